@@ -1,0 +1,377 @@
+//! One call between two nodes: request and response heads, outcomes, and who pays for which.
+//!
+//! Bodies travel behind their heads (see [`crate::wire`]); a head names its body's length. The request hash
+//! ties a call id to what was asked, the response hash ties the receipt to what was answered.
+
+use std::collections::BTreeMap;
+
+use minicbor::{CborLen, Decode, Encode};
+
+use crate::{
+    CallId, ChannelConfig, ChannelId, Hash, Refusal, ServiceId, Signature, Usdc, channel::Receipt, keccak256,
+    limits, wire,
+};
+
+/// HTTP methods that can be sold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode, CborLen)]
+#[cbor(index_only)]
+pub enum Method {
+    #[n(0)]
+    Get,
+    #[n(1)]
+    Head,
+    #[n(2)]
+    Post,
+    #[n(3)]
+    Put,
+    #[n(4)]
+    Patch,
+    #[n(5)]
+    Delete,
+}
+
+impl Method {
+    pub const ALL: [Self; 6] = [Self::Get, Self::Head, Self::Post, Self::Put, Self::Patch, Self::Delete];
+
+    /// May be repeated without effect on the service (RFC 9110, safe methods).
+    #[must_use]
+    pub const fn is_safe(self) -> bool {
+        matches!(self, Self::Get | Self::Head)
+    }
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Head => "HEAD",
+            Self::Post => "POST",
+            Self::Put => "PUT",
+            Self::Patch => "PATCH",
+            Self::Delete => "DELETE",
+        }
+    }
+}
+
+impl std::fmt::Display for Method {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// The text names no method that can be sold.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not one of GET, HEAD, POST, PUT, PATCH, DELETE")]
+pub struct ParseMethodError(String);
+
+impl std::str::FromStr for Method {
+    type Err = ParseMethodError;
+
+    /// Reads a method in any case.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::ALL
+            .into_iter()
+            .find(|method| method.as_str().eq_ignore_ascii_case(text))
+            .ok_or_else(|| ParseMethodError(text.chars().take(20).collect()))
+    }
+}
+
+/// How a call is paid.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, CborLen)]
+pub enum Payment {
+    /// `free/1`: the listed price is zero.
+    #[n(0)]
+    Free,
+    /// `channel/1`: a voucher, or the best voucher the owner already holds when there is no signature.
+    #[n(1)]
+    Channel {
+        #[n(0)]
+        channel: ChannelId,
+        #[n(1)]
+        cumulative: Usdc,
+        #[n(2)]
+        signature: Option<Signature>,
+    },
+}
+
+/// What a consumer asks for. The body of `body_bytes` follows the head.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, CborLen)]
+#[cbor(map)]
+pub struct CallRequest {
+    #[n(0)]
+    pub call_id: CallId,
+    #[n(1)]
+    pub service: ServiceId,
+    /// [`crate::Listing::seq`] of the listing whose price was accepted.
+    #[n(2)]
+    pub listing_version: u64,
+    #[n(3)]
+    pub method: Method,
+    /// Concrete path, or the operation's template.
+    #[n(4)]
+    pub path: String,
+    #[n(5)]
+    pub params: BTreeMap<String, String>,
+    /// Names in lower case.
+    #[n(6)]
+    pub headers: BTreeMap<String, String>,
+    #[n(7)]
+    pub body_bytes: u64,
+    #[n(8)]
+    pub price: Usdc,
+    #[n(9)]
+    pub deadline_ms: u64,
+    #[n(10)]
+    pub payment: Payment,
+}
+
+impl CallRequest {
+    /// What this call asks for, whatever it pays: two requests under one call id must agree on it.
+    #[must_use]
+    pub fn request_hash(&self, body: &[u8]) -> Hash {
+        let asked =
+            wire::encode(&(self.service, self.method, &self.path, &self.params, &self.headers, body.len()));
+        keccak256(&[b"farthing request\0", &asked, &keccak256(&[body])])
+    }
+
+    /// Checks every bound of [`limits`] that a head must keep.
+    ///
+    /// # Errors
+    /// The bound that is broken, in words.
+    pub fn check_bounds(&self) -> Result<(), OutOfBounds> {
+        within("path", self.path.len(), limits::PATH_BYTES_MAX)?;
+        within("number of params", self.params.len(), limits::PARAMS_MAX)?;
+        within("number of headers", self.headers.len(), limits::HEADERS_MAX)?;
+        for (name, value) in self.params.iter().chain(&self.headers) {
+            within("name of a parameter or header", name.len(), limits::PARAM_NAME_BYTES_MAX)?;
+            within("value of a parameter or header", value.len(), limits::PARAM_VALUE_BYTES_MAX)?;
+        }
+        let body_bytes = usize::try_from(self.body_bytes).unwrap_or(usize::MAX);
+        within("body", body_bytes, limits::REQUEST_BODY_BYTES_MAX)?;
+        within("whole head", wire::encode(self).len(), limits::CALL_HEAD_BYTES_MAX)
+    }
+}
+
+/// A bound of [`limits`] that a message exceeds.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{what} is {size}, at most {size_max} is allowed")]
+pub struct OutOfBounds {
+    pub what: &'static str,
+    pub size: usize,
+    pub size_max: usize,
+}
+
+fn within(what: &'static str, size: usize, size_max: usize) -> Result<(), OutOfBounds> {
+    if size > size_max { Err(OutOfBounds { what, size, size_max }) } else { Ok(()) }
+}
+
+/// How the owner's attempt to serve a call ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// The service answered with a status below 400.
+    Answered,
+    /// The service answered with a 4xx status.
+    Declined,
+    /// No connection to the upstream.
+    Unreachable,
+    /// The upstream took longer than the deadline.
+    TimedOut,
+    /// The upstream answered with a 5xx status.
+    ServerError,
+    /// The answer exceeds the owner's limit.
+    Oversize,
+    /// The answer cannot be passed on: a redirect, or a body that is not what its head promised.
+    BadAnswer,
+}
+
+impl Outcome {
+    pub const ALL: [Self; 7] = [
+        Self::Answered,
+        Self::Declined,
+        Self::Unreachable,
+        Self::TimedOut,
+        Self::ServerError,
+        Self::Oversize,
+        Self::BadAnswer,
+    ];
+
+    /// The stable number in receipts.
+    #[must_use]
+    pub const fn code(self) -> u8 {
+        self as u8
+    }
+
+    #[must_use]
+    pub fn from_code(code: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|outcome| outcome.code() == code)
+    }
+
+    /// The upstream gave an answer of its own that the caller receives as it is.
+    #[must_use]
+    pub const fn is_the_services_answer(self) -> bool {
+        matches!(self, Self::Answered | Self::Declined)
+    }
+
+    /// What the call costs. A failed upstream costs nothing (invariant O4).
+    #[must_use]
+    pub const fn charge(self, policy: ChargePolicy, price: Usdc) -> Usdc {
+        match (self, policy) {
+            (Self::Answered, _) | (Self::Declined, ChargePolicy::Answered) => price,
+            _ => Usdc::ZERO,
+        }
+    }
+}
+
+impl<C> Encode<C> for Outcome {
+    fn encode<W: minicbor::encode::Write>(
+        &self,
+        e: &mut minicbor::Encoder<W>,
+        _: &mut C,
+    ) -> Result<(), minicbor::encode::Error<W::Error>> {
+        e.u8(self.code())?.ok()
+    }
+}
+
+impl<'b, C> Decode<'b, C> for Outcome {
+    fn decode(d: &mut minicbor::Decoder<'b>, _: &mut C) -> Result<Self, minicbor::decode::Error> {
+        Self::from_code(d.u8()?).ok_or_else(|| minicbor::decode::Error::message("unknown outcome"))
+    }
+}
+
+impl<C> CborLen<C> for Outcome {
+    fn cbor_len(&self, _: &mut C) -> usize {
+        1
+    }
+}
+
+/// Which answers a listing charges for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Encode, Decode, CborLen)]
+#[cbor(index_only)]
+pub enum ChargePolicy {
+    /// Only answers below 400.
+    #[default]
+    #[n(0)]
+    Success,
+    /// 4xx answers too: for services whose "not found" is the product.
+    #[n(1)]
+    Answered,
+}
+
+/// What the owner answers. The body of `body_bytes` follows the head.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, CborLen)]
+#[cbor(map)]
+pub struct CallResponse {
+    #[n(0)]
+    pub call_id: CallId,
+    /// The service's own status for an answer of the service; otherwise what the upstream said, or 0.
+    #[n(1)]
+    pub status: u16,
+    #[n(2)]
+    pub headers: BTreeMap<String, String>,
+    #[n(3)]
+    pub body_bytes: u64,
+    #[n(4)]
+    pub receipt: Receipt,
+    #[n(5)]
+    pub signature: Signature,
+    #[n(6)]
+    pub outcome: Outcome,
+    /// Spent at the owner's node and, of that, at its upstream.
+    #[n(7)]
+    pub owner_us: u64,
+    #[n(8)]
+    pub upstream_us: u64,
+}
+
+/// What the receipt's `response_hash` binds: status, headers and body of the answer.
+#[must_use]
+pub fn response_hash(status: u16, headers: &BTreeMap<String, String>, body: &[u8]) -> Hash {
+    keccak256(&[b"farthing response\0", &wire::encode(&(status, headers)), &keccak256(&[body])])
+}
+
+/// Messages of `/farthing/<net>/call/1`, consumer to owner.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, CborLen)]
+pub enum CallMessage {
+    #[n(0)]
+    Call(#[n(0)] CallRequest),
+    /// What became of a call of mine? Answered with its response while kept, else with its state.
+    #[n(1)]
+    Status(#[n(0)] CallId),
+    /// What do you hold of my channel?
+    #[n(2)]
+    Sync(#[n(0)] ChannelId),
+    /// Please close my channel; I will promise nothing more on it.
+    #[n(3)]
+    Close(#[n(0)] ChannelId),
+}
+
+impl CallMessage {
+    /// Length of the body behind this head.
+    #[must_use]
+    pub const fn body_bytes(&self) -> u64 {
+        match self {
+            Self::Call(request) => request.body_bytes,
+            Self::Status(_) | Self::Sync(_) | Self::Close(_) => 0,
+        }
+    }
+}
+
+/// Answers of `/farthing/<net>/call/1`.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, CborLen)]
+pub enum CallReply {
+    #[n(0)]
+    Response(#[n(0)] CallResponse),
+    #[n(1)]
+    Refused(#[n(0)] Refusal),
+    #[n(2)]
+    Status(#[n(0)] CallStatus),
+    #[n(3)]
+    Channel(#[n(0)] ChannelSync),
+}
+
+impl CallReply {
+    /// Length of the body behind this head.
+    #[must_use]
+    pub const fn body_bytes(&self) -> u64 {
+        match self {
+            Self::Response(response) => response.body_bytes,
+            Self::Refused(_) | Self::Status(_) | Self::Channel(_) => 0,
+        }
+    }
+}
+
+/// What an owner knows of a call whose answer it does not send.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, CborLen)]
+pub enum CallStatus {
+    /// Finished; the body is no longer kept. A safe call may be repeated under its id, free.
+    #[n(0)]
+    Done {
+        #[n(0)]
+        receipt: Receipt,
+        #[n(1)]
+        signature: Signature,
+    },
+    #[n(1)]
+    Running,
+    /// Never served: nothing was charged, and nothing will be unless the call is sent again.
+    #[n(2)]
+    Unknown,
+}
+
+/// An owner's books on one channel, for the payer to compare with its own.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, CborLen)]
+#[cbor(map)]
+pub struct ChannelSync {
+    #[n(0)]
+    pub config: ChannelConfig,
+    #[n(1)]
+    pub deposited: Usdc,
+    #[n(2)]
+    pub claimed: Usdc,
+    #[n(3)]
+    pub spent: Usdc,
+    #[n(4)]
+    pub best: Usdc,
+    /// The payer's own signature on `best`: proof for a payer that lost its ledger.
+    #[n(5)]
+    pub best_signature: Option<Signature>,
+}

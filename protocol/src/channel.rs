@@ -1,0 +1,384 @@
+//! Payment channels: configuration, vouchers, receipts (EIP-712), and the pure rules of acceptance.
+//!
+//! A consumer escrows USDC for one owner, then signs *vouchers*: each promises a cumulative amount, so only
+//! the highest matters and order does not. The owner serves while what it has charged, has in progress and is
+//! about to charge stays within the best voucher, and every voucher within the confirmed deposit. The
+//! contract that holds the escrow is `protocol/contracts/PayChannels.sol`.
+//!
+//! Invariant O1: claimed ≤ spent ≤ best ≤ deposited.
+
+use minicbor::{CborLen, Decode, Encode};
+
+use crate::{
+    Address, CallId, Hash, SecretKey, Signature, Usdc, Verified, eip712, refusal::RefusalCode,
+    signature::SignatureError,
+};
+
+const CHANNEL_TYPE: &str =
+    "Channel(address payer,address payee,address token,address signer,uint40 closeDelay,bytes32 salt)";
+const VOUCHER_TYPE: &str = "Voucher(bytes32 channelId,uint128 cumulative)";
+const RECEIPT_TYPE: &str = "Receipt(bytes32 channelId,bytes16 callId,bytes32 requestHash,bytes32 responseHash,\
+                            uint8 outcome,uint128 charged,uint128 spentTotal,uint64 time)";
+const DOMAIN_TYPE: &str =
+    "EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)";
+/// The EIP-712 name and version in `PayChannels.sol`.
+pub const DOMAIN_NAME: &str = "Farthing PayChannels";
+pub const DOMAIN_VERSION: &str = "1";
+
+/// The EIP-712 digest of a [`ChannelConfig`]; binds chain and contract.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode, CborLen)]
+#[cbor(transparent)]
+pub struct ChannelId(#[cbor(n(0), with = "minicbor::bytes")] Hash);
+
+impl ChannelId {
+    /// Stands where a call is free and no channel exists.
+    pub const NONE: Self = Self([0; 32]);
+
+    #[must_use]
+    pub const fn from_bytes(bytes: Hash) -> Self {
+        Self(bytes)
+    }
+
+    #[must_use]
+    pub const fn as_bytes(&self) -> &Hash {
+        &self.0
+    }
+}
+
+impl std::fmt::Display for ChannelId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("0x")?;
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl std::fmt::Debug for ChannelId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(self, f)
+    }
+}
+
+/// The text is no channel id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a channel id is 0x followed by 64 hexadecimal digits")]
+pub struct ParseChannelIdError;
+
+impl std::str::FromStr for ChannelId {
+    type Err = ParseChannelIdError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let digits = text.strip_prefix("0x").ok_or(ParseChannelIdError)?;
+        if digits.len() != 64 || !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
+            return Err(ParseChannelIdError);
+        }
+        let mut bytes = [0; 32];
+        for (i, byte) in bytes.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(&digits[2 * i..2 * i + 2], 16).map_err(|_| ParseChannelIdError)?;
+        }
+        Ok(Self(bytes))
+    }
+}
+
+/// Where signatures are valid: one contract on one chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Domain {
+    separator: Hash,
+}
+
+impl Domain {
+    #[must_use]
+    pub fn new(chain_id: u64, contract: Address) -> Self {
+        let separator = eip712::hash_struct(
+            DOMAIN_TYPE,
+            &[
+                crate::keccak256(&[DOMAIN_NAME.as_bytes()]),
+                crate::keccak256(&[DOMAIN_VERSION.as_bytes()]),
+                eip712::uint(u128::from(chain_id)),
+                eip712::address(contract),
+            ],
+        );
+        Self { separator }
+    }
+
+    /// What the contract's `DOMAIN_SEPARATOR()` must answer.
+    #[must_use]
+    pub const fn separator(&self) -> &Hash {
+        &self.separator
+    }
+}
+
+/// The fixed terms of a channel. Two channels between one pair differ in their salt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode, CborLen)]
+#[cbor(map)]
+pub struct ChannelConfig {
+    #[n(0)]
+    pub payer: Address,
+    #[n(1)]
+    pub payee: Address,
+    #[n(2)]
+    pub token: Address,
+    /// Whose signature makes a voucher; usually the payer.
+    #[n(3)]
+    pub signer: Address,
+    /// Time between the payer's request to close and its withdrawal.
+    #[n(4)]
+    pub close_delay_secs: u64,
+    #[cbor(n(5), with = "minicbor::bytes")]
+    pub salt: [u8; 32],
+}
+
+impl ChannelConfig {
+    #[must_use]
+    pub fn id(&self, domain: &Domain) -> ChannelId {
+        let struct_hash = eip712::hash_struct(
+            CHANNEL_TYPE,
+            &[
+                eip712::address(self.payer),
+                eip712::address(self.payee),
+                eip712::address(self.token),
+                eip712::address(self.signer),
+                eip712::uint(u128::from(self.close_delay_secs)),
+                self.salt,
+            ],
+        );
+        ChannelId(eip712::digest(&domain.separator, &struct_hash))
+    }
+}
+
+/// A promise that up to `cumulative` of the channel's deposit may be claimed, ever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Voucher {
+    pub channel: ChannelId,
+    pub cumulative: Usdc,
+}
+
+impl Voucher {
+    #[must_use]
+    pub fn digest(&self, domain: &Domain) -> Hash {
+        let words = [*self.channel.as_bytes(), eip712::uint(self.cumulative.into())];
+        eip712::digest(&domain.separator, &eip712::hash_struct(VOUCHER_TYPE, &words))
+    }
+
+    #[must_use]
+    pub fn sign(&self, domain: &Domain, key: &SecretKey) -> Signature {
+        key.sign(&self.digest(domain))
+    }
+
+    /// # Errors
+    /// [`SignatureError`] unless `signer`, the channel's, signed exactly this voucher.
+    pub fn verify(
+        self,
+        domain: &Domain,
+        signature: Signature,
+        signer: Address,
+    ) -> Result<Verified<Self>, SignatureError> {
+        let digest = self.digest(domain);
+        Verified::check(self, &digest, signature, signer)
+    }
+}
+
+/// The owner's signed word on what was served and charged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, CborLen)]
+#[cbor(map)]
+pub struct Receipt {
+    /// [`ChannelId::NONE`] for a free call.
+    #[n(0)]
+    pub channel: ChannelId,
+    #[n(1)]
+    pub call_id: CallId,
+    #[cbor(n(2), with = "minicbor::bytes")]
+    pub request_hash: Hash,
+    #[cbor(n(3), with = "minicbor::bytes")]
+    pub response_hash: Hash,
+    /// [`crate::Outcome::code`].
+    #[n(4)]
+    pub outcome: u8,
+    #[n(5)]
+    pub charged: Usdc,
+    /// Everything charged on this channel so far, this call included.
+    #[n(6)]
+    pub spent_total: Usdc,
+    /// Seconds since the Unix epoch, on the owner's clock.
+    #[n(7)]
+    pub time_secs: u64,
+}
+
+impl Receipt {
+    #[must_use]
+    pub fn digest(&self, domain: &Domain) -> Hash {
+        let words = [
+            *self.channel.as_bytes(),
+            eip712::bytes16(self.call_id.as_bytes()),
+            self.request_hash,
+            self.response_hash,
+            eip712::uint(u128::from(self.outcome)),
+            eip712::uint(self.charged.into()),
+            eip712::uint(self.spent_total.into()),
+            eip712::uint(u128::from(self.time_secs)),
+        ];
+        eip712::digest(&domain.separator, &eip712::hash_struct(RECEIPT_TYPE, &words))
+    }
+
+    #[must_use]
+    pub fn sign(&self, domain: &Domain, key: &SecretKey) -> Signature {
+        key.sign(&self.digest(domain))
+    }
+
+    /// # Errors
+    /// [`SignatureError`] unless the owner signed exactly this receipt.
+    pub fn verify(
+        self,
+        domain: &Domain,
+        signature: Signature,
+        owner: Address,
+    ) -> Result<Verified<Self>, SignatureError> {
+        let digest = self.digest(domain);
+        Verified::check(self, &digest, signature, owner)
+    }
+}
+
+/// The owner's view of one channel, in memory; its durable part is the ledger's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PayeeState {
+    /// Confirmed on chain.
+    pub deposited: Usdc,
+    /// Paid out on chain.
+    pub claimed: Usdc,
+    /// The highest verified voucher.
+    pub best: Usdc,
+    /// Sum of all charges.
+    pub spent: Usdc,
+    /// Prices of the calls in progress.
+    pub reserved: Usdc,
+    /// The payer asked to close; nothing new is served.
+    pub closing: bool,
+}
+
+impl PayeeState {
+    /// Reserves `price` for a call that brings a voucher for `cumulative`, or relies on the best one.
+    ///
+    /// The rule is `spent + reserved + price ≤ max(best, cumulative) ≤ deposited`. It asks for headroom of
+    /// the *price*, not for mere growth, and counts calls in progress, so parallel calls cannot share one
+    /// promise. A late, lower voucher is harmless. On refusal the state is unchanged.
+    ///
+    /// # Errors
+    /// The [`RefusalCode`] that tells the consumer what to do.
+    pub fn admit(&mut self, cumulative: Option<Usdc>, price: Usdc) -> Result<(), RefusalCode> {
+        if self.closing {
+            return Err(RefusalCode::ChannelClosing);
+        }
+        let best = cumulative.map_or(self.best, |new| self.best.max(new));
+        if best > self.deposited {
+            return Err(RefusalCode::VoucherAboveDeposit);
+        }
+        let needed = self
+            .spent
+            .checked_add(self.reserved)
+            .and_then(|sum| sum.checked_add(price))
+            .ok_or(RefusalCode::InsufficientVoucher)?;
+        if needed > best {
+            return Err(RefusalCode::InsufficientVoucher);
+        }
+        self.best = best;
+        self.reserved = self.reserved.saturating_add(price);
+        self.check();
+        Ok(())
+    }
+
+    /// Ends a call: what was reserved becomes `charge`, at most its price.
+    pub fn settle(&mut self, price: Usdc, charge: Usdc) {
+        assert!(charge <= price && price <= self.reserved, "a charge is within what was reserved");
+        self.reserved = self.reserved.saturating_sub(price);
+        self.spent = self.spent.saturating_add(charge);
+        self.check();
+    }
+
+    /// What the owner has earned and not yet claimed.
+    #[must_use]
+    pub fn unclaimed(&self) -> Usdc {
+        self.spent.saturating_sub(self.claimed)
+    }
+
+    fn check(&self) {
+        debug_assert!(
+            self.spent.saturating_add(self.reserved) <= self.best && self.best <= self.deposited,
+            "O1 violated: {self:?}"
+        );
+    }
+}
+
+/// The consumer's view of one channel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PayerState {
+    /// Confirmed on chain.
+    pub deposited: Usdc,
+    /// Sum of the charges of verified receipts.
+    pub acknowledged: Usdc,
+    /// Prices of calls sent and not yet resolved, unknown ones included.
+    pub in_flight: Usdc,
+    /// The highest cumulative amount ever signed.
+    pub signed: Usdc,
+    /// Closed, closing or distrusted: no new voucher is signed.
+    pub stopped: bool,
+}
+
+impl PayerState {
+    /// Reserves `price` and answers the cumulative amount to sign: `acknowledged + in flight + price`.
+    /// `None` when the deposit does not cover it or the channel is stopped; the state is then unchanged.
+    pub fn reserve(&mut self, price: Usdc) -> Option<Usdc> {
+        let in_flight = self.in_flight.checked_add(price)?;
+        let cumulative = self.acknowledged.checked_add(in_flight)?;
+        if self.stopped || cumulative > self.deposited {
+            return None;
+        }
+        self.in_flight = in_flight;
+        self.signed = self.signed.max(cumulative);
+        Some(cumulative)
+    }
+
+    /// Ends a call that never started, or was not charged.
+    pub fn release(&mut self, price: Usdc) {
+        assert!(price <= self.in_flight, "released more than was in flight");
+        self.in_flight = self.in_flight.saturating_sub(price);
+    }
+
+    /// Ends a call with its verified receipt. Concurrent calls may have been charged before their receipts
+    /// arrived here, so `spent_total` may exceed what is acknowledged by at most what is in flight.
+    ///
+    /// # Errors
+    /// [`ReceiptMismatch`] when the owner charged more than the price or counts what it cannot have served;
+    /// the caller stops the channel.
+    pub fn acknowledge(
+        &mut self,
+        price: Usdc,
+        charged: Usdc,
+        spent_total: Usdc,
+    ) -> Result<(), ReceiptMismatch> {
+        if charged > price {
+            return Err(ReceiptMismatch::ChargedAbovePrice { charged, price });
+        }
+        self.release(price);
+        let acknowledged = self.acknowledged.saturating_add(charged);
+        let explained = acknowledged.saturating_add(self.in_flight);
+        self.acknowledged = acknowledged;
+        if spent_total > explained {
+            return Err(ReceiptMismatch::UnexplainedTotal { spent_total, explained });
+        }
+        Ok(())
+    }
+
+    /// What can still be promised.
+    #[must_use]
+    pub fn available(&self) -> Usdc {
+        self.deposited.saturating_sub(self.acknowledged).saturating_sub(self.in_flight)
+    }
+}
+
+/// A receipt that contradicts what this node knows it bought.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReceiptMismatch {
+    #[error("charged {charged} USDC for a call priced {price} USDC")]
+    ChargedAbovePrice { charged: Usdc, price: Usdc },
+    #[error("the owner counts {spent_total} USDC spent, receipts explain {explained} USDC")]
+    UnexplainedTotal { spent_total: Usdc, explained: Usdc },
+}

@@ -1,0 +1,41 @@
+//! EIP-712 hashing for the few fixed types of the network.
+//!
+//! Every member is a 32-byte word, so encoding is a row of words; the type strings are the ones
+//! `PayChannels.sol` hashes, and a test there compares both.
+
+use crate::{Address, Hash, keccak256};
+
+/// One ABI word.
+pub(crate) type Word = [u8; 32];
+
+pub(crate) fn address(address: Address) -> Word {
+    let mut word = [0; 32];
+    word[12..].copy_from_slice(address.as_bytes());
+    word
+}
+
+pub(crate) fn uint(value: u128) -> Word {
+    let mut word = [0; 32];
+    word[16..].copy_from_slice(&value.to_be_bytes());
+    word
+}
+
+/// `bytes16` is left-aligned, unlike numbers.
+pub(crate) fn bytes16(bytes: &[u8; 16]) -> Word {
+    let mut word = [0; 32];
+    word[..16].copy_from_slice(bytes);
+    word
+}
+
+/// `hashStruct` of EIP-712 for a type whose members are all atomic.
+pub(crate) fn hash_struct(type_string: &str, words: &[Word]) -> Hash {
+    let type_hash = keccak256(&[type_string.as_bytes()]);
+    let mut parts: Vec<&[u8]> = vec![&type_hash];
+    parts.extend(words.iter().map(|word| word.as_slice()));
+    keccak256(&parts)
+}
+
+/// The digest a wallet signs.
+pub(crate) fn digest(domain_separator: &Hash, struct_hash: &Hash) -> Hash {
+    keccak256(&[b"\x19\x01", domain_separator, struct_hash])
+}

@@ -1,0 +1,50 @@
+//! What two Farthing nodes must agree on: money, identities, signed documents,
+//! messages, and the rules by which a payment is accepted.
+//!
+//! Everything here is pure. There is no clock, socket, file or task: functions
+//! take what they need as arguments and return what they decided. That is what
+//! lets both ends of a call, the tests and an offline audit share one opinion.
+//!
+//! Reading order: [`money`], [`identity`], [`id`] → [`signature`], [`signed`] →
+//! [`listing`], [`record`], [`channel`] → [`call`], [`info`], [`refusal`] →
+//! [`wire`], [`limits`].
+
+pub mod call;
+pub mod channel;
+mod eip712;
+pub mod id;
+pub mod identity;
+pub mod info;
+pub mod limits;
+pub mod listing;
+pub mod money;
+pub mod record;
+pub mod refusal;
+pub mod signature;
+pub mod signed;
+pub mod wire;
+
+pub use call::{CallMessage, CallReply, CallRequest, CallResponse, Outcome};
+pub use channel::{ChannelConfig, ChannelId, Domain, Receipt, Voucher};
+pub use id::{CallId, ServiceId};
+pub use identity::{Address, PublicKey};
+pub use listing::Listing;
+pub use money::Usdc;
+pub use record::NodeRecord;
+pub use refusal::{Refusal, RefusalCode};
+pub use signature::{SecretKey, Signature};
+pub use signed::{Signed, Verified};
+
+/// A 32-byte Keccak-256 hash.
+pub type Hash = [u8; 32];
+
+/// Keccak-256 over the concatenation of `parts`, the hash of Ethereum.
+#[must_use]
+pub fn keccak256(parts: &[&[u8]]) -> Hash {
+    use sha3::Digest;
+    let mut hasher = sha3::Keccak256::new();
+    for part in parts {
+        hasher.update(part);
+    }
+    hasher.finalize().into()
+}

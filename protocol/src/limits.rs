@@ -1,0 +1,68 @@
+//! Every bound of the protocol on one page, each with its reason.
+//!
+//! A bound is checked where bytes enter, before they are stored or allocated for.
+
+/// A call's head: method, path, parameters and payment. Servers commonly accept 8–16 KiB of request line
+/// and headers; twice that leaves room for the payment.
+pub const CALL_HEAD_BYTES_MAX: usize = 32 * 1024;
+/// A request body. Uploads beyond this belong in object storage, not in a paid call.
+pub const REQUEST_BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// A response body, the most any owner may configure. It is held in memory once on each side.
+pub const RESPONSE_BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// A response body unless the owner raises it: 128 of them fit the memory of a small board.
+pub const RESPONSE_BODY_BYTES_DEFAULT: usize = 8 * 1024 * 1024;
+/// Parameters of one call, and the longest name and value.
+pub const PARAMS_MAX: usize = 64;
+pub const PARAM_NAME_BYTES_MAX: usize = 128;
+pub const PARAM_VALUE_BYTES_MAX: usize = 8 * 1024;
+/// Headers of one call in either direction.
+pub const HEADERS_MAX: usize = 32;
+/// The path of a call, as most servers limit the request line.
+pub const PATH_BYTES_MAX: usize = 2 * 1024;
+
+/// Deadline of a call unless the caller names one.
+pub const CALL_DEADLINE_MS_DEFAULT: u64 = 30_000;
+/// The longest deadline; a longer job should answer with a handle to poll.
+pub const CALL_DEADLINE_MS_MAX: u64 = 300_000;
+
+/// A signed node record. Eight addresses of 100 bytes and the fixed part fit.
+pub const RECORD_BYTES_MAX: usize = 1024;
+pub const RECORD_ADDRESSES_MAX: usize = 8;
+pub const RECORD_ADDRESS_BYTES_MAX: usize = 128;
+/// How long a record may live: long enough to survive a weekend of missed refreshes, short enough that
+/// departed nodes vanish.
+pub const RECORD_LIFETIME_SECS_MAX: u64 = 48 * 3600;
+/// How far two honest clocks may differ.
+pub const CLOCK_SKEW_SECS_MAX: u64 = 300;
+
+/// A signed listing travels in gossip and lists; details are fetched by hash.
+pub const LISTING_BYTES_MAX: usize = 4 * 1024;
+pub const LISTING_NAME_CHARS_MAX: usize = 80;
+pub const LISTING_SUMMARY_CHARS_MAX: usize = 280;
+pub const LISTING_CATEGORY_CHARS_MAX: usize = 40;
+pub const LISTING_TAGS_MAX: usize = 8;
+pub const LISTING_TAG_CHARS_MAX: usize = 32;
+pub const LISTING_ACCEPTS_MAX: usize = 8;
+/// Services per owner that a node will remember.
+pub const LISTINGS_PER_OWNER_MAX: usize = 64;
+/// A details document: description and operations.
+pub const DETAILS_BYTES_MAX: usize = 512 * 1024;
+pub const OPERATIONS_MAX: usize = 1_000;
+pub const DESCRIPTION_BYTES_MAX: usize = 64 * 1024;
+
+/// `info/1` frames.
+pub const INFO_REQUEST_BYTES_MAX: usize = 64 * 1024;
+pub const INFO_RESPONSE_BYTES_MAX: usize = 1024 * 1024;
+/// Items asked for, or answered with, in one info message.
+pub const INFO_ITEMS_MAX: usize = 64;
+
+/// Text of a refusal: one line for a person.
+pub const REFUSAL_DETAIL_BYTES_MAX: usize = 1024;
+
+/// The network's name in protocol names: a chain id or `local-…`.
+pub const NETWORK_NAME_BYTES_MAX: usize = 32;
+
+/// Channel delay bounds that the contract enforces as well (`PayChannels.sol`).
+pub const CLOSE_DELAY_SECS_MIN: u64 = 3600;
+pub const CLOSE_DELAY_SECS_MAX: u64 = 30 * 24 * 3600;
+pub const CLOSE_DELAY_SECS_DEFAULT: u64 = 24 * 3600;

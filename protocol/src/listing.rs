@@ -1,0 +1,278 @@
+//! What an owner publishes about a service: a signed listing, and its details by content hash.
+//!
+//! The listing is small, because every node stores every listing. What only an interested consumer needs —
+//! description, operations, parameters — is a details document that the listing pins by hash.
+
+use minicbor::{CborLen, Decode, Encode};
+
+use crate::{
+    Address, Hash, ServiceId, Usdc,
+    call::{ChargePolicy, Method},
+    keccak256, limits,
+    signed::{Document, InvalidDocument},
+    wire,
+};
+
+/// What kind of upstream a service has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode, CborLen)]
+#[cbor(index_only)]
+pub enum ServiceKind {
+    #[n(0)]
+    Rest,
+    #[n(1)]
+    Graphql,
+}
+
+/// One way to pay, in the owner's order of preference.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, CborLen)]
+#[cbor(map)]
+pub struct Accept {
+    /// `channel/1`, `free/1`; consumers skip names they do not know.
+    #[n(0)]
+    pub scheme: String,
+    #[n(1)]
+    pub chain_id: u64,
+    /// The token's contract.
+    #[n(2)]
+    pub asset: Address,
+    #[n(3)]
+    pub pay_to: Address,
+    /// The channel contract.
+    #[n(4)]
+    pub contract: Address,
+    #[n(5)]
+    pub min_deposit: Usdc,
+    /// The shortest delay between a payer's request to close and its withdrawal that the owner accepts.
+    #[n(6)]
+    pub close_delay_secs: u64,
+}
+
+/// Scheme name of payment channels with cumulative vouchers.
+pub const SCHEME_CHANNEL: &str = "channel/1";
+/// Scheme name of calls that cost nothing.
+pub const SCHEME_FREE: &str = "free/1";
+
+/// The public, signed description and price of a service.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, CborLen)]
+#[cbor(map)]
+pub struct Listing {
+    #[n(0)]
+    pub network: String,
+    #[n(1)]
+    pub service: ServiceId,
+    /// Whose service it is; signs the listing and receives the money.
+    #[n(2)]
+    pub owner: Address,
+    /// Strictly rising; a call names the version whose price it accepted.
+    #[n(3)]
+    pub seq: u64,
+    #[n(4)]
+    pub name: String,
+    #[n(5)]
+    pub summary: String,
+    #[n(6)]
+    pub category: String,
+    #[n(7)]
+    pub tags: Vec<String>,
+    #[n(8)]
+    pub kind: ServiceKind,
+    /// Price of an operation that names none of its own.
+    #[n(9)]
+    pub price: Usdc,
+    #[n(10)]
+    pub charge_policy: ChargePolicy,
+    #[n(11)]
+    pub accepts: Vec<Accept>,
+    #[n(12)]
+    pub operations_count: u32,
+    /// Content hash and size of the [`Details`].
+    #[cbor(n(13), with = "minicbor::bytes")]
+    pub details_hash: Hash,
+    #[n(14)]
+    pub details_bytes: u32,
+    /// Seconds since the Unix epoch.
+    #[n(15)]
+    pub created_secs: u64,
+    #[n(16)]
+    pub updated_secs: u64,
+    /// The service was retired; the listing only remains to say so.
+    #[n(17)]
+    pub tombstone: bool,
+    /// The service rests; calls are refused for now.
+    #[n(18)]
+    pub paused: bool,
+}
+
+impl Document for Listing {
+    const DOMAIN: &'static str = "listing 1";
+    const BYTES_MAX: usize = limits::LISTING_BYTES_MAX;
+
+    fn signer(&self) -> Address {
+        self.owner
+    }
+
+    fn validate(&self) -> Result<(), InvalidDocument> {
+        text("name", &self.name, 1, limits::LISTING_NAME_CHARS_MAX)?;
+        text("summary", &self.summary, 0, limits::LISTING_SUMMARY_CHARS_MAX)?;
+        text("category", &self.category, 0, limits::LISTING_CATEGORY_CHARS_MAX)?;
+        if self.tags.len() > limits::LISTING_TAGS_MAX {
+            return Err(InvalidDocument::new("tags", "must be 8 at most"));
+        }
+        for tag in &self.tags {
+            text("tags", tag, 1, limits::LISTING_TAG_CHARS_MAX)?;
+        }
+        if self.accepts.len() > limits::LISTING_ACCEPTS_MAX {
+            return Err(InvalidDocument::new("accepts", "must be 8 at most"));
+        }
+        if usize::try_from(self.details_bytes).is_ok_and(|bytes| bytes > limits::DETAILS_BYTES_MAX) {
+            return Err(InvalidDocument::new("details", "are too large"));
+        }
+        if self.updated_secs < self.created_secs {
+            return Err(InvalidDocument::new("updated", "lies before created"));
+        }
+        Ok(())
+    }
+}
+
+/// One line of plain text: control characters, and those that reorder or hide text, have no place in it.
+fn text(field: &'static str, value: &str, chars_min: usize, chars_max: usize) -> Result<(), InvalidDocument> {
+    let chars = value.chars().count();
+    if chars < chars_min || chars > chars_max {
+        return Err(InvalidDocument::new(field, format!("must have {chars_min} to {chars_max} characters")));
+    }
+    let deceptive = |c: char| {
+        c.is_control() || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+    };
+    if value.contains(deceptive) {
+        return Err(InvalidDocument::new(field, "must be one line of plain text"));
+    }
+    Ok(())
+}
+
+/// Where a parameter travels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode, CborLen)]
+#[cbor(index_only)]
+pub enum Place {
+    #[n(0)]
+    Query,
+    #[n(1)]
+    Path,
+    #[n(2)]
+    Header,
+}
+
+/// What values a parameter takes; its text form is checked before a call is priced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode, CborLen)]
+#[cbor(index_only)]
+pub enum ValueKind {
+    #[n(0)]
+    Text,
+    #[n(1)]
+    Integer,
+    #[n(2)]
+    Number,
+    #[n(3)]
+    Boolean,
+}
+
+/// A parameter of an operation.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, CborLen)]
+#[cbor(map)]
+pub struct Parameter {
+    #[n(0)]
+    pub name: String,
+    #[n(1)]
+    pub place: Place,
+    #[n(2)]
+    pub kind: ValueKind,
+    #[n(3)]
+    pub required: bool,
+    /// The allowed values; any when empty.
+    #[n(4)]
+    pub choices: Vec<String>,
+    #[n(5)]
+    pub description: String,
+}
+
+/// Method and path of a service, with its price.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, CborLen)]
+#[cbor(map)]
+pub struct Operation {
+    #[n(0)]
+    pub method: Method,
+    /// Template such as `/users/{id}`.
+    #[n(1)]
+    pub path: String,
+    #[n(2)]
+    pub summary: String,
+    /// The listing's price when absent.
+    #[n(3)]
+    pub price: Option<Usdc>,
+    #[n(4)]
+    pub parameters: Vec<Parameter>,
+    /// Whether a request body is passed on.
+    #[n(5)]
+    pub body: bool,
+}
+
+/// What an interested consumer fetches by hash.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode, CborLen)]
+#[cbor(map)]
+pub struct Details {
+    /// Markdown by a stranger.
+    #[n(0)]
+    pub description: String,
+    #[n(1)]
+    pub operations: Vec<Operation>,
+}
+
+impl Details {
+    /// The document's bytes and their hash, as a listing pins them.
+    #[must_use]
+    pub fn to_blob(&self) -> (Vec<u8>, Hash) {
+        let bytes = wire::encode(self);
+        let hash = keccak256(&[&bytes]);
+        (bytes, hash)
+    }
+
+    /// Reads the details that `listing` pins.
+    ///
+    /// # Errors
+    /// [`DetailsError`] when the bytes are not the pinned ones or not a details document within bounds.
+    pub fn from_blob(bytes: &[u8], listing: &Listing) -> Result<Self, DetailsError> {
+        if bytes.len() > limits::DETAILS_BYTES_MAX {
+            return Err(DetailsError::OutOfBounds);
+        }
+        if keccak256(&[bytes]) != listing.details_hash {
+            return Err(DetailsError::WrongContent);
+        }
+        let details: Self = wire::decode(bytes).map_err(|e| DetailsError::Malformed(e.to_string()))?;
+        let parameters = details.operations.iter().all(|o| o.parameters.len() <= limits::PARAMS_MAX);
+        if details.operations.len() > limits::OPERATIONS_MAX
+            || details.description.len() > limits::DESCRIPTION_BYTES_MAX
+            || !parameters
+        {
+            return Err(DetailsError::OutOfBounds);
+        }
+        Ok(details)
+    }
+}
+
+/// Why bytes are not a listing's details.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DetailsError {
+    #[error("the content is not the one the listing pins")]
+    WrongContent,
+    #[error("the details cannot be read: {0}")]
+    Malformed(String),
+    #[error("the details exceed the protocol's bounds")]
+    OutOfBounds,
+}
+
+impl Listing {
+    /// What a call of `operation` costs.
+    #[must_use]
+    pub fn price_of(&self, operation: &Operation) -> Usdc {
+        operation.price.unwrap_or(self.price)
+    }
+}

@@ -1,0 +1,200 @@
+//! [`Signed`] documents and [`Verified`] values: the only way to a signer's address.
+//!
+//! A [`Signed<T>`] keeps the exact bytes its owner signed, so a node can pass on a document of a newer
+//! version without breaking its signature. A [`Verified<T>`] exists only after a check; functions that need
+//! the proof take the type, and what was not checked does not compile.
+
+use std::{marker::PhantomData, ops::Deref};
+
+use minicbor::{CborLen, Decode, Encode};
+
+use crate::{Address, Hash, SecretKey, Signature, keccak256, signature::SignatureError, wire};
+
+/// A document that nodes publish about themselves: what it is called when signed, and who must have signed it.
+pub trait Document: Encode<()> + for<'b> Decode<'b, ()> {
+    /// Separates this kind of document from everything else the key may sign.
+    const DOMAIN: &'static str;
+    /// The most the document's bytes may be.
+    const BYTES_MAX: usize;
+
+    /// Whose document this claims to be.
+    fn signer(&self) -> Address;
+
+    /// The document's own rules, beyond its signature.
+    ///
+    /// # Errors
+    /// The rule that is broken, in words.
+    fn validate(&self) -> Result<(), InvalidDocument>;
+}
+
+/// A document with its signature, as it travels. Nothing about it is proven yet.
+#[derive(Encode, Decode, CborLen, PartialEq, Eq)]
+#[cbor(map)]
+pub struct Signed<T> {
+    #[cbor(n(0), with = "minicbor::bytes")]
+    bytes: Vec<u8>,
+    #[n(1)]
+    signature: Signature,
+    #[cbor(skip)]
+    document: PhantomData<fn() -> T>,
+}
+
+impl<T> Clone for Signed<T> {
+    fn clone(&self) -> Self {
+        Self { bytes: self.bytes.clone(), signature: self.signature, document: PhantomData }
+    }
+}
+
+impl<T> std::fmt::Debug for Signed<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Signed({} bytes)", self.bytes.len())
+    }
+}
+
+/// Why a signed document is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DocumentError {
+    #[error("the document has {bytes} bytes, at most {bytes_max} are allowed")]
+    TooLarge { bytes: usize, bytes_max: usize },
+    #[error("the document cannot be read: {0}")]
+    Malformed(String),
+    #[error(transparent)]
+    Signature(#[from] SignatureError),
+    #[error(transparent)]
+    Invalid(#[from] InvalidDocument),
+}
+
+/// A rule of the document that is broken.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{field}: {problem}")]
+pub struct InvalidDocument {
+    pub field: &'static str,
+    pub problem: String,
+}
+
+impl InvalidDocument {
+    pub(crate) fn new(field: &'static str, problem: impl Into<String>) -> Self {
+        Self { field, problem: problem.into() }
+    }
+}
+
+impl<T: Document> Signed<T> {
+    /// Signs `document`. Its owner must be the key's address.
+    ///
+    /// # Errors
+    /// [`DocumentError`] when the document breaks its own rules, is too large, or names another owner.
+    pub fn sign(document: &T, key: &SecretKey) -> Result<Self, DocumentError> {
+        document.validate()?;
+        let expected = document.signer();
+        if key.address() != expected {
+            return Err(SignatureError::WrongSigner { signer: key.address(), expected }.into());
+        }
+        let bytes = wire::encode(document);
+        check_size(&bytes, T::BYTES_MAX)?;
+        let signature = key.sign(&digest::<T>(&bytes));
+        Ok(Self { bytes, signature, document: PhantomData })
+    }
+
+    /// Checks size, form, rules and signature, cheapest first.
+    ///
+    /// # Errors
+    /// [`DocumentError`], naming the first check that failed.
+    pub fn verify(self) -> Result<Verified<T>, DocumentError> {
+        check_size(&self.bytes, T::BYTES_MAX)?;
+        let value: T = wire::decode(&self.bytes).map_err(|e| DocumentError::Malformed(e.to_string()))?;
+        value.validate()?;
+        let expected = value.signer();
+        let signer = self.signature.recover(&digest::<T>(&self.bytes))?.address();
+        if signer != expected {
+            return Err(SignatureError::WrongSigner { signer, expected }.into());
+        }
+        Ok(Verified { value, signer, proof: Proof::Document(self.bytes, self.signature) })
+    }
+
+    /// Identifies this exact version of the document: the hash of the signed bytes.
+    #[must_use]
+    pub fn content_hash(&self) -> Hash {
+        keccak256(&[&self.bytes])
+    }
+}
+
+fn check_size(bytes: &[u8], bytes_max: usize) -> Result<(), DocumentError> {
+    if bytes.len() > bytes_max {
+        return Err(DocumentError::TooLarge { bytes: bytes.len(), bytes_max });
+    }
+    Ok(())
+}
+
+fn digest<T: Document>(bytes: &[u8]) -> Hash {
+    keccak256(&[b"\x19Farthing signed document:\0", T::DOMAIN.as_bytes(), b"\0", bytes])
+}
+
+/// A value whose signature was checked. Made only in this module; reads like the value itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verified<T> {
+    value: T,
+    signer: Address,
+    proof: Proof,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Proof {
+    Document(Vec<u8>, Signature),
+    Digest(Signature),
+}
+
+impl<T> Verified<T> {
+    /// Proves that `expected` signed `digest`, which the caller computed from `value`; for EIP-712 data,
+    /// whose digest depends on chain and contract.
+    pub(crate) fn check(
+        value: T,
+        digest: &Hash,
+        signature: Signature,
+        expected: Address,
+    ) -> Result<Self, SignatureError> {
+        let signer = signature.recover(digest)?.address();
+        if signer != expected {
+            return Err(SignatureError::WrongSigner { signer, expected });
+        }
+        Ok(Self { value, signer, proof: Proof::Digest(signature) })
+    }
+
+    /// Who signed.
+    #[must_use]
+    pub const fn signer(&self) -> Address {
+        self.signer
+    }
+
+    #[must_use]
+    pub const fn signature(&self) -> &Signature {
+        match &self.proof {
+            Proof::Document(_, signature) | Proof::Digest(signature) => signature,
+        }
+    }
+
+    #[must_use]
+    pub fn into_inner(self) -> T {
+        self.value
+    }
+}
+
+impl<T: Document> Verified<T> {
+    /// The document as it travels, bytes untouched.
+    #[must_use]
+    pub fn to_signed(&self) -> Signed<T> {
+        match &self.proof {
+            Proof::Document(bytes, signature) => {
+                Signed { bytes: bytes.clone(), signature: *signature, document: PhantomData }
+            }
+            Proof::Digest(_) => unreachable!("documents are verified by `Signed::verify` alone"),
+        }
+    }
+}
+
+impl<T> Deref for Verified<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}

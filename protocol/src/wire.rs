@@ -1,0 +1,132 @@
+//! How messages become bytes: CBOR with integer keys, protocol names, frames.
+//!
+//! Structures are CBOR maps with small integer keys in ascending order and without indefinite lengths, so
+//! one value has one encoding; a reader skips keys it does not know, which leaves room to grow. A frame on a
+//! stream is a 4-byte big-endian length, the head of that length, then the body whose length the head names.
+
+use minicbor::{Decode, Encode};
+
+use crate::limits;
+
+/// The bytes of `value`.
+#[must_use]
+pub fn encode<T: Encode<()>>(value: &T) -> Vec<u8> {
+    minicbor::to_vec(value).expect("writing to memory cannot fail")
+}
+
+/// Why bytes are not the message they should be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    #[error("{0}")]
+    Malformed(String),
+    #[error("{0} bytes follow the message")]
+    TrailingBytes(usize),
+}
+
+/// Reads exactly one value. Allocation is bounded by the input: a length is believed only as far as there
+/// are bytes behind it.
+///
+/// # Errors
+/// [`DecodeError`] for anything else than one complete value.
+pub fn decode<'b, T: Decode<'b, ()>>(bytes: &'b [u8]) -> Result<T, DecodeError> {
+    let mut decoder = minicbor::Decoder::new(bytes);
+    let value = decoder.decode().map_err(|e| DecodeError::Malformed(e.to_string()))?;
+    match bytes.len() - decoder.position() {
+        0 => Ok(value),
+        rest => Err(DecodeError::TrailingBytes(rest)),
+    }
+}
+
+/// The name of a network in protocol names: its chain id, or `local-…` for private ones.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct NetworkName(String);
+
+/// The text cannot name a network.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("a network name is 1–{max} lower-case letters, digits or dashes", max = limits::NETWORK_NAME_BYTES_MAX)]
+pub struct NetworkNameError;
+
+impl NetworkName {
+    /// # Errors
+    /// [`NetworkNameError`] for anything but lower-case letters, digits and dashes.
+    pub fn new(name: impl Into<String>) -> Result<Self, NetworkNameError> {
+        let name = name.into();
+        let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+        if name.is_empty() || name.len() > limits::NETWORK_NAME_BYTES_MAX || !name.bytes().all(allowed) {
+            return Err(NetworkNameError);
+        }
+        Ok(Self(name))
+    }
+
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// `/farthing/<net>/call/1`
+    #[must_use]
+    pub fn call_protocol(&self) -> String {
+        format!("/farthing/{}/call/1", self.0)
+    }
+
+    /// `/farthing/<net>/info/1`
+    #[must_use]
+    pub fn info_protocol(&self) -> String {
+        format!("/farthing/{}/info/1", self.0)
+    }
+
+    /// `/farthing/<net>/kad/1`
+    #[must_use]
+    pub fn kad_protocol(&self) -> String {
+        format!("/farthing/{}/kad/1", self.0)
+    }
+
+    /// What identify announces; peers of another network are not talked to.
+    #[must_use]
+    pub fn identify_version(&self) -> String {
+        format!("farthing/{}/1", self.0)
+    }
+}
+
+impl std::fmt::Display for NetworkName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The DHT key of a wallet's node record: `/farthing/record/` ‖ address.
+#[must_use]
+pub fn record_key(address: crate::Address) -> Vec<u8> {
+    [b"/farthing/record/".as_slice(), address.as_bytes()].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_huge_declared_length_allocates_nothing() {
+        // A byte string, a text, an array and a map, each announcing 2^62 items and carrying none.
+        for header in [0x5b_u8, 0x7b, 0x9b, 0xbb] {
+            let mut bytes = vec![header];
+            bytes.extend_from_slice(&(1_u64 << 62).to_be_bytes());
+            assert!(decode::<minicbor::bytes::ByteVec>(&bytes).is_err());
+            assert!(decode::<String>(&bytes).is_err());
+            assert!(decode::<Vec<u64>>(&bytes).is_err());
+            assert!(decode::<std::collections::BTreeMap<String, String>>(&bytes).is_err());
+        }
+    }
+
+    #[test]
+    fn bytes_after_the_message_are_refused() {
+        assert_eq!(decode::<u8>(&[1, 2]), Err(DecodeError::TrailingBytes(1)));
+    }
+
+    #[test]
+    fn a_network_name_cannot_forge_a_protocol_name() {
+        assert_eq!(NetworkName::new("31337").unwrap().call_protocol(), "/farthing/31337/call/1");
+        for bad in ["", "a/b", "A", "x\n", &"a".repeat(33)] {
+            assert_eq!(NetworkName::new(bad), Err(NetworkNameError), "{bad:?}");
+        }
+    }
+}
