@@ -1,6 +1,6 @@
 // Compiles Farthing's contracts with the pinned solc and writes one artifact beside each source.
 //
-//   node build.mjs           compile and write protocol/contracts/<Name>.json
+//   node build.mjs           compile and write <Name>.json beside <Name>.sol
 //   node build.mjs --check   compile and compare with what is committed; exit 1 when it differs
 //
 // Everything that decides the bytecode is fixed here, because the bytecode decides the contract's
@@ -14,11 +14,14 @@ import { fileURLToPath } from "node:url";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const contractsDir = join(here, "../../protocol/contracts");
+const fixturesDir = join(here, "fixtures");
 
 // What ships, and what only the tests deploy.
 const contracts = [
   { name: "PayChannels", dir: contractsDir },
   { name: "TestUsdc", dir: contractsDir },
+  { name: "HostileToken", dir: fixturesDir },
+  { name: "TestAccount", dir: fixturesDir },
 ];
 
 const settings = {

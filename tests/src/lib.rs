@@ -1,1 +1,3 @@
+//! What the end-to-end tests share: real parts, started for one test and ended with it.
 
+pub mod anvil;

@@ -1,0 +1,136 @@
+//! A local chain for one test: finds anvil, starts it on a free port, and ends it when it is dropped.
+//!
+//! Where anvil is looked for, in this order: `FARTHING_ANVIL`, the `PATH`, and the package that
+//! `npm ci --prefix tests/contracts` installs. The binary itself is started, never npm's wrapper script,
+//! so that killing the child kills the chain.
+
+use std::{
+    env,
+    io::{self, BufRead, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, ChildStdout, Command, Stdio},
+    thread,
+};
+
+use anyhow::{Context, Result, bail};
+
+pub mod contracts;
+
+/// The phrase behind the accounts that anvil funds at start: publicly known, for local chains only.
+pub const DEV_PHRASE: &str = "test test test test test test test test test test test junk";
+/// What anvil calls its chain unless told otherwise.
+pub const CHAIN_ID: u64 = 31_337;
+
+/// A running chain. Dropping it kills the process and waits for its end.
+#[derive(Debug)]
+pub struct Anvil {
+    child: Child,
+    port: u16,
+}
+
+impl Anvil {
+    /// Starts a chain on a free port that mines every transaction at once.
+    ///
+    /// # Errors
+    /// When anvil is not installed (the text says what to run) or does not come up.
+    pub fn start() -> Result<Self> {
+        Self::start_with(0, &[])
+    }
+
+    /// The same on a given port, 0 for a free one, with more of anvil's own arguments.
+    ///
+    /// # Errors
+    /// See [`Anvil::start`].
+    pub fn start_with(port: u16, arguments: &[&str]) -> Result<Self> {
+        let program = find()?;
+        let mut child = Command::new(&program)
+            .args(["--host", "127.0.0.1", "--port", &port.to_string()])
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("cannot start {}", program.display()))?;
+        let stdout = child.stdout.take().context("anvil was started without its output")?;
+        // From here on `Drop` ends the child, also when the port never appears.
+        let mut anvil = Self { child, port };
+        anvil.port = announced_port(stdout)
+            .with_context(|| format!("{} ended without opening a port", program.display()))?;
+        Ok(anvil)
+    }
+
+    /// `http://127.0.0.1:<port>`
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    #[must_use]
+    pub const fn port(&self) -> u16 {
+        self.port
+    }
+}
+
+impl Drop for Anvil {
+    fn drop(&mut self) {
+        // Both fail only when the child has already ended, which is what is wanted.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The anvil this machine has.
+///
+/// # Errors
+/// When there is none; the text says what to run.
+pub fn find() -> Result<PathBuf> {
+    if let Some(path) = env::var_os("FARTHING_ANVIL").map(PathBuf::from) {
+        if path.is_file() {
+            return Ok(path);
+        }
+        bail!("FARTHING_ANVIL names {}, which is not a file", path.display());
+    }
+    on_path().into_iter().chain([packaged()]).find(|path| path.is_file()).with_context(|| {
+        "anvil is not installed: run `npm ci --prefix tests/contracts` in the repository, \
+         or set FARTHING_ANVIL to an anvil binary"
+    })
+}
+
+fn on_path() -> Vec<PathBuf> {
+    let folders = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&folders).map(|folder| folder.join(binary_name())).collect()
+}
+
+/// npm names platforms as Node.js does.
+fn packaged() -> PathBuf {
+    let os = match env::consts::OS {
+        "macos" => "darwin",
+        "windows" => "win32",
+        other => other,
+    };
+    let cpu = if env::consts::ARCH == "aarch64" { "arm64" } else { "amd64" };
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join(format!("contracts/node_modules/@foundry-rs/anvil-{os}-{cpu}/bin"))
+        .join(binary_name())
+}
+
+fn binary_name() -> String {
+    format!("anvil{}", env::consts::EXE_SUFFIX)
+}
+
+/// Reads up to the line `Listening on 127.0.0.1:<port>`, then keeps the pipe empty so that anvil never
+/// waits for a reader.
+fn announced_port(stdout: ChildStdout) -> Result<u16> {
+    let mut lines = BufReader::new(stdout);
+    let port = loop {
+        let mut line = String::new();
+        if lines.read_line(&mut line)? == 0 {
+            bail!("its output ended; what it printed above says why");
+        }
+        if let Some(address) = line.trim().strip_prefix("Listening on ") {
+            let (_, port) = address.rsplit_once(':').context("anvil announced no port")?;
+            break port.parse().with_context(|| format!("anvil announced the port {port:?}"))?;
+        }
+    };
+    thread::spawn(move || io::copy(&mut lines, &mut io::sink()));
+    Ok(port)
+}

@@ -1,0 +1,223 @@
+//! The contracts as Rust types, and a chain on which they are deployed.
+//!
+//! [`Chain::start`] starts anvil, lets every address send without a key, deploys `PayChannels` through
+//! the CREATE2 proxy as on any chain, and a `TestUsdc`. After that a test sends calls and looks at what
+//! they did. One request is one transaction in one block.
+
+use alloy::{
+    network::TransactionBuilder as _,
+    primitives::{Address, B256, Bytes, U256, address, keccak256},
+    rpc::{
+        client::RpcClient,
+        types::{TransactionReceipt, TransactionRequest},
+    },
+    sol,
+    sol_types::{Eip712Domain, SolCall, SolEvent, SolInterface as _, SolValue as _, eip712_domain},
+    transports::RpcError,
+};
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
+use serde::{Serialize, de::DeserializeOwned};
+
+use super::{Anvil, CHAIN_ID};
+
+sol!(
+    #[sol(all_derives)]
+    PayChannels,
+    "../protocol/contracts/PayChannels.json"
+);
+sol!(
+    #[sol(all_derives)]
+    TestUsdc,
+    "../protocol/contracts/TestUsdc.json"
+);
+
+sol! {
+    /// What a channel's signer signs.
+    #[derive(Debug)]
+    struct Voucher { bytes32 channelId; uint128 cumulative; }
+
+    /// What EIP-3009 has the payer sign.
+    #[derive(Debug)]
+    struct ReceiveWithAuthorization {
+        address from;
+        address to;
+        uint256 value;
+        uint256 validAfter;
+        uint256 validBefore;
+        bytes32 nonce;
+    }
+}
+
+/// Deploys any init code at an address that only salt and code decide; present on every usual chain.
+pub const CREATE2_PROXY: Address = address!("4e59b44847b379578588920cA78FbF26c0B4956C");
+/// Holds every role of the test token.
+pub const MINTER: Address = address!("00000000000000000000000000000000000004d1");
+
+/// A running chain with the contracts on it.
+#[derive(Debug)]
+pub struct Chain {
+    rpc: RpcClient,
+    pub anvil: Anvil,
+    pub usdc: Address,
+    pub channels: Address,
+}
+
+/// Why a call was refused: its revert data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reverted(pub Bytes);
+
+impl Chain {
+    /// A chain where gas is free and nobody needs a key to send.
+    ///
+    /// # Errors
+    /// When anvil is missing or the deployment fails.
+    pub async fn start() -> Result<Self> {
+        // The HTTP client refuses to be built without a TLS provider, though loopback needs none.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let free_gas = ["--gas-price", "0", "--block-base-fee-per-gas", "0"];
+        let anvil = Anvil::start_with(0, &free_gas)?;
+        let rpc = RpcClient::new_http(anvil.url().parse()?);
+        let mut chain = Self { rpc, anvil, usdc: Address::ZERO, channels: pay_channels_address() };
+        chain.request::<_, ()>("anvil_autoImpersonateAccount", (true,)).await?;
+        let init_code = [B256::ZERO.as_slice(), &PayChannels::BYTECODE].concat();
+        chain.transact(request(MINTER, CREATE2_PROXY, init_code.into())).await?;
+        chain.usdc = chain.deploy_token("USDC", "2").await?;
+        Ok(chain)
+    }
+
+    /// Deploys another test token.
+    ///
+    /// # Errors
+    /// When the chain does not answer or the constructor reverts.
+    pub async fn deploy_token(&self, name: &str, version: &str) -> Result<Address> {
+        let arguments = (name.to_owned(), version.to_owned(), MINTER).abi_encode_params();
+        self.deploy([TestUsdc::BYTECODE.as_ref(), &arguments].concat().into()).await
+    }
+
+    /// Deploys init code in a plain transaction.
+    ///
+    /// # Errors
+    /// When the chain does not answer or the constructor reverts.
+    pub async fn deploy(&self, init_code: Bytes) -> Result<Address> {
+        let receipt =
+            self.transact(TransactionRequest::default().from(MINTER).with_deploy_code(init_code)).await?;
+        receipt.contract_address.context("the deployment made no contract")
+    }
+
+    /// Sends a call and waits for its receipt.
+    ///
+    /// # Errors
+    /// When it reverts, with the name of the error.
+    pub async fn send<C: SolCall>(&self, from: Address, to: Address, call: &C) -> Result<TransactionReceipt> {
+        if let Err(reverted) = self.call(from, to, call).await? {
+            bail!("{} was refused: {}", C::SIGNATURE, reverted.name());
+        }
+        self.transact(request(from, to, call.abi_encode().into())).await
+    }
+
+    /// What a call would return on top of the latest block, without sending it.
+    ///
+    /// # Errors
+    /// When the chain does not answer. A revert is the inner error.
+    pub async fn call<C: SolCall>(
+        &self,
+        from: Address,
+        to: Address,
+        call: &C,
+    ) -> Result<Result<C::Return, Reverted>> {
+        let transaction = request(from, to, call.abi_encode().into());
+        let params = serde_json::to_value((transaction, "latest"))?;
+        match self.rpc.request::<_, Bytes>("eth_call", params).await {
+            Ok(answer) => Ok(Ok(C::abi_decode_returns(&answer)?)),
+            Err(RpcError::ErrorResp(error)) => {
+                let data = error.as_revert_data().with_context(|| format!("eth_call failed: {error}"))?;
+                Ok(Err(Reverted(data)))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Sends a prepared transaction.
+    ///
+    /// # Errors
+    /// When the chain refuses it or it reverts.
+    pub async fn transact(&self, transaction: TransactionRequest) -> Result<TransactionReceipt> {
+        let receipt: TransactionReceipt = self.request("eth_sendTransactionSync", (transaction,)).await?;
+        ensure!(receipt.status(), "the transaction {} reverted", receipt.transaction_hash);
+        Ok(receipt)
+    }
+
+    /// Any other request to the chain.
+    ///
+    /// # Errors
+    /// When the chain refuses it.
+    pub async fn request<P: Serialize, R: DeserializeOwned>(
+        &self,
+        method: &'static str,
+        params: P,
+    ) -> Result<R> {
+        let params = serde_json::to_value(params)?;
+        let answer: serde_json::Value =
+            self.rpc.request(method, params).await.with_context(|| format!("{method} failed"))?;
+        Ok(serde_json::from_value(answer)?)
+    }
+
+    /// Mines a block at the given time, so that calls and reads happen then.
+    ///
+    /// # Errors
+    /// When the time lies before the latest block.
+    pub async fn mine_at(&self, time_secs: u64) -> Result<()> {
+        self.request("evm_mine", (serde_json::json!({ "timestamp": time_secs }),)).await.map(|_: String| ())
+    }
+
+    /// The time of the latest block.
+    ///
+    /// # Errors
+    /// When the chain does not answer.
+    pub async fn now(&self) -> Result<u64> {
+        let block: serde_json::Value = self.request("eth_getBlockByNumber", ("latest", false)).await?;
+        let text = block["timestamp"].as_str().ok_or_else(|| anyhow!("a block without a timestamp"))?;
+        Ok(u64::from_str_radix(text.trim_start_matches("0x"), 16)?)
+    }
+
+    /// The domain in which channels and vouchers are signed.
+    #[must_use]
+    pub fn domain(&self) -> Eip712Domain {
+        eip712_domain! {
+            name: "Farthing PayChannels",
+            version: "1",
+            chain_id: CHAIN_ID,
+            verifying_contract: self.channels,
+        }
+    }
+}
+
+impl Reverted {
+    /// The error's name and values, or its bytes when no contract here declares it.
+    #[must_use]
+    pub fn name(&self) -> String {
+        if let Ok(error) = PayChannels::PayChannelsErrors::abi_decode(&self.0) {
+            format!("{error:?}")
+        } else if let Ok(error) = TestUsdc::TestUsdcErrors::abi_decode(&self.0) {
+            format!("{error:?}")
+        } else {
+            self.0.to_string()
+        }
+    }
+}
+
+/// Where the CREATE2 proxy puts the contract, with the salt zero, on every chain.
+#[must_use]
+pub fn pay_channels_address() -> Address {
+    CREATE2_PROXY.create2(B256::ZERO, keccak256(&PayChannels::BYTECODE))
+}
+
+/// The events of one type in a receipt, in order.
+#[must_use]
+pub fn events<E: SolEvent>(receipt: &TransactionReceipt) -> Vec<E> {
+    receipt.logs().iter().filter_map(|log| E::decode_log(&log.inner).ok()).map(|log| log.data).collect()
+}
+
+fn request(from: Address, to: Address, data: Bytes) -> TransactionRequest {
+    TransactionRequest::default().from(from).to(to).input(data.into()).value(U256::ZERO)
+}
