@@ -1,0 +1,92 @@
+//! Writes the settings for people: the commented example file, and the table of what holds and why.
+
+use std::fmt::Write as _;
+
+use super::{
+    Loaded,
+    keys::{Fallback, Form, KEYS, Key},
+};
+
+/// A complete `farthing.toml` in which every line is a comment showing the default.
+#[must_use]
+pub fn example() -> String {
+    let mut text = String::from(
+        "# Settings of a Farthing node, each with its default. Flags win over the environment\n\
+         # (FARTHING_SECTION__KEY), the environment over this file. Amounts are USDC in quotes.\n",
+    );
+    let mut section = "";
+    for key in KEYS.iter().filter(|key| key.name != "node.data_dir") {
+        if key.section() != section {
+            section = key.section();
+            let _ = write!(text, "\n[{section}]\n");
+        }
+        for line in wrapped(key.about, 98) {
+            let _ = writeln!(text, "# {line}");
+        }
+        let _ = writeln!(text, "#{} = {}", key.short_name(), default_value(key));
+    }
+    text
+}
+
+fn default_value(key: &Key) -> String {
+    match key.default {
+        Fallback::Value(value) => literal(key, value),
+        Fallback::List(items) => format!("{items:?}"),
+        Fallback::Unset => match key.form {
+            Form::Integer { .. } => "0  # unset".into(),
+            Form::List(_) => "[]".into(),
+            _ => "\"\"  # unset".into(),
+        },
+    }
+}
+
+fn literal(key: &Key, value: &str) -> String {
+    match key.form {
+        Form::Integer { .. } | Form::Switch => value.to_owned(),
+        _ => format!("{value:?}"),
+    }
+}
+
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last_mut().expect("there is always a line");
+        if !line.is_empty() && line.len() + word.len() >= width {
+            lines.push(word.to_owned());
+        } else {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines
+}
+
+/// One effective setting, for `config show`.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Shown {
+    pub name: &'static str,
+    /// Secrets are shown as `(set)`; lists separated by commas; empty when nothing is set.
+    pub value: String,
+    pub origin: String,
+}
+
+impl Loaded {
+    /// Every setting with its effective value and origin, in the order of the example file.
+    #[must_use]
+    pub fn shown(&self) -> Vec<Shown> {
+        KEYS.iter()
+            .map(|key| {
+                let setting = self.raw.settings.get(key.name);
+                let value = match setting {
+                    Some(_) if key.is_secret() => "(set)".into(),
+                    Some(setting) => setting.values.join(", "),
+                    None => String::new(),
+                };
+                let origin = setting.map_or_else(|| "unset".into(), |setting| setting.origin.to_string());
+                Shown { name: key.name, value, origin }
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,494 @@
+//! The one table of settings: name, form, default and meaning.
+//!
+//! Reading, checking, `config show`, the example file and the list of environment variables all come from
+//! this table, so none of them can drift from the others.
+
+use std::net::{IpAddr, SocketAddr};
+
+use farthing_protocol::{Address, Usdc};
+
+/// One setting, `section.key` in the file and `FARTHING_SECTION__KEY` in the environment.
+#[derive(Debug)]
+pub struct Key {
+    pub name: &'static str,
+    pub form: Form,
+    pub default: Fallback,
+    /// One sentence for the example file, with the unit and the reason.
+    pub about: &'static str,
+}
+
+/// What a value looks like.
+#[derive(Debug, Clone, Copy)]
+pub enum Form {
+    Text,
+    Path,
+    /// Given directly, or as the path of a file under the same name with `_file` behind it; never shown.
+    Secret,
+    Switch,
+    Integer {
+        min: u64,
+        max: u64,
+    },
+    /// USDC as decimal text.
+    Amount,
+    Choice(&'static [&'static str]),
+    /// Address and port to listen on.
+    Socket,
+    Wallet,
+    Url,
+    /// A list of the form inside.
+    List(Item),
+}
+
+/// What a list is made of.
+#[derive(Debug, Clone, Copy)]
+pub enum Item {
+    Host,
+    Ip,
+    Multiaddr,
+    Url,
+}
+
+/// What holds when nothing else is said.
+#[derive(Debug, Clone, Copy)]
+pub enum Fallback {
+    Value(&'static str),
+    List(&'static [&'static str]),
+    /// Decided elsewhere, for instance by the chain's preset; `about` says how.
+    Unset,
+}
+
+use Fallback::{List, Unset, Value};
+
+const HOUR_SECS: u64 = 3600;
+const DAY_SECS: u64 = 24 * HOUR_SECS;
+const MINUTE_MS: u64 = 60_000;
+
+/// Every setting, in the order of the example file.
+pub const KEYS: &[Key] = &[
+    key(
+        "node.data_dir",
+        Form::Path,
+        Value("/data"),
+        "Folder of the wallet, the ledger and everything else worth keeping. Not set in the file, which lies in it.",
+    ),
+    key(
+        "node.name",
+        Form::Text,
+        Unset,
+        "What other nodes show for this one, at most 40 characters; nothing unless set.",
+    ),
+    //
+    key(
+        "wallet.passphrase",
+        Form::Secret,
+        Unset,
+        "Protects the wallet file. Without one, a random passphrase is stored beside the wallet, which protects copies of the wallet file only.",
+    ),
+    //
+    key(
+        "gateway.listen",
+        Form::Socket,
+        Value("0.0.0.0:3000"),
+        "Where scripts call. Every request needs a secret; containers publish this port.",
+    ),
+    key(
+        "gateway.hosts",
+        Form::List(Item::Host),
+        List(&[]),
+        "Names beside localhost under which scripts reach the gateway. Other names are refused, so that no web page can reach it by rebinding its own name.",
+    ),
+    key(
+        "gateway.tls",
+        Form::Choice(&["on", "off"]),
+        Value("on"),
+        "\"off\" only behind a proxy that speaks TLS: it needs trusted_proxies, or a listen address of this machine alone.",
+    ),
+    key(
+        "gateway.tls_cert_file",
+        Form::Path,
+        Unset,
+        "An own certificate chain (PEM), with tls_key_file; otherwise the node's own authority issues one.",
+    ),
+    key("gateway.tls_key_file", Form::Path, Unset, "The private key (PEM) of tls_cert_file."),
+    key(
+        "gateway.trusted_proxies",
+        Form::List(Item::Ip),
+        List(&[]),
+        "When set, only these addresses may connect.",
+    ),
+    key(
+        "gateway.connections_max",
+        integer(1, 65_536),
+        Value("128"),
+        "Open connections in all: about 2 MiB of buffers at the most.",
+    ),
+    key(
+        "gateway.connections_per_ip_max",
+        integer(1, 65_536),
+        Value("32"),
+        "Open connections from one address, so that one client cannot take them all.",
+    ),
+    //
+    key(
+        "network.listen",
+        Form::List(Item::Multiaddr),
+        List(&["/ip4/0.0.0.0/tcp/3001", "/ip4/0.0.0.0/udp/3001/quic-v1"]),
+        "Where other nodes connect, as multiaddresses.",
+    ),
+    key(
+        "network.announce",
+        Form::List(Item::Multiaddr),
+        List(&[]),
+        "Addresses to publish when they differ from what others observe, for instance behind a forwarded port.",
+    ),
+    key(
+        "network.bootstrap",
+        Form::List(Item::Multiaddr),
+        List(&[]),
+        "Nodes through which this one finds the others; each ends in /p2p/<peer id>.",
+    ),
+    key(
+        "network.allow_private",
+        Form::Switch,
+        Value("false"),
+        "Publish and dial private and loopback addresses: for test networks on one machine or LAN.",
+    ),
+    key(
+        "network.name",
+        Form::Text,
+        Unset,
+        "Name of the network, 1-32 lower-case letters, digits or dashes; the chain's id unless set.",
+    ),
+    //
+    key(
+        "chain.preset",
+        Form::Choice(CHAIN_PRESETS),
+        Value("base"),
+        "The chain that settles calls. \"custom\" needs rpc_urls, chain_id and token.",
+    ),
+    key(
+        "chain.rpc_urls",
+        Form::List(Item::Url),
+        List(&[]),
+        "Endpoints of the chain in order of preference; the preset's public one unless set.",
+    ),
+    key(
+        "chain.chain_id",
+        integer(1, u64::MAX),
+        Unset,
+        "Id of a custom chain; with a preset it is only compared.",
+    ),
+    key("chain.token", Form::Wallet, Unset, "USDC's address on a custom chain."),
+    key("chain.contract", Form::Wallet, Unset, "The channel contract, where it is not at its usual address."),
+    key(
+        "chain.confirmations",
+        integer(1, 1_000),
+        Unset,
+        "Blocks until a deposit counts; the preset's number unless set.",
+    ),
+    key(
+        "chain.close_delay_secs",
+        integer(HOUR_SECS, 30 * DAY_SECS),
+        Value("86400"),
+        "Time an owner has for its claim after a payer asks to close (1 hour to 30 days).",
+    ),
+    key(
+        "chain.poll_interval_ms",
+        integer(50, 10 * MINUTE_MS),
+        Unset,
+        "How often the head of the chain is read; half the preset's block time unless set.",
+    ),
+    //
+    key(
+        "spending.enabled",
+        Form::Switch,
+        Value("true"),
+        "\"false\" stops all spending: no call is paid and no channel opened.",
+    ),
+    key(
+        "spending.price_max",
+        Form::Amount,
+        Value("0.01"),
+        "The most one call may cost when the caller names no max_price.",
+    ),
+    key(
+        "spending.per_day",
+        Form::Amount,
+        Value("5.00"),
+        "The most this node spends on calls in a day (UTC).",
+    ),
+    key(
+        "spending.per_secret_day",
+        Form::Amount,
+        Value("5.00"),
+        "The most the holder of one consumer secret spends in a day (UTC).",
+    ),
+    key(
+        "spending.deposit_prices",
+        integer(1, 1_000_000),
+        Value("200"),
+        "First deposit of a channel, in prices of the call that opens it.",
+    ),
+    key(
+        "spending.deposit_min",
+        Form::Amount,
+        Value("0.05"),
+        "Smallest deposit: less is not worth its transaction.",
+    ),
+    key(
+        "spending.deposit_max",
+        Form::Amount,
+        Unset,
+        "Largest deposit, the most one owner holds in escrow; 1.00, or 20.00 on Ethereum itself, unless set.",
+    ),
+    key(
+        "spending.topup_prices",
+        integer(0, 1_000_000),
+        Value("20"),
+        "A channel is topped up when less than this many prices remain,",
+    ),
+    key("spending.topup_percent", integer(0, 100), Value("25"), "or less than this part of its deposit."),
+    //
+    key(
+        "settlement.interval_secs",
+        integer(1, DAY_SECS),
+        Value("60"),
+        "How often the books are looked at for something to claim or close.",
+    ),
+    key(
+        "settlement.claim_min",
+        Form::Amount,
+        Value("0.25"),
+        "Claim when at least this much is earned and unclaimed,",
+    ),
+    key(
+        "settlement.claim_gas_factor",
+        integer(0, 10_000),
+        Value("50"),
+        "and at least this many times the cost of the claim,",
+    ),
+    key(
+        "settlement.claim_age_secs",
+        integer(1, 365 * DAY_SECS),
+        Value("86400"),
+        "or when the oldest unclaimed call is this old",
+    ),
+    key(
+        "settlement.claim_age_gas_factor",
+        integer(0, 10_000),
+        Value("5"),
+        "and the sum worth this many times the cost of the claim,",
+    ),
+    key(
+        "settlement.claim_deposit_percent",
+        integer(1, 100),
+        Value("90"),
+        "or when this part of the deposit is used.",
+    ),
+    key(
+        "settlement.gas_price_factor_max",
+        integer(1, 1_000),
+        Value("5"),
+        "Wait while gas costs more than this many times its usual price, unless a close is pending.",
+    ),
+    key(
+        "settlement.idle_close_secs",
+        integer(60, 365 * DAY_SECS),
+        Value("604800"),
+        "Close a channel that was not used for this long.",
+    ),
+    key(
+        "settlement.close_answer_secs",
+        integer(60, 30 * DAY_SECS),
+        Value("86400"),
+        "How long an owner may take to close when asked; then the chain is asked.",
+    ),
+    //
+    key("limits.upstream_connect_ms", integer(10, MINUTE_MS), Value("3000"), "Connecting to an upstream."),
+    key(
+        "limits.upstream_first_byte_ms",
+        integer(10, 5 * MINUTE_MS),
+        Value("10000"),
+        "From connecting until the head of the answer.",
+    ),
+    key(
+        "limits.upstream_idle_ms",
+        integer(10, 5 * MINUTE_MS),
+        Value("10000"),
+        "Between two parts of an answer.",
+    ),
+    key(
+        "limits.upstream_total_ms",
+        integer(10, 5 * MINUTE_MS),
+        Value("30000"),
+        "The whole exchange; a call's own deadline may be shorter.",
+    ),
+    key(
+        "limits.response_bytes_max",
+        integer(1024, 64 * 1024 * 1024),
+        Value("8388608"),
+        "Body of an upstream's answer; larger ones are refused and not charged.",
+    ),
+    key("limits.calls_max", integer(1, 65_536), Value("64"), "Calls served at once,"),
+    key("limits.calls_per_payer_max", integer(1, 65_536), Value("16"), "for one payer,"),
+    key("limits.calls_per_service_max", integer(1, 65_536), Value("32"), "and of one service."),
+    key(
+        "limits.calls_waiting_max",
+        integer(0, 65_536),
+        Value("128"),
+        "Calls that wait for their turn before others are told to come back.",
+    ),
+];
+
+/// Names of `chain.preset`.
+pub const CHAIN_PRESETS: &[&str] = &[
+    "base",
+    "base-sepolia",
+    "arbitrum",
+    "arbitrum-sepolia",
+    "optimism",
+    "ethereum",
+    "sepolia",
+    "local",
+    "custom",
+];
+
+const fn key(name: &'static str, form: Form, default: Fallback, about: &'static str) -> Key {
+    Key { name, form, default, about }
+}
+
+const fn integer(min: u64, max: u64) -> Form {
+    Form::Integer { min, max }
+}
+
+impl Key {
+    /// The setting called `name`.
+    #[must_use]
+    pub fn find(name: &str) -> Option<&'static Self> {
+        KEYS.iter().find(|key| key.name == name)
+    }
+
+    #[must_use]
+    pub fn section(&self) -> &'static str {
+        self.name.split_once('.').map_or(self.name, |(section, _)| section)
+    }
+
+    /// The name within its section.
+    #[must_use]
+    pub fn short_name(&self) -> &'static str {
+        self.name.split_once('.').map_or(self.name, |(_, name)| name)
+    }
+
+    /// `FARTHING_GATEWAY__LISTEN`
+    #[must_use]
+    pub fn variable(&self) -> String {
+        format!("FARTHING_{}", self.name.replace('.', "__").to_uppercase())
+    }
+
+    #[must_use]
+    pub const fn is_secret(&self) -> bool {
+        matches!(self.form, Form::Secret)
+    }
+
+    #[must_use]
+    pub const fn is_list(&self) -> bool {
+        matches!(self.form, Form::List(_))
+    }
+}
+
+impl Form {
+    /// Whether one value has this form; otherwise what was expected, to follow "expected".
+    ///
+    /// # Errors
+    /// The expectation in words.
+    pub fn check(&self, text: &str) -> Result<(), String> {
+        let right = match self {
+            Self::Text | Self::Path | Self::Secret => !text.is_empty(),
+            Self::Switch => matches!(text, "true" | "false"),
+            Self::Integer { min, max } => text.parse::<u64>().is_ok_and(|n| (*min..=*max).contains(&n)),
+            Self::Amount => return text.parse::<Usdc>().map(drop).map_err(|error| error.to_string()),
+            Self::Choice(choices) => choices.contains(&text),
+            Self::Socket => text.parse::<SocketAddr>().is_ok(),
+            Self::Wallet => return text.parse::<Address>().map(drop).map_err(|error| error.to_string()),
+            Self::Url => Item::Url.fits(text),
+            Self::List(item) => item.fits(text),
+        };
+        if right { Ok(()) } else { Err(format!("expected {}", self.expectation())) }
+    }
+
+    fn expectation(&self) -> String {
+        match self {
+            Self::Text | Self::Secret => "a text that is not empty".into(),
+            Self::Path => "a path".into(),
+            Self::Switch => "true or false".into(),
+            Self::Integer { min, max: u64::MAX } => format!("a whole number from {min}"),
+            Self::Integer { min, max } => format!("a whole number from {min} to {max}"),
+            Self::Amount => "an amount of USDC such as \"0.002\"".into(),
+            Self::Choice(choices) => format!("one of {}", choices.join(", ")),
+            Self::Socket => "an address with a port such as 0.0.0.0:3000".into(),
+            Self::Wallet => "an address such as 0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913".into(),
+            Self::Url => "an address such as https://chain.example".into(),
+            Self::List(Item::Host) => "host names such as node.example, without port".into(),
+            Self::List(Item::Ip) => "IP addresses such as 10.0.0.7".into(),
+            Self::List(Item::Multiaddr) => "multiaddresses such as /ip4/0.0.0.0/tcp/3001".into(),
+            Self::List(Item::Url) => "addresses such as https://chain.example".into(),
+        }
+    }
+}
+
+impl Item {
+    fn fits(self, text: &str) -> bool {
+        match self {
+            Self::Host => {
+                let name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | ':' | '_');
+                !text.is_empty()
+                    && text.len() <= 253
+                    && text.chars().all(name)
+                    && (!text.contains(':') || text.parse::<IpAddr>().is_ok())
+            }
+            Self::Ip => text.parse::<IpAddr>().is_ok(),
+            Self::Multiaddr => text.starts_with('/') && !text.contains(char::is_whitespace),
+            Self::Url => url::Url::parse(text)
+                .is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_default_has_the_form_it_stands_for() {
+        for key in KEYS {
+            match key.default {
+                Value(text) => assert_eq!(key.form.check(text), Ok(()), "{}", key.name),
+                List(items) => {
+                    assert!(key.is_list(), "{}", key.name);
+                    items.iter().for_each(|item| assert_eq!(key.form.check(item), Ok(()), "{}", key.name));
+                }
+                Unset => {}
+            }
+        }
+    }
+
+    #[test]
+    fn every_key_is_named_once_in_one_section() {
+        for key in KEYS {
+            assert_eq!(KEYS.iter().filter(|other| other.name == key.name).count(), 1, "{}", key.name);
+            assert_eq!(key.name.matches('.').count(), 1, "{}", key.name);
+            assert!(key.about.ends_with(['.', ',']) || key.about.ends_with("old"), "{}", key.name);
+        }
+    }
+
+    #[test]
+    fn numbers_are_held_to_their_bounds() {
+        let form = Form::Integer { min: 3, max: 5 };
+        for (text, right) in
+            [("2", false), ("3", true), ("5", true), ("6", false), ("", false), ("4.0", false)]
+        {
+            assert_eq!(form.check(text).is_ok(), right, "{text}");
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! The promises of the configuration, on real files in folders of their own.
+
+use super::*;
+
+struct Setup {
+    folder: tempfile::TempDir,
+    sources: Sources,
+}
+
+impl Setup {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let sources = Sources { data_dir: Some(folder.path().to_owned()), ..Sources::default() };
+        Self { folder, sources }
+    }
+
+    fn file(self, text: &str) -> Self {
+        std::fs::write(self.folder.path().join("farthing.toml"), text).unwrap();
+        self
+    }
+
+    fn variable(mut self, name: &str, value: &str) -> Self {
+        self.sources.variables.push((name.into(), value.into()));
+        self
+    }
+
+    fn set(mut self, assignment: &str) -> Self {
+        self.sources.set.push(assignment.into());
+        self
+    }
+
+    fn load(&self) -> Result<Loaded, ConfigError> {
+        load(&self.sources)
+    }
+
+    fn refusal(&self) -> String {
+        self.load().unwrap_err().to_string()
+    }
+}
+
+fn origin_of(loaded: &Loaded, name: &str) -> String {
+    loaded.shown().into_iter().find(|shown| shown.name == name).unwrap().origin
+}
+
+#[test]
+fn a_node_starts_with_no_configuration_at_all() {
+    let loaded = load(&Sources::default()).unwrap();
+    assert_eq!(loaded.config.node.data_dir, PathBuf::from("/data"));
+    assert_eq!(loaded.config.chain.preset, "base");
+    assert_eq!(loaded.config.spending.price_max.to_string(), "0.01");
+    assert_eq!(loaded.config.spending.deposit_max.to_string(), "1.00");
+    assert_eq!(loaded.config.gateway.tls, TlsMode::OwnAuthority);
+}
+
+#[test]
+fn flags_win_over_the_environment_and_that_over_the_file_and_that_over_defaults() {
+    let file = "[limits]\ncalls_max = 10\n";
+    let setup = Setup::new();
+    assert_eq!(setup.load().unwrap().config.limits.calls_max, 64);
+    let setup = setup.file(file);
+    assert_eq!(setup.load().unwrap().config.limits.calls_max, 10);
+    let setup = setup.variable("FARTHING_LIMITS__CALLS_MAX", "11");
+    assert_eq!(setup.load().unwrap().config.limits.calls_max, 11);
+    let setup = setup.set("limits.calls_max=12");
+    assert_eq!(setup.load().unwrap().config.limits.calls_max, 12);
+}
+
+#[test]
+fn every_value_says_where_it_came_from() {
+    let setup = Setup::new()
+        .file("[limits]\ncalls_max = 10\n")
+        .variable("FARTHING_GATEWAY__HOSTS", "a.example, b.example")
+        .set("chain.preset=base-sepolia");
+    let loaded = setup.load().unwrap();
+    assert_eq!(loaded.config.gateway.hosts, ["a.example", "b.example"]);
+    assert!(origin_of(&loaded, "limits.calls_max").ends_with("farthing.toml"));
+    assert_eq!(origin_of(&loaded, "gateway.hosts"), "environment FARTHING_GATEWAY__HOSTS");
+    assert_eq!(origin_of(&loaded, "chain.preset"), "flag --set");
+    assert_eq!(origin_of(&loaded, "node.data_dir"), "flag --data");
+    assert_eq!(origin_of(&loaded, "gateway.listen"), "default");
+    assert_eq!(origin_of(&loaded, "chain.token"), "unset");
+}
+
+#[test]
+fn an_unknown_key_is_an_error_that_names_the_nearest_one() {
+    let refusal = Setup::new().file("[spending]\nper_dya = \"1\"\n").refusal();
+    assert!(
+        refusal.contains("spending.per_dya: is not a setting; did you mean spending.per_day?"),
+        "{refusal}"
+    );
+    let refusal = Setup::new().file("[gateway]\nper_day = \"1\"\n").refusal();
+    assert!(refusal.contains("did you mean spending.per_day?"), "{refusal}");
+    let refusal = Setup::new().file("per_day = \"1\"\n").refusal();
+    assert!(refusal.contains("write it under [spending]"), "{refusal}");
+    let refusal = Setup::new().variable("FARTHING_GATEWAY__LISTN", "x").refusal();
+    assert!(refusal.contains("environment FARTHING_GATEWAY__LISTN"), "{refusal}");
+    let refusal = Setup::new().variable("FARTHING_GATEWAY_LISTEN", "x").refusal();
+    assert!(refusal.contains("FARTHING_GATEWAY__LISTEN, with two underscores"), "{refusal}");
+}
+
+#[test]
+fn variables_of_clients_and_container_platforms_are_left_alone() {
+    let setup = Setup::new()
+        .variable("FARTHING_CA_FILE", "/x")
+        .variable("FARTHING_NODE_SERVICE_HOST", "10.0.0.1")
+        .variable("FARTHING_LOG", "debug")
+        .variable("FARTHING_SPENDING__PER_DAY", "");
+    assert_eq!(setup.load().unwrap().config.spending.per_day.to_string(), "5.00");
+}
+
+#[test]
+fn all_problems_are_told_at_once() {
+    let setup = Setup::new()
+        .file("[spending]\nper_day = 5.0\nprice_max = \"1e3\"\n[gateway]\nlisten = \"3000\"\nhosts = \"a\"\n")
+        .set("limits.calls_max=0");
+    let refusal = setup.refusal();
+    for part in [
+        "spending.per_day: fractions are written in quotes",
+        "spending.price_max: `1e3`: `1e3` is not an amount of USDC",
+        "gateway.listen: `3000`: expected an address with a port",
+        "gateway.hosts: must be a list",
+        "limits.calls_max: `0`: expected a whole number from 1 to 65536",
+    ] {
+        assert!(refusal.contains(part), "{part} is missing from:\n{refusal}");
+    }
+}
+
+#[test]
+fn a_secret_comes_from_a_file_and_is_never_shown() {
+    let setup = Setup::new();
+    let secret_file = setup.folder.path().join("passphrase");
+    std::fs::write(&secret_file, "correct horse\n").unwrap();
+    let setup = setup.variable("FARTHING_WALLET__PASSPHRASE_FILE", secret_file.to_str().unwrap());
+    let loaded = setup.load().unwrap();
+    assert_eq!(loaded.config.wallet.passphrase.as_ref().unwrap().expose(), "correct horse");
+    let shown = format!("{loaded:?} {:?}", loaded.shown());
+    assert!(!shown.contains("horse"), "{shown}");
+
+    let twice = setup.variable("FARTHING_WALLET__PASSPHRASE", "other");
+    assert!(twice.refusal().contains("given twice"));
+    let on_the_command_line = Setup::new().set("wallet.passphrase=horse").refusal();
+    assert!(on_the_command_line.contains("FARTHING_WALLET__PASSPHRASE_FILE"), "{on_the_command_line}");
+    assert!(!on_the_command_line.contains("horse"));
+    let missing = Setup::new().variable("FARTHING_WALLET__PASSPHRASE_FILE", "/nowhere/at/all").refusal();
+    assert!(missing.contains("/nowhere/at/all cannot be read"), "{missing}");
+}
+
+#[test]
+fn tls_is_off_only_where_nobody_else_can_listen_in() {
+    assert!(Setup::new().set("gateway.tls=off").refusal().contains("trusted_proxies"));
+    let loopback = Setup::new().set("gateway.tls=off").set("gateway.listen=127.0.0.1:3000");
+    assert_eq!(loopback.load().unwrap().config.gateway.tls, TlsMode::Off);
+    let proxied = Setup::new().set("gateway.tls=off").set("gateway.trusted_proxies=10.0.0.7");
+    assert!(proxied.load().is_ok());
+    assert!(Setup::new().set("gateway.tls_cert_file=a.pem").refusal().contains("tls_key_file"));
+}
+
+#[test]
+fn a_custom_chain_says_what_it_is() {
+    let refusal = Setup::new().set("chain.preset=custom").refusal();
+    for name in ["chain.rpc_urls", "chain.chain_id", "chain.token"] {
+        assert!(refusal.contains(name), "{refusal}");
+    }
+    let ethereum = Setup::new().set("chain.preset=ethereum").load().unwrap();
+    assert_eq!(ethereum.config.spending.deposit_max.to_string(), "20.00");
+}
+
+#[test]
+fn a_smallest_deposit_above_the_largest_is_refused() {
+    assert!(Setup::new().set("spending.deposit_min=1").load().is_ok());
+    let refusal = Setup::new().set("spending.deposit_min=1.000001").refusal();
+    assert!(refusal.contains("spending.deposit_min: must not exceed deposit_max"), "{refusal}");
+}
+
+#[test]
+fn the_example_file_is_read_back_as_the_defaults() {
+    let defaults = Setup::new().load().unwrap();
+    let commented = Setup::new().file(&example()).load().unwrap();
+    let values = |loaded: &Loaded| -> Vec<_> {
+        let shown = loaded.shown().into_iter().filter(|shown| shown.name != "node.data_dir");
+        shown.map(|shown| (shown.name, shown.value)).collect()
+    };
+    assert_eq!(values(&defaults), values(&commented));
+
+    // With every comment sign before a setting removed, each line is still a setting of the right form.
+    let active: String = example()
+        .lines()
+        .filter(|line| !line.ends_with("# unset"))
+        .map(|line| if line.starts_with("# ") { line } else { line.trim_start_matches('#') })
+        .fold(String::new(), |text, line| text + line + "\n");
+    let active = Setup::new().file(&active).load().unwrap();
+    assert_eq!(values(&defaults), values(&active));
+    assert!(origin_of(&active, "limits.calls_max").ends_with("farthing.toml"));
+}
+
+#[test]
+fn the_data_folder_is_not_named_by_the_file_inside_it() {
+    assert!(Setup::new().file("[node]\ndata_dir = \"/x\"\n").refusal().contains("--data"));
+}
+
+#[test]
+fn a_named_file_that_is_missing_is_an_error() {
+    let mut setup = Setup::new();
+    setup.sources.file = Some(setup.folder.path().join("other.toml"));
+    assert!(setup.refusal().contains("cannot be read"));
+}

@@ -1,0 +1,142 @@
+//! The data folder, held by one process at a time.
+//!
+//! Two nodes with one wallet would sign conflicting vouchers and share a network identity, so the folder is
+//! created and locked before anything in it is read. The operating system ends the lock with the process.
+
+use std::{
+    fs::{self, File, OpenOptions, TryLockError},
+    io::{self, Read, Seek, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+};
+
+/// Why the data folder cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum DataFolderError {
+    #[error("{path} is in use by another node{holder}; stop that one, or name another folder with --data", path = .path.display())]
+    InUse { path: PathBuf, holder: String },
+    #[error("{path} is not writable for this user; run `{fix}`", path = .path.display())]
+    NotWritable { path: PathBuf, fix: String, source: io::Error },
+    #[error("{path} cannot be used as data folder; name another one with --data", path = .path.display())]
+    Io { path: PathBuf, source: io::Error },
+}
+
+/// Exclusive use of a data folder, until dropped.
+#[derive(Debug)]
+pub struct DataFolder {
+    path: PathBuf,
+    /// Closing this file ends the lock.
+    _lock: File,
+}
+
+impl DataFolder {
+    /// Creates the folder (0700) when it is missing and locks it.
+    ///
+    /// # Errors
+    /// [`DataFolderError`], which names the holder or the command that helps.
+    pub fn lock(path: &Path) -> Result<Self, DataFolderError> {
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(path)
+            .map_err(|source| failure(path, source))?;
+        let mut lock = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(path.join("lock"))
+            .map_err(|source| failure(path, source))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(DataFolderError::InUse { path: path.into(), holder: holder(&mut lock) });
+            }
+            Err(TryLockError::Error(source)) => return Err(failure(path, source)),
+        }
+        name_holder(&mut lock).map_err(|source| failure(path, source))?;
+        Ok(Self { path: path.into(), _lock: lock })
+    }
+
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// The process that holds the lock wrote its id into the file.
+fn holder(lock: &mut File) -> String {
+    let mut text = String::new();
+    match lock.take(20).read_to_string(&mut text) {
+        Ok(_) if text.trim().parse::<u32>().is_ok() => format!(" (process {})", text.trim()),
+        _ => String::new(),
+    }
+}
+
+fn name_holder(lock: &mut File) -> io::Result<()> {
+    lock.set_len(0)?;
+    lock.rewind()?;
+    writeln!(lock, "{}", std::process::id())
+}
+
+fn failure(path: &Path, source: io::Error) -> DataFolderError {
+    match source.kind() {
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            DataFolderError::NotWritable { path: path.into(), fix: fix(path, source.kind()), source }
+        }
+        _ => DataFolderError::Io { path: path.into(), source },
+    }
+}
+
+/// The exact command that gives this user the folder.
+fn fix(path: &Path, kind: io::ErrorKind) -> String {
+    let path = path.display();
+    if kind == io::ErrorKind::ReadOnlyFilesystem {
+        return format!(
+            "docker run -v farthing:{path} …` to mount a volume there, or `mount -o remount,rw {path}"
+        );
+    }
+    match own_ids() {
+        Some((user, group)) => format!("sudo mkdir -p {path} && sudo chown -R {user}:{group} {path}"),
+        None => format!("sudo mkdir -p {path} && sudo chown -R \"$(id -u):$(id -g)\" {path}"),
+    }
+}
+
+/// User and group this process writes files as.
+fn own_ids() -> Option<(u32, u32)> {
+    use std::os::unix::fs::MetadataExt;
+    let me = fs::metadata("/proc/self").ok()?;
+    Some((me.uid(), me.gid()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_serves_one_node_at_a_time_and_the_other_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("new");
+        let held = DataFolder::lock(&path).unwrap();
+        let refusal = DataFolder::lock(&path).unwrap_err().to_string();
+        assert!(refusal.contains(&format!("(process {})", std::process::id())), "{refusal}");
+        drop(held);
+        DataFolder::lock(&path).unwrap();
+    }
+
+    #[test]
+    fn a_folder_of_somebody_else_is_told_with_the_command_that_helps() {
+        let denied = failure(Path::new("/data"), io::ErrorKind::PermissionDenied.into()).to_string();
+        assert!(denied.contains("sudo chown -R "), "{denied}");
+        assert!(denied.ends_with(" /data`"), "{denied}");
+        let read_only = failure(Path::new("/data"), io::ErrorKind::ReadOnlyFilesystem.into()).to_string();
+        assert!(read_only.contains("-v farthing:/data"), "{read_only}");
+    }
+
+    #[test]
+    fn a_file_in_place_of_the_folder_is_refused() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        assert!(matches!(DataFolder::lock(file.path()), Err(DataFolderError::Io { .. })));
+    }
+}
