@@ -1,0 +1,12 @@
+//! Services to sell: ordinary HTTP servers that know nothing of the network that sells them.
+//!
+//! Each service is a module with its routes, and a binary of the same name that binds a port and runs it:
+//!
+//! - [`earthquakes`]: REST, the U.S. Geological Survey's recent earthquakes as GeoJSON.
+//!
+//! [`serve`] and [`problem`] are what the services share. Nothing here depends on any other Farthing crate: a
+//! service must look like somebody else's server.
+
+pub mod earthquakes;
+pub mod problem;
+pub mod serve;

@@ -1,0 +1,161 @@
+//! Real servers on free ports, a feed that the test writes, and waiting for conditions.
+
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::process::Child;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing;
+use farthing_demo_services::serve;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+/// Far longer than anything here takes, so that only a broken promise runs into it.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A service on a free port of this machine.
+pub(crate) struct Server {
+    address: SocketAddr,
+    stop: oneshot::Sender<()>,
+    running: JoinHandle<std::io::Result<()>>,
+}
+
+impl Server {
+    pub(crate) async fn start(app: Router) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (stop, stopped) = oneshot::channel();
+        let stopped = async { stopped.await.unwrap_or_default() };
+        let running = tokio::spawn(serve::serve_until(listener, app, stopped));
+        Self { address, stop, running }
+    }
+
+    pub(crate) fn url(&self, path_and_query: &str) -> String {
+        format!("http://{}{path_and_query}", self.address)
+    }
+
+    /// Returns when every connection is closed and the port is free.
+    pub(crate) async fn stop(self) {
+        self.stop.send(()).unwrap();
+        self.running.await.unwrap().unwrap();
+    }
+}
+
+pub(crate) async fn get_json(url: &str) -> Value {
+    let (status, body) = get(url).await;
+    assert_eq!(status, 200, "{url}: {body}");
+    body
+}
+
+/// Status and body of one request on a connection of its own.
+pub(crate) async fn get(url: &str) -> (u16, Value) {
+    let response = client().get(url).send().await.unwrap();
+    let status = response.status().as_u16();
+    let text = response.text().await.unwrap();
+    (status, serde_json::from_str(&text).unwrap_or_else(|_| panic!("{url} answered {text}")))
+}
+
+pub(crate) async fn post(url: &str) -> reqwest::Response {
+    client().post(url).send().await.unwrap()
+}
+
+fn client() -> reqwest::Client {
+    // The provider stays installed after the first call; later ones change nothing.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    reqwest::Client::builder().timeout(PATIENCE).build().unwrap()
+}
+
+/// Asks until the answer is as wanted, and returns it.
+pub(crate) async fn wait_until(url: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+    let begin = Instant::now();
+    loop {
+        let answer = get_json(url).await;
+        if wanted(&answer) {
+            return answer;
+        }
+        assert!(begin.elapsed() < PATIENCE, "{url} still answers {answer}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// The first line a program writes on standard output, without its end.
+pub(crate) fn first_line(program: &mut Child) -> String {
+    let mut line = String::new();
+    BufReader::new(program.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    line.trim_end().to_owned()
+}
+
+/// A feed whose text the test writes; every text has its own entity tag, and no text is "503 Service Unavailable".
+pub(crate) struct TestFeed {
+    pub(crate) server: Server,
+    shown: Arc<Shown>,
+}
+
+#[derive(Default)]
+struct Shown {
+    text: Mutex<Option<String>>,
+    not_modified: AtomicUsize,
+}
+
+/// A feed of one event.
+pub(crate) async fn feed_of(id: &str, time_ms: i64) -> TestFeed {
+    let shown = Arc::new(Shown::default());
+    let app = Router::new().route("/feed.geojson", routing::get(show)).with_state(Arc::clone(&shown));
+    let feed = TestFeed { server: Server::start(app).await, shown };
+    feed.publish(id, time_ms);
+    feed
+}
+
+impl TestFeed {
+    pub(crate) fn publish(&self, id: &str, time_ms: i64) {
+        self.publish_text(&collection(id, time_ms).to_string());
+    }
+
+    pub(crate) fn publish_text(&self, text: &str) {
+        *self.shown.text.lock().unwrap() = Some(text.to_owned());
+    }
+
+    pub(crate) fn withdraw(&self) {
+        *self.shown.text.lock().unwrap() = None;
+    }
+
+    /// How often the feed was asked for what the asker already had.
+    pub(crate) fn not_modified(&self) -> usize {
+        self.shown.not_modified.load(Ordering::Relaxed)
+    }
+}
+
+async fn show(State(shown): State<Arc<Shown>>, asked: HeaderMap) -> Response {
+    let Some(text) = shown.text.lock().unwrap().clone() else {
+        return StatusCode::SERVICE_UNAVAILABLE.into_response();
+    };
+    let tag = format!("\"{}\"", text.len() ^ text.bytes().map(usize::from).sum::<usize>() << 16);
+    if asked.get(header::IF_NONE_MATCH).is_some_and(|known| known == tag.as_str()) {
+        shown.not_modified.fetch_add(1, Ordering::Relaxed);
+        return StatusCode::NOT_MODIFIED.into_response();
+    }
+    ([(header::ETAG, tag)], text).into_response()
+}
+
+fn collection(id: &str, time_ms: i64) -> Value {
+    json!({
+        "type": "FeatureCollection",
+        "metadata": {
+            "generated": time_ms, "url": "http://feed.test/", "title": "Test", "status": 200, "api": "1", "count": 1,
+        },
+        "features": [{
+            "type": "Feature",
+            "id": id,
+            "properties": { "mag": null, "place": "here", "time": time_ms },
+            "geometry": { "type": "Point", "coordinates": [1.5, 2.5, null] },
+        }],
+    })
+}
