@@ -1,0 +1,532 @@
+//! What command line and node say to each other: JSON over the control socket.
+//!
+//! Each command is one request on one [`route`]. Amounts, ids and addresses are text ([`Text`]), so that no
+//! reader has to guess a number's unit or precision. Errors are `application/problem+json` ([`Problem`]).
+
+use std::{collections::BTreeMap, fmt, str::FromStr};
+
+use farthing_protocol::{Address, CallId, ChannelId, ServiceId, Usdc, call::Method};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+pub use super::eth::Eth;
+
+/// The paths of the control socket. `{id}` is a service or channel.
+pub mod route {
+    /// `GET` → [`super::Status`]
+    pub const STATUS: &str = "/status";
+    /// `GET` → [`super::Health`]; 200 when ready, 503 when not.
+    pub const HEALTH: &str = "/health";
+    /// `GET` → [`super::Doctor`]
+    pub const DOCTOR: &str = "/doctor";
+    /// `POST` [`super::CallRequest`] → the service's own answer, with the gateway's headers.
+    pub const CALL: &str = "/call";
+    /// `GET` → [`super::WalletBalance`]
+    pub const WALLET: &str = "/wallet";
+    /// `POST` [`super::SendRequest`] → [`super::Sent`]
+    pub const WALLET_SEND: &str = "/wallet/send";
+    /// `GET` → `Vec<`[`super::Api`]`>`; `POST` [`super::ServiceFile`] → [`super::Api`]
+    pub const APIS: &str = "/apis";
+    /// `DELETE` → [`super::Api`], the last word on it.
+    pub const API: &str = "/apis/{id}";
+    /// `POST` [`super::PriceRequest`] → [`super::Api`]
+    pub const API_PRICE: &str = "/apis/{id}/price";
+    /// `POST` → [`super::Api`]
+    pub const API_PAUSE: &str = "/apis/{id}/pause";
+    /// `POST` → [`super::Api`]
+    pub const API_RESUME: &str = "/apis/{id}/resume";
+    /// `GET` → `Vec<`[`super::Channel`]`>`; `POST` [`super::OpenRequest`] → [`super::Channel`]
+    pub const CHANNELS: &str = "/channels";
+    /// `POST` → [`super::Channel`]
+    pub const CHANNEL_CLOSE: &str = "/channels/{id}/close";
+    /// `POST` → [`super::Settled`]
+    pub const SETTLE: &str = "/settle";
+    /// `GET` → [`super::Secret`]
+    pub const SECRET: &str = "/secret";
+    /// `POST` → [`super::Secret`]
+    pub const SECRET_ROTATE: &str = "/secret/rotate";
+    /// `GET` → `Vec<`[`super::Peer`]`>`
+    pub const PEERS: &str = "/net/peers";
+    /// `POST` [`super::PingRequest`] → [`super::Pong`]
+    pub const PING: &str = "/net/ping";
+}
+
+/// A value as the text that its `Display` writes and its `FromStr` reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Text<T>(pub T);
+
+impl<T> From<T> for Text<T> {
+    fn from(value: T) -> Self {
+        Self(value)
+    }
+}
+
+impl<T: fmt::Display> fmt::Display for Text<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl<T: FromStr> FromStr for Text<T> {
+    type Err = T::Err;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        text.parse().map(Self)
+    }
+}
+
+impl<T: fmt::Display> Serialize for Text<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+impl<'de, T: FromStr<Err: fmt::Display>> Deserialize<'de> for Text<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map(Self).map_err(serde::de::Error::custom)
+    }
+}
+
+/// Why a request was not carried out (RFC 9457).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Problem {
+    /// Last part of the problem's address, or `about:blank`.
+    #[serde(rename = "type", default)]
+    pub kind: String,
+    #[serde(default)]
+    pub title: String,
+    pub status: u16,
+    #[serde(default)]
+    pub detail: String,
+    /// What to do next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub charged: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call_id: Option<String>,
+}
+
+/// `farthing status`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Status {
+    pub version: String,
+    pub uptime_secs: u64,
+    pub address: Text<Address>,
+    pub peer_id: String,
+    /// Where other nodes reach this one.
+    pub addresses: Vec<String>,
+    pub gateway_url: String,
+    pub network: String,
+    pub chain: ChainStatus,
+    pub balance: WalletBalance,
+    pub peers: u64,
+    pub services: u64,
+    /// `false` after "stop all spending", or when the ledger failed.
+    pub spending: bool,
+    pub spent_today: Text<Usdc>,
+    /// What keeps the node from doing all of its work, each with its next step.
+    pub alerts: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChainStatus {
+    pub name: String,
+    pub chain_id: u64,
+    /// Test money only.
+    pub testnet: bool,
+    pub head: Option<u64>,
+    pub head_age_secs: Option<u64>,
+    /// What went wrong, when the chain is not usable.
+    pub problem: Option<String>,
+}
+
+/// `farthing healthcheck`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Health {
+    pub ready: bool,
+    /// Why not.
+    pub waiting_for: Vec<String>,
+}
+
+/// `farthing doctor`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Doctor {
+    pub checks: Vec<Check>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Check {
+    pub name: String,
+    pub good: bool,
+    pub detail: String,
+    /// What mends it, when it is not good.
+    pub next: Option<String>,
+}
+
+/// `farthing call`, and the body of `POST /internal/call`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CallRequest {
+    pub api_id_public: Text<ServiceId>,
+    pub path: String,
+    pub method: Text<Method>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub params: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<serde_json::Value>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_price: Option<Text<Usdc>>,
+    /// A UUID, or any text of the caller's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call_id: Option<String>,
+}
+
+/// `farthing wallet address` and `balance`. Balances are as last seen on chain.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WalletBalance {
+    pub address: Text<Address>,
+    /// `None` while the chain was never reached.
+    pub usdc: Option<Text<Usdc>>,
+    pub eth: Option<Text<Eth>>,
+    /// Deposited in channels and not yet spent.
+    pub in_channels: Text<Usdc>,
+    /// Earned and not yet claimed.
+    pub unclaimed: Text<Usdc>,
+}
+
+/// `farthing wallet send`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SendRequest {
+    pub to: Text<Address>,
+    #[serde(flatten)]
+    pub amount: SendAmount,
+}
+
+/// `{"usdc": "1.50"}` or `{"eth": "0.001"}`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SendAmount {
+    Usdc(Text<Usdc>),
+    Eth(Text<Eth>),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sent {
+    /// Hash of the transaction, `0x…`.
+    pub transaction: String,
+    pub block: Option<u64>,
+}
+
+/// A service as `farthing api add` reads it from a TOML or JSON file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServiceFile {
+    /// Chosen by the node when absent; the same id again replaces the service.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<Text<ServiceId>>,
+    pub name: String,
+    #[serde(default)]
+    pub summary: String,
+    #[serde(default)]
+    pub category: String,
+    #[serde(default)]
+    pub tags: Vec<String>,
+    /// Markdown.
+    #[serde(default)]
+    pub description: String,
+    /// The owner's own server, for instance `http://127.0.0.1:8080/api`.
+    pub upstream: String,
+    /// Headers added to every upstream request, such as an API key. Never published.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub upstream_headers: BTreeMap<String, String>,
+    /// Of every operation that names none of its own. Zero is free.
+    pub price: Text<Usdc>,
+    #[serde(default)]
+    pub charge: Charge,
+    #[serde(default)]
+    pub operations: Vec<OperationFile>,
+}
+
+/// Which answers are charged.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Charge {
+    /// Status below 400.
+    #[default]
+    Success,
+    /// 4xx as well.
+    Answered,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OperationFile {
+    pub method: Text<Method>,
+    /// Template such as `/users/{id}`.
+    pub path: String,
+    #[serde(default)]
+    pub summary: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<Text<Usdc>>,
+    #[serde(default)]
+    pub parameters: Vec<ParameterFile>,
+    /// Whether a request body is passed on.
+    #[serde(default)]
+    pub body: bool,
+    /// Undeclared parameters go to the query instead of being refused.
+    #[serde(default)]
+    pub any_params: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ParameterFile {
+    pub name: String,
+    #[serde(rename = "in", default)]
+    pub place: PlaceFile,
+    #[serde(rename = "type", default)]
+    pub kind: KindFile,
+    #[serde(default)]
+    pub required: bool,
+    #[serde(default)]
+    pub choices: Vec<String>,
+    #[serde(default)]
+    pub description: String,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PlaceFile {
+    #[default]
+    Query,
+    Path,
+    Header,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KindFile {
+    #[default]
+    #[serde(alias = "string")]
+    Text,
+    Integer,
+    Number,
+    Boolean,
+}
+
+/// One of my services.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Api {
+    pub id: Text<ServiceId>,
+    pub name: String,
+    pub state: ApiState,
+    pub upstream: String,
+    /// `public`, `LAN` or `same machine`.
+    pub upstream_class: String,
+    pub price: Text<Usdc>,
+    pub listing_version: u64,
+    pub operations: Vec<ApiOperation>,
+    /// Served and charged since the ledger began.
+    pub calls: u64,
+    pub earned: Text<Usdc>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ApiState {
+    Published,
+    Paused,
+    Removed,
+}
+
+impl fmt::Display for ApiState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Published => "published",
+            Self::Paused => "paused",
+            Self::Removed => "removed",
+        })
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApiOperation {
+    pub method: Text<Method>,
+    pub path: String,
+    pub price: Text<Usdc>,
+}
+
+/// `farthing api price`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PriceRequest {
+    pub price: Text<Usdc>,
+    /// Only this operation; the service's default price otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operation: Option<OperationName>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OperationName {
+    pub method: Text<Method>,
+    pub path: String,
+}
+
+/// A payment channel, from this node's side.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Channel {
+    pub id: Text<ChannelId>,
+    pub role: ChannelRole,
+    /// The other side's wallet.
+    pub peer: Text<Address>,
+    /// `opening`, `open`, `closing`, `closed`, `stopped`, with the reason where there is one.
+    pub state: String,
+    pub deposited: Text<Usdc>,
+    /// Charged so far.
+    pub spent: Text<Usdc>,
+    /// Promised by the payer, or held by the owner.
+    pub signed: Text<Usdc>,
+    /// Paid out on chain.
+    pub claimed: Text<Usdc>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChannelRole {
+    /// I buy.
+    Payer,
+    /// I sell.
+    Payee,
+}
+
+impl fmt::Display for ChannelRole {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Payer => "payer",
+            Self::Payee => "payee",
+        })
+    }
+}
+
+/// `farthing channel open`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OpenRequest {
+    pub service: Text<ServiceId>,
+    /// By the rules of `[spending]` when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deposit: Option<Text<Usdc>>,
+}
+
+/// `farthing settle`: what was claimed. Empty when nothing was left to claim.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Settled {
+    pub claimed: Text<Usdc>,
+    pub channels: u64,
+    /// Hashes, `0x…`, each confirmed.
+    pub transactions: Vec<String>,
+}
+
+/// `farthing secret show` and `rotate`
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Secret {
+    pub secret: String,
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+/// A connected node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Peer {
+    pub peer_id: String,
+    pub wallet: Text<Address>,
+    pub address: String,
+    pub agent: String,
+    pub rtt_us: Option<u64>,
+}
+
+/// `farthing net ping`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PingRequest {
+    pub wallet: Text<Address>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pong {
+    pub peer_id: String,
+    pub address: String,
+    pub rtt_us: u64,
+}
+
+/// What [`farthing_protocol::CallId`] a finished call had, among the gateway's headers.
+pub const HEADER_CALL_ID: &str = "x-farthing-call-id";
+pub const HEADER_PRICE: &str = "x-farthing-price-usdc";
+pub const HEADER_CHARGED: &str = "x-farthing-charged";
+pub const HEADER_RECEIPT: &str = "x-farthing-receipt";
+pub const HEADER_TIMING: &str = "server-timing";
+
+impl CallRequest {
+    /// The id this request asks for, if any.
+    #[must_use]
+    pub fn named_call_id(&self) -> Option<CallId> {
+        self.call_id.as_deref().map(CallId::from_idempotency_key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_service_file_needs_little() {
+        let file: ServiceFile = toml::from_str(
+            r#"
+            name = "Earthquakes"
+            upstream = "http://127.0.0.1:8080"
+            price = "0.002"
+
+            [[operations]]
+            method = "get"
+            path = "/v1/earthquakes/recent"
+
+            [[operations.parameters]]
+            name = "limit"
+            type = "integer"
+            "#,
+        )
+        .unwrap();
+        assert_eq!(file.price.to_string(), "0.002");
+        assert_eq!(file.operations[0].parameters[0].kind, KindFile::Integer);
+        assert_eq!(file.operations[0].method.0, Method::Get);
+        let sent = serde_json::to_string(&file).unwrap();
+        assert_eq!(serde_json::from_str::<ServiceFile>(&sent).unwrap(), file);
+    }
+
+    #[test]
+    fn a_mistyped_field_of_a_service_file_is_named() {
+        let error =
+            toml::from_str::<ServiceFile>("name = \"x\"\nupstream = \"u\"\nprise = \"1\"\n").unwrap_err();
+        assert!(error.to_string().contains("prise"), "{error}");
+    }
+
+    #[test]
+    fn amounts_are_decimal_text() {
+        let request = SendRequest {
+            to: Text(Address::ZERO),
+            amount: SendAmount::Usdc(Text(Usdc::from_micros(1_500_000))),
+        };
+        let json = serde_json::to_string(&request).unwrap();
+        assert_eq!(json, r#"{"to":"0x0000000000000000000000000000000000000000","usdc":"1.50"}"#);
+        assert_eq!(serde_json::from_str::<SendRequest>(&json).unwrap(), request);
+        assert!(serde_json::from_str::<SendRequest>(&json.replace("\"1.50\"", "1.5")).is_err());
+    }
+}
