@@ -5,3 +5,4 @@ pub mod control;
 pub mod files;
 pub mod lock;
 pub mod secret;
+pub mod wallet;

@@ -1,0 +1,281 @@
+//! The wallet: one key that is the node's identity on the chain and on the network.
+//!
+//! At first start 24 words are drawn, the key derived from them, and both stored encrypted in `wallet.json`.
+//! Later starts read that file. It is never overwritten, and a file that cannot be read stops the node instead
+//! of giving it a new identity. Other modules get a [`Signer`] rather than the key; the two libraries that
+//! need the raw key (network and chain) get it by name.
+
+mod keystore;
+mod phrase;
+mod signer;
+
+use std::{
+    fmt, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use farthing_protocol::{Address, Domain, PublicKey, SecretKey};
+use zeroize::Zeroizing;
+
+pub use self::{
+    keystore::KeystoreError,
+    phrase::PhraseError,
+    signer::{PolicyError, Signer},
+};
+use self::{
+    keystore::{Contents, Keystore, SCRYPT_LOG_N},
+    phrase::ENTROPY_BYTES,
+};
+use crate::{files, secret::SecretText};
+
+const WALLET_FILE: &str = "wallet.json";
+const PASSPHRASE_FILE: &str = "wallet.passphrase";
+
+/// The node's key and, where this node made it, the phrase behind it. Cheap to clone.
+#[derive(Clone)]
+pub struct Wallet {
+    key: Arc<SecretKey>,
+    phrase: Option<SecretText>,
+}
+
+/// A wallet, and how it came to be.
+#[derive(Debug)]
+pub struct Opened {
+    pub wallet: Wallet,
+    /// Made just now; the user should back up its phrase.
+    pub created: bool,
+    /// The passphrase lies beside the wallet, which protects copies of the wallet file only.
+    pub unattended: bool,
+}
+
+/// Why there is no wallet to work with.
+#[derive(Debug, thiserror::Error)]
+pub enum WalletError {
+    #[error("{path} cannot be read or written; check that this user owns it", path = .path.display())]
+    Io { path: PathBuf, source: io::Error },
+    #[error("{path} is encrypted and no passphrase is known; set FARTHING_WALLET__PASSPHRASE_FILE", path = .path.display())]
+    NoPassphrase { path: PathBuf },
+    #[error("{path} cannot be used: {source}; the passphrase came from {passphrase_from}", path = .path.display())]
+    Unusable { path: PathBuf, passphrase_from: String, source: KeystoreError },
+    #[error("no wallet could be made; try again")]
+    NotMade,
+}
+
+impl Wallet {
+    /// Reads the wallet in `data_dir`, or makes one. Takes about a second of one core and 256 MiB for the time
+    /// being, by design of the passphrase's protection; call it outside of async tasks.
+    ///
+    /// # Errors
+    /// [`WalletError`]. An existing file is never replaced.
+    pub fn open_or_create(data_dir: &Path, passphrase: Option<&SecretText>) -> Result<Opened, WalletError> {
+        let files = Files::in_folder(data_dir);
+        match std::fs::read_to_string(&files.wallet) {
+            Ok(json) => files.open(&Zeroizing::new(json), passphrase),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => files.create(passphrase, SCRYPT_LOG_N),
+            Err(source) => Err(WalletError::Io { path: files.wallet, source }),
+        }
+    }
+
+    /// A wallet of a key that is kept elsewhere.
+    #[must_use]
+    pub fn from_key(key: SecretKey) -> Self {
+        Self { key: Arc::new(key), phrase: None }
+    }
+
+    #[must_use]
+    pub fn address(&self) -> Address {
+        self.key.address()
+    }
+
+    #[must_use]
+    pub fn public_key(&self) -> PublicKey {
+        self.key.public_key()
+    }
+
+    /// The backup phrase, for showing it to its owner. Absent for keys that came without one.
+    #[must_use]
+    pub fn phrase(&self) -> Option<&SecretText> {
+        self.phrase.as_ref()
+    }
+
+    /// Signs for the contract and chain of `domain`.
+    #[must_use]
+    pub fn signer(&self, domain: Domain) -> Signer {
+        Signer::new(Arc::clone(&self.key), domain)
+    }
+
+    /// The key for the network's transport, which proves the wallet to every peer.
+    #[must_use]
+    pub fn secret_for_network(&self) -> SecretKey {
+        SecretKey::clone(&self.key)
+    }
+
+    /// The key for the chain's transaction writer.
+    #[must_use]
+    pub fn secret_for_chain(&self) -> SecretKey {
+        SecretKey::clone(&self.key)
+    }
+}
+
+impl fmt::Debug for Wallet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Wallet({})", self.address())
+    }
+}
+
+struct Files {
+    wallet: PathBuf,
+    passphrase: PathBuf,
+}
+
+impl Files {
+    fn in_folder(data_dir: &Path) -> Self {
+        Self { wallet: data_dir.join(WALLET_FILE), passphrase: data_dir.join(PASSPHRASE_FILE) }
+    }
+
+    fn open(&self, json: &str, configured: Option<&SecretText>) -> Result<Opened, WalletError> {
+        let (passphrase, passphrase_from) = match configured {
+            Some(passphrase) => (passphrase.clone(), "the configuration".to_owned()),
+            None => match self.stored_passphrase()? {
+                Some(passphrase) => (passphrase, self.passphrase.display().to_string()),
+                None => return Err(WalletError::NoPassphrase { path: self.wallet.clone() }),
+            },
+        };
+        let contents = Keystore::from_json(json)
+            .and_then(|keystore| keystore.open(&passphrase))
+            .map_err(|source| WalletError::Unusable { path: self.wallet.clone(), passphrase_from, source })?;
+        Ok(Opened::new(contents, false, configured.is_none()))
+    }
+
+    fn create(&self, configured: Option<&SecretText>, log_n: u8) -> Result<Opened, WalletError> {
+        // The passphrase is durable before anything depends on it; one left by an interrupted start is used.
+        let passphrase = match configured {
+            Some(passphrase) => passphrase.clone(),
+            None => match self.stored_passphrase()? {
+                Some(passphrase) => passphrase,
+                None => self.make_passphrase()?,
+            },
+        };
+        let mut entropy = Zeroizing::new([0; ENTROPY_BYTES]);
+        getrandom::fill(&mut *entropy).map_err(|_| WalletError::NotMade)?;
+        let phrase = phrase::phrase(&entropy).map_err(|_| WalletError::NotMade)?;
+        let key = phrase::derive(&phrase).map_err(|_| WalletError::NotMade)?;
+        let keystore =
+            Keystore::seal(&key, Some(&entropy), &passphrase, log_n).map_err(|_| WalletError::NotMade)?;
+        files::create_private(&self.wallet, keystore.to_json().as_bytes())
+            .map_err(|source| WalletError::Io { path: self.wallet.clone(), source })?;
+        Ok(Opened::new(Contents { key, phrase: Some(phrase) }, true, configured.is_none()))
+    }
+
+    fn stored_passphrase(&self) -> Result<Option<SecretText>, WalletError> {
+        match std::fs::read_to_string(&self.passphrase) {
+            Ok(text) => Ok(Some(SecretText::new(Zeroizing::new(text).trim_end()))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(WalletError::Io { path: self.passphrase.clone(), source }),
+        }
+    }
+
+    fn make_passphrase(&self) -> Result<SecretText, WalletError> {
+        let mut random = Zeroizing::new([0; 32]);
+        getrandom::fill(&mut *random).map_err(|_| WalletError::NotMade)?;
+        let passphrase = SecretText::new(hex::encode(*random));
+        files::create_private(&self.passphrase, passphrase.expose().as_bytes())
+            .map_err(|source| WalletError::Io { path: self.passphrase.clone(), source })?;
+        Ok(passphrase)
+    }
+}
+
+impl Opened {
+    fn new(contents: Contents, created: bool, unattended: bool) -> Self {
+        let Contents { key, phrase } = contents;
+        Self { wallet: Wallet { key: Arc::new(key), phrase }, created, unattended }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    /// What `open_or_create` does at first start, with cheaper protection.
+    fn create(folder: &Path, passphrase: Option<&str>) -> Opened {
+        let passphrase = passphrase.map(SecretText::new);
+        Files::in_folder(folder).create(passphrase.as_ref(), 10).unwrap()
+    }
+
+    fn open(folder: &Path, passphrase: Option<&str>) -> Result<Opened, WalletError> {
+        Wallet::open_or_create(folder, passphrase.map(SecretText::new).as_ref())
+    }
+
+    #[test]
+    fn a_wallet_is_made_at_first_start_and_kept_over_restarts() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = open(folder.path(), None).unwrap();
+        assert!(first.created && first.unattended);
+        let second = open(folder.path(), None).unwrap();
+        assert!(!second.created);
+        assert_eq!(second.wallet.address(), first.wallet.address());
+        assert_eq!(second.wallet.phrase().unwrap().expose().split(' ').count(), 24);
+        for name in [WALLET_FILE, PASSPHRASE_FILE] {
+            let mode = std::fs::metadata(folder.path().join(name)).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600, "{name}");
+        }
+        let json = std::fs::read_to_string(folder.path().join(WALLET_FILE)).unwrap();
+        assert!(json.contains("\"n\": 262144"), "a new wallet has the full protection");
+    }
+
+    #[test]
+    fn a_passphrase_of_the_users_own_is_stored_nowhere() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = create(folder.path(), Some("own words"));
+        assert!(!first.unattended);
+        assert!(!folder.path().join(PASSPHRASE_FILE).exists());
+        assert_eq!(open(folder.path(), Some("own words")).unwrap().wallet.address(), first.wallet.address());
+        assert!(matches!(open(folder.path(), None), Err(WalletError::NoPassphrase { .. })));
+    }
+
+    #[test]
+    fn a_wallet_that_cannot_be_opened_is_left_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        create(folder.path(), None);
+        let path = folder.path().join(WALLET_FILE);
+        let before = std::fs::read(&path).unwrap();
+        let wrong = open(folder.path(), Some("wrong")).unwrap_err().to_string();
+        assert!(
+            wrong.contains("the passphrase does not open it; the passphrase came from the configuration"),
+            "{wrong}"
+        );
+        assert_eq!(std::fs::read(&path).unwrap(), before);
+        std::fs::write(&path, "{").unwrap();
+        assert!(matches!(open(folder.path(), None), Err(WalletError::Unusable { .. })));
+        assert_eq!(std::fs::read(&path).unwrap(), b"{");
+    }
+
+    #[test]
+    fn two_first_starts_at_once_cannot_both_win() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = create(folder.path(), None);
+        let second = Files::in_folder(folder.path()).create(None, 10);
+        assert!(matches!(second, Err(WalletError::Io { .. })));
+        assert_eq!(open(folder.path(), None).unwrap().wallet.address(), first.wallet.address());
+    }
+
+    #[test]
+    fn a_passphrase_left_by_an_interrupted_start_is_used() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join(PASSPHRASE_FILE), "left over\n").unwrap();
+        let first = create(folder.path(), None);
+        assert_eq!(open(folder.path(), Some("left over")).unwrap().wallet.address(), first.wallet.address());
+    }
+
+    #[test]
+    fn neither_key_nor_phrase_is_printed() {
+        let folder = tempfile::tempdir().unwrap();
+        let opened = create(folder.path(), None);
+        let shown = format!("{opened:?}");
+        let phrase = opened.wallet.phrase().unwrap();
+        assert!(phrase.expose().split(' ').all(|word| !shown.contains(&format!(" {word} "))), "{shown}");
+        assert!(!shown.contains(&hex::encode(opened.wallet.secret_for_chain().to_bytes())));
+    }
+}
