@@ -1,0 +1,66 @@
+# The commands of this repository; `make help` lists them.
+#
+# Everything is built with `--workspace`: cargo chooses the features of dependencies by what is selected, so a
+# selection of one package would compile many of them a second time. For the same reason programs are started
+# from the target folder rather than with `cargo run`.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+# Where cargo puts programs; it knows about CARGO_TARGET_DIR and its own configuration.
+programs = $$(cargo metadata --no-deps --offline --format-version 1 | sed -E 's/.*"target_directory":"([^"]*)".*/\1/')/debug
+npm_installed := tests/contracts/node_modules/.package-lock.json
+scripts = .ci/run $$(find deploy tests -name '*.sh' -not -path '*/node_modules/*')
+
+.PHONY: help
+help: ## Show this list
+	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r target text; do printf '  %-10s %s\n' "$$target" "$$text"; done
+
+.PHONY: demo
+demo: anvil build ## Buy earthquake data from another node, paid per call, settled on a local chain; takes no configuration
+	"$(programs)/farthing" testnet demo --report target/demo/report.json
+
+.PHONY: testnet
+testnet: anvil build ## The same nodes, kept running, with commands to paste; Ctrl-C ends it
+	"$(programs)/farthing" testnet up
+
+.PHONY: test
+test: node-deps ## All tests: pure rules, adapters, contracts on a real chain, whole nodes
+	cargo build --workspace --all-targets --locked
+	cargo test --workspace --locked
+
+.PHONY: check
+check: ## Formatting, lints, licences and banned dependencies, shell syntax
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	@if command -v cargo-deny >/dev/null; then \
+		cargo deny --locked check licenses bans sources; \
+	else \
+		printf '\n  SKIPPED: licences and banned dependencies, because cargo-deny is not installed.\n  Install it with: cargo install --locked cargo-deny\n\n' >&2; \
+	fi
+	for script in $(scripts); do bash -n "$$script"; done
+
+.PHONY: bench
+bench: anvil build ## Measure paid calls against direct ones; prints a table and writes target/bench/report.json
+	"$(programs)/farthing-bench"
+
+.PHONY: contracts
+contracts: node-deps ## Compile the contracts and write their artifacts into protocol/contracts
+	npm run --prefix tests/contracts build
+
+.PHONY: node-deps
+node-deps: $(npm_installed) ## Install the pinned solc and anvil into tests/contracts (the tests need both)
+
+$(npm_installed): tests/contracts/package.json tests/contracts/package-lock.json tests/contracts/.npmrc
+	npm ci --prefix tests/contracts
+	touch $@
+
+# The local chain: the one on the PATH, or the pinned one.
+.PHONY: anvil
+anvil:
+	@command -v anvil >/dev/null || $(MAKE) --no-print-directory node-deps
+
+.PHONY: build
+build:
+	cargo build --workspace --bins --locked

@@ -1,0 +1,303 @@
+//! The promises of ARCHITECTURE.md that a compiler does not check: directions, purity, size, and documents that
+//! name files which exist.
+//!
+//! Directions between packages are read from `cargo metadata`, those between modules from the source text
+//! (`source.rs`). A failure lists every breach with its file and what to do, so that one run is enough.
+
+mod source;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+use source::{SourceFile, repository, source_files};
+
+const PURE: [&str; 2] = ["farthing-protocol", "farthing-bridge"];
+const ADAPTERS: [&str; 3] = ["farthing-network", "farthing-ledger", "farthing-chain"];
+
+/// The layers of `node/src`, lowest first. A module may use its own layer and those below.
+const LAYERS: [(&str, &[&str]); 4] = [
+    ("foundation", &["clock", "config", "files", "killpoint", "lock", "secret", "tls", "wallet"]),
+    ("use case", &["catalog", "consumer", "owner", "settlement"]),
+    ("edge", &["control", "gateway", "panel"]),
+    ("composition", &["cli", "commands", "lib", "main", "node", "testnet"]),
+];
+/// Halves of one layer that must stay apart: each could run without the other.
+const APART: [(&str, &str); 3] = [("consumer", "owner"), ("gateway", "panel"), ("gateway", "control")];
+
+/// A longer file holds a second idea.
+const LINES_MAX: usize = 500;
+/// Files that may be longer, each with its reason.
+const LONG_FILES: [(&str, &str); 0] = [];
+
+#[test]
+fn packages_depend_only_in_the_direction_of_the_architecture() {
+    let node_sees = [&PURE[..], &ADAPTERS[..]].concat();
+    let allowed: BTreeMap<&str, Vec<&str>> = [
+        ("farthing-protocol", vec![]),
+        ("farthing-bridge", vec![]),
+        ("farthing-network", vec!["farthing-protocol"]),
+        ("farthing-ledger", vec!["farthing-protocol"]),
+        ("farthing-chain", vec!["farthing-protocol"]),
+        ("farthing", node_sees.clone()),
+        ("farthing-demo-services", vec![]),
+        ("farthing-tests", [&node_sees[..], &["farthing", "farthing-demo-services"]].concat()),
+    ]
+    .into();
+    let packages = packages();
+    assert_eq!(
+        packages.iter().map(|package| package.name.as_str()).collect::<BTreeSet<_>>(),
+        allowed.keys().copied().collect(),
+        "every package has its place in this table and in ARCHITECTURE.md"
+    );
+    let mut breaches = Breaches::default();
+    for package in &packages {
+        for dependency in package.dependencies.iter().filter(|name| name.starts_with("farthing")) {
+            let known = &allowed[package.name.as_str()];
+            // A package's tests may use the harness of farthing-tests.
+            let by_its_tests_only = dependency == "farthing-tests" && package.only_tests_use(dependency);
+            if !known.contains(&dependency.as_str()) && !by_its_tests_only {
+                breaches.add(&package.name, format!("depends on {dependency}; it may depend on {known:?}"));
+            }
+        }
+    }
+    breaches.none();
+}
+
+#[test]
+fn pure_crates_know_no_runtime_no_sockets_no_files_and_no_clock() {
+    const RUNTIMES: [&str; 12] = [
+        "alloy",
+        "axum",
+        "fs4",
+        "futures",
+        "hyper",
+        "libp2p",
+        "redb",
+        "reqwest",
+        "rustls",
+        "tokio",
+        "tokio-util",
+        "tracing",
+    ];
+    const STD: [&str; 5] = ["env", "fs", "net", "process", "thread"];
+    let mut breaches = Breaches::default();
+    for package in packages().iter().filter(|package| PURE.contains(&package.name.as_str())) {
+        for name in package.normal_dependencies.iter().filter(|name| RUNTIMES.contains(&name.as_str())) {
+            breaches.add(&package.name, format!("depends on {name}; pure code decides, adapters act"));
+        }
+        for file in source_files(&package.source()) {
+            for module in file.uses("std").iter().filter(|module| STD.contains(&module.as_str())) {
+                breaches
+                    .add(&file.path, format!("uses std::{module}; take the value as an argument instead"));
+            }
+            for clock in ["SystemTime", "Instant"].iter().filter(|clock| file.has_word(clock)) {
+                breaches.add(&file.path, format!("reads {clock}; take the time as an argument instead"));
+            }
+        }
+    }
+    breaches.none();
+}
+
+#[test]
+fn the_protocol_has_no_floating_point() {
+    let mut breaches = Breaches::default();
+    for file in source_files(&repository().join("protocol/src")) {
+        for float in ["f32", "f64"].iter().filter(|float| file.has_word(float)) {
+            breaches
+                .add(&file.path, format!("uses {float}; money is whole micros, and ratios are integers too"));
+        }
+    }
+    breaches.none();
+}
+
+#[test]
+fn imports_inside_the_node_go_down_only() {
+    let mut breaches = Breaches::default();
+    for file in source_files(&repository().join("node/src")) {
+        let module = file.top_module();
+        let Some(own) = layer(module) else {
+            breaches
+                .add(&file.path, format!("`{module}` has no layer; give it one in tests/tests/tidy/main.rs"));
+            continue;
+        };
+        for used in file.uses("crate") {
+            let Some(theirs) = layer(&used) else { continue };
+            if theirs > own {
+                let (own, theirs) = (LAYERS[own].0, LAYERS[theirs].0);
+                breaches.add(
+                    &file.path,
+                    format!("is of the {own} layer and uses `{used}` of the {theirs} layer above"),
+                );
+            }
+            if APART
+                .iter()
+                .any(|&(one, other)| (one, other) == (module, &used) || (other, one) == (module, &used))
+            {
+                breaches.add(&file.path, format!("uses `{used}`; the two must work without each other"));
+            }
+        }
+        if file.has_text("super::super") {
+            breaches.add(&file.path, "climbs with super::super; write the path from `crate`".to_owned());
+        }
+    }
+    breaches.none();
+}
+
+#[test]
+fn adapters_are_reached_through_use_cases() {
+    let mut breaches = Breaches::default();
+    for file in source_files(&repository().join("node/src")) {
+        let kind = layer(file.top_module()).map_or("", |layer| LAYERS[layer].0);
+        for adapter in ["farthing_network", "farthing_ledger", "farthing_chain"] {
+            if file.has_word(adapter) && matches!(kind, "foundation" | "edge") {
+                breaches
+                    .add(&file.path, format!("is of the {kind} layer and uses {adapter}; ask a use case"));
+            }
+        }
+    }
+    breaches.none();
+}
+
+#[test]
+fn files_hold_one_idea_and_no_module_is_called_mod() {
+    let mut breaches = Breaches::default();
+    for file in all_sources() {
+        let lines = file.lines();
+        if lines > LINES_MAX && !LONG_FILES.iter().any(|(path, _)| *path == file.path) {
+            breaches.add(
+                &file.path,
+                format!("has {lines} lines; look for the second idea, or give a reason in LONG_FILES"),
+            );
+        }
+        if Path::new(&file.path).ends_with("mod.rs") {
+            breaches.add(&file.path, "is named mod.rs; a module is foo.rs with its parts in foo/".to_owned());
+        }
+    }
+    for (path, _) in LONG_FILES {
+        if !repository().join(path).exists() {
+            breaches.add(path, "is in LONG_FILES and gone".to_owned());
+        }
+    }
+    breaches.none();
+}
+
+#[test]
+fn modules_open_with_their_purpose() {
+    let mut breaches = Breaches::default();
+    for file in all_sources().iter().filter(|file| !file.opens_with_its_purpose()) {
+        breaches.add(&file.path, "does not open with `//! ` and one sentence of purpose".to_owned());
+    }
+    breaches.none();
+}
+
+#[test]
+fn nothing_panics_by_unwrap_and_no_test_is_skipped() {
+    let mut breaches = Breaches::default();
+    for file in all_sources() {
+        // The harness exists for tests, where a panic is the report.
+        if !file.path.starts_with("tests/") && !file.is_test() && file.has_text(".unwrap()") {
+            breaches.add(
+                &file.path,
+                "unwraps; return the error, or say in `expect` why there is none".to_owned(),
+            );
+        }
+        if file.everything().contains(concat!("#[", "ignore")) {
+            breaches.add(&file.path, "skips a test".to_owned());
+        }
+    }
+    breaches.none();
+}
+
+#[test]
+fn every_file_that_a_document_names_exists() {
+    let mut breaches = Breaches::default();
+    for document in source::documents() {
+        for named in document.named_files() {
+            if !document.folder().join(&named).exists() && !repository().join(&named).exists() {
+                breaches.add(&document.path, format!("names {named}, which is not there"));
+            }
+        }
+    }
+    breaches.none();
+}
+
+#[test]
+fn every_make_target_that_people_use_says_what_it_does() {
+    let makefile = std::fs::read_to_string(repository().join("Makefile")).unwrap();
+    for target in ["help", "check", "test", "demo", "testnet", "bench"] {
+        let described = |line: &str| line.starts_with(&format!("{target}:")) && line.contains(" ## ");
+        assert!(makefile.lines().any(described), "`{target}: ## what it does` is missing from the Makefile");
+    }
+}
+
+/// Everything wrong, so that one run shows it all.
+#[derive(Default)]
+struct Breaches(String);
+
+impl Breaches {
+    fn add(&mut self, place: &str, breach: impl AsRef<str>) {
+        writeln!(self.0, "  {place} {}", breach.as_ref()).unwrap();
+    }
+
+    #[track_caller]
+    fn none(&self) {
+        assert!(self.0.is_empty(), "the architecture is broken in:\n{}", self.0);
+    }
+}
+
+fn layer(module: &str) -> Option<usize> {
+    LAYERS.iter().position(|(_, modules)| modules.contains(&module))
+}
+
+fn all_sources() -> Vec<SourceFile> {
+    let folders = ["protocol", "bridge", "node", "demo-services", "tests"];
+    folders.iter().flat_map(|folder| source_files(&repository().join(folder))).collect()
+}
+
+/// What `cargo metadata` says about one package of the workspace.
+struct Package {
+    name: String,
+    manifest: String,
+    /// Of every kind: normal, build and dev.
+    dependencies: Vec<String>,
+    normal_dependencies: Vec<String>,
+}
+
+impl Package {
+    fn only_tests_use(&self, dependency: &str) -> bool {
+        !self.normal_dependencies.iter().any(|name| name == dependency)
+    }
+
+    fn source(&self) -> std::path::PathBuf {
+        Path::new(&self.manifest).with_file_name("src")
+    }
+}
+
+fn packages() -> Vec<Package> {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--no-deps", "--offline", "--format-version", "1"])
+        .current_dir(repository())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    metadata["packages"].as_array().unwrap().iter().map(package).collect()
+}
+
+fn package(described: &Value) -> Package {
+    let dependencies = described["dependencies"].as_array().unwrap();
+    let name = |dependency: &Value| dependency["name"].as_str().unwrap().to_owned();
+    Package {
+        name: name(described),
+        manifest: described["manifest_path"].as_str().unwrap().to_owned(),
+        dependencies: dependencies.iter().map(name).collect(),
+        normal_dependencies: dependencies
+            .iter()
+            .filter(|dependency| dependency["kind"].is_null())
+            .map(name)
+            .collect(),
+    }
+}

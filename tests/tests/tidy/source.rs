@@ -1,0 +1,201 @@
+//! Reading the repository's own text: source files without comments and tests, and the files that documents name.
+//!
+//! This is a reader of our own style, not of Rust: comments start a line, and a module's tests are its last part.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// One file of Rust.
+pub(crate) struct SourceFile {
+    /// From the repository's root.
+    pub(crate) path: String,
+    text: String,
+    /// The text without comments and without its tests.
+    code: String,
+}
+
+/// One file of Markdown.
+pub(crate) struct Document {
+    pub(crate) path: String,
+    text: String,
+}
+
+/// The repository's root.
+pub(crate) fn repository() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the tests are a folder of the repository")
+}
+
+/// Every Rust file under `folder`, in order of path.
+pub(crate) fn source_files(folder: &Path) -> Vec<SourceFile> {
+    files(folder, "rs")
+        .into_iter()
+        .map(|(path, text)| SourceFile { code: code(&path, &text), path, text })
+        .collect()
+}
+
+/// Every Markdown file of the repository.
+pub(crate) fn documents() -> Vec<Document> {
+    files(repository(), "md").into_iter().map(|(path, text)| Document { path, text }).collect()
+}
+
+impl SourceFile {
+    pub(crate) fn lines(&self) -> usize {
+        self.text.lines().count()
+    }
+
+    pub(crate) fn everything(&self) -> &str {
+        &self.text
+    }
+
+    pub(crate) fn is_test(&self) -> bool {
+        is_test(&self.path)
+    }
+
+    /// `gateway` for `node/src/gateway.rs` and for everything in `node/src/gateway/`.
+    pub(crate) fn top_module(&self) -> &str {
+        let inside = self.path.split_once("src/").map_or(self.path.as_str(), |(_, inside)| inside);
+        inside.split('/').next().unwrap_or(inside).trim_end_matches(".rs")
+    }
+
+    pub(crate) fn has_text(&self, text: &str) -> bool {
+        self.code.contains(text)
+    }
+
+    pub(crate) fn has_word(&self, word: &str) -> bool {
+        let part_of_a_name =
+            |character: Option<char>| character.is_some_and(|c| c.is_alphanumeric() || c == '_');
+        self.code.match_indices(word).any(|(at, _)| {
+            let before = self.code[..at].chars().next_back();
+            let after = self.code[at + word.len()..].chars().next();
+            !part_of_a_name(before) && !part_of_a_name(after)
+        })
+    }
+
+    /// The names right under `root`, wherever code writes `root::name` or `root::{name, other::…}`.
+    pub(crate) fn uses(&self, root: &str) -> BTreeSet<String> {
+        let path = format!("{root}::");
+        let mut names = BTreeSet::new();
+        for (at, _) in self.code.match_indices(&path) {
+            if self.code[..at].ends_with(|before: char| before.is_alphanumeric() || before == '_') {
+                continue;
+            }
+            let rest = &self.code[at + path.len()..];
+            names.extend(rest.strip_prefix('{').map_or_else(|| vec![first_name(rest)], first_names));
+        }
+        names
+    }
+
+    pub(crate) fn opens_with_its_purpose(&self) -> bool {
+        self.text.starts_with("//! ")
+    }
+}
+
+impl Document {
+    /// Where its relative links start.
+    pub(crate) fn folder(&self) -> PathBuf {
+        repository().join(Path::new(&self.path).parent().unwrap_or(Path::new("")))
+    }
+
+    /// Rust files in `code` and the targets of relative links.
+    pub(crate) fn named_files(&self) -> BTreeSet<String> {
+        let in_code = self.text.split('`').skip(1).step_by(2).filter(|code| is_rust_path(code));
+        let links =
+            self.text.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(target, _)| target);
+        let relative = links.filter(|target| !target.contains("://") && !target.starts_with(['#', '/']));
+        let targets = relative.map(|target| target.split('#').next().unwrap_or(target));
+        in_code.chain(targets).map(str::to_owned).collect()
+    }
+}
+
+fn is_rust_path(code: &str) -> bool {
+    code.ends_with(".rs")
+        && code.contains('/')
+        && code.chars().all(|c| c.is_alphanumeric() || "_-./".contains(c))
+}
+
+/// Names at the first level of `a::b, c::{d, e}, f}`, up to the closing brace.
+fn first_names(group: &str) -> Vec<String> {
+    let mut depth = 0_usize;
+    let mut names = vec![first_name(group)];
+    for (at, character) in group.char_indices() {
+        match character {
+            '{' => depth += 1,
+            '}' if depth == 0 => break,
+            '}' => depth -= 1,
+            ',' if depth == 0 => names.push(first_name(&group[at + 1..])),
+            _ => {}
+        }
+    }
+    names.retain(|name| !name.is_empty());
+    names
+}
+
+fn first_name(path: &str) -> String {
+    path.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
+}
+
+fn code(path: &str, text: &str) -> String {
+    if is_test(path) {
+        return String::new();
+    }
+    let before_tests = text.split("\n#[cfg(test)]\nmod tests {").next().unwrap_or(text);
+    let lines = before_tests.lines().filter(|line| !line.trim_start().starts_with("//"));
+    lines.flat_map(|line| [line, "\n"]).collect()
+}
+
+/// Whether a file is compiled for tests only, by its place.
+fn is_test(path: &str) -> bool {
+    path.contains("/tests/") || path.ends_with("/tests.rs") || path.contains("/benches/")
+}
+
+/// Path and text of every file with `extension` under `folder`, in order of path.
+fn files(folder: &Path, extension: &str) -> Vec<(String, String)> {
+    const NOT_OURS: [&str; 3] = ["target", "node_modules", ".git"];
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        // Editors and other tools may remove what was just listed; what is gone needs no reading.
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            let name = entry.file_name();
+            if path.is_dir() && !NOT_OURS.iter().any(|not_ours| name == *not_ours) {
+                folders.push(path);
+            } else if path.extension().is_some_and(|found| found == extension) {
+                let inside = path.strip_prefix(repository()).unwrap_or(&path).display().to_string();
+                found.extend(fs::read_to_string(&path).ok().map(|text| (inside, text)));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SourceFile, code};
+
+    fn file(text: &str) -> SourceFile {
+        let path = "node/src/gateway/call.rs".to_owned();
+        SourceFile { code: code(&path, text), path, text: text.to_owned() }
+    }
+
+    #[test]
+    fn imports_are_found_in_every_form() {
+        let source = file(
+            "use crate::{\n    catalog::{Catalog, Plan},\n    wallet,\n};\nuse crate::owner::Owner;\n\
+             fn now() { crate::clock::now(); mycrate::nothing(); }\n// use crate::panel;\n",
+        );
+        assert_eq!(Vec::from_iter(source.uses("crate")), ["catalog", "clock", "owner", "wallet"]);
+        assert_eq!(source.top_module(), "gateway");
+    }
+
+    #[test]
+    fn comments_and_tests_are_not_code() {
+        let source =
+            file("//! f64\nfn a() {}\n    // f64\n#[cfg(test)]\nmod tests {\n    const X: f64 = 0.0;\n}\n");
+        assert!(!source.has_word("f64"));
+        assert!(file("const HALF: f64 = 0.5;").has_word("f64"));
+        assert!(!file("fn of64() { f64x(); }").has_word("f64"));
+    }
+}
