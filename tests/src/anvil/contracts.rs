@@ -30,6 +30,16 @@ sol!(
     TestUsdc,
     "../protocol/contracts/TestUsdc.json"
 );
+sol!(
+    #[sol(all_derives)]
+    HostileToken,
+    "contracts/fixtures/HostileToken.json"
+);
+sol!(
+    #[sol(all_derives)]
+    TestAccount,
+    "contracts/fixtures/TestAccount.json"
+);
 
 sol! {
     /// What a channel's signer signs.
@@ -137,14 +147,47 @@ impl Chain {
         }
     }
 
+    /// Several reads in one request, answered in order.
+    ///
+    /// # Errors
+    /// When the chain does not answer or a read is refused.
+    pub async fn read_all<C: SolCall>(
+        &self,
+        to: Address,
+        calls: impl IntoIterator<Item = C>,
+    ) -> Result<Vec<C::Return>> {
+        let mut batch = self.rpc.new_batch();
+        let mut waiting = Vec::new();
+        for call in calls {
+            let transaction = request(Address::ZERO, to, call.abi_encode().into());
+            waiting.push(batch.add_call::<_, Bytes>("eth_call", &(transaction, "latest"))?);
+        }
+        batch.send().await?;
+        let mut answers = Vec::with_capacity(waiting.len());
+        for answer in waiting {
+            answers.push(C::abi_decode_returns(&answer.await?)?);
+        }
+        Ok(answers)
+    }
+
     /// Sends a prepared transaction.
     ///
     /// # Errors
     /// When the chain refuses it or it reverts.
     pub async fn transact(&self, transaction: TransactionRequest) -> Result<TransactionReceipt> {
-        let receipt: TransactionReceipt = self.request("eth_sendTransactionSync", (transaction,)).await?;
+        let receipt = self.mine(transaction).await?;
         ensure!(receipt.status(), "the transaction {} reverted", receipt.transaction_hash);
         Ok(receipt)
+    }
+
+    /// Sends a prepared transaction that may revert. Without a gas limit one that would is refused.
+    ///
+    /// # Errors
+    /// When the chain refuses it.
+    pub async fn mine(&self, mut transaction: TransactionRequest) -> Result<TransactionReceipt> {
+        transaction.max_fee_per_gas = Some(0);
+        transaction.max_priority_fee_per_gas = Some(0);
+        self.request("eth_sendTransactionSync", (transaction,)).await
     }
 
     /// Any other request to the chain.
