@@ -140,7 +140,7 @@ fn imports_inside_the_node_go_down_only() {
             }
         }
         if file.has_text("super::super") {
-            breaches.add(&file.path, "climbs with super::super; write the path from `crate`".to_owned());
+            breaches.add(&file.path, "climbs with super::super; write the path from `crate`");
         }
     }
     breaches.none();
@@ -173,12 +173,12 @@ fn files_hold_one_idea_and_no_module_is_called_mod() {
             );
         }
         if Path::new(&file.path).ends_with("mod.rs") {
-            breaches.add(&file.path, "is named mod.rs; a module is foo.rs with its parts in foo/".to_owned());
+            breaches.add(&file.path, "is named mod.rs; a module is foo.rs with its parts in foo/");
         }
     }
     for (path, _) in LONG_FILES {
         if !repository().join(path).exists() {
-            breaches.add(path, "is in LONG_FILES and gone".to_owned());
+            breaches.add(path, "is in LONG_FILES and gone");
         }
     }
     breaches.none();
@@ -188,7 +188,7 @@ fn files_hold_one_idea_and_no_module_is_called_mod() {
 fn modules_open_with_their_purpose() {
     let mut breaches = Breaches::default();
     for file in all_sources().iter().filter(|file| !file.opens_with_its_purpose()) {
-        breaches.add(&file.path, "does not open with `//! ` and one sentence of purpose".to_owned());
+        breaches.add(&file.path, "does not open with `//! ` and one sentence of purpose");
     }
     breaches.none();
 }
@@ -199,13 +199,10 @@ fn nothing_panics_by_unwrap_and_no_test_is_skipped() {
     for file in all_sources() {
         // The harness exists for tests, where a panic is the report.
         if !file.path.starts_with("tests/") && !file.is_test() && file.has_text(".unwrap()") {
-            breaches.add(
-                &file.path,
-                "unwraps; return the error, or say in `expect` why there is none".to_owned(),
-            );
+            breaches.add(&file.path, "unwraps; return the error, or say in `expect` why there is none");
         }
         if file.everything().contains(concat!("#[", "ignore")) {
-            breaches.add(&file.path, "skips a test".to_owned());
+            breaches.add(&file.path, "skips a test");
         }
     }
     breaches.none();
