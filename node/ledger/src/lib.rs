@@ -1,1 +1,49 @@
+//! The node's durable record of money and calls, for both halves: what it served and is paid for, what it
+//! promised and bought, and what was settled on chain.
+//!
+//! Reading order: [`ledger`] (opening and the handle) → [`writer`] (group commit) → [`payee`], [`payer`],
+//! [`settlement`] (the rules) → [`documents`], [`retention`], [`audit`] → [`backend`], [`tables`], [`error`].
+//!
+//! # Durability
+//!
+//! One redb file, written by one thread, in transactions that are committed in two phases: data, sync, the
+//! byte that activates it, sync. An operation's future resolves after the second sync. Reads see only what is
+//! committed. The file is locked while it is open.
+//!
+//! What the disk must keep: a byte is written whole or not at all; what was written before a successful sync
+//! survives a power cut; writing a range changes nothing outside it. Writes between two syncs may reach the
+//! disk in any order, in part, or not at all. A disk that acknowledges a sync and loses the data breaks the
+//! second rule, and no database can help: the audit finds what it broke.
+//!
+//! # Failing
+//!
+//! When a write fails, its whole group fails, the file is left as it is and the ledger takes no more: see
+//! [`Closed`]. Reading goes on. An operation whose commit failed may still be found after a restart, when the
+//! failure came after the activating byte; calls are resolved by their ids for that reason.
 
+mod audit;
+mod backend;
+mod documents;
+mod error;
+mod ledger;
+mod payee;
+mod payer;
+mod retention;
+mod settlement;
+mod tables;
+mod writer;
+
+pub use audit::{Audit, Violation};
+pub use documents::{DOCUMENT_BYTES_MAX, DOCUMENT_KEY_BYTES_MAX, Document, Namespace};
+pub use error::{Closed, LedgerError, OpenError, Result};
+pub use ledger::{Ledger, OpenMode};
+pub use payee::{
+    Accepted, BODY_BYTES_MAX, Call, CallRow, PayeeChannel, PayeeChannelRow, Recorded, Served, ServedRow,
+};
+pub use payer::{
+    Acknowledgement, PayerChannel, PayerChannelRow, Promise, Promised, Purchase, PurchaseEnd,
+    SECRET_NAME_BYTES_MAX, Timing, day_of,
+};
+pub use retention::{Pruned, Retention};
+pub use settlement::{SETTLEMENT_ROWS_MAX, Settlement, SettlementRow, SettlementState};
+pub use writer::{GROUP_OPERATIONS_MAX, Pending, QUEUE_OPERATIONS_MAX, Stats};

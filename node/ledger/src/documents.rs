@@ -1,0 +1,126 @@
+//! Small documents of other modules: they define the form, the ledger keeps the bytes durable.
+//!
+//! A namespace belongs to one module. Keys are bytes in the order that module wants them listed in.
+
+use bytes::Bytes;
+use redb::WriteTransaction;
+
+use crate::{
+    Ledger,
+    error::{Result, within},
+    tables::DOCUMENTS,
+};
+
+/// A document: large enough for an uploaded API description, small enough for one transaction.
+pub const DOCUMENT_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// A document's key.
+pub const DOCUMENT_KEY_BYTES_MAX: usize = 256;
+
+/// Whose documents. The numbers are stored and never change meaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Namespace {
+    /// The owner's registry of services.
+    Services = 0,
+    /// Listings of the network.
+    Listings = 1,
+    /// Node records of the network.
+    Records = 2,
+    /// The journal of chain transactions.
+    Transactions = 3,
+    /// Settings made in the console.
+    Settings = 4,
+    /// Documents by hash: details and samples.
+    Blobs = 5,
+    /// Consumer secrets, as hashes.
+    Secrets = 6,
+    /// What the services of this node's subscriptions look like.
+    Subscriptions = 7,
+}
+
+/// One change of [`Ledger::put_many`]; `value: None` deletes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Document {
+    pub namespace: Namespace,
+    pub key: Bytes,
+    pub value: Option<Bytes>,
+}
+
+impl Ledger {
+    /// Stores a document durably.
+    ///
+    /// # Errors
+    /// [`crate::LedgerError::TooLarge`], or a failure of storage.
+    pub async fn put(
+        &self,
+        namespace: Namespace,
+        key: impl Into<Bytes>,
+        value: impl Into<Bytes>,
+    ) -> Result<()> {
+        self.put_many(vec![Document { namespace, key: key.into(), value: Some(value.into()) }]).await
+    }
+
+    /// Stores and deletes several documents together: all or none.
+    ///
+    /// # Errors
+    /// As [`Ledger::put`].
+    pub async fn put_many(&self, documents: Vec<Document>) -> Result<()> {
+        for document in &documents {
+            within("the document's key", document.key.len(), DOCUMENT_KEY_BYTES_MAX)?;
+        }
+        // Together, because they share one transaction.
+        let bytes = documents.iter().filter_map(|d| d.value.as_ref()).map(Bytes::len).sum();
+        within("the document", bytes, DOCUMENT_BYTES_MAX)?;
+        self.write(move |tx| write(tx, &documents)).await
+    }
+
+    /// Deletes a document durably; deleting what is not there is fine.
+    ///
+    /// # Errors
+    /// Only failures of storage.
+    pub async fn delete(&self, namespace: Namespace, key: impl Into<Bytes>) -> Result<()> {
+        self.put_many(vec![Document { namespace, key: key.into(), value: None }]).await
+    }
+
+    /// A document.
+    ///
+    /// # Errors
+    /// Only failures of storage.
+    pub fn get(&self, namespace: Namespace, key: &[u8]) -> Result<Option<Bytes>> {
+        self.read(|tx| {
+            let value = tx.open_table(DOCUMENTS)?.get((namespace as u8, key))?;
+            Ok(value.map(|value| Bytes::copy_from_slice(value.value())))
+        })
+    }
+
+    /// Every document of a namespace, in the order of keys.
+    ///
+    /// # Errors
+    /// Only failures of storage.
+    pub fn list(&self, namespace: Namespace) -> Result<Vec<(Bytes, Bytes)>> {
+        self.read(|tx| {
+            let mut documents = Vec::new();
+            for entry in tx.open_table(DOCUMENTS)?.range((namespace as u8, [].as_slice())..)? {
+                let (key, value) = entry?;
+                let (of, key) = key.value();
+                if of != namespace as u8 {
+                    break;
+                }
+                documents.push((Bytes::copy_from_slice(key), Bytes::copy_from_slice(value.value())));
+            }
+            Ok(documents)
+        })
+    }
+}
+
+fn write(tx: &WriteTransaction, documents: &[Document]) -> Result<()> {
+    let mut table = tx.open_table(DOCUMENTS)?;
+    for Document { namespace, key, value } in documents {
+        let key = (*namespace as u8, key.as_ref());
+        match value {
+            Some(value) => drop(table.insert(key, value.as_ref())?),
+            None => drop(table.remove(key)?),
+        }
+    }
+    Ok(())
+}

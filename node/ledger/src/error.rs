@@ -1,0 +1,131 @@
+//! Why the ledger cannot be opened, and why it refuses or fails an operation.
+//!
+//! Refusals leave everything as it was and say which rule of money they keep. Failures of storage close the
+//! ledger: see [`Closed`].
+
+use std::{path::PathBuf, sync::Arc};
+
+use farthing_protocol::{Address, CallId, ChannelId, Usdc};
+
+/// The result of every operation.
+pub type Result<T, E = LedgerError> = std::result::Result<T, E>;
+
+/// Why a ledger does not open.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    #[error(
+        "there is no ledger at {path}, and its wallet has been used; restore the ledger from a backup, \
+         or recover its channels from the chain"
+    )]
+    Missing { path: PathBuf },
+    #[error("the ledger is open in another process; stop that one first")]
+    InUse,
+    #[error(
+        "the ledger has schema {found} and this program knows schema {supported}; \
+         run the newer program that wrote it"
+    )]
+    NewerSchema { found: u64, supported: u64 },
+    #[error(
+        "the ledger has schema {found}, from which there is no way to schema {supported}; restore a backup"
+    )]
+    NoMigration { found: u64, supported: u64 },
+    #[error("the ledger at {path} cannot be created or read; check the folder's permissions and free space")]
+    File { path: PathBuf, source: std::io::Error },
+    #[error(
+        "the ledger's storage failed while opening; check the disk, then restore a backup if it persists"
+    )]
+    Storage(#[source] Arc<redb::Error>),
+    #[error("the ledger's writer thread could not be started")]
+    Thread(#[source] std::io::Error),
+}
+
+impl<E: Into<redb::Error>> From<E> for OpenError {
+    fn from(error: E) -> Self {
+        match error.into() {
+            redb::Error::DatabaseAlreadyOpen => Self::InUse,
+            other => Self::Storage(Arc::new(other)),
+        }
+    }
+}
+
+/// Writing failed: nothing of the failed group counts, no further write is tried, and what was committed
+/// before stays readable.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error(
+    "the ledger could not store an operation and takes no more; free disk space or check the disk, then restart"
+)]
+pub struct Closed {
+    #[source]
+    pub cause: Arc<dyn std::error::Error + Send + Sync>,
+}
+
+/// Why an operation did not happen.
+#[derive(Debug, thiserror::Error)]
+pub enum LedgerError {
+    #[error(transparent)]
+    Closed(#[from] Closed),
+    #[error("the ledger cannot be read; check the disk, then restart")]
+    Storage(#[source] Arc<redb::Error>),
+    #[error(
+        "the ledger's {table} holds an entry that cannot be read ({cause}); run the audit, then restore a backup"
+    )]
+    Damaged { table: &'static str, cause: String },
+
+    #[error("channel {0} is not in the ledger; record it first")]
+    UnknownChannel(ChannelId),
+    #[error("channel {channel} does not belong to {address}")]
+    WrongParty { channel: ChannelId, address: Address },
+    #[error("channel {0} was recorded with other terms")]
+    ChannelConflict(ChannelId),
+
+    #[error("call {0} is finished already; answer from its record")]
+    AlreadyServed(CallId),
+    #[error("call {0} was given to its service before and may have run; it is not run again")]
+    MayHaveRun(CallId),
+    #[error("call {0} has an effect and was not recorded before it ran; accept it first")]
+    NotAccepted(CallId),
+    #[error("call {0} is known with another request; use a new call id")]
+    CallIdConflict(CallId),
+    #[error("a charge of {charged} USDC breaks the terms of call {call_id}: {rule}")]
+    ChargeNotAllowed { call_id: CallId, charged: Usdc, rule: &'static str },
+    #[error("a voucher for {cumulative} USDC exceeds the deposit of {deposited} USDC")]
+    VoucherAboveDeposit { cumulative: Usdc, deposited: Usdc },
+    #[error("{spent} USDC spent and {charged} more exceed the {covered} USDC that can be claimed")]
+    Overdrawn { spent: Usdc, charged: Usdc, covered: Usdc },
+    #[error("a claim up to {claimed} USDC on channel {channel} exceeds the {spent} USDC charged")]
+    ClaimAboveSpent { channel: ChannelId, claimed: Usdc, spent: Usdc },
+    #[error("settlement {0} is not in the ledger")]
+    UnknownSettlement(u64),
+    #[error("settlement {0} is confirmed and cannot change")]
+    SettlementFinal(u64),
+
+    #[error("channel {0} is stopped; nothing more is promised on it")]
+    ChannelStopped(ChannelId),
+    #[error("call {0} was answered already; answer from its record")]
+    AlreadyBought(CallId),
+    #[error("call {0} has no open promise")]
+    NotPromised(CallId),
+    #[error("the receipt does not fit the promise of call {call_id}: {rule}")]
+    ReceiptMismatch { call_id: CallId, rule: &'static str },
+
+    #[error("{what} has {bytes} bytes, at most {bytes_max} are stored")]
+    TooLarge { what: &'static str, bytes: usize, bytes_max: usize },
+}
+
+impl LedgerError {
+    /// Whether the storage failed, as opposed to a rule being kept.
+    #[must_use]
+    pub const fn is_failure(&self) -> bool {
+        matches!(self, Self::Closed(_) | Self::Storage(_) | Self::Damaged { .. })
+    }
+}
+
+impl<E: Into<redb::Error>> From<E> for LedgerError {
+    fn from(error: E) -> Self {
+        Self::Storage(Arc::new(error.into()))
+    }
+}
+
+pub(crate) fn within(what: &'static str, bytes: usize, bytes_max: usize) -> Result<()> {
+    if bytes > bytes_max { Err(LedgerError::TooLarge { what, bytes, bytes_max }) } else { Ok(()) }
+}

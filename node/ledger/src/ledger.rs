@@ -1,0 +1,161 @@
+//! Opening a ledger, and the handle everyone holds.
+//!
+//! A new ledger is written beside its place and moved there when it is whole, so a crash while creating it
+//! leaves either none or a complete one.
+
+use std::{
+    fs::{File, OpenOptions},
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use redb::{Database, ReadTransaction, StorageBackend, WriteTransaction, backends::FileBackend};
+
+use crate::{
+    backend::{FailClosed, Failure},
+    error::{Closed, OpenError, Result},
+    tables,
+    writer::{Queue, Stats, Store},
+};
+
+/// Pages kept in memory. The working set is the channels, the newest calls and the inner pages of the trees;
+/// a node that idles under 80 MB has this much to spare.
+const CACHE_BYTES: usize = 32 * 1024 * 1024;
+
+/// Whether a missing ledger is created.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenMode {
+    /// Create it when it is missing: only for a wallet that is new.
+    Create,
+    /// Refuse when it is missing: a wallet that was used must not continue with empty books.
+    Existing,
+}
+
+/// The node's ledger. Clones are cheap and share one writer; the last one dropped ends it.
+#[derive(Clone, Debug)]
+pub struct Ledger {
+    queue: Arc<Queue>,
+}
+
+impl Ledger {
+    /// Opens the ledger file, readable by its user alone. Blocks for as long as a repair after a power cut
+    /// takes, which reads the file once.
+    ///
+    /// # Errors
+    /// [`OpenError`], saying what to do.
+    pub fn open(path: &Path, mode: OpenMode) -> Result<Self, OpenError> {
+        let failed = |source| OpenError::File { path: path.to_owned(), source };
+        if !path.try_exists().map_err(failed)? {
+            match mode {
+                OpenMode::Existing => return Err(OpenError::Missing { path: path.to_owned() }),
+                OpenMode::Create => create(path)?,
+            }
+        }
+        let file = open_private(path, false).map_err(failed)?;
+        if file.metadata().map_err(failed)?.len() == 0 {
+            // An empty file is no ledger; redb would make one of it.
+            return Err(OpenError::Missing { path: path.to_owned() });
+        }
+        Self::with_backend(FileBackend::new(file)?)
+    }
+
+    /// Opens a ledger over any storage, for tests; an empty storage becomes a new ledger.
+    ///
+    /// # Errors
+    /// [`OpenError`], saying what to do.
+    pub fn with_backend(backend: impl StorageBackend) -> Result<Self, OpenError> {
+        let failure = Failure::default();
+        let database = open_database(backend, &failure)?;
+        tables::prepare(&database)?;
+        check(&failure)?;
+        let store = Arc::new(Store::new(database, failure)?);
+        let queue = Queue::start(store).map_err(OpenError::Thread)?;
+        Ok(Self { queue: Arc::new(queue) })
+    }
+
+    /// Why the ledger takes no more writes, if so.
+    #[must_use]
+    pub fn closed(&self) -> Option<Closed> {
+        self.queue.store().closed()
+    }
+
+    /// What the writer has done since the ledger was opened.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.queue.stats()
+    }
+
+    pub(crate) fn queue(&self) -> &Queue {
+        &self.queue
+    }
+
+    pub(crate) async fn write<T: Send + 'static>(
+        &self,
+        run: impl FnOnce(&WriteTransaction) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.queue.enqueue(run).await?.await
+    }
+
+    pub(crate) fn read<T>(&self, read: impl FnOnce(&ReadTransaction) -> Result<T>) -> Result<T> {
+        self.queue.store().read(read)
+    }
+}
+
+fn open_database(backend: impl StorageBackend, failure: &Failure) -> Result<Database, OpenError> {
+    let backend = FailClosed::new(backend, failure.clone());
+    let database = Database::builder().set_cache_size(CACHE_BYTES).create_with_backend(backend)?;
+    check(failure)?;
+    Ok(database)
+}
+
+fn check(failure: &Failure) -> Result<(), OpenError> {
+    match failure.get() {
+        None => Ok(()),
+        Some(cause) => {
+            Err(OpenError::Storage(Arc::new(redb::Error::Io(io::Error::new(cause.kind(), cause)))))
+        }
+    }
+}
+
+/// Writes a complete, empty ledger beside `path`, then moves it there.
+fn create(path: &Path) -> Result<(), OpenError> {
+    let failed = |source| OpenError::File { path: path.to_owned(), source };
+    let mut unfinished = path.as_os_str().to_owned();
+    unfinished.push(".new");
+    let unfinished = PathBuf::from(unfinished);
+    let file = open_private(&unfinished, true).map_err(failed)?;
+    let failure = Failure::default();
+    let database = open_database(FileBackend::new(file)?, &failure)?;
+    tables::prepare(&database)?;
+    check(&failure)?;
+    drop(database);
+    let publish = || {
+        File::open(&unfinished)?.sync_all()?;
+        std::fs::rename(&unfinished, path)?;
+        sync_folder(path)
+    };
+    publish().map_err(failed)
+}
+
+fn open_private(path: &Path, create: bool) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(create).truncate(create);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(path)?;
+    // A copy restored by hand may have lost its permissions.
+    #[cfg(unix)]
+    file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+    Ok(file)
+}
+
+/// Makes the new name durable.
+fn sync_folder(path: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    if let Some(folder) = path.parent() {
+        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        File::open(folder)?.sync_all()?;
+    }
+    Ok(())
+}

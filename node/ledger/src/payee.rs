@@ -1,0 +1,439 @@
+//! The owner's half: channels this node is paid on, and the calls it served.
+//!
+//! 1. [`Ledger::put_payee_channel`] records what the chain says of a channel.
+//! 2. [`Ledger::accept`] records a call with effects before it runs.
+//! 3. [`Ledger::serve`] records voucher, call and charge in one commit and hands out [`Recorded`], without
+//!    which there is no answer.
+//!
+//! Invariants: O1 claimed ≤ spent ≤ best ≤ deposited (the highest deposit ever confirmed); O2 spent = opening
+//! balance + Σ charges of finished calls, pruned ones included; O4 a failed upstream costs nothing; O5 a call
+//! id is charged at most once.
+//!
+//! The ledger counts `spent_total` but does not sign receipts. Commits decide the order of charges, so only
+//! the writer knows the total; signing there would put 60 µs of arithmetic per call and the wallet's code
+//! into the one thread everyone waits for. Signatures are deterministic (RFC 6979): the caller signs the
+//! stored receipt after the commit, on its own thread, and a receipt asked for again is signed again to the
+//! same bytes.
+
+mod stored;
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use farthing_protocol::{
+    Address, CallId, ChannelConfig, ChannelId, Hash, Outcome, Receipt, ServiceId, Signature, Usdc, Verified,
+    Voucher,
+    call::Method,
+    channel::PayeeState,
+    limits::{CALL_HEAD_BYTES_MAX, PATH_BYTES_MAX},
+};
+use redb::{ReadTransaction, ReadableTable, WriteTransaction};
+
+pub(crate) use self::stored::{StoredCall, StoredChannel, StoredConfig, StoredState};
+use crate::{
+    Ledger,
+    error::{LedgerError, Result, within},
+    tables::{self, BODIES, BODY_BYTES, CALLS, CALLS_BY_TIME, META, PAYEE_CHANNELS},
+};
+
+/// A kept body. Larger ones stay in the caller's memory for a while and are then gone.
+pub const BODY_BYTES_MAX: usize = 256 * 1024;
+
+/// What the chain says of a channel whose payee this node is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PayeeChannel {
+    pub id: ChannelId,
+    pub config: ChannelConfig,
+    /// Confirmed. It falls when the payer withdraws.
+    pub deposited: Usdc,
+    /// Paid out. It never falls.
+    pub claimed: Usdc,
+    /// The payer asked to close.
+    pub closing: bool,
+}
+
+/// A channel with the ledger's own part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PayeeChannelRow {
+    pub id: ChannelId,
+    pub config: ChannelConfig,
+    pub deposited: Usdc,
+    pub claimed: Usdc,
+    pub closing: bool,
+    /// The highest voucher.
+    pub best: Usdc,
+    /// The signature on `best`; `None` before the first voucher.
+    pub best_signature: Option<Signature>,
+    /// Everything charged.
+    pub spent: Usdc,
+}
+
+impl PayeeChannelRow {
+    /// The channel at rest, as the rules of acceptance see it.
+    #[must_use]
+    pub fn state(&self) -> PayeeState {
+        PayeeState {
+            deposited: self.deposited,
+            claimed: self.claimed,
+            best: self.best,
+            spent: self.spent,
+            reserved: Usdc::ZERO,
+            closing: self.closing,
+        }
+    }
+}
+
+/// A finished call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    pub call_id: CallId,
+    pub service: ServiceId,
+    pub method: Method,
+    /// Concrete path, for people.
+    pub path: String,
+    pub request_hash: Hash,
+    pub response_hash: Hash,
+    pub price: Usdc,
+    /// At most the price, and nothing unless the service itself answered.
+    pub charged: Usdc,
+    pub outcome: Outcome,
+    /// The answer's status, headers and, when it is to be kept, its body of at most [`BODY_BYTES_MAX`].
+    pub status: u16,
+    pub headers: BTreeMap<String, String>,
+    pub body: Option<Bytes>,
+    /// Seconds since the Unix epoch, on this node's clock.
+    pub time_secs: u64,
+}
+
+/// What [`Ledger::serve`] records.
+#[derive(Clone, Debug)]
+pub struct Served {
+    pub payer: Address,
+    /// [`ChannelId::NONE`] for a free call.
+    pub channel: ChannelId,
+    /// The voucher this call brought, if any; a lower one than the best is ignored.
+    pub voucher: Option<Verified<Voucher>>,
+    pub call: Call,
+}
+
+/// Proof that a call and its charge are durable. Only [`Ledger::serve`] makes one, after its commit.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Recorded {
+    receipt: Receipt,
+}
+
+impl Recorded {
+    /// The receipt to sign and send; `spent_total` counts this call.
+    #[must_use]
+    pub const fn receipt(&self) -> &Receipt {
+        &self.receipt
+    }
+}
+
+/// A call with effects, about to run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Accepted {
+    pub payer: Address,
+    pub call_id: CallId,
+    pub service: ServiceId,
+    pub method: Method,
+    pub path: String,
+    pub request_hash: Hash,
+    pub time_secs: u64,
+}
+
+/// A finished call as recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallRow {
+    pub payer: Address,
+    pub call: Call,
+    /// What was, or would have been, signed for it.
+    pub receipt: Receipt,
+    /// Size of the kept body, 0 when none is kept; lists leave `call.body` out.
+    pub body_bytes: u64,
+}
+
+/// What is known of a call id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ServedRow {
+    /// Given to its service; unless that is in progress now, it may have run.
+    Accepted(Accepted),
+    Done(Box<CallRow>),
+}
+
+impl Ledger {
+    /// Records what the chain says; what was charged and promised stays as it is, `claimed` never falls.
+    ///
+    /// When the chain has paid out more than this ledger charged, it is a restored or a new one: the
+    /// difference is carried into `spent` and `best` as an opening balance. Gives the channel as recorded.
+    ///
+    /// # Errors
+    /// [`LedgerError::ChannelConflict`] when the id is known with other terms.
+    pub async fn put_payee_channel(&self, channel: PayeeChannel) -> Result<PayeeChannelRow> {
+        self.write(move |tx| put_channel(tx, channel)).await
+    }
+
+    /// Every channel this node is paid on.
+    ///
+    /// # Errors
+    /// Only failures of storage.
+    pub fn payee_channels(&self) -> Result<Vec<PayeeChannelRow>> {
+        self.read(all_channels)
+    }
+
+    /// One channel this node is paid on.
+    ///
+    /// # Errors
+    /// Only failures of storage.
+    pub fn payee_channel(&self, id: ChannelId) -> Result<Option<PayeeChannelRow>> {
+        self.read(|tx| Ok(channel_in(&tx.open_table(PAYEE_CHANNELS)?, id)?.map(|row| row.into_row(id))))
+    }
+
+    /// Records a call with effects (not GET or HEAD) durably, before it goes to its service.
+    ///
+    /// # Errors
+    /// [`LedgerError::MayHaveRun`] when it was accepted before, [`LedgerError::AlreadyServed`] when it is
+    /// finished, [`LedgerError::CallIdConflict`] when the id names another request.
+    pub async fn accept(&self, accepted: Accepted) -> Result<()> {
+        self.write(move |tx| accept(tx, &accepted)).await
+    }
+
+    /// Records voucher, call and charge in one durable commit.
+    ///
+    /// A finished call is never recorded again, with one exception: a failed, uncharged GET or HEAD may be
+    /// tried again under its id.
+    ///
+    /// # Errors
+    /// The rule that would be broken; nothing is then recorded and nothing charged.
+    pub async fn serve(&self, served: Served) -> Result<Recorded> {
+        self.write(move |tx| serve(tx, served)).await
+    }
+
+    /// What is known of a call, with its body while that is kept.
+    ///
+    /// # Errors
+    /// Only failures of storage.
+    pub fn served(&self, payer: Address, call_id: CallId) -> Result<Option<ServedRow>> {
+        self.read(|tx| served(tx, payer, call_id))
+    }
+
+    /// Finished calls, newest first, without bodies.
+    ///
+    /// # Errors
+    /// Only failures of storage.
+    pub fn served_calls(&self, limit: usize) -> Result<Vec<CallRow>> {
+        self.read(|tx| newest_calls(tx, limit))
+    }
+}
+
+fn put_channel(tx: &WriteTransaction, channel: PayeeChannel) -> Result<PayeeChannelRow> {
+    let mut table = tx.open_table(PAYEE_CHANNELS)?;
+    let mut row = channel_in(&table, channel.id)?.unwrap_or_else(|| StoredChannel::new(&channel.config));
+    if row.config() != channel.config {
+        return Err(LedgerError::ChannelConflict(channel.id));
+    }
+    row.observe(&channel);
+    table.insert(channel.id.as_bytes(), tables::encode(&row).as_slice())?;
+    Ok(row.into_row(channel.id))
+}
+
+fn all_channels(tx: &ReadTransaction) -> Result<Vec<PayeeChannelRow>> {
+    let table = tx.open_table(PAYEE_CHANNELS)?;
+    let rows = table.iter()?.map(|entry| {
+        let (id, bytes) = entry?;
+        let row: StoredChannel = tables::decode("payee_channels", bytes.value())?;
+        Ok(row.into_row(ChannelId::from_bytes(*id.value())))
+    });
+    rows.collect()
+}
+
+fn accept(tx: &WriteTransaction, accepted: &Accepted) -> Result<()> {
+    within("the path", accepted.path.len(), PATH_BYTES_MAX)?;
+    let key = call_key(accepted.payer, accepted.call_id);
+    let mut calls = tx.open_table(CALLS)?;
+    if let Some(known) = tables::get::<_, StoredCall>(&calls, "calls", &key)? {
+        return Err(match known.state {
+            _ if known.request_hash != accepted.request_hash => LedgerError::CallIdConflict(accepted.call_id),
+            StoredState::Accepted => LedgerError::MayHaveRun(accepted.call_id),
+            StoredState::Done(_) => LedgerError::AlreadyServed(accepted.call_id),
+        });
+    }
+    calls.insert(&key, tables::encode(&StoredCall::accepted(accepted)).as_slice())?;
+    tx.open_table(CALLS_BY_TIME)?.insert(&time_key(accepted.time_secs, &key), ())?;
+    Ok(())
+}
+
+fn serve(tx: &WriteTransaction, served: Served) -> Result<Recorded> {
+    let Served { payer, channel, voucher, call } = served;
+    check_call(&call, channel)?;
+    let key = call_key(payer, call.call_id);
+    let mut calls = tx.open_table(CALLS)?;
+    let known: Option<StoredCall> = tables::get(&calls, "calls", &key)?;
+    check_not_finished(&call, known.as_ref())?;
+
+    // Every check is above or inside `charge`, which writes last: a refusal leaves the transaction as it was.
+    let spent_total = match channel {
+        ChannelId::NONE => Usdc::ZERO,
+        id => charge(tx, id, payer, voucher.as_ref(), call.charged)?,
+    };
+    if let Some(known) = known {
+        forget(tx, &key, &known)?;
+    }
+    let row = StoredCall::done(&call, channel, spent_total);
+    calls.insert(&key, tables::encode(&row).as_slice())?;
+    let by_time = time_key(call.time_secs, &key);
+    tx.open_table(CALLS_BY_TIME)?.insert(&by_time, ())?;
+    if let Some(body) = &call.body {
+        tx.open_table(BODIES)?.insert(&by_time, body.as_ref())?;
+        add_body_bytes(tx, body.len() as u64)?;
+    }
+    Ok(Recorded { receipt: receipt(&call, channel, spent_total) })
+}
+
+/// The bounds and terms that concern the call alone.
+fn check_call(call: &Call, channel: ChannelId) -> Result<()> {
+    within("the path", call.path.len(), PATH_BYTES_MAX)?;
+    let header_bytes = call.headers.iter().map(|(name, value)| name.len() + value.len()).sum();
+    within("the answer's headers", header_bytes, CALL_HEAD_BYTES_MAX)?;
+    within("the answer's body", call.body.as_ref().map_or(0, Bytes::len), BODY_BYTES_MAX)?;
+    let refused =
+        |rule| Err(LedgerError::ChargeNotAllowed { call_id: call.call_id, charged: call.charged, rule });
+    match () {
+        () if call.charged > call.price => refused("the charge is at most the price"),
+        () if !call.charged.is_zero() && !call.outcome.is_the_services_answer() => {
+            refused("a failed upstream costs nothing")
+        }
+        () if channel == ChannelId::NONE && !call.price.is_zero() => {
+            refused("a call without a channel is free")
+        }
+        () => Ok(()),
+    }
+}
+
+/// O5: what was charged or answered, or had effects, is final.
+fn check_not_finished(call: &Call, known: Option<&StoredCall>) -> Result<()> {
+    let id = call.call_id;
+    match known {
+        None if call.method.is_safe() => Ok(()),
+        None => Err(LedgerError::NotAccepted(id)),
+        Some(known) if known.request_hash != call.request_hash => Err(LedgerError::CallIdConflict(id)),
+        Some(known) => match &known.state {
+            StoredState::Accepted => Ok(()),
+            StoredState::Done(done) if done.may_be_retried(known.method) => Ok(()),
+            StoredState::Done(_) => Err(LedgerError::AlreadyServed(id)),
+        },
+    }
+}
+
+/// Raises the best voucher and what is spent; the new total.
+fn charge(
+    tx: &WriteTransaction,
+    id: ChannelId,
+    payer: Address,
+    voucher: Option<&Verified<Voucher>>,
+    charged: Usdc,
+) -> Result<Usdc> {
+    let mut table = tx.open_table(PAYEE_CHANNELS)?;
+    let mut row = channel_in(&table, id)?.ok_or(LedgerError::UnknownChannel(id))?;
+    let config = row.config();
+    if config.payer != payer {
+        return Err(LedgerError::WrongParty { channel: id, address: payer });
+    }
+    if let Some(voucher) = voucher {
+        if voucher.channel != id || voucher.signer() != config.signer {
+            return Err(LedgerError::WrongParty { channel: id, address: voucher.signer() });
+        }
+        row.promise(voucher.cumulative, *voucher.signature())?;
+    }
+    row.charge(charged)?;
+    table.insert(id.as_bytes(), tables::encode(&row).as_slice())?;
+    Ok(row.spent)
+}
+
+/// Removes what a call left beside its row, which the caller replaces or removes.
+pub(crate) fn forget(tx: &WriteTransaction, key: &[u8; 36], row: &StoredCall) -> Result<()> {
+    let by_time = time_key(row.time_secs, key);
+    tx.open_table(CALLS_BY_TIME)?.remove(&by_time)?;
+    forget_body(tx, &by_time).map(drop)
+}
+
+/// Removes a kept body; its size.
+pub(crate) fn forget_body(tx: &WriteTransaction, by_time: &[u8; 44]) -> Result<Option<u64>> {
+    let bytes = tx.open_table(BODIES)?.remove(by_time)?.map(|body| body.value().len() as u64);
+    if let Some(bytes) = bytes {
+        let mut meta = tx.open_table(META)?;
+        let kept = meta.get(BODY_BYTES)?.map_or(0, |total| total.value());
+        meta.insert(BODY_BYTES, kept.saturating_sub(bytes))?;
+    }
+    Ok(bytes)
+}
+
+fn add_body_bytes(tx: &WriteTransaction, bytes: u64) -> Result<()> {
+    let mut meta = tx.open_table(META)?;
+    let kept = meta.get(BODY_BYTES)?.map_or(0, |total| total.value());
+    meta.insert(BODY_BYTES, kept + bytes)?;
+    Ok(())
+}
+
+fn served(tx: &ReadTransaction, payer: Address, call_id: CallId) -> Result<Option<ServedRow>> {
+    let key = call_key(payer, call_id);
+    let Some(row) = tables::get::<_, StoredCall>(&tx.open_table(CALLS)?, "calls", &key)? else {
+        return Ok(None);
+    };
+    let body = tx.open_table(BODIES)?.get(&time_key(row.time_secs, &key))?;
+    let body = body.map(|body| Bytes::copy_from_slice(body.value()));
+    Ok(Some(row.into_served(payer, call_id, body)))
+}
+
+fn newest_calls(tx: &ReadTransaction, limit: usize) -> Result<Vec<CallRow>> {
+    let (calls, bodies) = (tx.open_table(CALLS)?, tx.open_table(BODIES)?);
+    let mut rows = Vec::new();
+    for entry in tx.open_table(CALLS_BY_TIME)?.iter()?.rev() {
+        if rows.len() == limit {
+            break;
+        }
+        let by_time = *entry?.0.value();
+        let key: [u8; 36] = tables::join(&[&by_time[8..]]);
+        let Some(row) = tables::get::<_, StoredCall>(&calls, "calls", &key)? else { continue };
+        let body_bytes = bodies.get(&by_time)?.map_or(0, |body| body.value().len() as u64);
+        let (payer, call_id) = split_call_key(&key);
+        if let ServedRow::Done(mut row) = row.into_served(payer, call_id, None) {
+            row.body_bytes = body_bytes;
+            rows.push(*row);
+        }
+    }
+    Ok(rows)
+}
+
+/// The receipt of a call, for [`Recorded`] and for reading it back: one function, one opinion.
+fn receipt(call: &Call, channel: ChannelId, spent_total: Usdc) -> Receipt {
+    Receipt {
+        channel,
+        call_id: call.call_id,
+        request_hash: call.request_hash,
+        response_hash: call.response_hash,
+        outcome: call.outcome.code(),
+        charged: call.charged,
+        spent_total,
+        time_secs: call.time_secs,
+    }
+}
+
+pub(crate) fn channel_in(
+    table: &impl ReadableTable<&'static [u8; 32], &'static [u8]>,
+    id: ChannelId,
+) -> Result<Option<StoredChannel>> {
+    tables::get(table, "payee_channels", id.as_bytes())
+}
+
+pub(crate) fn call_key(payer: Address, call_id: CallId) -> [u8; 36] {
+    tables::join(&[payer.as_bytes(), call_id.as_bytes()])
+}
+
+pub(crate) fn split_call_key(key: &[u8; 36]) -> (Address, CallId) {
+    (Address::from_bytes(tables::join(&[&key[..20]])), CallId::from_bytes(tables::join(&[&key[20..]])))
+}
+
+pub(crate) fn time_key(time_secs: u64, key: &[u8; 36]) -> [u8; 44] {
+    tables::join(&[&time_secs.to_be_bytes(), key])
+}

@@ -1,0 +1,261 @@
+//! The stored forms of the owner's half, and the arithmetic of a channel's row.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use farthing_protocol::{
+    Address, CallId, ChannelConfig, ChannelId, Hash, Outcome, ServiceId, Signature, Usdc, call::Method,
+};
+use minicbor::{Decode, Encode};
+
+use super::{Accepted, Call, CallRow, PayeeChannel, PayeeChannelRow, ServedRow, receipt};
+use crate::error::{LedgerError, Result};
+
+/// The terms of a channel, shared by both halves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
+pub(crate) struct StoredConfig {
+    #[n(0)]
+    payer: Address,
+    #[n(1)]
+    payee: Address,
+    #[n(2)]
+    token: Address,
+    #[n(3)]
+    signer: Address,
+    #[n(4)]
+    close_delay_secs: u64,
+    #[cbor(n(5), with = "minicbor::bytes")]
+    salt: [u8; 32],
+}
+
+impl From<&ChannelConfig> for StoredConfig {
+    fn from(config: &ChannelConfig) -> Self {
+        let ChannelConfig { payer, payee, token, signer, close_delay_secs, salt } = *config;
+        Self { payer, payee, token, signer, close_delay_secs, salt }
+    }
+}
+
+impl From<StoredConfig> for ChannelConfig {
+    fn from(config: StoredConfig) -> Self {
+        let StoredConfig { payer, payee, token, signer, close_delay_secs, salt } = config;
+        Self { payer, payee, token, signer, close_delay_secs, salt }
+    }
+}
+
+#[derive(Clone, Debug, Encode, Decode)]
+#[cbor(map)]
+pub(crate) struct StoredChannel {
+    #[n(0)]
+    config: StoredConfig,
+    #[n(1)]
+    pub(crate) deposited: Usdc,
+    /// The highest deposit ever confirmed: what `best` was checked against before a withdrawal.
+    #[n(2)]
+    pub(crate) deposited_peak: Usdc,
+    #[n(3)]
+    pub(crate) claimed: Usdc,
+    #[n(4)]
+    closing: bool,
+    #[n(5)]
+    pub(crate) best: Usdc,
+    #[n(6)]
+    best_signature: Option<Signature>,
+    #[n(7)]
+    pub(crate) spent: Usdc,
+    /// Spent that no call in this ledger explains: charged before the ledger was lost or restored.
+    #[n(8)]
+    pub(crate) opening: Usdc,
+    /// Charges of calls whose rows were pruned.
+    #[n(9)]
+    pub(crate) pruned: Usdc,
+}
+
+impl StoredChannel {
+    pub(crate) fn new(config: &ChannelConfig) -> Self {
+        Self {
+            config: config.into(),
+            deposited: Usdc::ZERO,
+            deposited_peak: Usdc::ZERO,
+            claimed: Usdc::ZERO,
+            closing: false,
+            best: Usdc::ZERO,
+            best_signature: None,
+            spent: Usdc::ZERO,
+            opening: Usdc::ZERO,
+            pruned: Usdc::ZERO,
+        }
+    }
+
+    pub(crate) fn config(&self) -> ChannelConfig {
+        self.config.into()
+    }
+
+    /// Takes over what the chain says.
+    pub(crate) fn observe(&mut self, channel: &PayeeChannel) {
+        self.deposited = channel.deposited;
+        self.closing = channel.closing;
+        self.claimed = self.claimed.max(channel.claimed);
+        // The contract never pays beyond a deposit, so what was paid out had been deposited.
+        self.deposited_peak = self.deposited_peak.max(channel.deposited).max(self.claimed);
+        let unexplained = self.claimed.saturating_sub(self.spent);
+        if !unexplained.is_zero() {
+            self.opening = self.opening.saturating_add(unexplained);
+            self.spent = self.claimed;
+        }
+        if self.spent > self.best {
+            // The voucher behind that claim is not in this ledger.
+            self.best = self.spent;
+            self.best_signature = None;
+        }
+    }
+
+    /// Takes a verified voucher when it is the highest.
+    pub(crate) fn promise(&mut self, cumulative: Usdc, signature: Signature) -> Result<()> {
+        if cumulative > self.best {
+            if cumulative > self.deposited {
+                return Err(LedgerError::VoucherAboveDeposit { cumulative, deposited: self.deposited });
+            }
+            self.best = cumulative;
+            self.best_signature = Some(signature);
+        }
+        Ok(())
+    }
+
+    /// Adds a charge within what can be claimed: the best voucher, as far as the deposit still covers it.
+    pub(crate) fn charge(&mut self, charged: Usdc) -> Result<()> {
+        let covered = self.best.min(self.deposited);
+        let spent = self.spent;
+        let total = spent.checked_add(charged).filter(|total| charged.is_zero() || *total <= covered);
+        self.spent = total.ok_or(LedgerError::Overdrawn { spent, charged, covered })?;
+        Ok(())
+    }
+
+    pub(crate) fn into_row(self, id: ChannelId) -> PayeeChannelRow {
+        PayeeChannelRow {
+            id,
+            config: self.config.into(),
+            deposited: self.deposited,
+            claimed: self.claimed,
+            closing: self.closing,
+            best: self.best,
+            best_signature: self.best_signature,
+            spent: self.spent,
+        }
+    }
+}
+
+#[derive(Clone, Debug, Encode, Decode)]
+#[cbor(map)]
+pub(crate) struct StoredCall {
+    #[n(0)]
+    service: ServiceId,
+    #[n(1)]
+    pub(crate) method: Method,
+    #[n(2)]
+    path: String,
+    #[cbor(n(3), with = "minicbor::bytes")]
+    pub(crate) request_hash: Hash,
+    #[n(4)]
+    pub(crate) time_secs: u64,
+    #[n(5)]
+    pub(crate) state: StoredState,
+}
+
+#[derive(Clone, Debug, Encode, Decode)]
+pub(crate) enum StoredState {
+    #[n(0)]
+    Accepted,
+    #[n(1)]
+    Done(#[n(0)] StoredDone),
+}
+
+#[derive(Clone, Debug, Encode, Decode)]
+#[cbor(map)]
+pub(crate) struct StoredDone {
+    #[n(0)]
+    pub(crate) channel: ChannelId,
+    #[cbor(n(1), with = "minicbor::bytes")]
+    response_hash: Hash,
+    #[n(2)]
+    price: Usdc,
+    #[n(3)]
+    pub(crate) charged: Usdc,
+    #[n(4)]
+    pub(crate) outcome: Outcome,
+    #[n(5)]
+    status: u16,
+    #[n(6)]
+    headers: BTreeMap<String, String>,
+    /// The channel's total including this call.
+    #[n(7)]
+    pub(crate) spent_total: Usdc,
+}
+
+impl StoredDone {
+    pub(crate) fn may_be_retried(&self, method: Method) -> bool {
+        method.is_safe() && self.charged.is_zero() && !self.outcome.is_the_services_answer()
+    }
+}
+
+impl StoredCall {
+    pub(crate) fn accepted(accepted: &Accepted) -> Self {
+        Self {
+            service: accepted.service,
+            method: accepted.method,
+            path: accepted.path.clone(),
+            request_hash: accepted.request_hash,
+            time_secs: accepted.time_secs,
+            state: StoredState::Accepted,
+        }
+    }
+
+    pub(crate) fn done(call: &Call, channel: ChannelId, spent_total: Usdc) -> Self {
+        Self {
+            service: call.service,
+            method: call.method,
+            path: call.path.clone(),
+            request_hash: call.request_hash,
+            time_secs: call.time_secs,
+            state: StoredState::Done(StoredDone {
+                channel,
+                response_hash: call.response_hash,
+                price: call.price,
+                charged: call.charged,
+                outcome: call.outcome,
+                status: call.status,
+                headers: call.headers.clone(),
+                spent_total,
+            }),
+        }
+    }
+
+    pub(crate) fn into_served(self, payer: Address, call_id: CallId, body: Option<Bytes>) -> ServedRow {
+        let Self { service, method, path, request_hash, time_secs, state } = self;
+        let done = match state {
+            StoredState::Accepted => {
+                let accepted = Accepted { payer, call_id, service, method, path, request_hash, time_secs };
+                return ServedRow::Accepted(accepted);
+            }
+            StoredState::Done(done) => done,
+        };
+        let body_bytes = body.as_ref().map_or(0, |body| body.len() as u64);
+        let call = Call {
+            call_id,
+            service,
+            method,
+            path,
+            request_hash,
+            response_hash: done.response_hash,
+            price: done.price,
+            charged: done.charged,
+            outcome: done.outcome,
+            status: done.status,
+            headers: done.headers,
+            body,
+            time_secs,
+        };
+        let receipt = receipt(&call, done.channel, done.spent_total);
+        ServedRow::Done(Box::new(CallRow { payer, call, receipt, body_bytes }))
+    }
+}

@@ -1,0 +1,513 @@
+//! The consumer's half: channels this node pays on, promises in flight, and what it bought.
+//!
+//! 1. [`Ledger::promise`] queues the promise at once; its commit runs beside the call.
+//! 2. [`Ledger::acknowledge`] closes it with the owner's receipt, or [`Ledger::release`] without a charge.
+//! 3. What stays open after a crash is [`Ledger::unresolved`]: with everything needed to ask again.
+//!
+//! Invariants: per channel acknowledged = opening balance + Σ charges of acknowledged receipts, pruned ones
+//! included; every open promise's cumulative ≤ signed ≤ deposited (the highest ever confirmed); a day's total
+//! is the sum of the charges of its purchases. They change in the same commits as what they sum.
+
+mod stored;
+
+use bytes::Bytes;
+use farthing_protocol::{
+    Address, CallId, CallRequest, ChannelConfig, ChannelId, Hash, Outcome, Receipt, ServiceId, Signature,
+    Usdc, Verified,
+    call::{Method, Payment},
+    channel::PayerState,
+    limits::{CALL_HEAD_BYTES_MAX, REFUSAL_DETAIL_BYTES_MAX, REQUEST_BODY_BYTES_MAX},
+};
+use redb::{ReadTransaction, ReadableTable, WriteTransaction};
+
+pub(crate) use self::stored::{StoredChannel, StoredEnd, StoredPromise, StoredPurchase};
+use crate::{
+    Ledger,
+    error::{LedgerError, Result, within},
+    tables::{self, DAY_TOTALS, PAYER_CHANNELS, PROMISES, PURCHASES, PURCHASES_BY_TIME},
+    writer::Pending,
+};
+
+/// The name of a consumer secret, as users write it in settings.
+pub const SECRET_NAME_BYTES_MAX: usize = 128;
+
+/// What the chain and this node say of a channel this node pays on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PayerChannel {
+    pub id: ChannelId,
+    pub config: ChannelConfig,
+    /// Confirmed. It falls when the channel is closed or withdrawn from.
+    pub deposited: Usdc,
+    /// Paid out. It never falls.
+    pub claimed: Usdc,
+    /// Closed, closing or distrusted. Once set it stays until [`Ledger::resume_payer_channel`], so that a
+    /// chain update cannot revive a channel that was stopped for a reason of its own.
+    pub stopped: bool,
+}
+
+/// A channel with the ledger's own part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PayerChannelRow {
+    pub id: ChannelId,
+    pub config: ChannelConfig,
+    pub deposited: Usdc,
+    pub claimed: Usdc,
+    pub stopped: bool,
+    /// Sum of the charges of acknowledged receipts.
+    pub acknowledged: Usdc,
+    /// The highest cumulative amount ever signed.
+    pub signed: Usdc,
+    /// Sum of the prices of open promises.
+    pub in_flight: Usdc,
+}
+
+impl PayerChannelRow {
+    /// The channel as the rules of promising see it.
+    #[must_use]
+    pub fn state(&self) -> PayerState {
+        PayerState {
+            deposited: self.deposited,
+            acknowledged: self.acknowledged,
+            in_flight: self.in_flight,
+            signed: self.signed,
+            stopped: self.stopped,
+        }
+    }
+}
+
+/// A call this node is about to pay for, with everything needed to ask again after a crash.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Promise {
+    /// Call id, service, operation, price and payment, as they are sent.
+    pub request: CallRequest,
+    pub body: Bytes,
+    /// [`CallRequest::request_hash`] of both.
+    pub request_hash: Hash,
+    pub owner: Address,
+    /// Name of the secret whose budget pays.
+    pub secret: String,
+    /// Seconds since the Unix epoch; its day is the one that is charged.
+    pub time_secs: u64,
+}
+
+impl Promise {
+    /// [`ChannelId::NONE`] for a free call.
+    #[must_use]
+    pub const fn channel(&self) -> ChannelId {
+        match self.request.payment {
+            Payment::Free => ChannelId::NONE,
+            Payment::Channel { channel, .. } => channel,
+        }
+    }
+
+    /// Days since the Unix epoch in UTC.
+    #[must_use]
+    pub fn day(&self) -> u32 {
+        day_of(self.time_secs)
+    }
+}
+
+/// Proof that a promise is durable. Only [`Ledger::promise`] makes one, after its commit.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Promised {
+    call_id: CallId,
+}
+
+impl Promised {
+    #[must_use]
+    pub const fn call_id(&self) -> CallId {
+        self.call_id
+    }
+}
+
+/// Where a call's time went, in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Timing {
+    /// From the request's arrival at this node to its answer.
+    pub total_us: u64,
+    /// Of that, at the owner's node, and of that, at its upstream.
+    pub owner_us: u64,
+    pub upstream_us: u64,
+}
+
+/// How a call ended, with the owner's word on it.
+#[derive(Clone, Debug)]
+pub struct Acknowledgement {
+    pub receipt: Verified<Receipt>,
+    /// As answered by the service.
+    pub status: u16,
+    pub timing: Timing,
+    /// Seconds since the Unix epoch.
+    pub time_secs: u64,
+}
+
+/// How a promise ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PurchaseEnd {
+    Acknowledged {
+        receipt: Box<Receipt>,
+        signature: Signature,
+        outcome: Outcome,
+        status: u16,
+        timing: Timing,
+    },
+    /// Not charged, for this reason.
+    Released { reason: String },
+}
+
+/// A closed promise.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Purchase {
+    pub call_id: CallId,
+    pub service: ServiceId,
+    pub owner: Address,
+    pub channel: ChannelId,
+    pub secret: String,
+    pub method: Method,
+    pub path: String,
+    pub request_hash: Hash,
+    pub price: Usdc,
+    pub charged: Usdc,
+    pub promised_secs: u64,
+    pub closed_secs: u64,
+    pub end: PurchaseEnd,
+}
+
+/// Days since the Unix epoch in UTC.
+#[must_use]
+pub fn day_of(time_secs: u64) -> u32 {
+    u32::try_from(time_secs / 86_400).unwrap_or(u32::MAX)
+}
+
+impl Ledger {
+    /// Records what the chain says, and whether the channel is stopped; what was signed and acknowledged
+    /// stays as it is, `claimed` never falls. Gives the channel as recorded.
+    ///
+    /// A channel new to this ledger starts with what was paid out as its opening balance.
+    ///
+    /// # Errors
+    /// [`LedgerError::ChannelConflict`] when the id is known with other terms.
+    pub async fn put_payer_channel(&self, channel: PayerChannel) -> Result<PayerChannelRow> {
+        self.write(move |tx| {
+            update_channel(tx, channel.id, Some(&channel.config), |row| row.observe(&channel))
+        })
+        .await
+    }
+
+    /// Takes over what the owner proves, for a ledger that was lost: the amounts it shows may be raised, never
+    /// lowered, and count as opening balance. The caller has verified its own signature on `signed`.
+    ///
+    /// # Errors
+    /// [`LedgerError::UnknownChannel`].
+    pub async fn recover_payer_channel(
+        &self,
+        id: ChannelId,
+        acknowledged: Usdc,
+        signed: Usdc,
+    ) -> Result<PayerChannelRow> {
+        self.write(move |tx| update_channel(tx, id, None, |row| row.recover(acknowledged, signed))).await
+    }
+
+    /// Lets a stopped channel be used again, after it was filled anew.
+    ///
+    /// # Errors
+    /// [`LedgerError::UnknownChannel`].
+    pub async fn resume_payer_channel(&self, id: ChannelId) -> Result<PayerChannelRow> {
+        self.write(move |tx| update_channel(tx, id, None, |row| row.stopped = false)).await
+    }
+
+    /// Every channel this node pays on.
+    ///
+    /// # Errors
+    /// Only failures of storage.
+    pub fn payer_channels(&self) -> Result<Vec<PayerChannelRow>> {
+        self.read(all_channels)
+    }
+
+    /// Queues a promise and returns as soon as it is queued: send the call meanwhile, and await the
+    /// [`Pending`] before its answer is handed on. Waits only while the queue is full.
+    ///
+    /// A call id may be promised again while it is open or when it ended without charge and answer.
+    ///
+    /// # Errors
+    /// [`LedgerError::Closed`] at once; the rules of money from the returned future.
+    pub async fn promise(&self, promise: Promise) -> Result<Pending<Promised>> {
+        self.queue().enqueue(move |tx| record_promise(tx, &promise)).await
+    }
+
+    /// Closes a promise with its receipt and counts the charge for the channel and the day.
+    ///
+    /// The same receipt again is accepted and changes nothing.
+    ///
+    /// # Errors
+    /// [`LedgerError::NotPromised`], or [`LedgerError::ReceiptMismatch`] naming what does not fit; the promise
+    /// then stays open.
+    pub async fn acknowledge(&self, call_id: CallId, acknowledgement: Acknowledgement) -> Result<()> {
+        self.write(move |tx| acknowledge(tx, call_id, &acknowledgement)).await
+    }
+
+    /// Closes a promise that was not charged: it never started, or its owner does not know it.
+    ///
+    /// # Errors
+    /// [`LedgerError::NotPromised`].
+    pub async fn release(&self, call_id: CallId, reason: impl Into<String>, time_secs: u64) -> Result<()> {
+        let mut reason = reason.into();
+        reason.truncate(reason.floor_char_boundary(REFUSAL_DETAIL_BYTES_MAX));
+        self.write(move |tx| close(tx, call_id, time_secs, StoredEnd::Released { reason })).await
+    }
+
+    /// Promises whose end is not known, in no particular order.
+    ///
+    /// # Errors
+    /// Only failures of storage.
+    pub fn unresolved(&self) -> Result<Vec<Promise>> {
+        self.read(|tx| {
+            let table = tx.open_table(PROMISES)?;
+            let promises = table.iter()?.map(|entry| {
+                let (id, bytes) = entry?;
+                let promise: StoredPromise = tables::decode("promises", bytes.value())?;
+                Ok(promise.into_promise(CallId::from_bytes(*id.value())))
+            });
+            promises.collect()
+        })
+    }
+
+    /// The open promise of a call.
+    ///
+    /// # Errors
+    /// Only failures of storage.
+    pub fn promise_of(&self, call_id: CallId) -> Result<Option<Promise>> {
+        self.read(|tx| {
+            let table = tx.open_table(PROMISES)?;
+            let promise = tables::get::<_, StoredPromise>(&table, "promises", call_id.as_bytes())?;
+            Ok(promise.map(|promise| promise.into_promise(call_id)))
+        })
+    }
+
+    /// How a call ended, if it did.
+    ///
+    /// # Errors
+    /// Only failures of storage.
+    pub fn purchase(&self, call_id: CallId) -> Result<Option<Purchase>> {
+        self.read(
+            |tx| Ok(purchase_in(&tx.open_table(PURCHASES)?, call_id)?.map(|p| p.into_purchase(call_id))),
+        )
+    }
+
+    /// Closed promises, newest first by the time of the promise.
+    ///
+    /// # Errors
+    /// Only failures of storage.
+    pub fn purchases(&self, limit: usize) -> Result<Vec<Purchase>> {
+        self.read(|tx| newest_purchases(tx, limit))
+    }
+
+    /// Charged on a day for one secret.
+    ///
+    /// # Errors
+    /// Only failures of storage.
+    pub fn spent_today(&self, secret: &str, day: u32) -> Result<Usdc> {
+        self.read(|tx| {
+            let spent = tx.open_table(DAY_TOTALS)?.get((day, secret))?;
+            Ok(Usdc::from_micros(spent.map_or(0, |total| total.value())))
+        })
+    }
+
+    /// Charged on a day, by secret.
+    ///
+    /// # Errors
+    /// Only failures of storage.
+    pub fn day_totals(&self, day: u32) -> Result<Vec<(String, Usdc)>> {
+        self.read(|tx| {
+            let mut totals = Vec::new();
+            for entry in tx.open_table(DAY_TOTALS)?.range((day, "")..)? {
+                let (key, total) = entry?;
+                let (of_day, secret) = key.value();
+                if of_day != day {
+                    break;
+                }
+                totals.push((secret.to_owned(), Usdc::from_micros(total.value())));
+            }
+            Ok(totals)
+        })
+    }
+}
+
+/// Changes a channel's row; with `config` it is created when missing.
+fn update_channel(
+    tx: &WriteTransaction,
+    id: ChannelId,
+    config: Option<&ChannelConfig>,
+    update: impl FnOnce(&mut StoredChannel),
+) -> Result<PayerChannelRow> {
+    let mut table = tx.open_table(PAYER_CHANNELS)?;
+    let known = channel_in(&table, id)?;
+    let mut row = match (known, config) {
+        (Some(row), Some(config)) if row.config() != *config => return Err(LedgerError::ChannelConflict(id)),
+        (Some(row), _) => row,
+        (None, Some(config)) => StoredChannel::new(config),
+        (None, None) => return Err(LedgerError::UnknownChannel(id)),
+    };
+    update(&mut row);
+    table.insert(id.as_bytes(), tables::encode(&row).as_slice())?;
+    Ok(row.into_row(id, in_flight(&tx.open_table(PROMISES)?, id)?))
+}
+
+fn all_channels(tx: &ReadTransaction) -> Result<Vec<PayerChannelRow>> {
+    let promises = tx.open_table(PROMISES)?;
+    let table = tx.open_table(PAYER_CHANNELS)?;
+    let rows = table.iter()?.map(|entry| {
+        let (id, bytes) = entry?;
+        let id = ChannelId::from_bytes(*id.value());
+        let row: StoredChannel = tables::decode("payer_channels", bytes.value())?;
+        Ok(row.into_row(id, in_flight(&promises, id)?))
+    });
+    rows.collect()
+}
+
+/// Prices of open promises on a channel. They are as many as calls are in flight, so reading them all is fine.
+fn in_flight(promises: &impl ReadableTable<&'static [u8; 16], &'static [u8]>, id: ChannelId) -> Result<Usdc> {
+    let mut sum = Usdc::ZERO;
+    for entry in promises.iter()? {
+        let promise: StoredPromise = tables::decode("promises", entry?.1.value())?;
+        if promise.channel() == Some(id) {
+            sum = sum.saturating_add(promise.price);
+        }
+    }
+    Ok(sum)
+}
+
+fn record_promise(tx: &WriteTransaction, promise: &Promise) -> Result<Promised> {
+    check_bounds(promise)?;
+    let call_id = promise.request.call_id;
+    let mut promises = tx.open_table(PROMISES)?;
+    let mut stored = StoredPromise::from(promise);
+    if let Some(open) = tables::get::<_, StoredPromise>(&promises, "promises", call_id.as_bytes())? {
+        if !open.is_same_call(&stored) {
+            return Err(LedgerError::CallIdConflict(call_id));
+        }
+        // The budget of the first attempt stays the one that pays.
+        stored.keep_budget_of(open);
+    }
+    let ended = purchase_in(&tx.open_table(PURCHASES)?, call_id)?;
+    if ended.as_ref().is_some_and(StoredPurchase::is_final) {
+        return Err(LedgerError::AlreadyBought(call_id));
+    }
+    sign(tx, promise)?;
+    if let Some(ended) = ended {
+        tx.open_table(PURCHASES)?.remove(call_id.as_bytes())?;
+        tx.open_table(PURCHASES_BY_TIME)?.remove(&time_key(ended.promised_secs, call_id))?;
+    }
+    promises.insert(call_id.as_bytes(), tables::encode(&stored).as_slice())?;
+    Ok(Promised { call_id })
+}
+
+fn check_bounds(promise: &Promise) -> Result<()> {
+    let request = &promise.request;
+    let strings = request.params.iter().chain(&request.headers);
+    let head = request.path.len() + strings.map(|(name, value)| name.len() + value.len()).sum::<usize>();
+    within("the request's head", head, CALL_HEAD_BYTES_MAX)?;
+    within("the request's body", promise.body.len(), REQUEST_BODY_BYTES_MAX)?;
+    within("the secret's name", promise.secret.len(), SECRET_NAME_BYTES_MAX)
+}
+
+/// Notes the cumulative amount that this promise signs.
+fn sign(tx: &WriteTransaction, promise: &Promise) -> Result<()> {
+    let Payment::Channel { channel: id, cumulative, .. } = promise.request.payment else { return Ok(()) };
+    let mut table = tx.open_table(PAYER_CHANNELS)?;
+    let mut row = channel_in(&table, id)?.ok_or(LedgerError::UnknownChannel(id))?;
+    if row.config().payee != promise.owner {
+        return Err(LedgerError::WrongParty { channel: id, address: promise.owner });
+    }
+    if row.stopped {
+        return Err(LedgerError::ChannelStopped(id));
+    }
+    if cumulative > row.deposited {
+        return Err(LedgerError::VoucherAboveDeposit { cumulative, deposited: row.deposited });
+    }
+    row.signed = row.signed.max(cumulative);
+    table.insert(id.as_bytes(), tables::encode(&row).as_slice())?;
+    Ok(())
+}
+
+fn acknowledge(tx: &WriteTransaction, call_id: CallId, acknowledgement: &Acknowledgement) -> Result<()> {
+    let end = StoredEnd::from(acknowledgement);
+    let promise = tables::get::<_, StoredPromise>(&tx.open_table(PROMISES)?, "promises", call_id.as_bytes())?;
+    let Some(promise) = promise else {
+        let known = purchase_in(&tx.open_table(PURCHASES)?, call_id)?;
+        let same = known.is_some_and(|known| known.end.receipt(call_id) == end.receipt(call_id));
+        return if same { Ok(()) } else { Err(LedgerError::NotPromised(call_id)) };
+    };
+    let receipt = &acknowledgement.receipt;
+    check_receipt(call_id, &promise, receipt)?;
+    if let Some(id) = promise.channel() {
+        let mut table = tx.open_table(PAYER_CHANNELS)?;
+        let mut row = channel_in(&table, id)?.ok_or(LedgerError::UnknownChannel(id))?;
+        row.acknowledged =
+            row.acknowledged.checked_add(receipt.charged).filter(|total| *total <= row.signed).ok_or(
+                LedgerError::ReceiptMismatch { call_id, rule: "charges stay within what was signed" },
+            )?;
+        table.insert(id.as_bytes(), tables::encode(&row).as_slice())?;
+    }
+    if !receipt.charged.is_zero() {
+        let mut totals = tx.open_table(DAY_TOTALS)?;
+        let key = (day_of(promise.time_secs), promise.secret.as_str());
+        let total = totals.get(key)?.map_or(0, |total| total.value());
+        totals.insert(key, total.saturating_add(receipt.charged.micros()))?;
+    }
+    close(tx, call_id, acknowledgement.time_secs, end)
+}
+
+fn check_receipt(call_id: CallId, promise: &StoredPromise, receipt: &Verified<Receipt>) -> Result<()> {
+    let rule = match () {
+        () if receipt.signer() != promise.owner => "the owner signed it",
+        () if receipt.call_id != call_id => "it names the call",
+        () if receipt.request_hash != promise.request_hash => "it names the request",
+        () if receipt.channel != promise.channel().unwrap_or(ChannelId::NONE) => "it names the channel",
+        () if receipt.charged > promise.price => "the charge is at most the price",
+        () if Outcome::from_code(receipt.outcome).is_none() => "its outcome is known",
+        () => return Ok(()),
+    };
+    Err(LedgerError::ReceiptMismatch { call_id, rule })
+}
+
+/// Moves a promise to the purchases.
+fn close(tx: &WriteTransaction, call_id: CallId, closed_secs: u64, end: StoredEnd) -> Result<()> {
+    let removed = tx.open_table(PROMISES)?.remove(call_id.as_bytes())?.map(|bytes| bytes.value().to_vec());
+    let Some(bytes) = removed else { return Err(LedgerError::NotPromised(call_id)) };
+    let promise: StoredPromise = tables::decode("promises", &bytes)?;
+    tx.open_table(PURCHASES_BY_TIME)?.insert(&time_key(promise.time_secs, call_id), ())?;
+    let purchase = StoredPurchase::new(promise, closed_secs, end);
+    tx.open_table(PURCHASES)?.insert(call_id.as_bytes(), tables::encode(&purchase).as_slice())?;
+    Ok(())
+}
+
+fn newest_purchases(tx: &ReadTransaction, limit: usize) -> Result<Vec<Purchase>> {
+    let purchases = tx.open_table(PURCHASES)?;
+    let mut rows = Vec::new();
+    for entry in tx.open_table(PURCHASES_BY_TIME)?.iter()?.rev().take(limit) {
+        let call_id = CallId::from_bytes(tables::join(&[&entry?.0.value()[8..]]));
+        if let Some(purchase) = purchase_in(&purchases, call_id)? {
+            rows.push(purchase.into_purchase(call_id));
+        }
+    }
+    Ok(rows)
+}
+
+pub(crate) fn channel_in(
+    table: &impl ReadableTable<&'static [u8; 32], &'static [u8]>,
+    id: ChannelId,
+) -> Result<Option<StoredChannel>> {
+    tables::get(table, "payer_channels", id.as_bytes())
+}
+
+pub(crate) fn purchase_in(
+    table: &impl ReadableTable<&'static [u8; 16], &'static [u8]>,
+    call_id: CallId,
+) -> Result<Option<StoredPurchase>> {
+    tables::get(table, "purchases", call_id.as_bytes())
+}
+
+pub(crate) fn time_key(time_secs: u64, call_id: CallId) -> [u8; 24] {
+    tables::join(&[&time_secs.to_be_bytes(), call_id.as_bytes()])
+}

@@ -1,0 +1,400 @@
+//! The stored forms of the consumer's half, and the arithmetic of a channel's row.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use farthing_protocol::{
+    Address, CallId, CallRequest, ChannelConfig, ChannelId, Hash, Outcome, Receipt, ServiceId, Signature,
+    Usdc,
+    call::{Method, Payment},
+};
+use minicbor::{Decode, Encode};
+
+use super::{Acknowledgement, PayerChannel, PayerChannelRow, Promise, Purchase, PurchaseEnd, Timing};
+use crate::payee::StoredConfig;
+
+#[derive(Clone, Debug, Encode, Decode)]
+#[cbor(map)]
+pub(crate) struct StoredChannel {
+    #[n(0)]
+    config: StoredConfig,
+    #[n(1)]
+    pub(crate) deposited: Usdc,
+    /// The highest deposit ever confirmed: what `signed` was checked against before a withdrawal.
+    #[n(2)]
+    pub(crate) deposited_peak: Usdc,
+    #[n(3)]
+    claimed: Usdc,
+    #[n(4)]
+    pub(crate) stopped: bool,
+    #[n(5)]
+    pub(crate) acknowledged: Usdc,
+    #[n(6)]
+    pub(crate) signed: Usdc,
+    /// Acknowledged that no purchase in this ledger explains.
+    #[n(7)]
+    pub(crate) opening: Usdc,
+    /// Charges of purchases whose rows were pruned.
+    #[n(8)]
+    pub(crate) pruned: Usdc,
+}
+
+impl StoredChannel {
+    pub(crate) fn new(config: &ChannelConfig) -> Self {
+        Self {
+            config: config.into(),
+            deposited: Usdc::ZERO,
+            deposited_peak: Usdc::ZERO,
+            claimed: Usdc::ZERO,
+            stopped: false,
+            acknowledged: Usdc::ZERO,
+            signed: Usdc::ZERO,
+            opening: Usdc::ZERO,
+            pruned: Usdc::ZERO,
+        }
+    }
+
+    pub(crate) fn config(&self) -> ChannelConfig {
+        self.config.into()
+    }
+
+    /// Takes over what the chain says.
+    pub(crate) fn observe(&mut self, channel: &PayerChannel) {
+        let is_new = self.deposited_peak.is_zero();
+        self.deposited = channel.deposited;
+        self.claimed = self.claimed.max(channel.claimed);
+        self.deposited_peak = self.deposited_peak.max(channel.deposited).max(self.claimed);
+        self.stopped |= channel.stopped;
+        if is_new {
+            self.recover(self.claimed, self.claimed);
+        }
+    }
+
+    /// Raises what is acknowledged and signed; the difference is opening balance.
+    pub(crate) fn recover(&mut self, acknowledged: Usdc, signed: Usdc) {
+        let raised = acknowledged.max(self.acknowledged);
+        self.opening = self.opening.saturating_add(raised.saturating_sub(self.acknowledged));
+        self.acknowledged = raised;
+        self.signed = self.signed.max(signed).max(raised);
+        // What this wallet signed was within a deposit then.
+        self.deposited_peak = self.deposited_peak.max(self.signed);
+    }
+
+    pub(crate) fn into_row(self, id: ChannelId, in_flight: Usdc) -> PayerChannelRow {
+        PayerChannelRow {
+            id,
+            config: self.config.into(),
+            deposited: self.deposited,
+            claimed: self.claimed,
+            stopped: self.stopped,
+            acknowledged: self.acknowledged,
+            signed: self.signed,
+            in_flight,
+        }
+    }
+}
+
+#[derive(Clone, Debug, Encode, Decode)]
+#[cbor(map)]
+pub(crate) struct StoredPromise {
+    #[n(0)]
+    service: ServiceId,
+    #[n(1)]
+    pub(crate) owner: Address,
+    #[n(2)]
+    pub(crate) secret: String,
+    #[n(3)]
+    pub(crate) time_secs: u64,
+    #[n(4)]
+    pub(crate) price: Usdc,
+    #[cbor(n(5), with = "minicbor::bytes")]
+    pub(crate) request_hash: Hash,
+    #[n(6)]
+    pub(crate) voucher: Option<StoredVoucher>,
+    #[n(7)]
+    listing_version: u64,
+    #[n(8)]
+    method: Method,
+    #[n(9)]
+    path: String,
+    #[n(10)]
+    params: BTreeMap<String, String>,
+    #[n(11)]
+    headers: BTreeMap<String, String>,
+    #[cbor(n(12), with = "minicbor::bytes")]
+    body: Vec<u8>,
+    #[n(13)]
+    deadline_ms: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
+pub(crate) struct StoredVoucher {
+    #[n(0)]
+    pub(crate) channel: ChannelId,
+    #[n(1)]
+    pub(crate) cumulative: Usdc,
+    #[n(2)]
+    signature: Option<Signature>,
+}
+
+impl From<&Promise> for StoredPromise {
+    fn from(promise: &Promise) -> Self {
+        let request = &promise.request;
+        Self {
+            service: request.service,
+            owner: promise.owner,
+            secret: promise.secret.clone(),
+            time_secs: promise.time_secs,
+            price: request.price,
+            request_hash: promise.request_hash,
+            voucher: match request.payment {
+                Payment::Free => None,
+                Payment::Channel { channel, cumulative, signature } => {
+                    Some(StoredVoucher { channel, cumulative, signature })
+                }
+            },
+            listing_version: request.listing_version,
+            method: request.method,
+            path: request.path.clone(),
+            params: request.params.clone(),
+            headers: request.headers.clone(),
+            body: promise.body.to_vec(),
+            deadline_ms: request.deadline_ms,
+        }
+    }
+}
+
+impl StoredPromise {
+    pub(crate) fn channel(&self) -> Option<ChannelId> {
+        self.voucher.map(|voucher| voucher.channel)
+    }
+
+    /// Whether both ask one owner for one thing over one channel.
+    pub(crate) fn is_same_call(&self, other: &Self) -> bool {
+        self.request_hash == other.request_hash
+            && self.owner == other.owner
+            && self.channel() == other.channel()
+    }
+
+    pub(crate) fn keep_budget_of(&mut self, first: Self) {
+        self.secret = first.secret;
+        self.time_secs = first.time_secs;
+    }
+
+    pub(crate) fn into_promise(self, call_id: CallId) -> Promise {
+        let payment = self.voucher.map_or(Payment::Free, |voucher| Payment::Channel {
+            channel: voucher.channel,
+            cumulative: voucher.cumulative,
+            signature: voucher.signature,
+        });
+        Promise {
+            request: CallRequest {
+                call_id,
+                service: self.service,
+                listing_version: self.listing_version,
+                method: self.method,
+                path: self.path,
+                params: self.params,
+                headers: self.headers,
+                body_bytes: self.body.len() as u64,
+                price: self.price,
+                deadline_ms: self.deadline_ms,
+                payment,
+            },
+            body: Bytes::from(self.body),
+            request_hash: self.request_hash,
+            owner: self.owner,
+            secret: self.secret,
+            time_secs: self.time_secs,
+        }
+    }
+}
+
+#[derive(Clone, Debug, Encode, Decode)]
+#[cbor(map)]
+pub(crate) struct StoredPurchase {
+    #[n(0)]
+    service: ServiceId,
+    #[n(1)]
+    owner: Address,
+    #[n(2)]
+    pub(crate) channel: Option<ChannelId>,
+    #[n(3)]
+    pub(crate) secret: String,
+    #[n(4)]
+    method: Method,
+    #[n(5)]
+    path: String,
+    #[cbor(n(6), with = "minicbor::bytes")]
+    request_hash: Hash,
+    #[n(7)]
+    price: Usdc,
+    #[n(8)]
+    pub(crate) promised_secs: u64,
+    #[n(9)]
+    closed_secs: u64,
+    #[n(10)]
+    pub(crate) end: StoredEnd,
+}
+
+#[derive(Clone, Debug, Encode, Decode)]
+pub(crate) enum StoredEnd {
+    #[n(0)]
+    Acknowledged {
+        #[n(0)]
+        receipt: StoredReceipt,
+        #[n(1)]
+        signature: Signature,
+        #[n(2)]
+        status: u16,
+        #[n(3)]
+        total_us: u64,
+        #[n(4)]
+        owner_us: u64,
+        #[n(5)]
+        upstream_us: u64,
+    },
+    #[n(1)]
+    Released {
+        #[n(0)]
+        reason: String,
+    },
+}
+
+#[derive(Clone, Copy, Debug, Encode, Decode)]
+#[cbor(map)]
+pub(crate) struct StoredReceipt {
+    #[n(0)]
+    channel: ChannelId,
+    #[cbor(n(1), with = "minicbor::bytes")]
+    request_hash: Hash,
+    #[cbor(n(2), with = "minicbor::bytes")]
+    response_hash: Hash,
+    #[n(3)]
+    outcome: Outcome,
+    #[n(4)]
+    charged: Usdc,
+    #[n(5)]
+    spent_total: Usdc,
+    #[n(6)]
+    time_secs: u64,
+}
+
+impl From<&Acknowledgement> for StoredEnd {
+    fn from(acknowledgement: &Acknowledgement) -> Self {
+        let receipt = &acknowledgement.receipt;
+        Self::Acknowledged {
+            receipt: StoredReceipt {
+                channel: receipt.channel,
+                request_hash: receipt.request_hash,
+                response_hash: receipt.response_hash,
+                // An unknown outcome is refused before this is stored.
+                outcome: Outcome::from_code(receipt.outcome).unwrap_or(Outcome::BadAnswer),
+                charged: receipt.charged,
+                spent_total: receipt.spent_total,
+                time_secs: receipt.time_secs,
+            },
+            signature: *receipt.signature(),
+            status: acknowledgement.status,
+            total_us: acknowledgement.timing.total_us,
+            owner_us: acknowledgement.timing.owner_us,
+            upstream_us: acknowledgement.timing.upstream_us,
+        }
+    }
+}
+
+impl StoredEnd {
+    pub(crate) fn charged(&self) -> Usdc {
+        match self {
+            Self::Acknowledged { receipt, .. } => receipt.charged,
+            Self::Released { .. } => Usdc::ZERO,
+        }
+    }
+
+    pub(crate) fn receipt(&self, call_id: CallId) -> Option<Receipt> {
+        match self {
+            Self::Acknowledged { receipt, .. } => Some(receipt.of(call_id)),
+            Self::Released { .. } => None,
+        }
+    }
+
+    fn into_end(self, call_id: CallId) -> PurchaseEnd {
+        match self {
+            Self::Acknowledged { receipt, signature, status, total_us, owner_us, upstream_us } => {
+                PurchaseEnd::Acknowledged {
+                    receipt: Box::new(receipt.of(call_id)),
+                    signature,
+                    outcome: receipt.outcome,
+                    status,
+                    timing: Timing { total_us, owner_us, upstream_us },
+                }
+            }
+            Self::Released { reason } => PurchaseEnd::Released { reason },
+        }
+    }
+}
+
+impl StoredReceipt {
+    fn of(&self, call_id: CallId) -> Receipt {
+        Receipt {
+            channel: self.channel,
+            call_id,
+            request_hash: self.request_hash,
+            response_hash: self.response_hash,
+            outcome: self.outcome.code(),
+            charged: self.charged,
+            spent_total: self.spent_total,
+            time_secs: self.time_secs,
+        }
+    }
+}
+
+impl StoredPurchase {
+    pub(crate) fn new(promise: StoredPromise, closed_secs: u64, end: StoredEnd) -> Self {
+        let channel = promise.channel();
+        let StoredPromise { service, owner, secret, time_secs, price, request_hash, method, path, .. } =
+            promise;
+        Self {
+            service,
+            owner,
+            channel,
+            secret,
+            method,
+            path,
+            request_hash,
+            price,
+            promised_secs: time_secs,
+            closed_secs,
+            end,
+        }
+    }
+
+    /// Charged or answered: its call id is used up.
+    pub(crate) fn is_final(&self) -> bool {
+        match &self.end {
+            StoredEnd::Acknowledged { receipt, .. } => {
+                !receipt.charged.is_zero() || receipt.outcome.is_the_services_answer()
+            }
+            StoredEnd::Released { .. } => false,
+        }
+    }
+
+    pub(crate) fn into_purchase(self, call_id: CallId) -> Purchase {
+        Purchase {
+            call_id,
+            service: self.service,
+            owner: self.owner,
+            channel: self.channel.unwrap_or(ChannelId::NONE),
+            secret: self.secret,
+            method: self.method,
+            path: self.path,
+            request_hash: self.request_hash,
+            price: self.price,
+            charged: self.end.charged(),
+            promised_secs: self.promised_secs,
+            closed_secs: self.closed_secs,
+            end: self.end.into_end(call_id),
+        }
+    }
+}

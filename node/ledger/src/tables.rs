@@ -1,0 +1,127 @@
+//! Every table with its key and value, the schema version, and the way from one version to the next.
+//!
+//! Keys are big-endian so that their order is the order of what they mean. Values are CBOR maps with integer
+//! keys, written and read only in the module that owns the table; see `docs/ledger.md`.
+
+use minicbor::{Decode, Encode};
+use redb::{Database, ReadableTable, TableDefinition, WriteTransaction};
+
+use crate::{
+    error::{LedgerError, OpenError, Result},
+    writer,
+};
+
+/// The version this program writes.
+pub(crate) const SCHEMA: u64 = 1;
+
+pub(crate) type Table<K, V> = TableDefinition<'static, K, V>;
+type Bytes = &'static [u8];
+
+/// `schema`, `body_bytes`.
+pub(crate) const META: Table<&str, u64> = Table::new("meta");
+/// Channel id → what this node is paid on.
+pub(crate) const PAYEE_CHANNELS: Table<&[u8; 32], Bytes> = Table::new("payee_channels");
+/// Payer ‖ call id → the call, accepted or finished.
+pub(crate) const CALLS: Table<&[u8; 36], Bytes> = Table::new("calls");
+/// Seconds ‖ payer ‖ call id: the calls in the order of time.
+pub(crate) const CALLS_BY_TIME: Table<&[u8; 44], ()> = Table::new("calls_by_time");
+/// Seconds ‖ payer ‖ call id → the answer's body, while kept.
+pub(crate) const BODIES: Table<&[u8; 44], Bytes> = Table::new("bodies");
+/// Settlement number → one claim transaction.
+pub(crate) const SETTLEMENTS: Table<u64, Bytes> = Table::new("settlements");
+/// Channel id → what this node pays on.
+pub(crate) const PAYER_CHANNELS: Table<&[u8; 32], Bytes> = Table::new("payer_channels");
+/// Call id → a promise whose end is not known.
+pub(crate) const PROMISES: Table<&[u8; 16], Bytes> = Table::new("promises");
+/// Call id → how a promise ended.
+pub(crate) const PURCHASES: Table<&[u8; 16], Bytes> = Table::new("purchases");
+/// Seconds ‖ call id: the purchases in the order of time.
+pub(crate) const PURCHASES_BY_TIME: Table<&[u8; 24], ()> = Table::new("purchases_by_time");
+/// (day since the epoch, name of the secret) → micros charged.
+pub(crate) const DAY_TOTALS: Table<(u32, &str), u64> = Table::new("day_totals");
+/// (namespace, key) → a document of another module.
+pub(crate) const DOCUMENTS: Table<(u8, &[u8]), Bytes> = Table::new("documents");
+
+/// Key in [`META`]: bytes in [`BODIES`].
+pub(crate) const BODY_BYTES: &str = "body_bytes";
+const SCHEMA_KEY: &str = "schema";
+
+/// Creates what is missing in a fresh ledger, brings an older one up, and refuses a newer one.
+pub(crate) fn prepare(database: &Database) -> Result<(), OpenError> {
+    let transaction = writer::begin_durable(database)?;
+    let found = transaction.open_table(META)?.get(SCHEMA_KEY)?.map(|version| version.value());
+    match found {
+        Some(SCHEMA) => return Ok(transaction.abort()?),
+        Some(newer) if newer > SCHEMA => {
+            return Err(OpenError::NewerSchema { found: newer, supported: SCHEMA });
+        }
+        Some(older) => migrate(&transaction, older)?,
+        None => create_all(&transaction)?,
+    }
+    transaction.open_table(META)?.insert(SCHEMA_KEY, SCHEMA)?;
+    Ok(transaction.commit()?)
+}
+
+/// Every table exists from the start, so that reading never meets a missing one.
+fn create_all(transaction: &WriteTransaction) -> Result<(), OpenError> {
+    transaction.open_table(META)?.insert(BODY_BYTES, 0)?;
+    transaction.open_table(PAYEE_CHANNELS)?;
+    transaction.open_table(CALLS)?;
+    transaction.open_table(CALLS_BY_TIME)?;
+    transaction.open_table(BODIES)?;
+    transaction.open_table(SETTLEMENTS)?;
+    transaction.open_table(PAYER_CHANNELS)?;
+    transaction.open_table(PROMISES)?;
+    transaction.open_table(PURCHASES)?;
+    transaction.open_table(PURCHASES_BY_TIME)?;
+    transaction.open_table(DAY_TOTALS)?;
+    transaction.open_table(DOCUMENTS)?;
+    Ok(())
+}
+
+/// One step of the schema, run inside the transaction that also raises the version.
+type Migration = fn(&WriteTransaction) -> Result<(), OpenError>;
+/// Step `i` leads from schema `i + 1` to `i + 2`; schema 1 is the first.
+const MIGRATIONS: &[Migration] = &[];
+const _: () = assert!(MIGRATIONS.len() as u64 + 1 == SCHEMA, "every schema after the first has its step");
+
+fn migrate(transaction: &WriteTransaction, found: u64) -> Result<(), OpenError> {
+    let steps = usize::try_from(found)
+        .ok()
+        .and_then(|found| MIGRATIONS.get(found.checked_sub(1)?..))
+        .ok_or(OpenError::NoMigration { found, supported: SCHEMA })?;
+    steps.iter().try_for_each(|step| step(transaction))
+}
+
+pub(crate) fn encode<T: Encode<()>>(value: &T) -> Vec<u8> {
+    minicbor::to_vec(value).expect("writing to memory cannot fail")
+}
+
+pub(crate) fn decode<'b, T: Decode<'b, ()>>(table: &'static str, bytes: &'b [u8]) -> Result<T> {
+    minicbor::decode(bytes).map_err(|error| LedgerError::Damaged { table, cause: error.to_string() })
+}
+
+/// The entry under `key`, decoded.
+pub(crate) fn get<K, T>(
+    table: &impl ReadableTable<K, &'static [u8]>,
+    name: &'static str,
+    key: K::SelfType<'_>,
+) -> Result<Option<T>>
+where
+    K: redb::Key + 'static,
+    T: for<'b> Decode<'b, ()>,
+{
+    table.get(key)?.map(|bytes| decode(name, bytes.value())).transpose()
+}
+
+/// A key of fixed width made of its parts.
+pub(crate) fn join<const N: usize>(parts: &[&[u8]]) -> [u8; N] {
+    let mut key = [0; N];
+    let mut at = 0;
+    for part in parts {
+        key[at..at + part.len()].copy_from_slice(part);
+        at += part.len();
+    }
+    assert_eq!(at, N, "the parts of a key fill it");
+    key
+}

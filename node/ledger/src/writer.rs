@@ -1,0 +1,282 @@
+//! The one thread that writes: it groups what waits, commits, then answers every waiter.
+//!
+//! 1. [`Queue::enqueue`] puts an operation into a bounded queue; a full queue makes the caller wait.
+//! 2. The thread takes everything waiting, up to [`GROUP_OPERATIONS_MAX`], into one transaction. While it
+//!    commits, the next group gathers by itself: no timer delays a lone operation.
+//! 3. After the commit it publishes a new snapshot for readers and answers every waiter of the group.
+//!
+//! Invariant O3 rests here: no waiter is answered, and no reader sees anything, before the commit that holds
+//! it is durable. An operation that refuses has written nothing; the others of its group go on. A failure of
+//! storage fails the whole group and everything after it.
+
+use std::{
+    sync::{
+        Arc, OnceLock, PoisonError, RwLock,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    thread::JoinHandle,
+};
+
+use redb::{Database, Durability, ReadTransaction, ReadableDatabase, WriteTransaction};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::{
+    backend::Failure,
+    error::{Closed, LedgerError, Result},
+};
+
+/// Operations in one commit. A commit costs two syncs whatever it holds; at 64 the syncs are a small part,
+/// and a failed commit fails no more calls than an owner has in flight.
+pub const GROUP_OPERATIONS_MAX: usize = 64;
+/// Operations waiting for the next commit: one group in hand and one behind it. More would only add waiting,
+/// and each may hold a kept body.
+pub const QUEUE_OPERATIONS_MAX: usize = 128;
+
+/// The database, the snapshot readers see, and whether writing has failed.
+#[derive(Debug)]
+pub(crate) struct Store {
+    snapshot: RwLock<Arc<Snapshot>>,
+    closed: OnceLock<Closed>,
+    failure: Failure,
+    counters: Counters,
+    // Dropped after the snapshot that reads from it.
+    database: Database,
+}
+
+/// A read transaction; a type of its own for the sake of `Debug`.
+pub(crate) struct Snapshot(ReadTransaction);
+
+impl std::fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Snapshot")
+    }
+}
+
+#[derive(Debug, Default)]
+struct Counters {
+    commits: AtomicU64,
+    operations: AtomicU64,
+    group_largest: AtomicU64,
+}
+
+/// What the writer has done since the ledger was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Durable commits.
+    pub commits: u64,
+    /// Operations answered, refused ones included.
+    pub operations: u64,
+    /// Most operations in one commit.
+    pub group_largest: u64,
+    /// Operations waiting now.
+    pub queued: u64,
+}
+
+impl Store {
+    pub(crate) fn new(database: Database, failure: Failure) -> Result<Self, redb::Error> {
+        let snapshot = RwLock::new(Arc::new(Snapshot(database.begin_read()?)));
+        Ok(Self { snapshot, closed: OnceLock::new(), failure, counters: Counters::default(), database })
+    }
+
+    /// Reads from what was last committed.
+    pub(crate) fn read<T>(&self, read: impl FnOnce(&ReadTransaction) -> Result<T>) -> Result<T> {
+        let snapshot = Arc::clone(&self.snapshot.read().unwrap_or_else(PoisonError::into_inner));
+        read(&snapshot.0)
+    }
+
+    pub(crate) fn closed(&self) -> Option<Closed> {
+        self.closed.get().cloned()
+    }
+
+    fn close(&self, error: LedgerError) -> Closed {
+        let closed = match error {
+            LedgerError::Closed(closed) => closed,
+            other => Closed { cause: Arc::new(other) },
+        };
+        tracing::error!(cause = ?closed.cause, "{closed}");
+        self.closed.get_or_init(|| closed).clone()
+    }
+
+    fn commit(&self, group: &mut [Box<dyn Job>]) -> Result<()> {
+        let transaction = begin_durable(&self.database)?;
+        let mut wrote = false;
+        for job in &mut *group {
+            wrote |= job.apply(&transaction)?;
+        }
+        if wrote {
+            transaction.commit()?;
+            self.check_storage()?;
+            self.publish()?;
+            self.counters.commits.fetch_add(1, Relaxed);
+        } else {
+            // Every operation refused: there is nothing to make durable.
+            transaction.abort()?;
+        }
+        self.counters.operations.fetch_add(group.len() as u64, Relaxed);
+        self.counters.group_largest.fetch_max(group.len() as u64, Relaxed);
+        Ok(())
+    }
+
+    fn check_storage(&self) -> Result<()> {
+        match self.failure.get() {
+            None => Ok(()),
+            Some(cause) => Err(Closed { cause }.into()),
+        }
+    }
+
+    fn publish(&self) -> Result<()> {
+        let fresh = Arc::new(Snapshot(self.database.begin_read()?));
+        *self.snapshot.write().unwrap_or_else(PoisonError::into_inner) = fresh;
+        Ok(())
+    }
+}
+
+/// A transaction that is durable when its commit returns.
+///
+/// Two phases: data and the inactive commit slot are synced before the byte that activates them, so what the
+/// slot points to is whole without trusting a checksum over strangers' bytes.
+pub(crate) fn begin_durable(database: &Database) -> Result<WriteTransaction, redb::Error> {
+    let mut transaction = database.begin_write()?;
+    transaction.set_durability(Durability::Immediate)?;
+    transaction.set_two_phase_commit(true);
+    Ok(transaction)
+}
+
+/// An operation on its way through the writer.
+trait Job: Send {
+    /// Runs inside the group's transaction; whether it wrote. An error is a failure of storage.
+    fn apply(&mut self, transaction: &WriteTransaction) -> Result<bool>;
+    /// Tells the waiter, after the commit.
+    fn answer(self: Box<Self>, committed: Result<(), Closed>);
+}
+
+struct Operation<T, F> {
+    run: Option<F>,
+    result: Option<Result<T>>,
+    waiter: oneshot::Sender<Result<T>>,
+}
+
+impl<T, F> Job for Operation<T, F>
+where
+    T: Send,
+    F: FnOnce(&WriteTransaction) -> Result<T> + Send,
+{
+    fn apply(&mut self, transaction: &WriteTransaction) -> Result<bool> {
+        let Some(run) = self.run.take() else { return Ok(false) };
+        match run(transaction) {
+            Err(failure) if failure.is_failure() => Err(failure),
+            result => {
+                let wrote = result.is_ok();
+                self.result = Some(result);
+                Ok(wrote)
+            }
+        }
+    }
+
+    fn answer(self: Box<Self>, committed: Result<(), Closed>) {
+        let result = match (committed, self.result) {
+            (Ok(()), Some(result)) => result,
+            (Ok(()), None) => return,
+            (Err(closed), _) => Err(closed.into()),
+        };
+        // The waiter may have given up; the operation stands all the same.
+        let _ = self.waiter.send(result);
+    }
+}
+
+/// The sending side of the writer. Dropping it ends the thread after what is queued is stored.
+#[derive(Debug)]
+pub(crate) struct Queue {
+    sender: Option<mpsc::Sender<Box<dyn Job>>>,
+    thread: Option<JoinHandle<()>>,
+    store: Arc<Store>,
+}
+
+impl Queue {
+    pub(crate) fn start(store: Arc<Store>) -> std::io::Result<Self> {
+        let (sender, receiver) = mpsc::channel(QUEUE_OPERATIONS_MAX);
+        let thread = std::thread::Builder::new().name("ledger".into()).spawn({
+            let store = Arc::clone(&store);
+            move || serve_queue(receiver, &store)
+        })?;
+        Ok(Self { sender: Some(sender), thread: Some(thread), store })
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Queues an operation, waiting for room. From then on it happens whether or not anyone waits for it.
+    pub(crate) async fn enqueue<T, F>(&self, run: F) -> Result<Pending<T>>
+    where
+        T: Send + 'static,
+        F: FnOnce(&WriteTransaction) -> Result<T> + Send + 'static,
+    {
+        if let Some(closed) = self.store.closed() {
+            return Err(closed.into());
+        }
+        let (waiter, answer) = oneshot::channel();
+        let job = Box::new(Operation { run: Some(run), result: None, waiter });
+        let sender = self.sender.as_ref().ok_or_else(writer_ended)?;
+        sender.send(job).await.map_err(|_| writer_ended())?;
+        Ok(Pending(answer))
+    }
+
+    pub(crate) fn stats(&self) -> Stats {
+        let counters = &self.store.counters;
+        let queued = self.sender.as_ref().map_or(0, |s| s.max_capacity() - s.capacity());
+        Stats {
+            commits: counters.commits.load(Relaxed),
+            operations: counters.operations.load(Relaxed),
+            group_largest: counters.group_largest.load(Relaxed),
+            queued: queued as u64,
+        }
+    }
+}
+
+impl Drop for Queue {
+    /// Waits for what is queued, so that the file is whole and unlocked when the last handle is gone.
+    fn drop(&mut self) {
+        drop(self.sender.take());
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            tracing::error!("the ledger's writer thread had panicked; what it had committed is stored");
+        }
+    }
+}
+
+fn serve_queue(mut receiver: mpsc::Receiver<Box<dyn Job>>, store: &Store) {
+    let mut group = Vec::with_capacity(GROUP_OPERATIONS_MAX);
+    while receiver.blocking_recv_many(&mut group, GROUP_OPERATIONS_MAX) > 0 {
+        let committed = match store.closed() {
+            Some(closed) => Err(closed),
+            None => store.commit(&mut group).map_err(|error| store.close(error)),
+        };
+        for job in group.drain(..) {
+            job.answer(committed.clone());
+        }
+    }
+}
+
+fn writer_ended() -> LedgerError {
+    Closed { cause: Arc::new(std::io::Error::other("the writer thread ended")) }.into()
+}
+
+/// An operation that is queued; awaiting it gives its result once it is durable. Dropping it changes nothing.
+#[derive(Debug)]
+#[must_use = "only the awaited result says whether the operation was stored"]
+pub struct Pending<T>(oneshot::Receiver<Result<T>>);
+
+impl<T> Future for Pending<T> {
+    type Output = Result<T>;
+
+    fn poll(
+        mut self: std::pin::Pin<&mut Self>,
+        context: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Self::Output> {
+        std::pin::Pin::new(&mut self.0)
+            .poll(context)
+            .map(|answer| answer.unwrap_or_else(|_| Err(writer_ended())))
+    }
+}

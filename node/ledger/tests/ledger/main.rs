@@ -1,0 +1,4 @@
+//! The ledger's promises, each test a sentence.
+
+mod books;
+mod world;
