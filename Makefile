@@ -15,7 +15,7 @@ scripts = .ci/run $$(find deploy tests -name '*.sh' -not -path '*/node_modules/*
 
 .PHONY: help
 help: ## Show this list
-	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r target text; do printf '  %-10s %s\n' "$$target" "$$text"; done
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: demo
 demo: anvil build ## Buy earthquake data from another node, paid per call, settled on a local chain; takes no configuration

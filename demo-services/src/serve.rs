@@ -75,3 +75,40 @@ fn stop_signal() -> io::Result<impl Future<Output = ()> + Send + 'static> {
         }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use axum::Router;
+    use axum::routing::get;
+    use tokio::net::TcpListener;
+    use tokio::sync::{Notify, oneshot};
+
+    #[tokio::test]
+    async fn a_request_in_flight_is_answered_before_the_service_ends() {
+        let (arrived, answer) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        let (tell, wait) = (Arc::clone(&arrived), Arc::clone(&answer));
+        let slow = move || async move {
+            tell.notify_one();
+            wait.notified().await;
+            "done"
+        };
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let (stop, stopped) = oneshot::channel();
+        let stopped = async { stopped.await.unwrap() };
+        let service =
+            tokio::spawn(super::serve_until(listener, Router::new().route("/", get(slow)), stopped));
+
+        // The provider stays installed after the first test; later ones change nothing.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let asked = tokio::spawn(async move { reqwest::get(url).await.unwrap().text().await.unwrap() });
+        arrived.notified().await;
+        stop.send(()).unwrap();
+        answer.notify_one();
+
+        assert_eq!(asked.await.unwrap(), "done");
+        service.await.unwrap().unwrap();
+    }
+}

@@ -36,13 +36,20 @@ pub struct Feed {
 #[derive(Debug, Error)]
 pub enum FeedError {
     #[error("the feed cannot be reached or stopped in the middle")]
-    Transport(#[from] reqwest::Error),
+    Transport(#[source] reqwest::Error),
     #[error("the feed answered {0}")]
     Status(StatusCode),
     #[error("the feed is larger than {FEED_BYTES_MAX} bytes")]
     TooLarge,
     #[error("the feed answered something else than earthquakes")]
     Content(#[from] CatalogError),
+}
+
+impl From<reqwest::Error> for FeedError {
+    fn from(error: reqwest::Error) -> Self {
+        // A feed's address may hold a key, which has no place in a log.
+        Self::Transport(error.without_url())
+    }
 }
 
 impl Feed {
@@ -103,11 +110,16 @@ impl Feed {
                 // "Not modified" needs validators, which only an earlier answer of the feed can have brought.
                 (None, Source::Snapshot { .. }) => return,
             };
-            let url = self.url.to_string();
+            let url = public_part(&self.url);
             let source = Source::Feed { url, since, checked: now, failing_since: None };
             *edition = Arc::new(Edition { catalog, source });
         });
     }
+}
+
+/// The address without what may be secret in it: user, password and query.
+fn public_part(url: &Url) -> String {
+    format!("{}{}", url.origin().ascii_serialization(), url.path())
 }
 
 fn mark_failing(editions: &watch::Sender<Arc<Edition>>) {

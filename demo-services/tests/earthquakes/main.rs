@@ -144,12 +144,13 @@ async fn a_live_feed_replaces_the_week_and_outlives_its_own_failure() {
     let feed = feed_of("nn1", 1_700_000_000_000).await;
     let editions = earthquakes::embedded().unwrap();
     let server = Server::start(earthquakes::router(editions.subscribe())).await;
-    let url = feed.server.url("/feed.geojson").parse().unwrap();
+    let url = feed.server.url("/feed.geojson?key=secret").parse().unwrap();
     let following = tokio::spawn(Feed::new(url, Duration::from_millis(20)).unwrap().follow(editions));
     let recent = server.url("/v1/earthquakes/recent");
 
     let live = wait_until(&recent, |answer| answer["metadata"]["source"]["kind"] == "feed").await;
     assert_eq!(live["features"][0]["id"], "nn1");
+    assert_eq!(live["metadata"]["source"]["url"], feed.server.url("/feed.geojson"), "without its key");
     assert_eq!(live["metadata"]["count"], 1);
 
     // Unchanged data is asked for conditionally, and seen to be current.
