@@ -1,1 +1,47 @@
+//! The network as the rest of the node sees it: calls to wallet addresses, and calls from them.
+//!
+//! One task owns the libp2p swarm. Everybody else holds a [`NetworkHandle`]; peers are wallet addresses and
+//! multiaddresses are text, so no other crate meets libp2p.
+//!
+//! A call, in the order things happen:
+//! 1. `handle` asks the swarm's task for a stream to the owner. Warm, that is all: the stream is open at
+//!    once, and request and answer take one round trip.
+//! 2. Without a connection, `reach` finds the owner's record (`records`, then the directory and other
+//!    nodes) and has its addresses dialled.
+//! 3. `call` writes the request and reads the answer, on the caller's own task.
+//! 4. On the other side, `exchange` hands the stream to the call server, which reads the request and gives
+//!    it to the node as an [`InboundCall`].
+//!
+//! Architecture invariant: a body never passes through the swarm's task, and no event handler waits.
 
+mod addresses;
+mod admission;
+mod behaviour;
+mod bootstrap;
+mod call;
+mod config;
+mod exchange;
+mod frame;
+mod gate;
+mod handle;
+mod identity;
+mod info;
+mod publisher;
+mod reach;
+mod records;
+mod report;
+mod start;
+mod status;
+mod swarm;
+
+pub use call::{CallFailure, CallTiming, InboundCall, Interrupted, NotStarted, Responder};
+pub use config::{NetworkConfig, NetworkError, NetworkLimits};
+pub use handle::NetworkHandle;
+pub use info::{InboundInfo, InfoResponder};
+pub use start::{Inbound, Network};
+pub use status::{CounterSnapshot, Direction, DirectoryMode, NetworkStatus, PeerInfo};
+
+/// Seconds since the Unix epoch, as records count time. A clock before 1970 reads as 1970.
+fn now_secs() -> u64 {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}

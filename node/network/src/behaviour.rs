@@ -1,0 +1,151 @@
+//! The swarm: transports, and the behaviours that share its connections.
+
+use std::{num::NonZeroUsize, time::Duration};
+
+use farthing_protocol::wire::NetworkName;
+use libp2p::{
+    PeerId, StreamProtocol, Swarm, SwarmBuilder,
+    connection_limits::{self, ConnectionLimits},
+    core::upgrade::Version,
+    identify,
+    identity::Keypair,
+    kad, noise, ping,
+    swarm::NetworkBehaviour,
+    tcp, yamux,
+};
+
+use crate::{
+    NetworkConfig, NetworkError, NetworkLimits,
+    exchange::{self, Accept},
+    gate,
+    records::DirectoryStore,
+};
+
+/// A connection without a stream is kept this long: warm connections are what makes a call one round trip.
+const CONNECTION_IDLE_MAX: Duration = Duration::from_secs(600);
+/// A handshake over a slow line takes a second or two.
+const CONNECTION_TIMEOUT: Duration = Duration::from_secs(6);
+const PING_INTERVAL: Duration = Duration::from_secs(15);
+const PING_TIMEOUT: Duration = Duration::from_secs(10);
+const IDENTIFY_INTERVAL: Duration = Duration::from_secs(3600);
+/// Streams of one connection, open or being negotiated.
+const STREAMS_MAX: usize = 256;
+/// QUIC windows per stream and connection. Bodies are read in pieces, so more would only be memory.
+const QUIC_STREAM_WINDOW_BYTES: u32 = 1024 * 1024;
+const QUIC_CONNECTION_WINDOW_BYTES: u32 = 4 * 1024 * 1024;
+const DIRECTORY_QUERY_TIMEOUT: Duration = Duration::from_secs(8);
+
+/// Everything that happens on a connection. Limits and the gate come first: what they deny, the others
+/// never see.
+#[derive(NetworkBehaviour)]
+pub(crate) struct Behaviour {
+    pub(crate) limits: connection_limits::Behaviour,
+    pub(crate) gate: gate::Behaviour,
+    pub(crate) identify: identify::Behaviour,
+    pub(crate) ping: ping::Behaviour,
+    pub(crate) kad: kad::Behaviour<DirectoryStore>,
+    pub(crate) call: exchange::Behaviour,
+    pub(crate) info: exchange::Behaviour,
+}
+
+/// Builds the swarm. It listens nowhere and knows nobody yet.
+pub(crate) fn build(
+    config: &NetworkConfig,
+    keypair: Keypair,
+    store: DirectoryStore,
+    accept_call: Accept,
+    accept_info: Accept,
+) -> Result<Swarm<Behaviour>, NetworkError> {
+    let own = keypair.public().to_peer_id();
+    let behaviour = Behaviour {
+        limits: connection_limits::Behaviour::new(connection_limits(&config.limits)),
+        gate: gate::Behaviour::new(
+            config.limits.connections_per_ip_max,
+            config.limits.connections_per_private_ip_max,
+        ),
+        identify: identify::Behaviour::new(identify_config(config, &keypair)),
+        ping: ping::Behaviour::new(
+            ping::Config::new().with_interval(PING_INTERVAL).with_timeout(PING_TIMEOUT),
+        ),
+        kad: directory(own, store, config)?,
+        call: exchange::Behaviour::new(protocol(&config.network, config.network.call_protocol())?, accept_call),
+        info: exchange::Behaviour::new(protocol(&config.network, config.network.info_protocol())?, accept_info),
+    };
+    let swarm = SwarmBuilder::with_existing_identity(keypair)
+        .with_tokio()
+        .with_tcp(tcp::Config::new(), noise::Config::new, yamux_config)
+        .map_err(|_| NetworkError::Key)?
+        .with_quic_config(quic_config)
+        .with_dns()
+        .map_err(|source| NetworkError::Resolver { source })?
+        .with_behaviour(|_| behaviour)
+        .unwrap_or_else(|never| match never {})
+        .with_swarm_config(|swarm| {
+            swarm
+                .with_idle_connection_timeout(CONNECTION_IDLE_MAX)
+                .with_substream_upgrade_protocol_override(Version::V1Lazy)
+                .with_max_negotiating_inbound_streams(STREAMS_MAX)
+                .with_notify_handler_buffer_size(NonZeroUsize::new(32).expect("32 is not zero"))
+        })
+        .with_connection_timeout(CONNECTION_TIMEOUT)
+        .build();
+    Ok(swarm)
+}
+
+fn protocol(network: &NetworkName, name: String) -> Result<StreamProtocol, NetworkError> {
+    StreamProtocol::try_from_owned(name).map_err(|_| NetworkError::Network(network.to_string()))
+}
+
+fn connection_limits(limits: &NetworkLimits) -> ConnectionLimits {
+    ConnectionLimits::default()
+        .with_max_established(Some(limits.connections_max))
+        .with_max_established_per_peer(Some(limits.connections_per_peer_max))
+        .with_max_pending_incoming(Some(limits.connections_pending_max))
+        .with_max_pending_outgoing(Some(limits.connections_pending_max))
+}
+
+fn identify_config(config: &NetworkConfig, keypair: &Keypair) -> identify::Config {
+    identify::Config::new(config.network.identify_version(), keypair.public())
+        .with_agent_version(config.agent.clone())
+        .with_interval(IDENTIFY_INTERVAL)
+        .with_push_listen_addr_updates(true)
+        .with_cache_size(0)
+        // What a public node's interfaces are called concerns nobody; it shows what it announces.
+        .with_hide_listen_addrs(!config.allow_private)
+}
+
+/// Routing entries come only from identify, so a peer of another network never enters the table. Records
+/// are filtered by us, and published again by their owners alone.
+fn directory(
+    own: PeerId,
+    store: DirectoryStore,
+    config: &NetworkConfig,
+) -> Result<kad::Behaviour<DirectoryStore>, NetworkError> {
+    let mut kad = kad::Config::new(protocol(&config.network, config.network.kad_protocol())?);
+    kad.set_kbucket_inserts(kad::BucketInserts::Manual)
+        .set_record_filtering(kad::StoreInserts::FilterBoth)
+        .set_caching(kad::Caching::Disabled)
+        .set_replication_interval(None)
+        .set_publication_interval(None)
+        .set_provider_publication_interval(None)
+        .set_query_timeout(DIRECTORY_QUERY_TIMEOUT);
+    let mut directory = kad::Behaviour::with_config(own, store, kad);
+    if config.allow_private {
+        // Otherwise the mode follows the known external addresses.
+        directory.set_mode(Some(kad::Mode::Server));
+    }
+    Ok(directory)
+}
+
+fn yamux_config() -> yamux::Config {
+    let mut config = yamux::Config::default();
+    config.set_max_num_streams(STREAMS_MAX);
+    config
+}
+
+fn quic_config(mut config: libp2p::quic::Config) -> libp2p::quic::Config {
+    config.max_concurrent_stream_limit = STREAMS_MAX as u32;
+    config.max_stream_data = QUIC_STREAM_WINDOW_BYTES;
+    config.max_connection_data = QUIC_CONNECTION_WINDOW_BYTES;
+    config
+}

@@ -1,0 +1,166 @@
+//! The configured peers to begin with: when to dial which of them. Pure; never gives up.
+
+use std::time::{Duration, Instant};
+
+use farthing_protocol::{Address, keccak256};
+use libp2p::{Multiaddr, PeerId, swarm::ConnectionId};
+
+/// The first retry comes soon, because nodes that start together miss each other by moments.
+const RETRY_FIRST: Duration = Duration::from_millis(250);
+const RETRY_MAX: Duration = Duration::from_secs(30);
+
+#[derive(Debug)]
+struct Entry {
+    address: Multiaddr,
+    /// Who answered there last.
+    peer: Option<PeerId>,
+    dialing: Option<ConnectionId>,
+    failures: u32,
+    due: Instant,
+}
+
+/// Keeps a connection to every configured peer, as far as they let it.
+#[derive(Debug)]
+pub(crate) struct Bootstrap {
+    own: Address,
+    entries: Vec<Entry>,
+}
+
+impl Bootstrap {
+    pub(crate) fn new(own: Address, addresses: Vec<Multiaddr>, now: Instant) -> Self {
+        let entry = |address: Multiaddr| Entry {
+            peer: crate::addresses::peer(&address),
+            address,
+            dialing: None,
+            failures: 0,
+            due: now,
+        };
+        Self { own, entries: addresses.into_iter().map(entry).collect() }
+    }
+
+    /// When to look again; nothing while every entry is connected or being dialled.
+    pub(crate) fn next_due(&self, is_connected: impl Fn(&PeerId) -> bool) -> Option<Instant> {
+        self.entries.iter().filter(|entry| entry.is_wanted(&is_connected)).map(|entry| entry.due).min()
+    }
+
+    /// One address to dial now. Name the dial with [`Self::dialing`].
+    pub(crate) fn due(&self, now: Instant, is_connected: impl Fn(&PeerId) -> bool) -> Option<Multiaddr> {
+        let due = |entry: &&Entry| entry.is_wanted(&is_connected) && entry.due <= now;
+        self.entries.iter().find(due).map(|entry| entry.address.clone())
+    }
+
+    pub(crate) fn dialing(&mut self, address: &Multiaddr, connection: ConnectionId) {
+        if let Some(entry) = self.entries.iter_mut().find(|entry| entry.address == *address) {
+            entry.dialing = Some(connection);
+        }
+    }
+
+    pub(crate) fn connected(&mut self, connection: ConnectionId, peer: PeerId) {
+        if let Some(entry) = self.entries.iter_mut().find(|entry| entry.dialing == Some(connection)) {
+            entry.dialing = None;
+            entry.peer = Some(peer);
+        }
+    }
+
+    /// The peer proved to be of our network: its next loss starts from a short delay again.
+    pub(crate) fn confirmed(&mut self, peer: &PeerId) {
+        self.entries.iter_mut().filter(|entry| entry.peer == Some(*peer)).for_each(|entry| entry.failures = 0);
+    }
+
+    /// A dial failed or a connection went away.
+    pub(crate) fn failed(&mut self, connection: ConnectionId, now: Instant) {
+        let own = self.own;
+        if let Some(entry) = self.entries.iter_mut().find(|entry| entry.dialing == Some(connection)) {
+            entry.dialing = None;
+            entry.retry(own, now);
+        }
+    }
+
+    /// The last connection to `peer` closed.
+    pub(crate) fn lost(&mut self, peer: &PeerId, now: Instant) {
+        let own = self.own;
+        self.entries
+            .iter_mut()
+            .filter(|entry| entry.peer == Some(*peer))
+            .for_each(|entry| entry.retry(own, now));
+    }
+
+    /// The address turned out to be this node itself; it is not tried again.
+    pub(crate) fn is_own(&mut self, connection: ConnectionId) {
+        self.entries.retain(|entry| entry.dialing != Some(connection));
+    }
+}
+
+impl Entry {
+    fn is_wanted(&self, is_connected: impl Fn(&PeerId) -> bool) -> bool {
+        self.dialing.is_none() && !self.peer.as_ref().is_some_and(is_connected)
+    }
+
+    fn retry(&mut self, own: Address, now: Instant) {
+        self.due = now + retry_after(own, self.failures);
+        self.failures = self.failures.saturating_add(1);
+    }
+}
+
+/// Doubles up to a maximum, and differs by up to a half between nodes, so that a bootstrap peer that comes
+/// back is not met by everybody at once.
+fn retry_after(own: Address, failures: u32) -> Duration {
+    let base = RETRY_FIRST.saturating_mul(1 << failures.min(16)).min(RETRY_MAX);
+    let hash = keccak256(&[own.as_bytes(), &failures.to_be_bytes()]);
+    base / 2 + base.mul_f64(f64::from(hash[0]) / 510.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OWN: Address = Address::from_bytes([1; 20]);
+    const NOBODY: fn(&PeerId) -> bool = |_| false;
+
+    #[test]
+    fn a_silent_peer_is_tried_for_ever_and_ever_more_slowly() {
+        let mut now = Instant::now();
+        let address: Multiaddr = "/ip4/127.0.0.1/tcp/1".parse().unwrap();
+        let mut bootstrap = Bootstrap::new(OWN, vec![address.clone()], now);
+        for n in 0..1000 {
+            assert_eq!(bootstrap.due(now, NOBODY), Some(address.clone()), "attempt {n}");
+            let connection = ConnectionId::new_unchecked(n);
+            bootstrap.dialing(&address, connection);
+            assert_eq!(bootstrap.due(now, NOBODY), None, "one dial at a time");
+            bootstrap.failed(connection, now);
+            let next = bootstrap.next_due(NOBODY).unwrap();
+            assert!(next - now <= RETRY_MAX && next - now >= RETRY_FIRST / 2);
+            now = next;
+        }
+    }
+
+    #[test]
+    fn nodes_do_not_retry_in_step() {
+        let other = Address::from_bytes([2; 20]);
+        assert!((0..8).any(|n| retry_after(OWN, n) != retry_after(other, n)));
+    }
+
+    #[test]
+    fn a_connected_peer_is_left_alone_until_it_is_lost() {
+        let now = Instant::now();
+        let address: Multiaddr = "/ip4/127.0.0.1/tcp/1".parse().unwrap();
+        let mut bootstrap = Bootstrap::new(OWN, vec![address.clone()], now);
+        let (connection, peer) = (ConnectionId::new_unchecked(1), PeerId::random());
+        bootstrap.dialing(&address, connection);
+        bootstrap.connected(connection, peer);
+        let later = now + Duration::from_secs(3600);
+        assert_eq!(bootstrap.due(later, |p| *p == peer), None);
+        bootstrap.lost(&peer, later);
+        assert_eq!(bootstrap.due(later + RETRY_MAX, NOBODY), Some(address));
+    }
+
+    #[test]
+    fn its_own_address_is_dropped() {
+        let now = Instant::now();
+        let address: Multiaddr = "/ip4/127.0.0.1/tcp/1".parse().unwrap();
+        let mut bootstrap = Bootstrap::new(OWN, vec![address.clone()], now);
+        bootstrap.dialing(&address, ConnectionId::new_unchecked(1));
+        bootstrap.is_own(ConnectionId::new_unchecked(1));
+        assert_eq!(bootstrap.next_due(NOBODY), None);
+    }
+}

@@ -1,0 +1,109 @@
+//! `/farthing/<net>/call/1`: one paid call per stream, asked by one node and answered by another.
+//!
+//! The asking side is in `outbound`, the answering side in `inbound`. Both know exactly how far an exchange
+//! came, because that decides about money: what never started may be tried again freely, what was cut off
+//! half-way may have been served.
+
+mod inbound;
+mod outbound;
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use farthing_protocol::{Address, CallMessage, CallReply};
+use tokio::sync::oneshot;
+
+pub(crate) use self::{inbound::CallServer, outbound::exchange};
+
+/// A call that another node makes, complete and within its bounds. Nothing else about it is checked.
+#[derive(Debug)]
+pub struct InboundCall {
+    /// The wallet that calls, proven by its connection.
+    pub peer: Address,
+    pub message: CallMessage,
+    pub body: Bytes,
+    pub reply: Responder,
+}
+
+/// Where the answer to one inbound call goes. Dropping it closes the stream without an answer, which leaves
+/// the caller in doubt; refuse instead wherever possible.
+#[derive(Debug)]
+pub struct Responder(oneshot::Sender<(CallReply, Bytes)>);
+
+impl Responder {
+    pub(crate) fn new() -> (Self, oneshot::Receiver<(CallReply, Bytes)>) {
+        let (sender, receiver) = oneshot::channel();
+        (Self(sender), receiver)
+    }
+
+    /// Sends the answer. `body` has the length that the reply's head names.
+    ///
+    /// Returns whether the stream was still there; an answer that cannot be delivered is asked for again
+    /// with `CallMessage::Status`.
+    pub fn send(self, reply: CallReply, body: Bytes) -> bool {
+        debug_assert_eq!(reply.body_bytes(), body.len() as u64, "the head names the body's length");
+        self.0.send((reply, body)).is_ok()
+    }
+}
+
+/// Where a call's time went, as its caller saw it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallTiming {
+    /// Finding the owner and connecting. Nearly nothing on a warm connection.
+    pub connect: Duration,
+    /// From the first byte sent to the last byte received.
+    pub exchange: Duration,
+    /// Whether a connection was there already.
+    pub warm: bool,
+}
+
+/// Why a call has no answer, and what that means for money.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CallFailure {
+    /// Surely not delivered: nothing is owed, and trying again is free.
+    #[error("the call was not sent: {0}")]
+    NeverStarted(#[source] NotStarted),
+    /// Possibly served. Ask with `CallMessage::Status` before trying again, and only under the same call id.
+    #[error("the call was sent but its answer was lost: {0}")]
+    Unknown(#[source] Interrupted),
+}
+
+/// Why nothing was sent.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotStarted {
+    #[error("{0} is this node's own wallet")]
+    OwnWallet(Address),
+    #[error("no node record of {0} was found; its node may be offline or on another network")]
+    NotFound(Address),
+    #[error("{0} was looked for a moment ago and not found; try again in {retry_secs} s", retry_secs = .1.as_secs() + 1)]
+    NotFoundLately(Address, Duration),
+    #[error("{0} has gone offline")]
+    Offline(Address),
+    #[error("{peer} cannot be reached: {reason}")]
+    Unreachable { peer: Address, reason: String },
+    #[error("the peer takes part in another network")]
+    OtherNetwork,
+    #[error("the peer does not speak this protocol")]
+    Unsupported,
+    #[error("too much is under way to this peer or in all; wait for an answer first")]
+    LocalLimit,
+    #[error("the message cannot be sent: {0}")]
+    Message(String),
+    #[error("the deadline passed before a connection was ready")]
+    Deadline,
+    #[error("the network has been shut down")]
+    Stopped,
+}
+
+/// How an exchange ended after its first byte was sent.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Interrupted {
+    #[error("the deadline passed")]
+    Deadline,
+    #[error("the connection was lost: {0}")]
+    ConnectionLost(String),
+    #[error("the peer closed the stream without an answer")]
+    NoAnswer,
+    #[error("the answer breaks the protocol: {0}")]
+    BadAnswer(String),
+}

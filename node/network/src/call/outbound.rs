@@ -1,0 +1,60 @@
+//! The asking side of a call: write the request, read the answer, believe nothing about its sizes.
+
+use bytes::Bytes;
+use farthing_protocol::{CallReply, limits, wire};
+use futures::{
+    AsyncReadExt,
+    future::{self, Either},
+};
+use libp2p::Stream;
+
+use super::Interrupted;
+use crate::{
+    NetworkLimits,
+    frame::{self, FrameError},
+};
+
+/// Sends one request and reads its answer. From the first poll on, the request may have been delivered.
+///
+/// The answer may come before the request was sent to the end: an owner that refuses does not wait for the
+/// body. Deadlines are the caller's business.
+pub(crate) async fn exchange(
+    stream: Stream,
+    head: &[u8],
+    body: &Bytes,
+    limits: &NetworkLimits,
+) -> Result<(CallReply, Bytes), Interrupted> {
+    let (mut reader, mut writer) = stream.split();
+    let writing = std::pin::pin!(frame::write_frame(&mut writer, head, body, limits.body_idle_max));
+    let reading = std::pin::pin!(read_reply(&mut reader, limits));
+    match future::select(reading, writing).await {
+        Either::Left((reply, _)) => reply,
+        Either::Right((Ok(()), reading)) => reading.await,
+        // The owner stopped listening; what it said before that still counts.
+        Either::Right((Err(error), reading)) => reading.await.map_err(|_| interrupted(error)),
+    }
+}
+
+async fn read_reply<R>(io: &mut R, limits: &NetworkLimits) -> Result<(CallReply, Bytes), Interrupted>
+where
+    R: futures::AsyncRead + Unpin,
+{
+    // The owner may need the whole deadline before its first byte, so silence is not judged here.
+    let patience = std::time::Duration::from_millis(limits::CALL_DEADLINE_MS_MAX);
+    let head = frame::read_head(io, limits::CALL_HEAD_BYTES_MAX, patience).await.map_err(interrupted)?;
+    let reply: CallReply =
+        wire::decode(&head).map_err(|error| Interrupted::BadAnswer(error.to_string()))?;
+    let (body_bytes, bytes_max) = (reply.body_bytes(), limits.response_body_bytes_max);
+    let body = frame::read_body(io, body_bytes, bytes_max, limits.body_idle_max, |_| true);
+    Ok((reply, body.await.map_err(interrupted)?))
+}
+
+fn interrupted(error: FrameError) -> Interrupted {
+    match error {
+        FrameError::Truncated { missing: 4 } => Interrupted::NoAnswer,
+        FrameError::TooLarge { .. } | FrameError::NoRoom => Interrupted::BadAnswer(error.to_string()),
+        FrameError::Truncated { .. } | FrameError::Idle(_) | FrameError::Io(_) => {
+            Interrupted::ConnectionLost(error.to_string())
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! What a node's network is started with, and why starting may fail.
+
+use std::time::Duration;
+
+use farthing_protocol::{SecretKey, limits, wire::NetworkName};
+
+/// How one node takes part in the network.
+///
+/// Multiaddresses are text, such as `/ip4/203.0.113.7/tcp/3001` or `/dns4/node.example/udp/3001/quic-v1`.
+#[derive(Clone, Debug)]
+pub struct NetworkConfig {
+    /// The wallet's key is the node's network key: connections prove the wallet.
+    pub key: SecretKey,
+    pub network: NetworkName,
+    /// Where to listen. Starting fails unless every address can be bound.
+    pub listen: Vec<String>,
+    /// Addresses under which the outside reaches this node; believed and published at once.
+    pub announce: Vec<String>,
+    /// Peers to begin with, with or without `/p2p/…`; tried for ever.
+    pub bootstrap: Vec<String>,
+    /// Whether private and loopback addresses are published, learned and dialled. For tests, compose files
+    /// and LANs; on the public network a stranger's record must not point us at somebody's router.
+    pub allow_private: bool,
+    /// `farthing/0.1.0`
+    pub agent: String,
+    /// The highest sequence number this wallet ever published; the next record goes above it. Persist
+    /// [`crate::NetworkStatus::record_seq`] and hand it back here.
+    pub record_seq_start: u64,
+    pub limits: NetworkLimits,
+}
+
+impl NetworkConfig {
+    /// A node on port 3001 of every interface, over TCP and QUIC, that knows nobody yet.
+    #[must_use]
+    pub fn new(key: SecretKey, network: NetworkName) -> Self {
+        Self {
+            key,
+            network,
+            listen: [
+                "/ip4/0.0.0.0/tcp/3001",
+                "/ip4/0.0.0.0/udp/3001/quic-v1",
+                "/ip6/::/tcp/3001",
+                "/ip6/::/udp/3001/quic-v1",
+            ]
+            .map(String::from)
+            .to_vec(),
+            announce: Vec::new(),
+            bootstrap: Vec::new(),
+            allow_private: false,
+            agent: concat!("farthing/", env!("CARGO_PKG_VERSION")).to_owned(),
+            record_seq_start: 0,
+            limits: NetworkLimits::default(),
+        }
+    }
+}
+
+/// Every bound of this crate, each with its reason. Protocol bounds are in [`farthing_protocol::limits`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NetworkLimits {
+    /// Open connections. A connection costs about 100 KiB; a node talks to a few dozen peers.
+    pub connections_max: u32,
+    /// Two, so that both sides may dial at the same moment.
+    pub connections_per_peer_max: u32,
+    /// Handshakes in progress, each way.
+    pub connections_pending_max: u32,
+    /// Inbound connections from one public address (IPv6: one /64).
+    pub connections_per_ip_max: u32,
+    /// The same for private and loopback ranges, where one address may stand for a whole test network.
+    pub connections_per_private_ip_max: u32,
+    /// Calls of one peer being served; the next is answered with `Busy`.
+    pub inbound_calls_per_peer_max: usize,
+    /// Calls being served in all.
+    pub inbound_calls_max: usize,
+    /// Request bodies being held in all. A call that does not fit is answered with `Busy`.
+    pub inbound_body_bytes_max: usize,
+    /// Own calls under way to one peer, and in all. Twice what a peer serves at once.
+    pub outbound_calls_per_peer_max: usize,
+    pub outbound_calls_max: usize,
+    /// A response body that is accepted.
+    pub response_body_bytes_max: usize,
+    /// Node records remembered; about 1 KiB each.
+    pub records_max: usize,
+    /// Node records remembered from one source, so that no peer can fill the store alone.
+    pub records_per_source_max: usize,
+    /// A head must arrive within this time of its stream.
+    pub head_deadline: Duration,
+    /// The longest silence between two pieces of a body.
+    pub body_idle_max: Duration,
+    /// How long a shutdown waits for calls being served.
+    pub drain_deadline: Duration,
+}
+
+impl Default for NetworkLimits {
+    fn default() -> Self {
+        Self {
+            connections_max: 256,
+            connections_per_peer_max: 2,
+            connections_pending_max: 32,
+            connections_per_ip_max: 16,
+            connections_per_private_ip_max: 100,
+            inbound_calls_per_peer_max: 64,
+            inbound_calls_max: 128,
+            inbound_body_bytes_max: 128 * 1024 * 1024,
+            outbound_calls_per_peer_max: 128,
+            outbound_calls_max: 256,
+            response_body_bytes_max: limits::RESPONSE_BODY_BYTES_MAX,
+            records_max: 10_000,
+            records_per_source_max: 2_000,
+            head_deadline: Duration::from_secs(5),
+            body_idle_max: Duration::from_secs(15),
+            drain_deadline: Duration::from_secs(10),
+        }
+    }
+}
+
+/// Why the network did not start, or cannot do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum NetworkError {
+    #[error("`{address}` in `{setting}` is not a multiaddress; write it like /ip4/203.0.113.7/tcp/3001")]
+    Address { setting: &'static str, address: String },
+    #[error("cannot listen on {address}; stop the program using that port or choose another port in `listen`")]
+    Listen { address: String, source: std::io::Error },
+    #[error("the network name `{0}` cannot be part of a protocol name")]
+    Network(String),
+    #[error("the system's name resolver cannot be used; check /etc/resolv.conf")]
+    Resolver { source: std::io::Error },
+    #[error("the wallet's key cannot be used as a network key")]
+    Key,
+    #[error("the node record cannot be signed: {0}")]
+    Record(#[from] farthing_protocol::signed::DocumentError),
+    #[error("the network has been shut down")]
+    Stopped,
+}

@@ -1,0 +1,124 @@
+//! Streams of one protocol: opened for whoever asks, accepted by a function. No bytes pass through here.
+//!
+//! One exchange per stream and one protocol name per behaviour. Because the name is sent together with the
+//! first bytes (multistream V1Lazy), a stream is open at once and an exchange takes one round trip. The
+//! stream then belongs to the task that uses it, so a slow body never holds up the swarm.
+
+mod handler;
+
+use std::{
+    collections::{HashMap, VecDeque},
+    convert::Infallible,
+    fmt,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use farthing_protocol::Address;
+use libp2p::{
+    Multiaddr, PeerId, Stream, StreamProtocol,
+    core::{Endpoint, transport::PortUse},
+    swarm::{
+        ConnectionDenied, ConnectionId, FromSwarm, NetworkBehaviour, NotifyHandler, THandler, THandlerInEvent,
+        THandlerOutEvent, ToSwarm,
+    },
+};
+use tokio::sync::oneshot;
+
+use self::handler::Handler;
+use crate::{identity, swarm::NoStream};
+
+/// What happens to a stream that a peer opens. Must return at once.
+pub(crate) type Accept = Arc<dyn Fn(Address, Stream) + Send + Sync>;
+
+/// A request for a stream. Dropped when the connection goes away first.
+#[derive(Debug)]
+pub(crate) struct Opening(pub(crate) oneshot::Sender<Result<Stream, NoStream>>);
+
+/// Opens and accepts the streams of one protocol.
+pub(crate) struct Behaviour {
+    protocol: StreamProtocol,
+    accept: Accept,
+    connections: HashMap<PeerId, Vec<ConnectionId>>,
+    openings: VecDeque<(PeerId, ConnectionId, Opening)>,
+}
+
+impl Behaviour {
+    pub(crate) fn new(protocol: StreamProtocol, accept: Accept) -> Self {
+        Self { protocol, accept, connections: HashMap::new(), openings: VecDeque::new() }
+    }
+
+    /// Opens a stream on the oldest connection to `peer`. Without one, `opening` is dropped.
+    pub(crate) fn open(&mut self, peer: PeerId, opening: Opening) {
+        if let Some(&connection) = self.connections.get(&peer).and_then(|all| all.first()) {
+            self.openings.push_back((peer, connection, opening));
+        }
+    }
+
+    fn handler(&self, peer: &PeerId) -> Result<Handler, ConnectionDenied> {
+        let wallet = identity::wallet(peer).ok_or_else(|| ConnectionDenied::new(crate::gate::NoWallet))?;
+        Ok(Handler::new(wallet, self.protocol.clone(), Arc::clone(&self.accept)))
+    }
+}
+
+impl fmt::Debug for Behaviour {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("exchange::Behaviour").field("protocol", &self.protocol).finish_non_exhaustive()
+    }
+}
+
+impl NetworkBehaviour for Behaviour {
+    type ConnectionHandler = Handler;
+    type ToSwarm = Infallible;
+
+    fn handle_established_inbound_connection(
+        &mut self,
+        _: ConnectionId,
+        peer: PeerId,
+        _: &Multiaddr,
+        _: &Multiaddr,
+    ) -> Result<THandler<Self>, ConnectionDenied> {
+        self.handler(&peer)
+    }
+
+    fn handle_established_outbound_connection(
+        &mut self,
+        _: ConnectionId,
+        peer: PeerId,
+        _: &Multiaddr,
+        _: Endpoint,
+        _: PortUse,
+    ) -> Result<THandler<Self>, ConnectionDenied> {
+        self.handler(&peer)
+    }
+
+    fn on_swarm_event(&mut self, event: FromSwarm<'_>) {
+        match event {
+            FromSwarm::ConnectionEstablished(event) => {
+                self.connections.entry(event.peer_id).or_default().push(event.connection_id);
+            }
+            FromSwarm::ConnectionClosed(event) => {
+                if let Some(connections) = self.connections.get_mut(&event.peer_id) {
+                    connections.retain(|id| *id != event.connection_id);
+                    if connections.is_empty() {
+                        self.connections.remove(&event.peer_id);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn on_connection_handler_event(&mut self, _: PeerId, _: ConnectionId, event: THandlerOutEvent<Self>) {
+        match event {}
+    }
+
+    fn poll(&mut self, _: &mut Context<'_>) -> Poll<ToSwarm<Self::ToSwarm, THandlerInEvent<Self>>> {
+        match self.openings.pop_front() {
+            Some((peer_id, connection, event)) => {
+                Poll::Ready(ToSwarm::NotifyHandler { peer_id, handler: NotifyHandler::One(connection), event })
+            }
+            None => Poll::Pending,
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! The part of an exchange behaviour that lives in one connection's task.
+
+use std::{
+    collections::VecDeque,
+    convert::Infallible,
+    task::{Context, Poll},
+};
+
+use farthing_protocol::Address;
+use libp2p::{
+    StreamProtocol,
+    core::upgrade::ReadyUpgrade,
+    swarm::{
+        ConnectionHandler, ConnectionHandlerEvent, StreamUpgradeError, SubstreamProtocol,
+        handler::ConnectionEvent,
+    },
+};
+
+use super::{Accept, Opening};
+use crate::{NotStarted, swarm::NoStream};
+
+/// Negotiates the protocol on each stream and hands the stream over.
+pub(crate) struct Handler {
+    peer: Address,
+    protocol: StreamProtocol,
+    accept: Accept,
+    openings: VecDeque<Opening>,
+}
+
+impl Handler {
+    pub(super) fn new(peer: Address, protocol: StreamProtocol, accept: Accept) -> Self {
+        Self { peer, protocol, accept, openings: VecDeque::new() }
+    }
+}
+
+type Event<'a> = ConnectionEvent<'a, ReadyUpgrade<StreamProtocol>, ReadyUpgrade<StreamProtocol>, (), Opening>;
+type Action = ConnectionHandlerEvent<ReadyUpgrade<StreamProtocol>, Opening, Infallible>;
+
+impl ConnectionHandler for Handler {
+    type FromBehaviour = Opening;
+    type ToBehaviour = Infallible;
+    type InboundProtocol = ReadyUpgrade<StreamProtocol>;
+    type OutboundProtocol = ReadyUpgrade<StreamProtocol>;
+    type InboundOpenInfo = ();
+    type OutboundOpenInfo = Opening;
+
+    fn listen_protocol(&self) -> SubstreamProtocol<Self::InboundProtocol> {
+        SubstreamProtocol::new(ReadyUpgrade::new(self.protocol.clone()), ())
+    }
+
+    fn on_behaviour_event(&mut self, opening: Opening) {
+        self.openings.push_back(opening);
+    }
+
+    fn poll(&mut self, _: &mut Context<'_>) -> Poll<Action> {
+        while let Some(opening) = self.openings.pop_front() {
+            // Whoever asked may have given up since.
+            if !opening.0.is_closed() {
+                let protocol = SubstreamProtocol::new(ReadyUpgrade::new(self.protocol.clone()), opening);
+                return Poll::Ready(ConnectionHandlerEvent::OutboundSubstreamRequest { protocol });
+            }
+        }
+        Poll::Pending
+    }
+
+    fn on_connection_event(&mut self, event: Event<'_>) {
+        match event {
+            ConnectionEvent::FullyNegotiatedInbound(inbound) => (self.accept)(self.peer, inbound.protocol),
+            ConnectionEvent::FullyNegotiatedOutbound(outbound) => {
+                // An asker that gave up drops the stream, which resets it before a byte was sent.
+                let _ = outbound.info.0.send(Ok(outbound.protocol));
+            }
+            ConnectionEvent::DialUpgradeError(failed) => {
+                let _ = failed.info.0.send(Err(NoStream::Refused(self.describe(failed.error))));
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Handler {
+    fn describe(&self, error: StreamUpgradeError<Infallible>) -> NotStarted {
+        let reason = match error {
+            StreamUpgradeError::NegotiationFailed => return NotStarted::Unsupported,
+            StreamUpgradeError::Timeout => "the stream was not opened in time".to_owned(),
+            StreamUpgradeError::Io(error) => format!("the stream could not be opened: {error}"),
+            StreamUpgradeError::Apply(never) => match never {},
+        };
+        NotStarted::Unreachable { peer: self.peer, reason }
+    }
+}

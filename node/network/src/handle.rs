@@ -1,0 +1,274 @@
+//! The handle that the rest of the node holds: calls, questions, look-ups, publishing, status.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use farthing_protocol::{
+    Address, CallMessage, CallReply, Hash, NodeRecord, Verified,
+    info::{InfoRequest, InfoResponse},
+    limits, wire,
+};
+use libp2p::Stream;
+use tokio::{
+    sync::{mpsc, oneshot, watch},
+    time::timeout,
+};
+
+use crate::{
+    CallFailure, CallTiming, CounterSnapshot, Interrupted, NetworkConfig, NetworkError, NetworkLimits,
+    NetworkStatus, NotStarted, PeerInfo,
+    admission::Admission,
+    call,
+    info::{self, INFO_DEADLINE},
+    publisher::Publication,
+    reach::Reach,
+    records::SharedRecords,
+    status::Counters,
+    swarm::{Command, NoStream, Protocol},
+};
+
+/// A share in the network. Cheap to clone; the network stops when it is shut down or the last one is dropped.
+#[derive(Clone, Debug)]
+pub struct NetworkHandle(pub(crate) Arc<Inner>);
+
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) own: Address,
+    pub(crate) network: wire::NetworkName,
+    pub(crate) commands: mpsc::Sender<Command>,
+    pub(crate) records: SharedRecords,
+    pub(crate) counters: Arc<Counters>,
+    pub(crate) reach: Reach,
+    status: watch::Receiver<NetworkStatus>,
+    calling: Arc<Admission>,
+    limits: NetworkLimits,
+}
+
+impl NetworkHandle {
+    pub(crate) fn new(
+        commands: mpsc::Sender<Command>,
+        status: watch::Receiver<NetworkStatus>,
+        records: SharedRecords,
+        counters: Arc<Counters>,
+        config: &NetworkConfig,
+    ) -> Self {
+        let limits = config.limits.clone();
+        Self(Arc::new(Inner {
+            own: config.key.address(),
+            network: config.network.clone(),
+            commands,
+            records,
+            counters,
+            reach: Reach::default(),
+            status,
+            calling: Admission::new(limits.outbound_calls_per_peer_max, limits.outbound_calls_max),
+            limits,
+        }))
+    }
+
+    /// This node's wallet.
+    #[must_use]
+    pub fn own_address(&self) -> Address {
+        self.0.own
+    }
+
+    /// Makes one call to `owner` and waits for its answer, at most `deadline` in all. `body` has the length
+    /// that the message names. Never sends twice.
+    ///
+    /// # Errors
+    /// [`CallFailure::NeverStarted`] when nothing was sent, [`CallFailure::Unknown`] otherwise.
+    pub async fn call(
+        &self,
+        owner: Address,
+        message: CallMessage,
+        body: Bytes,
+        deadline: Duration,
+    ) -> Result<(CallReply, Bytes, CallTiming), CallFailure> {
+        let result = self.call_once(owner, &message, &body, deadline).await;
+        Counters::add(match &result {
+            Ok(_) => &self.0.counters.calls_sent,
+            Err(CallFailure::Unknown(_)) => &self.0.counters.calls_unknown,
+            Err(CallFailure::NeverStarted(_)) => &self.0.counters.calls_not_started,
+        });
+        result
+    }
+
+    async fn call_once(
+        &self,
+        owner: Address,
+        message: &CallMessage,
+        body: &Bytes,
+        deadline: Duration,
+    ) -> Result<(CallReply, Bytes, CallTiming), CallFailure> {
+        let started = Instant::now();
+        let head = check_message(message, body).map_err(CallFailure::NeverStarted)?;
+        let _place = self.0.calling.admit(owner).ok_or(CallFailure::NeverStarted(NotStarted::LocalLimit))?;
+        let stream = timeout(deadline, self.0.stream(owner, Protocol::Call)).await;
+        let (stream, warm) =
+            stream.unwrap_or(Err(NotStarted::Deadline)).map_err(CallFailure::NeverStarted)?;
+        let connect = started.elapsed();
+        let exchange = call::exchange(stream, &head, body, &self.0.limits);
+        let answer = timeout(deadline.saturating_sub(connect), exchange).await;
+        let (reply, body) = answer.unwrap_or(Err(Interrupted::Deadline)).map_err(CallFailure::Unknown)?;
+        let exchange = started.elapsed().saturating_sub(connect);
+        Ok((reply, body, CallTiming { connect, exchange, warm }))
+    }
+
+    /// Asks `peer` one free question.
+    ///
+    /// # Errors
+    /// [`CallFailure`], of which both kinds are harmless here: questions have no effect.
+    pub async fn ask(&self, peer: Address, request: InfoRequest) -> Result<InfoResponse, CallFailure> {
+        self.0.ask(peer, &request).await
+    }
+
+    /// The round trip of a question to `peer`, over a connection that is there or made first.
+    ///
+    /// # Errors
+    /// As [`Self::ask`].
+    pub async fn ping(&self, peer: Address) -> Result<Duration, CallFailure> {
+        let nothing = InfoRequest::Records(Vec::new());
+        // The first question may have to find and dial the peer; the second measures.
+        self.0.ask(peer, &nothing).await?;
+        let started = Instant::now();
+        self.0.ask(peer, &nothing).await?;
+        Ok(started.elapsed())
+    }
+
+    /// The newest record of `owner` that this node knows or can find.
+    ///
+    /// # Errors
+    /// [`NotStarted`], naming why there is none.
+    pub async fn find(&self, owner: Address) -> Result<Verified<NodeRecord>, NotStarted> {
+        self.0.find(owner).await
+    }
+
+    /// Every live record this node knows, its own included; at most [`NetworkLimits::records_max`].
+    #[must_use]
+    pub fn records(&self) -> Vec<Verified<NodeRecord>> {
+        self.0.records.lock().alive(crate::now_secs()).cloned().collect()
+    }
+
+    /// Publishes this node's record with these flags (`record::FLAG_…`) and listings, and keeps it
+    /// published: again every six hours and whenever the node's addresses change. Returns its sequence number.
+    ///
+    /// # Errors
+    /// [`NetworkError`] when the record cannot be signed or the network has stopped.
+    pub async fn publish(
+        &self,
+        flags: u32,
+        listings_count: u32,
+        listings_root: Hash,
+    ) -> Result<u64, NetworkError> {
+        let publication = Publication { flags, listings_count, listings_root };
+        let (reply, answer) = oneshot::channel();
+        self.0.send(Command::Publish { publication, reply }).await.map_err(|_| NetworkError::Stopped)?;
+        answer.await.map_err(|_| NetworkError::Stopped)?
+    }
+
+    /// Connected peers of this network, in order of their addresses. Empty once the network has stopped.
+    pub async fn peers(&self) -> Vec<PeerInfo> {
+        self.0.peers().await
+    }
+
+    /// The wallets of [`Self::peers`].
+    pub async fn connected_peers(&self) -> Vec<Address> {
+        self.0.peers().await.into_iter().map(|peer| peer.address).collect()
+    }
+
+    /// The network's state, to read or to watch.
+    #[must_use]
+    pub fn status(&self) -> watch::Receiver<NetworkStatus> {
+        self.0.status.clone()
+    }
+
+    /// What was counted since the start.
+    #[must_use]
+    pub fn counters(&self) -> CounterSnapshot {
+        self.0.counters.snapshot()
+    }
+
+    /// Says goodbye to the directory, waits for the calls being served, at most
+    /// [`NetworkLimits::drain_deadline`], and closes every connection.
+    pub async fn shutdown(&self) {
+        let (reply, done) = oneshot::channel();
+        if self.0.send(Command::Shutdown { reply }).await.is_ok() {
+            // An error means that the task has ended already, which is what was asked for.
+            let _ = done.await;
+        }
+    }
+}
+
+impl Inner {
+    pub(crate) async fn send(&self, command: Command) -> Result<(), NotStarted> {
+        self.commands.send(command).await.map_err(|_| NotStarted::Stopped)
+    }
+
+    /// A stream to `owner`, connecting first where needed; and whether that was needed.
+    pub(crate) async fn stream(
+        self: &Arc<Self>,
+        owner: Address,
+        protocol: Protocol,
+    ) -> Result<(Stream, bool), NotStarted> {
+        if owner == self.own {
+            return Err(NotStarted::OwnWallet(owner));
+        }
+        if let Some(stream) = self.open(owner, protocol).await? {
+            return Ok((stream, true));
+        }
+        self.reach(owner).await?;
+        let lost = || NotStarted::Unreachable { peer: owner, reason: "the connection was closed".to_owned() };
+        self.open(owner, protocol).await?.map(|stream| (stream, false)).ok_or_else(lost)
+    }
+
+    /// A stream to `owner` if it is connected.
+    pub(crate) async fn open(&self, owner: Address, protocol: Protocol) -> Result<Option<Stream>, NotStarted> {
+        let (reply, answer) = oneshot::channel();
+        self.send(Command::Open { owner, protocol, reply }).await?;
+        match answer.await {
+            Ok(Ok(stream)) => Ok(Some(stream)),
+            // The connection went away between the question and the stream.
+            Ok(Err(NoStream::NotConnected)) | Err(_) => Ok(None),
+            Ok(Err(NoStream::Refused(why))) => Err(why),
+        }
+    }
+
+    pub(crate) async fn ask(
+        self: &Arc<Self>,
+        peer: Address,
+        request: &InfoRequest,
+    ) -> Result<InfoResponse, CallFailure> {
+        let (stream, _) = self.stream(peer, Protocol::Info).await.map_err(CallFailure::NeverStarted)?;
+        let answer = timeout(INFO_DEADLINE, info::exchange(stream, request)).await;
+        answer.unwrap_or(Err(Interrupted::Deadline)).map_err(CallFailure::Unknown)
+    }
+
+    pub(crate) async fn peers(&self) -> Vec<PeerInfo> {
+        let (reply, answer) = oneshot::channel();
+        if self.send(Command::Peers { reply }).await.is_err() {
+            return Vec::new();
+        }
+        answer.await.unwrap_or_default()
+    }
+}
+
+/// Checks what the owner would refuse, before anything is sent.
+fn check_message(message: &CallMessage, body: &Bytes) -> Result<Vec<u8>, NotStarted> {
+    let refuse = |why: String| Err(NotStarted::Message(why));
+    if message.body_bytes() != body.len() as u64 {
+        return refuse(format!("its head names {} bytes, its body has {}", message.body_bytes(), body.len()));
+    }
+    if let CallMessage::Call(request) = message
+        && let Err(error) = request.check_bounds()
+    {
+        return refuse(error.to_string());
+    }
+    let head = wire::encode(message);
+    if head.len() > limits::CALL_HEAD_BYTES_MAX {
+        return refuse(format!("its head has {} bytes", head.len()));
+    }
+    Ok(head)
+}

@@ -1,0 +1,195 @@
+//! `/farthing/<net>/info/1`: free questions between nodes, one per stream.
+//!
+//! Questions about records are answered here, from the record store; questions about listings and content
+//! go to the node. A message is one head without a body.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use farthing_protocol::{
+    Address, NodeRecord, Signed,
+    info::{InfoRequest, InfoResponse},
+    limits, wire,
+};
+use futures::AsyncWriteExt;
+use libp2p::Stream;
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::timeout,
+};
+
+use crate::{
+    admission::Admission,
+    call::Interrupted,
+    frame::{self, FrameError},
+    records::{self, Rejected, SharedRecords},
+    report::{Reporter, Strike},
+    status::Counters,
+};
+
+/// A question and its answer together; the largest answer, 1 MiB, takes this long at 1 Mbit/s.
+pub(crate) const INFO_DEADLINE: Duration = Duration::from_secs(10);
+/// Questions being answered, per peer and in all.
+const INFO_PER_PEER_MAX: usize = 16;
+const INFO_MAX: usize = 128;
+/// Records in an answer to `Peers`: enough to join, little enough that nobody maps the network by asking.
+const PEERS_MAX: usize = 16;
+
+/// A question that the node answers: `Services`, `OwnListings` or `Blob`.
+#[derive(Debug)]
+pub struct InboundInfo {
+    /// The wallet that asks, proven by its connection.
+    pub peer: Address,
+    pub request: InfoRequest,
+    pub reply: InfoResponder,
+}
+
+/// Where the answer to one question goes. Dropping it closes the stream without an answer.
+#[derive(Debug)]
+pub struct InfoResponder(oneshot::Sender<InfoResponse>);
+
+impl InfoResponder {
+    /// Returns whether the stream was still there.
+    pub fn send(self, response: InfoResponse) -> bool {
+        self.0.send(response).is_ok()
+    }
+}
+
+/// Sends one question and reads its answer. Deadlines are the caller's business.
+pub(crate) async fn exchange(mut stream: Stream, request: &InfoRequest) -> Result<InfoResponse, Interrupted> {
+    let lost = |error: FrameError| Interrupted::ConnectionLost(error.to_string());
+    frame::write_frame(&mut stream, &wire::encode(request), &Bytes::new(), INFO_DEADLINE).await.map_err(lost)?;
+    let head = frame::read_head(&mut stream, limits::INFO_RESPONSE_BYTES_MAX, INFO_DEADLINE).await;
+    let head = head.map_err(|error| match error {
+        FrameError::Truncated { missing: 4 } => Interrupted::NoAnswer,
+        FrameError::TooLarge { .. } => Interrupted::BadAnswer(error.to_string()),
+        error => lost(error),
+    })?;
+    wire::decode(&head).map_err(|error| Interrupted::BadAnswer(error.to_string()))
+}
+
+/// Answers the questions that peers ask.
+#[derive(Debug)]
+pub(crate) struct InfoServer {
+    admission: Arc<Admission>,
+    records: SharedRecords,
+    network: wire::NetworkName,
+    questions: mpsc::Sender<InboundInfo>,
+    reporter: Reporter,
+    counters: Arc<Counters>,
+}
+
+impl InfoServer {
+    pub(crate) fn new(
+        records: SharedRecords,
+        network: wire::NetworkName,
+        questions: mpsc::Sender<InboundInfo>,
+        reporter: Reporter,
+        counters: Arc<Counters>,
+    ) -> Arc<Self> {
+        let admission = Admission::new(INFO_PER_PEER_MAX, INFO_MAX);
+        Arc::new(Self { admission, records, network, questions, reporter, counters })
+    }
+
+    /// Takes a stream that `peer` opened. Runs on its own task from here.
+    pub(crate) fn accept(self: &Arc<Self>, peer: Address, stream: Stream) {
+        let Some(permit) = self.admission.admit(peer) else {
+            return Counters::add(&self.counters.streams_reset);
+        };
+        let server = Arc::clone(self);
+        tokio::spawn(async move {
+            // A peer that is too slow for the deadline finds its stream closed.
+            let _ = timeout(INFO_DEADLINE, server.serve(peer, stream)).await;
+            drop(permit);
+        });
+    }
+
+    async fn serve(&self, peer: Address, mut stream: Stream) {
+        let response = match frame::read_head(&mut stream, limits::INFO_REQUEST_BYTES_MAX, INFO_DEADLINE).await {
+            Ok(head) => match wire::decode(&head) {
+                Ok(request) => self.answer(peer, request).await,
+                Err(error) => {
+                    self.reporter.strike(peer, Strike::Malformed);
+                    Some(InfoResponse::Refused(error.to_string()))
+                }
+            },
+            Err(error @ FrameError::TooLarge { .. }) => {
+                self.reporter.strike(peer, Strike::TooLarge);
+                Some(InfoResponse::Refused(error.to_string()))
+            }
+            Err(_) => None,
+        };
+        let Some(response) = response else { return };
+        let head = wire::encode(&response);
+        if frame::write_frame(&mut stream, &head, &Bytes::new(), INFO_DEADLINE).await.is_ok() {
+            let _ = stream.close().await;
+        }
+    }
+
+    async fn answer(&self, peer: Address, request: InfoRequest) -> Option<InfoResponse> {
+        Counters::add(&self.counters.info_received);
+        let items = match &request {
+            InfoRequest::Records(wallets) => wallets.len(),
+            InfoRequest::Push(records) => records.len(),
+            InfoRequest::Services(services) => services.len(),
+            InfoRequest::OwnListings | InfoRequest::Blob(_) | InfoRequest::Peers => 0,
+        };
+        if items > limits::INFO_ITEMS_MAX {
+            self.reporter.strike(peer, Strike::TooLarge);
+            return Some(InfoResponse::Refused(format!("at most {} items", limits::INFO_ITEMS_MAX)));
+        }
+        match request {
+            InfoRequest::Records(wallets) => Some(self.records_of(&wallets)),
+            InfoRequest::Push(records) => Some(self.take(peer, records).await),
+            InfoRequest::Peers => Some(self.some_peers(peer)),
+            request => {
+                let (sender, answer) = oneshot::channel();
+                let question = InboundInfo { peer, request, reply: InfoResponder(sender) };
+                self.questions.try_send(question).ok()?;
+                answer.await.ok()
+            }
+        }
+    }
+
+    fn records_of(&self, wallets: &[Address]) -> InfoResponse {
+        let records = self.records.lock();
+        InfoResponse::Records(wallets.iter().filter_map(|w| records.get(*w)).map(|r| r.to_signed()).collect())
+    }
+
+    fn some_peers(&self, asker: Address) -> InfoResponse {
+        let records = self.records.lock();
+        let others = records.alive(crate::now_secs()).filter(|record| record.signer() != asker);
+        InfoResponse::Records(others.take(PEERS_MAX).map(|record| record.to_signed()).collect())
+    }
+
+    async fn take(&self, peer: Address, pushed: Vec<Signed<NodeRecord>>) -> InfoResponse {
+        for record in pushed {
+            if take_record(&self.records, &self.network, &self.counters, record, peer) == Err(Rejected::Forged) {
+                self.reporter.strike(peer, Strike::BadSignature);
+                return InfoResponse::Refused("a signature is wrong".to_owned());
+            }
+            // A signature takes about 100 µs; other tasks may go first.
+            tokio::task::yield_now().await;
+        }
+        InfoResponse::Done
+    }
+}
+
+/// Verifies a record that `source` gave us and stores it.
+pub(crate) fn take_record(
+    store: &SharedRecords,
+    network: &wire::NetworkName,
+    counters: &Counters,
+    record: Signed<NodeRecord>,
+    source: Address,
+) -> Result<(), Rejected> {
+    let verified = records::verify(record, None, network);
+    let taken = verified.and_then(|record| store.lock().insert(record, source, crate::now_secs()));
+    match &taken {
+        Ok(()) => Counters::add(&counters.records_accepted),
+        // Being told what one knows already is how a healthy network sounds.
+        Err(Rejected::NotNewer { .. }) => {}
+        Err(_) => Counters::add(&counters.records_rejected),
+    }
+    taken
+}

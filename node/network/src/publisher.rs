@@ -1,0 +1,237 @@
+//! This node's own record: what it says, and when it is signed and put again. Pure but for the clock passed in.
+
+use std::time::{Duration, Instant};
+
+use farthing_protocol::{
+    Hash, NodeRecord, SecretKey, Signed, Verified, limits, signed::DocumentError, wire::NetworkName,
+};
+use libp2p::Multiaddr;
+
+/// A record lives 48 hours; eight refreshes may fail before it dies.
+const REFRESH_INTERVAL: Duration = Duration::from_secs(6 * 3600);
+/// Changes are collected for this long before the directory hears of them again.
+const PUT_INTERVAL_MIN: Duration = Duration::from_secs(60);
+/// A record older than this is signed anew before it is put.
+const RENEW_AFTER_SECS: u64 = 3600;
+/// After a put that reached nobody.
+const PUT_RETRY: Duration = Duration::from_secs(5);
+/// Version of the protocols this node speaks.
+const PROTOCOL_VERSION: u16 = 1;
+
+/// What the node wants known of itself, besides where it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Publication {
+    /// `record::FLAG_…`
+    pub(crate) flags: u32,
+    pub(crate) listings_count: u32,
+    pub(crate) listings_root: Hash,
+}
+
+/// Makes and remembers the node's own record.
+#[derive(Debug)]
+pub(crate) struct Publisher {
+    key: SecretKey,
+    network: NetworkName,
+    agent: String,
+    seq: u64,
+    publication: Option<Publication>,
+    addresses: Vec<Multiaddr>,
+    changed: bool,
+    record: Option<Verified<NodeRecord>>,
+    put_due: Option<Instant>,
+    put_at: Option<Instant>,
+}
+
+impl Publisher {
+    pub(crate) fn new(key: SecretKey, network: NetworkName, agent: String, seq_start: u64) -> Self {
+        Self {
+            key,
+            network,
+            agent: agent.chars().take(64).collect(),
+            seq: seq_start,
+            publication: None,
+            addresses: Vec::new(),
+            changed: false,
+            record: None,
+            put_due: None,
+            put_at: None,
+        }
+    }
+
+    pub(crate) fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    /// The record as it stands, for peers that ask or are told.
+    pub(crate) fn record(&self) -> Option<&Verified<NodeRecord>> {
+        self.record.as_ref()
+    }
+
+    /// Signs a record with this publication.
+    pub(crate) fn publish(
+        &mut self,
+        publication: Publication,
+        now: Instant,
+        now_secs: u64,
+    ) -> Result<Verified<NodeRecord>, DocumentError> {
+        self.publication = Some(publication);
+        self.put_soon(now);
+        self.sign(now_secs, limits::RECORD_LIFETIME_SECS_MAX)
+    }
+
+    /// Notes where the node can be reached. True when that changed what is published.
+    pub(crate) fn set_addresses(&mut self, addresses: Vec<Multiaddr>, now: Instant) -> bool {
+        let changed = self.addresses != addresses && self.publication.is_some();
+        self.addresses = addresses;
+        if changed {
+            self.changed = true;
+            self.put_soon(now);
+        }
+        changed
+    }
+
+    /// The record to put now: the one there is, or a new one when it aged or something in it changed.
+    pub(crate) fn to_put(&mut self, now_secs: u64) -> Result<Verified<NodeRecord>, DocumentError> {
+        match &self.record {
+            Some(record) if !self.changed && now_secs < record.issued_secs.saturating_add(RENEW_AFTER_SECS) => {
+                Ok(record.clone())
+            }
+            _ => self.sign(now_secs, limits::RECORD_LIFETIME_SECS_MAX),
+        }
+    }
+
+    /// The record that says goodbye: it expires as it is issued. Nothing when none was ever published.
+    pub(crate) fn withdraw(&mut self, now_secs: u64) -> Result<Option<Verified<NodeRecord>>, DocumentError> {
+        match self.publication {
+            Some(_) => self.sign(now_secs, 0).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn sign(&mut self, now_secs: u64, lifetime_secs: u64) -> Result<Verified<NodeRecord>, DocumentError> {
+        let publication =
+            self.publication.unwrap_or(Publication { flags: 0, listings_count: 0, listings_root: [0; 32] });
+        // The clock is a floor, so that a wallet whose saved number was lost still rises.
+        self.seq = (self.seq + 1).max(now_secs);
+        let record = NodeRecord {
+            network: self.network.as_str().to_owned(),
+            public_key: self.key.public_key(),
+            net_key: None,
+            seq: self.seq,
+            issued_secs: now_secs,
+            expires_secs: now_secs.saturating_add(lifetime_secs),
+            flags: publication.flags,
+            protocol_min: PROTOCOL_VERSION,
+            protocol_max: PROTOCOL_VERSION,
+            addresses: self.addresses.iter().map(|address| address.to_vec().into()).collect(),
+            listings_count: publication.listings_count,
+            listings_root: publication.listings_root,
+            agent: self.agent.clone(),
+        };
+        let record = Signed::sign(&record, &self.key)?.verify()?;
+        self.record = Some(record.clone());
+        self.changed = false;
+        Ok(record)
+    }
+
+    /// Somebody holds a record of ours above our number, as after a restored backup: go above it.
+    pub(crate) fn rise_above(&mut self, seq: u64, now: Instant) -> bool {
+        let behind = seq > self.seq && seq < u64::MAX;
+        if behind {
+            self.seq = seq;
+            self.changed = true;
+            self.put_soon(now);
+        }
+        behind
+    }
+
+    /// A peer joined that may be closer to our key than those that hold our record.
+    pub(crate) fn put_soon(&mut self, now: Instant) {
+        let earliest = self.put_at.map_or(now, |at| at + PUT_INTERVAL_MIN);
+        self.put_due = Some(self.put_due.map_or(earliest, |due| due.min(earliest)));
+    }
+
+    /// When the record is to be put next.
+    pub(crate) fn next_due(&self) -> Option<Instant> {
+        self.publication.and(self.put_due)
+    }
+
+    /// The put was started.
+    pub(crate) fn put_started(&mut self, now: Instant) {
+        self.put_due = Some(now + REFRESH_INTERVAL);
+    }
+
+    /// The put ended; `reached` when at least one peer took the record.
+    pub(crate) fn put_ended(&mut self, reached: bool, now: Instant) {
+        if reached {
+            self.put_at = Some(now);
+        } else {
+            self.put_due = Some(now + PUT_RETRY);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PUBLICATION: Publication = Publication { flags: 0, listings_count: 2, listings_root: [7; 32] };
+
+    fn publisher(seq_start: u64) -> Publisher {
+        let key = SecretKey::from_bytes(&[5; 32]).unwrap();
+        Publisher::new(key, NetworkName::new("local-test").unwrap(), "farthing/test".into(), seq_start)
+    }
+
+    #[test]
+    fn sequence_numbers_rise_strictly() {
+        let mut publisher = publisher(0);
+        let now = Instant::now();
+        let first = publisher.publish(PUBLICATION, now, 1_000).unwrap().seq;
+        let second = publisher.publish(PUBLICATION, now, 1_000).unwrap().seq;
+        let behind_the_clock = publisher.publish(PUBLICATION, now, 500).unwrap().seq;
+        assert!(first < second && second < behind_the_clock);
+        assert!(publisher.rise_above(9_000, now));
+        assert_eq!(publisher.to_put(1_000).unwrap().seq, 9_001);
+        assert!(!publisher.rise_above(9_001, now));
+    }
+
+    #[test]
+    fn a_restart_goes_on_above_the_saved_number() {
+        assert_eq!(publisher(5_000).publish(PUBLICATION, Instant::now(), 1_000).unwrap().seq, 5_001);
+    }
+
+    #[test]
+    fn the_directory_hears_of_changes_at_most_once_a_minute() {
+        let mut publisher = publisher(0);
+        let start = Instant::now();
+        publisher.publish(PUBLICATION, start, 1_000).unwrap();
+        assert_eq!(publisher.next_due(), Some(start));
+        publisher.put_started(start);
+        publisher.put_ended(true, start);
+        assert_eq!(publisher.next_due(), Some(start + REFRESH_INTERVAL));
+        publisher.put_soon(start + Duration::from_secs(1));
+        assert_eq!(publisher.next_due(), Some(start + PUT_INTERVAL_MIN));
+    }
+
+    #[test]
+    fn a_put_that_reached_nobody_is_repeated_soon() {
+        let mut publisher = publisher(0);
+        let start = Instant::now();
+        publisher.publish(PUBLICATION, start, 1_000).unwrap();
+        publisher.put_started(start);
+        publisher.put_ended(false, start);
+        assert_eq!(publisher.next_due(), Some(start + PUT_RETRY));
+        publisher.put_soon(start);
+        assert_eq!(publisher.next_due(), Some(start), "a new peer makes it worth while at once");
+    }
+
+    #[test]
+    fn goodbye_expires_as_it_is_issued() {
+        let mut publisher = publisher(0);
+        assert_eq!(publisher.withdraw(1_000).unwrap(), None);
+        let live = publisher.publish(PUBLICATION, Instant::now(), 1_000).unwrap();
+        let goodbye = publisher.withdraw(1_001).unwrap().unwrap();
+        assert!(goodbye.seq > live.seq);
+        assert!(live.check_time(1_001).is_ok() && goodbye.check_time(1_001).is_err());
+    }
+}

@@ -1,0 +1,298 @@
+//! From a wallet address to a connection: find the node's record, dial what it says.
+//!
+//! 1. A record that is known is dialled first. 2. When there is none, or nobody answers there, a fresh one
+//! is looked for: in the directory and, at the same time, at three connected peers. The look-up ends half a
+//! second after the first valid record and takes the newest. 3. That one is dialled.
+//!
+//! One wallet is looked for once at a time, whoever waits; what was not found is not looked for again for
+//! a while. Nothing is ever charged on this path.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use farthing_protocol::{
+    Address, NodeRecord, Verified,
+    info::{InfoRequest, InfoResponse},
+    wire,
+};
+use futures::{
+    FutureExt, StreamExt,
+    future::{BoxFuture, Shared},
+    stream::FuturesUnordered,
+};
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::{timeout, timeout_at},
+};
+
+use crate::{
+    NotStarted,
+    handle::Inner,
+    info,
+    records::{self, Rejected},
+    status::Counters,
+    swarm::{Command, Protocol},
+};
+
+/// Finding and connecting together.
+const REACH_DEADLINE: Duration = Duration::from_secs(8);
+/// One dial; what is left is for a fresh record.
+const DIAL_DEADLINE: Duration = Duration::from_secs(4);
+/// One look-up, and how long it goes on after its first find.
+const LOOKUP_DEADLINE: Duration = Duration::from_secs(4);
+const LOOKUP_AFTER_FIRST: Duration = Duration::from_millis(500);
+/// Connected peers that are asked directly.
+const ASKED_PEERS: usize = 3;
+/// Records of one look-up that wait to be checked.
+const FOUND_MAX: usize = 16;
+/// Look-ups under way.
+const FLIGHTS_MAX: usize = 64;
+/// How long a wallet that was not found is not looked for again: doubling.
+const ABSENT_MIN: Duration = Duration::from_secs(30);
+const ABSENT_MAX: Duration = Duration::from_secs(600);
+/// Wallets remembered as absent.
+const ABSENTEES_MAX: usize = 1024;
+
+type Flight = Shared<BoxFuture<'static, Result<(), NotStarted>>>;
+
+/// What is being reached, and what was not found.
+#[derive(Debug, Default)]
+pub(crate) struct Reach {
+    flights: Mutex<HashMap<Address, Flight>>,
+    absentees: Mutex<Absentees>,
+}
+
+impl Inner {
+    /// Connects to `owner`. Whoever asks meanwhile shares the outcome.
+    pub(crate) async fn reach(self: &Arc<Self>, owner: Address) -> Result<(), NotStarted> {
+        let flight = {
+            let mut flights = lock(&self.reach.flights);
+            if let Some(flight) = flights.get(&owner) {
+                flight.clone()
+            } else if flights.len() >= FLIGHTS_MAX {
+                return Err(NotStarted::LocalLimit);
+            } else {
+                let flight = self.take_off(owner);
+                flights.insert(owner, flight.clone());
+                flight
+            }
+        };
+        flight.await
+    }
+
+    /// A flight goes on when whoever asked for it has gone: others may have joined.
+    fn take_off(self: &Arc<Self>, owner: Address) -> Flight {
+        let inner = Arc::clone(self);
+        let task = tokio::spawn(async move {
+            let reached = timeout(REACH_DEADLINE, inner.find_and_connect(owner)).await;
+            lock(&inner.reach.flights).remove(&owner);
+            reached.unwrap_or_else(|_| {
+                let reason = format!("no answer within {} s", REACH_DEADLINE.as_secs());
+                Err(NotStarted::Unreachable { peer: owner, reason })
+            })
+        });
+        task.map(|joined| joined.unwrap_or(Err(NotStarted::Stopped))).boxed().shared()
+    }
+
+    async fn find_and_connect(self: &Arc<Self>, owner: Address) -> Result<(), NotStarted> {
+        let known = self.records.get_alive(owner);
+        let first = match &known {
+            Some(record) => match self.connect(record).await {
+                Ok(()) => return Ok(()),
+                Err(error) => Some(error),
+            },
+            None => None,
+        };
+        match (self.look_up(owner).await, first) {
+            (Ok(fresh), Some(error)) if known.is_some_and(|known| known.seq >= fresh.seq) => Err(error),
+            (Ok(fresh), _) => self.connect(&fresh).await,
+            (Err(NotStarted::Offline(owner)), _) => Err(NotStarted::Offline(owner)),
+            (Err(_), Some(error)) | (Err(error), None) => Err(error),
+        }
+    }
+
+    async fn connect(&self, record: &Verified<NodeRecord>) -> Result<(), NotStarted> {
+        let (reply, answer) = oneshot::channel();
+        self.send(Command::Connect { record: Box::new(record.clone()), reply }).await?;
+        match timeout(DIAL_DEADLINE, answer).await {
+            Ok(answer) => answer.unwrap_or(Err(NotStarted::Stopped)),
+            Err(_) => {
+                let reason = format!("no answer within {} s", DIAL_DEADLINE.as_secs());
+                Err(NotStarted::Unreachable { peer: record.signer(), reason })
+            }
+        }
+    }
+
+    /// The newest record of `owner`, from memory or from the network.
+    pub(crate) async fn find(self: &Arc<Self>, owner: Address) -> Result<Verified<NodeRecord>, NotStarted> {
+        if let Some(record) = self.records.get_alive(owner) {
+            return Ok(record);
+        }
+        if owner == self.own {
+            return Err(NotStarted::NotFound(owner));
+        }
+        self.look_up(owner).await
+    }
+
+    /// A fresh record of `owner` from the network.
+    async fn look_up(self: &Arc<Self>, owner: Address) -> Result<Verified<NodeRecord>, NotStarted> {
+        if let Some(wait) = lock(&self.reach.absentees).wait(owner, Instant::now()) {
+            // Somebody may have told us of it since.
+            return self.records.get_alive(owner).ok_or(NotStarted::NotFoundLately(owner, wait));
+        }
+        Counters::add(&self.counters.lookups);
+        let asked = self.asked(owner).await;
+        let anybody = !asked.is_empty();
+        let found = self.newest(owner, asked).await?;
+        if let Some(record) = &found {
+            // It may be held already, or the store may be full; neither matters here.
+            let _: Result<(), Rejected> =
+                self.records.lock().insert(record.clone(), self.own, crate::now_secs());
+        }
+        match found {
+            Some(record) if record.check_time(crate::now_secs()).is_ok() => {
+                lock(&self.reach.absentees).found(owner);
+                Ok(record)
+            }
+            Some(_) => Err(NotStarted::Offline(owner)),
+            None => {
+                Counters::add(&self.counters.lookups_failed);
+                if anybody {
+                    // Without anybody to ask, nothing was learned.
+                    lock(&self.reach.absentees).missed(owner, Instant::now());
+                }
+                Err(NotStarted::NotFound(owner))
+            }
+        }
+    }
+
+    /// Whom to ask besides the directory: the owner itself if it is connected, and some others.
+    async fn asked(&self, owner: Address) -> Vec<Address> {
+        let mut peers: Vec<Address> = self.peers().await.into_iter().map(|peer| peer.address).collect();
+        // Closest to the wallet, which is as good as chance and does not always ask the same.
+        peers.sort_by_key(|peer| distance(*peer, owner));
+        peers.truncate(ASKED_PEERS);
+        peers
+    }
+
+    async fn newest(
+        self: &Arc<Self>,
+        owner: Address,
+        asked: Vec<Address>,
+    ) -> Result<Option<Verified<NodeRecord>>, NotStarted> {
+        let (found, mut from_directory) = mpsc::channel(FOUND_MAX);
+        self.send(Command::Lookup { owner, found }).await?;
+        let mut from_peers: FuturesUnordered<_> =
+            asked.into_iter().map(|peer| self.who_has(peer, owner)).collect();
+        let mut newest: Option<Verified<NodeRecord>> = None;
+        let mut until = tokio::time::Instant::now() + LOOKUP_DEADLINE;
+        loop {
+            let next = async {
+                tokio::select! {
+                    Some(value) = from_directory.recv() => {
+                        Some(records::decode(&value, Some(owner), &self.network).ok())
+                    }
+                    Some(record) = from_peers.next() => Some(record),
+                    else => None,
+                }
+            };
+            match timeout_at(until, next).await {
+                Ok(Some(Some(record))) => {
+                    if newest.is_none() {
+                        until = until.min(tokio::time::Instant::now() + LOOKUP_AFTER_FIRST);
+                    }
+                    if newest.as_ref().is_none_or(|newest| newest.seq < record.seq) {
+                        newest = Some(record);
+                    }
+                }
+                Ok(Some(None)) => {}
+                Ok(None) | Err(_) => return Ok(newest),
+            }
+        }
+    }
+
+    async fn who_has(&self, peer: Address, owner: Address) -> Option<Verified<NodeRecord>> {
+        let stream = self.open(peer, Protocol::Info).await.ok()??;
+        let question = InfoRequest::Records(vec![owner]);
+        let answer = timeout(LOOKUP_DEADLINE, info::exchange(stream, &question)).await.ok()?.ok()?;
+        let InfoResponse::Records(records) = answer else { return None };
+        // One wallet was asked for; whatever follows the first record is ignored.
+        records::decode(&wire::encode(records.first()?), Some(owner), &self.network).ok()
+    }
+}
+
+fn distance(a: Address, b: Address) -> [u8; 20] {
+    std::array::from_fn(|i| a.as_bytes()[i] ^ b.as_bytes()[i])
+}
+
+/// These locks guard maps that are changed by single operations, so a panic elsewhere leaves them whole.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Wallets that were looked for in vain: until when they are left alone, and how often that happened.
+#[derive(Debug, Default)]
+struct Absentees(HashMap<Address, (Instant, u32)>);
+
+impl Absentees {
+    /// How long to leave `owner` alone yet.
+    fn wait(&self, owner: Address, now: Instant) -> Option<Duration> {
+        let (until, _) = self.0.get(&owner)?;
+        until.checked_duration_since(now).filter(|wait| !wait.is_zero())
+    }
+
+    fn missed(&mut self, owner: Address, now: Instant) {
+        if self.0.len() >= ABSENTEES_MAX && !self.0.contains_key(&owner) {
+            self.0.retain(|_, (until, _)| *until > now);
+            if self.0.len() >= ABSENTEES_MAX {
+                return;
+            }
+        }
+        let times = self.0.get(&owner).map_or(0, |(_, times)| times + 1);
+        let wait = ABSENT_MIN.saturating_mul(1 << times.min(8)).min(ABSENT_MAX);
+        self.0.insert(owner, (now + wait, times));
+    }
+
+    fn found(&mut self, owner: Address) {
+        self.0.remove(&owner);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_absent_wallet_is_left_alone_ever_longer() {
+        let owner = Address::from_bytes([1; 20]);
+        let mut absentees = Absentees::default();
+        let mut now = Instant::now();
+        let mut waits = Vec::new();
+        for _ in 0..8 {
+            assert_eq!(absentees.wait(owner, now), None);
+            absentees.missed(owner, now);
+            let wait = absentees.wait(owner, now).unwrap();
+            waits.push(wait.as_secs());
+            now += wait;
+        }
+        assert_eq!(waits, [30, 60, 120, 240, 480, 600, 600, 600]);
+        absentees.found(owner);
+        absentees.missed(owner, now);
+        assert_eq!(absentees.wait(owner, now), Some(ABSENT_MIN));
+    }
+
+    #[test]
+    fn the_list_of_absent_wallets_is_bounded() {
+        let mut absentees = Absentees::default();
+        let now = Instant::now();
+        for n in 0..2 * ABSENTEES_MAX {
+            let mut bytes = [0; 20];
+            bytes[..8].copy_from_slice(&n.to_be_bytes());
+            absentees.missed(Address::from_bytes(bytes), now);
+        }
+        assert_eq!(absentees.0.len(), ABSENTEES_MAX);
+    }
+}

@@ -1,0 +1,242 @@
+//! The node records this node knows: its own, those it found, and those the directory asks it to keep.
+//!
+//! A record enters after its size, key, network, time, signature and sequence number were checked, in that
+//! order. A full store keeps the records closest to this node by XOR, which are the ones the directory will
+//! ask it for. An expired record that supersedes another is kept too: it says that its node has left.
+
+mod store;
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use farthing_protocol::{
+    Address, NodeRecord, PublicKey, Signed, Verified, limits,
+    signature::SignatureError,
+    signed::DocumentError,
+    wire::{self, NetworkName},
+};
+use libp2p::{
+    PeerId,
+    kad::{KBucketDistance, KBucketKey},
+};
+
+pub(crate) use self::store::DirectoryStore;
+use crate::identity;
+
+/// A record as it travels: the document's bytes and about 75 more for signature and framing.
+pub(crate) const RECORD_VALUE_BYTES_MAX: usize = limits::RECORD_BYTES_MAX + 128;
+/// How long a record that says goodbye is kept, so that an older one is not believed again.
+const GOODBYE_SECS: u64 = limits::RECORD_LIFETIME_SECS_MAX;
+
+/// Why a record was not taken.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Rejected {
+    #[error("the record has {0} bytes")]
+    TooLarge(usize),
+    #[error("not a record: {0}")]
+    Malformed(String),
+    #[error("the signature is wrong")]
+    Forged,
+    #[error("the record belongs to {0}, not to the wallet it is filed under")]
+    WrongKey(Address),
+    #[error("the record is of another network")]
+    OtherNetwork,
+    #[error("{0}")]
+    Time(String),
+    #[error("sequence number {held} is held already")]
+    NotNewer { held: u64 },
+    #[error("the source already has its share of the store")]
+    SourceFull,
+    #[error("the store is full of closer records")]
+    StoreFull,
+}
+
+/// Reads and verifies a record that is filed under `expected`, if anything is expected. Cheapest checks first.
+pub(crate) fn verify(
+    record: Signed<NodeRecord>,
+    expected: Option<Address>,
+    network: &NetworkName,
+) -> Result<Verified<NodeRecord>, Rejected> {
+    let record = record.verify().map_err(|error| match error {
+        DocumentError::TooLarge { bytes, .. } => Rejected::TooLarge(bytes),
+        DocumentError::Signature(SignatureError::Malformed | SignatureError::WrongSigner { .. }) => {
+            Rejected::Forged
+        }
+        DocumentError::Malformed(_) | DocumentError::Invalid(_) => Rejected::Malformed(error.to_string()),
+    })?;
+    if record.network != network.as_str() {
+        return Err(Rejected::OtherNetwork);
+    }
+    match expected {
+        Some(expected) if record.signer() != expected => Err(Rejected::WrongKey(record.signer())),
+        _ => Ok(record),
+    }
+}
+
+/// The same for a record's bytes.
+pub(crate) fn decode(
+    value: &[u8],
+    expected: Option<Address>,
+    network: &NetworkName,
+) -> Result<Verified<NodeRecord>, Rejected> {
+    if value.len() > RECORD_VALUE_BYTES_MAX {
+        return Err(Rejected::TooLarge(value.len()));
+    }
+    let record = wire::decode(value).map_err(|error| Rejected::Malformed(error.to_string()))?;
+    verify(record, expected, network)
+}
+
+struct Entry {
+    record: Verified<NodeRecord>,
+    source: Address,
+    distance: KBucketDistance,
+}
+
+/// The store itself. Pure but for the clock, which callers pass in.
+pub(crate) struct Records {
+    own: Address,
+    own_key: KBucketKey<PeerId>,
+    entries: HashMap<Address, Entry>,
+    by_distance: BTreeSet<(KBucketDistance, Address)>,
+    by_source: HashMap<Address, usize>,
+    records_max: usize,
+    per_source_max: usize,
+}
+
+impl Records {
+    pub(crate) fn new(own: &PublicKey, records_max: usize, per_source_max: usize) -> Self {
+        Self {
+            own: own.address(),
+            own_key: identity::peer_id(own).into(),
+            entries: HashMap::new(),
+            by_distance: BTreeSet::new(),
+            by_source: HashMap::new(),
+            records_max,
+            per_source_max,
+        }
+    }
+
+    /// Takes a verified record that `source` gave us.
+    pub(crate) fn insert(
+        &mut self,
+        record: Verified<NodeRecord>,
+        source: Address,
+        now_secs: u64,
+    ) -> Result<(), Rejected> {
+        let owner = record.signer();
+        let held = self.entries.get(&owner);
+        if let Some(held) = held.filter(|held| held.record.seq >= record.seq) {
+            return Err(Rejected::NotNewer { held: held.record.seq });
+        }
+        match record.check_time(now_secs) {
+            Ok(()) => {}
+            Err(error) if error.field == "expires" && held.is_some() => {}
+            Err(error) => return Err(Rejected::Time(error.to_string())),
+        }
+        if held.is_none() {
+            self.make_room(owner, source, now_secs)?;
+        }
+        self.remove(owner);
+        let distance = self.distance(owner);
+        self.by_distance.insert((distance, owner));
+        *self.by_source.entry(source).or_default() += 1;
+        self.entries.insert(owner, Entry { record, source, distance });
+        Ok(())
+    }
+
+    fn make_room(&mut self, owner: Address, source: Address, now_secs: u64) -> Result<(), Rejected> {
+        // A node's own word about itself never counts against its share.
+        let of_source = self.by_source.get(&source).copied().unwrap_or(0);
+        if source != owner && source != self.own && of_source >= self.per_source_max {
+            return Err(Rejected::SourceFull);
+        }
+        if self.entries.len() < self.records_max {
+            return Ok(());
+        }
+        self.remove_expired(now_secs);
+        if self.entries.len() < self.records_max {
+            return Ok(());
+        }
+        let farthest = self.by_distance.iter().rev().find(|(_, other)| *other != self.own).copied();
+        match farthest {
+            Some((distance, other)) if owner == self.own || self.distance(owner) < distance => {
+                self.remove(other);
+                Ok(())
+            }
+            _ => Err(Rejected::StoreFull),
+        }
+    }
+
+    /// Forgets what expired long enough ago that nothing older can be alive either.
+    pub(crate) fn remove_expired(&mut self, now_secs: u64) {
+        let gone: Vec<Address> = self
+            .entries
+            .iter()
+            .filter(|(_, entry)| entry.record.issued_secs.saturating_add(GOODBYE_SECS) <= now_secs)
+            .map(|(owner, _)| *owner)
+            .collect();
+        gone.into_iter().for_each(|owner| self.remove(owner));
+    }
+
+    pub(crate) fn remove(&mut self, owner: Address) {
+        let Some(entry) = self.entries.remove(&owner) else { return };
+        self.by_distance.remove(&(entry.distance, owner));
+        if let Some(count) = self.by_source.get_mut(&entry.source) {
+            *count -= 1;
+            if *count == 0 {
+                self.by_source.remove(&entry.source);
+            }
+        }
+    }
+
+    /// The newest record of `owner`, which may say that it has left; see [`NodeRecord::check_time`].
+    pub(crate) fn get(&self, owner: Address) -> Option<&Verified<NodeRecord>> {
+        self.entries.get(&owner).map(|entry| &entry.record)
+    }
+
+    /// Every record that may be used at `now_secs`.
+    pub(crate) fn alive(&self, now_secs: u64) -> impl Iterator<Item = &Verified<NodeRecord>> {
+        self.entries.values().map(|entry| &entry.record).filter(move |r| r.check_time(now_secs).is_ok())
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    fn distance(&self, owner: Address) -> KBucketDistance {
+        self.own_key.distance(&KBucketKey::new(wire::record_key(owner)))
+    }
+}
+
+/// The store, shared between the directory, the info protocol and look-ups. Locked for moments; signatures
+/// are verified outside.
+#[derive(Clone)]
+pub(crate) struct SharedRecords(Arc<Mutex<Records>>);
+
+impl SharedRecords {
+    pub(crate) fn new(records: Records) -> Self {
+        Self(Arc::new(Mutex::new(records)))
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Records> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A copy of the newest record of `owner`.
+    pub(crate) fn get(&self, owner: Address) -> Option<Verified<NodeRecord>> {
+        self.lock().get(owner).cloned()
+    }
+
+    /// A copy of the newest record of `owner`, if it may be used now.
+    pub(crate) fn get_alive(&self, owner: Address) -> Option<Verified<NodeRecord>> {
+        self.get(owner).filter(|record| record.check_time(crate::now_secs()).is_ok())
+    }
+}
+
+impl std::fmt::Debug for SharedRecords {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "SharedRecords({})", self.lock().len())
+    }
+}

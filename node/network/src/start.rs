@@ -1,0 +1,140 @@
+//! Putting the parts together: key, store, servers, swarm, listeners; then the swarm's task runs.
+
+use std::{io, sync::Arc, time::Duration};
+
+use libp2p::{Multiaddr, Swarm, TransportError, core::transport::ListenerId, swarm::SwarmEvent};
+use tokio::sync::{mpsc, watch};
+
+use crate::{
+    NetworkConfig, NetworkError, NetworkHandle, NetworkStatus, addresses,
+    behaviour::{self, Behaviour},
+    bootstrap::Bootstrap,
+    call::{CallServer, InboundCall},
+    identity,
+    info::{InboundInfo, InfoServer},
+    publisher::Publisher,
+    records::{DirectoryStore, Records, SharedRecords},
+    report::Reporter,
+    status::Counters,
+    swarm::{COMMANDS_MAX, Parts, SwarmTask},
+};
+
+/// Questions waiting for the node.
+const QUESTIONS_MAX: usize = 64;
+/// Binding a port is immediate; a listener that says nothing for this long is broken.
+const LISTEN_DEADLINE: Duration = Duration::from_secs(5);
+
+/// Starts the network.
+#[derive(Debug)]
+pub struct Network;
+
+/// What other nodes want from this one. Both queues end when the network stops.
+#[derive(Debug)]
+pub struct Inbound {
+    /// Has a place for every call that is admitted.
+    pub calls: mpsc::Receiver<InboundCall>,
+    pub info: mpsc::Receiver<InboundInfo>,
+}
+
+impl Network {
+    /// Binds every listening address and begins to look for peers. Must run inside a Tokio runtime.
+    ///
+    /// # Errors
+    /// [`NetworkError`] when an address cannot be read or bound, or the key cannot be used.
+    pub async fn start(config: NetworkConfig) -> Result<(NetworkHandle, Inbound), NetworkError> {
+        let listen = addresses::parse_all("listen", &config.listen)?;
+        let announce = addresses::parse_all("announce", &config.announce)?;
+        let bootstrap = addresses::parse_all("bootstrap", &config.bootstrap)?;
+        let keypair = identity::keypair(&config.key)?;
+        let own = config.key.public_key();
+
+        let counters = Arc::new(Counters::default());
+        let records = SharedRecords::new(Records::new(
+            &own,
+            config.limits.records_max,
+            config.limits.records_per_source_max,
+        ));
+        let (reporter, reports) = Reporter::new();
+        let (calls_in, calls) = mpsc::channel(config.limits.inbound_calls_max);
+        let (questions_in, info) = mpsc::channel(QUESTIONS_MAX);
+        let call_server =
+            CallServer::new(calls_in, config.limits.clone(), reporter.clone(), Arc::clone(&counters));
+        let info_server = InfoServer::new(
+            records.clone(),
+            config.network.clone(),
+            questions_in,
+            reporter,
+            Arc::clone(&counters),
+        );
+        let serving = Arc::clone(call_server.admission());
+
+        let mut swarm = behaviour::build(
+            &config,
+            keypair,
+            DirectoryStore::new(records.clone(), own.address(), config.network.clone()),
+            Arc::new(move |peer, stream| call_server.accept(peer, stream)),
+            Arc::new(move |peer, stream| info_server.accept(peer, stream)),
+        )?;
+        for address in &listen {
+            bind(&mut swarm, address).await?;
+        }
+        for address in &announce {
+            swarm.add_external_address(addresses::without_peer(address));
+        }
+
+        let (commands_in, commands) = mpsc::channel(COMMANDS_MAX);
+        let (status_in, status) = watch::channel(NetworkStatus::default());
+        let publisher = Publisher::new(
+            config.key.clone(),
+            config.network.clone(),
+            config.agent.clone(),
+            config.record_seq_start,
+        );
+        let task = SwarmTask::new(Parts {
+            swarm,
+            commands,
+            reports,
+            status: status_in,
+            records: records.clone(),
+            publisher,
+            bootstrap: Bootstrap::new(own.address(), bootstrap, std::time::Instant::now()),
+            announce,
+            serving,
+            counters: Arc::clone(&counters),
+            own: own.address(),
+            network: config.network.clone(),
+            allow_private: config.allow_private,
+            drain_deadline: config.limits.drain_deadline,
+        });
+        tokio::spawn(task.run());
+        let handle = NetworkHandle::new(commands_in, status, records, counters, &config);
+        Ok((handle, Inbound { calls, info }))
+    }
+}
+
+/// Listens on one address and waits until the system has confirmed it.
+async fn bind(swarm: &mut Swarm<Behaviour>, address: &Multiaddr) -> Result<(), NetworkError> {
+    let failed = |source| NetworkError::Listen { address: address.to_string(), source };
+    let listener = swarm.listen_on(address.clone()).map_err(|error| match error {
+        TransportError::Other(source) => failed(source),
+        TransportError::MultiaddrNotSupported(_) => {
+            failed(io::Error::new(io::ErrorKind::Unsupported, "neither TCP nor QUIC on an IP address"))
+        }
+    })?;
+    let confirmed = tokio::time::timeout(LISTEN_DEADLINE, confirmation(swarm, listener));
+    confirmed.await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())).map_err(failed)
+}
+
+async fn confirmation(swarm: &mut Swarm<Behaviour>, listener: ListenerId) -> io::Result<()> {
+    use futures::StreamExt as _;
+    loop {
+        match swarm.select_next_some().await {
+            SwarmEvent::NewListenAddr { listener_id, .. } if listener_id == listener => return Ok(()),
+            SwarmEvent::ListenerClosed { listener_id, reason, .. } if listener_id == listener => {
+                return reason.and(Err(io::ErrorKind::AddrNotAvailable.into()));
+            }
+            SwarmEvent::ListenerError { listener_id, error } if listener_id == listener => return Err(error),
+            _ => {}
+        }
+    }
+}

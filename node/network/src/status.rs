@@ -1,0 +1,121 @@
+//! What the network shows of itself: a status to watch, peers to list, counters to export.
+
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    time::{Duration, SystemTime},
+};
+
+use farthing_protocol::Address;
+
+/// The network at a glance; a new value whenever something in it changes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NetworkStatus {
+    /// Where the node listens, one per interface.
+    pub listening: Vec<String>,
+    /// Where the node says it can be reached.
+    pub external: Vec<String>,
+    /// How peers see this node; candidates, believed by nobody.
+    pub observed: Vec<String>,
+    pub connections: usize,
+    /// Peers of this network that are connected.
+    pub peers: usize,
+    pub directory: DirectoryMode,
+    /// Peers in the directory's routing table.
+    pub directory_peers: usize,
+    /// Highest sequence number published so far. Persist it.
+    pub record_seq: u64,
+    /// Node records held for others.
+    pub records: usize,
+}
+
+/// The node's part in the directory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DirectoryMode {
+    /// Asks, because no address is known under which it could be asked.
+    #[default]
+    Client,
+    /// Keeps records and answers.
+    Server,
+}
+
+/// A connected peer, as `farthing net peers` lists it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PeerInfo {
+    pub address: Address,
+    /// The remote ends of its connections.
+    pub addresses: Vec<String>,
+    /// The latest ping.
+    pub rtt: Option<Duration>,
+    pub direction: Direction,
+    /// What it calls itself; a stranger's text.
+    pub agent: String,
+    pub since: SystemTime,
+}
+
+/// Who opened a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    Inbound,
+    Outbound,
+}
+
+macro_rules! counters {
+    ($($(#[doc = $help:literal])+ $name:ident),+ $(,)?) => {
+        /// Counted since the start.
+        #[derive(Debug, Default)]
+        pub(crate) struct Counters {
+            $(pub(crate) $name: AtomicU64),+
+        }
+
+        /// What was counted since the start; the documentation of a field is its help text.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct CounterSnapshot {
+            $($(#[doc = $help])+ pub $name: u64),+
+        }
+
+        impl Counters {
+            pub(crate) fn snapshot(&self) -> CounterSnapshot {
+                CounterSnapshot { $($name: self.$name.load(Ordering::Relaxed)),+ }
+            }
+        }
+    };
+}
+
+counters! {
+    /// Calls sent to owners.
+    calls_sent,
+    /// Sent calls whose answer was lost.
+    calls_unknown,
+    /// Calls that could not be sent.
+    calls_not_started,
+    /// Calls received from consumers.
+    calls_received,
+    /// Received calls refused because too many were being served.
+    calls_refused_busy,
+    /// Streams reset because even refusals were too many.
+    streams_reset,
+    /// Info questions received.
+    info_received,
+    /// Node records accepted from others.
+    records_accepted,
+    /// Node records rejected: forged, expired, older than the one held, or too many.
+    records_rejected,
+    /// Connections opened, by either side.
+    connections_opened,
+    /// Connection attempts of ours that failed.
+    dials_failed,
+    /// Peers blocked for bad frames or signatures.
+    peers_blocked,
+    /// Peers turned away because they belong to another network.
+    peers_of_other_networks,
+    /// Look-ups of owners in the directory.
+    lookups,
+    /// Look-ups that found nothing.
+    lookups_failed,
+}
+
+impl Counters {
+    pub(crate) fn add(counter: &AtomicU64) {
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+}

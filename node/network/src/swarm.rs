@@ -1,0 +1,270 @@
+//! The task that owns the swarm: it alone dials, listens, publishes and knows who is connected.
+//!
+//! It waits for four things, and treats each with one function that does not wait: a command from a handle,
+//! an event of the swarm, a report about a peer, and the moment when something is due.
+
+mod connections;
+mod directory;
+mod peers;
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use farthing_protocol::{Address, NodeRecord, Verified, wire::NetworkName};
+use futures::StreamExt;
+use libp2p::{Multiaddr, PeerId, Stream, Swarm, kad::QueryId, swarm::SwarmEvent};
+use tokio::sync::{mpsc, oneshot, watch};
+
+use self::{directory::Lookup, peers::Peers};
+use crate::{
+    NetworkStatus, NotStarted, PeerInfo,
+    admission::Admission,
+    behaviour::{Behaviour, BehaviourEvent},
+    bootstrap::Bootstrap,
+    publisher::{Publication, Publisher},
+    records::SharedRecords,
+    report::{BLOCK_DURATION, Strike, Strikes},
+    status::Counters,
+};
+
+/// Commands waiting for the task; a full queue makes handles wait.
+pub(crate) const COMMANDS_MAX: usize = 256;
+/// Events handled in a row before other tasks of the runtime get a turn: a flood must not starve them.
+const EVENTS_IN_A_ROW_MAX: u32 = 64;
+/// The longest sleep of the task, after which it looks for what is due.
+const TICK: Duration = Duration::from_secs(1);
+/// How long a goodbye may take to reach the directory.
+const GOODBYE_DEADLINE: Duration = Duration::from_millis(1500);
+
+/// Which protocol a stream is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    Call,
+    Info,
+}
+
+/// Why there is no stream. In every case nothing was sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum NoStream {
+    NotConnected,
+    Refused(NotStarted),
+}
+
+/// What handles ask of the task.
+#[derive(Debug)]
+pub(crate) enum Command {
+    /// A stream to a connected peer.
+    Open { owner: Address, protocol: Protocol, reply: oneshot::Sender<Result<Stream, NoStream>> },
+    /// A connection to the node of a record, identified as of this network.
+    Connect { record: Box<Verified<NodeRecord>>, reply: oneshot::Sender<Result<(), NotStarted>> },
+    /// The values that the directory holds under a wallet's key, as they come in.
+    Lookup { owner: Address, found: mpsc::Sender<Vec<u8>> },
+    Publish { publication: Publication, reply: oneshot::Sender<Result<u64, crate::NetworkError>> },
+    Peers { reply: oneshot::Sender<Vec<PeerInfo>> },
+    Shutdown { reply: oneshot::Sender<()> },
+}
+
+/// What the task is made of.
+pub(crate) struct Parts {
+    pub(crate) swarm: Swarm<Behaviour>,
+    pub(crate) commands: mpsc::Receiver<Command>,
+    pub(crate) reports: mpsc::Receiver<(Address, Strike)>,
+    pub(crate) status: watch::Sender<NetworkStatus>,
+    pub(crate) records: SharedRecords,
+    pub(crate) publisher: Publisher,
+    pub(crate) bootstrap: Bootstrap,
+    pub(crate) announce: Vec<Multiaddr>,
+    pub(crate) serving: Arc<Admission>,
+    pub(crate) counters: Arc<Counters>,
+    pub(crate) own: Address,
+    pub(crate) network: NetworkName,
+    pub(crate) allow_private: bool,
+    pub(crate) drain_deadline: Duration,
+}
+
+/// The task's state.
+pub(crate) struct SwarmTask {
+    parts: Parts,
+    peers: Peers,
+    lookups: HashMap<QueryId, Lookup>,
+    /// The put of the own record that is under way.
+    put: Option<QueryId>,
+    strikes: Strikes,
+    /// How peers see this node, and how many said so.
+    observed: BTreeMap<Multiaddr, u32>,
+    company_due: Instant,
+}
+
+impl SwarmTask {
+    pub(crate) fn new(parts: Parts) -> Self {
+        Self {
+            parts,
+            peers: Peers::default(),
+            lookups: HashMap::new(),
+            put: None,
+            strikes: Strikes::default(),
+            observed: BTreeMap::new(),
+            company_due: Instant::now(),
+        }
+    }
+
+    /// Runs until a shutdown, or until nobody holds a handle any more.
+    pub(crate) async fn run(mut self) {
+        self.addresses_changed();
+        let mut events_in_a_row = 0;
+        loop {
+            self.do_what_is_due();
+            self.show_status();
+            let due = self.next_due();
+            tokio::select! {
+                command = self.parts.commands.recv() => match command {
+                    Some(Command::Shutdown { reply }) => {
+                        self.shut_down().await;
+                        // Whoever asked may not care to wait.
+                        let _ = reply.send(());
+                        return;
+                    }
+                    Some(command) => self.on_command(command),
+                    None => return self.shut_down().await,
+                },
+                event = self.parts.swarm.select_next_some() => {
+                    self.on_event(event);
+                    events_in_a_row += 1;
+                }
+                Some((peer, strike)) = self.parts.reports.recv() => self.on_strike(peer, strike),
+                () = tokio::time::sleep_until(due.into()) => events_in_a_row = 0,
+            }
+            if events_in_a_row >= EVENTS_IN_A_ROW_MAX {
+                events_in_a_row = 0;
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+
+    fn on_command(&mut self, command: Command) {
+        match command {
+            Command::Open { owner, protocol, reply } => self.open(owner, protocol, reply),
+            Command::Connect { record, reply } => self.connect(&record, reply),
+            Command::Lookup { owner, found } => self.look_up(owner, found),
+            Command::Publish { publication, reply } => self.publish(publication, reply),
+            Command::Peers { reply } => drop(reply.send(self.peers.list())),
+            Command::Shutdown { .. } => unreachable!("the loop takes this one itself"),
+        }
+    }
+
+    fn on_event(&mut self, event: SwarmEvent<BehaviourEvent>) {
+        match event {
+            SwarmEvent::Behaviour(BehaviourEvent::Identify(event)) => self.on_identify(event),
+            SwarmEvent::Behaviour(BehaviourEvent::Ping(event)) => self.on_ping(&event),
+            SwarmEvent::Behaviour(BehaviourEvent::Kad(event)) => self.on_directory(event),
+            SwarmEvent::Behaviour(
+                BehaviourEvent::Limits(never)
+                | BehaviourEvent::Gate(never)
+                | BehaviourEvent::Call(never)
+                | BehaviourEvent::Info(never),
+            ) => match never {},
+            SwarmEvent::ConnectionEstablished { peer_id, connection_id, endpoint, .. } => {
+                self.on_connected(peer_id, connection_id, &endpoint);
+            }
+            SwarmEvent::ConnectionClosed { peer_id, connection_id, num_established, cause, .. } => {
+                let cause = cause.map(|cause| cause.to_string());
+                self.on_closed(peer_id, connection_id, num_established, cause);
+            }
+            SwarmEvent::OutgoingConnectionError { connection_id, peer_id, error } => {
+                self.on_dial_failed(connection_id, peer_id, &error);
+            }
+            SwarmEvent::IncomingConnectionError { error, send_back_addr, .. } => {
+                tracing::debug!(%send_back_addr, %error, "an incoming connection failed");
+            }
+            SwarmEvent::NewListenAddr { .. }
+            | SwarmEvent::ExpiredListenAddr { .. }
+            | SwarmEvent::ListenerClosed { .. } => self.addresses_changed(),
+            SwarmEvent::ListenerError { error, .. } => tracing::warn!(%error, "a listener reports an error"),
+            _ => {}
+        }
+    }
+
+    /// The earliest moment at which [`Self::do_what_is_due`] has something to do.
+    fn next_due(&self) -> Instant {
+        let swarm = &self.parts.swarm;
+        let bootstrap = self.parts.bootstrap.next_due(|peer| swarm.is_connected(peer));
+        let put = self.parts.publisher.next_due().filter(|_| self.put.is_none());
+        let tick = Instant::now() + TICK;
+        [bootstrap, put].into_iter().flatten().fold(tick, Instant::min)
+    }
+
+    fn do_what_is_due(&mut self) {
+        let now = Instant::now();
+        self.dial_bootstrap(now);
+        self.put_if_due(now);
+        if self.company_due <= now {
+            self.company_due = now + TICK;
+            self.finish_abandoned_lookups();
+            self.keep_company();
+        }
+    }
+
+    fn on_strike(&mut self, peer: Address, strike: Strike) {
+        tracing::debug!(%peer, ?strike, "a peer broke the protocol");
+        if self.strikes.note(peer, Instant::now())
+            && let Some(id) = self.peers.id_of(peer)
+        {
+            self.block(id, peer);
+        }
+    }
+
+    fn block(&mut self, id: PeerId, peer: Address) {
+        tracing::warn!(%peer, minutes = BLOCK_DURATION.as_secs() / 60, "blocked a peer for bad frames");
+        Counters::add(&self.parts.counters.peers_blocked);
+        self.parts.swarm.behaviour_mut().gate.block(id, BLOCK_DURATION);
+        // An error would mean that it has gone already.
+        let _ = self.parts.swarm.disconnect_peer_id(id);
+    }
+
+    fn show_status(&mut self) {
+        let swarm = &mut self.parts.swarm;
+        let connections = swarm.network_info().connection_counters().num_established() as usize;
+        let directory = match swarm.behaviour().kad.mode() {
+            libp2p::kad::Mode::Server => crate::DirectoryMode::Server,
+            libp2p::kad::Mode::Client => crate::DirectoryMode::Client,
+        };
+        let status = NetworkStatus {
+            listening: swarm.listeners().map(ToString::to_string).collect(),
+            external: swarm.external_addresses().map(ToString::to_string).collect(),
+            observed: self.observed.keys().map(ToString::to_string).collect(),
+            connections,
+            peers: self.peers.identified_count(),
+            directory,
+            directory_peers: swarm.behaviour_mut().kad.kbuckets().map(|bucket| bucket.num_entries()).sum(),
+            record_seq: self.parts.publisher.seq(),
+            records: self.parts.records.lock().len(),
+        };
+        self.parts.status.send_if_modified(|shown| {
+            let changed = *shown != status;
+            *shown = status;
+            changed
+        });
+    }
+
+    /// Takes no more calls, says goodbye, and waits for the calls being served.
+    async fn shut_down(&mut self) {
+        self.parts.serving.close();
+        self.parts.commands.close();
+        self.say_goodbye();
+        let started = Instant::now();
+        loop {
+            let goodbye_over = self.put.is_none() || started.elapsed() >= GOODBYE_DEADLINE;
+            let served = self.parts.serving.in_flight() == 0 || started.elapsed() >= self.parts.drain_deadline;
+            if goodbye_over && served {
+                return;
+            }
+            tokio::select! {
+                event = self.parts.swarm.select_next_some() => self.on_event(event),
+                () = tokio::time::sleep(Duration::from_millis(20)) => {}
+            }
+        }
+    }
+}

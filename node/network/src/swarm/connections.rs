@@ -1,0 +1,288 @@
+//! Connections of the swarm's task: opening streams, dialling, identifying, pinging, losing.
+
+use std::time::Instant;
+
+use farthing_protocol::{
+    Address, NodeRecord, Verified,
+    info::{InfoRequest, InfoResponse},
+};
+use libp2p::{
+    Multiaddr, PeerId, Stream,
+    core::ConnectedPoint,
+    identify, ping,
+    swarm::{
+        ConnectionId, DialError,
+        dial_opts::{DialOpts, PeerCondition},
+    },
+};
+use tokio::sync::oneshot;
+
+use super::{NoStream, Protocol, SwarmTask, peers::Identified};
+use crate::{
+    NotStarted, addresses,
+    exchange::Opening,
+    identity,
+    info::{self, INFO_DEADLINE},
+    status::Counters,
+};
+
+/// Addresses of one peer that are dialled or learned.
+const DIALLED_ADDRESSES_MAX: usize = 4;
+const LEARNED_ADDRESSES_MAX: usize = 8;
+/// Addresses under which peers see this node that are shown.
+const OBSERVED_MAX: usize = 16;
+/// Peers that a node keeps connected of its own accord, so that it hears of others.
+const COMPANY_MIN: usize = 8;
+
+impl SwarmTask {
+    /// Opens a stream to a peer that is connected and speaks the protocol.
+    pub(super) fn open(
+        &mut self,
+        owner: Address,
+        protocol: Protocol,
+        reply: oneshot::Sender<Result<Stream, NoStream>>,
+    ) {
+        let Some((id, identified)) = self.peers.identity(owner) else {
+            let _ = reply.send(Err(NoStream::NotConnected));
+            return;
+        };
+        let behaviour = self.parts.swarm.behaviour_mut();
+        let (speaks, exchange) = match protocol {
+            Protocol::Call => (identified.speaks_call, &mut behaviour.call),
+            Protocol::Info => (identified.speaks_info, &mut behaviour.info),
+        };
+        if speaks {
+            exchange.open(id, Opening(reply));
+        } else {
+            let _ = reply.send(Err(NoStream::Refused(NotStarted::Unsupported)));
+        }
+    }
+
+    /// Connects to a record's node, unless it is connected, and replies once it is identified.
+    pub(super) fn connect(
+        &mut self,
+        record: &Verified<NodeRecord>,
+        reply: oneshot::Sender<Result<(), NotStarted>>,
+    ) {
+        let id = identity::peer_id(&record.public_key);
+        if self.peers.is_identified(&id) {
+            let _ = reply.send(Ok(()));
+            return;
+        }
+        self.peers.wait(id, reply);
+        if let Err(error) = self.dial_record(record)
+            && !matches!(error, DialError::DialPeerConditionFalse(_))
+        {
+            self.give_up(id, &error);
+        }
+    }
+
+    fn dial_record(&mut self, record: &Verified<NodeRecord>) -> Result<(), DialError> {
+        let mut known = addresses::of_record(record, self.parts.allow_private);
+        known.truncate(DIALLED_ADDRESSES_MAX);
+        let options = DialOpts::peer_id(identity::peer_id(&record.public_key))
+            .condition(PeerCondition::DisconnectedAndNotDialing)
+            .addresses(known)
+            .build();
+        self.parts.swarm.dial(options)
+    }
+
+    pub(super) fn dial_bootstrap(&mut self, now: Instant) {
+        loop {
+            let swarm = &self.parts.swarm;
+            let Some(address) = self.parts.bootstrap.due(now, |peer| swarm.is_connected(peer)) else { return };
+            let options = match addresses::peer(&address) {
+                Some(peer) => DialOpts::peer_id(peer).addresses(vec![addresses::without_peer(&address)]).build(),
+                None => DialOpts::unknown_peer_id().address(address.clone()).build(),
+            };
+            let connection = options.connection_id();
+            self.parts.bootstrap.dialing(&address, connection);
+            if let Err(error) = self.parts.swarm.dial(options) {
+                self.on_dial_failed(connection, None, &error);
+            }
+        }
+    }
+
+    /// Dials somebody known while few are connected.
+    pub(super) fn keep_company(&mut self) {
+        if self.peers.identified_count() >= COMPANY_MIN {
+            return;
+        }
+        let stranger = {
+            let records = self.parts.records.lock();
+            let is_stranger = |record: &&Verified<NodeRecord>| {
+                record.signer() != self.parts.own
+                    && !record.addresses.is_empty()
+                    && self.peers.id_of(record.signer()).is_none()
+            };
+            records.alive(crate::now_secs()).find(is_stranger).cloned()
+        };
+        if let Some(record) = stranger
+            && let Err(error) = self.dial_record(&record)
+        {
+            tracing::trace!(peer = %record.signer(), %error, "not dialled");
+        }
+    }
+
+    pub(super) fn on_connected(&mut self, id: PeerId, connection: ConnectionId, endpoint: &ConnectedPoint) {
+        Counters::add(&self.parts.counters.connections_opened);
+        self.parts.bootstrap.connected(connection, id);
+        self.peers.connected(id, connection, endpoint);
+    }
+
+    pub(super) fn on_closed(
+        &mut self,
+        id: PeerId,
+        connection: ConnectionId,
+        remaining: u32,
+        cause: Option<String>,
+    ) {
+        let reason = cause.as_deref().unwrap_or("the connection was closed");
+        tracing::debug!(peer = ?self.peers.address_of(&id), reason, "a connection closed");
+        self.peers.closed(id, connection, reason);
+        if remaining == 0 {
+            self.parts.bootstrap.lost(&id, Instant::now());
+        }
+    }
+
+    pub(super) fn on_dial_failed(&mut self, connection: ConnectionId, id: Option<PeerId>, error: &DialError) {
+        Counters::add(&self.parts.counters.dials_failed);
+        if matches!(error, DialError::LocalPeerId { .. }) {
+            self.parts.bootstrap.is_own(connection);
+        }
+        self.parts.bootstrap.failed(connection, Instant::now());
+        tracing::debug!(peer = ?id.as_ref().and_then(identity::wallet), error = %brief(error), "a dial failed");
+        if let Some(id) = id
+            && !self.parts.swarm.is_connected(&id)
+        {
+            self.give_up(id, error);
+        }
+    }
+
+    fn give_up(&mut self, id: PeerId, error: &DialError) {
+        if let Some(peer) = identity::wallet(&id) {
+            self.peers.give_up(id, &NotStarted::Unreachable { peer, reason: brief(error) });
+        }
+    }
+
+    pub(super) fn on_identify(&mut self, event: identify::Event) {
+        match event {
+            identify::Event::Received { peer_id, info, .. } => self.on_identified(peer_id, info),
+            identify::Event::Error { peer_id, error, .. } => {
+                tracing::debug!(peer = ?self.peers.address_of(&peer_id), %error, "a peer was not identified");
+                if !self.peers.is_identified(&peer_id) {
+                    self.turn_away(peer_id, &NotStarted::Unsupported);
+                }
+            }
+            identify::Event::Sent { .. } | identify::Event::Pushed { .. } => {}
+        }
+    }
+
+    fn on_identified(&mut self, id: PeerId, info: identify::Info) {
+        if info.protocol_version != self.parts.network.identify_version() {
+            Counters::add(&self.parts.counters.peers_of_other_networks);
+            return self.turn_away(id, &NotStarted::OtherNetwork);
+        }
+        let speaks = |name: String| info.protocols.iter().any(|protocol| protocol.as_ref() == name);
+        let network = &self.parts.network;
+        let in_directory = speaks(network.kad_protocol());
+        let identified = Identified {
+            agent: info.agent_version.clone(),
+            speaks_call: speaks(network.call_protocol()),
+            speaks_info: speaks(network.info_protocol()),
+        };
+        self.observe(&info.observed_addr);
+        if in_directory {
+            self.learn_addresses(id, &info.listen_addrs);
+        }
+        self.parts.bootstrap.confirmed(&id);
+        if self.peers.identified(id, identified) {
+            self.greet(id);
+            self.parts.publisher.put_soon(Instant::now());
+        }
+    }
+
+    fn turn_away(&mut self, id: PeerId, why: &NotStarted) {
+        self.peers.give_up(id, why);
+        // An error would mean that it has gone already.
+        let _ = self.parts.swarm.disconnect_peer_id(id);
+    }
+
+    /// Puts a peer into the routing table under the addresses it listens on. A peer's loopback addresses
+    /// mean something only to a peer on the same machine.
+    fn learn_addresses(&mut self, id: PeerId, listening: &[Multiaddr]) {
+        let is_loopback = |address: &Multiaddr| addresses::ip(address).is_some_and(|ip| ip.is_loopback());
+        let local = self.peers.remote_of(&id).is_some_and(is_loopback);
+        let usable = listening
+            .iter()
+            .filter(|address| addresses::is_dialable(address, self.parts.allow_private))
+            .filter(|address| local || !is_loopback(address))
+            .take(LEARNED_ADDRESSES_MAX);
+        for address in usable {
+            self.parts.swarm.behaviour_mut().kad.add_address(&id, addresses::without_peer(address));
+        }
+    }
+
+    /// How a peer sees this node, to show. The map forgets the rarest when it is full.
+    fn observe(&mut self, address: &Multiaddr) {
+        *self.observed.entry(addresses::without_peer(address)).or_default() += 1;
+        if self.observed.len() > OBSERVED_MAX
+            && let Some(rarest) = self.observed.iter().min_by_key(|(_, count)| **count).map(|(a, _)| a.clone())
+        {
+            self.observed.remove(&rarest);
+        }
+    }
+
+    /// Gives a new peer our record and asks for some it knows, so that a newcomer finds its way at once.
+    fn greet(&mut self, id: PeerId) {
+        let Some(peer) = self.peers.address_of(&id) else { return };
+        let own = self.parts.publisher.record().map(|record| InfoRequest::Push(vec![record.to_signed()]));
+        let questions: Vec<InfoRequest> = own.into_iter().chain([InfoRequest::Peers]).collect();
+        for question in questions {
+            let (sender, stream) = oneshot::channel();
+            self.open(peer, Protocol::Info, sender);
+            let (records, network) = (self.parts.records.clone(), self.parts.network.clone());
+            let counters = std::sync::Arc::clone(&self.parts.counters);
+            tokio::spawn(async move {
+                let Ok(Ok(stream)) = stream.await else { return };
+                let answer = tokio::time::timeout(INFO_DEADLINE, info::exchange(stream, &question)).await;
+                let Ok(Ok(InfoResponse::Records(answer))) = answer else { return };
+                for record in answer.into_iter().take(farthing_protocol::limits::INFO_ITEMS_MAX) {
+                    // Counted where it happens; one bad record does not spoil the others.
+                    let _ = info::take_record(&records, &network, &counters, record, peer);
+                }
+            });
+        }
+    }
+
+    pub(super) fn on_ping(&mut self, event: &ping::Event) {
+        if matches!(event.result, Err(ping::Failure::Unsupported)) {
+            return;
+        }
+        if self.peers.pinged(event.peer, event.connection, event.result.as_ref().ok().copied()) {
+            self.parts.swarm.close_connection(event.connection);
+        }
+    }
+}
+
+/// A dial's failure in a line: libp2p lists every address with its error, over several lines.
+fn brief(error: &DialError) -> String {
+    match error {
+        DialError::NoAddresses => "its record names no address that can be dialled".to_owned(),
+        DialError::Transport(errors) => {
+            let tried = errors.iter().map(|(address, error)| format!("{address}: {}", innermost(error)));
+            tried.collect::<Vec<_>>().join("; ")
+        }
+        DialError::Denied { cause } => innermost(cause),
+        DialError::WrongPeerId { address, .. } => format!("another node answers at {address}"),
+        other => other.to_string(),
+    }
+}
+
+fn innermost(error: &dyn std::error::Error) -> String {
+    let mut innermost = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    innermost.to_string().lines().next().unwrap_or_default().to_owned()
+}

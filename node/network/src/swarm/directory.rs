@@ -1,0 +1,170 @@
+//! The directory in the swarm's task: looking records up, keeping those of others, publishing the own one.
+
+use std::time::Instant;
+
+use farthing_protocol::{Address, wire};
+use libp2p::{
+    PeerId,
+    kad::{self, GetRecordOk, InboundRequest, QueryId, QueryResult, Quorum, Record, RecordKey},
+};
+use tokio::sync::{mpsc, oneshot};
+
+use super::SwarmTask;
+use crate::{
+    NetworkError, addresses,
+    info::take_record,
+    publisher::Publication,
+    records::RECORD_VALUE_BYTES_MAX,
+    report::Strike,
+    status::Counters,
+};
+
+/// One look-up under way: whom its finds go to.
+#[derive(Debug)]
+pub(crate) struct Lookup {
+    found: mpsc::Sender<Vec<u8>>,
+}
+
+impl SwarmTask {
+    pub(super) fn look_up(&mut self, owner: Address, found: mpsc::Sender<Vec<u8>>) {
+        let key = RecordKey::from(wire::record_key(owner));
+        let query = self.parts.swarm.behaviour_mut().kad.get_record(key);
+        self.lookups.insert(query, Lookup { found });
+    }
+
+    /// A look-up whose asker has what it needs would otherwise go on to the last of twenty peers.
+    pub(super) fn finish_abandoned_lookups(&mut self) {
+        let kad = &mut self.parts.swarm.behaviour_mut().kad;
+        for (query, lookup) in &self.lookups {
+            if lookup.found.is_closed()
+                && let Some(mut query) = kad.query_mut(query)
+            {
+                query.finish();
+            }
+        }
+    }
+
+    pub(super) fn publish(
+        &mut self,
+        publication: Publication,
+        reply: oneshot::Sender<Result<u64, NetworkError>>,
+    ) {
+        let now = Instant::now();
+        self.rise_above_others(now);
+        let signed = self.parts.publisher.publish(publication, now, crate::now_secs());
+        let seq = signed.map_err(NetworkError::from).map(|record| {
+            let seq = record.seq;
+            let stored = self.parts.records.lock().insert(record, self.parts.own, crate::now_secs());
+            if let Err(error) = stored {
+                tracing::warn!(%error, "the own record was not stored");
+            }
+            seq
+        });
+        let _ = reply.send(seq);
+    }
+
+    /// The addresses under which this node is found may have changed.
+    pub(super) fn addresses_changed(&mut self) {
+        let listening: Vec<_> = self.parts.swarm.listeners().cloned().collect();
+        let published = addresses::to_publish(&self.parts.announce, &listening, self.parts.allow_private);
+        self.parts.publisher.set_addresses(published, Instant::now());
+    }
+
+    pub(super) fn put_if_due(&mut self, now: Instant) {
+        if self.put.is_some() || self.parts.publisher.next_due().is_none_or(|due| due > now) {
+            return;
+        }
+        self.rise_above_others(now);
+        self.parts.publisher.put_started(now);
+        match self.parts.publisher.to_put(crate::now_secs()) {
+            Ok(record) => self.put(&record),
+            Err(error) => tracing::warn!(%error, "the own record cannot be signed"),
+        }
+    }
+
+    /// After a restore from a backup, others may hold a newer record of ours than we remember.
+    fn rise_above_others(&mut self, now: Instant) {
+        let held = self.parts.records.lock().get(self.parts.own).map(|record| record.seq);
+        if let Some(seq) = held
+            && self.parts.publisher.rise_above(seq, now)
+        {
+            tracing::info!(seq, "the own record continues above one that others hold");
+        }
+    }
+
+    fn put(&mut self, record: &farthing_protocol::Verified<farthing_protocol::NodeRecord>) {
+        let key = RecordKey::from(wire::record_key(self.parts.own));
+        let value = Record::new(key, wire::encode(&record.to_signed()));
+        match self.parts.swarm.behaviour_mut().kad.put_record(value, Quorum::One) {
+            Ok(query) => self.put = Some(query),
+            Err(error) => tracing::warn!(%error, "the own record was not stored"),
+        }
+    }
+
+    pub(super) fn say_goodbye(&mut self) {
+        match self.parts.publisher.withdraw(crate::now_secs()) {
+            Ok(Some(record)) => self.put(&record),
+            Ok(None) => {}
+            Err(error) => tracing::warn!(%error, "the goodbye cannot be signed"),
+        }
+    }
+
+    pub(super) fn on_directory(&mut self, event: kad::Event) {
+        match event {
+            kad::Event::InboundRequest { request: InboundRequest::PutRecord { source, record, .. } } => {
+                if let Some(record) = record {
+                    self.on_put(source, &record);
+                }
+            }
+            kad::Event::OutboundQueryProgressed { id, result, step, .. } => {
+                self.on_query(id, result, step.last);
+            }
+            kad::Event::RoutingUpdated { is_new_peer: true, .. } => {
+                self.parts.publisher.put_soon(Instant::now());
+            }
+            _ => {}
+        }
+    }
+
+    /// A peer asks us to keep a record. It was acknowledged already; whether it is kept is decided here.
+    fn on_put(&mut self, source: PeerId, record: &Record) {
+        let Some(source) = self.peers.address_of(&source) else { return };
+        if record.value.len() > RECORD_VALUE_BYTES_MAX {
+            return Counters::add(&self.parts.counters.records_rejected);
+        }
+        let Ok(signed) = wire::decode(&record.value) else {
+            Counters::add(&self.parts.counters.records_rejected);
+            return self.on_strike(source, Strike::Malformed);
+        };
+        let parts = &self.parts;
+        let taken = take_record(&parts.records, &parts.network, &parts.counters, signed, source);
+        if taken == Err(crate::records::Rejected::Forged) {
+            self.on_strike(source, Strike::BadSignature);
+        }
+    }
+
+    fn on_query(&mut self, id: QueryId, result: QueryResult, last: bool) {
+        match result {
+            QueryResult::GetRecord(Ok(GetRecordOk::FoundRecord(found))) => self.on_found(id, found.record),
+            QueryResult::PutRecord(result) if self.put == Some(id) => {
+                self.put = None;
+                self.parts.publisher.put_ended(result.is_ok(), Instant::now());
+            }
+            _ => {}
+        }
+        if last {
+            // The asker sees that nothing more will come.
+            self.lookups.remove(&id);
+        }
+    }
+
+    fn on_found(&mut self, id: QueryId, record: Record) {
+        let Some(lookup) = self.lookups.get(&id) else { return };
+        // A full queue means that the asker has plenty to choose from already.
+        if let Err(mpsc::error::TrySendError::Closed(_)) = lookup.found.try_send(record.value)
+            && let Some(mut query) = self.parts.swarm.behaviour_mut().kad.query_mut(&id)
+        {
+            query.finish();
+        }
+    }
+}

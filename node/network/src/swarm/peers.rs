@@ -1,0 +1,169 @@
+//! Who is connected. Pure.
+//!
+//! A peer counts only once identify has shown that it is of this network; until then it is a connection.
+
+use std::{
+    collections::HashMap,
+    time::{Duration, SystemTime},
+};
+
+use farthing_protocol::Address;
+use libp2p::{Multiaddr, PeerId, core::ConnectedPoint, swarm::ConnectionId};
+use tokio::sync::oneshot;
+
+use crate::{Direction, NotStarted, PeerInfo, identity};
+
+/// Whoever waits for one peer to be connected and identified.
+pub(super) type Waiter = oneshot::Sender<Result<(), NotStarted>>;
+/// A stranger's text is cut to this.
+const AGENT_CHARS_MAX: usize = 64;
+
+#[derive(Debug)]
+struct Connection {
+    id: ConnectionId,
+    address: Multiaddr,
+    direction: Direction,
+    ping_failures: u32,
+}
+
+#[derive(Debug)]
+pub(super) struct Peer {
+    address: Address,
+    connections: Vec<Connection>,
+    since: SystemTime,
+    rtt: Option<Duration>,
+    identified: Option<Identified>,
+}
+
+/// What a peer says about itself.
+#[derive(Debug)]
+pub(super) struct Identified {
+    pub(super) agent: String,
+    pub(super) speaks_call: bool,
+    pub(super) speaks_info: bool,
+}
+
+/// Connected peers, and who waits for which.
+#[derive(Debug, Default)]
+pub(super) struct Peers {
+    by_id: HashMap<PeerId, Peer>,
+    by_address: HashMap<Address, PeerId>,
+    waiting: HashMap<PeerId, Vec<Waiter>>,
+}
+
+impl Peers {
+    pub(super) fn connected(&mut self, id: PeerId, connection: ConnectionId, endpoint: &ConnectedPoint) {
+        // The gate lets only wallets in.
+        let Some(address) = identity::wallet(&id) else { return };
+        let direction = if endpoint.is_dialer() { Direction::Outbound } else { Direction::Inbound };
+        let peer = self.by_id.entry(id).or_insert_with(|| Peer {
+            address,
+            connections: Vec::new(),
+            since: SystemTime::now(),
+            rtt: None,
+            identified: None,
+        });
+        let remote = endpoint.get_remote_address().clone();
+        peer.connections.push(Connection { id: connection, address: remote, direction, ping_failures: 0 });
+        self.by_address.insert(address, id);
+    }
+
+    /// Forgets a connection; with the last one, the peer and those who wait for it.
+    pub(super) fn closed(&mut self, id: PeerId, connection: ConnectionId, reason: &str) {
+        let Some(peer) = self.by_id.get_mut(&id) else { return };
+        peer.connections.retain(|other| other.id != connection);
+        if peer.connections.is_empty() {
+            let address = peer.address;
+            self.by_id.remove(&id);
+            self.by_address.remove(&address);
+            self.give_up(id, &NotStarted::Unreachable { peer: address, reason: reason.to_owned() });
+        }
+    }
+
+    /// The peer proved to be of this network. True the first time.
+    pub(super) fn identified(&mut self, id: PeerId, mut identified: Identified) -> bool {
+        let Some(peer) = self.by_id.get_mut(&id) else { return false };
+        identified.agent = identified.agent.chars().filter(|c| !c.is_control()).take(AGENT_CHARS_MAX).collect();
+        let first = peer.identified.replace(identified).is_none();
+        for waiter in self.waiting.remove(&id).unwrap_or_default() {
+            let _ = waiter.send(Ok(()));
+        }
+        first
+    }
+
+    pub(super) fn wait(&mut self, id: PeerId, waiter: Waiter) {
+        let waiting = self.waiting.entry(id).or_default();
+        waiting.retain(|other| !other.is_closed());
+        waiting.push(waiter);
+    }
+
+    /// Tells everybody who waits for `id` that there is no point.
+    pub(super) fn give_up(&mut self, id: PeerId, why: &NotStarted) {
+        for waiter in self.waiting.remove(&id).unwrap_or_default() {
+            let _ = waiter.send(Err(why.clone()));
+        }
+    }
+
+    /// Notes a ping; true when its connection failed twice in a row and is to be closed.
+    pub(super) fn pinged(&mut self, id: PeerId, connection: ConnectionId, rtt: Option<Duration>) -> bool {
+        let Some(peer) = self.by_id.get_mut(&id) else { return false };
+        let Some(connection) = peer.connections.iter_mut().find(|other| other.id == connection) else {
+            return false;
+        };
+        match rtt {
+            Some(rtt) => {
+                connection.ping_failures = 0;
+                peer.rtt = Some(rtt);
+            }
+            None => connection.ping_failures += 1,
+        }
+        connection.ping_failures >= 2
+    }
+
+    pub(super) fn id_of(&self, address: Address) -> Option<PeerId> {
+        self.by_address.get(&address).copied()
+    }
+
+    pub(super) fn address_of(&self, id: &PeerId) -> Option<Address> {
+        self.by_id.get(id).map(|peer| peer.address)
+    }
+
+    /// The remote end of the peer's first connection.
+    pub(super) fn remote_of(&self, id: &PeerId) -> Option<&Multiaddr> {
+        self.by_id.get(id)?.connections.first().map(|connection| &connection.address)
+    }
+
+    /// A connected peer of this network.
+    pub(super) fn identity(&self, address: Address) -> Option<(PeerId, &Identified)> {
+        let id = self.id_of(address)?;
+        self.by_id.get(&id)?.identified.as_ref().map(|identified| (id, identified))
+    }
+
+    pub(super) fn is_identified(&self, id: &PeerId) -> bool {
+        self.by_id.get(id).is_some_and(|peer| peer.identified.is_some())
+    }
+
+    pub(super) fn identified_count(&self) -> usize {
+        self.by_id.values().filter(|peer| peer.identified.is_some()).count()
+    }
+
+    pub(super) fn list(&self) -> Vec<PeerInfo> {
+        let mut list: Vec<PeerInfo> = self
+            .by_id
+            .values()
+            .filter_map(|peer| {
+                let identified = peer.identified.as_ref()?;
+                Some(PeerInfo {
+                    address: peer.address,
+                    addresses: peer.connections.iter().map(|c| c.address.to_string()).collect(),
+                    rtt: peer.rtt,
+                    direction: peer.connections.first()?.direction,
+                    agent: identified.agent.clone(),
+                    since: peer.since,
+                })
+            })
+            .collect();
+        list.sort_by_key(|peer| peer.address);
+        list
+    }
+}
