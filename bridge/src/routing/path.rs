@@ -1,0 +1,105 @@
+//! A caller's path, taken apart once and refused unless it has exactly one meaning.
+
+use crate::shown;
+
+/// Why a path is not even looked up. Each of these is read differently by different servers.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadPath {
+    #[error("it must begin with a slash")]
+    NotAbsolute,
+    #[error("it has an empty segment (//)")]
+    EmptySegment,
+    #[error("it contains `{0}`; parameters belong in params")]
+    Forbidden(char),
+    #[error("it contains a control character")]
+    Control,
+    #[error("`{0}` is not a valid percent escape of UTF-8 text")]
+    BadEscape(String),
+    #[error("it has a segment of dots")]
+    DotSegment,
+    #[error("it contains an encoded slash, backslash or control character")]
+    EncodedSeparator,
+}
+
+/// A path's segments, as written and decoded once.
+#[derive(Debug)]
+pub(super) struct Path<'a> {
+    raw: &'a str,
+    segments: Vec<Segment<'a>>,
+}
+
+#[derive(Debug)]
+pub(super) struct Segment<'a> {
+    pub(super) raw: &'a str,
+    pub(super) decoded: String,
+}
+
+impl<'a> Path<'a> {
+    pub(super) fn parse(raw: &'a str) -> Result<Self, BadPath> {
+        let rest = raw.strip_prefix('/').ok_or(BadPath::NotAbsolute)?;
+        if let Some(forbidden) = raw.chars().find(|c| matches!(c, '\\' | '?' | '#')) {
+            return Err(BadPath::Forbidden(forbidden));
+        }
+        if raw.contains(char::is_control) {
+            return Err(BadPath::Control);
+        }
+        let count = rest.split('/').count();
+        let segments = rest
+            .split('/')
+            .enumerate()
+            .map(|(i, segment)| {
+                // A trailing slash is a last, empty segment; elsewhere an empty one is a way around filters.
+                if segment.is_empty() && i + 1 < count {
+                    return Err(BadPath::EmptySegment);
+                }
+                Segment::parse(segment)
+            })
+            .collect::<Result<_, _>>()?;
+        Ok(Self { raw, segments })
+    }
+
+    pub(super) const fn raw(&self) -> &'a str {
+        self.raw
+    }
+
+    pub(super) fn segments(&self) -> &[Segment<'a>] {
+        &self.segments
+    }
+}
+
+impl<'a> Segment<'a> {
+    fn parse(raw: &'a str) -> Result<Self, BadPath> {
+        let decoded = decode(raw).ok_or_else(|| BadPath::BadEscape(shown(raw)))?;
+        if is_dot_segment(&decoded) {
+            return Err(BadPath::DotSegment);
+        }
+        if decoded.contains(|c: char| matches!(c, '/' | '\\') || c.is_control()) {
+            return Err(BadPath::EncodedSeparator);
+        }
+        Ok(Self { raw, decoded })
+    }
+}
+
+/// `.` and `..`, also with the path parameters (`..;a=1`) that some servers cut off first.
+pub(crate) fn is_dot_segment(decoded: &str) -> bool {
+    let name = decoded.split(';').next().unwrap_or_default();
+    matches!(name, "." | "..")
+}
+
+/// Percent decoding, once; `None` for a bad escape or for bytes that are no text.
+fn decode(raw: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(raw.len());
+    let mut rest = raw.as_bytes();
+    while let Some((&byte, tail)) = rest.split_first() {
+        if byte != b'%' {
+            bytes.push(byte);
+            rest = tail;
+            continue;
+        }
+        let (digits, tail) = tail.split_at_checked(2)?;
+        let digit = |digit: u8| char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok());
+        bytes.push(digit(digits[0])? << 4 | digit(digits[1])?);
+        rest = tail;
+    }
+    String::from_utf8(bytes).ok()
+}
