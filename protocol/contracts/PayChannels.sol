@@ -30,7 +30,7 @@ interface IToken {
 /// difference. `claimed` never decreases: closing and withdrawing lower `deposited` to `claimed`, so a
 /// voucher is worth its value once, also when the same channel is filled again.
 ///
-/// Invariants (proved by `tests/tests/contracts_invariants.rs`):
+/// Invariants (proved by `tests/tests/contracts/invariants.rs`):
 ///  M1  tokens only move: balances plus escrow are constant;
 ///  M2  escrow >= sum of (deposited - claimed) over all channels of a token;
 ///  M3  claimed <= highest signed, claimed <= deposited, claimed never decreases.

@@ -35,14 +35,17 @@ contract TestUsdc {
     address public immutable minter;
     bytes32 private immutable _nameHash;
     bytes32 private immutable _versionHash;
-    uint256 private immutable _chainId;
-    bytes32 private immutable _separator;
+
+    /// Balance and blacklist share a slot, as in USDC, so that a transfer costs about the same.
+    struct Account {
+        uint248 balance;
+        bool blacklisted;
+    }
 
     bool public paused;
     uint256 public totalSupply;
-    mapping(address => uint256) public balanceOf;
+    mapping(address => Account) private _accounts;
     mapping(address => mapping(address => uint256)) public allowance;
-    mapping(address => bool) public isBlacklisted;
     mapping(address => uint256) public nonces;
     mapping(address authorizer => mapping(bytes32 nonce => bool)) public authorizationState;
 
@@ -62,6 +65,7 @@ contract TestUsdc {
     error AccountBlacklisted(address account);
     error ZeroAddress();
     error InsufficientBalance();
+    error SupplyTooLarge();
     error InsufficientAllowance();
     error AuthorizationNotYetValid();
     error AuthorizationExpired();
@@ -81,7 +85,7 @@ contract TestUsdc {
     }
 
     modifier notBlacklisted(address account) {
-        if (isBlacklisted[account]) revert AccountBlacklisted(account);
+        if (_accounts[account].blacklisted) revert AccountBlacklisted(account);
         _;
     }
 
@@ -90,15 +94,23 @@ contract TestUsdc {
         if (minter_ == address(0)) revert ZeroAddress();
         (name, version, minter) = (name_, version_, minter_);
         (_nameHash, _versionHash) = (keccak256(bytes(name_)), keccak256(bytes(version_)));
-        (_chainId, _separator) = (block.chainid, _separatorNow());
     }
 
     // solhint-disable-next-line func-name-mixedcase
     function DOMAIN_SEPARATOR() public view returns (bytes32) {
-        return block.chainid == _chainId ? _separator : _separatorNow();
+        return keccak256(abi.encode(DOMAIN_TYPEHASH, _nameHash, _versionHash, block.chainid, address(this)));
     }
 
     // ----------------------------------------------------------------- EIP-20
+
+    /// The parameter goes without a name, as in the getter of a public mapping: bindings depend on it.
+    function balanceOf(address) external view returns (uint256) {
+        return _accounts[abi.decode(msg.data[4:], (address))].balance;
+    }
+
+    function isBlacklisted(address account) external view returns (bool) {
+        return _accounts[account].blacklisted;
+    }
 
     function transfer(address to, uint256 value) external whenNotPaused returns (bool) {
         _transfer(msg.sender, to, value);
@@ -258,15 +270,16 @@ contract TestUsdc {
     {
         if (to == address(0)) revert ZeroAddress();
         totalSupply += amount;
-        balanceOf[to] += amount;
+        if (totalSupply > type(uint248).max) revert SupplyTooLarge();
+        _accounts[to].balance += uint248(amount);
         emit Mint(msg.sender, to, amount);
         emit Transfer(address(0), to, amount);
         return true;
     }
 
     function burn(uint256 amount) external onlyMinter whenNotPaused {
-        if (balanceOf[msg.sender] < amount) revert InsufficientBalance();
-        balanceOf[msg.sender] -= amount;
+        if (_accounts[msg.sender].balance < amount) revert InsufficientBalance();
+        _accounts[msg.sender].balance -= uint248(amount);
         totalSupply -= amount;
         emit Burn(msg.sender, amount);
         emit Transfer(msg.sender, address(0), amount);
@@ -283,27 +296,23 @@ contract TestUsdc {
     }
 
     function blacklist(address account) external onlyMinter {
-        isBlacklisted[account] = true;
+        _accounts[account].blacklisted = true;
         emit Blacklisted(account);
     }
 
     function unBlacklist(address account) external onlyMinter {
-        isBlacklisted[account] = false;
+        _accounts[account].blacklisted = false;
         emit UnBlacklisted(account);
     }
 
     // ---------------------------------------------------------------- helpers
 
-    function _separatorNow() private view returns (bytes32) {
-        return keccak256(abi.encode(DOMAIN_TYPEHASH, _nameHash, _versionHash, block.chainid, address(this)));
-    }
-
     function _transfer(address from, address to, uint256 value) private notBlacklisted(from) notBlacklisted(to) {
         if (to == address(0)) revert ZeroAddress();
-        uint256 balance = balanceOf[from];
+        uint248 balance = _accounts[from].balance;
         if (balance < value) revert InsufficientBalance();
-        balanceOf[from] = balance - value;
-        balanceOf[to] += value;
+        _accounts[from].balance = balance - uint248(value);
+        _accounts[to].balance += uint248(value);
         emit Transfer(from, to, value);
     }
 

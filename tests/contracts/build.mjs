@@ -22,6 +22,7 @@ const contracts = [
   { name: "TestUsdc", dir: contractsDir },
   { name: "HostileToken", dir: fixturesDir },
   { name: "TestAccount", dir: fixturesDir },
+  { name: "Proxy", dir: fixturesDir },
 ];
 
 const settings = {

@@ -21,6 +21,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use super::{Anvil, CHAIN_ID};
 
 sol!(
+    #[allow(clippy::too_many_arguments)] // generated from the ABI
     #[sol(all_derives)]
     PayChannels,
     "../protocol/contracts/PayChannels.json"
@@ -39,6 +40,12 @@ sol!(
     #[sol(all_derives)]
     TestAccount,
     "contracts/fixtures/TestAccount.json"
+);
+
+sol!(
+    #[sol(all_derives)]
+    Proxy,
+    "contracts/fixtures/Proxy.json"
 );
 
 sol! {

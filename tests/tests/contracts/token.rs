@@ -262,7 +262,7 @@ async fn a_blacklisted_account_neither_sends_nor_receives() -> Result<()> {
     let send = TestUsdc::transferCall { to: payee, value: U256::from(1) };
     for account in [payer, payee] {
         world.blacklist(account).await?;
-        assert!(read(&world, usdc, TestUsdc::isBlacklistedCall(account)).await?);
+        assert!(read(&world, usdc, TestUsdc::isBlacklistedCall { account }).await?);
         world.refuses_at::<TestUsdc::AccountBlacklisted>(usdc, payer, &send).await?;
         world.unblacklist(account).await?;
     }

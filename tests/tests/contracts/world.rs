@@ -69,7 +69,7 @@ impl World {
 
     /// The same terms under another salt.
     pub(crate) fn terms_number(&self, number: u64) -> Channel {
-        Channel { salt: U256::from(number).into(), ..self.terms() }
+        Channel { salt: salt(number), ..self.terms() }
     }
 
     pub(crate) fn id(&self, terms: &Channel) -> B256 {
@@ -209,7 +209,7 @@ impl World {
         valid_after: u64,
         valid_before: u64,
     ) -> Result<PayChannels::depositWithAuthorizationCall> {
-        let auth_salt = B256::from(U256::from(number));
+        let auth_salt = salt(number);
         let message = ReceiveWithAuthorization {
             from: terms.payer,
             to: self.chain.channels,
@@ -236,13 +236,18 @@ impl World {
 
     /// The nonce that binds a deposit to its channel.
     pub(crate) fn authorization_nonce(&self, terms: &Channel, number: u64) -> B256 {
-        keccak256((self.id(terms), B256::from(U256::from(number))).abi_encode())
+        keccak256((self.id(terms), salt(number)).abi_encode())
     }
 }
 
 /// The digest of EIP-712.
 pub(crate) fn digest(separator: B256, struct_hash: B256) -> B256 {
     keccak256([b"\x19\x01".as_slice(), separator.as_slice(), struct_hash.as_slice()].concat())
+}
+
+/// A salt as a node draws them: 32 bytes, hardly any of them zero, which decides what they cost.
+pub(crate) fn salt(number: u64) -> B256 {
+    keccak256(number.to_be_bytes())
 }
 
 /// A claim with a compact signature (EIP-2098) as it is.
