@@ -316,3 +316,6 @@ fn audit_settlements(tx: &ReadTransaction, audit: &mut Audit) -> Result<()> {
 fn call_name((payer, call_id): (Address, CallId)) -> String {
     format!("call {call_id} of {payer}")
 }
+
+#[cfg(test)]
+mod tests;

@@ -15,7 +15,7 @@
 //! stored receipt after the commit, on its own thread, and a receipt asked for again is signed again to the
 //! same bytes.
 
-mod stored;
+pub(crate) mod stored;
 
 use std::collections::BTreeMap;
 

@@ -238,7 +238,7 @@ async fn a_promise_stays_open_until_its_receipt_and_counts_for_its_channel_and_d
     let first = promise(1, 1, PRICE);
     let promised = ledger.promise(first.clone()).await.unwrap().await.unwrap();
     assert_eq!(promised.call_id(), call_id(1));
-    assert_eq!(ledger.unresolved().unwrap(), [first.clone()]);
+    assert_eq!(ledger.unresolved().unwrap(), std::slice::from_ref(&first));
     assert_eq!(ledger.promise_of(call_id(1)).unwrap(), Some(first.clone()));
     let row = ledger.payer_channels().unwrap()[0];
     assert_eq!((row.signed, row.in_flight, row.acknowledged), (PRICE, PRICE, Usdc::ZERO));
@@ -334,7 +334,7 @@ async fn a_free_promise_needs_no_channel() {
     free.request.payment = Payment::Free;
     free.request.price = Usdc::ZERO;
     ledger.promise(free.clone()).await.unwrap().await.unwrap();
-    assert_eq!(ledger.unresolved().unwrap(), [free.clone()]);
+    assert_eq!(ledger.unresolved().unwrap(), std::slice::from_ref(&free));
     let receipt = receipt(&free, Usdc::ZERO, Outcome::Answered);
     ledger.acknowledge(call_id(1), acknowledgement(receipt)).await.unwrap();
     assert!(ledger.day_totals(day_of(NOW_SECS)).unwrap().is_empty());

@@ -1,4 +1,11 @@
 //! The ledger's promises, each test a sentence.
 
 mod books;
+mod disk;
+mod failing;
+mod group_commit;
+mod opening;
+mod power_cut;
+mod properties;
+mod workload;
 mod world;

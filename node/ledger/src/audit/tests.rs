@@ -1,0 +1,251 @@
+//! Each invariant, broken by hand in the tables, is found under its id.
+
+use bytes::Bytes;
+use farthing_protocol::{
+    Address, CallRequest, ChannelConfig, Domain, Outcome, Receipt, SecretKey, ServiceId, Voucher,
+    call::{Method, Payment},
+};
+use redb::{WriteTransaction, backends::InMemoryBackend};
+
+use super::*;
+use crate::{
+    Acknowledgement, Call, PayeeChannel, PayerChannel, Promise, Served, Settlement, SettlementRow, Timing,
+};
+
+const PRICE: Usdc = Usdc::from_micros(2_000);
+const ID: [u8; 16] = [1; 16];
+
+/// A ledger with one call, one purchase and one confirmed claim on one channel, in both roles.
+async fn ledger() -> (Ledger, ChannelId) {
+    let domain = Domain::new(31_337, Address::from_bytes([9; 20]));
+    let key = SecretKey::from_bytes(&[1; 32]).unwrap();
+    let me = key.address();
+    let config =
+        ChannelConfig { payer: me, payee: me, token: me, signer: me, close_delay_secs: 3_600, salt: [1; 32] };
+    let id = config.id(&domain);
+    let deposited = Usdc::from_micros(10_000);
+    let ledger = Ledger::with_backend(InMemoryBackend::new()).unwrap();
+    let claimed = Usdc::ZERO;
+    ledger.put_payee_channel(PayeeChannel { id, config, deposited, claimed, closing: false }).await.unwrap();
+    ledger.put_payer_channel(PayerChannel { id, config, deposited, claimed, stopped: false }).await.unwrap();
+
+    let voucher = Voucher { channel: id, cumulative: PRICE };
+    let signature = voucher.sign(&domain, &key);
+    let request = CallRequest {
+        call_id: CallId::from_bytes(ID),
+        service: ServiceId::from_bytes([2; 16]),
+        listing_version: 1,
+        method: Method::Get,
+        path: "/".into(),
+        params: BTreeMap::new(),
+        headers: BTreeMap::new(),
+        body_bytes: 0,
+        price: PRICE,
+        deadline_ms: 1,
+        payment: Payment::Channel { channel: id, cumulative: PRICE, signature: Some(signature) },
+    };
+    let call = Call {
+        call_id: request.call_id,
+        service: request.service,
+        method: Method::Get,
+        path: "/".into(),
+        request_hash: [0; 32],
+        response_hash: [0; 32],
+        price: PRICE,
+        charged: PRICE,
+        outcome: Outcome::Answered,
+        status: 200,
+        headers: BTreeMap::new(),
+        body: Some(Bytes::from_static(b"body")),
+        time_secs: 86_400,
+    };
+    let voucher = voucher.verify(&domain, signature, me).ok();
+    let recorded = ledger.serve(Served { payer: me, channel: id, voucher, call }).await.unwrap();
+    let promise = Promise {
+        request,
+        body: Bytes::new(),
+        request_hash: [0; 32],
+        owner: me,
+        secret: "laptop".into(),
+        time_secs: 86_400,
+    };
+    ledger.promise(promise.clone()).await.unwrap().await.unwrap();
+    let receipt: Receipt = *recorded.receipt();
+    let receipt = receipt.verify(&domain, receipt.sign(&domain, &key), me).unwrap();
+    let acknowledgement =
+        Acknowledgement { receipt, status: 200, timing: Timing::default(), time_secs: 86_401 };
+    ledger.acknowledge(CallId::from_bytes(ID), acknowledgement).await.unwrap();
+    let mut open = promise;
+    open.request.call_id = CallId::from_bytes([3; 16]);
+    ledger.promise(open).await.unwrap().await.unwrap();
+
+    let rows = vec![SettlementRow { channel: id, from: Usdc::ZERO, to: PRICE }];
+    let opened = ledger.open_settlement(rows, 1).await.unwrap();
+    ledger.record_claim(Settlement { state: SettlementState::Confirmed, ..opened }).await.unwrap();
+    (ledger, id)
+}
+
+/// The ids of what an audit finds after `tamper`.
+async fn found(
+    tamper: impl FnOnce(&WriteTransaction, ChannelId) -> Result<()> + Send + 'static,
+) -> Vec<&'static str> {
+    let (ledger, id) = ledger().await;
+    assert_eq!(ledger.audit().unwrap().violations, []);
+    ledger.write(move |tx| tamper(tx, id)).await.unwrap();
+    let audit = ledger.audit().unwrap();
+    assert_eq!(audit.violations_total, audit.violations.len() as u64);
+    let mut ids: Vec<_> = audit.violations.iter().map(|violation| violation.invariant).collect();
+    ids.dedup();
+    ids
+}
+
+fn change_payee(
+    tx: &WriteTransaction,
+    id: ChannelId,
+    change: impl FnOnce(&mut payee::StoredChannel),
+) -> Result<()> {
+    let mut table = tx.open_table(PAYEE_CHANNELS)?;
+    let mut row = payee::channel_in(&table, id)?.unwrap();
+    change(&mut row);
+    table.insert(id.as_bytes(), tables::encode(&row).as_slice())?;
+    Ok(())
+}
+
+fn change_payer(
+    tx: &WriteTransaction,
+    id: ChannelId,
+    change: impl FnOnce(&mut payer::StoredChannel),
+) -> Result<()> {
+    let mut table = tx.open_table(PAYER_CHANNELS)?;
+    let mut row = payer::channel_in(&table, id)?.unwrap();
+    change(&mut row);
+    table.insert(id.as_bytes(), tables::encode(&row).as_slice())?;
+    Ok(())
+}
+
+/// Changes the one call, and stores it again under `id`.
+fn change_call(
+    tx: &WriteTransaction,
+    id: [u8; 16],
+    change: impl FnOnce(&mut payee::stored::StoredDone),
+) -> Result<()> {
+    let mut table = tx.open_table(CALLS)?;
+    let (key, mut row): ([u8; 36], StoredCall) = {
+        let (key, bytes) = table.first()?.unwrap();
+        (*key.value(), tables::decode("calls", bytes.value())?)
+    };
+    if let StoredState::Done(done) = &mut row.state {
+        change(done);
+    }
+    let key: [u8; 36] = tables::join(&[&key[..20], &id]);
+    table.insert(&key, tables::encode(&row).as_slice())?;
+    tx.open_table(CALLS_BY_TIME)?.insert(&payee::time_key(row.time_secs, &key), ())?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn o1_spent_is_within_the_best_voucher_and_the_deposit() {
+    let more = Usdc::from_micros(1);
+    assert_eq!(found(move |tx, id| change_payee(tx, id, |row| row.best = more)).await, ["O1"]);
+    assert_eq!(found(move |tx, id| change_payee(tx, id, |row| row.deposited_peak = more)).await, ["O1"]);
+    assert_eq!(found(move |tx, id| change_payee(tx, id, |row| row.claimed = Usdc::MAX)).await, ["O1"]);
+}
+
+#[tokio::test]
+async fn o2_spent_is_the_sum_of_charges() {
+    assert_eq!(found(|tx, id| change_payee(tx, id, |row| row.opening = PRICE)).await, ["O2"]);
+    assert_eq!(found(|tx, _| change_call(tx, ID, |call| call.charged = Usdc::from_micros(1))).await, ["O2"]);
+    assert_eq!(found(|tx, _| change_call(tx, ID, |call| call.channel = ChannelId::NONE)).await, ["O2"]);
+}
+
+#[tokio::test]
+async fn o4_a_failed_upstream_costs_nothing() {
+    assert_eq!(found(|tx, _| change_call(tx, ID, |call| call.outcome = Outcome::TimedOut)).await, ["O4"]);
+}
+
+#[tokio::test]
+async fn o5_one_receipt_counts_one_charge() {
+    // A second call that claims the same part of the total.
+    assert_eq!(found(|tx, _| change_call(tx, [2; 16], |_| ())).await, ["O2", "O5"]);
+}
+
+#[tokio::test]
+async fn c1_promises_are_within_what_was_signed_and_deposited() {
+    assert_eq!(found(|tx, id| change_payer(tx, id, |row| row.signed = Usdc::ZERO)).await, ["C1"]);
+    assert_eq!(found(|tx, id| change_payer(tx, id, |row| row.deposited_peak = Usdc::ZERO)).await, ["C1"]);
+}
+
+#[tokio::test]
+async fn c2_a_day_is_the_sum_of_its_purchases() {
+    let less = |tx: &WriteTransaction, _| {
+        tx.open_table(DAY_TOTALS)?.insert((1, "laptop"), 1_999)?;
+        Ok(())
+    };
+    assert_eq!(found(less).await, ["C2"]);
+    let gone = |tx: &WriteTransaction, _| {
+        tx.open_table(DAY_TOTALS)?.remove((1, "laptop"))?;
+        Ok(())
+    };
+    assert_eq!(found(gone).await, ["C2"]);
+}
+
+#[tokio::test]
+async fn c3_acknowledged_is_the_sum_of_receipts() {
+    assert_eq!(found(|tx, id| change_payer(tx, id, |row| row.acknowledged = Usdc::ZERO)).await, ["C3"]);
+    let unknown = |tx: &WriteTransaction, id: ChannelId| {
+        tx.open_table(PAYER_CHANNELS)?.remove(id.as_bytes())?;
+        Ok(())
+    };
+    assert_eq!(found(unknown).await, ["C3"]);
+}
+
+#[tokio::test]
+async fn c4_a_call_is_open_or_closed() {
+    let both = |tx: &WriteTransaction, _| {
+        let mut promises = tx.open_table(PROMISES)?;
+        let open = promises.get(&[3; 16])?.unwrap().value().to_vec();
+        promises.insert(&ID, open.as_slice())?;
+        Ok(())
+    };
+    assert_eq!(found(both).await, ["C4"]);
+}
+
+#[tokio::test]
+async fn m3_what_was_claimed_stays_claimed() {
+    assert_eq!(found(|tx, id| change_payee(tx, id, |row| row.claimed = Usdc::ZERO)).await, ["M3"]);
+}
+
+#[tokio::test]
+async fn indexes_and_counters_fit_their_rows() {
+    let no_calls_by_time = |tx: &WriteTransaction, _| {
+        tx.open_table(CALLS_BY_TIME)?.retain(|_, ()| false)?;
+        Ok(())
+    };
+    assert_eq!(found(no_calls_by_time).await, ["index"]);
+    let no_purchases_by_time = |tx: &WriteTransaction, _| {
+        tx.open_table(PURCHASES_BY_TIME)?.retain(|_, ()| false)?;
+        Ok(())
+    };
+    assert_eq!(found(no_purchases_by_time).await, ["index"]);
+    let no_bodies = |tx: &WriteTransaction, _| {
+        tx.open_table(BODIES)?.retain(|_, _| false)?;
+        Ok(())
+    };
+    assert_eq!(found(no_bodies).await, ["index"]);
+}
+
+#[tokio::test]
+async fn an_entry_that_cannot_be_read_closes_the_ledger_and_names_its_table() {
+    let (ledger, id) = ledger().await;
+    let garble = move |tx: &WriteTransaction| {
+        tx.open_table(PAYEE_CHANNELS)?.insert(id.as_bytes(), [0xff, 1].as_slice())?;
+        Ok(())
+    };
+    ledger.write(garble).await.unwrap();
+    let error = ledger.audit().unwrap_err();
+    assert!(error.to_string().contains("payee_channels"), "{error}");
+    let rows = vec![SettlementRow { channel: id, from: Usdc::ZERO, to: PRICE }];
+    let refused = ledger.open_settlement(rows, 1).await.unwrap_err();
+    assert!(matches!(refused, crate::LedgerError::Closed(_)), "{refused:?}");
+    assert!(ledger.closed().is_some());
+}

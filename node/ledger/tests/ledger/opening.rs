@@ -1,0 +1,117 @@
+//! What opens, what is created, and what is refused.
+
+use farthing_ledger::{Ledger, Namespace, OpenError, OpenMode};
+use redb::{Database, TableDefinition};
+
+use crate::world::*;
+
+#[tokio::test]
+async fn a_ledger_is_created_once_and_then_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger.redb");
+    // A leftover of a crash while creating does not matter.
+    std::fs::write(folder.path().join("ledger.redb.new"), b"half a ledger").unwrap();
+    let ledger = Ledger::open(&path, OpenMode::Create).unwrap();
+    ledger.put_payee_channel(payee_channel(1)).await.unwrap();
+    ledger.serve(served(1, PRICE, call(1))).await.unwrap();
+    drop(ledger);
+    for mode in [OpenMode::Existing, OpenMode::Create] {
+        let ledger = Ledger::open(&path, mode).unwrap();
+        assert_eq!(ledger.payee_channels().unwrap()[0].spent, PRICE);
+    }
+    assert!(!folder.path().join("ledger.redb.new").exists());
+}
+
+#[test]
+fn a_missing_or_empty_ledger_is_never_replaced_where_one_must_exist() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger.redb");
+    let missing = Ledger::open(&path, OpenMode::Existing).unwrap_err();
+    assert!(matches!(missing, OpenError::Missing { .. }), "{missing:?}");
+    assert!(missing.to_string().contains("backup"), "{missing}");
+    assert!(!path.exists());
+    std::fs::write(&path, b"").unwrap();
+    for mode in [OpenMode::Existing, OpenMode::Create] {
+        assert!(matches!(Ledger::open(&path, mode), Err(OpenError::Missing { .. })));
+    }
+    std::fs::write(&path, [7; 8_192]).unwrap();
+    assert!(matches!(Ledger::open(&path, OpenMode::Existing), Err(OpenError::Storage(_))));
+    assert_eq!(std::fs::read(&path).unwrap(), [7; 8_192]);
+}
+
+#[test]
+fn one_ledger_is_open_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger.redb");
+    let ledger = Ledger::open(&path, OpenMode::Create).unwrap();
+    let second = Ledger::open(&path, OpenMode::Existing).unwrap_err();
+    assert!(matches!(second, OpenError::InUse), "{second:?}");
+    let clone = ledger.clone();
+    drop(ledger);
+    assert!(matches!(Ledger::open(&path, OpenMode::Existing), Err(OpenError::InUse)));
+    drop(clone);
+    Ledger::open(&path, OpenMode::Existing).unwrap();
+}
+
+#[cfg(unix)]
+#[test]
+fn the_file_is_for_its_user_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger.redb");
+    drop(Ledger::open(&path, OpenMode::Create).unwrap());
+    let mode = || std::fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(), 0o600);
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o644)).unwrap();
+    drop(Ledger::open(&path, OpenMode::Existing).unwrap());
+    assert_eq!(mode(), 0o600);
+}
+
+#[test]
+fn another_schema_is_refused_and_left_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger.redb");
+    drop(Ledger::open(&path, OpenMode::Create).unwrap());
+    let set_schema = |version: u64| {
+        let database = Database::open(&path).unwrap();
+        let tx = database.begin_write().unwrap();
+        tx.open_table(TableDefinition::<&str, u64>::new("meta")).unwrap().insert("schema", version).unwrap();
+        tx.commit().unwrap();
+    };
+    set_schema(2);
+    let newer = Ledger::open(&path, OpenMode::Existing).unwrap_err();
+    assert!(matches!(newer, OpenError::NewerSchema { found: 2, supported: 1 }), "{newer:?}");
+    assert!(newer.to_string().contains("newer program"), "{newer}");
+    set_schema(0);
+    let older = Ledger::open(&path, OpenMode::Existing).unwrap_err();
+    assert!(matches!(older, OpenError::NoMigration { found: 0, supported: 1 }), "{older:?}");
+    set_schema(1);
+    Ledger::open(&path, OpenMode::Existing).unwrap();
+}
+
+#[tokio::test]
+async fn documents_of_one_namespace_do_not_show_in_another() {
+    let ledger = in_memory();
+    ledger.put(Namespace::Services, b"b".to_vec(), b"2".to_vec()).await.unwrap();
+    ledger.put(Namespace::Services, b"a".to_vec(), b"1".to_vec()).await.unwrap();
+    ledger.put(Namespace::Listings, b"a".to_vec(), b"3".to_vec()).await.unwrap();
+    let services = ledger.list(Namespace::Services).unwrap();
+    assert_eq!(services, [("a".into(), "1".into()), ("b".into(), "2".into())]);
+    assert_eq!(ledger.get(Namespace::Listings, b"a").unwrap(), Some("3".into()));
+    ledger.delete(Namespace::Services, b"a".to_vec()).await.unwrap();
+    ledger.delete(Namespace::Services, b"a".to_vec()).await.unwrap();
+    assert_eq!(ledger.get(Namespace::Services, b"a").unwrap(), None);
+    assert_eq!(ledger.list(Namespace::Records).unwrap(), []);
+    assert_eq!(ledger.list(Namespace::Listings).unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn documents_and_keys_are_bounded() {
+    use farthing_ledger::{DOCUMENT_BYTES_MAX, DOCUMENT_KEY_BYTES_MAX};
+    let ledger = in_memory();
+    let put = |key: usize, value: usize| ledger.put(Namespace::Blobs, vec![1; key], vec![2; value]);
+    put(DOCUMENT_KEY_BYTES_MAX - 1, 0).await.unwrap();
+    put(DOCUMENT_KEY_BYTES_MAX, DOCUMENT_BYTES_MAX).await.unwrap();
+    put(DOCUMENT_KEY_BYTES_MAX + 1, 0).await.unwrap_err();
+    put(1, DOCUMENT_BYTES_MAX + 1).await.unwrap_err();
+}
