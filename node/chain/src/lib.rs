@@ -1,1 +1,33 @@
+//! Everything that touches a chain: a public handle, and two private tasks behind it.
+//!
+//! [`Chain::start`] starts the *watcher*, which keeps status, head, channels and balances in memory, and the
+//! *writer*, the only one that signs this wallet's transactions. [`ChainHandle`] reads the watcher's views
+//! without a request and asks the writer for everything that moves money. No chain request is made on the
+//! path of a call; [`ChainHandle::request_counts`] shows it.
+//!
+//! Reading order: [`spec`] → `contracts`, `token` → `rpc`, `reader` → `watcher` → `writer` → `handle` →
+//! [`deploy`].
 
+mod backoff;
+mod contracts;
+pub mod deploy;
+mod error;
+mod handle;
+mod journal;
+mod reader;
+mod rpc;
+pub mod spec;
+mod store;
+mod token;
+mod views;
+mod watcher;
+mod writer;
+
+pub use error::{ChainError, eth};
+pub use handle::{Chain, ChainHandle, ClaimReport, TxHash, TxReport};
+pub use journal::{ENTRY_BYTES_MAX, Journal, JournalError, MemoryJournal, Record};
+pub use reader::Balances;
+pub use rpc::{Purpose, RequestCounts};
+pub use spec::{ChainKind, ChainSpec, local, pay_channels_address, preset, preset_names};
+pub use views::{BaseFee, ChainStatus, ChannelView, ChannelViews, Head, Role, view_age_max};
+pub use writer::{CLAIM_ROWS_MAX, ClaimRow};

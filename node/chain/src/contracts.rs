@@ -1,0 +1,143 @@
+//! The contracts as Rust types, generated from the committed artifacts, and the way between alloy's types
+//! and the protocol's.
+
+use alloy::{
+    primitives::{Address as EthAddress, B256, Bytes, U256, address, keccak256},
+    sol,
+    sol_types::SolInterface as _,
+};
+use farthing_protocol::{Address, ChannelConfig, Signature};
+
+mod artifacts {
+    // Generated code documents itself by the contracts' sources.
+    #![allow(missing_debug_implementations, unreachable_pub, clippy::all, clippy::pedantic)]
+
+    use alloy::sol;
+
+    sol!(
+        #[sol(all_derives)]
+        PayChannels,
+        "../../protocol/contracts/PayChannels.json"
+    );
+    sol!(
+        #[sol(all_derives)]
+        TestUsdc,
+        "../../protocol/contracts/TestUsdc.json"
+    );
+}
+
+pub(crate) use artifacts::{
+    PayChannels::{self, Channel, Claim},
+    TestUsdc,
+};
+
+sol! {
+    /// What EIP-3009 has the payer sign.
+    #[derive(Debug)]
+    struct ReceiveWithAuthorization {
+        address from;
+        address to;
+        uint256 value;
+        uint256 validAfter;
+        uint256 validBefore;
+        bytes32 nonce;
+    }
+}
+
+/// Deploys any init code at an address that salt and code alone decide (Arachnid's deterministic
+/// deployment proxy, present on every usual chain and on anvil).
+pub(crate) const CREATE2_PROXY: EthAddress = address!("4e59b44847b379578588920cA78FbF26c0B4956C");
+
+pub(crate) fn pay_channels_address() -> Address {
+    from_eth(CREATE2_PROXY.create2(B256::ZERO, keccak256(&PayChannels::BYTECODE)))
+}
+
+/// The call data that has the proxy deploy `PayChannels`: the salt, then the init code.
+pub(crate) fn pay_channels_deployment() -> Bytes {
+    [B256::ZERO.as_slice(), &PayChannels::BYTECODE].concat().into()
+}
+
+/// The code a chain must hold at the contract's address.
+pub(crate) fn pay_channels_code() -> &'static Bytes {
+    &PayChannels::DEPLOYED_BYTECODE
+}
+
+pub(crate) fn to_eth(address: Address) -> EthAddress {
+    EthAddress::from(*address.as_bytes())
+}
+
+pub(crate) fn from_eth(address: EthAddress) -> Address {
+    Address::from_bytes(address.into_array())
+}
+
+pub(crate) fn to_channel(config: &ChannelConfig) -> Channel {
+    Channel {
+        payer: to_eth(config.payer),
+        payee: to_eth(config.payee),
+        token: to_eth(config.token),
+        signer: to_eth(config.signer),
+        // The contract refuses more than 30 days, which fits; a larger one becomes a value it refuses.
+        closeDelay: config.close_delay_secs.try_into().unwrap_or_default(),
+        salt: config.salt.into(),
+    }
+}
+
+/// `r` and `vs` of EIP-2098: the recovery bit moves into the highest bit of s.
+pub(crate) fn compact(signature: &Signature) -> (B256, B256) {
+    let bytes = signature.as_bytes();
+    let (mut r, mut vs) = ([0; 32], [0; 32]);
+    r.copy_from_slice(&bytes[..32]);
+    vs.copy_from_slice(&bytes[32..64]);
+    if bytes[64] == 28 {
+        vs[0] |= 0x80;
+    }
+    (r.into(), vs.into())
+}
+
+/// The `uint256` of a token as `u128`; more than that is no amount of USDC.
+pub(crate) fn to_u128(value: U256) -> u128 {
+    value.try_into().unwrap_or(u128::MAX)
+}
+
+/// A revert in words: the name of the contract's or token's own error, a `require` text, or the bytes.
+pub(crate) fn revert_reason(data: &[u8]) -> String {
+    if let Ok(error) = PayChannels::PayChannelsErrors::abi_decode(data) {
+        return pay_channels_reason(&error).to_owned();
+    }
+    if let Ok(error) = TestUsdc::TestUsdcErrors::abi_decode(data) {
+        return format!("the token refused: {}", name_of(&format!("{error:?}")));
+    }
+    // `Error(string)` and `Panic(uint256)`, which is how Circle's USDC speaks.
+    if let Some(text) = alloy::sol_types::decode_revert_reason(data) {
+        return text.chars().filter(|c| !c.is_control()).take(200).collect();
+    }
+    match data.len() {
+        0 => "no reason given".to_owned(),
+        _ => format!("0x{}", alloy::primitives::hex::encode(&data[..data.len().min(36)])),
+    }
+}
+
+/// `AccountBlacklisted(AccountBlacklisted { account: 0x… })` → `AccountBlacklisted`.
+fn name_of(debug: &str) -> &str {
+    debug.split(['(', ' ']).next().unwrap_or(debug)
+}
+
+fn pay_channels_reason(error: &PayChannels::PayChannelsErrors) -> &'static str {
+    use PayChannels::PayChannelsErrors as E;
+    match error {
+        E::NotPayer(_) => "only the channel's payer may do this (NotPayer)",
+        E::NotPayee(_) => "only the channel's payee may do this (NotPayee)",
+        E::NotPayerOrSigner(_) => "only the channel's payer or signer may do this (NotPayerOrSigner)",
+        E::BadTerms(_) => "the contract does not accept these channel terms (BadTerms)",
+        E::NothingReceived(_) => "the token moved nothing (NothingReceived)",
+        E::DepositTooLarge(_) => "the deposit is too large for the contract (DepositTooLarge)",
+        E::AmountAboveVoucher(_) => "the claim is above its voucher (AmountAboveVoucher)",
+        E::NothingToClaim(_) => "there is nothing left to claim (NothingToClaim)",
+        E::BadSignature(_) => "the voucher is not signed by the channel's signer (BadSignature)",
+        E::NotOpen(_) => "the channel is not open (NotOpen)",
+        E::CloseAlreadyRequested(_) => "a close is already pending (CloseAlreadyRequested)",
+        E::TooEarly(_) => "the channel's delay is not over yet (TooEarly)",
+        E::TransferFailed(_) => "the token refused the transfer (TransferFailed)",
+        E::Reentered(_) => "the token called back into the contract (Reentered)",
+    }
+}

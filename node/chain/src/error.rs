@@ -1,0 +1,101 @@
+//! What can go wrong with a chain, in words that say what to do next.
+
+use farthing_protocol::{Address, Usdc};
+
+use crate::journal::JournalError;
+
+/// Why an operation on the chain did not happen. Nothing was paid unless the text says so.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ChainError {
+    /// No endpoint answered.
+    #[error("no endpoint of {chain} answers: {reason}. Check the connection or name another endpoint")]
+    Unreachable { chain: String, reason: String },
+    /// The chain is not what the settings say; nothing is signed for it.
+    #[error("{chain} is not used: {reason}")]
+    Refused { chain: String, reason: String },
+    #[error("there is no PayChannels contract at {contract} on {chain}; deploy it first")]
+    ContractMissing { chain: String, contract: Address },
+    #[error(
+        "send at least {} ETH on {chain} to {wallet}: the transaction may cost {} ETH and the wallet has {}",
+        eth(need_wei.saturating_sub(*have_wei)), eth(*need_wei), eth(*have_wei)
+    )]
+    InsufficientEth { chain: String, wallet: Address, need_wei: u128, have_wei: u128 },
+    #[error(
+        "send at least {} USDC on {chain} to {wallet}: {need} USDC are needed and the wallet has {have}",
+        need.saturating_sub(*have)
+    )]
+    InsufficientUsdc { chain: String, wallet: Address, need: Usdc, have: Usdc },
+    #[error("gas on {chain} costs {gas_price_wei} wei, above the cap of {cap_wei}; wait, or raise the cap")]
+    GasTooDear { chain: String, gas_price_wei: u128, cap_wei: u128 },
+    /// The chain executes the transaction to a revert, in simulation or for real.
+    #[error("{what} would fail or has failed on chain: {reason}")]
+    Reverted { what: &'static str, reason: String },
+    /// Another transaction of the same key took the nonce, so this one can never be mined.
+    #[error(
+        "{what} was replaced by another transaction of this wallet (nonce {nonce}); \
+         is the key in use elsewhere? Nothing was sent by this one"
+    )]
+    Replaced { what: &'static str, nonce: u64 },
+    #[error("{0}")]
+    Invalid(String),
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    #[error("{waiting} transactions are already waiting; try again when some are done")]
+    Busy { waiting: usize },
+    #[error("the chain connection has been shut down")]
+    Stopped,
+}
+
+/// Wei as decimal ETH, without trailing zeros: `0.0002`.
+#[must_use]
+pub fn eth(wei: u128) -> String {
+    const WEI_PER_ETH: u128 = 1_000_000_000_000_000_000;
+    let fraction = format!("{:018}", wei % WEI_PER_ETH);
+    let fraction = fraction.trim_end_matches('0');
+    if fraction.is_empty() {
+        format!("{}", wei / WEI_PER_ETH)
+    } else {
+        format!("{}.{fraction}", wei / WEI_PER_ETH)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_poor_wallet_is_told_what_to_send_where() {
+        let wallet = Address::from_bytes([0x11; 20]);
+        let error = ChainError::InsufficientUsdc {
+            chain: "base".into(),
+            wallet,
+            need: Usdc::from_micros(500_000),
+            have: Usdc::from_micros(20_000),
+        };
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "send at least 0.48 USDC on base to {wallet}: 0.50 USDC are needed and the wallet has 0.02"
+            )
+        );
+        let error = ChainError::InsufficientEth {
+            chain: "base".into(),
+            wallet,
+            need_wei: 200_000_000_000_000,
+            have_wei: 0,
+        };
+        assert!(error.to_string().starts_with("send at least 0.0002 ETH on base to 0x1111"), "{error}");
+    }
+
+    #[test]
+    fn wei_read_as_eth() {
+        for (wei, text) in [
+            (0, "0"),
+            (1, "0.000000000000000001"),
+            (1_000_000_000_000_000_000, "1"),
+            (1_500_000_000_000_000_000, "1.5"),
+        ] {
+            assert_eq!(eth(wei), text);
+        }
+    }
+}

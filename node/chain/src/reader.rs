@@ -1,0 +1,305 @@
+//! Typed questions to the chain. Nothing is cached and nothing is decided here.
+
+use std::sync::Arc;
+
+use alloy::{
+    primitives::{Address as EthAddress, B256, Bytes, U64, U256, hex},
+    sol_types::SolCall,
+};
+use farthing_protocol::{Address, ChannelId, Usdc};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::{
+    contracts::{PayChannels, TestUsdc, to_eth, to_u128},
+    rpc::{Call, Purpose, Refusal, Rpc, RpcError, typed},
+    spec::ChainSpec,
+};
+
+/// The block whose state is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum At {
+    Latest,
+    Block(u64),
+}
+
+impl At {
+    fn json(self) -> Value {
+        match self {
+            Self::Latest => json!("latest"),
+            Self::Block(number) => json!(format!("{number:#x}")),
+        }
+    }
+}
+
+/// The parts of a block header that matter here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Header {
+    number: U64,
+    pub hash: B256,
+    pub parent_hash: B256,
+    timestamp: U64,
+    #[serde(default)]
+    base_fee_per_gas: U256,
+}
+
+impl Header {
+    pub(crate) fn number(&self) -> u64 {
+        self.number.to()
+    }
+
+    pub(crate) fn timestamp_secs(&self) -> u64 {
+        self.timestamp.to()
+    }
+
+    pub(crate) fn base_fee_wei(&self) -> u128 {
+        to_u128(self.base_fee_per_gas)
+    }
+}
+
+/// A mined transaction.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Receipt {
+    pub transaction_hash: B256,
+    block_number: U64,
+    gas_used: U64,
+    effective_gas_price: U256,
+    status: U64,
+    contract_address: Option<EthAddress>,
+    /// What an OP-stack chain adds for publishing the transaction on Ethereum.
+    #[serde(default)]
+    l1_fee: Option<U256>,
+}
+
+impl Receipt {
+    pub(crate) fn block(&self) -> u64 {
+        self.block_number.to()
+    }
+
+    pub(crate) fn gas_used(&self) -> u64 {
+        self.gas_used.to()
+    }
+
+    pub(crate) fn succeeded(&self) -> bool {
+        self.status == U64::from(1)
+    }
+
+    pub(crate) fn contract(&self) -> Option<EthAddress> {
+        self.contract_address
+    }
+
+    pub(crate) fn fee_wei(&self) -> u128 {
+        let execution = self.effective_gas_price.saturating_mul(U256::from(self.gas_used()));
+        to_u128(execution.saturating_add(self.l1_fee.unwrap_or_default()))
+    }
+}
+
+/// An event of the contract.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Log {
+    pub topics: Vec<B256>,
+    pub data: Bytes,
+}
+
+/// A channel's slot in the contract.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ChannelState {
+    pub deposited: Usdc,
+    pub claimed: Usdc,
+    pub close_at_secs: Option<u64>,
+}
+
+impl ChannelState {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.deposited == self.claimed && self.close_at_secs.is_none()
+    }
+}
+
+/// What the wallet holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Balances {
+    pub usdc: Usdc,
+    /// The chain's own coin, which pays for gas.
+    pub eth_wei: u128,
+}
+
+/// Asks one chain for one purpose.
+#[derive(Clone, Debug)]
+pub(crate) struct Reader {
+    pub rpc: Arc<Rpc>,
+    pub spec: Arc<ChainSpec>,
+    pub purpose: Purpose,
+}
+
+impl Reader {
+    pub(crate) async fn head(&self) -> Result<Header, RpcError> {
+        self.rpc.request(self.purpose, "eth_getBlockByNumber", json!(["latest", false])).await
+    }
+
+    /// `None` when the chain has no such block.
+    pub(crate) async fn header(&self, number: u64) -> Result<Option<Header>, RpcError> {
+        let params = json!([At::Block(number).json(), false]);
+        self.rpc.request(self.purpose, "eth_getBlockByNumber", params).await
+    }
+
+    /// The newest block that counts.
+    pub(crate) fn confirmed(&self, head: u64) -> u64 {
+        (head + 1).saturating_sub(self.spec.confirmations.max(1))
+    }
+
+    pub(crate) async fn code(&self, address: Address) -> Result<Bytes, RpcError> {
+        self.rpc.request(self.purpose, "eth_getCode", json!([to_eth(address), "latest"])).await
+    }
+
+    pub(crate) async fn nonce(&self, wallet: Address, at: At) -> Result<u64, RpcError> {
+        let params = json!([to_eth(wallet), at.json()]);
+        let nonce: U64 = self.rpc.request(self.purpose, "eth_getTransactionCount", params).await?;
+        Ok(nonce.to())
+    }
+
+    /// The nonce after everything the endpoint has waiting.
+    pub(crate) async fn pending_nonce(&self, wallet: Address) -> Result<u64, RpcError> {
+        let params = json!([to_eth(wallet), "pending"]);
+        let nonce: U64 = self.rpc.request(self.purpose, "eth_getTransactionCount", params).await?;
+        Ok(nonce.to())
+    }
+
+    pub(crate) async fn receipt(&self, hash: B256) -> Result<Option<Receipt>, RpcError> {
+        self.rpc.request(self.purpose, "eth_getTransactionReceipt", json!([hash])).await
+    }
+
+    /// Reads a contract, or simulates a transaction of `from`.
+    pub(crate) async fn call<C: SolCall>(
+        &self,
+        from: Address,
+        to: Address,
+        call: &C,
+        at: At,
+    ) -> Result<C::Return, RpcError> {
+        let request = eth_call(from, to, call, at);
+        let answer: Bytes = self.rpc.request(self.purpose, request.method, request.params).await?;
+        decode::<C>(&answer)
+    }
+
+    /// One answer or refusal per call.
+    pub(crate) async fn calls<C: SolCall>(
+        &self,
+        from: Address,
+        to: Address,
+        calls: &[C],
+        at: At,
+    ) -> Result<Vec<Result<C::Return, Refusal>>, RpcError> {
+        let requests: Vec<Call> = calls.iter().map(|call| eth_call(from, to, call, at)).collect();
+        let answers = self.rpc.batch(self.purpose, &requests).await?;
+        let read = |answer: Result<Value, Refusal>| match answer {
+            Ok(value) => typed::<Bytes>("eth_call", value).and_then(|bytes| decode::<C>(&bytes)).map(Ok),
+            Err(refusal) => Ok(Err(refusal)),
+        };
+        answers.into_iter().map(read).collect()
+    }
+
+    pub(crate) async fn channel(&self, id: ChannelId, at: At) -> Result<ChannelState, RpcError> {
+        let mut states = self.channels(&[id], at).await?;
+        states.pop().ok_or_else(|| RpcError::Unreachable("an empty answer".into()))
+    }
+
+    pub(crate) async fn channels(&self, ids: &[ChannelId], at: At) -> Result<Vec<ChannelState>, RpcError> {
+        let calls: Vec<_> =
+            ids.iter().map(|id| PayChannels::stateCall { id: (*id.as_bytes()).into() }).collect();
+        let answers = self.calls(Address::ZERO, self.spec.contract, &calls, at).await?;
+        answers
+            .into_iter()
+            .map(|answer| answer.map_err(RpcError::Refused).map(|state| channel_state(&state)))
+            .collect()
+    }
+
+    pub(crate) async fn balances(&self, wallet: Address, at: At) -> Result<Balances, RpcError> {
+        let usdc = TestUsdc::balanceOfCall(to_eth(wallet));
+        let requests = [
+            eth_call(Address::ZERO, self.spec.token, &usdc, at),
+            Call { method: "eth_getBalance", params: json!([to_eth(wallet), at.json()]) },
+        ];
+        let answers = self.rpc.batch(self.purpose, &requests).await?;
+        let [usdc, eth] = <[_; 2]>::try_from(answers)
+            .map_err(|_| RpcError::Unreachable("an answer of the wrong length".into()))?;
+        let usdc: Bytes = typed("eth_call", usdc.map_err(RpcError::Refused)?)?;
+        let eth: U256 = typed("eth_getBalance", eth.map_err(RpcError::Refused)?)?;
+        Ok(Balances { usdc: to_usdc(decode::<TestUsdc::balanceOfCall>(&usdc)?), eth_wei: to_u128(eth) })
+    }
+
+    /// The contract's events in which `wallet` is payer or payee.
+    pub(crate) async fn logs(&self, wallet: Address, from: u64, to: u64) -> Result<Vec<Log>, RpcError> {
+        let topic = B256::left_padding_from(wallet.as_bytes());
+        let filter = |topics: Value| Call {
+            method: "eth_getLogs",
+            params: json!([{
+                "address": to_eth(self.spec.contract),
+                "fromBlock": At::Block(from).json(),
+                "toBlock": At::Block(to).json(),
+                "topics": topics,
+            }]),
+        };
+        let requests = [filter(json!([null, null, topic])), filter(json!([null, null, null, topic]))];
+        let mut logs = Vec::new();
+        for answer in self.rpc.batch(self.purpose, &requests).await? {
+            logs.extend(typed::<Vec<Log>>("eth_getLogs", answer.map_err(RpcError::Refused)?)?);
+        }
+        Ok(logs)
+    }
+
+    /// Gas for a transaction, which is also its simulation: a revert is [`RpcError::Refused`].
+    pub(crate) async fn estimate(
+        &self,
+        from: Address,
+        to: Option<EthAddress>,
+        value_wei: u128,
+        data: &Bytes,
+    ) -> Result<u64, RpcError> {
+        let request = json!([{
+            "from": to_eth(from), "to": to, "value": format!("{value_wei:#x}"), "data": data,
+        }]);
+        let gas: U64 = self.rpc.request(self.purpose, "eth_estimateGas", request).await?;
+        Ok(gas.to())
+    }
+
+    /// The tip that gets transactions mined, as the endpoint sees it; `None` where it does not say.
+    pub(crate) async fn tip_wei(&self) -> Result<Option<u128>, RpcError> {
+        match self.rpc.request::<U256>(self.purpose, "eth_maxPriorityFeePerGas", json!([])).await {
+            Ok(tip) => Ok(Some(to_u128(tip))),
+            Err(RpcError::Refused(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(crate) async fn send_raw(&self, raw: &[u8]) -> Result<(), RpcError> {
+        let params = json!([hex::encode_prefixed(raw)]);
+        self.rpc.request::<B256>(self.purpose, "eth_sendRawTransaction", params).await.map(drop)
+    }
+}
+
+pub(crate) fn to_usdc(value: U256) -> Usdc {
+    Usdc::try_from(to_u128(value)).unwrap_or(Usdc::MAX)
+}
+
+fn eth_call<C: SolCall>(from: Address, to: Address, call: &C, at: At) -> Call {
+    let transaction = json!({
+        "from": to_eth(from), "to": to_eth(to), "data": hex::encode_prefixed(call.abi_encode()),
+    });
+    Call { method: "eth_call", params: json!([transaction, at.json()]) }
+}
+
+fn decode<C: SolCall>(answer: &[u8]) -> Result<C::Return, RpcError> {
+    C::abi_decode_returns(answer)
+        .map_err(|_| RpcError::Unreachable(format!("{} was answered in an unknown form", C::SIGNATURE)))
+}
+
+fn channel_state(state: &PayChannels::stateReturn) -> ChannelState {
+    let close_at: u64 = state.closeAt.to();
+    ChannelState {
+        deposited: Usdc::try_from(state.deposited).unwrap_or(Usdc::MAX),
+        claimed: Usdc::try_from(state.claimed).unwrap_or(Usdc::MAX),
+        close_at_secs: (close_at != 0).then_some(close_at),
+    }
+}

@@ -1,0 +1,295 @@
+//! JSON-RPC over HTTP with fallback: one request goes to the endpoint that answered last, then to the next
+//! ones, each within its own timeout.
+//!
+//! In order: pick the endpoint, check once that it serves the right chain, post the request, read a bounded
+//! answer, and either return what the chain said (a revert is an answer) or turn to the next endpoint.
+//! Every request is counted by purpose; that is how the demo shows that no call waits for a chain.
+//!
+//! Invariant: an endpoint's address appears nowhere but in its requests, because it may hold an access key.
+
+use std::{
+    sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed},
+    time::Duration,
+};
+
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use url::Url;
+
+use crate::spec::ChainSpec;
+
+mod answer;
+
+pub(crate) use answer::{Call, Refusal, typed};
+
+/// Why a request was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// The background watcher: heads, channels, balances.
+    Watch,
+    /// The transaction writer.
+    Write,
+    /// Somebody asked and waits.
+    OnDemand,
+}
+
+/// JSON-RPC requests made since the start; one batch counts each of its requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RequestCounts {
+    pub watch: u64,
+    pub write: u64,
+    pub on_demand: u64,
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug, thiserror::Error)]
+pub(crate) enum RpcError {
+    /// The chain answered with an error: a revert, or a transaction it does not take.
+    #[error("{0}")]
+    Refused(Refusal),
+    /// Every endpoint was tried.
+    #[error("{0}")]
+    Unreachable(String),
+    /// Whoever answers serves another chain.
+    #[error("{0}")]
+    WrongChain(String),
+}
+
+/// The most an endpoint may answer. A thousand logs take half a megabyte.
+const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// Requests in one HTTP exchange; public endpoints refuse long batches.
+const BATCH_MAX: usize = 10;
+
+#[derive(Debug)]
+struct Endpoint {
+    url: Url,
+    /// Host and port: what may be shown.
+    shown: String,
+    /// It answered the right chain id.
+    checked: AtomicBool,
+}
+
+/// A cheap-to-share client of one chain.
+#[derive(Debug)]
+pub(crate) struct Rpc {
+    http: reqwest::Client,
+    endpoints: Vec<Endpoint>,
+    /// Index of the endpoint that answered last.
+    preferred: AtomicUsize,
+    chain_id: u64,
+    timeout: Duration,
+    counts: [AtomicU64; 3],
+}
+
+impl Rpc {
+    /// # Errors
+    /// A sentence when an address is not usable or no TLS is available.
+    pub(crate) fn new(spec: &ChainSpec) -> Result<Self, String> {
+        let endpoints = spec.rpc_urls.iter().map(|text| endpoint(text)).collect::<Result<Vec<_>, _>>()?;
+        if endpoints.is_empty() {
+            return Err(format!("no RPC endpoint is configured for {}", spec.name));
+        }
+        Ok(Self {
+            http: http_client(&endpoints)?,
+            endpoints,
+            preferred: AtomicUsize::new(0),
+            chain_id: spec.chain_id,
+            timeout: Duration::from_millis(spec.request_timeout_ms),
+            counts: Default::default(),
+        })
+    }
+
+    pub(crate) fn counts(&self) -> RequestCounts {
+        let [watch, write, on_demand] = [0, 1, 2].map(|i| self.counts[i].load(Relaxed));
+        RequestCounts { watch, write, on_demand }
+    }
+
+    /// One request.
+    pub(crate) async fn request<T: DeserializeOwned>(
+        &self,
+        purpose: Purpose,
+        method: &'static str,
+        params: Value,
+    ) -> Result<T, RpcError> {
+        let mut answers = self.batch(purpose, &[Call { method, params }]).await?;
+        let answer = answers.pop().ok_or_else(|| RpcError::Unreachable("an empty answer".into()))?;
+        typed(method, answer.map_err(RpcError::Refused)?)
+    }
+
+    /// Many requests, answered in their order. All of one chunk come from one endpoint.
+    pub(crate) async fn batch(
+        &self,
+        purpose: Purpose,
+        calls: &[Call],
+    ) -> Result<Vec<Result<Value, Refusal>>, RpcError> {
+        let mut answers = Vec::with_capacity(calls.len());
+        for chunk in calls.chunks(BATCH_MAX) {
+            answers.extend(self.chunk(purpose, chunk).await?);
+        }
+        Ok(answers)
+    }
+
+    /// Prefers another endpoint from now on, because this one lags behind.
+    pub(crate) fn turn_to_next(&self) {
+        let next = (self.preferred.load(Relaxed) + 1) % self.endpoints.len();
+        self.preferred.store(next, Relaxed);
+    }
+
+    async fn chunk(&self, purpose: Purpose, calls: &[Call]) -> Result<Vec<Result<Value, Refusal>>, RpcError> {
+        let first = self.preferred.load(Relaxed);
+        let mut reasons = Vec::new();
+        let mut wrong_chain = false;
+        for step in 0..self.endpoints.len() {
+            let index = (first + step) % self.endpoints.len();
+            let endpoint = &self.endpoints[index];
+            match self.ask(purpose, endpoint, calls).await {
+                Ok(answers) => {
+                    self.preferred.store(index, Relaxed);
+                    return Ok(answers);
+                }
+                Err(failure) => {
+                    tracing::debug!(endpoint = endpoint.shown, reason = failure.text, "endpoint failed");
+                    wrong_chain |= failure.wrong_chain;
+                    reasons.push(format!("{} {}", endpoint.shown, failure.text));
+                }
+            }
+        }
+        let reason = reasons.join("; ");
+        Err(if wrong_chain { RpcError::WrongChain(reason) } else { RpcError::Unreachable(reason) })
+    }
+
+    async fn ask(
+        &self,
+        purpose: Purpose,
+        endpoint: &Endpoint,
+        calls: &[Call],
+    ) -> Result<Vec<Result<Value, Refusal>>, Failure> {
+        if !endpoint.checked.load(Relaxed) {
+            self.check_chain(purpose, endpoint).await?;
+        }
+        let answers = self.post(purpose, endpoint, calls).await?;
+        // Limits and internal troubles of one endpoint are no word of the chain: ask the next one.
+        match answers
+            .iter()
+            .find_map(|answer| answer.as_ref().err().filter(|refusal| refusal.is_endpoints_own()))
+        {
+            Some(trouble) => Err(Failure::from(format!("answers: {trouble}"))),
+            None => Ok(answers),
+        }
+    }
+
+    async fn check_chain(&self, purpose: Purpose, endpoint: &Endpoint) -> Result<(), Failure> {
+        let call = Call { method: "eth_chainId", params: json!([]) };
+        let answer = self.post(purpose, endpoint, &[call]).await?.pop().and_then(Result::ok);
+        let id = answer.as_ref().and_then(Value::as_str).and_then(|text| text.strip_prefix("0x"));
+        match id.and_then(|digits| u64::from_str_radix(digits, 16).ok()) {
+            Some(id) if id == self.chain_id => {
+                endpoint.checked.store(true, Relaxed);
+                Ok(())
+            }
+            Some(id) => Err(Failure {
+                text: format!("serves chain {id}, not chain {}", self.chain_id),
+                wrong_chain: true,
+            }),
+            None => Err(Failure::from("does not tell its chain id".to_owned())),
+        }
+    }
+
+    async fn post(
+        &self,
+        purpose: Purpose,
+        endpoint: &Endpoint,
+        calls: &[Call],
+    ) -> Result<Vec<Result<Value, Refusal>>, Failure> {
+        let counter = &self.counts[purpose as usize];
+        counter.fetch_add(u64::try_from(calls.len()).unwrap_or(u64::MAX), Relaxed);
+        let body = answer::request_body(calls);
+        let exchange = async {
+            let request = self.http.post(endpoint.url.clone()).header("content-type", "application/json");
+            let response = request.body(body).send().await.map_err(|error| describe(&error))?;
+            let status = response.status();
+            let bytes = bounded_body(response).await?;
+            // Some endpoints send JSON-RPC errors with an error status; any other such answer is a failure.
+            answer::read(calls.len(), &bytes).ok_or_else(|| format!("answers HTTP {status} without JSON-RPC"))
+        };
+        match tokio::time::timeout(self.timeout, exchange).await {
+            Ok(answers) => answers.map_err(Failure::from),
+            Err(_) => Err(Failure::from(format!("is silent for {} ms", self.timeout.as_millis()))),
+        }
+    }
+}
+
+/// Why one endpoint gave no usable answer.
+struct Failure {
+    text: String,
+    wrong_chain: bool,
+}
+
+impl From<String> for Failure {
+    fn from(text: String) -> Self {
+        Self { text, wrong_chain: false }
+    }
+}
+
+fn endpoint(text: &str) -> Result<Endpoint, String> {
+    // The text itself is not repeated: it may hold an access key.
+    let url = Url::parse(text).map_err(|error| format!("an RPC endpoint is not a URL: {error}"))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err("an RPC endpoint must start with http:// or https://".to_owned());
+    }
+    let host = url.host_str().ok_or("an RPC endpoint names no host")?;
+    let shown = url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
+    Ok(Endpoint { url, shown, checked: AtomicBool::new(false) })
+}
+
+fn http_client(endpoints: &[Endpoint]) -> Result<reqwest::Client, String> {
+    // The process may have chosen a provider already; then that one is used.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut builder = reqwest::Client::builder()
+        .connect_timeout(Duration::from_secs(5))
+        .pool_idle_timeout(Duration::from_secs(60))
+        .redirect(reqwest::redirect::Policy::none());
+    // A proxy of the environment cannot reach this machine's own chain.
+    if endpoints.iter().all(|endpoint| is_loopback(&endpoint.url)) {
+        builder = builder.no_proxy();
+    }
+    builder.build().map_err(|error| format!("the HTTP client cannot start: {}", describe(&error)))
+}
+
+fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(url::Host::Ipv4(ip)) => ip.is_loopback(),
+        Some(url::Host::Ipv6(ip)) => ip.is_loopback(),
+        Some(url::Host::Domain(name)) => name == "localhost",
+        None => false,
+    }
+}
+
+async fn bounded_body(mut response: reqwest::Response) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(|error| describe(&error))? {
+        if bytes.len() + chunk.len() > ANSWER_BYTES_MAX {
+            return Err(format!("answers more than {ANSWER_BYTES_MAX} bytes"));
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok(bytes)
+}
+
+/// A transport error by its innermost cause; reqwest's own text contains the URL.
+fn describe(error: &reqwest::Error) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    if error.is_connect() {
+        format!("cannot be reached ({})", innermost(cause, error))
+    } else {
+        format!("breaks off ({})", innermost(cause, error))
+    }
+}
+
+fn innermost(cause: &dyn std::error::Error, error: &reqwest::Error) -> String {
+    let is_outermost = cause.to_string() == error.to_string();
+    if is_outermost { "no further cause".to_owned() } else { cause.to_string() }
+}

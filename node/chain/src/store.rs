@@ -1,0 +1,81 @@
+//! This wallet's part of the journal: names that carry chain and wallet, and the records of both actors.
+
+use std::sync::Arc;
+
+use farthing_protocol::{Address, ChannelConfig, ChannelId};
+
+use crate::{
+    journal::{ENTRY_BYTES_MAX, Journal, JournalError},
+    writer::Entry,
+};
+
+#[derive(Clone)]
+pub(crate) struct Store {
+    journal: Arc<dyn Journal>,
+    prefix: String,
+}
+
+/// What the journal remembers.
+#[derive(Debug, Default)]
+pub(crate) struct Remembered {
+    /// By nonce, the lowest first.
+    pub entries: Vec<Entry>,
+    pub channels: Vec<ChannelConfig>,
+    pub cursor: Option<u64>,
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store").field("prefix", &self.prefix).finish_non_exhaustive()
+    }
+}
+
+impl Store {
+    pub(crate) fn new(journal: Arc<dyn Journal>, chain_id: u64, wallet: Address) -> Self {
+        Self { journal, prefix: format!("{chain_id}/{wallet}/") }
+    }
+
+    pub(crate) async fn load(&self) -> Result<Remembered, JournalError> {
+        let mut remembered = Remembered::default();
+        for (name, bytes) in self.journal.all().await? {
+            let Some(name) = name.strip_prefix(&self.prefix) else { continue };
+            let damaged = |_| JournalError(format!("the record {name} cannot be read"));
+            match name.split_once('/').map_or(name, |(kind, _)| kind) {
+                "tx" => remembered.entries.push(minicbor::decode(&bytes).map_err(damaged)?),
+                "channel" => remembered.channels.push(minicbor::decode(&bytes).map_err(damaged)?),
+                "cursor" => remembered.cursor = Some(minicbor::decode(&bytes).map_err(damaged)?),
+                _ => tracing::warn!(name, "the journal holds a record of an unknown kind"),
+            }
+        }
+        remembered.entries.sort_by_key(|entry| entry.nonce);
+        Ok(remembered)
+    }
+
+    pub(crate) async fn put_entry(&self, entry: &Entry) -> Result<(), JournalError> {
+        self.put(format!("tx/{:020}", entry.nonce), entry).await
+    }
+
+    pub(crate) async fn delete_entry(&self, nonce: u64) -> Result<(), JournalError> {
+        self.journal.delete(format!("{}tx/{nonce:020}", self.prefix)).await
+    }
+
+    pub(crate) async fn put_channel(
+        &self,
+        id: ChannelId,
+        config: &ChannelConfig,
+    ) -> Result<(), JournalError> {
+        self.put(format!("channel/{id}"), config).await
+    }
+
+    pub(crate) async fn put_cursor(&self, block: u64) -> Result<(), JournalError> {
+        self.put("cursor".to_owned(), &block).await
+    }
+
+    async fn put(&self, name: String, record: &impl minicbor::Encode<()>) -> Result<(), JournalError> {
+        let bytes = minicbor::to_vec(record).map_err(|error| JournalError(error.to_string()))?;
+        if bytes.len() > ENTRY_BYTES_MAX {
+            return Err(JournalError(format!("the record {name} is too long ({} bytes)", bytes.len())));
+        }
+        self.journal.put(format!("{}{name}", self.prefix), bytes).await
+    }
+}

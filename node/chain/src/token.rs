@@ -1,0 +1,98 @@
+//! The token's EIP-712 domain and the EIP-3009 authorization that funds a channel.
+//!
+//! USDC's domain name differs by chain, so name and version are read from the chain and proven against its
+//! `DOMAIN_SEPARATOR()` before anything is signed.
+
+use alloy::{
+    primitives::{B256, U256, keccak256},
+    sol_types::{Eip712Domain, SolStruct as _, SolValue as _, eip712_domain},
+};
+use farthing_protocol::{Address, ChannelId, Hash, SecretKey, Signature, Usdc};
+
+use crate::contracts::{ReceiveWithAuthorization, to_eth};
+
+/// The EIP-712 domain of a token whose separator the chain confirmed.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct TokenDomain(Eip712Domain);
+
+/// The token's separator is not the one that its name and version lead to.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the token {token} calls itself `{name}` version `{version}` but has another EIP-712 domain; \
+     signatures for it would be void. Check the token address in the chain's settings"
+)]
+pub(crate) struct WrongSeparator {
+    token: Address,
+    name: String,
+    version: String,
+}
+
+impl TokenDomain {
+    /// # Errors
+    /// [`WrongSeparator`] unless the computed separator is the one on chain.
+    pub(crate) fn confirmed(
+        name: String,
+        version: String,
+        chain_id: u64,
+        token: Address,
+        on_chain: B256,
+    ) -> Result<Self, WrongSeparator> {
+        let domain = eip712_domain! {
+            name: name.clone(),
+            version: version.clone(),
+            chain_id: chain_id,
+            verifying_contract: to_eth(token),
+        };
+        if domain.separator() == on_chain {
+            Ok(Self(domain))
+        } else {
+            Err(WrongSeparator { token, name, version })
+        }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        self.0.name.as_deref().unwrap_or_default()
+    }
+
+    /// What a ReceiveWithAuthorization (EIP-3009) of `authorization` has its payer sign.
+    pub(crate) fn digest(&self, authorization: &Authorization, contract: Address) -> Hash {
+        ReceiveWithAuthorization {
+            from: to_eth(authorization.payer),
+            to: to_eth(contract),
+            value: U256::from(authorization.amount.micros()),
+            validAfter: U256::ZERO,
+            validBefore: U256::from(authorization.valid_before_secs),
+            nonce: authorization.nonce(),
+        }
+        .eip712_signing_hash(&self.0)
+        .0
+    }
+
+    pub(crate) fn sign(
+        &self,
+        authorization: &Authorization,
+        contract: Address,
+        key: &SecretKey,
+    ) -> Signature {
+        key.sign(&self.digest(authorization, contract))
+    }
+}
+
+/// One transfer into one channel, allowed by its payer. The token accepts each nonce once, which is what
+/// makes a deposit safe to send again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Authorization {
+    pub payer: Address,
+    pub channel: ChannelId,
+    pub amount: Usdc,
+    /// Seconds on the chain's clock.
+    pub valid_before_secs: u64,
+    pub salt: Hash,
+}
+
+impl Authorization {
+    /// `keccak256(abi.encode(channelId, authSalt))`: the money cannot be redirected to another channel.
+    pub(crate) fn nonce(&self) -> B256 {
+        keccak256((B256::from(*self.channel.as_bytes()), B256::from(self.salt)).abi_encode())
+    }
+}

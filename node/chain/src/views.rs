@@ -1,0 +1,165 @@
+//! What the rest of the node reads from memory: status, head, channels, balances, fees.
+
+use std::{
+    collections::HashMap,
+    sync::Arc,
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use farthing_protocol::{Address, ChannelConfig, ChannelId, Usdc};
+use tokio::sync::watch;
+
+use crate::{reader::Balances, spec::ChainKind};
+
+/// Whether the chain can be used now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ChainStatus {
+    /// No answer yet.
+    Connecting,
+    /// Chain id, token and contract are what they should be.
+    Ready,
+    /// Everything is right but nobody has deployed `PayChannels` on this chain yet;
+    /// [`crate::ChainHandle::deploy_contract`] does.
+    ContractMissing { contract: Address },
+    /// No endpoint answers. The connection is tried again by itself.
+    Unreachable { since: SystemTime, reason: String },
+    /// The chain is not the one it should be; nothing is signed for it. Checked again now and then.
+    Refused { reason: String },
+}
+
+/// The newest block whose contents have been read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head {
+    pub number: u64,
+    pub timestamp_secs: u64,
+    pub base_fee_wei: u128,
+    /// When this node last learned that this is the chain's head.
+    pub seen_at: Instant,
+    pub(crate) kind: ChainKind,
+}
+
+impl Head {
+    /// Whether the view of the chain is at most `max_age` old. On a public chain the block's own time
+    /// counts as well, so that an endpoint stuck in the past does not pass for a quiet chain; a local chain
+    /// may rest, and a poll that finds the same head is enough.
+    #[must_use]
+    pub fn is_fresh(&self, max_age: Duration) -> bool {
+        let now_secs = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        self.is_fresh_at(max_age, Instant::now(), now_secs)
+    }
+
+    fn is_fresh_at(&self, max_age: Duration, now: Instant, now_secs: u64) -> bool {
+        let seen = now.saturating_duration_since(self.seen_at) <= max_age;
+        let block_age_secs = now_secs.saturating_sub(self.timestamp_secs);
+        seen && (self.kind == ChainKind::Local || block_age_secs <= max_age.as_secs())
+    }
+}
+
+/// How old the view of the chain may be before new value is refused on a channel: a quarter of the time the
+/// payee has to answer a close, at most ten minutes.
+#[must_use]
+pub fn view_age_max(close_delay_secs: u64) -> Duration {
+    Duration::from_secs((close_delay_secs / 4).min(600))
+}
+
+/// The wallet's side of a channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    Payer,
+    Payee,
+}
+
+/// One channel of this wallet, as the chain confirms it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChannelView {
+    pub id: ChannelId,
+    pub config: ChannelConfig,
+    /// Payer when the wallet is both.
+    pub role: Role,
+    /// Confirmed, and never more than what the newest block says.
+    pub deposited: Usdc,
+    pub claimed: Usdc,
+    /// A close is pending, also when only the newest block says so: from this second on (the chain's clock)
+    /// the payer may withdraw.
+    pub close_at_secs: Option<u64>,
+}
+
+/// Every known channel by its id.
+pub type ChannelViews = Arc<HashMap<ChannelId, ChannelView>>;
+
+/// What gas costs, for the decision when to claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BaseFee {
+    pub current_wei: u128,
+    /// Over what this process has seen of the last seven days.
+    pub median_wei: u128,
+}
+
+/// The sending halves, held by the watcher.
+#[derive(Debug)]
+pub(crate) struct Views {
+    pub status: watch::Sender<ChainStatus>,
+    pub head: watch::Sender<Option<Head>>,
+    pub channels: watch::Sender<ChannelViews>,
+    pub balances: watch::Sender<Option<Balances>>,
+    pub base_fee: watch::Sender<Option<BaseFee>>,
+}
+
+impl Views {
+    pub(crate) fn new() -> Self {
+        Self {
+            status: watch::Sender::new(ChainStatus::Connecting),
+            head: watch::Sender::new(None),
+            channels: watch::Sender::new(ChannelViews::default()),
+            balances: watch::Sender::new(None),
+            base_fee: watch::Sender::new(None),
+        }
+    }
+
+    /// Tells the status if it changed; the time since which a chain is unreachable stays.
+    pub(crate) fn set_status(&self, status: ChainStatus) {
+        self.status.send_if_modified(|current| match (&*current, &status) {
+            (ChainStatus::Unreachable { .. }, ChainStatus::Unreachable { .. }) => false,
+            (current, new) if *current == *new => false,
+            _ => {
+                *current = status;
+                true
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head(kind: ChainKind, seen_at: Instant) -> Head {
+        Head { number: 1, timestamp_secs: 1_000, base_fee_wei: 7, seen_at, kind }
+    }
+
+    #[test]
+    fn a_head_is_fresh_up_to_its_age_limit_and_not_beyond() {
+        let seen_at = Instant::now();
+        let max = Duration::from_secs(600);
+        for (age_ms, fresh) in [(0, true), (599_999, true), (600_000, true), (600_001, false)] {
+            let now = seen_at + Duration::from_millis(age_ms);
+            assert_eq!(head(ChainKind::Mainnet, seen_at).is_fresh_at(max, now, 1_000), fresh, "{age_ms}");
+        }
+    }
+
+    #[test]
+    fn a_public_endpoint_that_shows_an_old_block_is_not_fresh_but_a_resting_local_chain_is() {
+        let seen_at = Instant::now();
+        let max = Duration::from_secs(600);
+        assert!(head(ChainKind::Mainnet, seen_at).is_fresh_at(max, seen_at, 1_600));
+        assert!(!head(ChainKind::Mainnet, seen_at).is_fresh_at(max, seen_at, 1_601));
+        assert!(head(ChainKind::Local, seen_at).is_fresh_at(max, seen_at, 1_000_000));
+    }
+
+    #[test]
+    fn the_view_may_be_a_quarter_of_the_delay_old_at_most_ten_minutes() {
+        for (delay_secs, age_secs) in [(1_200, 300), (2_396, 599), (2_400, 600), (86_400, 600)] {
+            assert_eq!(view_age_max(delay_secs), Duration::from_secs(age_secs));
+        }
+    }
+}

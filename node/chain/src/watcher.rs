@@ -1,0 +1,304 @@
+//! The background task that keeps this node's view of the chain.
+//!
+//! In order: restore what the journal knows; connect, which proves the token's EIP-712 domain; then at every
+//! poll read the head, and when it moved the contract's events, the channels they touched, the balances and
+//! the presence of the contract. The head is published last, so a fresh head means everything was read.
+//!
+//! Nothing here fails for good: an unreachable chain is tried again after a growing, jittered delay.
+
+use std::{
+    sync::{Arc, OnceLock},
+    time::{Duration, Instant, SystemTime},
+};
+
+use farthing_protocol::{Address, ChannelConfig};
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    backoff::Backoff,
+    reader::{At, Header, Reader},
+    rpc::RpcError,
+    spec::ChainKind,
+    store::{Remembered, Store},
+    token::TokenDomain,
+    views::{ChainStatus, Head, Views},
+};
+
+mod channels;
+mod fees;
+mod step;
+mod verify;
+
+use channels::{Channels, Scope};
+use fees::FeeHistory;
+use step::{Step, step};
+use verify::{ContractCode, Unfit};
+
+/// What others ask of the watcher.
+#[derive(Debug)]
+pub(crate) enum Command {
+    /// Read everything again now; answered when it was tried.
+    Refresh(oneshot::Sender<()>),
+    /// Follow a channel that logs may not show, because they are too old.
+    Track(ChannelConfig),
+}
+
+/// How often everything is read again although no event asked for it: a lagging endpoint may have hidden one.
+const REREAD_EVERY: Duration = Duration::from_secs(60);
+/// A public chain without a new head for this long: perhaps the endpoint is stuck, ask another.
+const STUCK_AFTER: Duration = Duration::from_secs(60);
+
+pub(crate) struct Watcher {
+    reader: Reader,
+    wallet: Address,
+    views: Arc<Views>,
+    token: Arc<OnceLock<TokenDomain>>,
+    commands: mpsc::Receiver<Command>,
+    stop: CancellationToken,
+    channels: Channels,
+    fees: FeeHistory,
+    last: Option<Header>,
+    seen_at: Instant,
+    reread_at: Instant,
+    contract_checked: bool,
+}
+
+/// Why a round of following ended.
+enum Interrupted {
+    Unreachable(String),
+    Refused(String),
+    Stopped,
+}
+
+impl Watcher {
+    #[expect(clippy::too_many_arguments, reason = "composition happens once, in the handle")]
+    pub(crate) fn new(
+        reader: Reader,
+        wallet: Address,
+        store: Store,
+        remembered: &Remembered,
+        views: Arc<Views>,
+        token: Arc<OnceLock<TokenDomain>>,
+        commands: mpsc::Receiver<Command>,
+        stop: CancellationToken,
+    ) -> Self {
+        let channels = Channels::new(reader.clone(), wallet, store, remembered);
+        let now = Instant::now();
+        Self {
+            reader,
+            wallet,
+            views,
+            token,
+            commands,
+            stop,
+            channels,
+            fees: FeeHistory::default(),
+            last: None,
+            seen_at: now,
+            reread_at: now,
+            contract_checked: false,
+        }
+    }
+
+    pub(crate) async fn run(mut self) {
+        let stop = self.stop.clone();
+        // Dropping the work at any await is safe: the journal is ahead of memory, never behind.
+        stop.run_until_cancelled(self.watch()).await;
+    }
+
+    async fn watch(&mut self) {
+        let mut backoff = Backoff::default();
+        loop {
+            let interrupted = match self.connect().await {
+                Ok(()) => self.follow(&mut backoff).await,
+                Err(interrupted) => interrupted,
+            };
+            match interrupted {
+                Interrupted::Unreachable(reason) => {
+                    tracing::warn!(chain = self.reader.spec.name, reason, "the chain is unreachable");
+                    self.views.set_status(ChainStatus::Unreachable { since: SystemTime::now(), reason });
+                }
+                Interrupted::Refused(reason) => {
+                    tracing::error!(chain = self.reader.spec.name, reason, "the chain is not used");
+                    self.views.set_status(ChainStatus::Refused { reason });
+                }
+                Interrupted::Stopped => return,
+            }
+            self.wait_out(backoff.next_delay()).await;
+        }
+    }
+
+    async fn connect(&mut self) -> Result<(), Interrupted> {
+        match verify::token(&self.reader).await {
+            Ok(domain) => {
+                let name = domain.name().to_owned();
+                let confirmed = self.token.get_or_init(|| domain.clone());
+                if *confirmed != domain {
+                    return Err(Interrupted::Refused("the token changed its EIP-712 domain".into()));
+                }
+                tracing::info!(chain = self.reader.spec.name, token = name, "connected");
+                Ok(())
+            }
+            Err(Unfit::Unreachable(reason)) => Err(Interrupted::Unreachable(reason)),
+            Err(Unfit::Wrong(reason)) => Err(Interrupted::Refused(reason)),
+        }
+    }
+
+    /// Polls until the chain cannot be reached or is not what it should be.
+    async fn follow(&mut self, backoff: &mut Backoff) -> Interrupted {
+        let poll_interval = Duration::from_millis(self.reader.spec.poll_interval_ms);
+        let mut force = true;
+        let mut waiting: Vec<oneshot::Sender<()>> = Vec::new();
+        loop {
+            match self.poll(force).await {
+                Ok(()) => {
+                    force = false;
+                    backoff.reset();
+                }
+                // One endpoint's view lags behind another's: the next poll finds them agreed.
+                Err(Unfit::Unreachable(reason)) => return Interrupted::Unreachable(reason),
+                Err(Unfit::Wrong(reason)) => return Interrupted::Refused(reason),
+            }
+            for done in waiting.drain(..) {
+                // Whoever asked may have given up.
+                let _ = done.send(());
+            }
+            tokio::select! {
+                () = tokio::time::sleep(poll_interval) => {}
+                command = self.commands.recv() => match command {
+                    Some(Command::Refresh(done)) => {
+                        force = true;
+                        waiting.push(done);
+                    }
+                    Some(Command::Track(config)) => {
+                        self.channels.track(config).await;
+                        force = true;
+                    }
+                    None => return Interrupted::Stopped,
+                },
+            }
+        }
+    }
+
+    async fn poll(&mut self, force: bool) -> Result<(), Unfit> {
+        let head = self.reader.head().await?;
+        let step = self.step_to(&head).await?;
+        let moved = matches!(step, Step::Advanced | Step::Reorganised);
+        if step == Step::Behind {
+            // Not the chain going backwards but an endpoint that is late.
+            self.reader.rpc.turn_to_next();
+            return Ok(());
+        }
+        if step == Step::Reorganised {
+            tracing::info!(block = head.number(), "the chain reorganised; reading all channels again");
+            self.channels.step_back();
+        }
+        let scope = if force || step == Step::Reorganised {
+            Scope::All
+        } else if self.reread_at.elapsed() >= REREAD_EVERY {
+            Scope::Active
+        } else {
+            Scope::Touched
+        };
+        if moved || scope != Scope::Touched {
+            match self.read(&head, scope).await {
+                Ok(()) => {}
+                Err(RpcError::Refused(refusal)) => {
+                    tracing::debug!(%refusal, "the endpoint does not have this head's state yet");
+                    return Ok(());
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        self.publish(head, moved);
+        Ok(())
+    }
+
+    /// How the new head relates to the last one; asks the chain when blocks lie between.
+    async fn step_to(&self, head: &Header) -> Result<Step, RpcError> {
+        let Some(last) = &self.last else { return Ok(Step::Advanced) };
+        let decided = step(last, head, self.reader.spec.kind);
+        if decided != Step::Unclear {
+            return Ok(decided);
+        }
+        let same = self.reader.header(last.number()).await?.is_some_and(|block| block.hash == last.hash);
+        Ok(if same { Step::Advanced } else { Step::Reorganised })
+    }
+
+    async fn read(&mut self, head: &Header, scope: Scope) -> Result<(), RpcError> {
+        if !self.contract_checked || scope == Scope::All {
+            match verify::contract(&self.reader).await? {
+                ContractCode::Right => self.contract_checked = true,
+                ContractCode::Missing => {
+                    self.contract_checked = false;
+                    self.views
+                        .balances
+                        .send_replace(Some(self.reader.balances(self.wallet, At::Latest).await?));
+                    return Ok(());
+                }
+                ContractCode::Other => {
+                    let contract = self.reader.spec.contract;
+                    return Err(RpcError::WrongChain(format!(
+                        "the code at {contract} is not the PayChannels contract"
+                    )));
+                }
+            }
+        }
+        if let Some(channels) = self.channels.read(head.number(), scope).await? {
+            self.views.channels.send_replace(channels);
+        }
+        let confirmed = At::Block(self.reader.confirmed(head.number()));
+        let balances = self.reader.balances(self.wallet, confirmed).await?;
+        self.views.balances.send_if_modified(|current| {
+            let changed = *current != Some(balances);
+            *current = Some(balances);
+            changed
+        });
+        if scope != Scope::Touched {
+            self.reread_at = Instant::now();
+        }
+        Ok(())
+    }
+
+    fn publish(&mut self, head: Header, moved: bool) {
+        let kind = self.reader.spec.kind;
+        let now = Instant::now();
+        if moved || kind == ChainKind::Local {
+            self.seen_at = now;
+        } else if self.seen_at.elapsed() >= STUCK_AFTER {
+            self.reader.rpc.turn_to_next();
+        }
+        if moved {
+            self.views.base_fee.send_replace(Some(self.fees.observe(head.base_fee_wei(), now)));
+        }
+        self.last = Some(head);
+        self.views.head.send_replace(Some(Head {
+            number: head.number(),
+            timestamp_secs: head.timestamp_secs(),
+            base_fee_wei: head.base_fee_wei(),
+            seen_at: self.seen_at,
+            kind,
+        }));
+        let contract = self.reader.spec.contract;
+        let missing = ChainStatus::ContractMissing { contract };
+        self.views.set_status(if self.contract_checked { ChainStatus::Ready } else { missing });
+    }
+
+    /// Waits before the next attempt. Whoever asks for a refresh meanwhile is told at once.
+    async fn wait_out(&mut self, delay: Duration) {
+        let until = tokio::time::Instant::now() + delay;
+        loop {
+            tokio::select! {
+                () = tokio::time::sleep_until(until) => return,
+                command = self.commands.recv() => match command {
+                    Some(Command::Refresh(done)) => {
+                        let _ = done.send(());
+                    }
+                    Some(Command::Track(config)) => self.channels.track(config).await,
+                    None => return,
+                },
+            }
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! How a head follows the last one, as a pure decision.
+
+use crate::{reader::Header, spec::ChainKind};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Unchanged,
+    /// The last head is an ancestor.
+    Advanced,
+    /// The last head is no longer part of the chain.
+    Reorganised,
+    /// An endpoint that has not caught up.
+    Behind,
+    /// Blocks lie between; only the chain knows.
+    Unclear,
+}
+
+pub(super) fn step(last: &Header, head: &Header, kind: ChainKind) -> Step {
+    let (old, new) = (last.number(), head.number());
+    if head.hash == last.hash {
+        Step::Unchanged
+    } else if new == old + 1 {
+        if head.parent_hash == last.hash { Step::Advanced } else { Step::Reorganised }
+    } else if new > old {
+        Step::Unclear
+    } else if new == old || kind == ChainKind::Local {
+        // A local chain may be reset to an earlier block; a public one only grows.
+        Step::Reorganised
+    } else {
+        Step::Behind
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn header(number: u64, hash: u8, parent: u8) -> Header {
+        let word = |byte: u8| format!("0x{}", format!("{byte:02x}").repeat(32));
+        serde_json::from_value(json!({
+            "number": format!("{number:#x}"), "hash": word(hash), "parentHash": word(parent), "timestamp": "0x1",
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn heads_follow_each_other_or_replace_each_other() {
+        let last = header(10, 0xa, 0x9);
+        for (head, public, local) in [
+            (header(10, 0xa, 0x9), Step::Unchanged, Step::Unchanged),
+            (header(11, 0xb, 0xa), Step::Advanced, Step::Advanced),
+            (header(11, 0xb, 0xc), Step::Reorganised, Step::Reorganised),
+            (header(10, 0xb, 0x9), Step::Reorganised, Step::Reorganised),
+            (header(12, 0xc, 0xb), Step::Unclear, Step::Unclear),
+            (header(9, 0x9, 0x8), Step::Behind, Step::Reorganised),
+        ] {
+            assert_eq!(step(&last, &head, ChainKind::Mainnet), public, "{head:?}");
+            assert_eq!(step(&last, &head, ChainKind::Local), local, "{head:?}");
+        }
+    }
+}

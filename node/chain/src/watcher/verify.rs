@@ -1,0 +1,76 @@
+//! Whether the chain is the one the settings describe: its token's EIP-712 domain and its contract's code.
+//! The chain id is checked for each endpoint before anything else is asked of it (`rpc.rs`).
+
+use alloy::primitives::B256;
+use farthing_protocol::Address;
+
+use crate::{
+    contracts::{TestUsdc, pay_channels_code},
+    reader::{At, Reader},
+    rpc::RpcError,
+    token::TokenDomain,
+};
+
+/// Why a chain cannot be used.
+#[derive(Debug)]
+pub(super) enum Unfit {
+    Unreachable(String),
+    Wrong(String),
+}
+
+impl From<RpcError> for Unfit {
+    fn from(error: RpcError) -> Self {
+        match error {
+            RpcError::Unreachable(reason) => Self::Unreachable(reason),
+            RpcError::WrongChain(reason) => Self::Wrong(reason),
+            RpcError::Refused(refusal) => Self::Unreachable(format!("an endpoint answers: {refusal}")),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ContractCode {
+    Right,
+    Missing,
+    Other,
+}
+
+/// USDC counts in millionths everywhere; a token that does not would make every amount wrong.
+const DECIMALS: u8 = 6;
+
+pub(super) async fn token(reader: &Reader) -> Result<TokenDomain, Unfit> {
+    let token = reader.spec.token;
+    if reader.code(token).await?.is_empty() {
+        return Err(Unfit::Wrong(format!("there is no token at {token}; check the chain's settings")));
+    }
+    let decimals = ask(reader, TestUsdc::decimalsCall {}).await?;
+    if decimals != DECIMALS {
+        return Err(Unfit::Wrong(format!("the token {token} has {decimals} decimals and cannot be USDC")));
+    }
+    let name = ask(reader, TestUsdc::nameCall {}).await?;
+    let version = ask(reader, TestUsdc::versionCall {}).await?;
+    let separator: B256 = ask(reader, TestUsdc::DOMAIN_SEPARATORCall {}).await?;
+    TokenDomain::confirmed(name, version, reader.spec.chain_id, token, separator)
+        .map_err(|error| Unfit::Wrong(error.to_string()))
+}
+
+pub(super) async fn contract(reader: &Reader) -> Result<ContractCode, RpcError> {
+    let code = reader.code(reader.spec.contract).await?;
+    Ok(match code {
+        code if code.is_empty() => ContractCode::Missing,
+        code if code == *pay_channels_code() => ContractCode::Right,
+        _ => ContractCode::Other,
+    })
+}
+
+/// A question every USDC answers; a revert means that this is none.
+async fn ask<C: alloy::sol_types::SolCall>(reader: &Reader, call: C) -> Result<C::Return, Unfit> {
+    let token = reader.spec.token;
+    match reader.call(Address::ZERO, token, &call, At::Latest).await {
+        Ok(answer) => Ok(answer),
+        Err(RpcError::Refused(refusal)) if refusal.is_revert() => {
+            Err(Unfit::Wrong(format!("the token {token} does not answer {} as USDC does", C::SIGNATURE)))
+        }
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,148 @@
+//! The one task that signs transactions of this wallet.
+//!
+//! In order, for one intent at a time: *plan* asks the chain whether it has already come true, checks the
+//! money, and simulates; the transaction is signed and *stored*; only then is it broadcast; and it is
+//! *pursued*, with higher fees on the same nonce, until the chain's state shows what became of it.
+//!
+//! One transaction is under way at a time, so this wallet never leaves a gap in its nonces, and a crash
+//! leaves at most one to reconcile.
+//!
+//! Invariant: no bytes signed here leave the process before the journal holds them.
+
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use farthing_protocol::{Address, ChannelId, Domain, SecretKey};
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    error::ChainError,
+    reader::{Reader, Receipt},
+    rpc::RpcError,
+    store::Store,
+    token::TokenDomain,
+    watcher,
+};
+
+mod bisect;
+mod entry;
+pub(crate) mod fees;
+mod intent;
+mod plan;
+mod pursue;
+mod sign;
+
+pub(crate) use entry::Entry;
+pub use intent::ClaimRow;
+pub(crate) use intent::Intent;
+pub(crate) use sign::{Unsigned, sign};
+
+use plan::Plan;
+
+/// Rows of one claim transaction: 1.8 million gas, well within a block, and 40 KiB of call data.
+pub const CLAIM_ROWS_MAX: usize = 100;
+/// How often an intent is planned anew because a foreign transaction took its nonce.
+const ATTEMPTS_MAX: u32 = 3;
+
+/// What an intent came to.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Outcome {
+    /// `None` when the chain was already in the wanted state.
+    pub receipt: Option<Receipt>,
+    /// Claim rows that the contract would not pay, and why.
+    pub refused: Vec<(ChannelId, String)>,
+}
+
+/// An intent and who waits for it; the writer carries it out also when nobody waits any more.
+#[derive(Debug)]
+pub(crate) struct Request {
+    pub intent: Intent,
+    pub done: oneshot::Sender<Result<Outcome, ChainError>>,
+}
+
+pub(crate) struct Writer {
+    pub reader: Reader,
+    pub wallet: Address,
+    pub key: SecretKey,
+    pub domain: Domain,
+    pub token: Arc<OnceLock<TokenDomain>>,
+    pub store: Store,
+    pub requests: mpsc::Receiver<Request>,
+    pub watcher: mpsc::Sender<watcher::Command>,
+    pub stop: CancellationToken,
+}
+
+impl Writer {
+    pub(crate) async fn run(mut self, remembered: Vec<Entry>) {
+        let stop = self.stop.clone();
+        // Dropping the work at any await is safe: what was signed is in the journal.
+        stop.run_until_cancelled(self.write(remembered)).await;
+    }
+
+    async fn write(&mut self, remembered: Vec<Entry>) {
+        for entry in remembered {
+            let (what, nonce) = (entry.intent.what(), entry.nonce);
+            tracing::info!(nonce, "reconciling {what} that was under way");
+            if let Err(error) = self.finish(entry).await {
+                tracing::warn!(nonce, %error, "{what} of before the restart did not succeed");
+            }
+            self.refresh_views().await;
+        }
+        while let Some(Request { intent, done }) = self.requests.recv().await {
+            let result = self.carry_out(intent).await;
+            self.refresh_views().await;
+            // The caller may have given up waiting; the chain's state tells it later.
+            let _ = done.send(result);
+        }
+    }
+
+    async fn carry_out(&mut self, intent: Intent) -> Result<Outcome, ChainError> {
+        let Plan { body, refused } = self.plan(intent).await?;
+        let Some(body) = body else { return Ok(Outcome { receipt: None, refused }) };
+        let entry = self.prepare(body).await?;
+        let mut outcome = self.finish(entry).await?;
+        outcome.refused.extend(refused);
+        Ok(outcome)
+    }
+
+    /// Pursues a stored transaction to its end, and plans its intent anew when a foreign one took its nonce.
+    async fn finish(&mut self, mut entry: Entry) -> Result<Outcome, ChainError> {
+        for _ in 0..ATTEMPTS_MAX {
+            let (nonce, intent) = (entry.nonce, entry.intent.clone());
+            let result = self.pursue(entry).await;
+            self.store.delete_entry(nonce).await?;
+            match result {
+                Err(ChainError::Replaced { .. }) if intent.is_idempotent() => {}
+                result => return result,
+            }
+            let Plan { body, refused } = self.plan(intent).await?;
+            let Some(body) = body else { return Ok(Outcome { receipt: None, refused }) };
+            entry = self.prepare(body).await?;
+        }
+        let (what, nonce) = (entry.intent.what(), entry.nonce);
+        self.store.delete_entry(nonce).await?;
+        Err(ChainError::Replaced { what, nonce })
+    }
+
+    /// Lets the watcher read what changed before anyone is told that it did. Bounded, because an unreachable
+    /// chain must not hold back the answer.
+    async fn refresh_views(&self) {
+        let (done, told) = oneshot::channel();
+        if self.watcher.send(watcher::Command::Refresh(done)).await.is_ok() {
+            let patience = Duration::from_millis(self.reader.spec.request_timeout_ms);
+            let _ = tokio::time::timeout(patience, told).await;
+        }
+    }
+
+    fn failed(&self, what: &'static str, error: RpcError) -> ChainError {
+        let chain = self.reader.spec.name.clone();
+        match error {
+            RpcError::Unreachable(reason) => ChainError::Unreachable { chain, reason },
+            RpcError::WrongChain(reason) => ChainError::Refused { chain, reason },
+            RpcError::Refused(refusal) => ChainError::Reverted { what, reason: refusal.reason() },
+        }
+    }
+}

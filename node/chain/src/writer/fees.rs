@@ -1,0 +1,64 @@
+//! How much to pay for gas, as pure arithmetic (EIP-1559).
+
+/// Fees of one transaction, in wei per unit of gas.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fees {
+    pub max_wei: u128,
+    pub tip_wei: u128,
+}
+
+/// Used where an endpoint does not suggest a tip; layer-2 chains take it.
+const TIP_DEFAULT_WEI: u128 = 1_000_000;
+
+/// Twice the base fee covers six full blocks in a row. An endpoint's suggested tip is not trusted beyond a
+/// tenth of the cap. `None` when even the next block costs more than the cap.
+pub(crate) fn suggest(base_fee_wei: u128, tip_wei: Option<u128>, cap_wei: u128) -> Option<Fees> {
+    let tip_wei = tip_wei.unwrap_or(TIP_DEFAULT_WEI).min(cap_wei / 10);
+    let least = base_fee_wei.saturating_add(tip_wei);
+    let max_wei = base_fee_wei.saturating_mul(2).saturating_add(tip_wei).min(cap_wei);
+    (least <= cap_wei).then_some(Fees { max_wei, tip_wei })
+}
+
+/// The fees that replace a transaction with `old` ones: an eighth more on both, where nodes ask for a tenth,
+/// and not below what the chain now asks. `None` when that exceeds the cap; then the old one keeps waiting.
+pub(crate) fn replacement(old: Fees, now: Option<Fees>, cap_wei: u128) -> Option<Fees> {
+    let raised = |wei: u128| wei.saturating_add(wei / 8).saturating_add(1);
+    let now = now.unwrap_or(old);
+    let fees =
+        Fees { max_wei: raised(old.max_wei).max(now.max_wei), tip_wei: raised(old.tip_wei).max(now.tip_wei) };
+    (fees.max_wei <= cap_wei).then_some(fees)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fees_follow_the_chain_up_to_the_cap() {
+        assert_eq!(suggest(100, Some(7), 1_000), Some(Fees { max_wei: 207, tip_wei: 7 }));
+        assert_eq!(suggest(600, Some(7), 1_000), Some(Fees { max_wei: 1_000, tip_wei: 7 }));
+        assert_eq!(suggest(993, Some(7), 1_000), Some(Fees { max_wei: 1_000, tip_wei: 7 }));
+        assert_eq!(suggest(994, Some(7), 1_000), None);
+        assert_eq!(suggest(u128::MAX, None, 1_000), None);
+    }
+
+    #[test]
+    fn a_lying_tip_is_bounded() {
+        assert_eq!(suggest(0, Some(u128::MAX), 1_000), Some(Fees { max_wei: 100, tip_wei: 100 }));
+    }
+
+    #[test]
+    fn a_replacement_pays_at_least_a_tenth_more_on_both() {
+        for old in [Fees { max_wei: 1, tip_wei: 0 }, Fees { max_wei: 1_000, tip_wei: 10 }] {
+            let new = replacement(old, None, u128::MAX).unwrap();
+            assert!(new.max_wei * 10 >= old.max_wei * 11 && new.max_wei > old.max_wei);
+            assert!(new.tip_wei * 10 >= old.tip_wei * 11 && new.tip_wei > old.tip_wei);
+            assert!(new.tip_wei <= new.max_wei);
+        }
+        assert_eq!(replacement(Fees { max_wei: 889, tip_wei: 1 }, None, 1_000).map(|f| f.max_wei), None);
+        assert_eq!(
+            replacement(Fees { max_wei: 888, tip_wei: 1 }, None, 1_000).map(|f| f.max_wei),
+            Some(1_000)
+        );
+    }
+}

@@ -1,0 +1,123 @@
+//! What a transaction is for. An intent is kept with its transaction, so that after a restart the chain can
+//! be asked whether it has come true.
+
+use farthing_protocol::{Address, ChannelConfig, ChannelId, Domain, Hash, Signature, Usdc};
+use minicbor::{Decode, Encode};
+
+use crate::token::Authorization;
+
+/// One channel's part of a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
+pub struct ClaimRow {
+    #[n(0)]
+    pub config: ChannelConfig,
+    /// What the voucher promises.
+    #[n(1)]
+    pub cumulative: Usdc,
+    /// What the owner charged so far, at most `cumulative`; the contract pays the part not yet claimed.
+    #[n(2)]
+    pub amount: Usdc,
+    /// The voucher's.
+    #[n(3)]
+    pub signature: Signature,
+}
+
+/// The part of an EIP-3009 authorization that the channel does not already determine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
+pub(crate) struct DepositTerms {
+    #[n(0)]
+    pub amount: Usdc,
+    #[n(1)]
+    pub valid_before_secs: u64,
+    #[cbor(n(2), with = "minicbor::bytes")]
+    pub salt: Hash,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub(crate) enum Intent {
+    /// Bring the channel's deposit to at least `target`.
+    #[n(0)]
+    Deposit {
+        #[n(0)]
+        config: ChannelConfig,
+        #[n(1)]
+        target: Usdc,
+        /// Fixed by the first transaction and kept for every later one, so that the token itself refuses to
+        /// pay twice.
+        #[n(2)]
+        terms: Option<DepositTerms>,
+    },
+    #[n(1)]
+    Claim {
+        #[n(0)]
+        rows: Vec<ClaimRow>,
+    },
+    #[n(2)]
+    Close {
+        #[n(0)]
+        row: ClaimRow,
+    },
+    #[n(3)]
+    RequestClose {
+        #[n(0)]
+        config: ChannelConfig,
+    },
+    #[n(4)]
+    Withdraw {
+        #[n(0)]
+        config: ChannelConfig,
+    },
+    #[n(5)]
+    SendUsdc {
+        #[n(0)]
+        to: Address,
+        #[n(1)]
+        amount: Usdc,
+    },
+    #[n(6)]
+    SendEth {
+        #[n(0)]
+        to: Address,
+        /// Big-endian.
+        #[cbor(n(1), with = "minicbor::bytes")]
+        wei: [u8; 16],
+    },
+    #[n(7)]
+    DeployContract,
+}
+
+impl Intent {
+    /// For messages: "the deposit would fail …".
+    pub(crate) const fn what(&self) -> &'static str {
+        match self {
+            Self::Deposit { .. } => "the deposit",
+            Self::Claim { .. } => "the claim",
+            Self::Close { .. } => "the close",
+            Self::RequestClose { .. } => "the request to close",
+            Self::Withdraw { .. } => "the withdrawal",
+            Self::SendUsdc { .. } => "the USDC transfer",
+            Self::SendEth { .. } => "the ETH transfer",
+            Self::DeployContract => "the deployment",
+        }
+    }
+
+    /// Doing it again changes nothing, because the chain's state shows that it was done.
+    pub(crate) const fn is_idempotent(&self) -> bool {
+        !matches!(self, Self::SendUsdc { .. } | Self::SendEth { .. })
+    }
+}
+
+impl DepositTerms {
+    pub(crate) fn authorization(&self, payer: Address, channel: ChannelId) -> Authorization {
+        let Self { amount, valid_before_secs, salt } = *self;
+        Authorization { payer, channel, amount, valid_before_secs, salt }
+    }
+}
+
+impl ClaimRow {
+    pub(crate) fn id(&self, domain: &Domain) -> ChannelId {
+        self.config.id(domain)
+    }
+}

@@ -1,0 +1,324 @@
+//! From an intent to a transaction worth sending: has it come true already, can the wallet pay, and does the
+//! chain execute it.
+
+use alloy::{
+    primitives::{Address as EthAddress, B256, Bytes, U256},
+    sol_types::SolCall as _,
+};
+use farthing_protocol::{Address, ChannelConfig, ChannelId, Usdc};
+
+use super::{
+    ClaimRow, Intent, Unsigned, Writer,
+    bisect::bisect,
+    entry::Entry,
+    fees::{self, Fees},
+    intent::DepositTerms,
+    sign,
+};
+use crate::{
+    contracts::{
+        CREATE2_PROXY, Claim, PayChannels, TestUsdc, compact, pay_channels_deployment, to_channel, to_eth,
+    },
+    error::ChainError,
+    reader::{At, ChannelState},
+    rpc::RpcError,
+};
+
+/// What is left to do for an intent.
+#[derive(Default)]
+pub(super) struct Plan {
+    /// `None` when the chain is already in the wanted state, or nothing of the intent can be had.
+    pub body: Option<Body>,
+    /// Claim rows that the contract would not pay, and why.
+    pub refused: Vec<(ChannelId, String)>,
+}
+
+/// What a transaction does, before nonce and fees.
+pub(super) struct Body {
+    intent: Intent,
+    to: EthAddress,
+    value_wei: u128,
+    data: Bytes,
+}
+
+/// Far above any transaction of this crate (a claim of 100 rows takes 1.8 million), so that an endpoint's
+/// estimate cannot empty the wallet.
+const GAS_LIMIT_MAX: u64 = 6_000_000;
+/// An authorization outlives a long wait for a dear chain, and dies before anyone forgets it.
+const AUTHORIZATION_SECS: u64 = 24 * 3600;
+
+impl From<Body> for Plan {
+    fn from(body: Body) -> Self {
+        Self { body: Some(body), refused: Vec::new() }
+    }
+}
+
+impl Writer {
+    pub(super) async fn plan(&self, intent: Intent) -> Result<Plan, ChainError> {
+        let what = intent.what();
+        let read = |error| self.failed(what, error);
+        if self.is_fulfilled(&intent, At::Latest).await.map_err(read)? {
+            return Ok(Plan::default());
+        }
+        let contract = to_eth(self.reader.spec.contract);
+        let call = |intent: Intent, data: Vec<u8>| {
+            Plan::from(Body { intent, to: contract, value_wei: 0, data: data.into() })
+        };
+        Ok(match intent {
+            Intent::Deposit { config, target, terms } => self.plan_deposit(config, target, terms).await?,
+            Intent::Claim { rows } => self.plan_claim(rows).await.map_err(read)?,
+            Intent::Close { row } => {
+                let data = PayChannels::closeCall { claim_: to_claim(&row) }.abi_encode();
+                call(Intent::Close { row }, data)
+            }
+            Intent::RequestClose { config } => {
+                let data = PayChannels::requestCloseCall { channel: to_channel(&config) }.abi_encode();
+                call(Intent::RequestClose { config }, data)
+            }
+            Intent::Withdraw { config } => {
+                let data = PayChannels::withdrawCall { channel: to_channel(&config) }.abi_encode();
+                call(Intent::Withdraw { config }, data)
+            }
+            Intent::SendUsdc { to, amount } => {
+                self.require_usdc(amount).await?;
+                let transfer = TestUsdc::transferCall { to: to_eth(to), value: U256::from(amount.micros()) };
+                let (to_token, data) = (to_eth(self.reader.spec.token), transfer.abi_encode().into());
+                Body { intent: Intent::SendUsdc { to, amount }, to: to_token, value_wei: 0, data }.into()
+            }
+            Intent::SendEth { to, wei } => {
+                let (value_wei, data) = (u128::from_be_bytes(wei), Bytes::new());
+                Body { intent: Intent::SendEth { to, wei }, to: to_eth(to), value_wei, data }.into()
+            }
+            Intent::DeployContract => {
+                let data = pay_channels_deployment();
+                Body { intent: Intent::DeployContract, to: CREATE2_PROXY, value_wei: 0, data }.into()
+            }
+        })
+    }
+
+    /// Whether the chain's state shows that an intent has come true. Transfers leave no such trace.
+    pub(super) async fn is_fulfilled(&self, intent: &Intent, at: At) -> Result<bool, RpcError> {
+        Ok(match intent {
+            Intent::Deposit { config, target, terms } => {
+                self.state(config, at).await?.deposited >= *target
+                    || match terms {
+                        Some(terms) => self.is_authorization_used(config, terms, at).await?,
+                        None => false,
+                    }
+            }
+            Intent::Claim { rows } => {
+                let states = self.states(rows, at).await?;
+                rows.iter().zip(states).all(|(row, state)| owed(row, state).is_zero())
+            }
+            Intent::Close { row } => {
+                let state = self.state(&row.config, at).await?;
+                state.is_empty() && owed(row, state).is_zero()
+            }
+            Intent::RequestClose { config } => {
+                let state = self.state(config, at).await?;
+                state.close_at_secs.is_some() || state.is_empty()
+            }
+            Intent::Withdraw { config } => self.state(config, at).await?.is_empty(),
+            Intent::DeployContract => !self.reader.code(self.reader.spec.contract).await?.is_empty(),
+            Intent::SendUsdc { .. } | Intent::SendEth { .. } => false,
+        })
+    }
+
+    async fn plan_deposit(
+        &self,
+        config: ChannelConfig,
+        target: Usdc,
+        terms: Option<DepositTerms>,
+    ) -> Result<Plan, ChainError> {
+        let what = "the deposit";
+        let id = config.id(&self.domain);
+        let state = self.reader.channel(id, At::Latest).await.map_err(|error| self.failed(what, error))?;
+        let now_secs = self.reader.head().await.map_err(|error| self.failed(what, error))?.timestamp_secs();
+        // An earlier authorization is used again as long as it lives: the token takes it once at most.
+        let terms = terms.filter(|terms| terms.valid_before_secs > now_secs + 600);
+        let terms = match terms {
+            Some(terms) => terms,
+            None => DepositTerms {
+                amount: target.saturating_sub(state.deposited),
+                valid_before_secs: now_secs + AUTHORIZATION_SECS,
+                salt: random_salt()?,
+            },
+        };
+        self.require_usdc(terms.amount).await?;
+        let chain = self.reader.spec.name.clone();
+        let token = self
+            .token
+            .get()
+            .ok_or(ChainError::Unreachable { chain, reason: "the token is not verified yet".to_owned() })?;
+        let signature =
+            token.sign(&terms.authorization(config.payer, id), self.reader.spec.contract, &self.key);
+        let call = PayChannels::depositWithAuthorizationCall {
+            channel: to_channel(&config),
+            amount: terms.amount.into(),
+            validAfter: U256::ZERO,
+            validBefore: U256::from(terms.valid_before_secs),
+            authSalt: terms.salt.into(),
+            signature: signature.as_bytes().to_vec().into(),
+        };
+        let intent = Intent::Deposit { config, target, terms: Some(terms) };
+        let to = to_eth(self.reader.spec.contract);
+        Ok(Body { intent, to, value_wei: 0, data: call.abi_encode().into() }.into())
+    }
+
+    /// Leaves out what cannot pay. The contract skips such rows, but they cost gas and hide that money which
+    /// was counted on will not come.
+    async fn plan_claim(&self, rows: Vec<ClaimRow>) -> Result<Plan, RpcError> {
+        let states = self.states(&rows, At::Latest).await?;
+        let due: Vec<(ClaimRow, Usdc)> = rows
+            .into_iter()
+            .zip(states)
+            .map(|(row, state)| (row, owed(&row, state)))
+            .filter(|(_, owed)| !owed.is_zero())
+            .collect();
+        let probe = |part: Vec<(ClaimRow, Usdc)>| self.probe_claim(part);
+        let (good, bad) = bisect(due, &probe).await?;
+        let name = |((row, _), reason): ((ClaimRow, Usdc), String)| (row.id(&self.domain), reason);
+        let refused = bad.into_iter().map(name).collect();
+        if good.is_empty() {
+            return Ok(Plan { body: None, refused });
+        }
+        let rows: Vec<ClaimRow> = good.into_iter().map(|(row, _)| row).collect();
+        let data = self.claim_many(&rows).abi_encode().into();
+        let to = to_eth(self.reader.spec.contract);
+        Ok(Plan { body: Some(Body { intent: Intent::Claim { rows }, to, value_wei: 0, data }), refused })
+    }
+
+    /// Why these rows together would not pay all they owe; `None` when they would.
+    async fn probe_claim(&self, rows: Vec<(ClaimRow, Usdc)>) -> Result<Option<String>, RpcError> {
+        let due: u128 = rows.iter().map(|(_, owed)| u128::from(*owed)).sum();
+        let contract = self.reader.spec.contract;
+        if let [(row, _)] = rows.as_slice() {
+            // Unlike `claimMany`, `claim` says why a row does not pay.
+            let call = PayChannels::claimCall { claim_: to_claim(row) };
+            return match self.reader.call(self.wallet, contract, &call, At::Latest).await {
+                Ok(_) => Ok(None),
+                Err(RpcError::Refused(refusal)) => Ok(Some(refusal.reason())),
+                Err(error) => Err(error),
+            };
+        }
+        let rows: Vec<ClaimRow> = rows.into_iter().map(|(row, _)| row).collect();
+        match self.reader.call(self.wallet, contract, &self.claim_many(&rows), At::Latest).await {
+            Ok(paid) if paid >= U256::from(due) => Ok(None),
+            Ok(paid) => Ok(Some(format!("only {paid} of {due} micros would be paid"))),
+            Err(RpcError::Refused(refusal)) => Ok(Some(refusal.reason())),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Estimates, which simulates; checks that the wallet can pay for it; signs; and stores.
+    pub(super) async fn prepare(&self, body: Body) -> Result<Entry, ChainError> {
+        let what = body.intent.what();
+        let failed = |error| self.failed(what, error);
+        let estimate = self.reader.estimate(self.wallet, Some(body.to), body.value_wei, &body.data).await;
+        let gas = match estimate {
+            Ok(gas) => gas,
+            Err(error @ RpcError::Refused(_)) => {
+                // Many endpoints refuse to estimate for an empty wallet; then the money is the reason.
+                self.require_eth(body.value_wei.saturating_add(1)).await?;
+                return Err(failed(error));
+            }
+            Err(error) => return Err(failed(error)),
+        };
+        // A fifth more: another transaction before ours may change what ours costs.
+        let gas_limit = (gas + gas / 5).min(GAS_LIMIT_MAX);
+        let fees = self.fees().await?;
+        let gas_wei = fees.max_wei.saturating_mul(u128::from(gas_limit));
+        self.require_eth(body.value_wei.saturating_add(gas_wei)).await?;
+        let nonce = self.reader.nonce(self.wallet, At::Latest).await.map_err(failed)?;
+        let unsigned = Unsigned {
+            chain_id: self.reader.spec.chain_id,
+            nonce,
+            gas_limit,
+            to: Some(body.to),
+            value_wei: body.value_wei,
+            data: body.data,
+        };
+        let entry = Entry::new(body.intent, nonce, gas_limit, sign(unsigned, fees, &self.key));
+        self.store.put_entry(&entry).await?;
+        Ok(entry)
+    }
+
+    pub(super) async fn fees(&self) -> Result<Fees, ChainError> {
+        let failed = |error| self.failed("the transaction", error);
+        let gas_price_wei = self.reader.head().await.map_err(failed)?.base_fee_wei();
+        let tip_wei = self.reader.tip_wei().await.map_err(failed)?;
+        let cap_wei = self.reader.spec.gas_price_cap_wei;
+        let chain = self.reader.spec.name.clone();
+        fees::suggest(gas_price_wei, tip_wei, cap_wei).ok_or(ChainError::GasTooDear {
+            chain,
+            gas_price_wei,
+            cap_wei,
+        })
+    }
+
+    async fn require_usdc(&self, need: Usdc) -> Result<(), ChainError> {
+        let balances = self.reader.balances(self.wallet, At::Latest).await;
+        let have = balances.map_err(|error| self.failed("the payment", error))?.usdc;
+        let (chain, wallet) = (self.reader.spec.name.clone(), self.wallet);
+        if have >= need { Ok(()) } else { Err(ChainError::InsufficientUsdc { chain, wallet, need, have }) }
+    }
+
+    async fn require_eth(&self, need_wei: u128) -> Result<(), ChainError> {
+        let balances = self.reader.balances(self.wallet, At::Latest).await;
+        let have_wei = balances.map_err(|error| self.failed("the payment", error))?.eth_wei;
+        let (chain, wallet) = (self.reader.spec.name.clone(), self.wallet);
+        if have_wei >= need_wei {
+            Ok(())
+        } else {
+            Err(ChainError::InsufficientEth { chain, wallet, need_wei, have_wei })
+        }
+    }
+
+    async fn is_authorization_used(
+        &self,
+        config: &ChannelConfig,
+        terms: &DepositTerms,
+        at: At,
+    ) -> Result<bool, RpcError> {
+        let nonce = terms.authorization(config.payer, config.id(&self.domain)).nonce();
+        let call = TestUsdc::authorizationStateCall { authorizer: to_eth(config.payer), nonce };
+        self.reader.call(Address::ZERO, self.reader.spec.token, &call, at).await
+    }
+
+    async fn state(&self, config: &ChannelConfig, at: At) -> Result<ChannelState, RpcError> {
+        self.reader.channel(config.id(&self.domain), at).await
+    }
+
+    async fn states(&self, rows: &[ClaimRow], at: At) -> Result<Vec<ChannelState>, RpcError> {
+        let ids: Vec<ChannelId> = rows.iter().map(|row| row.id(&self.domain)).collect();
+        self.reader.channels(&ids, at).await
+    }
+
+    fn claim_many(&self, rows: &[ClaimRow]) -> PayChannels::claimManyCall {
+        let claims = rows.iter().map(to_claim).collect();
+        PayChannels::claimManyCall { token: to_eth(self.reader.spec.token), claims }
+    }
+}
+
+/// What a row still has coming, as the contract counts: never more than the deposit.
+fn owed(row: &ClaimRow, state: ChannelState) -> Usdc {
+    row.amount.min(state.deposited).saturating_sub(state.claimed)
+}
+
+fn to_claim(row: &ClaimRow) -> Claim {
+    let (r, vs) = compact(&row.signature);
+    Claim {
+        channel: to_channel(&row.config),
+        cumulative: row.cumulative.into(),
+        amount: row.amount.into(),
+        r,
+        vs,
+    }
+}
+
+fn random_salt() -> Result<[u8; 32], ChainError> {
+    let mut salt = B256::ZERO;
+    getrandom::fill(salt.as_mut_slice())
+        .map_err(|error| ChainError::Invalid(format!("the system has no randomness: {error}")))?;
+    Ok(salt.0)
+}

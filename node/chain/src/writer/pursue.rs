@@ -1,0 +1,205 @@
+//! A stored transaction until its end: broadcast, wait, replace with a higher fee, and judge by the chain.
+//!
+//! What counts is the wallet's nonce in a confirmed block. While it has not passed the transaction's, the
+//! transaction may still be mined; once it has, one of its signed forms was mined, or none ever will be.
+//! Trouble with endpoints ends nothing: an unknown end is not a failure.
+
+use std::time::{Duration, Instant};
+
+use super::{
+    Entry, Outcome, Writer,
+    fees::replacement,
+    sign::{Unsigned, sign, unsigned},
+};
+use crate::{
+    contracts::to_eth,
+    error::ChainError,
+    reader::{At, Receipt},
+    rpc::RpcError,
+};
+
+/// Signed forms of one transaction. With an eighth more each, the last pays a thousand times the first.
+const FORMS_MAX: usize = 60;
+/// A nonce that passed without a receipt of ours is believed after this many looks, because the endpoint
+/// that knows the nonce may not be the one that is asked for receipts.
+const LOOKS_MAX: u32 = 5;
+/// While a transaction is under way somebody waits: look at least this often.
+const LOOK_EVERY_MS_MAX: u64 = 1_000;
+/// What a plain transfer takes.
+const TRANSFER_GAS: u64 = 21_000;
+
+/// What the chain says of a transaction.
+enum Fate {
+    /// Not decided. Carries the wallet's next nonce.
+    Open {
+        next_nonce: u64,
+    },
+    Mined {
+        receipt: Receipt,
+        confirmed: u64,
+    },
+    /// The nonce is taken, but not by a known form of this transaction.
+    Gone {
+        confirmed: u64,
+    },
+}
+
+impl Writer {
+    /// # Errors
+    /// [`ChainError::Reverted`] or [`ChainError::Replaced`]: both are final.
+    pub(super) async fn pursue(&self, mut entry: Entry) -> Result<Outcome, ChainError> {
+        let what = entry.intent.what();
+        let look_every = Duration::from_millis(self.reader.spec.poll_interval_ms.min(LOOK_EVERY_MS_MAX));
+        let resend_after = Duration::from_millis(self.reader.spec.resend_after_ms);
+        let mut gone_looks = 0;
+        let mut sent_at: Option<Instant> = None;
+        loop {
+            match self.fate(&entry).await {
+                Ok(Fate::Mined { receipt, confirmed }) => {
+                    match self.judge(&entry, receipt, confirmed).await {
+                        Ok(result) => return result,
+                        Err(error) => {
+                            tracing::debug!(%error, "{what} is mined but its effect is not readable yet")
+                        }
+                    }
+                }
+                Ok(Fate::Gone { confirmed }) => {
+                    gone_looks += 1;
+                    let fulfilled = self.is_fulfilled(&entry.intent, At::Block(confirmed)).await;
+                    if gone_looks >= LOOKS_MAX
+                        && let Ok(fulfilled) = fulfilled
+                    {
+                        let replaced = ChainError::Replaced { what, nonce: entry.nonce };
+                        return if fulfilled { Ok(Outcome::default()) } else { Err(replaced) };
+                    }
+                }
+                Ok(Fate::Open { next_nonce }) => {
+                    gone_looks = 0;
+                    match sent_at {
+                        None => {
+                            self.broadcast(&entry).await;
+                            sent_at = Some(Instant::now());
+                        }
+                        Some(at) if at.elapsed() >= resend_after => {
+                            self.fill_gap(next_nonce, entry.nonce).await;
+                            self.raise(&mut entry).await?;
+                            self.broadcast(&entry).await;
+                            sent_at = Some(Instant::now());
+                        }
+                        Some(_) => {}
+                    }
+                }
+                Err(error) => tracing::debug!(%error, nonce = entry.nonce, "the end of {what} is unknown"),
+            }
+            tokio::time::sleep(look_every).await;
+        }
+    }
+
+    async fn fate(&self, entry: &Entry) -> Result<Fate, RpcError> {
+        let confirmed = self.reader.confirmed(self.reader.head().await?.number());
+        let next_nonce = self.reader.nonce(self.wallet, At::Block(confirmed)).await?;
+        if next_nonce <= entry.nonce {
+            return Ok(Fate::Open { next_nonce });
+        }
+        for hash in entry.hashes() {
+            if let Some(receipt) = self.reader.receipt(hash).await? {
+                return Ok(Fate::Mined { receipt, confirmed });
+            }
+        }
+        Ok(Fate::Gone { confirmed })
+    }
+
+    /// The end of a mined transaction. The outer error is an endpoint's, and asked again.
+    async fn judge(
+        &self,
+        entry: &Entry,
+        receipt: Receipt,
+        confirmed: u64,
+    ) -> Result<Result<Outcome, ChainError>, RpcError> {
+        let outcome = Outcome { receipt: Some(receipt), refused: Vec::new() };
+        let fulfilled = self.is_fulfilled(&entry.intent, At::Block(confirmed.max(receipt.block()))).await?;
+        // A claim may succeed and yet skip a row that was drained meanwhile: the caller reads the amounts.
+        if fulfilled || receipt.succeeded() {
+            return Ok(Ok(outcome));
+        }
+        let what = entry.intent.what();
+        Ok(Err(ChainError::Reverted { what, reason: self.why(entry).await }))
+    }
+
+    /// Runs a failed transaction once more to hear its reason.
+    async fn why(&self, entry: &Entry) -> String {
+        let Some(Unsigned { to, value_wei, data, .. }) = unsigned(&entry.raw) else {
+            return "unknown".to_owned();
+        };
+        match self.reader.estimate(self.wallet, to, value_wei, &data).await {
+            Err(RpcError::Refused(refusal)) => refusal.reason(),
+            _ => "it would succeed by now; try again".to_owned(),
+        }
+    }
+
+    /// An endpoint's refusal is noted, not believed: the nonce tells the end.
+    async fn broadcast(&self, entry: &Entry) {
+        let (what, nonce) = (entry.intent.what(), entry.nonce);
+        match self.reader.send_raw(&entry.raw).await {
+            Ok(()) => tracing::info!(nonce, "{what} is sent"),
+            Err(RpcError::Refused(refusal)) if is_known(&refusal.message) => {}
+            Err(error) => tracing::warn!(nonce, %error, "{what} is not accepted yet; trying again"),
+        }
+    }
+
+    /// Signs the same transaction with higher fees and stores it. Where the cap or the count forbids that,
+    /// or the fees cannot be read, the newest form is broadcast again.
+    ///
+    /// # Errors
+    /// When the journal fails; then nothing new may be sent.
+    async fn raise(&self, entry: &mut Entry) -> Result<(), ChainError> {
+        let cap_wei = self.reader.spec.gas_price_cap_wei;
+        let Some(fees) = replacement(entry.fees(), self.fees().await.ok(), cap_wei) else { return Ok(()) };
+        if entry.hashes.len() >= FORMS_MAX {
+            return Ok(());
+        }
+        if let Some(unsigned) = unsigned(&entry.raw) {
+            tracing::info!(nonce = entry.nonce, max_fee_wei = fees.max_wei, "raising the fee");
+            let mut raised = entry.clone();
+            raised.replace(sign(unsigned, fees, &self.key));
+            self.store.put_entry(&raised).await?;
+            *entry = raised;
+        }
+        Ok(())
+    }
+
+    /// After a reorganisation that dropped an earlier transaction for good, nothing would ever be mined: the
+    /// missing nonces are used up by transfers of nothing to the wallet itself.
+    async fn fill_gap(&self, next_nonce: u64, nonce: u64) {
+        for missing in next_nonce..nonce {
+            // A transaction that waits at this nonce makes it no gap.
+            let is_gap = self.reader.pending_nonce(self.wallet).await.is_ok_and(|pending| pending <= missing);
+            let Ok(fees) = self.fees().await else { return };
+            if !is_gap {
+                return;
+            }
+            tracing::warn!(nonce = missing, "filling a gap in the wallet's nonces");
+            let unsigned = Unsigned {
+                chain_id: self.reader.spec.chain_id,
+                nonce: missing,
+                gas_limit: TRANSFER_GAS,
+                to: Some(to_eth(self.wallet)),
+                value_wei: 0,
+                data: alloy::primitives::Bytes::new(),
+            };
+            let filler = sign(unsigned, fees, &self.key);
+            if let Err(error) = self.reader.send_raw(&filler.raw).await {
+                tracing::warn!(nonce = missing, %error, "the gap remains");
+                return;
+            }
+        }
+    }
+}
+
+/// The endpoint has the transaction, or the chain has moved past it.
+fn is_known(message: &str) -> bool {
+    let message = message.to_ascii_lowercase();
+    ["already known", "already imported", "known transaction", "nonce too low"]
+        .iter()
+        .any(|text| message.contains(text))
+}
