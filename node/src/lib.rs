@@ -1,8 +1,19 @@
 //! The control center: one participant's node of the Farthing network.
 
+pub mod catalog;
+mod chain_view;
+pub mod clock;
 pub mod config;
+pub mod consumer;
 pub mod control;
 pub mod files;
+pub mod gateway;
+mod journal;
+mod killpoint;
 pub mod lock;
+pub mod node;
+pub mod owner;
 pub mod secret;
+pub mod settlement;
+pub mod status;
 pub mod wallet;

@@ -152,6 +152,12 @@ impl PublicKey {
         bytes
     }
 
+    /// The libp2p peer id as people write it, in multiaddresses after `/p2p/`: base58 (Bitcoin alphabet).
+    #[must_use]
+    pub fn peer_id(&self) -> String {
+        bs58::encode(self.peer_id_bytes()).into_string()
+    }
+
     /// The key inside a peer id.
     ///
     /// # Errors

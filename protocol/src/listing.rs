@@ -213,6 +213,9 @@ pub struct Operation {
     /// Whether a request body is passed on.
     #[n(5)]
     pub body: bool,
+    /// Parameters beyond the declared ones are passed on to the query instead of being refused.
+    #[n(6)]
+    pub any_params: bool,
 }
 
 /// What an interested consumer fetches by hash.

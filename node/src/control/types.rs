@@ -40,6 +40,8 @@ pub mod route {
     pub const CHANNEL_CLOSE: &str = "/channels/{id}/close";
     /// `POST` → [`super::Settled`]
     pub const SETTLE: &str = "/settle";
+    /// `GET` → [`super::Audit`]
+    pub const AUDIT: &str = "/audit";
     /// `GET` → [`super::Secret`]
     pub const SECRET: &str = "/secret";
     /// `POST` → [`super::Secret`]
@@ -431,6 +433,16 @@ pub struct Settled {
     pub transactions: Vec<String>,
 }
 
+/// Every invariant of the ledger, checked now; no violation when the books add up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Audit {
+    pub calls_served: u64,
+    pub calls_bought: u64,
+    /// Promised, and the end not known yet.
+    pub calls_undecided: u64,
+    pub violations: Vec<String>,
+}
+
 /// `farthing secret show` and `rotate`
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Secret {
@@ -446,7 +458,6 @@ impl fmt::Debug for Secret {
 /// A connected node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Peer {
-    pub peer_id: String,
     pub wallet: Text<Address>,
     pub address: String,
     pub agent: String,
@@ -462,7 +473,6 @@ pub struct PingRequest {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pong {
-    pub peer_id: String,
     pub address: String,
     pub rtt_us: u64,
 }

@@ -1,0 +1,27 @@
+//! Questions the use cases ask about the chain, answered from memory: rule 1, no request on a call's path.
+
+use farthing_chain::{ChainHandle, ChainStatus, view_age_max};
+
+/// Why nothing can be put on chain now; `Ok` when it can.
+///
+/// # Errors
+/// The reason in words, with what to do.
+pub fn ready(chain: &ChainHandle) -> Result<(), String> {
+    let name = &chain.spec().name;
+    match &*chain.status().borrow() {
+        ChainStatus::Ready => Ok(()),
+        ChainStatus::Connecting => Err(format!("{name} has not answered yet")),
+        ChainStatus::ContractMissing { contract } => {
+            Err(format!("the channel contract {contract} is not deployed on {name}"))
+        }
+        ChainStatus::Unreachable { reason, .. } => Err(format!("{name} does not answer: {reason}")),
+        ChainStatus::Refused { reason } => Err(format!("{name} is not used: {reason}")),
+    }
+}
+
+/// Whether the view of the chain is young enough to take on new value.
+#[must_use]
+pub fn is_fresh(chain: &ChainHandle) -> bool {
+    let age_max = view_age_max(chain.spec().close_delay_secs);
+    chain.head().borrow().as_ref().is_some_and(|head| head.is_fresh(age_max))
+}

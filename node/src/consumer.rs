@@ -1,0 +1,266 @@
+//! Buying one call: limits, channel, promise, exchange, proof.
+//!
+//! In order: the service is looked up and the call checked against its description; its price is held against
+//! the limits; headroom is reserved on the channel with the owner and a voucher signed; the promise is put
+//! into the ledger while the call travels; the answer's receipt is verified; the ledger is closed. A call
+//! whose end is unknown stays reserved and is resolved by its call id, never bought twice.
+//!
+//! Invariants C1–C4 (`docs/ledger.md`).
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use farthing_chain::ChainHandle;
+use farthing_ledger::Ledger;
+use farthing_network::NetworkHandle;
+use farthing_protocol::{
+    Address, CallId, Outcome, Refusal, ServiceId, Usdc,
+    call::{Method, OutOfBounds},
+    limits,
+};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::{catalog::Catalog, wallet::Signer};
+
+pub mod answer;
+mod attempt;
+pub mod channels;
+mod exchange;
+pub mod funding;
+mod reconcile;
+mod recovery;
+pub mod spending;
+mod turns;
+
+use channels::Channels;
+use funding::Funding;
+use reconcile::Reconciled;
+use spending::{OverLimit, Spending};
+use turns::Turns;
+
+/// A call as the gateway read it.
+#[derive(Clone, Debug)]
+pub struct Order {
+    /// Name of the consumer secret that ordered it; budgets count by it.
+    pub secret: String,
+    pub call_id: CallId,
+    pub service: ServiceId,
+    pub method: Method,
+    pub path: String,
+    pub params: BTreeMap<String, String>,
+    /// Names in lower case.
+    pub headers: BTreeMap<String, String>,
+    pub body: Bytes,
+    pub max_price: Option<Usdc>,
+}
+
+/// A bought answer, proven by its receipt.
+#[derive(Clone, Debug)]
+pub struct Bought {
+    pub call_id: CallId,
+    pub status: u16,
+    pub headers: BTreeMap<String, String>,
+    pub body: Bytes,
+    pub price: Usdc,
+    pub charged: Usdc,
+    /// Digest of the owner's receipt.
+    pub receipt: farthing_protocol::Hash,
+    pub timing: Timing,
+}
+
+/// Where the time of a call went.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Timing {
+    /// Opening or topping up the channel, when that had to be waited for.
+    pub funding: Duration,
+    /// From sending to the answer, owner's time included.
+    pub network: Duration,
+    /// At the owner's node, its upstream included.
+    pub owner: Duration,
+    pub upstream: Duration,
+}
+
+/// Every way a purchase can fail. Unless the text says otherwise nothing was charged.
+#[derive(Debug, thiserror::Error)]
+pub enum BuyError {
+    #[error("no connected node knows the service {0}")]
+    UnknownService(ServiceId),
+    #[error("the owner {owner} of this service does not answer: {reason}")]
+    DetailsUnavailable { owner: Address, reason: String },
+    #[error("{0}")]
+    UnknownPath(String),
+    #[error("{0}")]
+    MethodNotAllowed(String),
+    #[error("{0}")]
+    BadParameter(String),
+    #[error(transparent)]
+    OutOfBounds(#[from] OutOfBounds),
+    #[error("this call costs {price} USDC and `max_price` is {max_price} USDC")]
+    AboveMaxPrice { price: Usdc, max_price: Usdc },
+    #[error(transparent)]
+    OverLimit(#[from] OverLimit),
+    #[error("the owner accepts {offered}; this node pays on chain {chain} with channels")]
+    NoCommonScheme { offered: String, chain: String },
+    #[error("{0}")]
+    Unfunded(funding::Missing),
+    #[error("{available} USDC are left on the channel with {owner} and the call costs {price} USDC")]
+    ChannelLow { owner: Address, available: Usdc, price: Usdc },
+    #[error("a close of the channel with this owner is pending")]
+    ChannelClosing,
+    #[error("an earlier receipt of this owner did not match what was bought")]
+    OwnerDistrusted,
+    #[error("{0}")]
+    ChainNotReady(String),
+    #[error("{0}")]
+    OpenFailed(String),
+    #[error("{0}")]
+    LedgerClosed(String),
+    #[error("spending is stopped on this node")]
+    SpendingStopped,
+    #[error("the node is shutting down")]
+    ShuttingDown,
+    #[error("the price is now {now} USDC, it was {before} USDC")]
+    PriceChanged { before: Usdc, now: Usdc },
+    #[error("the call id was used with another service, path, parameters or body")]
+    CallIdConflict,
+    #[error("the owner's node was not reached: {0}")]
+    OwnerUnreachable(String),
+    #[error("the owner's node refused the call ({}): {}", .0.code.name(), .0.detail)]
+    Refused(Refusal),
+    #[error("{}", upstream_failure(*.outcome, *.status))]
+    UpstreamFailed { outcome: Outcome, status: u16 },
+    #[error("{reason}")]
+    BadAnswer { reason: String, charged: Usdc },
+    #[error("the call was finished earlier, charged {charged} USDC, and its answer is no longer kept")]
+    BodyGone { charged: Usdc },
+    #[error("the owner's node did not answer in time ({0}); whether the call ran is not known yet")]
+    Undecided(String),
+}
+
+fn upstream_failure(outcome: Outcome, status: u16) -> String {
+    match outcome {
+        Outcome::Unreachable => "the owner's node could not connect to the service".to_owned(),
+        Outcome::TimedOut => "the service did not answer the owner's node in time".to_owned(),
+        Outcome::ServerError => format!("the service answered with status {status}"),
+        Outcome::Oversize => "the service's answer is larger than the owner passes on".to_owned(),
+        Outcome::BadAnswer => "the service's answer is broken or a redirect".to_owned(),
+        Outcome::Answered | Outcome::Declined => "the service answered".to_owned(),
+    }
+}
+
+/// What the user set.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    pub limits: spending::Limits,
+    pub stopped: bool,
+    pub call_deadline: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            limits: spending::Limits {
+                price_max: Usdc::from_micros(100_000),
+                per_day: Usdc::from_micros(10_000_000),
+                per_secret_day: Usdc::from_micros(10_000_000),
+            },
+            stopped: false,
+            call_deadline: Duration::from_millis(limits::CALL_DEADLINE_MS_DEFAULT),
+        }
+    }
+}
+
+/// The consumer half of the node. A cheap handle.
+#[derive(Clone, Debug)]
+pub struct Consumer(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    signer: Signer,
+    ledger: Ledger,
+    network: NetworkHandle,
+    chain: ChainHandle,
+    catalog: Catalog,
+    channels: Arc<Channels>,
+    funding: Funding,
+    spending: Mutex<Spending>,
+    settings: Settings,
+    turns: Turns,
+    reconciled: Reconciled,
+    /// Work that outlives its caller: acknowledgements and resolutions. Shutdown waits for it.
+    tasks: TaskTracker,
+    /// Ends what would wait without end.
+    stopping: CancellationToken,
+}
+
+/// What the consumer is made of.
+#[derive(Debug)]
+pub struct Parts {
+    pub signer: Signer,
+    pub ledger: Ledger,
+    pub network: NetworkHandle,
+    pub chain: ChainHandle,
+    pub catalog: Catalog,
+    pub channels: Arc<Channels>,
+    pub funding: Funding,
+    pub spending: Spending,
+    pub settings: Settings,
+    pub tasks: TaskTracker,
+    pub stopping: CancellationToken,
+}
+
+impl Consumer {
+    #[must_use]
+    pub fn new(parts: Parts) -> Self {
+        Self(Arc::new(Inner {
+            signer: parts.signer,
+            ledger: parts.ledger,
+            network: parts.network,
+            chain: parts.chain,
+            catalog: parts.catalog,
+            channels: parts.channels,
+            funding: parts.funding,
+            spending: Mutex::new(parts.spending),
+            settings: parts.settings,
+            turns: Turns::default(),
+            reconciled: Reconciled::default(),
+            tasks: parts.tasks,
+            stopping: parts.stopping,
+        }))
+    }
+
+    /// Buys one call. It runs to its end even when the caller goes away: what was promised must be resolved.
+    ///
+    /// # Errors
+    /// [`BuyError`]; nothing was charged unless it says so.
+    pub async fn buy(&self, order: Order) -> Result<Bought, BuyError> {
+        let consumer = self.clone();
+        let task = self.0.tasks.spawn(async move { consumer.buy_now(order).await });
+        task.await.unwrap_or(Err(BuyError::ShuttingDown))
+    }
+
+    async fn buy_now(&self, order: Order) -> Result<Bought, BuyError> {
+        let deadline = Instant::now() + self.0.settings.call_deadline;
+        let turn = self.0.turns.take(order.call_id).await;
+        if self.0.settings.stopped {
+            return Err(BuyError::SpendingStopped);
+        }
+        if self.0.tasks.is_closed() {
+            return Err(BuyError::ShuttingDown);
+        }
+        match self.earlier(order.call_id)? {
+            Some(earlier) => self.again(order, earlier, deadline, turn).await,
+            None => self.first(order, deadline, turn).await,
+        }
+    }
+
+    /// What was spent and reserved today.
+    #[must_use]
+    pub fn spent_today(&self) -> Usdc {
+        self.0.spending.lock().unwrap_or_else(PoisonError::into_inner).total()
+    }
+}

@@ -1,0 +1,184 @@
+//! Is this the answer that was bought? The checks between an owner's word and the caller's.
+//!
+//! Pure. Every returned result has a verified receipt (invariant C3): signed by the owner, for this call id,
+//! request and response, charging no more than the price.
+
+use bytes::Bytes;
+use farthing_protocol::{
+    Address, CallResponse, ChannelId, Domain, Hash, Outcome, Usdc, Verified,
+    call::{ChargePolicy, response_hash},
+    channel::Receipt,
+};
+
+/// What was asked, as far as the answer must agree with it.
+#[derive(Clone, Copy, Debug)]
+pub struct Expected {
+    pub owner: Address,
+    pub call_id: farthing_protocol::CallId,
+    /// [`ChannelId::NONE`] for a free call.
+    pub channel: ChannelId,
+    pub request_hash: Hash,
+    pub price: Usdc,
+    pub charge_policy: ChargePolicy,
+}
+
+/// A contradiction between an answer and its receipt, or between both and the order.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Mismatch {
+    #[error("the receipt is not signed by the owner")]
+    Signature,
+    #[error("the receipt is for another {0}")]
+    Other(&'static str),
+    #[error("the answer is not the one the receipt names")]
+    Response,
+    #[error("the receipt charges {charged} USDC where {due} USDC are due")]
+    Charge { charged: Usdc, due: Usdc },
+}
+
+/// Verifies an answer.
+///
+/// # Errors
+/// The first [`Mismatch`].
+pub fn verify(
+    expected: &Expected,
+    domain: &Domain,
+    response: &CallResponse,
+    body: &Bytes,
+) -> Result<Verified<Receipt>, Mismatch> {
+    let receipt = verify_receipt(expected, domain, response.receipt, response.signature)?;
+    if receipt.outcome != response.outcome.code() {
+        return Err(Mismatch::Other("outcome"));
+    }
+    if receipt.response_hash != response_hash(response.status, &response.headers, body) {
+        return Err(Mismatch::Response);
+    }
+    Ok(receipt)
+}
+
+/// Verifies a receipt without its answer, as recovery does.
+///
+/// # Errors
+/// The first [`Mismatch`].
+pub fn verify_receipt(
+    expected: &Expected,
+    domain: &Domain,
+    receipt: Receipt,
+    signature: farthing_protocol::Signature,
+) -> Result<Verified<Receipt>, Mismatch> {
+    let receipt = receipt.verify(domain, signature, expected.owner).map_err(|_| Mismatch::Signature)?;
+    if receipt.call_id != expected.call_id {
+        return Err(Mismatch::Other("call"));
+    }
+    if receipt.channel != expected.channel {
+        return Err(Mismatch::Other("channel"));
+    }
+    if receipt.request_hash != expected.request_hash {
+        return Err(Mismatch::Other("request"));
+    }
+    let outcome = Outcome::from_code(receipt.outcome).ok_or(Mismatch::Other("outcome"))?;
+    let due = outcome.charge(expected.charge_policy, expected.price);
+    if receipt.charged > due {
+        return Err(Mismatch::Charge { charged: receipt.charged, due });
+    }
+    Ok(receipt)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use farthing_protocol::{CallId, SecretKey};
+
+    use super::*;
+
+    fn owner() -> SecretKey {
+        SecretKey::from_bytes(&[9; 32]).unwrap()
+    }
+
+    fn domain() -> Domain {
+        Domain::new(31_337, Address::ZERO)
+    }
+
+    fn expected() -> Expected {
+        Expected {
+            owner: owner().address(),
+            call_id: CallId::from_bytes([1; 16]),
+            channel: ChannelId::from_bytes([2; 32]),
+            request_hash: [3; 32],
+            price: Usdc::from_micros(2_000),
+            charge_policy: ChargePolicy::Success,
+        }
+    }
+
+    fn honest() -> (CallResponse, Bytes) {
+        let (body, headers) = (Bytes::from_static(b"{}"), BTreeMap::new());
+        let receipt = Receipt {
+            channel: expected().channel,
+            call_id: expected().call_id,
+            request_hash: expected().request_hash,
+            response_hash: response_hash(200, &headers, &body),
+            outcome: Outcome::Answered.code(),
+            charged: expected().price,
+            spent_total: expected().price,
+            time_secs: 1,
+        };
+        (signed(receipt, headers, &body), body)
+    }
+
+    fn signed(receipt: Receipt, headers: BTreeMap<String, String>, body: &Bytes) -> CallResponse {
+        CallResponse {
+            call_id: receipt.call_id,
+            status: 200,
+            headers,
+            body_bytes: body.len() as u64,
+            receipt,
+            signature: receipt.sign(&domain(), &owner()),
+            outcome: Outcome::from_code(receipt.outcome).unwrap(),
+            owner_us: 0,
+            upstream_us: 0,
+        }
+    }
+
+    #[test]
+    fn an_honest_answer_is_accepted() {
+        let (response, body) = honest();
+        assert!(verify(&expected(), &domain(), &response, &body).is_ok());
+    }
+
+    #[test]
+    fn a_changed_answer_is_refused() {
+        let (response, body) = honest();
+        let verify = |response: &CallResponse, body: &Bytes| verify(&expected(), &domain(), response, body);
+        assert_eq!(verify(&response, &Bytes::from_static(b"{ }")), Err(Mismatch::Response));
+        let other_status = CallResponse { status: 201, ..response.clone() };
+        assert_eq!(verify(&other_status, &body), Err(Mismatch::Response));
+        let headers = BTreeMap::from([("content-type".to_owned(), "text/html".to_owned())]);
+        let other_headers = CallResponse { headers, ..response };
+        assert_eq!(verify(&other_headers, &body), Err(Mismatch::Response));
+    }
+
+    #[test]
+    fn a_receipt_for_something_else_is_refused() {
+        let (response, body) = honest();
+        let with = |edit: &dyn Fn(&mut Receipt)| {
+            let mut receipt = response.receipt;
+            edit(&mut receipt);
+            verify(&expected(), &domain(), &signed(receipt, BTreeMap::new(), &body), &body).unwrap_err()
+        };
+        assert_eq!(with(&|r| r.call_id = CallId::from_bytes([7; 16])), Mismatch::Other("call"));
+        assert_eq!(with(&|r| r.channel = ChannelId::NONE), Mismatch::Other("channel"));
+        assert_eq!(with(&|r| r.request_hash = [0; 32]), Mismatch::Other("request"));
+        assert!(matches!(with(&|r| r.charged = Usdc::from_micros(2_001)), Mismatch::Charge { .. }));
+        assert!(matches!(with(&|r| r.outcome = Outcome::ServerError.code()), Mismatch::Charge { .. }));
+    }
+
+    #[test]
+    fn a_receipt_by_anyone_else_is_refused() {
+        let (mut response, body) = honest();
+        response.signature = response.receipt.sign(&domain(), &SecretKey::from_bytes(&[8; 32]).unwrap());
+        assert_eq!(verify(&expected(), &domain(), &response, &body), Err(Mismatch::Signature));
+        let other_chain = Domain::new(1, Address::ZERO);
+        response.signature = response.receipt.sign(&other_chain, &owner());
+        assert_eq!(verify(&expected(), &domain(), &response, &body), Err(Mismatch::Signature));
+    }
+}

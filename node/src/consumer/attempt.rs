@@ -1,0 +1,417 @@
+//! One attempt to buy a call, from the price check to the closed ledger.
+
+use std::{
+    sync::{Arc, PoisonError},
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use farthing_ledger::{Acknowledgement, PayerChannel, Promise};
+use farthing_protocol::{
+    Address, CallId, CallRequest, CallResponse, ChannelId, RefusalCode, Signature, Usdc, Verified, Voucher,
+    call::Payment,
+    channel::Receipt,
+    listing::{Accept, SCHEME_CHANNEL},
+    limits,
+};
+
+use crate::{
+    catalog::{CatalogError, Known, Plan, PlanError},
+    clock, killpoint,
+};
+
+use super::{
+    Bought, BuyError, Consumer, Order, Timing,
+    answer::{self, Expected},
+    channels::{Reservation, Shortage},
+    exchange::{Exchanged, Failure},
+    turns::Turn,
+};
+
+/// Everything one attempt promised, until it ends.
+#[derive(Debug)]
+pub(super) struct Attempt {
+    /// What is sent, and what the ledger keeps of it.
+    pub promise: Promise,
+    pub expected: Expected,
+    /// `None` for a free call.
+    pub reservation: Option<Reservation>,
+    pub funding: Duration,
+}
+
+impl Consumer {
+    /// Buys a call whose id was not used before.
+    pub(super) async fn first(&self, order: Order, deadline: Instant, turn: Turn) -> Result<Bought, BuyError> {
+        let mut service = self.0.catalog.service(order.service).await?;
+        let mut plan = plan(&service, &order)?;
+        // A second round accepts a price that fell, or rose within what the caller allowed, or follows books
+        // that a crash had put apart.
+        for round in 0..2 {
+            let attempt = self.prepare(&order, &service, &plan).await?;
+            killpoint::reached("consumer.after_reserve");
+            let pending = match self.0.ledger.promise(attempt.promise.clone()).await {
+                Ok(pending) => pending,
+                Err(error) => {
+                    self.give_back(&attempt);
+                    return Err(BuyError::LedgerClosed(error.to_string()));
+                }
+            };
+            killpoint::reached("consumer.after_promise");
+            let sent = Instant::now();
+            let exchanged = self.exchange(&attempt, deadline).await;
+            killpoint::reached("consumer.after_answer");
+            // What was promised is durable before anyone hears of the answer.
+            if let Err(error) = pending.await {
+                return Err(BuyError::LedgerClosed(error.to_string()));
+            }
+            match exchanged {
+                Ok(Exchanged::Response(response, body)) => {
+                    return self.close(&attempt, response, body, sent.elapsed(), turn).await;
+                }
+                Ok(Exchanged::Refused(refusal)) if refusal.code == RefusalCode::PriceChanged && round == 0 => {
+                    self.release(&attempt, "price changed").await;
+                    let listing = refusal.listing.ok_or_else(|| BuyError::OwnerUnreachable(refusal.detail))?;
+                    service = self.0.catalog.adopt(listing).await?;
+                    let before = plan.price;
+                    plan = super::attempt::plan(&service, &order)?;
+                    let allowed = order.max_price.unwrap_or(before);
+                    if plan.price > allowed {
+                        return Err(BuyError::PriceChanged { before, now: plan.price });
+                    }
+                }
+                Ok(Exchanged::Refused(refusal)) => {
+                    self.release(&attempt, refusal.code.name()).await;
+                    let short = refusal.code == RefusalCode::InsufficientVoucher;
+                    if !(short && round == 0 && self.reconcile(attempt.expected.owner).await) {
+                        return Err(BuyError::Refused(refusal));
+                    }
+                }
+                Ok(Exchanged::Gone(receipt, signature)) => {
+                    return Err(self.close_without_answer(&attempt, receipt, signature, turn));
+                }
+                Err(Failure::NeverStarted(reason)) => {
+                    self.release(&attempt, "never started").await;
+                    return Err(BuyError::OwnerUnreachable(reason));
+                }
+                Err(Failure::Undecided(reason)) => {
+                    self.resolve_later(attempt.call_id(), turn);
+                    return Err(BuyError::Undecided(reason));
+                }
+            }
+        }
+        Err(BuyError::OwnerUnreachable("the owner's offer keeps changing".to_owned()))
+    }
+
+    /// Limits, channel, voucher: nothing is promised to anyone yet.
+    async fn prepare(&self, order: &Order, service: &Known, plan: &Plan) -> Result<Attempt, BuyError> {
+        let (listing, price) = (service.listing(), plan.price);
+        if let Some(max_price) = order.max_price.filter(|max| price > *max) {
+            return Err(BuyError::AboveMaxPrice { price, max_price });
+        }
+        let now_secs = clock::now_secs();
+        let day = clock::day_of(now_secs);
+        let accept = if price.is_zero() { None } else { Some(self.choose(&listing.accepts, listing.owner)?) };
+        self.hold(day, &order.secret, price)?;
+        let started = Instant::now();
+        let reservation = match accept {
+            None => None,
+            Some(accept) => match self.reserve(accept, price).await {
+                Ok(reservation) => Some(reservation),
+                Err(error) => {
+                    self.unhold(day, &order.secret, price, Usdc::ZERO);
+                    return Err(error);
+                }
+            },
+        };
+        let funding = started.elapsed();
+        let mut request = CallRequest {
+            call_id: order.call_id,
+            service: order.service,
+            listing_version: listing.seq,
+            method: order.method,
+            path: order.path.clone(),
+            params: order.params.clone(),
+            headers: order.headers.clone(),
+            body_bytes: order.body.len() as u64,
+            price,
+            deadline_ms: u64::try_from(self.0.settings.call_deadline.as_millis())
+                .unwrap_or(limits::CALL_DEADLINE_MS_DEFAULT),
+            payment: Payment::Free,
+        };
+        if let Some(reservation) = &reservation {
+            let voucher = Voucher { channel: reservation.channel, cumulative: reservation.cumulative };
+            match self.0.signer.sign_voucher(&voucher, reservation.deposited) {
+                Ok(signature) => {
+                    let (channel, cumulative) = (voucher.channel, voucher.cumulative);
+                    request.payment = Payment::Channel { channel, cumulative, signature: Some(signature) };
+                }
+                Err(error) => {
+                    self.0.channels.release(reservation);
+                    self.unhold(day, &order.secret, price, Usdc::ZERO);
+                    return Err(BuyError::OpenFailed(error.to_string()));
+                }
+            }
+        }
+        let request_hash = request.request_hash(&order.body);
+        let expected = Expected {
+            owner: listing.owner,
+            call_id: order.call_id,
+            channel: reservation.map_or(ChannelId::NONE, |r| r.channel),
+            request_hash,
+            price,
+            charge_policy: listing.charge_policy,
+        };
+        let bounds = request.check_bounds();
+        let promise = Promise {
+            request,
+            body: order.body.clone(),
+            request_hash,
+            owner: listing.owner,
+            secret: order.secret.clone(),
+            time_secs: now_secs,
+        };
+        let attempt = Attempt { promise, expected, reservation, funding };
+        if let Err(error) = bounds {
+            self.give_back(&attempt);
+            return Err(error.into());
+        }
+        Ok(attempt)
+    }
+
+    /// The first of the owner's ways of payment that this node has.
+    ///
+    /// # Errors
+    /// [`BuyError::NoCommonScheme`].
+    pub fn choose<'a>(&self, accepts: &'a [Accept], owner: Address) -> Result<&'a Accept, BuyError> {
+        let spec = self.0.chain.spec();
+        let usable = |accept: &&Accept| {
+            accept.scheme == SCHEME_CHANNEL
+                && accept.chain_id == spec.chain_id
+                && accept.asset == spec.token
+                && accept.contract == spec.contract
+                && accept.pay_to == owner
+        };
+        accepts.iter().find(usable).ok_or_else(|| BuyError::NoCommonScheme {
+            offered: accepts
+                .iter()
+                .map(|accept| format!("{} on chain {}", accept.scheme, accept.chain_id))
+                .collect::<Vec<_>>()
+                .join(", "),
+            chain: spec.chain_id.to_string(),
+        })
+    }
+
+    /// Headroom on the channel with the owner, opening or topping it up when needed.
+    async fn reserve(&self, accept: &Accept, price: Usdc) -> Result<Reservation, BuyError> {
+        let owner = accept.pay_to;
+        for _ in 0..2 {
+            match self.0.channels.reserve(owner, price, clock::now_secs()) {
+                Ok(reservation) => {
+                    self.0.funding.top_up_when_low(accept, price);
+                    return Ok(reservation);
+                }
+                Err(Shortage::Closing) => return Err(BuyError::ChannelClosing),
+                Err(Shortage::Distrusted) => return Err(BuyError::OwnerDistrusted),
+                Err(Shortage::NotOpen | Shortage::Low { .. }) => self.0.funding.ensure(accept, price).await?,
+            }
+        }
+        let available = self.0.channels.get(owner).map_or(Usdc::ZERO, |channel| channel.state.available());
+        Err(BuyError::ChannelLow { owner, available, price })
+    }
+
+    /// Step 15: the answer is verified, the ledger closed, the caller served.
+    pub(super) async fn close(
+        &self,
+        attempt: &Attempt,
+        response: CallResponse,
+        body: Bytes,
+        network: Duration,
+        turn: Turn,
+    ) -> Result<Bought, BuyError> {
+        let receipt = match answer::verify(&attempt.expected, self.0.signer.domain(), &response, &body) {
+            Ok(receipt) => receipt,
+            Err(mismatch) => return Err(self.distrust(attempt, &mismatch).await),
+        };
+        let bought = Bought {
+            call_id: attempt.call_id(),
+            status: response.status,
+            headers: response.headers,
+            body,
+            price: attempt.expected.price,
+            charged: receipt.charged,
+            receipt: receipt.digest(self.0.signer.domain()),
+            timing: Timing {
+                funding: attempt.funding,
+                network,
+                owner: Duration::from_micros(response.owner_us),
+                upstream: Duration::from_micros(response.upstream_us),
+            },
+        };
+        self.acknowledge(attempt, receipt, response.status, &bought.timing, turn)?;
+        if response.outcome.is_the_services_answer() {
+            Ok(bought)
+        } else {
+            Err(BuyError::UpstreamFailed { outcome: response.outcome, status: response.status })
+        }
+    }
+
+    /// The call was served earlier and only its receipt is left.
+    pub(super) fn close_without_answer(
+        &self,
+        attempt: &Attempt,
+        receipt: Receipt,
+        signature: Signature,
+        turn: Turn,
+    ) -> BuyError {
+        match answer::verify_receipt(&attempt.expected, self.0.signer.domain(), receipt, signature) {
+            Ok(receipt) => {
+                let charged = receipt.charged;
+                match self.acknowledge(attempt, receipt, 0, &Timing::default(), turn) {
+                    Ok(()) => BuyError::BodyGone { charged },
+                    Err(error) => error,
+                }
+            }
+            Err(mismatch) => BuyError::BadAnswer { reason: mismatch.to_string(), charged: Usdc::ZERO },
+        }
+    }
+
+    /// Books a verified receipt: limits and channel at once, the ledger in the background. The turn is held
+    /// until the ledger has it, so a repeat of the call sees it finished.
+    pub(super) fn acknowledge(
+        &self,
+        attempt: &Attempt,
+        receipt: Verified<Receipt>,
+        status: u16,
+        timing: &Timing,
+        turn: Turn,
+    ) -> Result<(), BuyError> {
+        let charged = receipt.charged;
+        self.unhold(attempt.promise.day(), &attempt.promise.secret, attempt.expected.price, charged);
+        let mismatch = attempt
+            .reservation
+            .and_then(|reservation| self.0.channels.acknowledge(&reservation, &receipt).err());
+        let acknowledgement = Acknowledgement {
+            receipt,
+            status,
+            timing: farthing_ledger::Timing {
+                total_us: micros(timing.funding + timing.network),
+                owner_us: micros(timing.owner),
+                upstream_us: micros(timing.upstream),
+            },
+            time_secs: clock::now_secs(),
+        };
+        let (consumer, call_id, owner) = (self.clone(), attempt.call_id(), attempt.expected.owner);
+        let stop = mismatch.is_some();
+        self.0.tasks.spawn(async move {
+            if let Err(error) = consumer.0.ledger.acknowledge(call_id, acknowledgement).await {
+                tracing::error!(%call_id, %error, "a receipt was not stored; it is asked for again after a restart");
+            }
+            if stop {
+                consumer.stop_channel(owner).await;
+            }
+            drop(turn);
+        });
+        match mismatch {
+            Some(mismatch) => Err(BuyError::BadAnswer { reason: mismatch.to_string(), charged }),
+            None => Ok(()),
+        }
+    }
+
+    /// Ends an attempt that was not charged.
+    pub(super) async fn release(&self, attempt: &Attempt, reason: &str) {
+        self.give_back(attempt);
+        if let Err(error) = self.0.ledger.release(attempt.call_id(), reason, clock::now_secs()).await {
+            tracing::warn!(call_id = %attempt.call_id(), %error, "a released call was not stored");
+        }
+    }
+
+    /// An answer that contradicts its receipt: the money stays reserved, and nothing more is promised.
+    async fn distrust(&self, attempt: &Attempt, mismatch: &answer::Mismatch) -> BuyError {
+        let (owner, call_id) = (attempt.expected.owner, attempt.call_id());
+        tracing::error!(%owner, %call_id, %mismatch, "the owner's answer does not match its receipt");
+        self.0.channels.stop(owner);
+        self.stop_channel(owner).await;
+        BuyError::BadAnswer { reason: mismatch.to_string(), charged: Usdc::ZERO }
+    }
+
+    /// Makes the stop of a channel durable and asks the chain for the deposit back.
+    pub(super) async fn stop_channel(&self, owner: Address) {
+        let Some(channel) = self.0.channels.get(owner) else { return };
+        let stopped = PayerChannel {
+            id: channel.id,
+            config: channel.config,
+            deposited: channel.state.deposited,
+            claimed: channel.claimed,
+            stopped: true,
+        };
+        if let Err(error) = self.0.ledger.put_payer_channel(stopped).await {
+            tracing::error!(%owner, %error, "a stopped channel was not stored");
+        }
+        tracing::error!(%owner, channel = %channel.id, "the channel is stopped; its close is being requested");
+        let chain = self.0.chain.clone();
+        self.0.tasks.spawn(async move {
+            if let Err(error) = chain.request_close(channel.config).await {
+                tracing::warn!(%error, "the close was not requested; `farthing channel close` tries again");
+            }
+        });
+    }
+
+    /// Undoes the reservations of an attempt that promised nothing, or whose promise was not taken up.
+    pub(super) fn give_back(&self, attempt: &Attempt) {
+        if let Some(reservation) = &attempt.reservation {
+            self.0.channels.release(reservation);
+        }
+        let promise = &attempt.promise;
+        self.unhold(promise.day(), &promise.secret, attempt.expected.price, Usdc::ZERO);
+    }
+
+    /// Counts a promise of an earlier run; limits do not apply to what was promised already.
+    pub(super) fn rehold(&self, day: u32, secret: &str, price: Usdc) {
+        self.0.spending.lock().unwrap_or_else(PoisonError::into_inner).rehold(day, secret, price);
+    }
+
+    fn hold(&self, day: u32, secret: &str, price: Usdc) -> Result<(), BuyError> {
+        let mut spending = self.0.spending.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(spending.reserve(&self.0.settings.limits, day, secret, price)?)
+    }
+
+    fn unhold(&self, day: u32, secret: &str, price: Usdc, charged: Usdc) {
+        self.0.spending.lock().unwrap_or_else(PoisonError::into_inner).settle(day, secret, price, charged);
+    }
+}
+
+/// Checks an order against the service's description: operation, parameters, price.
+fn plan(service: &Arc<Known>, order: &Order) -> Result<Plan, BuyError> {
+    service
+        .plan(order.method, &order.path, &order.params, &order.headers, order.body.len())
+        .map_err(Into::into)
+}
+
+impl From<PlanError> for BuyError {
+    fn from(error: PlanError) -> Self {
+        match error {
+            PlanError::UnknownPath(detail) => Self::UnknownPath(detail),
+            PlanError::MethodNotAllowed(detail) => Self::MethodNotAllowed(detail),
+            PlanError::BadParameter(detail) => Self::BadParameter(detail),
+        }
+    }
+}
+
+impl From<CatalogError> for BuyError {
+    fn from(error: CatalogError) -> Self {
+        match error {
+            CatalogError::Unknown(service) => Self::UnknownService(service),
+            CatalogError::DetailsUnavailable { owner, reason } => Self::DetailsUnavailable { owner, reason },
+        }
+    }
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}
+
+impl Attempt {
+    pub const fn call_id(&self) -> CallId {
+        self.promise.request.call_id
+    }
+}

@@ -1,0 +1,264 @@
+//! The channels this node pays with: one per owner, counted in memory, backed by the ledger.
+//!
+//! A call reserves headroom before anything is signed and ends its reservation exactly once: released when
+//! nothing was charged, acknowledged with the owner's receipt, or left in flight while its end is unknown.
+//! What the chain confirms arrives through [`Channels::apply`]. The lock is held for a few additions, never
+//! across an await.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use farthing_ledger::PayerChannelRow;
+use farthing_protocol::{
+    Address, ChannelConfig, ChannelId, Usdc,
+    channel::{PayerState, Receipt, ReceiptMismatch},
+};
+
+/// One channel as the consumer sees it.
+#[derive(Clone, Debug)]
+pub struct PayerChannel {
+    pub id: ChannelId,
+    pub config: ChannelConfig,
+    pub state: PayerState,
+    pub claimed: Usdc,
+    /// The payer's withdrawal is possible from this second on.
+    pub close_at_secs: Option<u64>,
+    /// The last increase of the deposit, from which a top-up is computed.
+    pub last_deposit: Usdc,
+    pub last_used_secs: u64,
+}
+
+/// Headroom taken for one call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reservation {
+    pub channel: ChannelId,
+    pub owner: Address,
+    pub price: Usdc,
+    /// What to sign.
+    pub cumulative: Usdc,
+    /// What the channel holds; no signature goes beyond it.
+    pub deposited: Usdc,
+}
+
+/// Why a channel cannot carry a call now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shortage {
+    /// No deposit with this owner yet, or it was withdrawn.
+    NotOpen,
+    /// Not enough left: top up.
+    Low { available: Usdc },
+    /// A close is pending; nothing new may be promised on it.
+    Closing,
+    /// The owner's books contradict the receipts; nothing more is promised to it.
+    Distrusted,
+}
+
+/// The consumer's channels, by owner.
+#[derive(Debug, Default)]
+pub struct Channels {
+    by_owner: Mutex<HashMap<Address, PayerChannel>>,
+}
+
+impl Channels {
+    /// Takes over a channel of the ledger, at start or after the chain confirmed a change. What runs in
+    /// memory (calls in flight, receipts whose commit is under way) stays as it is.
+    pub fn apply(&self, row: &PayerChannelRow, close_at_secs: Option<u64>) {
+        let mut channels = self.lock();
+        let channel = channels.entry(row.config.payee).or_insert_with(|| PayerChannel {
+            id: row.id,
+            config: row.config,
+            state: PayerState { deposited: Usdc::ZERO, in_flight: Usdc::ZERO, ..row.state() },
+            claimed: row.claimed,
+            close_at_secs,
+            last_deposit: Usdc::ZERO,
+            last_used_secs: crate::clock::now_secs(),
+        });
+        if row.deposited > channel.state.deposited {
+            channel.last_deposit = row.deposited.saturating_sub(channel.state.deposited.max(row.claimed));
+        }
+        channel.state.deposited = row.deposited;
+        channel.state.acknowledged = channel.state.acknowledged.max(row.acknowledged);
+        channel.state.stopped |= row.stopped;
+        channel.claimed = row.claimed;
+        channel.close_at_secs = close_at_secs;
+    }
+
+    /// Reserves headroom for a call at `price` with `owner`.
+    ///
+    /// # Errors
+    /// [`Shortage`], which says what would help.
+    pub fn reserve(&self, owner: Address, price: Usdc, now_secs: u64) -> Result<Reservation, Shortage> {
+        let mut channels = self.lock();
+        let channel = channels.get_mut(&owner).ok_or(Shortage::NotOpen)?;
+        if channel.state.stopped {
+            return Err(Shortage::Distrusted);
+        }
+        if channel.close_at_secs.is_some() {
+            return Err(Shortage::Closing);
+        }
+        match channel.state.reserve(price) {
+            Some(cumulative) => {
+                channel.last_used_secs = now_secs;
+                let deposited = channel.state.deposited;
+                Ok(Reservation { channel: channel.id, owner, price, cumulative, deposited })
+            }
+            None if channel.state.deposited <= channel.claimed => Err(Shortage::NotOpen),
+            None => Err(Shortage::Low { available: channel.state.available() }),
+        }
+    }
+
+    /// Puts back what a promise of an earlier run has in flight.
+    pub fn restore_in_flight(&self, reservation: &Reservation) {
+        if let Some(channel) = self.lock().get_mut(&reservation.owner) {
+            channel.state.in_flight = channel.state.in_flight.saturating_add(reservation.price);
+        }
+    }
+
+    /// Ends a call that was not charged.
+    pub fn release(&self, reservation: &Reservation) {
+        if let Some(channel) = self.lock().get_mut(&reservation.owner) {
+            channel.state.release(reservation.price);
+        }
+    }
+
+    /// Ends a call with its verified receipt.
+    ///
+    /// # Errors
+    /// [`ReceiptMismatch`]; the channel is then stopped.
+    pub fn acknowledge(&self, reservation: &Reservation, receipt: &Receipt) -> Result<(), ReceiptMismatch> {
+        let mut channels = self.lock();
+        let Some(channel) = channels.get_mut(&reservation.owner) else { return Ok(()) };
+        let result = channel.state.acknowledge(reservation.price, receipt.charged, receipt.spent_total);
+        if result.is_err() {
+            channel.state.stopped = true;
+        }
+        result
+    }
+
+    /// Raises what is acknowledged to explain the owner's total, given what is in flight. Returns the new sum
+    /// when there was something to explain.
+    pub fn take_over(&self, owner: Address, spent_total: Usdc) -> Option<Usdc> {
+        let mut channels = self.lock();
+        let state = &mut channels.get_mut(&owner)?.state;
+        let acknowledged = spent_total.saturating_sub(state.in_flight);
+        if acknowledged <= state.acknowledged {
+            return None;
+        }
+        state.acknowledged = acknowledged;
+        Some(acknowledged)
+    }
+
+    /// Promises nothing more to this owner.
+    pub fn stop(&self, owner: Address) {
+        if let Some(channel) = self.lock().get_mut(&owner) {
+            channel.state.stopped = true;
+        }
+    }
+
+    #[must_use]
+    pub fn get(&self, owner: Address) -> Option<PayerChannel> {
+        self.lock().get(&owner).cloned()
+    }
+
+    #[must_use]
+    pub fn all(&self) -> Vec<PayerChannel> {
+        self.lock().values().cloned().collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Address, PayerChannel>> {
+        self.by_owner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OWNER: Address = Address::from_bytes([2; 20]);
+
+    const fn usdc(micros: u64) -> Usdc {
+        Usdc::from_micros(micros)
+    }
+
+    fn funded(micros: u64) -> Channels {
+        let config = ChannelConfig {
+            payer: Address::from_bytes([1; 20]),
+            payee: OWNER,
+            token: Address::ZERO,
+            signer: Address::from_bytes([1; 20]),
+            close_delay_secs: 86_400,
+            salt: [0; 32],
+        };
+        let channels = Channels::default();
+        channels.apply(&row(config, micros), None);
+        channels
+    }
+
+    fn row(config: ChannelConfig, micros: u64) -> PayerChannelRow {
+        PayerChannelRow {
+            id: ChannelId::NONE,
+            config,
+            deposited: usdc(micros),
+            claimed: usdc(0),
+            stopped: false,
+            acknowledged: usdc(0),
+            signed: usdc(0),
+            in_flight: usdc(0),
+        }
+    }
+
+    fn receipt(charged: u64, spent_total: u64) -> Receipt {
+        Receipt {
+            channel: ChannelId::NONE,
+            call_id: farthing_protocol::CallId::from_bytes([0; 16]),
+            request_hash: [0; 32],
+            response_hash: [0; 32],
+            outcome: 0,
+            charged: usdc(charged),
+            spent_total: usdc(spent_total),
+            time_secs: 0,
+        }
+    }
+
+    #[test]
+    fn concurrent_calls_never_promise_the_same_money_twice() {
+        let channels = funded(25);
+        let first = channels.reserve(OWNER, usdc(10), 0).unwrap();
+        let second = channels.reserve(OWNER, usdc(10), 0).unwrap();
+        assert_eq!((first.cumulative, second.cumulative), (usdc(10), usdc(20)));
+        assert_eq!(channels.reserve(OWNER, usdc(10), 0), Err(Shortage::Low { available: usdc(5) }));
+        channels.acknowledge(&second, &receipt(10, 10)).unwrap();
+        channels.release(&first);
+        assert_eq!(channels.reserve(OWNER, usdc(10), 0).unwrap().cumulative, usdc(20));
+    }
+
+    #[test]
+    fn an_owner_that_overcharges_gets_no_further_promise() {
+        for (charged, total) in [(11, 11), (10, 11)] {
+            let channels = funded(100);
+            let reservation = channels.reserve(OWNER, usdc(10), 0).unwrap();
+            assert!(channels.acknowledge(&reservation, &receipt(charged, total)).is_err());
+            assert_eq!(channels.reserve(OWNER, usdc(10), 0), Err(Shortage::Distrusted));
+        }
+    }
+
+    #[test]
+    fn a_total_may_include_calls_whose_receipts_are_still_under_way() {
+        let channels = funded(100);
+        let first = channels.reserve(OWNER, usdc(10), 0).unwrap();
+        let second = channels.reserve(OWNER, usdc(10), 0).unwrap();
+        channels.acknowledge(&first, &receipt(10, 20)).unwrap();
+        channels.acknowledge(&second, &receipt(10, 20)).unwrap();
+        assert_eq!(channels.get(OWNER).unwrap().state.acknowledged, usdc(20));
+    }
+
+    #[test]
+    fn nothing_is_promised_while_a_close_is_pending() {
+        let channels = funded(100);
+        let config = channels.get(OWNER).unwrap().config;
+        channels.apply(&row(config, 100), Some(1));
+        assert_eq!(channels.reserve(OWNER, usdc(10), 0), Err(Shortage::Closing));
+    }
+}

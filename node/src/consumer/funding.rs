@@ -1,0 +1,210 @@
+//! Opening and topping up channels: one at a time per owner, as much as the policy says.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use farthing_chain::{ChainError, ChainHandle};
+use farthing_ledger::Ledger;
+use farthing_protocol::{Address, ChannelConfig, Usdc, listing::Accept};
+use tokio_util::task::TaskTracker;
+
+use crate::{chain_view, settlement::policy::Policy};
+
+use super::{BuyError, channels::Channels};
+
+/// Gas for opening a channel with room for a dear moment; what the wallet should hold at least.
+const ETH_WEI_MIN: u128 = 20_000_000_000_000;
+
+/// How long a confirmed deposit may take from the chain's view into the books: 30 s in all.
+const DEPOSIT_LOOKS_MAX: u32 = 3_000;
+const DEPOSIT_LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// What the wallet lacks, with everything needed to mend it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missing {
+    pub address: Address,
+    pub chain: String,
+    pub usdc_have: Usdc,
+    pub usdc_need: Usdc,
+    /// Whether ETH for gas is missing too.
+    pub eth_missing: bool,
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lacks_usdc = self.usdc_have < self.usdc_need;
+        write!(f, "the wallet {} on {} ", self.address, self.chain)?;
+        if lacks_usdc {
+            write!(f, "holds {} USDC and this call needs a deposit of {}", self.usdc_have, self.usdc_need)?;
+        }
+        if self.eth_missing {
+            write!(f, "{}has no ETH for gas", if lacks_usdc { ", and " } else { "" })?;
+        }
+        f.write_str("; send ")?;
+        if lacks_usdc {
+            write!(f, "at least {} USDC", self.usdc_need.saturating_sub(self.usdc_have))?;
+        }
+        if self.eth_missing {
+            write!(f, "{}0.0002 ETH", if lacks_usdc { " and " } else { "" })?;
+        }
+        write!(f, " to it")
+    }
+}
+
+/// Puts money into channels. A cheap handle.
+#[derive(Clone, Debug)]
+pub struct Funding(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    wallet: Address,
+    chain: ChainHandle,
+    ledger: Ledger,
+    channels: Arc<Channels>,
+    policy: Policy,
+    one_at_a_time: Mutex<HashMap<Address, Arc<tokio::sync::Mutex<()>>>>,
+    tasks: TaskTracker,
+}
+
+impl Funding {
+    #[must_use]
+    pub fn new(
+        wallet: Address,
+        chain: ChainHandle,
+        ledger: Ledger,
+        channels: Arc<Channels>,
+        policy: Policy,
+        tasks: TaskTracker,
+    ) -> Self {
+        let one_at_a_time = Mutex::default();
+        Self(Arc::new(Inner { wallet, chain, ledger, channels, policy, one_at_a_time, tasks }))
+    }
+
+    /// Opens the channel with the owner, or tops it up, so that it can carry a call at `price`. Waits for the
+    /// chain's confirmation. Callers that need the same channel wait for one transaction together.
+    ///
+    /// # Errors
+    /// [`BuyError`] saying what is missing, and nothing was deposited then.
+    pub async fn ensure(&self, accept: &Accept, price: Usdc) -> Result<(), BuyError> {
+        let turn = self.turn(accept.pay_to);
+        let _turn = turn.lock().await;
+        let channel = self.0.channels.get(accept.pay_to);
+        if channel.as_ref().is_some_and(|channel| channel.state.available() >= price) {
+            return Ok(());
+        }
+        self.check_ready()?;
+        let available = channel.as_ref().map_or(Usdc::ZERO, |channel| channel.state.available());
+        let balance = self.balance()?;
+        let amount = match &channel {
+            Some(channel) if !channel.last_deposit.is_zero() && channel.state.deposited > channel.claimed => {
+                self.0.policy.top_up(price, available, channel.last_deposit, balance.usdc)
+            }
+            _ => self.0.policy.first_deposit(price, accept.min_deposit, balance.usdc),
+        };
+        let missing = |usdc_need: Usdc| {
+            BuyError::Unfunded(Missing {
+                address: self.0.wallet,
+                chain: self.0.chain.spec().name.clone(),
+                usdc_have: balance.usdc,
+                usdc_need,
+                eth_missing: balance.eth_wei < ETH_WEI_MIN,
+            })
+        };
+        let Some(amount) = amount else {
+            let rich = Usdc::MAX;
+            let wanted = self.0.policy.first_deposit(price, accept.min_deposit, rich).unwrap_or(price);
+            return Err(missing(wanted));
+        };
+        if balance.eth_wei < ETH_WEI_MIN {
+            return Err(missing(amount.min(balance.usdc)));
+        }
+        self.deposit(accept, amount).await
+    }
+
+    /// Starts a top-up in the background when the channel runs low.
+    pub fn top_up_when_low(&self, accept: &Accept, price: Usdc) {
+        let Some(channel) = self.0.channels.get(accept.pay_to) else { return };
+        let Ok(balance) = self.balance() else { return };
+        let available = channel.state.available();
+        let wanted = self.0.policy.top_up(price, available, channel.last_deposit, balance.usdc);
+        let Some(amount) = wanted.filter(|_| balance.eth_wei >= ETH_WEI_MIN) else { return };
+        let turn = self.turn(accept.pay_to);
+        let Ok(turn) = turn.try_lock_owned() else { return };
+        let (funding, accept) = (self.clone(), accept.clone());
+        self.0.tasks.spawn(async move {
+            if let Err(error) = funding.deposit(&accept, amount).await {
+                tracing::warn!(owner = %accept.pay_to, %error, "the channel was not topped up");
+            }
+            drop(turn);
+        });
+    }
+
+    /// Deposits a chosen amount: `farthing channel open`.
+    ///
+    /// # Errors
+    /// [`BuyError`]; nothing was deposited then.
+    pub async fn deposit_now(&self, accept: &Accept, amount: Usdc) -> Result<(), BuyError> {
+        let turn = self.turn(accept.pay_to);
+        let _turn = turn.lock().await;
+        self.check_ready()?;
+        self.deposit(accept, amount).await
+    }
+
+    async fn deposit(&self, accept: &Accept, amount: Usdc) -> Result<(), BuyError> {
+        let config = ChannelConfig {
+            payer: self.0.wallet,
+            payee: accept.pay_to,
+            token: accept.asset,
+            signer: self.0.wallet,
+            close_delay_secs: accept.close_delay_secs,
+            // One channel per pair and terms: what is claimed stays counted over closing and reopening, so
+            // the same channel serves again, and a node that lost its ledger finds it.
+            salt: [0; 32],
+        };
+        tracing::info!(owner = %accept.pay_to, %amount, "depositing into the channel");
+        let before = self.0.channels.get(accept.pay_to).map_or(Usdc::ZERO, |channel| channel.state.deposited);
+        self.0.chain.open_or_top_up(config, amount).await.map_err(explain)?;
+        self.await_deposit(accept.pay_to, before.saturating_add(Usdc::from_micros(1))).await;
+        Ok(())
+    }
+
+    /// The settlement loop brings confirmed deposits into ledger and memory; a caller that waits for its
+    /// first call waits for that, not only for the transaction.
+    async fn await_deposit(&self, owner: Address, deposited: Usdc) {
+        let known =
+            || self.0.channels.get(owner).is_some_and(|channel| channel.state.deposited >= deposited);
+        for _ in 0..DEPOSIT_LOOKS_MAX {
+            if known() {
+                return;
+            }
+            tokio::time::sleep(DEPOSIT_LOOK_EVERY).await;
+        }
+    }
+
+    fn check_ready(&self) -> Result<(), BuyError> {
+        if let Some(closed) = self.0.ledger.closed() {
+            return Err(BuyError::LedgerClosed(closed.to_string()));
+        }
+        chain_view::ready(&self.0.chain).map_err(BuyError::ChainNotReady)
+    }
+
+    fn balance(&self) -> Result<farthing_chain::Balances, BuyError> {
+        let balances = *self.0.chain.balances().borrow();
+        balances.ok_or_else(|| BuyError::ChainNotReady("the wallet's balance is not known yet".to_owned()))
+    }
+
+    fn turn(&self, owner: Address) -> Arc<tokio::sync::Mutex<()>> {
+        self.0.one_at_a_time.lock().unwrap_or_else(PoisonError::into_inner).entry(owner).or_default().clone()
+    }
+}
+
+fn explain(error: ChainError) -> BuyError {
+    match error {
+        ChainError::Unreachable { .. } => BuyError::ChainNotReady(error.to_string()),
+        other => BuyError::OpenFailed(other.to_string()),
+    }
+}

@@ -1,0 +1,141 @@
+//! What this node may spend: per call, per secret and day, per node and day.
+//!
+//! Pure. A price is reserved before anything is promised and settled when the call ends, so concurrent calls
+//! cannot pass a limit together (invariant C2). A call whose end is unknown stays reserved.
+
+use std::collections::HashMap;
+
+use farthing_protocol::Usdc;
+
+/// Caps set by the user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    pub price_max: Usdc,
+    pub per_day: Usdc,
+    pub per_secret_day: Usdc,
+}
+
+/// A cap that a call would pass.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OverLimit {
+    #[error("this call costs {price} USDC and your limit per call is {price_max} USDC; raise `spending.price_max` to allow it")]
+    Price { price: Usdc, price_max: Usdc },
+    #[error("{spent} of {per_day} USDC are spent today and this call costs {price} USDC; raise `spending.per_day` or wait until midnight UTC")]
+    Day { spent: Usdc, per_day: Usdc, price: Usdc },
+    #[error("this secret has spent {spent} of its {per_day} USDC today and this call costs {price} USDC; raise `spending.per_secret_day` or wait until midnight UTC")]
+    SecretDay { spent: Usdc, per_day: Usdc, price: Usdc },
+}
+
+/// Spent and reserved amounts of one day.
+#[derive(Clone, Debug, Default)]
+pub struct Spending {
+    day: u32,
+    total: Usdc,
+    by_secret: HashMap<String, Usdc>,
+}
+
+impl Spending {
+    /// Continues a day from what the ledger holds of it.
+    pub fn restore(day: u32, by_secret: impl IntoIterator<Item = (String, Usdc)>) -> Self {
+        let mut spending = Self { day, ..Self::default() };
+        for (secret, charged) in by_secret {
+            spending.add(&secret, charged);
+        }
+        spending
+    }
+
+    /// Counts `price` against every cap, or leaves everything as it was.
+    ///
+    /// # Errors
+    /// [`OverLimit`], naming the cap and the setting that raises it.
+    pub fn reserve(&mut self, limits: &Limits, day: u32, secret: &str, price: Usdc) -> Result<(), OverLimit> {
+        if day != self.day {
+            *self = Self { day, ..Self::default() };
+        }
+        if price > limits.price_max {
+            return Err(OverLimit::Price { price, price_max: limits.price_max });
+        }
+        let spent = self.total;
+        if spent.saturating_add(price) > limits.per_day {
+            return Err(OverLimit::Day { spent, per_day: limits.per_day, price });
+        }
+        let spent = self.by_secret.get(secret).copied().unwrap_or_default();
+        if spent.saturating_add(price) > limits.per_secret_day {
+            return Err(OverLimit::SecretDay { spent, per_day: limits.per_secret_day, price });
+        }
+        self.add(secret, price);
+        Ok(())
+    }
+
+    /// Counts what was reserved before a restart.
+    pub fn rehold(&mut self, day: u32, secret: &str, price: Usdc) {
+        if day == self.day {
+            self.add(secret, price);
+        }
+    }
+
+    /// Ends a reservation of `price` made on `day`: only `charged` stays counted.
+    pub fn settle(&mut self, day: u32, secret: &str, price: Usdc, charged: Usdc) {
+        if day != self.day {
+            return;
+        }
+        let unspent = price.saturating_sub(charged);
+        self.total = self.total.saturating_sub(unspent);
+        if let Some(spent) = self.by_secret.get_mut(secret) {
+            *spent = spent.saturating_sub(unspent);
+        }
+    }
+
+    /// Spent and reserved on the current day.
+    #[must_use]
+    pub fn total(&self) -> Usdc {
+        self.total
+    }
+
+    fn add(&mut self, secret: &str, amount: Usdc) {
+        self.total = self.total.saturating_add(amount);
+        let spent = self.by_secret.entry(secret.to_owned()).or_default();
+        *spent = spent.saturating_add(amount);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn usdc(micros: u64) -> Usdc {
+        Usdc::from_micros(micros)
+    }
+
+    const LIMITS: Limits = Limits { price_max: usdc(10), per_day: usdc(30), per_secret_day: usdc(20) };
+
+    #[test]
+    fn each_cap_holds_below_at_and_above() {
+        let mut spending = Spending::default();
+        assert!(spending.reserve(&LIMITS, 1, "a", usdc(11)).is_err());
+        assert!(spending.reserve(&LIMITS, 1, "a", usdc(10)).is_ok());
+        assert!(spending.reserve(&LIMITS, 1, "a", usdc(10)).is_ok());
+        assert!(matches!(spending.reserve(&LIMITS, 1, "a", usdc(1)), Err(OverLimit::SecretDay { .. })));
+        assert!(spending.reserve(&LIMITS, 1, "b", usdc(9)).is_ok());
+        assert!(spending.reserve(&LIMITS, 1, "b", usdc(1)).is_ok());
+        assert!(matches!(spending.reserve(&LIMITS, 1, "b", usdc(1)), Err(OverLimit::Day { .. })));
+    }
+
+    #[test]
+    fn what_was_not_charged_can_be_spent_again() {
+        let mut spending = Spending::default();
+        spending.reserve(&LIMITS, 1, "a", usdc(10)).unwrap();
+        spending.settle(1, "a", usdc(10), usdc(4));
+        assert_eq!(spending.total(), usdc(4));
+        spending.settle(0, "a", usdc(10), usdc(0));
+        assert_eq!(spending.total(), usdc(4), "yesterday's calls do not change today");
+    }
+
+    #[test]
+    fn a_new_day_starts_at_nothing() {
+        let mut spending = Spending::restore(1, [("a".to_owned(), usdc(20))]);
+        assert!(spending.reserve(&LIMITS, 1, "a", usdc(1)).is_err());
+        assert!(spending.reserve(&LIMITS, 2, "a", usdc(1)).is_ok());
+        assert_eq!(spending.total(), usdc(1));
+    }
+}

@@ -1,0 +1,455 @@
+//! What the gateway answers when the answer is the network's and not the service's (RFC 9457).
+//!
+//! One exhaustive match turns every way a purchase can fail into a problem. Each type has an entry in
+//! `docs/problems.md`; a test compares both.
+
+use axum::{
+    http::{HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use farthing_protocol::{CallId, Outcome, RefusalCode, Usdc};
+use serde_json::{Value, json};
+
+use crate::consumer::BuyError;
+
+/// Whether money moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Charged {
+    No,
+    Yes,
+    /// Not known yet: the node keeps asking; repeat the call with the same call id to learn it.
+    Undecided,
+}
+
+/// A problem document.
+#[derive(Clone, Debug)]
+pub struct Problem {
+    pub status: StatusCode,
+    /// The last part of the problem's type.
+    pub name: &'static str,
+    pub title: &'static str,
+    pub detail: String,
+    /// What to do next.
+    pub next: &'static str,
+    pub charged: Charged,
+    pub call_id: Option<CallId>,
+    pub retry_after_secs: Option<u64>,
+}
+
+impl Problem {
+    fn new(
+        status: StatusCode,
+        name: &'static str,
+        title: &'static str,
+        detail: impl Into<String>,
+        next: &'static str,
+    ) -> Self {
+        Self {
+            status,
+            name,
+            title,
+            detail: detail.into(),
+            next,
+            charged: Charged::No,
+            call_id: None,
+            retry_after_secs: None,
+        }
+    }
+
+    #[must_use]
+    pub fn with_call_id(mut self, call_id: CallId) -> Self {
+        self.call_id = Some(call_id);
+        self
+    }
+
+    fn undecided(mut self) -> Self {
+        self.charged = Charged::Undecided;
+        self
+    }
+
+    fn charged(mut self) -> Self {
+        self.charged = Charged::Yes;
+        self
+    }
+
+    fn retry_after(mut self, millis: Option<u64>) -> Self {
+        self.retry_after_secs = millis.map(|millis| millis.div_ceil(1000).max(1));
+        self
+    }
+
+    #[must_use]
+    pub fn unauthorized(detail: impl Into<String>) -> Self {
+        Self::new(
+            StatusCode::UNAUTHORIZED,
+            "unauthorized",
+            "Missing or wrong consumer secret",
+            detail,
+            "Send `Authorization: Bearer <CONSUMER_SECRET>`; `farthing secret show` prints it.",
+        )
+    }
+
+    #[must_use]
+    pub fn malformed(detail: impl Into<String>) -> Self {
+        Self::new(
+            StatusCode::BAD_REQUEST,
+            "malformed",
+            "The request cannot be understood",
+            detail,
+            "Correct the named field and send the call again.",
+        )
+    }
+
+    #[must_use]
+    pub fn too_large(detail: impl Into<String>) -> Self {
+        Self::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "too-large",
+            "The call is too large",
+            detail,
+            "Send less, or ask the owner for an operation that takes a reference.",
+        )
+    }
+
+    #[must_use]
+    pub fn no_such_route(detail: impl Into<String>) -> Self {
+        Self::new(
+            StatusCode::NOT_FOUND,
+            "no-such-route",
+            "This port has no such address",
+            detail,
+            "Calls go to `POST /internal/call`; the port's description is at `/openapi.json`.",
+        )
+    }
+
+    #[must_use]
+    pub fn starting(detail: impl Into<String>) -> Self {
+        Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "starting",
+            "The node is not ready",
+            detail,
+            "Try again in a few seconds; `farthing status` says what is missing.",
+        )
+        .retry_after(Some(2_000))
+    }
+
+    #[must_use]
+    pub fn internal(detail: impl Into<String>) -> Self {
+        Self::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "internal",
+            "The node failed",
+            detail,
+            "The node's log says more; repeat the call with the same call_id, it is never charged twice.",
+        )
+        .undecided()
+    }
+
+    /// The document itself.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let charged = match self.charged {
+            Charged::No => json!(false),
+            Charged::Yes => json!(true),
+            Charged::Undecided => Value::Null,
+        };
+        let mut document = json!({
+            "type": format!("urn:farthing:problem:{}", self.name),
+            "title": self.title,
+            "status": self.status.as_u16(),
+            "detail": self.detail,
+            "next": self.next,
+            "charged": charged,
+        });
+        if let Some(call_id) = self.call_id {
+            document["call_id"] = json!(call_id.to_string());
+        }
+        document
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let body = self.to_json().to_string();
+        let mut response = (self.status, body).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        if let Some(secs) = self.retry_after_secs {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(secs));
+        }
+        if self.status == StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"farthing\""));
+        }
+        if let Some(call_id) = self.call_id.and_then(|id| HeaderValue::from_str(&id.to_string()).ok()) {
+            headers.insert("x-farthing-call-id", call_id);
+        }
+        let charged = match self.charged {
+            Charged::No => "0.00",
+            Charged::Yes => "unknown",
+            Charged::Undecided => "undecided",
+        };
+        headers.insert("x-farthing-charged", HeaderValue::from_static(charged));
+        response
+    }
+}
+
+impl From<&BuyError> for Problem {
+    fn from(error: &BuyError) -> Self {
+        let detail = error.to_string();
+        match error {
+            BuyError::UnknownService(_) => Self::new(
+                StatusCode::NOT_FOUND,
+                "unknown-service",
+                "No node knows this service",
+                detail,
+                "Check api_id_public; if the service is new, its owner may be offline.",
+            ),
+            BuyError::DetailsUnavailable { .. } => Self::new(
+                StatusCode::BAD_GATEWAY,
+                "owner-unreachable",
+                "The owner cannot be reached",
+                detail,
+                "Try again later; nothing was sent.",
+            ),
+            BuyError::UnknownPath(_) => Self::new(
+                StatusCode::NOT_FOUND,
+                "unknown-path",
+                "The service has no such path",
+                detail,
+                "Use a path of the service's description.",
+            ),
+            BuyError::MethodNotAllowed(_) => Self::new(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "method-not-allowed",
+                "The path has no such method",
+                detail,
+                "Use a method of the service's description.",
+            ),
+            BuyError::BadParameter(_) => Self::new(
+                StatusCode::BAD_REQUEST,
+                "bad-parameter",
+                "A parameter is missing, unknown or malformed",
+                detail,
+                "Correct the named parameter and send the call again.",
+            ),
+            BuyError::OutOfBounds(_) => Self::too_large(detail),
+            BuyError::AboveMaxPrice { .. } => payment(
+                "price-above-cap",
+                "The price is above the caller's limit",
+                detail,
+                "Raise `max_price` in the call, or leave it out.",
+            ),
+            BuyError::OverLimit(_) => payment(
+                "over-limit",
+                "A spending limit of this node is reached",
+                detail,
+                "Limits are set in the section `spending` of the configuration.",
+            ),
+            BuyError::NoCommonScheme { .. } => payment(
+                "no-common-scheme",
+                "The owner accepts no way of payment that this node has",
+                detail,
+                "Compare the listing's `accepts` with this node's chain in `farthing status`.",
+            ),
+            BuyError::Unfunded { .. } => payment(
+                "insufficient-funds",
+                "The wallet has not enough funds",
+                detail,
+                "Send what is missing to the wallet's address; `farthing wallet balance` shows when it arrived.",
+            ),
+            BuyError::ChannelLow { .. } => payment(
+                "channel-low",
+                "The channel's deposit is used up",
+                detail,
+                "A top-up is made in the background when the wallet has funds; try again in a moment.",
+            )
+            .retry_after(Some(3_000)),
+            BuyError::ChannelClosing => Self::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "channel-closing",
+                "The channel with this owner is being closed",
+                detail,
+                "Try again when `farthing channel list` shows it closed; a new call reopens it.",
+            ),
+            BuyError::OwnerDistrusted => Self::new(
+                StatusCode::BAD_GATEWAY,
+                "owner-distrusted",
+                "The owner's books contradict its receipts",
+                detail,
+                "Nothing more is promised to this owner; `farthing channel close` takes the deposit back.",
+            ),
+            BuyError::ChainNotReady(_) => unavailable(
+                "chain-unreachable",
+                "The chain cannot be reached",
+                detail,
+                "Paid calls resume by themselves; `farthing doctor` checks the endpoints.",
+            ),
+            BuyError::OpenFailed(_) => unavailable(
+                "channel-not-funded",
+                "The payment channel could not be opened",
+                detail,
+                "See the reason above; `farthing doctor` checks wallet and chain.",
+            ),
+            BuyError::LedgerClosed(_) => unavailable(
+                "ledger-closed",
+                "The node cannot store what it would have to promise",
+                detail,
+                "Free disk space or repair the disk, then restart the node.",
+            ),
+            BuyError::SpendingStopped => unavailable(
+                "spending-stopped",
+                "Spending is stopped",
+                detail,
+                "Set `spending.stopped = false` and restart the node.",
+            ),
+            BuyError::ShuttingDown => unavailable(
+                "shutting-down",
+                "The node is shutting down",
+                detail,
+                "Try again when it is back.",
+            ),
+            BuyError::PriceChanged { .. } => Self::new(
+                StatusCode::CONFLICT,
+                "price-changed",
+                "The price has changed",
+                detail,
+                "Send the call again to accept the new price.",
+            ),
+            BuyError::CallIdConflict => Self::new(
+                StatusCode::CONFLICT,
+                "call-id-conflict",
+                "This call id was used for another call",
+                detail,
+                "Use a new call_id (or Idempotency-Key) for a different call.",
+            ),
+            BuyError::OwnerUnreachable(_) => Self::new(
+                StatusCode::BAD_GATEWAY,
+                "owner-unreachable",
+                "The owner cannot be reached",
+                detail,
+                "Try again later; nothing was sent.",
+            ),
+            BuyError::Refused(refusal) => refused(refusal.code, detail).retry_after(refusal.retry_after_ms),
+            BuyError::UpstreamFailed { outcome: Outcome::TimedOut, .. } => Self::new(
+                StatusCode::GATEWAY_TIMEOUT,
+                "upstream-timeout",
+                "The service took too long",
+                detail,
+                "Try again; the owner is not paid for this.",
+            ),
+            BuyError::UpstreamFailed { .. } => Self::new(
+                StatusCode::BAD_GATEWAY,
+                "upstream-failed",
+                "The service behind the owner's node failed",
+                detail,
+                "Try again later; the owner is not paid for this.",
+            ),
+            BuyError::BadAnswer { charged, .. } => {
+                let problem = Self::new(
+                    StatusCode::BAD_GATEWAY,
+                    "bad-answer",
+                    "The owner's answer does not match its receipt",
+                    detail,
+                    "Nothing more is promised to this owner; its deposit is being taken back.",
+                );
+                if charged.is_zero() { problem } else { problem.charged() }
+            }
+            BuyError::BodyGone { charged } => {
+                let problem = Self::new(
+                    StatusCode::CONFLICT,
+                    "answer-no-longer-kept",
+                    "The call is done and its answer is no longer kept",
+                    detail,
+                    "Use a new call_id to buy it again.",
+                );
+                if *charged == Usdc::ZERO { problem } else { problem.charged() }
+            }
+            BuyError::Undecided(_) => Self::new(
+                StatusCode::GATEWAY_TIMEOUT,
+                "undecided",
+                "No answer in time",
+                detail,
+                "Repeat the call with the same call_id: it is never charged twice.",
+            )
+            .undecided(),
+        }
+    }
+}
+
+fn payment(name: &'static str, title: &'static str, detail: String, next: &'static str) -> Problem {
+    Problem::new(StatusCode::PAYMENT_REQUIRED, name, title, detail, next)
+}
+
+fn unavailable(name: &'static str, title: &'static str, detail: String, next: &'static str) -> Problem {
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, name, title, detail, next)
+}
+
+/// The owner's refusals, as the script sees them.
+fn refused(code: RefusalCode, detail: String) -> Problem {
+    let (status, name, title, next) = match code {
+        RefusalCode::Malformed | RefusalCode::BadParameter => (
+            StatusCode::BAD_REQUEST,
+            "bad-parameter",
+            "The owner's node refused a parameter",
+            "Correct the named parameter and send the call again.",
+        ),
+        RefusalCode::UnknownService | RefusalCode::UnknownOperation => (
+            StatusCode::NOT_FOUND,
+            "unknown-path",
+            "The owner no longer offers this",
+            "Use a path of the service's current description.",
+        ),
+        RefusalCode::MethodNotAllowed => (
+            StatusCode::METHOD_NOT_ALLOWED,
+            "method-not-allowed",
+            "The path has no such method",
+            "Use a method of the service's description.",
+        ),
+        RefusalCode::PriceChanged => {
+            (StatusCode::CONFLICT, "price-changed", "The price has changed", "Send the call again.")
+        }
+        RefusalCode::CallIdConflict => (
+            StatusCode::CONFLICT,
+            "call-id-conflict",
+            "This call id was used for another call",
+            "Use a new call_id (or Idempotency-Key) for a different call.",
+        ),
+        RefusalCode::Busy | RefusalCode::RateLimited => (
+            StatusCode::TOO_MANY_REQUESTS,
+            "owner-busy",
+            "The owner's node is busy",
+            "Wait as Retry-After says, then send the call again.",
+        ),
+        RefusalCode::TooLarge => (
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "too-large",
+            "The call is too large for the owner",
+            "Send less.",
+        ),
+        RefusalCode::ServicePaused | RefusalCode::Unavailable | RefusalCode::ChainStale => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            "owner-unavailable",
+            "The owner serves no calls at the moment",
+            "Try again later.",
+        ),
+        RefusalCode::PaymentRequired
+        | RefusalCode::SchemeUnsupported
+        | RefusalCode::UnknownChannel
+        | RefusalCode::BadSignature
+        | RefusalCode::VoucherAboveDeposit
+        | RefusalCode::InsufficientVoucher
+        | RefusalCode::ChannelClosing => (
+            StatusCode::PAYMENT_REQUIRED,
+            "payment-refused",
+            "The owner refused the payment",
+            "`farthing channel list` shows the channel with this owner.",
+        ),
+        RefusalCode::MayHaveRun => (
+            StatusCode::BAD_GATEWAY,
+            "may-have-run",
+            "The call was interrupted and may have run",
+            "Check its effect before you repeat it with a new call_id; you were not charged.",
+        ),
+    };
+    Problem::new(status, name, title, detail, next)
+}

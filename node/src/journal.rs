@@ -1,0 +1,33 @@
+//! The chain's transaction journal, kept in the ledger.
+
+use farthing_chain::{Journal, JournalError};
+use farthing_ledger::{Ledger, LedgerError, Namespace};
+use futures::future::BoxFuture;
+
+/// [`Journal`] over the ledger's documents.
+#[derive(Clone, Debug)]
+pub struct LedgerJournal(pub Ledger);
+
+impl Journal for LedgerJournal {
+    fn put(&self, id: String, bytes: Vec<u8>) -> BoxFuture<'_, Result<(), JournalError>> {
+        Box::pin(async move { self.0.put(Namespace::Transactions, id.into_bytes(), bytes).await.map_err(failed) })
+    }
+
+    fn all(&self) -> BoxFuture<'_, Result<Vec<(String, Vec<u8>)>, JournalError>> {
+        Box::pin(async move {
+            let entries = self.0.list(Namespace::Transactions).map_err(failed)?;
+            Ok(entries
+                .into_iter()
+                .map(|(key, value)| (String::from_utf8_lossy(&key).into_owned(), value.to_vec()))
+                .collect())
+        })
+    }
+
+    fn delete(&self, id: String) -> BoxFuture<'_, Result<(), JournalError>> {
+        Box::pin(async move { self.0.delete(Namespace::Transactions, id.into_bytes()).await.map_err(failed) })
+    }
+}
+
+fn failed(error: LedgerError) -> JournalError {
+    JournalError(error.to_string())
+}

@@ -1,0 +1,409 @@
+//! Start and shutdown: the only place where the parts meet.
+//!
+//! Start, in order: data folder and its lock; wallet; ledger; chain; registry; network; the two halves and
+//! settlement; then the ports. Shutdown is the reverse: the ports stop taking calls, running calls end, what
+//! they promised is stored, the network says goodbye.
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use anyhow::Context;
+use farthing_chain::{Chain, ChainHandle, ChainSpec};
+use farthing_ledger::{Ledger, Namespace, OpenMode, SettlementState};
+use farthing_network::{Network, NetworkConfig, NetworkHandle};
+use farthing_protocol::{
+    Address, Domain, Usdc, Voucher,
+    listing::{Accept, SCHEME_CHANNEL},
+    record::FLAG_ACCEPTS_CALLS,
+    wire::NetworkName,
+};
+use tokio::sync::mpsc;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::{
+    catalog::Catalog,
+    clock,
+    config::Config,
+    consumer::{self, Consumer, channels::Channels, funding::Funding, spending},
+    gateway::{Gateway, auth::Secrets},
+    journal::LedgerJournal,
+    lock::DataFolder,
+    owner::{self, Owner, book::Book, load::{self, Load}, registry::Registry, running::Calls, upstream::UpstreamOptions},
+    secret::SecretFile,
+    settlement::{self, Settlement, policy::Policy},
+    status::Readiness,
+    wallet::{Signer, Wallet},
+};
+
+/// How long shutdown waits for running calls.
+const DRAIN_MAX: Duration = Duration::from_secs(20);
+/// Cooperative closes waiting to be carried out.
+const CLOSES_QUEUED_MAX: usize = 256;
+const RECORD_SEQ_KEY: &[u8] = b"record-seq";
+
+/// A running node, as the edges see it. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Node {
+    pub config: Arc<Config>,
+    pub wallet: Address,
+    /// The libp2p peer id, which contains the wallet's key.
+    pub peer_id: String,
+    pub network_name: String,
+    pub ledger: Ledger,
+    pub chain: ChainHandle,
+    pub network: NetworkHandle,
+    pub registry: Registry,
+    pub catalog: Catalog,
+    pub consumer: Consumer,
+    pub channels: Arc<Channels>,
+    pub funding: Funding,
+    pub book: Book,
+    pub settlement: Settlement,
+    pub secrets: Arc<Secrets>,
+    pub readiness: Readiness,
+    pub started_secs: u64,
+    tasks: TaskTracker,
+    background: TaskTracker,
+    stopping: CancellationToken,
+    _lock: Arc<DataFolder>,
+}
+
+impl Node {
+    /// Brings the node up. It starts whether or not the chain answers.
+    ///
+    /// # Errors
+    /// What is missing or broken, with what to do.
+    pub async fn start(config: Config) -> anyhow::Result<Self> {
+        let data_dir = &config.node.data_dir;
+        let lock = DataFolder::lock(data_dir)?;
+        let (folder, passphrase) = (data_dir.clone(), config.wallet.passphrase.clone());
+        // Protecting a passphrase takes a second of one core by design.
+        let opened = tokio::task::spawn_blocking(move || Wallet::open_or_create(&folder, passphrase.as_ref()));
+        let opened = opened.await??;
+        let wallet = opened.wallet;
+        let secret_file = SecretFile::in_folder(data_dir);
+        let secret = secret_file.load_or_create()?;
+
+        // An empty ledger beside an existing wallet would forget what was promised and earned.
+        let ledger_path = data_dir.join("ledger.redb");
+        let mode = if opened.created { OpenMode::Create } else { OpenMode::Existing };
+        let ledger = Ledger::open(&ledger_path, mode).context("the ledger cannot be opened")?;
+
+        let spec = chain_spec(&config)?;
+        let signer = wallet.signer(Domain::new(spec.chain_id, spec.contract));
+        let journal = Arc::new(LedgerJournal(ledger.clone()));
+        let chain = Chain::start(spec.clone(), wallet.secret_for_chain(), journal).await?;
+
+        let network_name = config.network.name.clone().unwrap_or_else(|| spec.chain_id.to_string());
+        let registry = Registry::load(
+            signer.clone(),
+            ledger.clone(),
+            network_name.clone(),
+            vec![accept(&spec, signer.address())],
+            upstream_options(&config),
+        )?;
+        let (network, inbound) = start_network(&config, &wallet, &network_name, &ledger).await?;
+
+        let tasks = TaskTracker::new();
+        let background = TaskTracker::new();
+        let stopping = CancellationToken::new();
+        let policy = policy(&config);
+        let channels = Arc::new(Channels::default());
+        let book = Book::default();
+        restore(&ledger, &signer, &channels, &book)?;
+
+        let catalog = Catalog::new(ledger.clone(), network.clone(), network_name.clone(), registry.clone())?;
+        let funding = Funding::new(
+            signer.address(),
+            chain.clone(),
+            ledger.clone(),
+            channels.clone(),
+            policy,
+            tasks.clone(),
+        );
+        let day = clock::day_of(clock::now_secs());
+        let consumer = Consumer::new(consumer::Parts {
+            signer: signer.clone(),
+            ledger: ledger.clone(),
+            network: network.clone(),
+            chain: chain.clone(),
+            catalog: catalog.clone(),
+            channels: channels.clone(),
+            funding: funding.clone(),
+            spending: spending::Spending::restore(day, ledger.day_totals(day)?),
+            settings: consumer_settings(&config),
+            tasks: tasks.clone(),
+            stopping: stopping.clone(),
+        });
+        let (closes, closes_receiver) = mpsc::channel(CLOSES_QUEUED_MAX);
+        let owner = Owner::new(owner::Parts {
+            signer: signer.clone(),
+            ledger: ledger.clone(),
+            chain: chain.clone(),
+            registry: registry.clone(),
+            book: book.clone(),
+            calls: Calls::default(),
+            load: Load::new(load_limits(&config)),
+            closes,
+            tasks: tasks.clone(),
+        });
+        let (settlement, settlement_task) = Settlement::new(settlement::Parts {
+            wallet: signer.address(),
+            chain: chain.clone(),
+            ledger: ledger.clone(),
+            network: network.clone(),
+            book: book.clone(),
+            channels: channels.clone(),
+            policy,
+            interval: config.settlement.interval,
+            closes: closes_receiver,
+            stopping: stopping.clone(),
+        });
+
+        let readiness = Readiness {
+            ledger: ledger.clone(),
+            chain: chain.clone(),
+            network: network.clone(),
+            registry: registry.clone(),
+        };
+        let node = Self {
+            config: Arc::new(config),
+            wallet: signer.address(),
+            peer_id: wallet.public_key().peer_id(),
+            network_name,
+            ledger,
+            chain,
+            network,
+            registry,
+            catalog: catalog.clone(),
+            consumer,
+            channels,
+            funding,
+            book,
+            settlement,
+            secrets: Arc::new(Secrets::new(secret_file, secret)),
+            readiness,
+            started_secs: clock::now_secs(),
+            tasks,
+            background,
+            stopping: stopping.clone(),
+            _lock: Arc::new(lock),
+        };
+        node.background.spawn(settlement_task);
+        node.spawn({
+            let catalog = catalog.clone();
+            async move { catalog.answer(inbound.info).await }
+        });
+        node.spawn(async move { catalog.sync().await });
+        node.spawn(async move { owner.run(inbound.calls).await });
+        node.publish().await;
+        let open = node.consumer.recover()?;
+        if open > 0 {
+            tracing::info!(open, "resolving calls whose end was not known at the last stop");
+        }
+        Ok(node)
+    }
+
+    /// The gateway's state.
+    #[must_use]
+    pub fn gateway(&self) -> Gateway {
+        Gateway {
+            consumer: self.consumer.clone(),
+            secrets: self.secrets.clone(),
+            readiness: self.readiness.clone(),
+        }
+    }
+
+    /// Publishes the node record, with what is offered now.
+    pub async fn publish(&self) {
+        let (count, root) = self.registry.root();
+        let flags = if count > 0 { FLAG_ACCEPTS_CALLS } else { 0 };
+        match self.network.publish(flags, count, root).await {
+            Ok(seq) => {
+                let stored = self.ledger.put(Namespace::Settings, RECORD_SEQ_KEY, seq.to_be_bytes().to_vec());
+                if let Err(error) = stored.await {
+                    tracing::warn!(%error, "the record's sequence number was not stored");
+                }
+            }
+            Err(error) => tracing::warn!(%error, "the node record was not published"),
+        }
+    }
+
+    /// Runs a task until shutdown.
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let stopping = self.stopping.clone();
+        self.background.spawn(async move {
+            tokio::select! {
+                () = stopping.cancelled() => {}
+                () = task => {}
+            }
+        });
+    }
+
+    /// Ends the node: running calls finish, what they promised is stored, the network says goodbye. The ports
+    /// have stopped taking calls before.
+    pub async fn shutdown(&self) {
+        self.tasks.close();
+        self.stopping.cancel();
+        if tokio::time::timeout(DRAIN_MAX, self.tasks.wait()).await.is_err() {
+            tracing::warn!("some calls did not end in time; they are resolved at the next start");
+        }
+        self.network.shutdown().await;
+        self.background.close();
+        if tokio::time::timeout(Duration::from_secs(5), self.background.wait()).await.is_err() {
+            tracing::warn!("background work did not end in time");
+        }
+        self.chain.shutdown().await;
+    }
+}
+
+/// The chain of the configuration: a preset, or a chain of the user's own, with the user's changes.
+fn chain_spec(config: &Config) -> anyhow::Result<ChainSpec> {
+    let chain = &config.chain;
+    let mut spec = match farthing_chain::preset(&chain.preset) {
+        Some(spec) => spec,
+        None => {
+            let url = chain.rpc_urls.first().context("chain.rpc_urls is needed for a local or custom chain")?;
+            let chain_id = chain.chain_id.unwrap_or(31_337);
+            let token = chain.token.context("chain.token, the USDC contract, is needed for a local or custom chain")?;
+            farthing_chain::local(url.clone(), chain_id, token)
+        }
+    };
+    if !chain.rpc_urls.is_empty() {
+        spec.rpc_urls.clone_from(&chain.rpc_urls);
+    }
+    if let Some(chain_id) = chain.chain_id {
+        spec.chain_id = chain_id;
+    }
+    if let Some(token) = chain.token {
+        spec.token = token;
+    }
+    if let Some(contract) = chain.contract {
+        spec.contract = contract;
+    }
+    if let Some(confirmations) = chain.confirmations {
+        spec.confirmations = confirmations;
+    }
+    if let Some(interval) = chain.poll_interval {
+        spec.poll_interval_ms = u64::try_from(interval.as_millis()).unwrap_or(u64::MAX);
+    }
+    spec.close_delay_secs = chain.close_delay_secs;
+    Ok(spec)
+}
+
+/// The one way to pay this owner.
+fn accept(spec: &ChainSpec, pay_to: Address) -> Accept {
+    Accept {
+        scheme: SCHEME_CHANNEL.to_owned(),
+        chain_id: spec.chain_id,
+        asset: spec.token,
+        pay_to,
+        contract: spec.contract,
+        min_deposit: Usdc::ZERO,
+        close_delay_secs: spec.close_delay_secs,
+    }
+}
+
+async fn start_network(
+    config: &Config,
+    wallet: &Wallet,
+    network_name: &str,
+    ledger: &Ledger,
+) -> anyhow::Result<(NetworkHandle, farthing_network::Inbound)> {
+    let name = NetworkName::new(network_name)?;
+    let mut network = NetworkConfig::new(wallet.secret_for_network(), name);
+    network.listen.clone_from(&config.network.listen);
+    network.announce.clone_from(&config.network.announce);
+    network.bootstrap.clone_from(&config.network.bootstrap);
+    network.allow_private = config.network.allow_private;
+    let stored = ledger.get(Namespace::Settings, RECORD_SEQ_KEY)?;
+    let last = stored.and_then(|bytes| <[u8; 8]>::try_from(bytes.as_ref()).ok()).map_or(0, u64::from_be_bytes);
+    // The clock keeps the sequence rising even when the ledger was lost.
+    network.record_seq_start = (last + 1).max(clock::now_secs());
+    Ok(Network::start(network).await?)
+}
+
+/// Brings the ledger's channels into memory. Calls that were in progress were neither charged nor answered.
+fn restore(ledger: &Ledger, signer: &Signer, channels: &Channels, book: &Book) -> anyhow::Result<()> {
+    for row in ledger.payer_channels()? {
+        channels.apply(&row, None);
+    }
+    for row in ledger.payee_channels()? {
+        let voucher = Voucher { channel: row.id, cumulative: row.best };
+        let voucher = row
+            .best_signature
+            .and_then(|signature| voucher.verify(signer.domain(), signature, row.config.signer).ok());
+        book.apply(&row, None, voucher);
+    }
+    for settlement in ledger.settlements(32)? {
+        if settlement.state == SettlementState::Pending {
+            tracing::info!(id = settlement.id, "a claim was under way at the last stop; the chain decides its end");
+        }
+    }
+    Ok(())
+}
+
+fn policy(config: &Config) -> Policy {
+    let (spending, settlement) = (&config.spending, &config.settlement);
+    Policy {
+        deposit_min: spending.deposit_min,
+        deposit_max: spending.deposit_max,
+        deposit_prices: spending.deposit_prices,
+        topup_prices: spending.topup_prices,
+        topup_percent: spending.topup_percent,
+        claim_min: settlement.claim_min,
+        claim_gas_factor: settlement.claim_gas_factor,
+        claim_age_secs: settlement.claim_age.as_secs(),
+        claim_age_gas_factor: settlement.claim_age_gas_factor,
+        claim_deposit_percent: settlement.claim_deposit_percent,
+        gas_price_factor_max: settlement.gas_price_factor_max,
+        idle_close_secs: settlement.idle_close.as_secs(),
+        close_answer_secs: settlement.close_answer.as_secs(),
+    }
+}
+
+fn consumer_settings(config: &Config) -> consumer::Settings {
+    let spending = &config.spending;
+    consumer::Settings {
+        limits: spending::Limits {
+            price_max: spending.price_max,
+            per_day: spending.per_day,
+            per_secret_day: spending.per_secret_day,
+        },
+        stopped: !spending.enabled,
+        ..consumer::Settings::default()
+    }
+}
+
+fn load_limits(config: &Config) -> load::Limits {
+    let limits = &config.limits;
+    load::Limits {
+        calls_max: limits.calls_max,
+        per_payer_max: limits.calls_per_payer_max,
+        per_service_max: limits.calls_per_service_max,
+        waiting_max: limits.calls_waiting_max,
+    }
+}
+
+fn upstream_options(config: &Config) -> UpstreamOptions {
+    let limits = &config.limits;
+    UpstreamOptions {
+        connect: limits.upstream_connect,
+        first_byte: limits.upstream_first_byte,
+        idle: limits.upstream_idle,
+        total: limits.upstream_total,
+        body_bytes_max: limits.response_bytes_max,
+        ..UpstreamOptions::default()
+    }
+}
+
+/// Where the gateway can be called from this machine.
+#[must_use]
+pub fn gateway_url(listen: SocketAddr, tls: bool) -> String {
+    let scheme = if tls { "https" } else { "http" };
+    let host = if listen.ip().is_unspecified() || listen.ip().is_loopback() {
+        "localhost".to_owned()
+    } else {
+        listen.ip().to_string()
+    };
+    format!("{scheme}://{host}:{}", listen.port())
+}

@@ -1,0 +1,238 @@
+//! Serving one paid call: admission, upstream, charge, commit, answer.
+//!
+//! In order: a repeat gets the first one's answer; the call is checked against the listing and its price; the
+//! voucher is verified and the price reserved ([`admit`]); the upstream is asked; the outcome decides the
+//! charge; voucher, call and charge are committed together; only then the answer leaves, with a receipt.
+//!
+//! Invariants: O1–O6. [`upstream`] is reached only with an [`Admitted`], and an answer only with the ledger's
+//! [`Recorded`], so an unpaid call cannot be served and an unrecorded one cannot be answered.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use farthing_chain::ChainHandle;
+use farthing_ledger::{Ledger, Recorded};
+use farthing_network::InboundCall;
+use farthing_protocol::{
+    Address, CallId, CallMessage, CallReply, CallRequest, ChannelId, Receipt, Refusal, RefusalCode, Signature,
+    call::{CallResponse, CallStatus, ChannelSync, response_hash},
+};
+use tokio::sync::mpsc;
+use tokio_util::task::TaskTracker;
+
+use crate::{clock, killpoint, wallet::Signer};
+
+pub mod admit;
+pub mod book;
+pub mod load;
+pub mod new_service;
+mod record;
+pub mod registry;
+pub mod running;
+pub mod upstream;
+
+use admit::Admitted;
+use book::Book;
+use load::Load;
+use registry::Registry;
+use running::{Answer, Arrival, Calls, Running};
+
+/// The owner half of the node. A cheap handle.
+#[derive(Clone, Debug)]
+pub struct Owner(Arc<Parts>);
+
+/// What the owner is made of.
+#[derive(Debug)]
+pub struct Parts {
+    pub signer: Signer,
+    pub ledger: Ledger,
+    pub chain: ChainHandle,
+    pub registry: Registry,
+    pub book: Book,
+    pub calls: Calls,
+    pub load: Load,
+    /// Channels whose payer asks for a cooperative close; settlement carries it out.
+    pub closes: mpsc::Sender<ChannelId>,
+    pub tasks: TaskTracker,
+}
+
+impl Owner {
+    #[must_use]
+    pub fn new(parts: Parts) -> Self {
+        Self(Arc::new(parts))
+    }
+
+    /// Answers everything that arrives, each call in a task of its own, until the network ends.
+    pub async fn run(&self, mut inbound: mpsc::Receiver<InboundCall>) {
+        while let Some(call) = inbound.recv().await {
+            let InboundCall { peer, message, body, reply } = call;
+            match message {
+                // Registered before the next message is read, so a status question finds it.
+                CallMessage::Call(request) => match self.arrive(peer, &request, &body) {
+                    Ok(arrival) => {
+                        let owner = self.clone();
+                        self.0.tasks.spawn(async move {
+                            if let Some(answer) = owner.answer(peer, request, body, arrival).await {
+                                killpoint::reached("owner.during_answer");
+                                reply.send(answer.reply.clone(), answer.body.clone());
+                            }
+                        });
+                    }
+                    Err(refusal) => drop(reply.send(CallReply::Refused(refusal), Bytes::new())),
+                },
+                CallMessage::Status(call_id) => {
+                    let (answer, body) = self.status(peer, call_id);
+                    reply.send(answer, body);
+                }
+                CallMessage::Sync(channel) => drop(reply.send(self.sync(peer, channel), Bytes::new())),
+                CallMessage::Close(channel) => drop(reply.send(self.close(peer, channel), Bytes::new())),
+            }
+        }
+    }
+
+    fn arrive(&self, payer: Address, request: &CallRequest, body: &[u8]) -> Result<Arrival, Refusal> {
+        request.check_bounds().map_err(|e| Refusal::new(RefusalCode::Malformed, e.to_string()))?;
+        Ok(self.0.calls.arrive((payer, request.call_id), request.request_hash(body)))
+    }
+
+    /// The one answer of a call id; `None` when there can be none.
+    async fn answer(
+        &self,
+        payer: Address,
+        request: CallRequest,
+        body: Bytes,
+        arrival: Arrival,
+    ) -> Option<Arc<Answer>> {
+        match arrival {
+            Arrival::Conflict => Some(conflict()),
+            Arrival::Repeat(mut answer) => answer.wait_for(Option::is_some).await.ok()?.clone(),
+            Arrival::First(running) => self.first(payer, request, body, running).await,
+        }
+    }
+
+    async fn first(
+        &self,
+        payer: Address,
+        request: CallRequest,
+        body: Bytes,
+        running: Running,
+    ) -> Option<Arc<Answer>> {
+        let started = Instant::now();
+        let (answer, is_final) = match self.recorded_earlier(payer, &request, &body).await {
+            Ok(Some(answer)) => (answer, true),
+            Ok(None) => match self.admit(payer, request, body).await {
+                Ok(admitted) => self.serve(admitted, started).await?,
+                Err(refusal) => (refused(refusal), false),
+            },
+            Err(refusal) => (refused(refusal), false),
+        };
+        running.finish(answer.clone(), is_final);
+        Some(answer)
+    }
+
+    /// Steps 11–14 of a call. `None` when the commit failed: nothing may be acknowledged then.
+    async fn serve(&self, admitted: Admitted, started: Instant) -> Option<(Arc<Answer>, bool)> {
+        killpoint::reached("owner.before_upstream");
+        let fetched = admitted.fetch().await;
+        killpoint::reached("owner.after_upstream");
+        let charge = fetched.outcome.charge(admitted.charge_policy(), admitted.price());
+        if charge.is_zero() && !admitted.price().is_zero() {
+            self.0.load.count_failure(admitted.payer());
+        }
+        let answer_hash = response_hash(fetched.status, &fetched.headers, &fetched.body);
+        let recorded = self.record(&admitted, &fetched, charge, answer_hash).await?;
+        let receipt = *recorded.receipt();
+        killpoint::reached("owner.after_commit");
+        let is_final = fetched.outcome.is_the_services_answer() || !admitted.method().is_safe();
+        let response = CallResponse {
+            call_id: admitted.call_id(),
+            status: fetched.status,
+            headers: fetched.headers,
+            body_bytes: fetched.body.len() as u64,
+            receipt,
+            signature: self.sign(&receipt).ok()?,
+            outcome: fetched.outcome,
+            owner_us: micros(started.elapsed()),
+            upstream_us: micros(fetched.elapsed),
+        };
+        admitted.settle(charge);
+        Some((reply(&recorded, response, fetched.body), is_final))
+    }
+
+    /// What became of a call, for a consumer that lost its answer.
+    fn status(&self, payer: Address, call_id: CallId) -> (CallReply, Bytes) {
+        match self.0.calls.status(&(payer, call_id)) {
+            Some(Some(answer)) => return (answer.reply.clone(), answer.body.clone()),
+            Some(None) => return (CallReply::Status(CallStatus::Running), Bytes::new()),
+            None => {}
+        }
+        match self.status_in_ledger(payer, call_id) {
+            Ok(answer) => (answer.reply.clone(), answer.body.clone()),
+            Err(refusal) => (CallReply::Refused(refusal), Bytes::new()),
+        }
+    }
+
+    fn sync(&self, payer: Address, channel: ChannelId) -> CallReply {
+        let Some(entry) = self.0.book.get(channel).filter(|entry| entry.config.payer == payer) else {
+            return CallReply::Refused(unknown_channel());
+        };
+        CallReply::Channel(ChannelSync {
+            config: entry.config,
+            deposited: entry.state.deposited,
+            claimed: entry.state.claimed,
+            spent: entry.state.spent,
+            best: entry.state.best,
+            best_signature: entry.best_voucher.as_ref().map(|voucher| *voucher.signature()),
+        })
+    }
+
+    /// Stops serving on the channel and hands it to settlement for a cooperative close.
+    fn close(&self, payer: Address, channel: ChannelId) -> CallReply {
+        let answer = self.sync(payer, channel);
+        if matches!(answer, CallReply::Channel(_)) {
+            self.0.book.set_closing(channel);
+            if self.0.closes.try_send(channel).is_err() {
+                let refusal = Refusal::new(RefusalCode::Busy, "many closes are waiting already");
+                return CallReply::Refused(refusal.retry_after_ms(60_000));
+            }
+        }
+        answer
+    }
+
+    fn sign(&self, receipt: &Receipt) -> Result<Signature, Refusal> {
+        self.0.signer.sign_receipt(receipt).map_err(|error| {
+            tracing::error!(call_id = %receipt.call_id, %error, "a receipt is not signed");
+            Refusal::new(RefusalCode::Unavailable, "the owner's books do not add up")
+        })
+    }
+
+    /// Seconds of the owner's clock, for receipts.
+    fn now_secs() -> u64 {
+        clock::now_secs()
+    }
+}
+
+/// The only way to an answer of the service: it takes the proof that voucher, call and charge are durable.
+fn reply(_proof: &Recorded, response: CallResponse, body: Bytes) -> Arc<Answer> {
+    Arc::new(Answer { reply: CallReply::Response(response), body })
+}
+
+fn refused(refusal: Refusal) -> Arc<Answer> {
+    Arc::new(Answer { reply: CallReply::Refused(refusal), body: Bytes::new() })
+}
+
+fn conflict() -> Arc<Answer> {
+    refused(Refusal::new(RefusalCode::CallIdConflict, "this call id was used for a different call"))
+}
+
+fn unknown_channel() -> Refusal {
+    Refusal::new(RefusalCode::UnknownChannel, "no confirmed deposit of this channel is known here yet")
+        .retry_after_ms(500)
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,232 @@
+//! The ordered checks between a call's arrival and its upstream. Cheap ones first, money last.
+//!
+//! [`Admitted`] is made here alone, and [`Admitted::fetch`] is the only way to the upstream.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use farthing_protocol::{
+    Address, CallId, CallRequest, Hash, Refusal, RefusalCode, Signature, Usdc, Verified, Voucher,
+    call::{ChargePolicy, Method, Payment},
+    limits,
+};
+
+use crate::{
+    catalog::{Plan, PlanError},
+    chain_view,
+};
+
+use super::{
+    Owner,
+    book::Reserved,
+    load::Place,
+    registry::Registered,
+    unknown_channel,
+    upstream::{UpstreamAnswer, UpstreamRequest},
+};
+
+/// A call that may be served: known, well-formed, paid for, and within the owner's capacity.
+#[derive(Debug)]
+pub struct Admitted {
+    payer: Address,
+    request: CallRequest,
+    request_hash: Hash,
+    body: Bytes,
+    service: Arc<Registered>,
+    plan: Plan,
+    /// `None` for a free call.
+    reserved: Option<Reserved>,
+    _place: Place,
+}
+
+impl Owner {
+    /// Checks a call in order. Everything refused here is free and leaves no trace.
+    ///
+    /// # Errors
+    /// The [`Refusal`] of the first check that fails.
+    pub(super) async fn admit(
+        &self,
+        payer: Address,
+        request: CallRequest,
+        body: Bytes,
+    ) -> Result<Admitted, Refusal> {
+        let parts = &self.0;
+        if parts.ledger.closed().is_some() {
+            return Err(Refusal::new(RefusalCode::Unavailable, "the owner's node cannot store new calls"));
+        }
+        parts.load.check_failures(payer)?;
+        let service = self.registered(&request)?;
+        let plan = check_offer(&service, &request)?;
+        let place = parts.load.enter(payer, request.service).await?;
+        let reserved = match (&request.payment, plan.price.is_zero()) {
+            (_, true) => None,
+            (Payment::Free, false) => {
+                let detail = format!("this call costs {} USDC", plan.price);
+                return Err(Refusal::new(RefusalCode::PaymentRequired, detail));
+            }
+            (Payment::Channel { channel, cumulative, signature }, false) => {
+                if !chain_view::is_fresh(&parts.chain) {
+                    let detail = "the owner's view of the chain is too old to take on new value";
+                    return Err(Refusal::new(RefusalCode::ChainStale, detail).retry_after_ms(5_000));
+                }
+                let voucher = self.verify(payer, *channel, *cumulative, signature.as_ref())?;
+                let reserved = parts.book.admit(*channel, voucher.as_ref(), plan.price);
+                Some(reserved.map_err(|code| payment_refusal(code, plan.price))?)
+            }
+        };
+        let request_hash = request.request_hash(&body);
+        let admitted = Admitted { payer, request, request_hash, body, service, plan, reserved, _place: place };
+        if !admitted.method().is_safe() {
+            self.accept(&admitted).await?;
+        }
+        Ok(admitted)
+    }
+
+    /// The upstream's answer to a call that is recorded as charged already. Offer and capacity are checked as
+    /// for any call; the payment is not, because it was made.
+    pub(super) async fn fetch_free(
+        &self,
+        payer: Address,
+        request: &CallRequest,
+        body: &Bytes,
+    ) -> Result<UpstreamAnswer, Refusal> {
+        self.0.load.check_failures(payer)?;
+        self.0.load.count_failure(payer);
+        let service = self.registered(request)?;
+        let plan = plan(&service, request)?;
+        let _place = self.0.load.enter(payer, request.service).await?;
+        Ok(service.upstream().fetch(upstream_request(&plan, request, body)).await)
+    }
+
+    fn registered(&self, request: &CallRequest) -> Result<Arc<Registered>, Refusal> {
+        let unknown = || Refusal::new(RefusalCode::UnknownService, "this node does not offer the service");
+        self.0.registry.get(request.service).ok_or_else(unknown)
+    }
+
+    /// The voucher of a call, verified against the channel's signer; `None` when it brings nothing new.
+    fn verify(
+        &self,
+        payer: Address,
+        channel: farthing_protocol::ChannelId,
+        cumulative: Usdc,
+        signature: Option<&Signature>,
+    ) -> Result<Option<Verified<Voucher>>, Refusal> {
+        let (config, best) = self.0.book.terms(channel).ok_or_else(unknown_channel)?;
+        if config.payer != payer {
+            let detail = "the channel belongs to another payer";
+            return Err(Refusal::new(RefusalCode::BadSignature, detail));
+        }
+        let Some(signature) = signature.filter(|_| cumulative > best) else { return Ok(None) };
+        Voucher { channel, cumulative }
+            .verify(self.0.signer.domain(), *signature, config.signer)
+            .map(Some)
+            .map_err(|e| Refusal::new(RefusalCode::BadSignature, e.to_string()))
+    }
+}
+
+/// Listing version, operation, parameters and price: what the owner offers today.
+fn check_offer(service: &Registered, request: &CallRequest) -> Result<Plan, Refusal> {
+    let listing = service.listing();
+    if listing.paused {
+        return Err(Refusal::new(RefusalCode::ServicePaused, "the owner has paused the service"));
+    }
+    let plan = plan(service, request)?;
+    if request.listing_version != listing.seq || request.price != plan.price {
+        let detail = format!("the price is {} USDC since version {}", plan.price, listing.seq);
+        let mut refusal = Refusal::new(RefusalCode::PriceChanged, detail);
+        refusal.listing = Some(listing.to_signed());
+        return Err(refusal);
+    }
+    Ok(plan)
+}
+
+fn plan(service: &Registered, request: &CallRequest) -> Result<Plan, Refusal> {
+    let planned = service.known().plan(
+        request.method,
+        &request.path,
+        &request.params,
+        &request.headers,
+        usize::try_from(request.body_bytes).unwrap_or(usize::MAX),
+    );
+    planned.map_err(|error| match error {
+        PlanError::UnknownPath(detail) => Refusal::new(RefusalCode::UnknownOperation, detail),
+        PlanError::MethodNotAllowed(detail) => Refusal::new(RefusalCode::MethodNotAllowed, detail),
+        PlanError::BadParameter(detail) => Refusal::new(RefusalCode::BadParameter, detail),
+    })
+}
+
+fn upstream_request(plan: &Plan, request: &CallRequest, body: &Bytes) -> UpstreamRequest {
+    let deadline_ms = request.deadline_ms.clamp(1, limits::CALL_DEADLINE_MS_MAX);
+    UpstreamRequest {
+        method: request.method,
+        prepared: plan.prepared.clone(),
+        headers: plan.headers.clone(),
+        body: body.clone(),
+        deadline: Duration::from_millis(deadline_ms),
+    }
+}
+
+fn payment_refusal(code: RefusalCode, price: Usdc) -> Refusal {
+    let detail = match code {
+        RefusalCode::InsufficientVoucher => format!("the voucher leaves less than {price} USDC of headroom"),
+        RefusalCode::VoucherAboveDeposit => "the voucher promises more than the confirmed deposit".to_owned(),
+        RefusalCode::ChannelClosing => "a close of the channel is pending".to_owned(),
+        _ => return unknown_channel(),
+    };
+    Refusal::new(code, detail)
+}
+
+impl Admitted {
+    /// Asks the upstream.
+    pub async fn fetch(&self) -> UpstreamAnswer {
+        self.service.upstream().fetch(upstream_request(&self.plan, &self.request, &self.body)).await
+    }
+
+    /// Ends the reservation with what was charged.
+    pub fn settle(self, charge: Usdc) {
+        if let Some(reserved) = self.reserved {
+            reserved.settle(charge);
+        }
+    }
+
+    #[must_use]
+    pub const fn payer(&self) -> Address {
+        self.payer
+    }
+
+    #[must_use]
+    pub const fn call_id(&self) -> CallId {
+        self.request.call_id
+    }
+
+    #[must_use]
+    pub const fn method(&self) -> Method {
+        self.request.method
+    }
+
+    #[must_use]
+    pub const fn request(&self) -> &CallRequest {
+        &self.request
+    }
+
+    #[must_use]
+    pub const fn request_hash(&self) -> Hash {
+        self.request_hash
+    }
+
+    #[must_use]
+    pub const fn price(&self) -> Usdc {
+        self.plan.price
+    }
+
+    #[must_use]
+    pub fn charge_policy(&self) -> ChargePolicy {
+        self.service.listing().charge_policy
+    }
+
+    /// The reservation; `None` for a free call.
+    #[must_use]
+    pub const fn reserved(&self) -> Option<&Reserved> {
+        self.reserved.as_ref()
+    }
+}

@@ -1,0 +1,188 @@
+//! How much an owner's node works on at once, and how much of it for nothing.
+//!
+//! 64 calls in all, 16 per payer and 32 per service are at the upstreams; a bounded number waits its turn;
+//! everyone else is told to come back. Calls that end uncharged are counted per payer, because they cost the
+//! owner and not the payer.
+
+use std::{
+    collections::HashMap,
+    hash::Hash,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use farthing_protocol::{Address, Refusal, RefusalCode, ServiceId};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+const WAIT_MAX: Duration = Duration::from_secs(10);
+const FREE_FAILURES_PER_MINUTE: u32 = 20;
+/// Keys remembered at once; unused ones are dropped first.
+const KEYS_MAX: usize = 4096;
+
+/// How much at once.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    pub calls_max: usize,
+    pub per_payer_max: usize,
+    pub per_service_max: usize,
+    /// Calls waiting for their turn. A waiting call holds its request only.
+    pub waiting_max: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { calls_max: 64, per_payer_max: 16, per_service_max: 32, waiting_max: 256 }
+    }
+}
+
+/// The owner's capacity.
+#[derive(Debug)]
+pub struct Load {
+    waiting: Arc<Semaphore>,
+    total: Arc<Semaphore>,
+    payers: Keyed<Address>,
+    services: Keyed<ServiceId>,
+    failures: Mutex<HashMap<Address, Window>>,
+}
+
+/// A place at work; given back when dropped.
+#[derive(Debug)]
+pub struct Place {
+    _permits: [OwnedSemaphorePermit; 3],
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Window {
+    since: Instant,
+    count: u32,
+}
+
+impl Load {
+    #[must_use]
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            waiting: Arc::new(Semaphore::new(limits.waiting_max)),
+            total: Arc::new(Semaphore::new(limits.calls_max)),
+            payers: Keyed::new(limits.per_payer_max),
+            services: Keyed::new(limits.per_service_max),
+            failures: Mutex::default(),
+        }
+    }
+
+    /// Waits for a place.
+    ///
+    /// # Errors
+    /// A `Busy` refusal when too many wait already, or the wait takes too long.
+    pub async fn enter(&self, payer: Address, service: ServiceId) -> Result<Place, Refusal> {
+        let busy = || Refusal::new(RefusalCode::Busy, "the owner's node works at its limit").retry_after_ms(500);
+        let _waiting = self.waiting.clone().try_acquire_owned().map_err(|_| busy())?;
+        let places = async {
+            // Narrow before wide: a payer waiting for itself must not hold what others could use.
+            let payer = self.payers.get(payer).acquire_owned().await.ok()?;
+            let service = self.services.get(service).acquire_owned().await.ok()?;
+            let total = self.total.clone().acquire_owned().await.ok()?;
+            Some(Place { _permits: [payer, service, total] })
+        };
+        tokio::time::timeout(WAIT_MAX, places).await.ok().flatten().ok_or_else(busy)
+    }
+
+    /// Whether `payer` may still cause uncharged work this minute.
+    ///
+    /// # Errors
+    /// A `RateLimited` refusal naming when to come back.
+    pub fn check_failures(&self, payer: Address) -> Result<(), Refusal> {
+        let failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        match failures.get(&payer) {
+            Some(window) if window.count >= FREE_FAILURES_PER_MINUTE && window.is_current() => {
+                let wait = Duration::from_secs(60).saturating_sub(window.since.elapsed());
+                let detail = format!("{FREE_FAILURES_PER_MINUTE} uncharged calls a minute are the limit");
+                let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(60_000);
+                Err(Refusal::new(RefusalCode::RateLimited, detail).retry_after_ms(wait_ms))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Counts a call that ended uncharged.
+    pub fn count_failure(&self, payer: Address) {
+        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        if failures.len() >= KEYS_MAX {
+            failures.retain(|_, window| window.is_current());
+        }
+        let fresh = Window { since: Instant::now(), count: 0 };
+        let window = failures.entry(payer).or_insert(fresh);
+        if !window.is_current() {
+            *window = fresh;
+        }
+        window.count += 1;
+    }
+}
+
+impl Window {
+    fn is_current(&self) -> bool {
+        self.since.elapsed() < Duration::from_secs(60)
+    }
+}
+
+/// One semaphore per key.
+#[derive(Debug)]
+struct Keyed<K> {
+    permits: usize,
+    semaphores: Mutex<HashMap<K, Arc<Semaphore>>>,
+}
+
+impl<K: Eq + Hash> Keyed<K> {
+    fn new(permits: usize) -> Self {
+        Self { permits, semaphores: Mutex::default() }
+    }
+
+    fn get(&self, key: K) -> Arc<Semaphore> {
+        let mut semaphores = self.semaphores.lock().unwrap_or_else(PoisonError::into_inner);
+        if semaphores.len() >= KEYS_MAX {
+            semaphores.retain(|_, semaphore| Arc::strong_count(semaphore) > 1);
+        }
+        semaphores.entry(key).or_insert_with(|| Arc::new(Semaphore::new(self.permits))).clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAYER: Address = Address::ZERO;
+    const SERVICE: ServiceId = ServiceId::from_bytes([0; 16]);
+
+    #[tokio::test]
+    async fn a_payer_gets_sixteen_places_and_the_next_waits_its_turn() {
+        let load = Load::new(Limits::default());
+        let mut places = Vec::new();
+        for _ in 0..Limits::default().per_payer_max {
+            places.push(load.enter(PAYER, SERVICE).await.unwrap());
+        }
+        let mut next = Box::pin(load.enter(PAYER, SERVICE));
+        assert!(futures::poll!(next.as_mut()).is_pending());
+        places.pop();
+        assert!(next.await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn when_too_many_wait_the_next_is_told_to_come_back() {
+        let load = Load::new(Limits::default());
+        let _all = load.waiting.clone().try_acquire_many_owned(256).unwrap();
+        let refusal = load.enter(PAYER, SERVICE).await.unwrap_err();
+        assert_eq!(refusal.code, RefusalCode::Busy);
+        assert!(refusal.retry_after_ms.is_some());
+    }
+
+    #[test]
+    fn uncharged_work_is_limited_below_at_and_above_twenty_a_minute() {
+        let load = Load::new(Limits::default());
+        for _ in 0..19 {
+            load.count_failure(PAYER);
+        }
+        assert!(load.check_failures(PAYER).is_ok());
+        load.count_failure(PAYER);
+        assert_eq!(load.check_failures(PAYER).unwrap_err().code, RefusalCode::RateLimited);
+        assert!(load.check_failures(Address::from_bytes([1; 20])).is_ok());
+    }
+}
