@@ -12,7 +12,7 @@ use std::{
     thread,
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 pub mod contracts;
 
@@ -83,21 +83,21 @@ impl Drop for Anvil {
 /// # Errors
 /// When there is none; the text says what to run.
 pub fn find() -> Result<PathBuf> {
-    if let Some(path) = env::var_os("FARTHING_ANVIL").map(PathBuf::from) {
-        if path.is_file() {
-            return Ok(path);
-        }
-        bail!("FARTHING_ANVIL names {}, which is not a file", path.display());
-    }
-    on_path().into_iter().chain([packaged()]).find(|path| path.is_file()).with_context(|| {
-        "anvil is not installed: run `npm ci --prefix tests/contracts` in the repository, \
-         or set FARTHING_ANVIL to an anvil binary"
-    })
+    let named = env::var_os("FARTHING_ANVIL").map(PathBuf::from);
+    let folders: Vec<PathBuf> = env::split_paths(&env::var_os("PATH").unwrap_or_default()).collect();
+    choose(named, folders.iter().map(|folder| folder.join(binary_name())).chain([packaged()]))
 }
 
-fn on_path() -> Vec<PathBuf> {
-    let folders = env::var_os("PATH").unwrap_or_default();
-    env::split_paths(&folders).map(|folder| folder.join(binary_name())).collect()
+/// A named anvil must exist; of the others the first that does is taken.
+fn choose(named: Option<PathBuf>, others: impl IntoIterator<Item = PathBuf>) -> Result<PathBuf> {
+    if let Some(path) = named {
+        ensure!(path.is_file(), "FARTHING_ANVIL names {}, which is not a file", path.display());
+        return Ok(path);
+    }
+    others.into_iter().find(|path| path.is_file()).context(
+        "anvil is not installed: run `npm ci --prefix tests/contracts` in the repository, \
+         or set FARTHING_ANVIL to an anvil binary",
+    )
 }
 
 /// npm names platforms as Node.js does.
@@ -133,4 +133,34 @@ fn announced_port(stdout: ChildStdout) -> Result<u16> {
     };
     thread::spawn(move || io::copy(&mut lines, &mut io::sink()));
     Ok(port)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpStream;
+
+    use super::*;
+
+    #[test]
+    fn a_dropped_chain_is_gone() -> Result<()> {
+        let anvil = Anvil::start()?;
+        let address = ("127.0.0.1", anvil.port());
+        TcpStream::connect(address)?;
+        drop(anvil);
+        assert!(TcpStream::connect(address).is_err());
+        Ok(())
+    }
+
+    #[test]
+    fn a_missing_anvil_is_an_error_that_says_what_to_run() {
+        let error = choose(None, [PathBuf::from("/nowhere/anvil")]).unwrap_err();
+        assert!(error.to_string().contains("npm ci --prefix tests/contracts"), "{error}");
+        let error = choose(Some("/nowhere/anvil".into()), []).unwrap_err();
+        assert!(error.to_string().contains("FARTHING_ANVIL names /nowhere/anvil"), "{error}");
+    }
+
+    #[test]
+    fn a_chain_that_cannot_start_is_an_error() {
+        assert!(Anvil::start_with(0, &["--no-such-option"]).is_err());
+    }
 }

@@ -4,6 +4,8 @@
 //! the CREATE2 proxy as on any chain, and a `TestUsdc`. After that a test sends calls and looks at what
 //! they did. One request is one transaction in one block.
 
+use std::fmt;
+
 use alloy::{
     network::TransactionBuilder as _,
     primitives::{Address, B256, Bytes, U256, address, keccak256},
@@ -13,9 +15,9 @@ use alloy::{
     },
     sol,
     sol_types::{Eip712Domain, SolCall, SolEvent, SolInterface as _, SolValue as _, eip712_domain},
-    transports::RpcError,
+    transports::{RpcError, TransportResult},
 };
-use anyhow::{Context as _, Result, anyhow, bail, ensure};
+use anyhow::{Context as _, Result, anyhow, ensure};
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::{Anvil, CHAIN_ID};
@@ -83,6 +85,9 @@ pub struct Chain {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reverted(pub Bytes);
 
+/// What a call returned, or why it was refused.
+pub type Called<C> = Result<<C as SolCall>::Return, Reverted>;
+
 impl Chain {
     /// A chain where gas is free and nobody needs a key to send.
     ///
@@ -126,9 +131,8 @@ impl Chain {
     /// # Errors
     /// When it reverts, with the name of the error.
     pub async fn send<C: SolCall>(&self, from: Address, to: Address, call: &C) -> Result<TransactionReceipt> {
-        if let Err(reverted) = self.call(from, to, call).await? {
-            bail!("{} was refused: {}", C::SIGNATURE, reverted.name());
-        }
+        let simulated = self.call(from, to, call).await?;
+        simulated.with_context(|| format!("{} was refused", C::SIGNATURE))?;
         self.transact(request(from, to, call.abi_encode().into())).await
     }
 
@@ -136,45 +140,41 @@ impl Chain {
     ///
     /// # Errors
     /// When the chain does not answer. A revert is the inner error.
-    pub async fn call<C: SolCall>(
+    pub async fn call<C: SolCall>(&self, from: Address, to: Address, call: &C) -> Result<Called<C>> {
+        let params = serde_json::to_value((request(from, to, call.abi_encode().into()), "latest"))?;
+        called::<C>(self.rpc.request("eth_call", params).await)
+    }
+
+    /// Many such calls in one request, answered in order.
+    ///
+    /// # Errors
+    /// See [`Chain::call`].
+    pub async fn call_all<C: SolCall>(
         &self,
         from: Address,
         to: Address,
-        call: &C,
-    ) -> Result<Result<C::Return, Reverted>> {
-        let transaction = request(from, to, call.abi_encode().into());
-        let params = serde_json::to_value((transaction, "latest"))?;
-        match self.rpc.request::<_, Bytes>("eth_call", params).await {
-            Ok(answer) => Ok(Ok(C::abi_decode_returns(&answer)?)),
-            Err(RpcError::ErrorResp(error)) => {
-                let data = error.as_revert_data().with_context(|| format!("eth_call failed: {error}"))?;
-                Ok(Err(Reverted(data)))
-            }
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    /// Several reads in one request, answered in order.
-    ///
-    /// # Errors
-    /// When the chain does not answer or a read is refused.
-    pub async fn read_all<C: SolCall>(
-        &self,
-        to: Address,
         calls: impl IntoIterator<Item = C>,
-    ) -> Result<Vec<C::Return>> {
+    ) -> Result<Vec<Called<C>>> {
         let mut batch = self.rpc.new_batch();
         let mut waiting = Vec::new();
         for call in calls {
-            let transaction = request(Address::ZERO, to, call.abi_encode().into());
-            waiting.push(batch.add_call::<_, Bytes>("eth_call", &(transaction, "latest"))?);
+            let params = (request(from, to, call.abi_encode().into()), "latest");
+            waiting.push(batch.add_call::<_, Bytes>("eth_call", &params)?);
         }
         batch.send().await?;
         let mut answers = Vec::with_capacity(waiting.len());
         for answer in waiting {
-            answers.push(C::abi_decode_returns(&answer.await?)?);
+            answers.push(called::<C>(answer.await)?);
         }
         Ok(answers)
+    }
+
+    /// A read that nobody in particular makes.
+    ///
+    /// # Errors
+    /// When it reverts or the chain does not answer.
+    pub async fn read<C: SolCall>(&self, to: Address, call: &C) -> Result<C::Return> {
+        Ok(self.call(Address::ZERO, to, call).await??)
     }
 
     /// Sends a prepared transaction.
@@ -242,17 +242,30 @@ impl Chain {
     }
 }
 
-impl Reverted {
+impl fmt::Display for Reverted {
     /// The error's name and values, or its bytes when no contract here declares it.
-    #[must_use]
-    pub fn name(&self) -> String {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Ok(error) = PayChannels::PayChannelsErrors::abi_decode(&self.0) {
-            format!("{error:?}")
+            write!(f, "{error:?}")
         } else if let Ok(error) = TestUsdc::TestUsdcErrors::abi_decode(&self.0) {
-            format!("{error:?}")
+            write!(f, "{error:?}")
         } else {
-            self.0.to_string()
+            write!(f, "{}", self.0)
         }
+    }
+}
+
+impl std::error::Error for Reverted {}
+
+/// Tells a contract's refusal from a chain that does not answer.
+fn called<C: SolCall>(answer: TransportResult<Bytes>) -> Result<Called<C>> {
+    match answer {
+        Ok(answer) => Ok(Ok(C::abi_decode_returns(&answer)?)),
+        Err(RpcError::ErrorResp(error)) => {
+            let data = error.as_revert_data().with_context(|| format!("eth_call failed: {error}"))?;
+            Ok(Err(Reverted(data)))
+        }
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -22,7 +22,7 @@ use farthing_tests::anvil::{
 use crate::world::{State, World, key, with_signature};
 
 /// The order of secp256k1.
-const ORDER: U256 = uint!(0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141_U256);
+pub(crate) const ORDER: U256 = uint!(0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141_U256);
 
 #[tokio::test]
 async fn a_claim_pays_what_was_charged_and_not_the_signed_headroom() -> Result<()> {

@@ -4,6 +4,7 @@
 //! channel's life; `adversary` holds what strangers, hostile tokens and bad luck may try on the way.
 
 mod adversary;
+mod agreement;
 mod artifact;
 mod claim;
 mod close;

@@ -4,9 +4,9 @@ use alloy::{
     primitives::{Address, B256, Bytes, U256},
     signers::{Signature, SignerSync as _},
     sol,
-    sol_types::{SolCall, SolStruct},
+    sol_types::SolStruct,
 };
-use anyhow::{Result, bail};
+use anyhow::Result;
 use farthing_tests::anvil::contracts::{MINTER, TestAccount, TestUsdc};
 
 use crate::world::{NEVER, World, digest};
@@ -24,16 +24,9 @@ sol! {
     struct Permit { address owner; address spender; uint256 value; uint256 nonce; uint256 deadline; }
 }
 
-async fn read<C: SolCall>(world: &World, token: Address, call: C) -> Result<C::Return> {
-    match world.chain.call(Address::ZERO, token, &call).await? {
-        Ok(answer) => Ok(answer),
-        Err(reverted) => bail!("{} was refused: {}", C::SIGNATURE, reverted.name()),
-    }
-}
-
 /// The payer's signature over a struct in the token's domain.
 async fn sign(world: &World, message: &impl SolStruct) -> Result<Signature> {
-    let separator = read(world, world.chain.usdc, TestUsdc::DOMAIN_SEPARATORCall {}).await?;
+    let separator = world.chain.read(world.chain.usdc, &TestUsdc::DOMAIN_SEPARATORCall {}).await?;
     Ok(world.payer.sign_hash_sync(&digest(separator, message.eip712_hash_struct()))?)
 }
 
@@ -74,15 +67,15 @@ async fn funded() -> Result<World> {
 async fn the_token_describes_itself_as_usdc_does() -> Result<()> {
     let world = World::start().await?;
     let usdc = world.chain.usdc;
-    assert_eq!(read(&world, usdc, TestUsdc::nameCall {}).await?, "USDC");
-    assert_eq!(read(&world, usdc, TestUsdc::symbolCall {}).await?, "USDC");
-    assert_eq!(read(&world, usdc, TestUsdc::versionCall {}).await?, "2");
-    assert_eq!(read(&world, usdc, TestUsdc::decimalsCall {}).await?, 6);
+    assert_eq!(world.chain.read(usdc, &TestUsdc::nameCall {}).await?, "USDC");
+    assert_eq!(world.chain.read(usdc, &TestUsdc::symbolCall {}).await?, "USDC");
+    assert_eq!(world.chain.read(usdc, &TestUsdc::versionCall {}).await?, "2");
+    assert_eq!(world.chain.read(usdc, &TestUsdc::decimalsCall {}).await?, 6);
     let coin = world.chain.deploy_token("USD Coin", "2").await?;
     let separator = alloy::sol_types::eip712_domain! {
         name: "USD Coin", version: "2", chain_id: farthing_tests::anvil::CHAIN_ID, verifying_contract: coin,
     };
-    assert_eq!(read(&world, coin, TestUsdc::DOMAIN_SEPARATORCall {}).await?, separator.separator());
+    assert_eq!(world.chain.read(coin, &TestUsdc::DOMAIN_SEPARATORCall {}).await?, separator.separator());
     Ok(())
 }
 
@@ -112,7 +105,7 @@ async fn an_authorized_transfer_works_in_both_flavours_and_once() -> Result<()> 
     world.usdc(relayer, &call).await?;
     assert_eq!(world.balances().await?, (700, 300, 0));
     let used = TestUsdc::authorizationStateCall { authorizer: from, nonce };
-    assert!(read(&world, world.chain.usdc, used).await?);
+    assert!(world.chain.read(world.chain.usdc, &used).await?);
     Ok(())
 }
 
@@ -227,7 +220,10 @@ async fn allowances_grow_shrink_and_are_used_up() -> Result<()> {
     let spend = |value| TestUsdc::transferFromCall { from: payer, to: spender, value: U256::from(value) };
     world.refuses_at::<TestUsdc::InsufficientAllowance>(usdc, spender, &spend(41)).await?;
     world.usdc(spender, &spend(40)).await?;
-    assert_eq!(read(&world, usdc, TestUsdc::allowanceCall { _0: payer, _1: spender }).await?, U256::ZERO);
+    assert_eq!(
+        world.chain.read(usdc, &TestUsdc::allowanceCall { _0: payer, _1: spender }).await?,
+        U256::ZERO
+    );
     let all = TestUsdc::transferCall { to: spender, value: U256::from(961) };
     world.refuses_at::<TestUsdc::InsufficientBalance>(usdc, payer, &all).await
 }
@@ -262,7 +258,7 @@ async fn a_blacklisted_account_neither_sends_nor_receives() -> Result<()> {
     let send = TestUsdc::transferCall { to: payee, value: U256::from(1) };
     for account in [payer, payee] {
         world.blacklist(account).await?;
-        assert!(read(&world, usdc, TestUsdc::isBlacklistedCall { account }).await?);
+        assert!(world.chain.read(usdc, &TestUsdc::isBlacklistedCall { account }).await?);
         world.refuses_at::<TestUsdc::AccountBlacklisted>(usdc, payer, &send).await?;
         world.unblacklist(account).await?;
     }
@@ -290,9 +286,11 @@ async fn only_the_minter_has_roles() -> Result<()> {
 
     world.mint(MINTER, 10).await?;
     world.usdc(MINTER, &TestUsdc::burnCall { amount: U256::from(4) }).await?;
-    assert_eq!(read(&world, usdc, TestUsdc::totalSupplyCall {}).await?, U256::from(1_006));
+    assert_eq!(world.chain.read(usdc, &TestUsdc::totalSupplyCall {}).await?, U256::from(1_006));
     let too_much = TestUsdc::burnCall { amount: U256::from(7) };
     world.refuses_at::<TestUsdc::InsufficientBalance>(usdc, MINTER, &too_much).await?;
+    let beyond = TestUsdc::mintCall { to: anyone, amount: U256::MAX >> 8 };
+    world.refuses_at::<TestUsdc::SupplyTooLarge>(usdc, MINTER, &beyond).await?;
     let nowhere = TestUsdc::mintCall { to: Address::ZERO, amount: one };
     world.refuses_at::<TestUsdc::ZeroAddress>(usdc, MINTER, &nowhere).await
 }

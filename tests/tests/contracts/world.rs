@@ -29,6 +29,12 @@ pub(crate) struct State {
     pub(crate) close_at: u64,
 }
 
+impl From<PayChannels::stateReturn> for State {
+    fn from(state: PayChannels::stateReturn) -> Self {
+        Self { deposited: state.deposited, claimed: state.claimed, close_at: state.closeAt.to() }
+    }
+}
+
 pub(crate) struct World {
     pub(crate) chain: Chain,
     pub(crate) payer: PrivateKeySigner,
@@ -90,10 +96,7 @@ impl World {
 
     /// What a call to the channel contract returns, without sending it.
     pub(crate) async fn view<C: SolCall>(&self, from: Address, call: &C) -> Result<C::Return> {
-        match self.chain.call(from, self.chain.channels, call).await? {
-            Ok(answer) => Ok(answer),
-            Err(reverted) => bail!("{} was refused: {}", C::SIGNATURE, reverted.name()),
-        }
+        Ok(self.chain.call(from, self.chain.channels, call).await??)
     }
 
     /// Demands that the channel contract refuses a call with this very error.
@@ -110,7 +113,7 @@ impl World {
     ) -> Result<()> {
         match self.chain.call(from, contract, call).await? {
             Err(Reverted(data)) if data.starts_with(&E::SELECTOR) => Ok(()),
-            Err(reverted) => bail!("expected {}, was refused with {}", E::SIGNATURE, reverted.name()),
+            Err(reverted) => bail!("expected {}, was refused with {reverted}", E::SIGNATURE),
             Ok(_) => bail!("expected {}, was accepted", E::SIGNATURE),
         }
     }
@@ -141,16 +144,12 @@ impl World {
     }
 
     pub(crate) async fn state(&self, terms: &Channel) -> Result<State> {
-        let state = self.view(Address::ZERO, &PayChannels::stateCall { id: self.id(terms) }).await?;
-        Ok(State { deposited: state.deposited, claimed: state.claimed, close_at: state.closeAt.to() })
+        let call = PayChannels::stateCall { id: self.id(terms) };
+        self.chain.read(self.chain.channels, &call).await.map(State::from)
     }
 
     pub(crate) async fn balance(&self, account: Address) -> Result<u128> {
-        let call = TestUsdc::balanceOfCall(account);
-        match self.chain.call(Address::ZERO, self.chain.usdc, &call).await? {
-            Ok(balance) => Ok(balance.to()),
-            Err(reverted) => bail!("balanceOf was refused: {}", reverted.name()),
-        }
+        Ok(self.chain.read(self.chain.usdc, &TestUsdc::balanceOfCall(account)).await?.to())
     }
 
     /// Payer, payee and escrow.
@@ -218,11 +217,7 @@ impl World {
             validBefore: U256::from(valid_before),
             nonce: self.authorization_nonce(terms, number),
         };
-        let separator =
-            match self.chain.call(Address::ZERO, terms.token, &TestUsdc::DOMAIN_SEPARATORCall {}).await? {
-                Ok(separator) => separator,
-                Err(reverted) => bail!("the token has no domain separator: {}", reverted.name()),
-            };
+        let separator = self.chain.read(terms.token, &TestUsdc::DOMAIN_SEPARATORCall {}).await?;
         let signature = payer.sign_hash_sync(&digest(separator, message.eip712_hash_struct()))?;
         Ok(PayChannels::depositWithAuthorizationCall {
             channel: terms.clone(),
