@@ -259,7 +259,6 @@ contract PayChannels {
     }
 
     /// Computed at every use: a cached one would be an immutable and make the code differ by chain.
-    // solhint-disable-next-line func-name-mixedcase
     function DOMAIN_SEPARATOR() public view returns (bytes32) {
         return keccak256(abi.encode(DOMAIN_TYPEHASH, NAME_HASH, VERSION_HASH, block.chainid, address(this)));
     }

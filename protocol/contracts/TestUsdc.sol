@@ -96,7 +96,6 @@ contract TestUsdc {
         (_nameHash, _versionHash) = (keccak256(bytes(name_)), keccak256(bytes(version_)));
     }
 
-    // solhint-disable-next-line func-name-mixedcase
     function DOMAIN_SEPARATOR() public view returns (bytes32) {
         return keccak256(abi.encode(DOMAIN_TYPEHASH, _nameHash, _versionHash, block.chainid, address(this)));
     }

@@ -20,7 +20,7 @@ use farthing_tests::anvil::{
 
 use crate::{
     claim::ORDER,
-    invariants::{Random, seed},
+    invariants::{model::Random, seed},
     world::{World, with_signature},
 };
 
