@@ -16,4 +16,5 @@ pub mod owner;
 pub mod secret;
 pub mod settlement;
 pub mod status;
+pub mod tls;
 pub mod wallet;

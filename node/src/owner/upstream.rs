@@ -1,0 +1,508 @@
+//! The owner's own server: one bounded request, and what came of it.
+//!
+//! 1. Scheme, host, port and address class are fixed when the [`Upstream`] is made; a URL outside of them is
+//!    not requested, a name that moved is not followed ([`address`]).
+//! 2. Headers pass an allow-list in both directions; the owner's secret headers are added last.
+//! 3. Every wait is bounded: connecting, the head, each part of the body, the whole. So is the body.
+//! 4. What happened becomes an [`Outcome`], which alone decides whether the call is charged.
+//!
+//! No redirect is followed, no proxy asked, no cookie kept, nothing decompressed.
+
+mod address;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    error::Error as _,
+    fmt,
+    net::{IpAddr, Ipv4Addr},
+    sync::{Arc, OnceLock},
+    time::{Duration, Instant},
+};
+
+use bytes::{Bytes, BytesMut};
+use farthing_bridge::{Prepared, headers::header_is_forbidden};
+use farthing_protocol::{Outcome, call::Method, limits};
+use http::{HeaderMap, HeaderName, HeaderValue, header};
+use tokio::time::timeout;
+use url::{Host, Url};
+
+pub use self::address::AddressClass;
+use self::address::Resolver;
+
+/// Request headers that say what the caller sends and can read; others must be declared by the operation.
+const REQUEST_HEADERS: &[HeaderName] = &[
+    header::ACCEPT,
+    header::ACCEPT_LANGUAGE,
+    header::CONTENT_TYPE,
+    header::IF_MODIFIED_SINCE,
+    header::IF_NONE_MATCH,
+];
+/// Response headers that mean something to the caller.
+const RESPONSE_HEADERS: &[HeaderName] = &[
+    header::CONTENT_TYPE,
+    header::CONTENT_LANGUAGE,
+    header::ETAG,
+    header::LAST_MODIFIED,
+    header::CACHE_CONTROL,
+    header::RETRY_AFTER,
+];
+/// Shorter than the 5 s after which common servers drop an idle connection, so that we do first.
+const POOL_IDLE: Duration = Duration::from_secs(4);
+/// As many as calls of one service by default; more would only sit idle.
+const POOL_IDLE_CONNECTIONS_MAX: usize = 32;
+const ANSWER_HEADERS_MAX: usize = 64;
+
+/// Bounds and rules of an upstream.
+#[derive(Debug, Clone)]
+pub struct UpstreamOptions {
+    pub connect: Duration,
+    /// From the beginning of the request to the head of the answer.
+    pub first_byte: Duration,
+    /// Between two parts of the body.
+    pub idle: Duration,
+    /// The whole exchange, where the call's deadline is not shorter.
+    pub total: Duration,
+    pub body_bytes_max: usize,
+    /// Response headers beside the usual ones, in lower case.
+    pub response_headers: BTreeSet<String>,
+    /// The class noted at registration; the first resolution decides when absent.
+    pub class: Option<AddressClass>,
+    /// Ports of this node on this machine, which can be nobody's upstream.
+    pub own_ports: Vec<u16>,
+    /// Whether HTML is an answer. An API that answers it usually shows a proxy's or framework's error page.
+    pub html: bool,
+}
+
+impl Default for UpstreamOptions {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(3),
+            first_byte: Duration::from_secs(10),
+            idle: Duration::from_secs(10),
+            total: Duration::from_secs(30),
+            body_bytes_max: limits::RESPONSE_BODY_BYTES_DEFAULT,
+            response_headers: BTreeSet::new(),
+            class: None,
+            own_ports: Vec::new(),
+            html: false,
+        }
+    }
+}
+
+/// Why an address cannot be an upstream.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UpstreamError {
+    #[error("`{0}` is not an address such as http://127.0.0.1:8080/api")]
+    Malformed(String),
+    #[error("the upstream's address may not contain a user name or password; use upstream_headers")]
+    Credentials,
+    #[error("the upstream's address may not have a query or fragment; use upstream_headers or parameters")]
+    Query,
+    #[error("{0} is never an upstream: link-local, metadata, multicast and unassigned addresses are refused")]
+    ForbiddenAddress(IpAddr),
+    #[error("port {0} of this machine belongs to this node")]
+    OwnPort(u16),
+    #[error("the header `{0}` cannot be sent to the upstream")]
+    Header(String),
+    #[error("no HTTPS client could be made; install the system's certificate authorities (ca-certificates)")]
+    Client,
+}
+
+/// The server behind a service. Cheap to clone; clones share connections.
+#[derive(Clone)]
+pub struct Upstream {
+    base: Url,
+    client: reqwest::Client,
+    class: Arc<OnceLock<AddressClass>>,
+    /// The owner's own, marked sensitive.
+    secret_headers: HeaderMap,
+    options: UpstreamOptions,
+}
+
+impl fmt::Debug for Upstream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Upstream").field("base", &self.base.as_str()).finish_non_exhaustive()
+    }
+}
+
+/// One request below the base.
+#[derive(Debug, Clone)]
+pub struct UpstreamRequest {
+    pub method: Method,
+    pub prepared: Prepared,
+    /// Beyond the usual ones, only those among `prepared.headers` are passed on. Names in lower case.
+    pub headers: BTreeMap<String, String>,
+    pub body: Bytes,
+    /// What is left of the call's time.
+    pub deadline: Duration,
+}
+
+/// What came of a request.
+#[derive(Debug, Clone)]
+pub struct UpstreamAnswer {
+    pub outcome: Outcome,
+    /// What the upstream said; 0 when it did not say anything.
+    pub status: u16,
+    /// Names in lower case. Empty unless the outcome is the service's own answer, and so is `body`.
+    pub headers: BTreeMap<String, String>,
+    pub body: Bytes,
+    pub elapsed: Duration,
+    /// For the owner's log: why this is not an answer.
+    pub reason: &'static str,
+}
+
+/// Why there is no answer.
+struct Failure {
+    outcome: Outcome,
+    status: u16,
+    reason: &'static str,
+    /// The connection broke before anything was heard; it may have been closed while idle.
+    silent: bool,
+}
+
+impl Failure {
+    const fn new(outcome: Outcome, status: u16, reason: &'static str) -> Self {
+        Self { outcome, status, reason, silent: false }
+    }
+}
+
+type Answered = (Outcome, u16, BTreeMap<String, String>, Bytes);
+
+impl Upstream {
+    /// Fixes where requests go. Does not connect.
+    ///
+    /// # Errors
+    /// [`UpstreamError`] for an address or a header that cannot be used.
+    pub fn new(
+        base_url: &str,
+        secret_headers: BTreeMap<String, String>,
+        options: UpstreamOptions,
+    ) -> Result<Self, UpstreamError> {
+        let base = check_base(base_url, &options)?;
+        let class = Arc::new(
+            options.class.or_else(|| literal_class(&base)).map_or_else(OnceLock::new, OnceLock::from),
+        );
+        let secret_headers = secret_headers
+            .into_iter()
+            .map(|(name, value)| secret_header(&name, &value).ok_or(UpstreamError::Header(name)))
+            .collect::<Result<_, _>>()?;
+        let client = client(&base, &class, &options).ok_or(UpstreamError::Client)?;
+        Ok(Self { base, client, class, secret_headers, options })
+    }
+
+    /// Base address, as registered.
+    #[must_use]
+    pub const fn base(&self) -> &Url {
+        &self.base
+    }
+
+    /// How far away it is; `None` until its name was first resolved.
+    #[must_use]
+    pub fn class(&self) -> Option<AddressClass> {
+        self.class.get().copied()
+    }
+
+    /// Sends `request` and judges what comes back. Safe requests are sent once more when a kept connection
+    /// turns out to have been closed.
+    pub async fn fetch(&self, request: UpstreamRequest) -> UpstreamAnswer {
+        let started = Instant::now();
+        let total = self.options.total.min(request.deadline);
+        let mut answered = self.attempt(&request, started, total).await;
+        if answered.as_ref().is_err_and(|failure| failure.silent) && request.method.is_safe() {
+            answered = self.attempt(&request, started, total).await;
+        }
+        let elapsed = started.elapsed();
+        match answered {
+            Ok((outcome, status, headers, body)) => {
+                UpstreamAnswer { outcome, status, headers, body, elapsed, reason: "" }
+            }
+            Err(Failure { outcome, status, reason, .. }) => {
+                tracing::info!(upstream = %self.base, status, reason, "the upstream gave no answer");
+                let (headers, body) = (BTreeMap::new(), Bytes::new());
+                UpstreamAnswer { outcome, status, headers, body, elapsed, reason }
+            }
+        }
+    }
+
+    async fn attempt(
+        &self,
+        request: &UpstreamRequest,
+        started: Instant,
+        total: Duration,
+    ) -> Result<Answered, Failure> {
+        let left = || total.saturating_sub(started.elapsed());
+        let request = self.http_request(request)?;
+        let slow_head = |_| Failure::new(Outcome::TimedOut, 0, "no head of an answer in time");
+        let response = timeout(self.options.first_byte.min(left()), self.client.execute(request))
+            .await
+            .map_err(slow_head)?
+            .map_err(|error| failure_of(&error))?;
+        let outcome = self.judge(&response)?;
+        let headers = self.passed_back(response.headers());
+        let status = response.status().as_u16();
+        let body = self.body(response, left).await?;
+        Ok((outcome, status, headers, body))
+    }
+
+    fn http_request(&self, request: &UpstreamRequest) -> Result<reqwest::Request, Failure> {
+        let outside =
+            |_| Failure::new(Outcome::BadAnswer, 0, "the request would leave the upstream's address");
+        let url = request.prepared.url(&self.base).map_err(outside)?;
+        let method = match request.method {
+            Method::Get => http::Method::GET,
+            Method::Head => http::Method::HEAD,
+            Method::Post => http::Method::POST,
+            Method::Put => http::Method::PUT,
+            Method::Patch => http::Method::PATCH,
+            Method::Delete => http::Method::DELETE,
+        };
+        let mut sent = reqwest::Request::new(method, url);
+        *sent.headers_mut() = self.passed_on(request);
+        if !request.body.is_empty() {
+            *sent.body_mut() = Some(request.body.clone().into());
+        }
+        Ok(sent)
+    }
+
+    fn passed_on(&self, request: &UpstreamRequest) -> HeaderMap {
+        let declared = |name: &str| request.prepared.headers.iter().any(|(declared, _)| declared == name);
+        let mut headers = HeaderMap::new();
+        for (name, value) in
+            request.headers.iter().chain(request.prepared.headers.iter().map(|(n, v)| (n, v)))
+        {
+            let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) else {
+                continue;
+            };
+            let usual = REQUEST_HEADERS.contains(&name);
+            if usual || (declared(name.as_str()) && !header_is_forbidden(name.as_str())) {
+                headers.insert(name, value);
+            }
+        }
+        headers.entry(header::ACCEPT).or_insert(HeaderValue::from_static("*/*"));
+        // A compressed answer could unfold to any size.
+        headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        headers.insert(
+            header::USER_AGENT,
+            HeaderValue::from_static(concat!("farthing/", env!("CARGO_PKG_VERSION"))),
+        );
+        headers.extend(self.secret_headers.clone());
+        headers
+    }
+
+    /// Everything the head of an answer tells.
+    fn judge(&self, response: &reqwest::Response) -> Result<Outcome, Failure> {
+        let status = response.status();
+        let failure = |outcome, reason| Err(Failure::new(outcome, status.as_u16(), reason));
+        let header = |name| response.headers().get(name).map(HeaderValue::as_bytes);
+        if status.is_server_error() {
+            return failure(Outcome::ServerError, "the upstream reports an error of its own");
+        }
+        if status.is_redirection() && status != http::StatusCode::NOT_MODIFIED {
+            return failure(
+                Outcome::BadAnswer,
+                "the upstream redirects; register the address it redirects to",
+            );
+        }
+        if header(header::CONTENT_ENCODING)
+            .is_some_and(|encoding| !encoding.eq_ignore_ascii_case(b"identity"))
+        {
+            return failure(Outcome::BadAnswer, "the upstream compresses although it was asked not to");
+        }
+        if response.content_length().is_some_and(|bytes| bytes > self.options.body_bytes_max as u64) {
+            return failure(Outcome::Oversize, "the body is larger than limits.response_bytes_max");
+        }
+        if status.is_client_error() {
+            return Ok(Outcome::Declined);
+        }
+        let html = |kind: &[u8]| kind.to_ascii_lowercase().starts_with(b"text/html");
+        if !self.options.html && header(header::CONTENT_TYPE).is_some_and(html) {
+            return failure(Outcome::BadAnswer, "the upstream answers a web page");
+        }
+        Ok(Outcome::Answered)
+    }
+
+    fn passed_back(&self, headers: &HeaderMap) -> BTreeMap<String, String> {
+        let wanted = |name: &HeaderName| {
+            RESPONSE_HEADERS.contains(name) || self.options.response_headers.contains(name.as_str())
+        };
+        let text = |value: &HeaderValue| value.to_str().ok().map(ToOwned::to_owned);
+        let short = |value: &String| value.len() <= limits::PARAM_VALUE_BYTES_MAX;
+        headers
+            .keys()
+            .filter(|name| wanted(name) && **name != header::SET_COOKIE)
+            .filter_map(|name| {
+                Some((name.as_str().to_owned(), headers.get(name).and_then(text).filter(short)?))
+            })
+            .take(limits::HEADERS_MAX)
+            .collect()
+    }
+
+    async fn body(
+        &self,
+        mut response: reqwest::Response,
+        left: impl Fn() -> Duration,
+    ) -> Result<Bytes, Failure> {
+        let status = response.status().as_u16();
+        let failure = |outcome, reason| Failure::new(outcome, status, reason);
+        let mut whole = Body::default();
+        loop {
+            let part = timeout(self.options.idle.min(left()), response.chunk())
+                .await
+                .map_err(|_| failure(Outcome::TimedOut, "the body did not come in time"))?
+                .map_err(|_| failure(Outcome::BadAnswer, "the body is not what its head promised"))?;
+            let Some(part) = part else { return Ok(whole.finish()) };
+            whole.push(part);
+            if whole.len() > self.options.body_bytes_max {
+                return Err(failure(Outcome::Oversize, "the body is larger than limits.response_bytes_max"));
+            }
+        }
+    }
+}
+
+/// A body as it comes. One that comes in one piece is not copied.
+#[derive(Default)]
+struct Body {
+    first: Bytes,
+    rest: BytesMut,
+}
+
+impl Body {
+    fn len(&self) -> usize {
+        if self.rest.is_empty() { self.first.len() } else { self.rest.len() }
+    }
+
+    fn push(&mut self, part: Bytes) {
+        if self.len() == 0 {
+            self.first = part;
+            return;
+        }
+        if self.rest.is_empty() {
+            self.rest.extend_from_slice(&std::mem::take(&mut self.first));
+        }
+        self.rest.extend_from_slice(&part);
+    }
+
+    fn finish(self) -> Bytes {
+        if self.rest.is_empty() { self.first } else { self.rest.freeze() }
+    }
+}
+
+fn check_base(base_url: &str, options: &UpstreamOptions) -> Result<Url, UpstreamError> {
+    let malformed =
+        || UpstreamError::Malformed(base_url.chars().filter(|c| !c.is_control()).take(80).collect());
+    let base = Url::parse(base_url).map_err(|_| malformed())?;
+    if !matches!(base.scheme(), "http" | "https") || !base.has_host() {
+        return Err(malformed());
+    }
+    if !base.username().is_empty() || base.password().is_some() {
+        return Err(UpstreamError::Credentials);
+    }
+    if base.query().is_some() || base.fragment().is_some() {
+        return Err(UpstreamError::Query);
+    }
+    if let Some(address) = literal_address(&base)
+        && AddressClass::of(address).is_none()
+    {
+        return Err(UpstreamError::ForbiddenAddress(address));
+    }
+    match base.port_or_known_default() {
+        Some(port)
+            if literal_class(&base) == Some(AddressClass::SameMachine)
+                && options.own_ports.contains(&port) =>
+        {
+            Err(UpstreamError::OwnPort(port))
+        }
+        _ => Ok(base),
+    }
+}
+
+fn literal_address(base: &Url) -> Option<IpAddr> {
+    match base.host()? {
+        Host::Ipv4(v4) => Some(v4.into()),
+        Host::Ipv6(v6) => Some(v6.into()),
+        Host::Domain(name) => {
+            // RFC 6761: this name never leaves the machine.
+            let local = name.trim_end_matches('.');
+            (local == "localhost" || local.ends_with(".localhost")).then_some(Ipv4Addr::LOCALHOST.into())
+        }
+    }
+}
+
+fn literal_class(base: &Url) -> Option<AddressClass> {
+    literal_address(base).and_then(AddressClass::of)
+}
+
+fn secret_header(name: &str, value: &str) -> Option<(HeaderName, HeaderValue)> {
+    const CONNECTION: &[HeaderName] = &[
+        header::HOST,
+        header::CONNECTION,
+        header::CONTENT_LENGTH,
+        header::TRANSFER_ENCODING,
+        header::UPGRADE,
+        header::TE,
+        header::TRAILER,
+        header::ACCEPT_ENCODING,
+    ];
+    let name = HeaderName::try_from(name).ok().filter(|name| !CONNECTION.contains(name))?;
+    let mut value = HeaderValue::try_from(value).ok()?;
+    value.set_sensitive(true);
+    Some((name, value))
+}
+
+fn client(
+    base: &Url,
+    class: &Arc<OnceLock<AddressClass>>,
+    options: &UpstreamOptions,
+) -> Option<reqwest::Client> {
+    let mut builder = reqwest::Client::builder()
+        .no_proxy()
+        .redirect(reqwest::redirect::Policy::none())
+        .retry(reqwest::retry::never())
+        .referer(false)
+        .http1_only()
+        .http1_max_headers(ANSWER_HEADERS_MAX)
+        .connect_timeout(options.connect)
+        .pool_idle_timeout(POOL_IDLE)
+        .pool_max_idle_per_host(POOL_IDLE_CONNECTIONS_MAX)
+        .dns_resolver(Resolver { class: Arc::clone(class) });
+    crate::tls::install_provider();
+    if base.scheme() == "http" {
+        // Nothing is trusted because nothing needs to be: this client never speaks TLS.
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let tls = rustls::ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .ok()?
+            .with_root_certificates(rustls::RootCertStore::empty())
+            .with_no_client_auth();
+        builder = builder.tls_backend_preconfigured(tls);
+    }
+    builder.build().ok()
+}
+
+fn failure_of(error: &reqwest::Error) -> Failure {
+    if error.is_connect() {
+        return Failure::new(Outcome::Unreachable, 0, "no connection to the upstream");
+    }
+    if error.is_timeout() {
+        return Failure::new(Outcome::TimedOut, 0, "no head of an answer in time");
+    }
+    let mut failure = Failure::new(Outcome::BadAnswer, 0, "what came back is no HTTP answer");
+    let mut source = error.source();
+    while let Some(cause) = source {
+        if let Some(hyper) = cause.downcast_ref::<hyper::Error>() {
+            failure.silent |= hyper.is_incomplete_message() || hyper.is_canceled();
+        }
+        if let Some(io) = cause.downcast_ref::<std::io::Error>() {
+            failure.silent |=
+                matches!(io.kind(), std::io::ErrorKind::ConnectionReset | std::io::ErrorKind::BrokenPipe);
+        }
+        source = cause.source();
+    }
+    if failure.silent {
+        failure.reason = "the upstream closed the connection without an answer";
+    }
+    failure
+}
+
+#[cfg(test)]
+mod tests;
