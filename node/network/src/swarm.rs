@@ -100,7 +100,7 @@ pub(crate) struct SwarmTask {
 
 impl SwarmTask {
     pub(crate) fn new(parts: Parts) -> Self {
-        Self {
+        let mut task = Self {
             parts,
             peers: Peers::default(),
             lookups: HashMap::new(),
@@ -108,12 +108,15 @@ impl SwarmTask {
             strikes: Strikes::default(),
             observed: BTreeMap::new(),
             company_due: Instant::now(),
-        }
+        };
+        task.addresses_changed();
+        // Whoever starts the network reads its addresses at once.
+        task.show_status();
+        task
     }
 
     /// Runs until a shutdown, or until nobody holds a handle any more.
     pub(crate) async fn run(mut self) {
-        self.addresses_changed();
         let mut events_in_a_row = 0;
         loop {
             self.do_what_is_due();

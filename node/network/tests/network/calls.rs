@@ -1,0 +1,225 @@
+//! Calls between two honest nodes.
+
+use bytes::Bytes;
+use farthing_network::{CallFailure, NetworkConfig, NetworkLimits, NotStarted};
+use farthing_protocol::{
+    CallReply, RefusalCode, Signed,
+    info::{InfoRequest, InfoResponse},
+    limits,
+};
+
+use crate::support::{
+    DEADLINE, Node, QUIC, TCP, config, new_key, pattern, record, request, response, status_answer,
+    status_question, until,
+};
+
+async fn echo_between(owner_listens: &str, consumer_listens: &str) {
+    let owner = Node::start(NetworkConfig { listen: vec![owner_listens.into()], ..config() }).await;
+    let consumer = Node::start(NetworkConfig {
+        listen: vec![consumer_listens.into()],
+        bootstrap: vec![owner.listening()],
+        ..config()
+    })
+    .await;
+    consumer.connected_to(owner.address).await;
+    let address = owner.address;
+    let _owner = owner.echo();
+    for body_bytes in [0, 1, 1024, 100_000] {
+        let body = pattern(body_bytes);
+        let call = consumer.handle.call(address, request(body_bytes), body.clone(), DEADLINE);
+        let (reply, answer, timing) = call.await.unwrap();
+        assert_eq!(reply, response(body_bytes));
+        assert_eq!(answer, body);
+        assert!(timing.warm);
+    }
+}
+
+#[tokio::test]
+async fn a_call_is_answered_over_tcp() {
+    echo_between(TCP, TCP).await;
+}
+
+#[tokio::test]
+async fn a_call_is_answered_over_quic_alone() {
+    echo_between(QUIC, QUIC).await;
+}
+
+#[tokio::test]
+async fn a_node_on_both_transports_is_reached_by_nodes_on_either() {
+    let owner = Node::start(NetworkConfig { listen: vec![TCP.into(), QUIC.into()], ..config() }).await;
+    let listening = owner.handle.status().borrow().listening.clone();
+    assert_eq!(listening.len(), 2);
+    let address = owner.address;
+    let _owner = owner.echo();
+    for (transport, bootstrap) in [(TCP, &listening[0]), (QUIC, &listening[1])] {
+        let consumer = Node::start(NetworkConfig {
+            listen: vec![transport.into()],
+            bootstrap: vec![bootstrap.clone()],
+            ..config()
+        })
+        .await;
+        consumer.connected_to(address).await;
+        consumer.handle.call(address, request(3), pattern(3), DEADLINE).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn large_bodies_pass_intact() {
+    let mut owner = Node::start(config()).await;
+    let consumer = Node::joining(&[&owner]).await;
+    consumer.connected_to(owner.address).await;
+    let (request_body, response_body) =
+        (pattern(limits::REQUEST_BODY_BYTES_MAX), pattern(limits::RESPONSE_BODY_BYTES_DEFAULT));
+    let (sent, answered) = (request_body.clone(), response_body.clone());
+    let address = owner.address;
+    let serving = tokio::spawn(async move {
+        let call = owner.calls.recv().await.unwrap();
+        assert_eq!(call.body, sent);
+        call.reply.send(response(answered.len()), answered);
+        owner
+    });
+    let call = consumer.handle.call(address, request(request_body.len()), request_body, DEADLINE);
+    let (_, answer, _) = call.await.unwrap();
+    assert_eq!(answer, response_body);
+    serving.await.unwrap();
+}
+
+#[tokio::test]
+async fn the_callers_wallet_is_proven_by_its_connection() {
+    let mut owner = Node::start(config()).await;
+    let consumer = Node::joining(&[&owner]).await;
+    consumer.connected_to(owner.address).await;
+    let handle = consumer.handle.clone();
+    let call = tokio::spawn(async move {
+        handle.call(owner.address, status_question(), Bytes::new(), DEADLINE).await
+    });
+    let inbound = owner.calls.recv().await.unwrap();
+    assert_eq!(inbound.peer, consumer.address);
+    assert_eq!(inbound.message, status_question());
+    inbound.reply.send(status_answer(), Bytes::new());
+    assert_eq!(call.await.unwrap().unwrap().0, status_answer());
+}
+
+#[tokio::test]
+async fn the_65th_concurrent_call_of_one_peer_gets_busy() {
+    let mut owner = Node::start(config()).await;
+    let consumer = Node::joining(&[&owner]).await;
+    consumer.connected_to(owner.address).await;
+    let call = || {
+        let (handle, owner) = (consumer.handle.clone(), owner.address);
+        tokio::spawn(async move { handle.call(owner, status_question(), Bytes::new(), DEADLINE).await })
+    };
+    let max = NetworkLimits::default().inbound_calls_per_peer_max;
+    let held: Vec<_> = (0..max).map(|_| call()).collect();
+    let mut inbound = Vec::new();
+    while inbound.len() < max {
+        inbound.push(owner.calls.recv().await.unwrap());
+    }
+    let (reply, _, _) = call().await.unwrap().unwrap();
+    let CallReply::Refused(refusal) = reply else { panic!("{reply:?}") };
+    assert_eq!(refusal.code, RefusalCode::Busy);
+    assert!(refusal.retry_after_ms.is_some());
+    assert!(owner.calls.try_recv().is_err(), "a refused call never reaches the node");
+
+    // One answer makes room for one call.
+    inbound.pop().unwrap().reply.send(status_answer(), Bytes::new());
+    until("an answer arrived", async || held.iter().any(tokio::task::JoinHandle::is_finished)).await;
+    let next = call();
+    owner.calls.recv().await.unwrap().reply.send(status_answer(), Bytes::new());
+    assert_eq!(next.await.unwrap().unwrap().0, status_answer());
+    for call in inbound {
+        call.reply.send(status_answer(), Bytes::new());
+    }
+    for call in held {
+        assert_eq!(call.await.unwrap().unwrap().0, status_answer());
+    }
+}
+
+#[tokio::test]
+async fn an_owner_without_a_record_is_never_called() {
+    let owner = Node::start(config()).await;
+    let consumer = Node::joining(&[&owner]).await;
+    consumer.connected_to(owner.address).await;
+    let nobody = new_key().address();
+    let call = || consumer.handle.call(nobody, status_question(), Bytes::new(), DEADLINE);
+    assert_eq!(call().await.unwrap_err(), CallFailure::NeverStarted(NotStarted::NotFound(nobody)));
+    // The second look-up is spared.
+    let again = call().await.unwrap_err();
+    assert!(matches!(again, CallFailure::NeverStarted(NotStarted::NotFoundLately(..))), "{again:?}");
+    let own = consumer.handle.call(consumer.address, status_question(), Bytes::new(), DEADLINE).await;
+    assert_eq!(own.unwrap_err(), CallFailure::NeverStarted(NotStarted::OwnWallet(consumer.address)));
+}
+
+#[tokio::test]
+async fn a_call_to_an_unreachable_owner_never_starts() {
+    let neighbour = Node::start(config()).await;
+    let consumer = Node::joining(&[&neighbour]).await;
+    consumer.connected_to(neighbour.address).await;
+    // A record whose node does not listen: its port was free a moment ago.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let absent = new_key();
+    let record = record(&absent, 1, &[&format!("/ip4/127.0.0.1/tcp/{port}")]);
+    let push = InfoRequest::Push(vec![Signed::sign(&record, &absent).unwrap()]);
+    let answer = neighbour.handle.ask(consumer.address, push).await.unwrap();
+    assert_eq!(answer, InfoResponse::Done);
+    let call = consumer.handle.call(absent.address(), status_question(), Bytes::new(), DEADLINE);
+    let failure = call.await.unwrap_err();
+    assert!(matches!(failure, CallFailure::NeverStarted(NotStarted::Unreachable { .. })), "{failure:?}");
+}
+
+#[tokio::test]
+async fn a_message_out_of_bounds_is_not_sent() {
+    let owner = Node::start(config()).await;
+    let consumer = Node::joining(&[&owner]).await;
+    consumer.connected_to(owner.address).await;
+    let too_large = limits::REQUEST_BODY_BYTES_MAX + 1;
+    for (message, body) in [
+        (request(too_large), pattern(too_large)),
+        (request(3), pattern(4)),
+        (status_question(), pattern(1)),
+    ] {
+        let failure = consumer.handle.call(owner.address, message, body, DEADLINE).await.unwrap_err();
+        assert!(matches!(failure, CallFailure::NeverStarted(NotStarted::Message(_))), "{failure:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_after_the_deadline_leaves_the_call_unknown() {
+    let mut owner = Node::start(config()).await;
+    let consumer = Node::joining(&[&owner]).await;
+    consumer.connected_to(owner.address).await;
+    let deadline = std::time::Duration::from_millis(300);
+    let call = consumer.handle.call(owner.address, status_question(), Bytes::new(), deadline);
+    let (result, inbound) = tokio::join!(call, owner.calls.recv());
+    assert!(matches!(result.unwrap_err(), CallFailure::Unknown(_)));
+    inbound.unwrap().reply.send(status_answer(), Bytes::new());
+}
+
+#[tokio::test]
+async fn an_owner_that_does_not_answer_leaves_the_call_unknown() {
+    let mut owner = Node::start(config()).await;
+    let consumer = Node::joining(&[&owner]).await;
+    consumer.connected_to(owner.address).await;
+    let call = consumer.handle.call(owner.address, status_question(), Bytes::new(), DEADLINE);
+    let dropping = async { drop(owner.calls.recv().await.unwrap()) };
+    let (result, ()) = tokio::join!(call, dropping);
+    assert!(matches!(result.unwrap_err(), CallFailure::Unknown(_)));
+}
+
+#[tokio::test]
+async fn questions_reach_the_node_and_come_back() {
+    let mut owner = Node::start(config()).await;
+    let consumer = Node::joining(&[&owner]).await;
+    consumer.connected_to(owner.address).await;
+    let blob = pattern(limits::INFO_RESPONSE_BYTES_MAX - 64).to_vec();
+    let answer = InfoResponse::Blob(Some(blob.into()));
+    let question = InfoRequest::Blob([7; 32]);
+    let asking = consumer.handle.ask(owner.address, question.clone());
+    let answering = async {
+        let inbound = owner.info.recv().await.unwrap();
+        assert_eq!((inbound.peer, &inbound.request), (consumer.address, &question));
+        inbound.reply.send(answer.clone());
+    };
+    assert_eq!(tokio::join!(asking, answering).0.unwrap(), answer);
+    assert!(consumer.handle.ping(owner.address).await.is_ok());
+}

@@ -1,0 +1,96 @@
+//! Owners are found by their wallet addresses.
+
+use bytes::Bytes;
+use farthing_network::{CallFailure, DirectoryMode, NetworkConfig, NotStarted};
+use farthing_protocol::record::FLAG_ACCEPTS_CALLS;
+use futures::future::join_all;
+
+use crate::support::{DEADLINE, Node, config, new_key, pattern, request, status_question, until};
+
+#[tokio::test]
+async fn nodes_that_share_one_bootstrap_peer_find_each_other() {
+    let first = Node::start(config()).await;
+    let mut nodes = vec![];
+    for _ in 0..5 {
+        nodes.push(Node::joining(&[&first]).await);
+    }
+    let addresses: Vec<_> = nodes.iter().map(|node| node.address).collect();
+    for node in &nodes {
+        node.connected_to(first.address).await;
+        node.handle.publish(FLAG_ACCEPTS_CALLS, 0, [0; 32]).await.unwrap();
+    }
+    let handles: Vec<_> = nodes.into_iter().map(Node::echo).collect();
+    for (i, handle) in handles.iter().enumerate() {
+        for (j, owner) in addresses.iter().enumerate().filter(|(j, _)| i != *j) {
+            until("the record is found", async || handle.find(*owner).await.is_ok()).await;
+            let call = handle.call(*owner, request(10), pattern(10), DEADLINE).await;
+            assert!(call.is_ok(), "{i} calls {j}: {call:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_node_that_never_met_the_owner_finds_it_through_the_directory() {
+    // The bootstrap peer keeps no company of its own, so the searcher learns of the owner by asking.
+    let first = Node::start(config()).await;
+    let owner = Node::joining(&[&first]).await;
+    owner.connected_to(first.address).await;
+    let seq = owner.handle.publish(FLAG_ACCEPTS_CALLS, 3, [7; 32]).await.unwrap();
+    until("the bootstrap peer holds the record", async || first.handle.find(owner.address).await.is_ok()).await;
+    let searcher = Node::joining(&[&first]).await;
+    searcher.connected_to(first.address).await;
+    let record = searcher.handle.find(owner.address).await.unwrap();
+    assert_eq!((record.seq, record.listings_count, record.listings_root), (seq, 3, [7; 32]));
+    assert_eq!(record.signer(), owner.address);
+}
+
+#[tokio::test]
+async fn whoever_waits_for_one_owner_shares_one_look_up() {
+    let first = Node::start(config()).await;
+    let searcher = Node::joining(&[&first]).await;
+    searcher.connected_to(first.address).await;
+    let absent = new_key().address();
+    let calls = (0..20).map(|_| searcher.handle.call(absent, status_question(), Bytes::new(), DEADLINE));
+    for result in join_all(calls).await {
+        assert_eq!(result.unwrap_err(), CallFailure::NeverStarted(NotStarted::NotFound(absent)));
+    }
+    assert_eq!(searcher.handle.counters().lookups, 1);
+}
+
+#[tokio::test]
+async fn a_node_that_left_is_known_to_be_offline() {
+    let first = Node::start(config()).await;
+    let owner = Node::joining(&[&first]).await;
+    owner.connected_to(first.address).await;
+    owner.handle.publish(0, 0, [0; 32]).await.unwrap();
+    until("the record arrived", async || first.handle.find(owner.address).await.is_ok()).await;
+    owner.handle.shutdown().await;
+    until("the goodbye arrived", async || first.handle.find(owner.address).await.is_err()).await;
+    let call = first.handle.call(owner.address, status_question(), Bytes::new(), DEADLINE).await;
+    assert!(matches!(call.unwrap_err(), CallFailure::NeverStarted(_)));
+}
+
+#[tokio::test]
+async fn sequence_numbers_go_on_above_what_was_saved() {
+    let node = Node::start(NetworkConfig { record_seq_start: u64::MAX / 2, ..config() }).await;
+    let first = node.handle.publish(0, 0, [0; 32]).await.unwrap();
+    let second = node.handle.publish(0, 1, [0; 32]).await.unwrap();
+    assert!(u64::MAX / 2 < first && first < second);
+    until("the status shows it", async || node.handle.status().borrow().record_seq >= second).await;
+    assert_eq!(node.handle.find(node.address).await.unwrap().seq, second);
+}
+
+#[tokio::test]
+async fn a_node_without_a_known_address_only_asks_the_directory() {
+    let node = Node::start(NetworkConfig { allow_private: false, ..config() }).await;
+    assert_eq!(node.handle.status().borrow().directory, DirectoryMode::Client);
+    let announced = Node::start(NetworkConfig {
+        allow_private: false,
+        announce: vec!["/ip4/9.9.9.9/tcp/3001".to_owned()],
+        ..config()
+    })
+    .await;
+    let mut status = announced.handle.status();
+    let status = status.wait_for(|status| status.directory == DirectoryMode::Server).await.unwrap();
+    assert_eq!(status.external, ["/ip4/9.9.9.9/tcp/3001"]);
+}

@@ -1,0 +1,230 @@
+//! Peers that break the rules are refused, and cost little.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use farthing_network::{CallFailure, Interrupted, NetworkConfig, NetworkLimits};
+use farthing_protocol::{
+    CallMessage, CallReply, RefusalCode, Signed,
+    info::{InfoRequest, InfoResponse},
+    limits, wire,
+};
+use futures::StreamExt;
+use libp2p::{identity::Keypair, swarm::SwarmEvent};
+
+use crate::{
+    raw::{self, Sent, raw_peer, wallet_keypair},
+    support::{DEADLINE, Node, config, network, new_key, record, request, response, status_question, until},
+};
+
+fn frame(head: &[u8]) -> Vec<u8> {
+    [&u32::try_from(head.len()).unwrap().to_be_bytes()[..], head].concat()
+}
+
+/// What the node answered, read as a reply without a body.
+fn reply(answer: &[u8]) -> CallReply {
+    wire::decode(&answer[4..]).unwrap()
+}
+
+fn refusal_code(answer: Option<Vec<u8>>) -> RefusalCode {
+    match reply(&answer.expect("an answer, not a closed stream")) {
+        CallReply::Refused(refusal) => refusal.code,
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn node_with_stranger(limits: NetworkLimits) -> (Node, libp2p::Swarm<raw::RawBehaviour>) {
+    let node = Node::start(NetworkConfig { limits, ..config() }).await;
+    let mut stranger = raw_peer(wallet_keypair(&new_key()), network().identify_version(), Vec::new());
+    raw::connect(&mut stranger, &node.listening()).await;
+    (node, stranger)
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_is_refused_and_never_reaches_the_node() {
+    let (mut node, mut stranger) = node_with_stranger(NetworkLimits::default()).await;
+    let too_long = u32::try_from(limits::CALL_HEAD_BYTES_MAX + 1).unwrap().to_be_bytes().to_vec();
+    assert_eq!(refusal_code(raw::say(&mut stranger, Sent { bytes: too_long, stay: true }).await), RefusalCode::TooLarge);
+    let nonsense = frame(&[0xff; 100]);
+    assert_eq!(refusal_code(raw::say(&mut stranger, Sent { bytes: nonsense, stay: true }).await), RefusalCode::Malformed);
+    let huge_body = frame(&wire::encode(&request(limits::REQUEST_BODY_BYTES_MAX + 1)));
+    assert_eq!(refusal_code(raw::say(&mut stranger, Sent { bytes: huge_body, stay: true }).await), RefusalCode::TooLarge);
+    assert!(node.calls.try_recv().is_err());
+}
+
+#[tokio::test]
+async fn a_slow_head_is_given_up() {
+    let limits = NetworkLimits { head_deadline: Duration::from_millis(50), ..NetworkLimits::default() };
+    let (_node, mut stranger) = node_with_stranger(limits).await;
+    let half = frame(&wire::encode(&status_question()))[..6].to_vec();
+    assert_eq!(refusal_code(raw::say(&mut stranger, Sent { bytes: half, stay: true }).await), RefusalCode::Malformed);
+}
+
+#[tokio::test]
+async fn a_body_that_does_not_come_is_given_up() {
+    let limits = NetworkLimits { body_idle_max: Duration::from_millis(50), ..NetworkLimits::default() };
+    let (mut node, mut stranger) = node_with_stranger(limits).await;
+    let lying = frame(&wire::encode(&request(limits::REQUEST_BODY_BYTES_MAX)));
+    assert_eq!(refusal_code(raw::say(&mut stranger, Sent { bytes: lying, stay: true }).await), RefusalCode::Malformed);
+    assert!(node.calls.try_recv().is_err());
+}
+
+#[tokio::test]
+async fn a_body_without_room_gets_busy() {
+    let limits = NetworkLimits { inbound_body_bytes_max: 64 * 1024, ..NetworkLimits::default() };
+    let (_node, mut stranger) = node_with_stranger(limits).await;
+    let mut large = frame(&wire::encode(&request(256 * 1024)));
+    large.resize(large.len() + 128 * 1024, 7);
+    assert_eq!(refusal_code(raw::say(&mut stranger, Sent { bytes: large, stay: true }).await), RefusalCode::Busy);
+}
+
+#[tokio::test]
+async fn five_bad_frames_block_a_peer() {
+    let (node, mut stranger) = node_with_stranger(NetworkLimits::default()).await;
+    until("the stranger is a peer", async || {
+        // The stranger lives only while it is polled.
+        tokio::time::timeout(Duration::from_millis(5), async { loop { tokio::task::yield_now().await } }).await.ok();
+        true
+    })
+    .await;
+    for _ in 0..5 {
+        raw::say(&mut stranger, Sent { bytes: frame(&[0xff; 10]), stay: true }).await;
+    }
+    while stranger.connected_peers().next().is_some() {
+        stranger.select_next_some().await;
+    }
+    assert_eq!(node.handle.counters().peers_blocked, 1);
+    // It is let in no more.
+    stranger.dial(node.listening().parse::<libp2p::Multiaddr>().unwrap()).unwrap();
+    loop {
+        match stranger.select_next_some().await {
+            SwarmEvent::ConnectionClosed { .. } | SwarmEvent::OutgoingConnectionError { .. } => break,
+            _ => {}
+        }
+    }
+    assert_eq!(node.handle.status().borrow().peers, 0);
+}
+
+/// Calls a stranger that answers with these bytes.
+async fn call_answered_with(answer: Vec<u8>, limits: NetworkLimits) -> CallFailure {
+    let key = new_key();
+    let mut stranger = raw_peer(wallet_keypair(&key), network().identify_version(), answer);
+    let address = raw::listen(&mut stranger).await;
+    let driving = tokio::spawn(async move {
+        loop {
+            if let SwarmEvent::Behaviour(raw::RawBehaviourEvent::Call(libp2p::request_response::Event::Message {
+                message: libp2p::request_response::Message::Request { channel, .. },
+                ..
+            })) = stranger.select_next_some().await
+            {
+                let _ = stranger.behaviour_mut().call.send_response(channel, Vec::new());
+            }
+        }
+    });
+    let consumer = Node::start(NetworkConfig { bootstrap: vec![address], limits, ..config() }).await;
+    consumer.connected_to(key.address()).await;
+    let failure = consumer.handle.call(key.address(), status_question(), Bytes::new(), DEADLINE).await;
+    driving.abort();
+    failure.unwrap_err()
+}
+
+#[tokio::test]
+async fn an_answer_that_breaks_the_rules_leaves_the_call_unknown() {
+    let limits = NetworkLimits { response_body_bytes_max: 1000, ..NetworkLimits::default() };
+    let too_long = u32::try_from(limits::CALL_HEAD_BYTES_MAX + 1).unwrap().to_be_bytes().to_vec();
+    for (what, bytes) in [
+        ("oversize head", too_long),
+        ("nonsense", frame(&[0xff; 20])),
+        ("oversize body", frame(&wire::encode(&response(1001)))),
+    ] {
+        let failure = call_answered_with(bytes, limits.clone()).await;
+        assert!(matches!(failure, CallFailure::Unknown(Interrupted::BadAnswer(_))), "{what}: {failure:?}");
+    }
+    let cut = call_answered_with(frame(&wire::encode(&response(1000))), limits).await;
+    assert!(matches!(cut, CallFailure::Unknown(Interrupted::ConnectionLost(_))), "{cut:?}");
+}
+
+#[tokio::test]
+async fn a_peer_without_a_wallet_key_is_refused() {
+    let node = Node::start(config()).await;
+    let mut stranger = raw_peer(Keypair::generate_ed25519(), network().identify_version(), Vec::new());
+    stranger.dial(node.listening().parse::<libp2p::Multiaddr>().unwrap()).unwrap();
+    loop {
+        match stranger.select_next_some().await {
+            SwarmEvent::ConnectionClosed { .. } | SwarmEvent::OutgoingConnectionError { .. } => break,
+            _ => {}
+        }
+    }
+    assert_eq!(node.handle.counters().connections_opened, 0);
+}
+
+#[tokio::test]
+async fn a_peer_of_another_network_is_turned_away() {
+    let node = Node::start(config()).await;
+    let mut stranger = raw_peer(wallet_keypair(&new_key()), "farthing/other/1".to_owned(), Vec::new());
+    raw::connect(&mut stranger, &node.listening()).await;
+    while stranger.connected_peers().next().is_some() {
+        stranger.select_next_some().await;
+    }
+    assert_eq!(node.handle.counters().peers_of_other_networks, 1);
+    assert_eq!(node.handle.status().borrow().peers, 0);
+    assert!(node.handle.connected_peers().await.is_empty());
+}
+
+#[tokio::test]
+async fn forged_expired_and_older_records_are_not_kept() {
+    let node = Node::start(config()).await;
+    let neighbour = Node::joining(&[&node]).await;
+    neighbour.connected_to(node.address).await;
+    let push = async |record| neighbour.handle.ask(node.address, InfoRequest::Push(vec![record])).await.unwrap();
+    let held = async |owner| {
+        match neighbour.handle.ask(node.address, InfoRequest::Records(vec![owner])).await.unwrap() {
+            InfoResponse::Records(records) => {
+                records.into_iter().map(|record| record.verify().unwrap().seq).collect::<Vec<_>>()
+            }
+            other => panic!("{other:?}"),
+        }
+    };
+
+    let key = new_key();
+    let owner = key.address();
+    let mut expired = record(&key, 5, &[]);
+    (expired.issued_secs, expired.expires_secs) = (expired.issued_secs - 100, expired.issued_secs - 1);
+    push(Signed::sign(&expired, &key).unwrap()).await;
+    assert_eq!(held(owner).await, [], "expired");
+
+    push(Signed::sign(&record(&key, 7, &[]), &key).unwrap()).await;
+    assert_eq!(held(owner).await, [7]);
+    push(Signed::sign(&record(&key, 6, &[]), &key).unwrap()).await;
+    assert_eq!(held(owner).await, [7], "older");
+
+    let mut foreign = record(&key, 8, &[]);
+    foreign.network = "other".to_owned();
+    push(Signed::sign(&foreign, &key).unwrap()).await;
+    assert_eq!(held(owner).await, [7], "another network");
+
+    let mut bytes = wire::encode(&Signed::sign(&record(&key, 9, &[]), &key).unwrap());
+    let last = bytes.len() - 2;
+    bytes[last] ^= 1;
+    let answer = push(wire::decode(&bytes).unwrap()).await;
+    assert!(matches!(answer, InfoResponse::Refused(_)), "{answer:?}");
+    assert_eq!(held(owner).await, [7], "forged");
+}
+
+#[tokio::test]
+async fn nonsense_on_an_info_stream_is_refused() {
+    let (_node, mut stranger) = node_with_stranger(NetworkLimits::default()).await;
+    let answer = raw::ask(&mut stranger, frame(&[0xff; 10])).await.unwrap();
+    assert!(matches!(wire::decode(&answer[4..]).unwrap(), InfoResponse::Refused(_)));
+    let too_many = InfoRequest::Records(vec![Default::default(); limits::INFO_ITEMS_MAX + 1]);
+    let answer = raw::ask(&mut stranger, frame(&wire::encode(&too_many))).await.unwrap();
+    assert!(matches!(wire::decode(&answer[4..]).unwrap(), InfoResponse::Refused(_)));
+    let just_enough = InfoRequest::Records(vec![Default::default(); limits::INFO_ITEMS_MAX]);
+    let answer = raw::ask(&mut stranger, frame(&wire::encode(&just_enough))).await.unwrap();
+    assert_eq!(wire::decode::<InfoResponse>(&answer[4..]).unwrap(), InfoResponse::Records(Vec::new()));
+}
+
+#[test]
+fn a_status_question_has_no_body() {
+    assert_eq!(CallMessage::body_bytes(&status_question()), 0);
+}

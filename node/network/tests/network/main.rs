@@ -1,0 +1,10 @@
+//! The network over real loopback connections: calls, the directory, hostile peers, coming and going.
+
+mod calls;
+mod directory;
+mod hostile;
+mod lifecycle;
+mod proxy;
+mod raw;
+mod round_trips;
+mod support;

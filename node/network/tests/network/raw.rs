@@ -1,0 +1,160 @@
+//! A peer that speaks libp2p but not our rules: it sends whatever bytes a test wants.
+
+use std::{io, time::Duration};
+
+use farthing_protocol::SecretKey;
+use futures::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, StreamExt};
+use libp2p::{
+    Multiaddr, StreamProtocol, Swarm, SwarmBuilder,
+    identify,
+    identity::{Keypair, secp256k1},
+    noise,
+    request_response::{self, ProtocolSupport},
+    swarm::NetworkBehaviour,
+    tcp, yamux,
+};
+
+use crate::support::network;
+
+/// Sends raw bytes and collects what comes back until the stream ends.
+#[derive(Clone, Default)]
+pub(crate) struct RawCodec {
+    /// What to answer a request with, whatever it says.
+    pub answer: Vec<u8>,
+}
+
+/// Bytes to send, and whether the stream stays open afterwards.
+#[derive(Debug, Clone)]
+pub(crate) struct Sent {
+    pub bytes: Vec<u8>,
+    pub stay: bool,
+}
+
+impl request_response::Codec for RawCodec {
+    type Protocol = StreamProtocol;
+    type Request = Sent;
+    type Response = Vec<u8>;
+
+    async fn read_request<T>(&mut self, _: &StreamProtocol, io: &mut T) -> io::Result<Sent>
+    where
+        T: AsyncRead + Unpin + Send,
+    {
+        let mut length = [0; 4];
+        io.read_exact(&mut length).await?;
+        let mut bytes = vec![0; u32::from_be_bytes(length) as usize];
+        io.read_exact(&mut bytes).await?;
+        Ok(Sent { bytes, stay: false })
+    }
+
+    async fn read_response<T>(&mut self, _: &StreamProtocol, io: &mut T) -> io::Result<Vec<u8>>
+    where
+        T: AsyncRead + Unpin + Send,
+    {
+        let mut bytes = Vec::new();
+        io.take(1 << 20).read_to_end(&mut bytes).await?;
+        Ok(bytes)
+    }
+
+    async fn write_request<T>(&mut self, _: &StreamProtocol, io: &mut T, sent: Sent) -> io::Result<()>
+    where
+        T: AsyncWrite + Unpin + Send,
+    {
+        io.write_all(&sent.bytes).await?;
+        io.flush().await?;
+        if sent.stay {
+            std::future::pending::<()>().await;
+        }
+        Ok(())
+    }
+
+    async fn write_response<T>(&mut self, _: &StreamProtocol, io: &mut T, _: Vec<u8>) -> io::Result<()>
+    where
+        T: AsyncWrite + Unpin + Send,
+    {
+        io.write_all(&self.answer).await
+    }
+}
+
+#[derive(NetworkBehaviour)]
+pub(crate) struct RawBehaviour {
+    pub identify: identify::Behaviour,
+    pub call: request_response::Behaviour<RawCodec>,
+    pub info: request_response::Behaviour<RawCodec>,
+}
+
+pub(crate) fn wallet_keypair(key: &SecretKey) -> Keypair {
+    let secret = secp256k1::SecretKey::try_from_bytes(key.to_bytes()).unwrap();
+    secp256k1::Keypair::from(secret).into()
+}
+
+/// A peer with this key, of the network that `identify_version` names, that answers calls with `answer`.
+pub(crate) fn raw_peer(keypair: Keypair, identify_version: String, answer: Vec<u8>) -> Swarm<RawBehaviour> {
+    let exchange = |name: String| {
+        let protocol = StreamProtocol::try_from_owned(name).unwrap();
+        let config = request_response::Config::default().with_request_timeout(Duration::from_secs(60));
+        let codec = RawCodec { answer: answer.clone() };
+        request_response::Behaviour::with_codec(codec, [(protocol, ProtocolSupport::Full)], config)
+    };
+    let behaviour = RawBehaviour {
+        identify: identify::Behaviour::new(identify::Config::new(identify_version, keypair.public())),
+        call: exchange(network().call_protocol()),
+        info: exchange(network().info_protocol()),
+    };
+    SwarmBuilder::with_existing_identity(keypair)
+        .with_tokio()
+        .with_tcp(tcp::Config::new(), noise::Config::new, yamux::Config::default)
+        .unwrap()
+        .with_behaviour(|_| behaviour)
+        .unwrap()
+        .with_swarm_config(|config| config.with_idle_connection_timeout(Duration::from_secs(60)))
+        .build()
+}
+
+/// Dials a node and waits until the peer is connected.
+pub(crate) async fn connect(swarm: &mut Swarm<RawBehaviour>, to: &str) {
+    swarm.dial(to.parse::<Multiaddr>().unwrap()).unwrap();
+    while swarm.connected_peers().next().is_none() {
+        swarm.select_next_some().await;
+    }
+}
+
+/// Listens on loopback and says where.
+pub(crate) async fn listen(swarm: &mut Swarm<RawBehaviour>) -> String {
+    swarm.listen_on("/ip4/127.0.0.1/tcp/0".parse().unwrap()).unwrap();
+    while swarm.listeners().next().is_none() {
+        swarm.select_next_some().await;
+    }
+    swarm.listeners().next().unwrap().to_string()
+}
+
+/// Sends bytes on a new call stream and returns what the node said before it closed the stream.
+pub(crate) async fn say(swarm: &mut Swarm<RawBehaviour>, sent: Sent) -> Option<Vec<u8>> {
+    let peer = *swarm.connected_peers().next()?;
+    swarm.behaviour_mut().call.send_request(&peer, sent);
+    answer(swarm).await
+}
+
+/// The same on an info stream.
+pub(crate) async fn ask(swarm: &mut Swarm<RawBehaviour>, bytes: Vec<u8>) -> Option<Vec<u8>> {
+    let peer = *swarm.connected_peers().next()?;
+    swarm.behaviour_mut().info.send_request(&peer, Sent { bytes, stay: false });
+    answer(swarm).await
+}
+
+async fn answer(swarm: &mut Swarm<RawBehaviour>) -> Option<Vec<u8>> {
+    use libp2p::{request_response::{Event, Message}, swarm::SwarmEvent};
+    loop {
+        match swarm.select_next_some().await {
+            SwarmEvent::Behaviour(RawBehaviourEvent::Call(event) | RawBehaviourEvent::Info(event)) => match event {
+                Event::Message { message: Message::Response { response, .. }, .. } => return Some(response),
+                Event::OutboundFailure { .. } => return None,
+                Event::Message { message: Message::Request { channel, .. }, .. } => {
+                    let _ = swarm.behaviour_mut().call.send_response(channel, Vec::new());
+                }
+                _ => {}
+            },
+            SwarmEvent::ConnectionClosed { .. } => return None,
+            _ => {}
+        }
+    }
+}
