@@ -46,6 +46,8 @@ pub(crate) enum Command {
 
 /// How often everything is read again although no event asked for it: a lagging endpoint may have hidden one.
 const REREAD_EVERY: Duration = Duration::from_secs(60);
+/// An endpoint that shows a head but not its state this often in a row does not catch up by itself.
+const REFUSALS_MAX: u32 = 5;
 /// A public chain without a new head for this long: perhaps the endpoint is stuck, ask another.
 const STUCK_AFTER: Duration = Duration::from_secs(60);
 
@@ -62,6 +64,10 @@ pub(crate) struct Watcher {
     seen_at: Instant,
     reread_at: Instant,
     contract_checked: bool,
+    /// What the next poll reads; it stays until a poll has read it.
+    scope: Scope,
+    /// Polls in a row that found a head but could not read its state.
+    refusals: u32,
 }
 
 /// Why a round of following ended.
@@ -98,6 +104,8 @@ impl Watcher {
             seen_at: now,
             reread_at: now,
             contract_checked: false,
+            scope: Scope::All,
+            refusals: 0,
         }
     }
 
@@ -148,15 +156,11 @@ impl Watcher {
     /// Polls until the chain cannot be reached or is not what it should be.
     async fn follow(&mut self, backoff: &mut Backoff) -> Interrupted {
         let poll_interval = Duration::from_millis(self.reader.spec.poll_interval_ms);
-        let mut force = true;
+        self.scope = Scope::All;
         let mut waiting: Vec<oneshot::Sender<()>> = Vec::new();
         loop {
-            match self.poll(force).await {
-                Ok(()) => {
-                    force = false;
-                    backoff.reset();
-                }
-                // One endpoint's view lags behind another's: the next poll finds them agreed.
+            match self.poll().await {
+                Ok(()) => backoff.reset(),
                 Err(Unfit::Unreachable(reason)) => return Interrupted::Unreachable(reason),
                 Err(Unfit::Wrong(reason)) => return Interrupted::Refused(reason),
             }
@@ -168,12 +172,12 @@ impl Watcher {
                 () = tokio::time::sleep(poll_interval) => {}
                 command = self.commands.recv() => match command {
                     Some(Command::Refresh(done)) => {
-                        force = true;
+                        self.scope = Scope::All;
                         waiting.push(done);
                     }
                     Some(Command::Track(config)) => {
                         self.channels.track(config).await;
-                        force = true;
+                        self.scope = Scope::All;
                     }
                     None => return Interrupted::Stopped,
                 },
@@ -181,7 +185,7 @@ impl Watcher {
         }
     }
 
-    async fn poll(&mut self, force: bool) -> Result<(), Unfit> {
+    async fn poll(&mut self) -> Result<(), Unfit> {
         let head = self.reader.head().await?;
         let step = self.step_to(&head).await?;
         let moved = matches!(step, Step::Advanced | Step::Reorganised);
@@ -194,22 +198,25 @@ impl Watcher {
             tracing::info!(block = head.number(), "the chain reorganised; reading all channels again");
             self.channels.step_back();
         }
-        let scope = if force || step == Step::Reorganised {
-            Scope::All
+        if step == Step::Reorganised {
+            self.scope = Scope::All;
         } else if self.reread_at.elapsed() >= REREAD_EVERY {
-            Scope::Active
-        } else {
-            Scope::Touched
-        };
-        if moved || scope != Scope::Touched {
-            match self.read(&head, scope).await {
+            self.scope = self.scope.max(Scope::Active);
+        }
+        if moved || self.scope != Scope::Touched {
+            match self.read(&head, self.scope).await {
                 Ok(()) => {}
-                Err(RpcError::Refused(refusal)) => {
-                    tracing::debug!(%refusal, "the endpoint does not have this head's state yet");
+                // One endpoint has this head and the next not yet: usually the next poll finds them agreed.
+                Err(RpcError::Refused(refusal)) if self.refusals < REFUSALS_MAX => {
+                    tracing::debug!(%refusal, "the head's state cannot be read yet");
+                    self.refusals += 1;
+                    self.reader.rpc.turn_to_next();
                     return Ok(());
                 }
                 Err(error) => return Err(error.into()),
             }
+            self.refusals = 0;
+            self.scope = Scope::Touched;
         }
         self.publish(head, moved);
         Ok(())

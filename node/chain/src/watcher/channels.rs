@@ -24,11 +24,13 @@ const CHANNELS_MAX: usize = 10_000;
 const REORG_BLOCKS_MAX: u64 = 64;
 /// Beyond the confirmations: how late an endpoint may index a block's events.
 const OVERLAP_BLOCKS: u64 = 4;
+/// No endpoint refuses as few blocks as this for their number.
+const RANGE_BLOCKS_MIN: u64 = 50;
 /// The cursor is a hint that saves work after a restart; it need not be durable at every block.
 const CURSOR_EVERY_BLOCKS: u64 = 500;
 
 /// Which channels are read besides those that events touched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Scope {
     Touched,
     /// Those that hold money.
@@ -49,9 +51,13 @@ pub(super) struct Channels {
     domain: Domain,
     store: Store,
     known: BTreeMap<ChannelId, Known>,
+    /// Named by events and not read since.
+    touched: BTreeSet<ChannelId>,
     /// The last block whose events were read.
     cursor: Option<u64>,
     stored_cursor: u64,
+    /// Blocks in one query, as many as the endpoints take.
+    range_blocks: u64,
 }
 
 impl Channels {
@@ -59,8 +65,10 @@ impl Channels {
         let domain = Domain::new(reader.spec.chain_id, reader.spec.contract);
         let cursor = remembered.cursor;
         let stored_cursor = cursor.unwrap_or_default();
+        let range_blocks = reader.spec.logs_range_blocks.max(1);
+        let (known, touched) = Default::default();
         let mut channels =
-            Self { reader, wallet, domain, store, known: BTreeMap::new(), cursor, stored_cursor };
+            Self { reader, wallet, domain, store, known, touched, cursor, stored_cursor, range_blocks };
         for config in &remembered.channels {
             channels.learn(*config);
         }
@@ -81,19 +89,21 @@ impl Channels {
 
     /// Reads events up to `head`, the channels they touched and those in `scope`. `None` when nothing changed.
     pub(super) async fn read(&mut self, head: u64, scope: Scope) -> Result<Option<ChannelViews>, RpcError> {
-        let mut touched = self.read_events(head).await?;
+        self.read_events(head).await?;
         let in_scope = |known: &Known| match scope {
             Scope::Touched => false,
             Scope::Active => !(known.confirmed.is_empty() && known.newest.is_empty()),
             Scope::All => true,
         };
-        touched.extend(self.known.iter().filter(|(_, known)| in_scope(known)).map(|(id, _)| id));
-        let ids: Vec<ChannelId> = touched.into_iter().filter(|id| self.known.contains_key(id)).collect();
+        let is_due = |id: &ChannelId, known: &Known| self.touched.contains(id) || in_scope(known);
+        let due = self.known.iter().filter(|(id, known)| is_due(id, known)).map(|(id, _)| *id);
+        let ids: Vec<ChannelId> = due.collect();
         let changed = self.read_states(&ids, head).await?;
+        self.touched.clear();
         Ok((changed || scope == Scope::All).then(|| self.views()))
     }
 
-    async fn read_events(&mut self, head: u64) -> Result<BTreeSet<ChannelId>, RpcError> {
+    async fn read_events(&mut self, head: u64) -> Result<(), RpcError> {
         let overlap = self.reader.spec.confirmations + OVERLAP_BLOCKS;
         // A cursor above the head belongs to a local chain that was started afresh.
         let cursor = self.cursor.filter(|cursor| *cursor <= head);
@@ -102,17 +112,26 @@ impl Channels {
             (None, Some(first)) => first.min(head),
             (None, None) => head.saturating_sub(LOOKBACK_BLOCKS),
         };
-        let mut touched = BTreeSet::new();
         while from <= head {
-            let to = head.min(from.saturating_add(self.reader.spec.logs_range_blocks.max(1) - 1));
-            for log in self.reader.logs(self.wallet, from, to).await? {
-                touched.extend(self.take_in(&log).await);
+            let to = head.min(from.saturating_add(self.range_blocks - 1));
+            let logs = match self.reader.logs(self.wallet, from, to).await {
+                Ok(logs) => logs,
+                Err(RpcError::Refused(refusal)) if self.range_blocks > RANGE_BLOCKS_MIN => {
+                    self.range_blocks = (self.range_blocks / 2).max(RANGE_BLOCKS_MIN);
+                    tracing::debug!(%refusal, blocks = self.range_blocks, "asking for fewer blocks at once");
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            for log in logs {
+                let named = self.take_in(&log).await;
+                self.touched.extend(named);
             }
             self.cursor = Some(to);
             from = to + 1;
         }
         self.store_cursor(head).await;
-        Ok(touched)
+        Ok(())
     }
 
     /// The channel an event is about, learnt if it was unknown.

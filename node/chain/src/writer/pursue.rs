@@ -59,7 +59,7 @@ impl Writer {
                     match self.judge(&entry, receipt, confirmed).await {
                         Ok(result) => return result,
                         Err(error) => {
-                            tracing::debug!(%error, "{what} is mined but its effect is not readable yet")
+                            tracing::debug!(%error, "{what} is mined but its effect is not readable yet");
                         }
                     }
                 }

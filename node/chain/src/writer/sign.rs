@@ -60,10 +60,9 @@ pub(super) fn unsigned(raw: &[u8]) -> Option<Unsigned> {
 
 #[cfg(test)]
 mod tests {
-    use alloy::consensus::{Transaction as _, transaction::SignerRecoverable as _};
+    use alloy::consensus::Transaction as _;
 
     use super::*;
-    use crate::contracts::to_eth;
 
     #[test]
     fn a_replacement_differs_in_its_fees_alone_and_is_signed_by_the_wallet() {
@@ -79,8 +78,13 @@ mod tests {
         let first = sign(original, Fees { max_wei: 100, tip_wei: 1 }, &key);
         let second = sign(unsigned(&first.raw).unwrap(), Fees { max_wei: 200, tip_wei: 2 }, &key);
         let [old, new] = [&first, &second].map(|signed| TxEnvelope::decode_2718(&mut &*signed.raw).unwrap());
-        assert_eq!(old.recover_signer().unwrap(), to_eth(key.address()));
-        assert_eq!(new.recover_signer().unwrap(), to_eth(key.address()));
+        for envelope in [&old, &new] {
+            let mut signature = [0; 65];
+            signature.copy_from_slice(&envelope.signature().as_bytes());
+            let signer =
+                farthing_protocol::Signature::from_bytes(signature).recover(&envelope.signature_hash().0);
+            assert_eq!(signer.unwrap().address(), key.address());
+        }
         assert_eq!((old.nonce(), old.to(), old.input()), (new.nonce(), new.to(), new.input()));
         assert_eq!((new.max_fee_per_gas(), new.max_priority_fee_per_gas()), (200, Some(2)));
         assert_ne!(first.hash, second.hash);

@@ -1,0 +1,259 @@
+//! A crash, a lost answer or a stuck transaction never pays twice and never loses a payment.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering::SeqCst},
+};
+
+use farthing_chain::{Journal, JournalError, MemoryJournal, Record};
+use farthing_protocol::Usdc;
+use futures::future::BoxFuture;
+use serde_json::json;
+use tokio::sync::Notify;
+
+use crate::{
+    proxy::{Mode, Proxy},
+    world::{World, new_key, start, start_ready, until_deposited, until_true, usdc},
+};
+
+/// Stores a transaction and never returns from it: what follows in the process does not happen.
+#[derive(Default)]
+struct CrashingJournal {
+    kept: MemoryJournal,
+    stored: Notify,
+    repaired: AtomicBool,
+}
+
+impl Journal for CrashingJournal {
+    fn put(&self, id: String, bytes: Vec<u8>) -> BoxFuture<'_, Result<(), JournalError>> {
+        Box::pin(async move {
+            let is_transaction = id.contains("/tx/");
+            self.kept.put(id, bytes).await?;
+            if is_transaction && !self.repaired.load(SeqCst) {
+                self.stored.notify_one();
+                std::future::pending::<()>().await;
+            }
+            Ok(())
+        })
+    }
+
+    fn all(&self) -> BoxFuture<'_, Result<Vec<Record>, JournalError>> {
+        self.kept.all()
+    }
+
+    fn delete(&self, id: String) -> BoxFuture<'_, Result<(), JournalError>> {
+        self.kept.delete(id)
+    }
+}
+
+async fn transactions_in(journal: &dyn Journal) -> usize {
+    journal.all().await.unwrap().iter().filter(|(name, _)| name.contains("/tx/")).count()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deposit_stored_but_not_sent_before_a_crash_is_sent_once_after_it() {
+    let world = World::new().await;
+    let journal = Arc::new(CrashingJournal::default());
+    let chain = start_ready(world.spec(), &world.payer, journal.clone()).await;
+    let config = world.terms(1);
+    let id = config.id(&chain.domain());
+    let opening = tokio::spawn({
+        let chain = chain.clone();
+        async move { chain.open_or_top_up(config, usdc(250_000)).await }
+    });
+    journal.stored.notified().await;
+    chain.shutdown().await;
+    assert!(opening.await.unwrap().is_err());
+    assert_eq!((world.nonce(&world.payer).await, world.waiting_transactions().await), (0, 0));
+
+    journal.repaired.store(true, SeqCst);
+    let chain = start(world.spec(), &world.payer, journal.clone()).await;
+    until_deposited(&chain, id, 250_000).await;
+    until_true(|| async { transactions_in(&*journal).await == 0 }).await;
+    assert_eq!(chain.channel(&id).unwrap().deposited, usdc(250_000));
+    assert_eq!(world.nonce(&world.payer).await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deposit_asked_for_again_after_a_restart_counts_once() {
+    let world = World::new().await;
+    let journal = Arc::new(CrashingJournal::default());
+    let chain = start_ready(world.spec(), &world.payer, journal.clone()).await;
+    let config = world.terms(1);
+    let opening = tokio::spawn({
+        let chain = chain.clone();
+        async move { chain.open_or_top_up(config, usdc(250_000)).await }
+    });
+    journal.stored.notified().await;
+    chain.shutdown().await;
+    let _ = opening.await;
+
+    journal.repaired.store(true, SeqCst);
+    let chain = start(world.spec(), &world.payer, journal.clone()).await;
+    chain.deposit_up_to(config, usdc(250_000)).await.unwrap();
+    let deposited = chain.channel(&config.id(&chain.domain())).unwrap().deposited;
+    let wallet = chain.balances_of(world.payer.address()).await.unwrap().usdc;
+    assert_eq!(deposited.checked_add(wallet), Some(usdc(100_000_000)), "no money is lost");
+    assert_eq!(deposited, usdc(250_000));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transaction_whose_acknowledgement_is_lost_is_found_by_its_effect() {
+    let world = World::new().await;
+    let proxy = Proxy::to(world.anvil.port(), Mode::LoseAnswersToTransactions).await;
+    let journal = Arc::new(MemoryJournal::default());
+    let chain = start_ready(world.spec_at(&[proxy.url()]), &world.payer, journal.clone()).await;
+    let report = chain.open_or_top_up(world.terms(1), usdc(250_000)).await.unwrap();
+    assert!(report.tx_hash.is_some());
+    assert!(proxy.transactions() >= 1);
+    assert_eq!(world.nonce(&world.payer).await, 1);
+    assert_eq!(chain.channel(&world.terms(1).id(&chain.domain())).unwrap().deposited, usdc(250_000));
+    assert_eq!(transactions_in(&*journal).await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_crash_after_the_broadcast_is_reconciled_without_another_payment() {
+    let world = World::new().await;
+    world.anvil.rpc("evm_setAutomine", json!([false])).await;
+    let journal = Arc::new(MemoryJournal::default());
+    let chain = start_ready(world.spec(), &world.payer, journal.clone()).await;
+    let config = world.terms(1);
+    let opening = tokio::spawn({
+        let chain = chain.clone();
+        async move { chain.open_or_top_up(config, usdc(250_000)).await }
+    });
+    until_true(|| async { world.waiting_transactions().await == 1 }).await;
+    chain.shutdown().await;
+    let _ = opening.await;
+    assert_eq!(transactions_in(&*journal).await, 1);
+    world.anvil.mine().await;
+
+    let chain = start(world.spec(), &world.payer, journal.clone()).await;
+    until_true(|| async { transactions_in(&*journal).await == 0 }).await;
+    until_deposited(&chain, config.id(&chain.domain()), 250_000).await;
+    assert_eq!((world.nonce(&world.payer).await, world.waiting_transactions().await), (1, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stuck_transaction_is_replaced_by_a_dearer_one_with_the_same_nonce() {
+    let world = World::new().await;
+    world.anvil.rpc("evm_setAutomine", json!([false])).await;
+    let chain = world.payer_chain().await;
+    let config = world.terms(1);
+    let opening = tokio::spawn({
+        let chain = chain.clone();
+        async move { chain.open_or_top_up(config, usdc(250_000)).await }
+    });
+    let (first, first_fee) = waiting_form(&world).await;
+    // Not mined: another form with the same nonce takes its place.
+    until_true(|| async { waiting_form(&world).await.0 != first }).await;
+    let (second, second_fee) = waiting_form(&world).await;
+    assert!(second_fee * 10 >= first_fee * 11, "{first_fee} → {second_fee}");
+    assert_eq!(world.waiting_transactions().await, 1);
+    world.anvil.mine().await;
+
+    let report = opening.await.unwrap().unwrap();
+    assert_ne!(report.tx_hash.unwrap().to_string(), first, "{second}");
+    assert_eq!(world.nonce(&world.payer).await, 1);
+    assert_eq!(chain.channel(&config.id(&chain.domain())).unwrap().deposited, usdc(250_000));
+}
+
+/// Hash and fee of the payer's transaction with nonce 0 that waits to be mined.
+async fn waiting_form(world: &World) -> (String, u128) {
+    let wallet = world.payer.address().to_string();
+    let found = std::sync::Mutex::new(None);
+    until_true(|| async {
+        let pool = world.anvil.rpc("txpool_content", json!([])).await;
+        let pending = pool["pending"].as_object().cloned().unwrap_or_default();
+        let ours = pending.iter().find(|(address, _)| address.eq_ignore_ascii_case(&wallet));
+        let form = ours.map(|(_, by_nonce)| by_nonce["0"].clone()).filter(serde_json::Value::is_object);
+        let is_there = form.is_some();
+        *found.lock().unwrap() = form;
+        is_there
+    })
+    .await;
+    let form = found.into_inner().unwrap().unwrap();
+    let fee = form["maxFeePerGas"].as_str().unwrap().trim_start_matches("0x");
+    (form["hash"].as_str().unwrap().to_owned(), u128::from_str_radix(fee, 16).unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn transactions_that_never_arrive_are_sent_until_one_does() {
+    let world = World::new().await;
+    let proxy = Proxy::to(world.anvil.port(), Mode::LoseTransactions).await;
+    let chain =
+        start_ready(world.spec_at(&[proxy.url()]), &world.payer, Arc::new(MemoryJournal::default())).await;
+    let friend = new_key().address();
+    let sending = tokio::spawn({
+        let chain = chain.clone();
+        async move { chain.send_usdc(friend, usdc(7)).await }
+    });
+    until_true(|| async { proxy.transactions() >= 2 }).await;
+    proxy.set(Mode::Pass);
+    sending.await.unwrap().unwrap();
+    assert_eq!(chain.balances_of(friend).await.unwrap().usdc, usdc(7));
+    assert_eq!(world.nonce(&world.payer).await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_foreign_transaction_of_the_same_key_replaces_a_transfer_but_only_delays_a_deposit() {
+    use farthing_chain::{ChainError, deploy::Deployer};
+    for is_transfer in [true, false] {
+        let world = World::new().await;
+        world.anvil.rpc("evm_setAutomine", json!([false])).await;
+        let mut spec = world.spec();
+        // Only the foreign transaction is to raise a fee here.
+        spec.resend_after_ms = 3_600_000;
+        let proxy = Proxy::to(world.anvil.port(), Mode::LoseTransactions).await;
+        spec.rpc_urls = vec![proxy.url()];
+        let chain = start_ready(spec, &world.payer, Arc::new(MemoryJournal::default())).await;
+        let friend = new_key().address();
+        let operation = tokio::spawn({
+            let (chain, config) = (chain.clone(), world.terms(1));
+            async move {
+                if is_transfer {
+                    chain.send_usdc(friend, usdc(7)).await
+                } else {
+                    chain.open_or_top_up(config, usdc(250_000)).await
+                }
+            }
+        });
+        until_true(|| async { proxy.transactions() >= 1 }).await;
+        world.anvil.rpc("evm_setAutomine", json!([true])).await;
+        let elsewhere = Deployer::connect(&world.anvil.url(), 31_337, world.payer.clone()).await.unwrap();
+        elsewhere.fund_eth(friend, 1).await.unwrap();
+        proxy.set(Mode::Pass);
+        let result = operation.await.unwrap();
+        if is_transfer {
+            assert!(matches!(result, Err(ChainError::Replaced { nonce: 0, .. })), "{result:?}");
+            assert_eq!(chain.balances_of(friend).await.unwrap().usdc, Usdc::ZERO);
+        } else {
+            assert!(result.unwrap().tx_hash.is_some());
+            assert_eq!(chain.channel(&world.terms(1).id(&chain.domain())).unwrap().deposited, usdc(250_000));
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_sent_when_the_journal_fails() {
+    struct FullDisk(MemoryJournal);
+    impl Journal for FullDisk {
+        fn put(&self, id: String, bytes: Vec<u8>) -> BoxFuture<'_, Result<(), JournalError>> {
+            if id.contains("/tx/") {
+                return Box::pin(async { Err(JournalError("no space left on device".to_owned())) });
+            }
+            self.0.put(id, bytes)
+        }
+        fn all(&self) -> BoxFuture<'_, Result<Vec<Record>, JournalError>> {
+            self.0.all()
+        }
+        fn delete(&self, id: String) -> BoxFuture<'_, Result<(), JournalError>> {
+            self.0.delete(id)
+        }
+    }
+    let world = World::new().await;
+    let chain = start_ready(world.spec(), &world.payer, Arc::new(FullDisk(MemoryJournal::default()))).await;
+    let error = chain.send_usdc(new_key().address(), usdc(7)).await.unwrap_err();
+    assert!(error.to_string().contains("no space left"), "{error}");
+    assert_eq!((world.nonce(&world.payer).await, world.waiting_transactions().await), (0, 0));
+}

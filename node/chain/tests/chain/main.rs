@@ -1,0 +1,11 @@
+//! The chain adapter against a real anvil: money in and out, crashes, endpoints that fail, chains that are
+//! not what they should be, and reorganisations.
+
+mod anvil;
+mod crashes;
+mod endpoints;
+mod operations;
+mod proxy;
+mod reorganisations;
+mod trust;
+mod world;

@@ -1,0 +1,221 @@
+//! Money in and out through the handle.
+
+use std::sync::Arc;
+
+use alloy::{primitives::hex, sol, sol_types::SolCall as _};
+use farthing_chain::{ChainError, ChainStatus, MemoryJournal, Role, pay_channels_address};
+use farthing_protocol::{Address, ChannelConfig, Usdc};
+use serde_json::json;
+
+use crate::world::{ETH, World, new_key, start, start_ready, until, until_deposited, usdc};
+
+sol! {
+    struct Channel { address payer; address payee; address token; address signer; uint40 closeDelay; bytes32 salt; }
+    function channelId(Channel channel) view returns (bytes32);
+    function DOMAIN_SEPARATOR() view returns (bytes32);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_contract_computes_the_ids_and_domain_that_the_protocol_does() {
+    let world = World::new().await;
+    let chain = world.payer_chain().await;
+    let config = ChannelConfig { close_delay_secs: 1_234_567, ..world.terms(9) };
+    let of = |address: Address| alloy::primitives::Address::from(*address.as_bytes());
+    let channel = Channel {
+        payer: of(config.payer),
+        payee: of(config.payee),
+        token: of(config.token),
+        signer: of(config.signer),
+        closeDelay: 1_234_567_u64.try_into().unwrap(),
+        salt: config.salt.into(),
+    };
+    let id = ask(&world, channelIdCall { channel }.abi_encode()).await;
+    assert_eq!(id, config.id(&chain.domain()).to_string());
+    let separator = ask(&world, DOMAIN_SEPARATORCall {}.abi_encode()).await;
+    assert_eq!(separator, hex::encode_prefixed(chain.domain().separator()));
+}
+
+async fn ask(world: &World, data: Vec<u8>) -> String {
+    let call = json!({ "to": pay_channels_address().to_string(), "data": hex::encode_prefixed(data) });
+    world.anvil.rpc("eth_call", json!([call, "latest"])).await.as_str().unwrap().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_channel_is_opened_topped_up_claimed_and_closed() {
+    let world = World::new().await;
+    let (payer, payee) = (world.payer_chain().await, world.payee_chain().await);
+    let config = world.terms(1);
+    let id = config.id(&payer.domain());
+
+    let opened = payer.open_or_top_up(config, usdc(400_000)).await.unwrap();
+    assert!(opened.tx_hash.is_some() && opened.fee_wei > 0 && opened.gas_used > 50_000);
+    // The views are up to date before the answer comes.
+    let view = payer.channel(&id).unwrap();
+    assert_eq!((view.deposited, view.claimed, view.close_at_secs), (usdc(400_000), Usdc::ZERO, None));
+    assert_eq!((view.role, view.config), (Role::Payer, config));
+    assert_eq!(payer.balances().borrow().unwrap().usdc, usdc(99_600_000));
+
+    payer.open_or_top_up(config, usdc(100_000)).await.unwrap();
+    assert_eq!(payer.channel(&id).unwrap().deposited, usdc(500_000));
+
+    // The payee finds the channel by itself, in the contract's events.
+    until_deposited(&payee, id, 500_000).await;
+    assert_eq!(payee.channel(&id).unwrap().role, Role::Payee);
+    let claim = payee.claim_many(vec![world.row(&payee, config, 120_000)]).await.unwrap();
+    assert_eq!((claim.transactions.len(), claim.refused.len()), (1, 0));
+    assert_eq!(claim.claimed, [(id, usdc(120_000))]);
+    assert_eq!(payee.channel(&id).unwrap().claimed, usdc(120_000));
+
+    payee.close(world.row(&payee, config, 150_000)).await.unwrap();
+    let view = payee.channel(&id).unwrap();
+    assert_eq!((view.deposited, view.claimed), (usdc(150_000), usdc(150_000)));
+    assert_eq!(payee.balances().borrow().unwrap().usdc, usdc(150_000));
+    until(payer.balances(), |balances| balances.is_some_and(|b| b.usdc == usdc(99_850_000))).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payer_gets_its_rest_back_after_the_delay_and_not_before() {
+    let world = World::new().await;
+    let (payer, payee) = (world.payer_chain().await, world.payee_chain().await);
+    let config = world.terms(1);
+    let id = config.id(&payer.domain());
+    payer.open_or_top_up(config, usdc(300_000)).await.unwrap();
+    payer.request_close(config).await.unwrap();
+    let close_at_secs = payer.channel(&id).unwrap().close_at_secs.unwrap();
+    until(payee.channels(), |views| views.get(&id).is_some_and(|v| v.close_at_secs == Some(close_at_secs)))
+        .await;
+
+    let early = payer.withdraw(config).await.unwrap_err();
+    assert!(matches!(&early, ChainError::Reverted { reason, .. } if reason.contains("TooEarly")), "{early}");
+
+    world.anvil.rpc("evm_mine", json!([{ "timestamp": close_at_secs }])).await;
+    payer.withdraw(config).await.unwrap();
+    let view = payer.channel(&id).unwrap();
+    assert_eq!((view.deposited, view.close_at_secs), (Usdc::ZERO, None));
+    assert_eq!(payer.balances().borrow().unwrap().usdc, usdc(100_000_000));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_already_so_on_chain_takes_no_transaction() {
+    let world = World::new().await;
+    let (payer, payee) = (world.payer_chain().await, world.payee_chain().await);
+    let config = world.terms(1);
+    let (first, second) =
+        tokio::join!(payer.deposit_up_to(config, usdc(200_000)), payer.deposit_up_to(config, usdc(200_000)));
+    let sent = [first.unwrap(), second.unwrap()].iter().filter(|report| report.tx_hash.is_some()).count();
+    assert_eq!(sent, 1);
+    assert_eq!(payer.channel(&config.id(&payer.domain())).unwrap().deposited, usdc(200_000));
+
+    let row = world.row(&payee, config, 50_000);
+    assert_eq!(payee.claim_many(vec![row]).await.unwrap().transactions.len(), 1);
+    assert_eq!(payee.claim_many(vec![row]).await.unwrap().transactions.len(), 0);
+    assert!(payee.close(row).await.unwrap().tx_hash.is_some());
+    assert!(payee.close(row).await.unwrap().tx_hash.is_none());
+    assert!(payer.request_close(config).await.unwrap().tx_hash.is_none());
+    assert!(payer.withdraw(config).await.unwrap().tx_hash.is_none());
+    assert_eq!((world.nonce(&world.payer).await, world.nonce(&world.payee).await), (1, 2));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_bad_row_is_left_out_of_a_batch_and_named() {
+    let world = World::new().await;
+    let (payer, payee) = (world.payer_chain().await, world.payee_chain().await);
+    let mut rows = Vec::new();
+    for salt in 1..=5 {
+        payer.open_or_top_up(world.terms(salt), usdc(100_000)).await.unwrap();
+        rows.push(world.row(&payee, world.terms(salt), 60_000));
+    }
+    // A voucher for less than what is claimed: its signature does not fit the amount.
+    rows[2].signature = world.row(&payee, world.terms(3), 59_999).signature;
+    let bad = rows[2].config.id(&payee.domain());
+    let claim = payee.claim_many(rows).await.unwrap();
+    assert_eq!(claim.transactions.len(), 1);
+    assert_eq!(claim.refused.len(), 1);
+    assert_eq!(claim.refused[0].0, bad);
+    assert!(claim.refused[0].1.contains("BadSignature"), "{:?}", claim.refused);
+    for (id, claimed) in claim.claimed {
+        assert_eq!(claimed, if id == bad { Usdc::ZERO } else { usdc(60_000) });
+    }
+    assert_eq!(payee.balances().borrow().unwrap().usdc, usdc(240_000));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn usdc_and_eth_are_sent_once_for_each_time_it_is_asked() {
+    let world = World::new().await;
+    let payer = world.payer_chain().await;
+    let friend = new_key().address();
+    for _ in 0..2 {
+        payer.send_usdc(friend, usdc(1_000_000)).await.unwrap();
+        payer.send_eth(friend, 5).await.unwrap();
+    }
+    let balances = payer.balances_of(friend).await.unwrap();
+    assert_eq!((balances.usdc, balances.eth_wei), (usdc(2_000_000), 10));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_poor_wallet_hears_what_to_send_where() {
+    let world = World::new().await;
+    let poor = new_key();
+    let chain = start_ready(world.spec(), &poor, Arc::new(MemoryJournal::default())).await;
+    let config = ChannelConfig { payer: poor.address(), signer: poor.address(), ..world.terms(1) };
+    let error = chain.open_or_top_up(config, usdc(500_000)).await.unwrap_err();
+    let (need, have) = (usdc(500_000), Usdc::ZERO);
+    assert_eq!(
+        error,
+        ChainError::InsufficientUsdc { chain: "local".into(), wallet: poor.address(), need, have }
+    );
+
+    // With the money to pay but none for gas.
+    let payer = world.payer_chain().await;
+    payer.send_usdc(poor.address(), usdc(500_000)).await.unwrap();
+    let error = chain.open_or_top_up(config, usdc(500_000)).await.unwrap_err();
+    assert!(
+        matches!(error, ChainError::InsufficientEth { have_wei: 0, wallet, .. } if wallet == poor.address())
+    );
+    payer.send_eth(poor.address(), ETH / 10).await.unwrap();
+    chain.open_or_top_up(config, usdc(500_000)).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_this_wallets_to_do_is_refused_before_any_request() {
+    let world = World::new().await;
+    let payer = world.payer_chain().await;
+    let config = world.terms(1);
+    let foreign_token = ChannelConfig { token: new_key().address(), ..config };
+    let not_ours = ChannelConfig { payer: new_key().address(), ..config };
+    let before = payer.request_counts();
+    let refused = [
+        payer.open_or_top_up(not_ours, usdc(1)).await.unwrap_err(),
+        payer.open_or_top_up(foreign_token, usdc(1)).await.unwrap_err(),
+        payer.open_or_top_up(config, Usdc::ZERO).await.unwrap_err(),
+        payer.deposit_up_to(config, Usdc::ZERO).await.unwrap_err(),
+        payer.claim_many(vec![world.row(&payer, config, 1)]).await.unwrap_err(),
+        payer.send_usdc(Address::ZERO, usdc(1)).await.unwrap_err(),
+        payer.send_eth(new_key().address(), 0).await.unwrap_err(),
+    ];
+    assert!(refused.iter().all(|error| matches!(error, ChainError::Invalid(_))), "{refused:?}");
+    let after = payer.request_counts();
+    assert_eq!((after.write, after.on_demand), (before.write, before.on_demand));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_missing_contract_is_told_and_can_be_deployed() {
+    use crate::{anvil::Anvil, world::deployer};
+    let anvil = Anvil::start(&[]);
+    let deploying = deployer(&anvil, 0).await;
+    let token = deploying.test_usdc("USD Coin", deploying.address()).await.unwrap();
+    let payer = new_key();
+    deploying.fund_eth(payer.address(), ETH).await.unwrap();
+    deploying.mint(token, payer.address(), usdc(100_000_000)).await.unwrap();
+    let world = World { anvil, token, payer, payee: new_key() };
+
+    let chain = start(world.spec(), &world.payer, Arc::new(MemoryJournal::default())).await;
+    let contract = pay_channels_address();
+    until(chain.status(), |status| *status == ChainStatus::ContractMissing { contract }).await;
+    let error = chain.open_or_top_up(world.terms(1), usdc(1_000)).await.unwrap_err();
+    assert_eq!(error, ChainError::ContractMissing { chain: "local".into(), contract });
+
+    assert!(chain.deploy_contract().await.unwrap().tx_hash.is_some());
+    until(chain.status(), |status| *status == ChainStatus::Ready).await;
+    chain.open_or_top_up(world.terms(1), usdc(1_000)).await.unwrap();
+}

@@ -1,0 +1,119 @@
+//! A TCP proxy that misbehaves on command, between a node and its chain.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU8, AtomicU64, Ordering::SeqCst},
+};
+
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpStream},
+    task::JoinHandle,
+};
+
+/// What happens to an exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    Pass,
+    /// Requests are read and never answered.
+    Silent,
+    /// A transaction arrives, but its acknowledgement is lost with the connection.
+    LoseAnswersToTransactions,
+    /// No transaction arrives.
+    LoseTransactions,
+}
+
+const MODES: [Mode; 4] = [Mode::Pass, Mode::Silent, Mode::LoseAnswersToTransactions, Mode::LoseTransactions];
+
+pub(crate) struct Proxy {
+    port: u16,
+    mode: Arc<AtomicU8>,
+    transactions: Arc<AtomicU64>,
+    task: JoinHandle<()>,
+}
+
+impl Proxy {
+    pub(crate) async fn to(target_port: u16, mode: Mode) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let port = listener.local_addr().expect("a port").port();
+        let transactions = Arc::new(AtomicU64::new(0));
+        let proxy_mode = Arc::new(AtomicU8::new(mode as u8));
+        let (shared_mode, shared_count) = (Arc::clone(&proxy_mode), Arc::clone(&transactions));
+        let task = tokio::spawn(async move {
+            while let Ok((inbound, _)) = listener.accept().await {
+                tokio::spawn(serve(
+                    inbound,
+                    target_port,
+                    Arc::clone(&shared_mode),
+                    Arc::clone(&shared_count),
+                ));
+            }
+        });
+        Self { port, mode: proxy_mode, transactions, task }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    pub(crate) fn set(&self, mode: Mode) {
+        self.mode.store(mode as u8, SeqCst);
+    }
+
+    /// Transactions that came this way, delivered or not.
+    pub(crate) fn transactions(&self) -> u64 {
+        self.transactions.load(SeqCst)
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// One connection: a request, then its answer, as HTTP/1.1 without pipelining does. Requests of this crate
+/// are small enough to arrive in few reads; the body is complete when its announced length is.
+async fn serve(mut inbound: TcpStream, target_port: u16, mode: Arc<AtomicU8>, transactions: Arc<AtomicU64>) {
+    let Ok(mut outbound) = TcpStream::connect(("127.0.0.1", target_port)).await else { return };
+    while let Some(request) = read_message(&mut inbound).await {
+        let mode = MODES[usize::from(mode.load(SeqCst))];
+        let is_transaction = contains(&request, b"eth_sendRawTransaction");
+        transactions.fetch_add(u64::from(is_transaction), SeqCst);
+        match mode {
+            Mode::Silent => std::future::pending().await,
+            Mode::LoseTransactions if is_transaction => return,
+            _ => {}
+        }
+        if outbound.write_all(&request).await.is_err() {
+            return;
+        }
+        let Some(answer) = read_message(&mut outbound).await else { return };
+        if mode == Mode::LoseAnswersToTransactions && is_transaction {
+            return;
+        }
+        if inbound.write_all(&answer).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// A head and as many body bytes as its content-length says.
+async fn read_message(stream: &mut TcpStream) -> Option<Vec<u8>> {
+    let mut message = Vec::new();
+    let mut buffer = [0; 16 * 1024];
+    loop {
+        let read = stream.read(&mut buffer).await.ok().filter(|read| *read > 0)?;
+        message.extend_from_slice(&buffer[..read]);
+        let Some(head_end) = message.windows(4).position(|window| window == b"\r\n\r\n") else { continue };
+        let head = String::from_utf8_lossy(&message[..head_end]).to_ascii_lowercase();
+        let length = head.lines().find_map(|line| line.strip_prefix("content-length:"))?;
+        if message.len() >= head_end + 4 + length.trim().parse::<usize>().ok()? {
+            return Some(message);
+        }
+    }
+}
+
+fn contains(bytes: &[u8], part: &[u8]) -> bool {
+    bytes.windows(part.len()).any(|window| window == part)
+}

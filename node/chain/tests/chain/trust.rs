@@ -1,0 +1,77 @@
+//! Chains that are not what they should be: nothing is signed for them.
+
+use std::sync::Arc;
+
+use farthing_chain::{ChainError, ChainStatus, MemoryJournal, pay_channels_address};
+use serde_json::json;
+
+use crate::world::{World, deployer, start, until, usdc};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_with_another_domain_separator_is_refused() {
+    let world = World::new().await;
+    // The token now answers another name than the one its separator was made with: slot 0 holds the name as
+    // a short string, its bytes first and twice its length last.
+    let mut name = [0; 32];
+    name[..8].copy_from_slice(b"USD Coin");
+    name[31] = 16;
+    let name = alloy::primitives::hex::encode_prefixed(name);
+    let slot = format!("0x{:064x}", 0);
+    world.anvil.rpc("anvil_setStorageAt", json!([world.token.to_string(), slot, name])).await;
+    let chain = start(world.spec(), &world.payer, Arc::new(MemoryJournal::default())).await;
+    let status = until(chain.status(), |status| *status != ChainStatus::Connecting).await;
+    let ChainStatus::Refused { reason } = status else { panic!("{status:?}") };
+    assert!(reason.contains("another EIP-712 domain") && reason.contains("`USD Coin`"), "{reason}");
+    let error = chain.open_or_top_up(world.terms(1), usdc(1)).await.unwrap_err();
+    assert!(matches!(error, ChainError::Refused { .. }), "{error}");
+    let error = chain.send_usdc(world.payee.address(), usdc(1)).await.unwrap_err();
+    assert!(matches!(error, ChainError::Refused { .. }), "{error}");
+    assert_eq!(world.nonce(&world.payer).await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_without_a_token_is_refused() {
+    let world = World::new().await;
+    let mut spec = world.spec();
+    spec.token = world.payee.address();
+    let chain = start(spec, &world.payer, Arc::new(MemoryJournal::default())).await;
+    let status = until(chain.status(), |status| *status != ChainStatus::Connecting).await;
+    assert!(matches!(&status, ChainStatus::Refused { reason } if reason.contains("no token")), "{status:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_contract_with_other_code_is_refused() {
+    let world = World::new().await;
+    let contract = pay_channels_address();
+    let code = world.anvil.rpc("eth_getCode", json!([contract.to_string(), "latest"])).await;
+    let forged = format!("{}00", code.as_str().unwrap());
+    world.anvil.rpc("anvil_setCode", json!([contract.to_string(), forged])).await;
+    let chain = start(world.spec(), &world.payer, Arc::new(MemoryJournal::default())).await;
+    let status = until(chain.status(), |status| *status != ChainStatus::Connecting).await;
+    let ChainStatus::Refused { reason } = status else { panic!("{status:?}") };
+    assert!(reason.contains("is not the PayChannels contract"), "{reason}");
+    let error = chain.open_or_top_up(world.terms(1), usdc(1)).await.unwrap_err();
+    assert!(matches!(error, ChainError::Refused { .. }), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_channel_in_another_token_is_not_counted_as_money() {
+    let world = World::new().await;
+    let deployer = deployer(&world.anvil, 0).await;
+    let worthless = deployer.test_usdc("USDC", deployer.address()).await.unwrap();
+    deployer.mint(worthless, world.payer.address(), usdc(1_000_000)).await.unwrap();
+    // The payer's own node uses the worthless token as if it were USDC.
+    let mut spec = world.spec();
+    spec.token = worthless;
+    let payer = start(spec, &world.payer, Arc::new(MemoryJournal::default())).await;
+    let mut config = world.terms(1);
+    config.token = worthless;
+    let id = config.id(&payer.domain());
+    payer.open_or_top_up(config, usdc(500_000)).await.unwrap();
+    assert!(payer.channel(&id).is_some());
+
+    let payee = world.payee_chain().await;
+    payee.track(config).await.unwrap();
+    payee.refresh().await.unwrap();
+    assert!(payee.channels().borrow().is_empty());
+}
