@@ -83,7 +83,11 @@ pub(crate) fn is_dialable(address: &Multiaddr, allow_private: bool) -> bool {
         _ => false,
     };
     let rest_is_peer = parts.all(|part| matches!(part, Protocol::P2p(_)));
-    transport && rest_is_peer && !ip.is_unspecified() && !ip.is_multicast() && (allow_private || is_global(ip))
+    transport
+        && rest_is_peer
+        && !ip.is_unspecified()
+        && !ip.is_multicast()
+        && (allow_private || is_global(ip))
 }
 
 /// The addresses a node publishes, best first: what it was told to announce, then, on private networks,
@@ -149,10 +153,12 @@ mod tests {
             assert!(!is_dialable(&address(inside), false), "{inside}");
             assert!(is_dialable(&address(inside), true), "{inside}");
         }
-        for never in ["/ip4/0.0.0.0/tcp/80", "/ip4/224.0.0.1/tcp/80", "/dns4/x/tcp/80", "/ip4/9.9.9.9/tcp/0"] {
+        for never in ["/ip4/0.0.0.0/tcp/80", "/ip4/224.0.0.1/tcp/80", "/dns4/x/tcp/80", "/ip4/9.9.9.9/tcp/0"]
+        {
             assert!(!is_dialable(&address(never), true), "{never}");
         }
-        for outside in ["/ip4/9.9.9.9/tcp/3001", "/ip4/9.9.9.9/udp/3001/quic-v1", "/ip6/2620:fe::9/tcp/3001"] {
+        for outside in ["/ip4/9.9.9.9/tcp/3001", "/ip4/9.9.9.9/udp/3001/quic-v1", "/ip6/2620:fe::9/tcp/3001"]
+        {
             assert!(is_dialable(&address(outside), false), "{outside}");
         }
     }

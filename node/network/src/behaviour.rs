@@ -68,8 +68,14 @@ pub(crate) fn build(
             ping::Config::new().with_interval(PING_INTERVAL).with_timeout(PING_TIMEOUT),
         ),
         kad: directory(own, store, config)?,
-        call: exchange::Behaviour::new(protocol(&config.network, config.network.call_protocol())?, accept_call),
-        info: exchange::Behaviour::new(protocol(&config.network, config.network.info_protocol())?, accept_info),
+        call: exchange::Behaviour::new(
+            protocol(&config.network, config.network.call_protocol())?,
+            accept_call,
+        ),
+        info: exchange::Behaviour::new(
+            protocol(&config.network, config.network.info_protocol())?,
+            accept_info,
+        ),
     };
     let swarm = SwarmBuilder::with_existing_identity(keypair)
         .with_tokio()

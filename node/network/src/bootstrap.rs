@@ -64,7 +64,10 @@ impl Bootstrap {
 
     /// The peer proved to be of our network: its next loss starts from a short delay again.
     pub(crate) fn confirmed(&mut self, peer: &PeerId) {
-        self.entries.iter_mut().filter(|entry| entry.peer == Some(*peer)).for_each(|entry| entry.failures = 0);
+        self.entries
+            .iter_mut()
+            .filter(|entry| entry.peer == Some(*peer))
+            .for_each(|entry| entry.failures = 0);
     }
 
     /// A dial failed or a connection went away.

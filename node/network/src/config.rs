@@ -118,7 +118,9 @@ impl Default for NetworkLimits {
 pub enum NetworkError {
     #[error("`{address}` in `{setting}` is not a multiaddress; write it like /ip4/203.0.113.7/tcp/3001")]
     Address { setting: &'static str, address: String },
-    #[error("cannot listen on {address}; stop the program using that port or choose another port in `listen`")]
+    #[error(
+        "cannot listen on {address}; stop the program using that port or choose another port in `listen`"
+    )]
     Listen { address: String, source: std::io::Error },
     #[error("the network name `{0}` cannot be part of a protocol name")]
     Network(String),

@@ -19,8 +19,8 @@ use libp2p::{
     Multiaddr, PeerId, Stream, StreamProtocol,
     core::{Endpoint, transport::PortUse},
     swarm::{
-        ConnectionDenied, ConnectionId, FromSwarm, NetworkBehaviour, NotifyHandler, THandler, THandlerInEvent,
-        THandlerOutEvent, ToSwarm,
+        ConnectionDenied, ConnectionId, FromSwarm, NetworkBehaviour, NotifyHandler, THandler,
+        THandlerInEvent, THandlerOutEvent, ToSwarm,
     },
 };
 use tokio::sync::oneshot;
@@ -115,9 +115,11 @@ impl NetworkBehaviour for Behaviour {
 
     fn poll(&mut self, _: &mut Context<'_>) -> Poll<ToSwarm<Self::ToSwarm, THandlerInEvent<Self>>> {
         match self.openings.pop_front() {
-            Some((peer_id, connection, event)) => {
-                Poll::Ready(ToSwarm::NotifyHandler { peer_id, handler: NotifyHandler::One(connection), event })
-            }
+            Some((peer_id, connection, event)) => Poll::Ready(ToSwarm::NotifyHandler {
+                peer_id,
+                handler: NotifyHandler::One(connection),
+                event,
+            }),
             None => Poll::Pending,
         }
     }

@@ -30,7 +30,11 @@ pub(crate) enum FrameError {
 }
 
 /// Reads a head of at most `bytes_max`.
-pub(crate) async fn read_head<R>(io: &mut R, bytes_max: usize, idle_max: Duration) -> Result<Vec<u8>, FrameError>
+pub(crate) async fn read_head<R>(
+    io: &mut R,
+    bytes_max: usize,
+    idle_max: Duration,
+) -> Result<Vec<u8>, FrameError>
 where
     R: AsyncRead + Unpin,
 {

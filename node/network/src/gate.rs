@@ -176,7 +176,8 @@ mod tests {
     #[test]
     fn a_whole_ipv6_subscriber_counts_as_one_address() {
         let mut gate = Behaviour::new(16, 100);
-        let admitted = (0..20).filter(|n| connect(&mut gate, *n, &format!("/ip6/2620:fe::{n:x}/tcp/1"))).count();
+        let admitted =
+            (0..20).filter(|n| connect(&mut gate, *n, &format!("/ip6/2620:fe::{n:x}/tcp/1"))).count();
         assert_eq!(admitted, 16);
     }
 

@@ -225,7 +225,11 @@ impl Inner {
     }
 
     /// A stream to `owner` if it is connected.
-    pub(crate) async fn open(&self, owner: Address, protocol: Protocol) -> Result<Option<Stream>, NotStarted> {
+    pub(crate) async fn open(
+        &self,
+        owner: Address,
+        protocol: Protocol,
+    ) -> Result<Option<Stream>, NotStarted> {
         let (reply, answer) = oneshot::channel();
         self.send(Command::Open { owner, protocol, reply }).await?;
         match answer.await {

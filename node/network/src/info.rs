@@ -58,7 +58,9 @@ impl InfoResponder {
 /// Sends one question and reads its answer. Deadlines are the caller's business.
 pub(crate) async fn exchange(mut stream: Stream, request: &InfoRequest) -> Result<InfoResponse, Interrupted> {
     let lost = |error: FrameError| Interrupted::ConnectionLost(error.to_string());
-    frame::write_frame(&mut stream, &wire::encode(request), &Bytes::new(), INFO_DEADLINE).await.map_err(lost)?;
+    frame::write_frame(&mut stream, &wire::encode(request), &Bytes::new(), INFO_DEADLINE)
+        .await
+        .map_err(lost)?;
     let head = frame::read_head(&mut stream, limits::INFO_RESPONSE_BYTES_MAX, INFO_DEADLINE).await;
     let head = head.map_err(|error| match error {
         FrameError::Truncated { missing: 4 } => Interrupted::NoAnswer,
@@ -105,20 +107,21 @@ impl InfoServer {
     }
 
     async fn serve(&self, peer: Address, mut stream: Stream) {
-        let response = match frame::read_head(&mut stream, limits::INFO_REQUEST_BYTES_MAX, INFO_DEADLINE).await {
-            Ok(head) => match wire::decode(&head) {
-                Ok(request) => self.answer(peer, request).await,
-                Err(error) => {
-                    self.reporter.strike(peer, Strike::Malformed);
+        let response =
+            match frame::read_head(&mut stream, limits::INFO_REQUEST_BYTES_MAX, INFO_DEADLINE).await {
+                Ok(head) => match wire::decode(&head) {
+                    Ok(request) => self.answer(peer, request).await,
+                    Err(error) => {
+                        self.reporter.strike(peer, Strike::Malformed);
+                        Some(InfoResponse::Refused(error.to_string()))
+                    }
+                },
+                Err(error @ FrameError::TooLarge { .. }) => {
+                    self.reporter.strike(peer, Strike::TooLarge);
                     Some(InfoResponse::Refused(error.to_string()))
                 }
-            },
-            Err(error @ FrameError::TooLarge { .. }) => {
-                self.reporter.strike(peer, Strike::TooLarge);
-                Some(InfoResponse::Refused(error.to_string()))
-            }
-            Err(_) => None,
-        };
+                Err(_) => None,
+            };
         let Some(response) = response else { return };
         let head = wire::encode(&response);
         if frame::write_frame(&mut stream, &head, &Bytes::new(), INFO_DEADLINE).await.is_ok() {
@@ -164,7 +167,9 @@ impl InfoServer {
 
     async fn take(&self, peer: Address, pushed: Vec<Signed<NodeRecord>>) -> InfoResponse {
         for record in pushed {
-            if take_record(&self.records, &self.network, &self.counters, record, peer) == Err(Rejected::Forged) {
+            if take_record(&self.records, &self.network, &self.counters, record, peer)
+                == Err(Rejected::Forged)
+            {
                 self.reporter.strike(peer, Strike::BadSignature);
                 return InfoResponse::Refused("a signature is wrong".to_owned());
             }

@@ -93,7 +93,9 @@ impl Publisher {
     /// The record to put now: the one there is, or a new one when it aged or something in it changed.
     pub(crate) fn to_put(&mut self, now_secs: u64) -> Result<Verified<NodeRecord>, DocumentError> {
         match &self.record {
-            Some(record) if !self.changed && now_secs < record.issued_secs.saturating_add(RENEW_AFTER_SECS) => {
+            Some(record)
+                if !self.changed && now_secs < record.issued_secs.saturating_add(RENEW_AFTER_SECS) =>
+            {
                 Ok(record.clone())
             }
             _ => self.sign(now_secs, limits::RECORD_LIFETIME_SECS_MAX),

@@ -92,6 +92,8 @@ counters! {
     calls_received,
     /// Received calls refused because too many were being served.
     calls_refused_busy,
+    /// Received requests refused because they were too large, too slow or not to be understood.
+    requests_unread,
     /// Streams reset because even refusals were too many.
     streams_reset,
     /// Info questions received.

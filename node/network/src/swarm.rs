@@ -57,14 +57,31 @@ pub(crate) enum NoStream {
 #[derive(Debug)]
 pub(crate) enum Command {
     /// A stream to a connected peer.
-    Open { owner: Address, protocol: Protocol, reply: oneshot::Sender<Result<Stream, NoStream>> },
+    Open {
+        owner: Address,
+        protocol: Protocol,
+        reply: oneshot::Sender<Result<Stream, NoStream>>,
+    },
     /// A connection to the node of a record, identified as of this network.
-    Connect { record: Box<Verified<NodeRecord>>, reply: oneshot::Sender<Result<(), NotStarted>> },
+    Connect {
+        record: Box<Verified<NodeRecord>>,
+        reply: oneshot::Sender<Result<(), NotStarted>>,
+    },
     /// The values that the directory holds under a wallet's key, as they come in.
-    Lookup { owner: Address, found: mpsc::Sender<Vec<u8>> },
-    Publish { publication: Publication, reply: oneshot::Sender<Result<u64, crate::NetworkError>> },
-    Peers { reply: oneshot::Sender<Vec<PeerInfo>> },
-    Shutdown { reply: oneshot::Sender<()> },
+    Lookup {
+        owner: Address,
+        found: mpsc::Sender<Vec<u8>>,
+    },
+    Publish {
+        publication: Publication,
+        reply: oneshot::Sender<Result<u64, crate::NetworkError>>,
+    },
+    Peers {
+        reply: oneshot::Sender<Vec<PeerInfo>>,
+    },
+    Shutdown {
+        reply: oneshot::Sender<()>,
+    },
 }
 
 /// What the task is made of.
@@ -260,7 +277,8 @@ impl SwarmTask {
         let started = Instant::now();
         loop {
             let goodbye_over = self.put.is_none() || started.elapsed() >= GOODBYE_DEADLINE;
-            let served = self.parts.serving.in_flight() == 0 || started.elapsed() >= self.parts.drain_deadline;
+            let served =
+                self.parts.serving.in_flight() == 0 || started.elapsed() >= self.parts.drain_deadline;
             if goodbye_over && served {
                 return;
             }

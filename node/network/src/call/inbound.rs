@@ -117,8 +117,7 @@ impl CallServer {
             wire::decode(&head).map_err(|error| Unread::Malformed(error.to_string()))?;
         let mut room = BodyRoom { pool: Arc::clone(&self.body_room), held: None };
         let body_max = limits::REQUEST_BODY_BYTES_MAX;
-        let body =
-            frame::read_body(stream, message.body_bytes(), body_max, idle_max, |more| room.take(more));
+        let body = frame::read_body(stream, message.body_bytes(), body_max, idle_max, |more| room.take(more));
         let whole = Duration::from_millis(limits::CALL_DEADLINE_MS_MAX);
         let body = timeout(whole, body).await.map_err(|_| Unread::SlowBody)??;
         if let CallMessage::Call(request) = &message {
@@ -146,6 +145,7 @@ impl CallServer {
                 Refusal::new(RefusalCode::TooLarge, detail)
             }
         };
+        Counters::add(&self.counters.requests_unread);
         self.write(stream, &CallReply::Refused(refusal), &Bytes::new()).await;
     }
 

@@ -42,8 +42,7 @@ where
     // The owner may need the whole deadline before its first byte, so silence is not judged here.
     let patience = std::time::Duration::from_millis(limits::CALL_DEADLINE_MS_MAX);
     let head = frame::read_head(io, limits::CALL_HEAD_BYTES_MAX, patience).await.map_err(interrupted)?;
-    let reply: CallReply =
-        wire::decode(&head).map_err(|error| Interrupted::BadAnswer(error.to_string()))?;
+    let reply: CallReply = wire::decode(&head).map_err(|error| Interrupted::BadAnswer(error.to_string()))?;
     let (body_bytes, bytes_max) = (reply.body_bytes(), limits.response_body_bytes_max);
     let body = frame::read_body(io, body_bytes, bytes_max, limits.body_idle_max, |_| true);
     Ok((reply, body.await.map_err(interrupted)?))

@@ -90,9 +90,13 @@ impl SwarmTask {
     pub(super) fn dial_bootstrap(&mut self, now: Instant) {
         loop {
             let swarm = &self.parts.swarm;
-            let Some(address) = self.parts.bootstrap.due(now, |peer| swarm.is_connected(peer)) else { return };
+            let Some(address) = self.parts.bootstrap.due(now, |peer| swarm.is_connected(peer)) else {
+                return;
+            };
             let options = match addresses::peer(&address) {
-                Some(peer) => DialOpts::peer_id(peer).addresses(vec![addresses::without_peer(&address)]).build(),
+                Some(peer) => {
+                    DialOpts::peer_id(peer).addresses(vec![addresses::without_peer(&address)]).build()
+                }
                 None => DialOpts::unknown_peer_id().address(address.clone()).build(),
             };
             let connection = options.connection_id();
@@ -227,7 +231,8 @@ impl SwarmTask {
     fn observe(&mut self, address: &Multiaddr) {
         *self.observed.entry(addresses::without_peer(address)).or_default() += 1;
         if self.observed.len() > OBSERVED_MAX
-            && let Some(rarest) = self.observed.iter().min_by_key(|(_, count)| **count).map(|(a, _)| a.clone())
+            && let Some(rarest) =
+                self.observed.iter().min_by_key(|(_, count)| **count).map(|(a, _)| a.clone())
         {
             self.observed.remove(&rarest);
         }

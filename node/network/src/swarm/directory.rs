@@ -11,12 +11,8 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::SwarmTask;
 use crate::{
-    NetworkError, addresses,
-    info::take_record,
-    publisher::Publication,
-    records::RECORD_VALUE_BYTES_MAX,
-    report::Strike,
-    status::Counters,
+    NetworkError, addresses, info::take_record, publisher::Publication, records::RECORD_VALUE_BYTES_MAX,
+    report::Strike, status::Counters,
 };
 
 /// One look-up under way: whom its finds go to.

@@ -83,7 +83,8 @@ impl Peers {
     /// The peer proved to be of this network. True the first time.
     pub(super) fn identified(&mut self, id: PeerId, mut identified: Identified) -> bool {
         let Some(peer) = self.by_id.get_mut(&id) else { return false };
-        identified.agent = identified.agent.chars().filter(|c| !c.is_control()).take(AGENT_CHARS_MAX).collect();
+        identified.agent =
+            identified.agent.chars().filter(|c| !c.is_control()).take(AGENT_CHARS_MAX).collect();
         let first = peer.identified.replace(identified).is_none();
         for waiter in self.waiting.remove(&id).unwrap_or_default() {
             let _ = waiter.send(Ok(()));

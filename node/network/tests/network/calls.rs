@@ -90,9 +90,10 @@ async fn the_callers_wallet_is_proven_by_its_connection() {
     let consumer = Node::joining(&[&owner]).await;
     consumer.connected_to(owner.address).await;
     let handle = consumer.handle.clone();
-    let call = tokio::spawn(async move {
-        handle.call(owner.address, status_question(), Bytes::new(), DEADLINE).await
-    });
+    let call =
+        tokio::spawn(
+            async move { handle.call(owner.address, status_question(), Bytes::new(), DEADLINE).await },
+        );
     let inbound = owner.calls.recv().await.unwrap();
     assert_eq!(inbound.peer, consumer.address);
     assert_eq!(inbound.message, status_question());
@@ -173,11 +174,9 @@ async fn a_message_out_of_bounds_is_not_sent() {
     let consumer = Node::joining(&[&owner]).await;
     consumer.connected_to(owner.address).await;
     let too_large = limits::REQUEST_BODY_BYTES_MAX + 1;
-    for (message, body) in [
-        (request(too_large), pattern(too_large)),
-        (request(3), pattern(4)),
-        (status_question(), pattern(1)),
-    ] {
+    for (message, body) in
+        [(request(too_large), pattern(too_large)), (request(3), pattern(4)), (status_question(), pattern(1))]
+    {
         let failure = consumer.handle.call(owner.address, message, body, DEADLINE).await.unwrap_err();
         assert!(matches!(failure, CallFailure::NeverStarted(NotStarted::Message(_))), "{failure:?}");
     }

@@ -36,7 +36,8 @@ async fn a_node_that_never_met_the_owner_finds_it_through_the_directory() {
     let owner = Node::joining(&[&first]).await;
     owner.connected_to(first.address).await;
     let seq = owner.handle.publish(FLAG_ACCEPTS_CALLS, 3, [7; 32]).await.unwrap();
-    until("the bootstrap peer holds the record", async || first.handle.find(owner.address).await.is_ok()).await;
+    until("the bootstrap peer holds the record", async || first.handle.find(owner.address).await.is_ok())
+        .await;
     let searcher = Node::joining(&[&first]).await;
     searcher.connected_to(first.address).await;
     let record = searcher.handle.find(owner.address).await.unwrap();

@@ -1,19 +1,20 @@
 //! Peers that break the rules are refused, and cost little.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use farthing_network::{CallFailure, Interrupted, NetworkConfig, NetworkLimits};
 use farthing_protocol::{
-    CallMessage, CallReply, RefusalCode, Signed,
+    CallReply, RefusalCode, Signed,
     info::{InfoRequest, InfoResponse},
     limits, wire,
 };
 use futures::StreamExt;
-use libp2p::{identity::Keypair, swarm::SwarmEvent};
+use libp2p::{Swarm, identity::Keypair, swarm::SwarmEvent};
+use tokio::sync::Notify;
 
 use crate::{
-    raw::{self, Sent, raw_peer, wallet_keypair},
+    raw::{self, RawBehaviour, Sent, raw_peer, wallet_keypair},
     support::{DEADLINE, Node, config, network, new_key, record, request, response, status_question, until},
 };
 
@@ -33,7 +34,7 @@ fn refusal_code(answer: Option<Vec<u8>>) -> RefusalCode {
     }
 }
 
-async fn node_with_stranger(limits: NetworkLimits) -> (Node, libp2p::Swarm<raw::RawBehaviour>) {
+async fn node_with_stranger(limits: NetworkLimits) -> (Node, Swarm<RawBehaviour>) {
     let node = Node::start(NetworkConfig { limits, ..config() }).await;
     let mut stranger = raw_peer(wallet_keypair(&new_key()), network().identify_version(), Vec::new());
     raw::connect(&mut stranger, &node.listening()).await;
@@ -44,20 +45,36 @@ async fn node_with_stranger(limits: NetworkLimits) -> (Node, libp2p::Swarm<raw::
 async fn what_cannot_be_read_is_refused_and_never_reaches_the_node() {
     let (mut node, mut stranger) = node_with_stranger(NetworkLimits::default()).await;
     let too_long = u32::try_from(limits::CALL_HEAD_BYTES_MAX + 1).unwrap().to_be_bytes().to_vec();
-    assert_eq!(refusal_code(raw::say(&mut stranger, Sent { bytes: too_long, stay: true }).await), RefusalCode::TooLarge);
+    assert_eq!(refusal_code(raw::say(&mut stranger, too_long).await), RefusalCode::TooLarge);
     let nonsense = frame(&[0xff; 100]);
-    assert_eq!(refusal_code(raw::say(&mut stranger, Sent { bytes: nonsense, stay: true }).await), RefusalCode::Malformed);
+    assert_eq!(refusal_code(raw::say(&mut stranger, nonsense).await), RefusalCode::Malformed);
     let huge_body = frame(&wire::encode(&request(limits::REQUEST_BODY_BYTES_MAX + 1)));
-    assert_eq!(refusal_code(raw::say(&mut stranger, Sent { bytes: huge_body, stay: true }).await), RefusalCode::TooLarge);
+    assert_eq!(refusal_code(raw::say(&mut stranger, huge_body).await), RefusalCode::TooLarge);
     assert!(node.calls.try_recv().is_err());
+}
+
+/// Sends bytes and then nothing, for as long as the node has patience.
+async fn say_and_fall_silent(
+    node: &Node,
+    stranger: &mut Swarm<RawBehaviour>,
+    bytes: Vec<u8>,
+) -> Option<Vec<u8>> {
+    let end = Arc::new(Notify::new());
+    let said = raw::say(stranger, Sent { bytes, silent_until: Some(Arc::clone(&end)) });
+    let refused = async {
+        until("the node gave up", async || node.handle.counters().requests_unread == 1).await;
+        end.notify_one();
+    };
+    tokio::join!(said, refused).0
 }
 
 #[tokio::test]
 async fn a_slow_head_is_given_up() {
     let limits = NetworkLimits { head_deadline: Duration::from_millis(50), ..NetworkLimits::default() };
-    let (_node, mut stranger) = node_with_stranger(limits).await;
+    let (node, mut stranger) = node_with_stranger(limits).await;
     let half = frame(&wire::encode(&status_question()))[..6].to_vec();
-    assert_eq!(refusal_code(raw::say(&mut stranger, Sent { bytes: half, stay: true }).await), RefusalCode::Malformed);
+    let answer = say_and_fall_silent(&node, &mut stranger, half).await;
+    assert_eq!(refusal_code(answer), RefusalCode::Malformed);
 }
 
 #[tokio::test]
@@ -65,7 +82,8 @@ async fn a_body_that_does_not_come_is_given_up() {
     let limits = NetworkLimits { body_idle_max: Duration::from_millis(50), ..NetworkLimits::default() };
     let (mut node, mut stranger) = node_with_stranger(limits).await;
     let lying = frame(&wire::encode(&request(limits::REQUEST_BODY_BYTES_MAX)));
-    assert_eq!(refusal_code(raw::say(&mut stranger, Sent { bytes: lying, stay: true }).await), RefusalCode::Malformed);
+    let answer = say_and_fall_silent(&node, &mut stranger, lying).await;
+    assert_eq!(refusal_code(answer), RefusalCode::Malformed);
     assert!(node.calls.try_recv().is_err());
 }
 
@@ -75,20 +93,14 @@ async fn a_body_without_room_gets_busy() {
     let (_node, mut stranger) = node_with_stranger(limits).await;
     let mut large = frame(&wire::encode(&request(256 * 1024)));
     large.resize(large.len() + 128 * 1024, 7);
-    assert_eq!(refusal_code(raw::say(&mut stranger, Sent { bytes: large, stay: true }).await), RefusalCode::Busy);
+    assert_eq!(refusal_code(raw::say(&mut stranger, large).await), RefusalCode::Busy);
 }
 
 #[tokio::test]
 async fn five_bad_frames_block_a_peer() {
     let (node, mut stranger) = node_with_stranger(NetworkLimits::default()).await;
-    until("the stranger is a peer", async || {
-        // The stranger lives only while it is polled.
-        tokio::time::timeout(Duration::from_millis(5), async { loop { tokio::task::yield_now().await } }).await.ok();
-        true
-    })
-    .await;
     for _ in 0..5 {
-        raw::say(&mut stranger, Sent { bytes: frame(&[0xff; 10]), stay: true }).await;
+        raw::say(&mut stranger, frame(&[0xff; 10])).await;
     }
     while stranger.connected_peers().next().is_some() {
         stranger.select_next_some().await;
@@ -112,10 +124,12 @@ async fn call_answered_with(answer: Vec<u8>, limits: NetworkLimits) -> CallFailu
     let address = raw::listen(&mut stranger).await;
     let driving = tokio::spawn(async move {
         loop {
-            if let SwarmEvent::Behaviour(raw::RawBehaviourEvent::Call(libp2p::request_response::Event::Message {
-                message: libp2p::request_response::Message::Request { channel, .. },
-                ..
-            })) = stranger.select_next_some().await
+            if let SwarmEvent::Behaviour(raw::RawBehaviourEvent::Call(
+                libp2p::request_response::Event::Message {
+                    message: libp2p::request_response::Message::Request { channel, .. },
+                    ..
+                },
+            )) = stranger.select_next_some().await
             {
                 let _ = stranger.behaviour_mut().call.send_response(channel, Vec::new());
             }
@@ -176,14 +190,18 @@ async fn forged_expired_and_older_records_are_not_kept() {
     let node = Node::start(config()).await;
     let neighbour = Node::joining(&[&node]).await;
     neighbour.connected_to(node.address).await;
-    let push = async |record| neighbour.handle.ask(node.address, InfoRequest::Push(vec![record])).await.unwrap();
-    let held = async |owner| {
-        match neighbour.handle.ask(node.address, InfoRequest::Records(vec![owner])).await.unwrap() {
-            InfoResponse::Records(records) => {
-                records.into_iter().map(|record| record.verify().unwrap().seq).collect::<Vec<_>>()
-            }
-            other => panic!("{other:?}"),
+    let push =
+        async |record| neighbour.handle.ask(node.address, InfoRequest::Push(vec![record])).await.unwrap();
+    let held = async |owner| match neighbour
+        .handle
+        .ask(node.address, InfoRequest::Records(vec![owner]))
+        .await
+        .unwrap()
+    {
+        InfoResponse::Records(records) => {
+            records.into_iter().map(|record| record.verify().unwrap().seq).collect::<Vec<_>>()
         }
+        other => panic!("{other:?}"),
     };
 
     let key = new_key();
@@ -222,9 +240,4 @@ async fn nonsense_on_an_info_stream_is_refused() {
     let just_enough = InfoRequest::Records(vec![Default::default(); limits::INFO_ITEMS_MAX]);
     let answer = raw::ask(&mut stranger, frame(&wire::encode(&just_enough))).await.unwrap();
     assert_eq!(wire::decode::<InfoResponse>(&answer[4..]).unwrap(), InfoResponse::Records(Vec::new()));
-}
-
-#[test]
-fn a_status_question_has_no_body() {
-    assert_eq!(CallMessage::body_bytes(&status_question()), 0);
 }

@@ -65,7 +65,9 @@ async fn a_restart_keeps_the_identity() {
 async fn a_node_that_is_its_own_bootstrap_peer_does_not_mind() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let address = format!("/ip4/127.0.0.1/tcp/{port}");
-    let node = Node::start(NetworkConfig { listen: vec![address.clone()], bootstrap: vec![address], ..config() }).await;
+    let node =
+        Node::start(NetworkConfig { listen: vec![address.clone()], bootstrap: vec![address], ..config() })
+            .await;
     let other = Node::joining(&[&node]).await;
     other.connected_to(node.address).await;
 }
@@ -95,10 +97,8 @@ async fn a_shutdown_waits_for_the_calls_being_served() {
         let inbound = owner.calls.recv().await.unwrap();
         let handle = owner.handle.clone();
         let stopping = tokio::spawn(async move { handle.shutdown().await });
-        until("the network takes nothing more", async || {
-            owner.handle.publish(0, 0, [0; 32]).await.is_err()
-        })
-        .await;
+        until("the network takes nothing more", async || owner.handle.publish(0, 0, [0; 32]).await.is_err())
+            .await;
         inbound.reply.send(status_answer(), Bytes::new());
         stopping.await.unwrap();
     };

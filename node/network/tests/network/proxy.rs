@@ -12,7 +12,10 @@ use std::sync::{
 
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
-    net::{TcpListener, TcpStream, tcp::{OwnedReadHalf, OwnedWriteHalf}},
+    net::{
+        TcpListener, TcpStream,
+        tcp::{OwnedReadHalf, OwnedWriteHalf},
+    },
     sync::watch,
 };
 
@@ -24,7 +27,7 @@ struct Depths {
 }
 
 pub(crate) struct Proxy {
-    pub port: u16,
+    pub(crate) port: u16,
     depths: Arc<Depths>,
     cut: watch::Sender<bool>,
 }
@@ -72,7 +75,12 @@ impl Proxy {
     }
 }
 
-async fn pass_both(client: TcpStream, server: TcpStream, depths: Arc<Depths>, mut cut: watch::Receiver<bool>) {
+async fn pass_both(
+    client: TcpStream,
+    server: TcpStream,
+    depths: Arc<Depths>,
+    mut cut: watch::Receiver<bool>,
+) {
     let (client_read, client_write) = client.into_split();
     let (server_read, server_write) = server.into_split();
     tokio::select! {

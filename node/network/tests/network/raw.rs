@@ -1,12 +1,11 @@
 //! A peer that speaks libp2p but not our rules: it sends whatever bytes a test wants.
 
-use std::{io, time::Duration};
+use std::{io, sync::Arc, time::Duration};
 
 use farthing_protocol::SecretKey;
 use futures::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, StreamExt};
 use libp2p::{
-    Multiaddr, StreamProtocol, Swarm, SwarmBuilder,
-    identify,
+    Multiaddr, StreamProtocol, Swarm, SwarmBuilder, identify,
     identity::{Keypair, secp256k1},
     noise,
     request_response::{self, ProtocolSupport},
@@ -14,20 +13,28 @@ use libp2p::{
     tcp, yamux,
 };
 
+use tokio::sync::Notify;
+
 use crate::support::network;
 
 /// Sends raw bytes and collects what comes back until the stream ends.
 #[derive(Clone, Default)]
 pub(crate) struct RawCodec {
     /// What to answer a request with, whatever it says.
-    pub answer: Vec<u8>,
+    pub(crate) answer: Vec<u8>,
 }
 
-/// Bytes to send, and whether the stream stays open afterwards.
-#[derive(Debug, Clone)]
+/// Bytes to send. The sending side then ends, or stays silent until it is told to end.
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Sent {
-    pub bytes: Vec<u8>,
-    pub stay: bool,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) silent_until: Option<Arc<Notify>>,
+}
+
+impl From<Vec<u8>> for Sent {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self { bytes, silent_until: None }
+    }
 }
 
 impl request_response::Codec for RawCodec {
@@ -43,7 +50,7 @@ impl request_response::Codec for RawCodec {
         io.read_exact(&mut length).await?;
         let mut bytes = vec![0; u32::from_be_bytes(length) as usize];
         io.read_exact(&mut bytes).await?;
-        Ok(Sent { bytes, stay: false })
+        Ok(bytes.into())
     }
 
     async fn read_response<T>(&mut self, _: &StreamProtocol, io: &mut T) -> io::Result<Vec<u8>>
@@ -61,8 +68,8 @@ impl request_response::Codec for RawCodec {
     {
         io.write_all(&sent.bytes).await?;
         io.flush().await?;
-        if sent.stay {
-            std::future::pending::<()>().await;
+        if let Some(end) = sent.silent_until {
+            end.notified().await;
         }
         Ok(())
     }
@@ -77,9 +84,9 @@ impl request_response::Codec for RawCodec {
 
 #[derive(NetworkBehaviour)]
 pub(crate) struct RawBehaviour {
-    pub identify: identify::Behaviour,
-    pub call: request_response::Behaviour<RawCodec>,
-    pub info: request_response::Behaviour<RawCodec>,
+    pub(crate) identify: identify::Behaviour,
+    pub(crate) call: request_response::Behaviour<RawCodec>,
+    pub(crate) info: request_response::Behaviour<RawCodec>,
 }
 
 pub(crate) fn wallet_keypair(key: &SecretKey) -> Keypair {
@@ -128,31 +135,38 @@ pub(crate) async fn listen(swarm: &mut Swarm<RawBehaviour>) -> String {
 }
 
 /// Sends bytes on a new call stream and returns what the node said before it closed the stream.
-pub(crate) async fn say(swarm: &mut Swarm<RawBehaviour>, sent: Sent) -> Option<Vec<u8>> {
+pub(crate) async fn say(swarm: &mut Swarm<RawBehaviour>, sent: impl Into<Sent>) -> Option<Vec<u8>> {
     let peer = *swarm.connected_peers().next()?;
-    swarm.behaviour_mut().call.send_request(&peer, sent);
+    swarm.behaviour_mut().call.send_request(&peer, sent.into());
     answer(swarm).await
 }
 
 /// The same on an info stream.
 pub(crate) async fn ask(swarm: &mut Swarm<RawBehaviour>, bytes: Vec<u8>) -> Option<Vec<u8>> {
     let peer = *swarm.connected_peers().next()?;
-    swarm.behaviour_mut().info.send_request(&peer, Sent { bytes, stay: false });
+    swarm.behaviour_mut().info.send_request(&peer, bytes.into());
     answer(swarm).await
 }
 
 async fn answer(swarm: &mut Swarm<RawBehaviour>) -> Option<Vec<u8>> {
-    use libp2p::{request_response::{Event, Message}, swarm::SwarmEvent};
+    use libp2p::{
+        request_response::{Event, Message},
+        swarm::SwarmEvent,
+    };
     loop {
         match swarm.select_next_some().await {
-            SwarmEvent::Behaviour(RawBehaviourEvent::Call(event) | RawBehaviourEvent::Info(event)) => match event {
-                Event::Message { message: Message::Response { response, .. }, .. } => return Some(response),
-                Event::OutboundFailure { .. } => return None,
-                Event::Message { message: Message::Request { channel, .. }, .. } => {
-                    let _ = swarm.behaviour_mut().call.send_response(channel, Vec::new());
+            SwarmEvent::Behaviour(RawBehaviourEvent::Call(event) | RawBehaviourEvent::Info(event)) => {
+                match event {
+                    Event::Message { message: Message::Response { response, .. }, .. } => {
+                        return Some(response);
+                    }
+                    Event::OutboundFailure { .. } => return None,
+                    Event::Message { message: Message::Request { channel, .. }, .. } => {
+                        let _ = swarm.behaviour_mut().call.send_response(channel, Vec::new());
+                    }
+                    _ => {}
                 }
-                _ => {}
-            },
+            }
             SwarmEvent::ConnectionClosed { .. } => return None,
             _ => {}
         }

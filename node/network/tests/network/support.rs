@@ -1,6 +1,11 @@
 //! Nodes for tests: loopback only, port 0, a key from a number; and waiting for conditions.
 
-use std::{collections::BTreeMap, future::Future, sync::atomic::{AtomicU32, Ordering}, time::Duration};
+use std::{
+    collections::BTreeMap,
+    future::Future,
+    sync::atomic::{AtomicU32, Ordering},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use farthing_network::{Inbound, InboundCall, InboundInfo, Network, NetworkConfig, NetworkHandle};
@@ -40,10 +45,10 @@ pub(crate) fn config() -> NetworkConfig {
 
 /// A running node and what it was started with.
 pub(crate) struct Node {
-    pub handle: NetworkHandle,
-    pub address: Address,
-    pub calls: mpsc::Receiver<InboundCall>,
-    pub info: mpsc::Receiver<InboundInfo>,
+    pub(crate) handle: NetworkHandle,
+    pub(crate) address: Address,
+    pub(crate) calls: mpsc::Receiver<InboundCall>,
+    pub(crate) info: mpsc::Receiver<InboundInfo>,
 }
 
 impl Node {
