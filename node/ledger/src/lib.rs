@@ -1,8 +1,9 @@
 //! The node's durable record of money and calls, for both halves: what it served and is paid for, what it
 //! promised and bought, and what was settled on chain.
 //!
-//! Reading order: [`ledger`] (opening and the handle) → [`writer`] (group commit) → [`payee`], [`payer`],
-//! [`settlement`] (the rules) → [`documents`], [`retention`], [`audit`] → [`backend`], [`tables`], [`error`].
+//! Reading order: `ledger` (opening and the handle) → `writer` (group commit) → `payee`, `payer`, `settlement`
+//! (the rules) → `documents`, `retention`, `audit` → `backend`, `tables`, `error`. Tables and forms are listed
+//! in `docs/ledger.md`.
 //!
 //! # Durability
 //!
@@ -31,6 +32,7 @@ mod payer;
 mod retention;
 mod settlement;
 mod tables;
+mod terms;
 mod writer;
 
 pub use audit::{Audit, Violation};

@@ -29,7 +29,7 @@ use farthing_protocol::{
 };
 use redb::{ReadTransaction, ReadableTable, WriteTransaction};
 
-pub(crate) use self::stored::{StoredCall, StoredChannel, StoredConfig, StoredState};
+pub(crate) use self::stored::{StoredCall, StoredChannel, StoredState};
 use crate::{
     Ledger,
     error::{LedgerError, Result, within},
@@ -166,6 +166,7 @@ impl Ledger {
     ///
     /// When the chain has paid out more than this ledger charged, it is a restored or a new one: the
     /// difference is carried into `spent` and `best` as an opening balance. Gives the channel as recorded.
+    /// Every call is a commit, so call it when something changed.
     ///
     /// # Errors
     /// [`LedgerError::ChannelConflict`] when the id is known with other terms.

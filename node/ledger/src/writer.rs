@@ -10,6 +10,7 @@
 //! storage fails the whole group and everything after it.
 
 use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, OnceLock, PoisonError, RwLock,
         atomic::{AtomicU64, Ordering::Relaxed},
@@ -197,7 +198,12 @@ impl Queue {
         let (sender, receiver) = mpsc::channel(QUEUE_OPERATIONS_MAX);
         let thread = std::thread::Builder::new().name("ledger".into()).spawn({
             let store = Arc::clone(&store);
-            move || serve_queue(receiver, &store)
+            move || {
+                // A panic must not leave callers to find out one by one; its message is already printed.
+                if catch_unwind(AssertUnwindSafe(|| serve_queue(receiver, &store))).is_err() {
+                    store.close(writer_ended());
+                }
+            }
         })?;
         Ok(Self { sender: Some(sender), thread: Some(thread), store })
     }
@@ -238,10 +244,9 @@ impl Drop for Queue {
     /// Waits for what is queued, so that the file is whole and unlocked when the last handle is gone.
     fn drop(&mut self) {
         drop(self.sender.take());
-        if let Some(thread) = self.thread.take()
-            && thread.join().is_err()
-        {
-            tracing::error!("the ledger's writer thread had panicked; what it had committed is stored");
+        if let Some(thread) = self.thread.take() {
+            // Its panics are caught and noted where it runs.
+            let _ = thread.join();
         }
     }
 }
@@ -260,7 +265,12 @@ fn serve_queue(mut receiver: mpsc::Receiver<Box<dyn Job>>, store: &Store) {
 }
 
 fn writer_ended() -> LedgerError {
-    Closed { cause: Arc::new(std::io::Error::other("the writer thread ended")) }.into()
+    Closed {
+        cause: Arc::new(std::io::Error::other(
+            "the writer thread ended by a bug; please report it with the log",
+        )),
+    }
+    .into()
 }
 
 /// An operation that is queued; awaiting it gives its result once it is durable. Dropping it changes nothing.
@@ -278,5 +288,46 @@ impl<T> Future for Pending<T> {
         std::pin::Pin::new(&mut self.0)
             .poll(context)
             .map(|answer| answer.unwrap_or_else(|_| Err(writer_ended())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use redb::backends::InMemoryBackend;
+
+    use super::*;
+
+    fn queue() -> Queue {
+        let database = Database::builder().create_with_backend(InMemoryBackend::new()).unwrap();
+        Queue::start(Arc::new(Store::new(database, Failure::default()).unwrap())).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_panic_in_the_writer_closes_the_ledger() {
+        let queue = queue();
+        let pending = queue.enqueue(|_| -> Result<()> { panic!("on purpose") }).await.unwrap();
+        assert!(matches!(pending.await, Err(LedgerError::Closed(_))));
+        let next = async { queue.enqueue(|_| Ok(())).await?.await };
+        assert!(matches!(next.await, Err(LedgerError::Closed(_))));
+        while queue.store().closed().is_none() {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_queued_is_stored_before_the_last_handle_is_gone() {
+        let table = redb::TableDefinition::<u64, u64>::new("numbers");
+        let queue = queue();
+        let store = Arc::clone(&queue.store);
+        for number in 0..100 {
+            let insert = move |tx: &WriteTransaction| {
+                tx.open_table(table)?.insert(number, 0)?;
+                Ok(())
+            };
+            drop(queue.enqueue(insert).await.unwrap());
+        }
+        drop(queue);
+        let stored = store.read(|tx| Ok(redb::ReadableTableMetadata::len(&tx.open_table(table)?)?)).unwrap();
+        assert_eq!(stored, 100);
     }
 }

@@ -9,45 +9,16 @@ use farthing_protocol::{
 use minicbor::{Decode, Encode};
 
 use super::{Accepted, Call, CallRow, PayeeChannel, PayeeChannelRow, ServedRow, receipt};
-use crate::error::{LedgerError, Result};
-
-/// The terms of a channel, shared by both halves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
-#[cbor(map)]
-pub(crate) struct StoredConfig {
-    #[n(0)]
-    payer: Address,
-    #[n(1)]
-    payee: Address,
-    #[n(2)]
-    token: Address,
-    #[n(3)]
-    signer: Address,
-    #[n(4)]
-    close_delay_secs: u64,
-    #[cbor(n(5), with = "minicbor::bytes")]
-    salt: [u8; 32],
-}
-
-impl From<&ChannelConfig> for StoredConfig {
-    fn from(config: &ChannelConfig) -> Self {
-        let ChannelConfig { payer, payee, token, signer, close_delay_secs, salt } = *config;
-        Self { payer, payee, token, signer, close_delay_secs, salt }
-    }
-}
-
-impl From<StoredConfig> for ChannelConfig {
-    fn from(config: StoredConfig) -> Self {
-        let StoredConfig { payer, payee, token, signer, close_delay_secs, salt } = config;
-        Self { payer, payee, token, signer, close_delay_secs, salt }
-    }
-}
+use crate::{
+    error::{LedgerError, Result},
+    terms::StoredTerms,
+};
 
 #[derive(Clone, Debug, Encode, Decode)]
 #[cbor(map)]
 pub(crate) struct StoredChannel {
     #[n(0)]
-    config: StoredConfig,
+    config: StoredTerms,
     #[n(1)]
     pub(crate) deposited: Usdc,
     /// The highest deposit ever confirmed: what `best` was checked against before a withdrawal.

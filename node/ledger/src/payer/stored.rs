@@ -11,13 +11,13 @@ use farthing_protocol::{
 use minicbor::{Decode, Encode};
 
 use super::{Acknowledgement, PayerChannel, PayerChannelRow, Promise, Purchase, PurchaseEnd, Timing};
-use crate::payee::StoredConfig;
+use crate::terms::StoredTerms;
 
 #[derive(Clone, Debug, Encode, Decode)]
 #[cbor(map)]
 pub(crate) struct StoredChannel {
     #[n(0)]
-    config: StoredConfig,
+    config: StoredTerms,
     #[n(1)]
     pub(crate) deposited: Usdc,
     /// The highest deposit ever confirmed: what `signed` was checked against before a withdrawal.

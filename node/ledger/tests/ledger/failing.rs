@@ -4,6 +4,7 @@ use farthing_ledger::{Ledger, LedgerError, OpenError};
 
 use crate::{
     disk::Disk,
+    group_commit::until,
     workload::{Step, contents, rounds},
     world::*,
 };
@@ -69,9 +70,7 @@ async fn a_failed_commit_fails_everyone_in_its_group_and_everyone_behind_it() {
         tokio::spawn(async move { ledger.serve(served(1, DEPOSIT, call(number))).await })
     };
     let mut calls: Vec<_> = (0..100).map(serve).collect();
-    while !(disk.is_waiting_to_sync() && ledger.stats().queued >= 36) {
-        tokio::time::sleep(std::time::Duration::from_millis(1)).await;
-    }
+    until(|| disk.is_waiting_to_sync() && ledger.stats().queued >= 36).await;
     disk.fail_after(0);
     disk.hold_syncs(false);
     for call in calls.drain(..) {

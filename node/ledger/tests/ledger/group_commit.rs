@@ -4,10 +4,15 @@ use farthing_ledger::{GROUP_OPERATIONS_MAX, Ledger, LedgerError, QUEUE_OPERATION
 
 use crate::{disk::Disk, world::*};
 
-async fn until(condition: impl Fn() -> bool) {
-    while !condition() {
+/// Waits for a condition; far longer than it takes, it fails instead of hanging.
+pub(crate) async fn until(condition: impl Fn() -> bool) {
+    for _ in 0..30_000 {
+        if condition() {
+            return;
+        }
         tokio::time::sleep(std::time::Duration::from_millis(1)).await;
     }
+    panic!("the condition never came true");
 }
 
 #[tokio::test]
