@@ -146,7 +146,7 @@ pub const KEYS: &[Key] = &[
         "network.bootstrap",
         Form::List(Item::Multiaddr),
         List(&[]),
-        "Nodes through which this one finds the others; each ends in /p2p/<peer id>.",
+        "Nodes through which this one finds the others; /p2p/<peer id> at the end lets nobody else answer there.",
     ),
     key(
         "network.allow_private",

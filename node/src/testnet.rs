@@ -1,0 +1,10 @@
+//! A whole network on this machine: chain, contracts, nodes, services, as child processes.
+//!
+//! `farthing testnet` runs it for people; the end-to-end tests run the same code. Everything is started on
+//! free ports of the loopback interface and ended when its value is dropped.
+
+pub mod anvil;
+pub mod chain;
+pub mod rpc;
+
+pub use chain::LocalChain;

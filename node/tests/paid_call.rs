@@ -1,0 +1,124 @@
+//! Two nodes in one process, a real chain, a real upstream: the first paid call.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use farthing::{
+    config,
+    consumer::Order,
+    node::Node,
+    owner::new_service::NewService,
+    testnet::LocalChain,
+};
+use farthing_protocol::{
+    CallId, Usdc,
+    call::{ChargePolicy, Method},
+    listing::{Details, Operation},
+};
+
+async fn node(chain: &LocalChain, folder: &std::path::Path, bootstrap: Option<String>) -> Node {
+    let mut flags = vec![
+        ("chain.preset", "local".to_owned()),
+        ("chain.rpc_urls", chain.rpc_url()),
+        ("chain.token", chain.token.to_string()),
+        ("chain.poll_interval_ms", "100".to_owned()),
+        ("network.listen", "/ip4/127.0.0.1/tcp/0".to_owned()),
+        ("network.allow_private", "true".to_owned()),
+        ("node.data_dir", folder.display().to_string()),
+    ];
+    if let Some(bootstrap) = bootstrap {
+        flags.push(("network.bootstrap", bootstrap));
+    }
+    let sources = config::Sources {
+        variables: flags
+            .into_iter()
+            .map(|(k, v)| (format!("FARTHING_{}", k.replace('.', "__").to_uppercase()), v))
+            .collect(),
+        ..config::Sources::default()
+    };
+    Node::start(config::load(&sources).unwrap().config).await.unwrap()
+}
+
+async fn until(mut holds: impl FnMut() -> bool) {
+    for _ in 0..600 {
+        if holds() {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    panic!("the condition never came true");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_is_bought_served_charged_and_proven_by_a_receipt() {
+    let chain = LocalChain::start().await.unwrap();
+    let upstream = axum::Router::new().route("/hello", axum::routing::get(|| async { "hello" }));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, upstream).await.unwrap() });
+
+    let folder = tempfile::tempdir().unwrap();
+    let owner = node(&chain, &folder.path().join("owner"), None).await;
+    until(|| !owner.network.status().borrow().listening.is_empty()).await;
+    let join = owner.network.status().borrow().listening[0].clone();
+    let consumer = node(&chain, &folder.path().join("consumer"), Some(join)).await;
+    chain.fund(owner.wallet, Usdc::ZERO).await.unwrap();
+    chain.fund(consumer.wallet, Usdc::from_micros(1_000_000)).await.unwrap();
+    until(|| owner.readiness.waiting_for().is_empty() && consumer.readiness.waiting_for().is_empty()).await;
+    until(|| consumer.chain.balances().borrow().is_some_and(|b| b.usdc.micros() == 1_000_000 && b.eth_wei > 0)).await;
+
+    let service = owner
+        .registry
+        .add(NewService {
+            id: None,
+            name: "Hello".to_owned(),
+            summary: String::new(),
+            category: String::new(),
+            tags: vec![],
+            upstream: url,
+            upstream_headers: BTreeMap::new(),
+            price: Usdc::from_micros(2_000),
+            charge_policy: ChargePolicy::Success,
+            details: Details {
+                description: String::new(),
+                operations: vec![Operation {
+                    method: Method::Get,
+                    path: "/hello".to_owned(),
+                    summary: String::new(),
+                    price: None,
+                    parameters: vec![],
+                    body: false,
+                    any_params: false,
+                }],
+            },
+        })
+        .await
+        .unwrap();
+    owner.publish().await;
+    let id = service.listing().service;
+    until(|| consumer.network.status().borrow().peers > 0).await;
+
+    let order = |n: u8| Order {
+        secret: "default".to_owned(),
+        call_id: CallId::from_bytes([n; 16]),
+        service: id,
+        method: Method::Get,
+        path: "/hello".to_owned(),
+        params: BTreeMap::new(),
+        headers: BTreeMap::new(),
+        body: bytes::Bytes::new(),
+        max_price: None,
+    };
+    for n in 1..=5 {
+        let bought = consumer.consumer.buy(order(n)).await.unwrap();
+        assert_eq!(&bought.body[..], b"hello");
+        println!("{n}: {:?}", bought.timing);
+    }
+    let again = consumer.consumer.buy(order(5)).await.unwrap();
+    assert_eq!(&again.body[..], b"hello");
+    let claimed = owner.settlement.claim().await.unwrap();
+    assert_eq!(claimed.amount, Usdc::from_micros(10_000));
+    assert_eq!(chain.usdc_of(owner.wallet).await.unwrap(), Usdc::from_micros(10_000));
+    let _ = Arc::new(());
+    consumer.shutdown().await;
+    owner.shutdown().await;
+}
