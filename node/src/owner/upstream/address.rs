@@ -65,7 +65,9 @@ impl AddressClass {
         const METADATA: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254);
         let segments = v6.segments();
         match segments {
-            _ if v6 == METADATA || v6.is_unspecified() || v6.is_multicast() || v6.is_unicast_link_local() => None,
+            _ if v6 == METADATA || v6.is_unspecified() || v6.is_multicast() || v6.is_unicast_link_local() => {
+                None
+            }
             _ if v6.is_loopback() => Some(Self::SameMachine),
             // Translated IPv4 (NAT64) is judged by what is inside; tunnels (6to4, Teredo) have no use here.
             [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {
@@ -175,7 +177,10 @@ mod tests {
         let at = |text: &str| std::iter::once(SocketAddr::new(text.parse().unwrap(), 0));
         assert!(resolver.allowed(at("9.9.9.9")).is_ok());
         assert!(resolver.allowed(at("9.9.9.10")).is_ok());
-        assert_eq!(resolver.allowed(at("127.0.0.1")), Err(ForbiddenAddress::Moved { class: AddressClass::Public }));
+        assert_eq!(
+            resolver.allowed(at("127.0.0.1")),
+            Err(ForbiddenAddress::Moved { class: AddressClass::Public })
+        );
         assert_eq!(resolver.allowed(at("169.254.169.254")), Err(ForbiddenAddress::Never));
         let mixed = at("10.0.0.1").chain(at("9.9.9.9"));
         assert_eq!(resolver.allowed(mixed).unwrap().len(), 1);

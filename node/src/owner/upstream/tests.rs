@@ -197,9 +197,7 @@ async fn bytes_behind_a_body_never_become_the_next_answer() {
 
 #[tokio::test]
 async fn the_body_is_held_to_its_limit() {
-    for (bytes, outcome) in
-        [(999, Outcome::Answered), (1000, Outcome::Answered), (1001, Outcome::Oversize)]
-    {
+    for (bytes, outcome) in [(999, Outcome::Answered), (1000, Outcome::Answered), (1001, Outcome::Oversize)] {
         let body = "x".repeat(bytes);
         let answer = fetch_scripted(sized("200 OK", "", &body)).await;
         assert_eq!((answer.outcome, answer.status), (outcome, 200), "{bytes} bytes, announced");
@@ -386,7 +384,10 @@ fn an_address_that_cannot_be_an_upstream_is_refused_at_registration() {
     }
     for name in ["host", "content-length", "bad name", "x\r\ny"] {
         let headers = BTreeMap::from([(name.to_owned(), "v".to_owned())]);
-        assert!(matches!(Upstream::new("http://h", headers, options()), Err(UpstreamError::Header(_))), "{name}");
+        assert!(
+            matches!(Upstream::new("http://h", headers, options()), Err(UpstreamError::Header(_))),
+            "{name}"
+        );
     }
 }
 

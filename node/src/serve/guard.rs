@@ -1,0 +1,109 @@
+//! Who may be asked, and by whom: the Host allow-list and the refusal of requests from web pages.
+//!
+//! A page that rebinds its own name to this machine sends that name as Host, so unknown names are refused. An
+//! IP address cannot be rebound; a page that names one is of another origin, and browsers say so in Origin.
+
+use std::{net::IpAddr, sync::Arc};
+
+use axum::{
+    Router,
+    extract::{Request, State},
+    middleware::{self, Next},
+    response::{IntoResponse, Response},
+};
+use http::{HeaderValue, StatusCode, header, uri::Authority};
+
+/// The names under which a port may be asked.
+#[derive(Debug, Clone)]
+pub struct Hosts(Arc<Vec<String>>);
+
+impl Hosts {
+    /// `localhost`, every IP address, and `names`.
+    #[must_use]
+    pub fn new(names: &[String]) -> Self {
+        let names = names.iter().map(|name| name.trim_end_matches('.').to_ascii_lowercase());
+        Self(Arc::new(std::iter::once("localhost".to_owned()).chain(names).collect()))
+    }
+
+    /// Whether `host`, with or without a port, is one of them. The port is not compared: the one that a
+    /// container publishes may differ from the one it listens on, and proves nothing.
+    #[must_use]
+    pub fn allow(&self, host: &str) -> bool {
+        let Ok(authority) = host.parse::<Authority>() else { return false };
+        // Rebuilding what was understood from what was given leaves no room for user names and the like.
+        let name = authority.host();
+        let port = authority.port().map_or_else(String::new, |port| format!(":{}", port.as_str()));
+        if format!("{name}{port}") != host {
+            return false;
+        }
+        let bare = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
+        bare.parse::<IpAddr>().is_ok()
+            || self.0.iter().any(|allowed| bare.trim_end_matches('.').eq_ignore_ascii_case(allowed))
+    }
+}
+
+/// `router` behind both checks: 421 for a name that is not ours, 403 for a request by a web page.
+pub fn guarded(router: Router, hosts: Hosts) -> Router {
+    router.layer(middleware::from_fn_with_state(hosts, guard))
+}
+
+async fn guard(State(hosts): State<Hosts>, request: Request, next: Next) -> Response {
+    let headers = request.headers();
+    let mut named = headers.get_all(header::HOST).iter().map(HeaderValue::to_str);
+    let host = match (request.uri().authority(), named.next(), named.next()) {
+        (authority, Some(Ok(host)), None) if authority.is_none_or(|own| own.as_str() == host) => Some(host),
+        (Some(authority), None, None) => Some(authority.as_str()),
+        _ => None,
+    };
+    if !host.is_some_and(|host| hosts.allow(host)) {
+        let what = "this node is not known under that name; add the name to gateway.hosts";
+        return problem(StatusCode::MISDIRECTED_REQUEST, "unknown-host", what);
+    }
+    if headers.contains_key(header::ORIGIN) {
+        let what = "web pages cannot call this port; call it from a script or a server";
+        return problem(StatusCode::FORBIDDEN, "origin-refused", what);
+    }
+    next.run(request).await
+}
+
+fn problem(status: StatusCode, kind: &'static str, detail: &'static str) -> Response {
+    let body = serde_json::json!({
+        "type": kind,
+        "title": status.canonical_reason(),
+        "status": status.as_u16(),
+        "detail": detail,
+        "charged": false,
+    });
+    let content_type = HeaderValue::from_static("application/problem+json");
+    (status, [(header::CONTENT_TYPE, content_type)], body.to_string()).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_our_own_names_are_answered() {
+        let hosts = Hosts::new(&["Node.Example".into()]);
+        for (host, allowed) in [
+            ("localhost", true),
+            ("LOCALHOST:3000", true),
+            ("localhost.", true),
+            ("127.0.0.1:3000", true),
+            ("[::1]:3000", true),
+            ("192.168.1.7", true),
+            ("node.example:8443", true),
+            ("evil.example", false),
+            ("localhost.evil.example", false),
+            ("evil-localhost", false),
+            ("", false),
+            ("localhost@evil.example", false),
+            ("evil@localhost", false),
+            ("localhost:3000:1", false),
+            ("localhost/evil", false),
+            ("localhost evil", false),
+        ] {
+            assert_eq!(hosts.allow(host), allowed, "{host}");
+        }
+    }
+}
