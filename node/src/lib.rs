@@ -13,6 +13,7 @@ mod killpoint;
 pub mod lock;
 pub mod node;
 pub mod owner;
+pub mod run;
 pub mod secret;
 pub mod serve;
 pub mod settlement;

@@ -5,6 +5,9 @@
 
 pub mod anvil;
 pub mod chain;
+pub mod demo;
+pub mod process;
 pub mod rpc;
 
 pub use chain::LocalChain;
+pub use process::{NodeOptions, NodeProcess, ServiceProcess, program};
