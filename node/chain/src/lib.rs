@@ -27,7 +27,7 @@ pub use error::{ChainError, eth};
 pub use handle::{Chain, ChainHandle, ClaimReport, TxHash, TxReport};
 pub use journal::{ENTRY_BYTES_MAX, Journal, JournalError, MemoryJournal, Record};
 pub use reader::Balances;
-pub use rpc::{Purpose, RequestCounts};
+pub use rpc::RequestCounts;
 pub use spec::{ChainKind, ChainSpec, local, pay_channels_address, preset, preset_names};
 pub use views::{BaseFee, ChainStatus, ChannelView, ChannelViews, Head, Role, view_age_max};
 pub use writer::{CLAIM_ROWS_MAX, ClaimRow};

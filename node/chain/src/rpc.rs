@@ -24,7 +24,7 @@ pub(crate) use answer::{Call, Refusal, typed};
 
 /// Why a request was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
+pub(crate) enum Purpose {
     /// The background watcher: heads, channels, balances.
     Watch,
     /// The transaction writer.

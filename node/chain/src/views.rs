@@ -84,7 +84,7 @@ pub struct ChannelView {
     pub close_at_secs: Option<u64>,
 }
 
-/// Every known channel by its id.
+/// Every known channel by its id. One that holds nothing was closed, or is not opened yet.
 pub type ChannelViews = Arc<HashMap<ChannelId, ChannelView>>;
 
 /// What gas costs, for the decision when to claim.

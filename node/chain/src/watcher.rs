@@ -210,6 +210,8 @@ impl Watcher {
                 Err(RpcError::Refused(refusal)) if self.refusals < REFUSALS_MAX => {
                     tracing::debug!(%refusal, "the head's state cannot be read yet");
                     self.refusals += 1;
+                    // What was read of this head may be of a block that is already gone.
+                    self.scope = Scope::All;
                     self.reader.rpc.turn_to_next();
                     return Ok(());
                 }
@@ -252,11 +254,12 @@ impl Watcher {
                 }
             }
         }
-        if let Some(channels) = self.channels.read(head.number(), scope).await? {
-            self.views.channels.send_replace(channels);
-        }
+        let channels = self.channels.read(head.number(), scope).await?;
         let confirmed = At::Block(self.reader.confirmed(head.number()));
         let balances = self.reader.balances(self.wallet, confirmed).await?;
+        if let Some(channels) = channels {
+            self.views.channels.send_replace(channels);
+        }
         self.views.balances.send_if_modified(|current| {
             let changed = *current != Some(balances);
             *current = Some(balances);

@@ -1,7 +1,7 @@
 //! The one task that signs transactions of this wallet.
 //!
-//! In order, for one intent at a time: *plan* asks the chain whether it has already come true, checks the
-//! money, and simulates; the transaction is signed and *stored*; only then is it broadcast; and it is
+//! In order, for one intent at a time: *plan* asks the chain whether it has already come true; *prepare*
+//! simulates, checks the money, signs and *stores*; only then is it broadcast; and it is
 //! *pursued*, with higher fees on the same nonce, until the chain's state shows what became of it.
 //!
 //! One transaction is under way at a time, so this wallet never leaves a gap in its nonces, and a crash
@@ -32,6 +32,7 @@ mod entry;
 pub(crate) mod fees;
 mod intent;
 mod plan;
+mod prepare;
 mod pursue;
 mod sign;
 
@@ -130,11 +131,13 @@ impl Writer {
     /// Lets the watcher read what changed before anyone is told that it did. Bounded, because an unreachable
     /// chain must not hold back the answer.
     async fn refresh_views(&self) {
+        let patience = Duration::from_millis(self.reader.spec.request_timeout_ms);
         let (done, told) = oneshot::channel();
-        if self.watcher.send(watcher::Command::Refresh(done)).await.is_ok() {
-            let patience = Duration::from_millis(self.reader.spec.request_timeout_ms);
-            let _ = tokio::time::timeout(patience, told).await;
-        }
+        let refresh = async {
+            self.watcher.send(watcher::Command::Refresh(done)).await.ok()?;
+            told.await.ok()
+        };
+        let _ = tokio::time::timeout(patience, refresh).await;
     }
 
     fn failed(&self, what: &'static str, error: RpcError) -> ChainError {
@@ -142,7 +145,10 @@ impl Writer {
         match error {
             RpcError::Unreachable(reason) => ChainError::Unreachable { chain, reason },
             RpcError::WrongChain(reason) => ChainError::Refused { chain, reason },
-            RpcError::Refused(refusal) => ChainError::Reverted { what, reason: refusal.reason() },
+            RpcError::Refused(refusal) if refusal.is_revert() => {
+                ChainError::Reverted { what, reason: refusal.reason() }
+            }
+            RpcError::Refused(refusal) => ChainError::Unreachable { chain, reason: refusal.reason() },
         }
     }
 }

@@ -105,8 +105,9 @@ impl Channels {
 
     async fn read_events(&mut self, head: u64) -> Result<(), RpcError> {
         let overlap = self.reader.spec.confirmations + OVERLAP_BLOCKS;
-        // A cursor above the head belongs to a local chain that was started afresh.
-        let cursor = self.cursor.filter(|cursor| *cursor <= head);
+        // A cursor far above the head belongs to a local chain that was started afresh.
+        let is_this_chains = |cursor: &u64| *cursor <= head.saturating_add(REORG_BLOCKS_MAX);
+        let cursor = self.cursor.filter(is_this_chains).map(|cursor| cursor.min(head));
         let mut from = match (cursor, self.reader.spec.first_block) {
             (Some(cursor), _) => (cursor + 1).saturating_sub(overlap),
             (None, Some(first)) => first.min(head),

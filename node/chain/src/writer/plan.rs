@@ -1,5 +1,4 @@
-//! From an intent to a transaction worth sending: has it come true already, can the wallet pay, and does the
-//! chain execute it.
+//! From an intent to what its transaction does: has it come true already, and which part of it can be had.
 
 use alloy::{
     primitives::{Address as EthAddress, B256, Bytes, U256},
@@ -7,14 +6,7 @@ use alloy::{
 };
 use farthing_protocol::{Address, ChannelConfig, ChannelId, Usdc};
 
-use super::{
-    ClaimRow, Intent, Unsigned, Writer,
-    bisect::bisect,
-    entry::Entry,
-    fees::{self, Fees},
-    intent::DepositTerms,
-    sign,
-};
+use super::{ClaimRow, Intent, Writer, bisect::bisect, intent::DepositTerms};
 use crate::{
     contracts::{
         CREATE2_PROXY, Claim, PayChannels, TestUsdc, compact, pay_channels_deployment, to_channel, to_eth,
@@ -35,18 +27,12 @@ pub(super) struct Plan {
 
 /// What a transaction does, before nonce and fees.
 pub(super) struct Body {
-    intent: Intent,
-    to: EthAddress,
-    value_wei: u128,
-    data: Bytes,
+    pub intent: Intent,
+    pub to: EthAddress,
+    pub value_wei: u128,
+    pub data: Bytes,
 }
 
-/// Above any transaction of this crate (a claim of 100 rows executes in 1.8 million, and Arbitrum counts its
-/// publication on top), so that an endpoint's estimate cannot empty the wallet.
-const GAS_LIMIT_MAX: u64 = 16_000_000;
-/// Besides a fifth, the margin over an estimate: a balance that is emptied before the transaction is mined
-/// makes writing to it cost 22,100 (EIP-2929) where 5,000 were counted. What is not used is not paid.
-const FRESH_SLOT_GAS: u64 = 25_000;
 /// An authorization outlives a long wait for a dear chain, and dies before anyone forgets it.
 const AUTHORIZATION_SECS: u64 = 24 * 3600;
 
@@ -83,7 +69,8 @@ impl Writer {
                 call(Intent::Withdraw { config }, data)
             }
             Intent::SendUsdc { to, amount } => {
-                self.require_usdc(amount).await?;
+                let balances = self.reader.balances(self.wallet, At::Latest).await.map_err(read)?;
+                self.require_usdc(balances, amount)?;
                 let transfer = TestUsdc::transferCall { to: to_eth(to), value: U256::from(amount.micros()) };
                 let (to_token, data) = (to_eth(self.reader.spec.token), transfer.abi_encode().into());
                 Body { intent: Intent::SendUsdc { to, amount }, to: to_token, value_wei: 0, data }.into()
@@ -135,8 +122,13 @@ impl Writer {
     ) -> Result<Plan, ChainError> {
         let what = "the deposit";
         let id = config.id(&self.domain);
-        let state = self.reader.channel(id, At::Latest).await.map_err(|error| self.failed(what, error))?;
-        let now_secs = self.reader.head().await.map_err(|error| self.failed(what, error))?.timestamp_secs();
+        let (state, head, balances) = tokio::join!(
+            self.reader.channel(id, At::Latest),
+            self.reader.head(),
+            self.reader.balances(self.wallet, At::Latest),
+        );
+        let failed = |error| self.failed(what, error);
+        let (state, now_secs) = (state.map_err(failed)?, head.map_err(failed)?.timestamp_secs());
         // An earlier authorization is used again as long as it lives: the token takes it once at most.
         let terms = terms.filter(|terms| terms.valid_before_secs > now_secs + 600);
         let terms = match terms {
@@ -147,7 +139,7 @@ impl Writer {
                 salt: random_salt()?,
             },
         };
-        self.require_usdc(terms.amount).await?;
+        self.require_usdc(balances.map_err(failed)?, terms.amount)?;
         let chain = self.reader.spec.name.clone();
         let token = self
             .token
@@ -210,73 +202,6 @@ impl Writer {
             Ok(paid) => Ok(Some(format!("only {paid} of {due} micros would be paid"))),
             Err(RpcError::Refused(refusal)) => Ok(Some(refusal.reason())),
             Err(error) => Err(error),
-        }
-    }
-
-    /// Estimates, which simulates; checks that the wallet can pay for it; signs; and stores.
-    pub(super) async fn prepare(&self, body: Body) -> Result<Entry, ChainError> {
-        let what = body.intent.what();
-        let failed = |error| self.failed(what, error);
-        let estimate = self.reader.estimate(self.wallet, Some(body.to), body.value_wei, &body.data).await;
-        let gas = match estimate {
-            Ok(gas) => gas,
-            Err(error @ RpcError::Refused(_)) => {
-                // Many endpoints refuse to estimate for an empty wallet; then the money is the reason.
-                self.require_eth(body.value_wei.saturating_add(1)).await?;
-                return Err(failed(error));
-            }
-            Err(error) => return Err(failed(error)),
-        };
-        let gas_limit = gas.saturating_add(gas / 5).saturating_add(FRESH_SLOT_GAS);
-        if gas_limit > GAS_LIMIT_MAX {
-            let reason = format!("it would take {gas_limit} gas, more than the {GAS_LIMIT_MAX} allowed");
-            return Err(ChainError::Reverted { what, reason });
-        }
-        let fees = self.fees().await?;
-        let gas_wei = fees.max_wei.saturating_mul(u128::from(gas_limit));
-        self.require_eth(body.value_wei.saturating_add(gas_wei)).await?;
-        let nonce = self.reader.nonce(self.wallet, At::Latest).await.map_err(failed)?;
-        let unsigned = Unsigned {
-            chain_id: self.reader.spec.chain_id,
-            nonce,
-            gas_limit,
-            to: Some(body.to),
-            value_wei: body.value_wei,
-            data: body.data,
-        };
-        let entry = Entry::new(body.intent, nonce, gas_limit, sign(unsigned, fees, &self.key));
-        self.store.put_entry(&entry).await?;
-        Ok(entry)
-    }
-
-    pub(super) async fn fees(&self) -> Result<Fees, ChainError> {
-        let failed = |error| self.failed("the transaction", error);
-        let gas_price_wei = self.reader.head().await.map_err(failed)?.base_fee_wei();
-        let tip_wei = self.reader.tip_wei().await.map_err(failed)?;
-        let cap_wei = self.reader.spec.gas_price_cap_wei;
-        let chain = self.reader.spec.name.clone();
-        fees::suggest(gas_price_wei, tip_wei, cap_wei).ok_or(ChainError::GasTooDear {
-            chain,
-            gas_price_wei,
-            cap_wei,
-        })
-    }
-
-    async fn require_usdc(&self, need: Usdc) -> Result<(), ChainError> {
-        let balances = self.reader.balances(self.wallet, At::Latest).await;
-        let have = balances.map_err(|error| self.failed("the payment", error))?.usdc;
-        let (chain, wallet) = (self.reader.spec.name.clone(), self.wallet);
-        if have >= need { Ok(()) } else { Err(ChainError::InsufficientUsdc { chain, wallet, need, have }) }
-    }
-
-    async fn require_eth(&self, need_wei: u128) -> Result<(), ChainError> {
-        let balances = self.reader.balances(self.wallet, At::Latest).await;
-        let have_wei = balances.map_err(|error| self.failed("the payment", error))?.eth_wei;
-        let (chain, wallet) = (self.reader.spec.name.clone(), self.wallet);
-        if have_wei >= need_wei {
-            Ok(())
-        } else {
-            Err(ChainError::InsufficientEth { chain, wallet, need_wei, have_wei })
         }
     }
 

@@ -50,6 +50,8 @@ impl Writer {
     pub(super) async fn pursue(&self, mut entry: Entry) -> Result<Outcome, ChainError> {
         let what = entry.intent.what();
         let look_every = Duration::from_millis(self.reader.spec.poll_interval_ms.min(LOOK_EVERY_MS_MAX));
+        // A chain that mines at once is seen at once; a slow one is soon asked no more often than that.
+        let mut look_after = look_every / 32;
         let resend_after = Duration::from_millis(self.reader.spec.resend_after_ms);
         let mut gone_looks = 0;
         let mut sent_at: Option<Instant> = None;
@@ -91,7 +93,8 @@ impl Writer {
                 }
                 Err(error) => tracing::debug!(%error, nonce = entry.nonce, "the end of {what} is unknown"),
             }
-            tokio::time::sleep(look_every).await;
+            tokio::time::sleep(look_after).await;
+            look_after = (look_after * 2).min(look_every);
         }
     }
 

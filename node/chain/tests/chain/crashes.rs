@@ -5,34 +5,46 @@ use std::sync::{
     atomic::{AtomicBool, Ordering::SeqCst},
 };
 
-use farthing_chain::{Journal, JournalError, MemoryJournal, Record};
-use farthing_protocol::Usdc;
+use farthing_chain::{
+    ChainError, ChainHandle, ClaimRow, Journal, JournalError, MemoryJournal, Record, deploy::Deployer,
+};
+use farthing_protocol::{SecretKey, Usdc};
 use futures::future::BoxFuture;
 use serde_json::json;
 use tokio::sync::Notify;
 
 use crate::{
     proxy::{Mode, Proxy},
-    world::{World, new_key, start, start_ready, until_deposited, until_true, usdc},
+    world::{World, new_key, start, start_ready, until_true, usdc},
 };
 
-/// Stores a transaction and never returns from it: what follows in the process does not happen.
-#[derive(Default)]
+/// A journal in which the process ends: its call for a transaction never returns.
 struct CrashingJournal {
     kept: MemoryJournal,
-    stored: Notify,
-    repaired: AtomicBool,
+    point: CrashPoint,
+    reached: Notify,
+    is_repaired: AtomicBool,
+}
+
+impl CrashingJournal {
+    fn new(point: CrashPoint) -> Self {
+        let (kept, reached, is_repaired) = Default::default();
+        Self { kept, point, reached, is_repaired }
+    }
+
+    async fn crash_at(&self, point: CrashPoint, id: &str) {
+        if self.point == point && id.contains("/tx/") && !self.is_repaired.load(SeqCst) {
+            self.reached.notify_one();
+            std::future::pending::<()>().await;
+        }
+    }
 }
 
 impl Journal for CrashingJournal {
     fn put(&self, id: String, bytes: Vec<u8>) -> BoxFuture<'_, Result<(), JournalError>> {
         Box::pin(async move {
-            let is_transaction = id.contains("/tx/");
-            self.kept.put(id, bytes).await?;
-            if is_transaction && !self.repaired.load(SeqCst) {
-                self.stored.notify_one();
-                std::future::pending::<()>().await;
-            }
+            self.kept.put(id.clone(), bytes).await?;
+            self.crash_at(CrashPoint::Stored, &id).await;
             Ok(())
         })
     }
@@ -41,8 +53,12 @@ impl Journal for CrashingJournal {
         self.kept.all()
     }
 
+    /// A transaction is deleted when its end is known.
     fn delete(&self, id: String) -> BoxFuture<'_, Result<(), JournalError>> {
-        self.kept.delete(id)
+        Box::pin(async move {
+            self.crash_at(CrashPoint::Mined, &id).await;
+            self.kept.delete(id).await
+        })
     }
 }
 
@@ -50,45 +66,125 @@ async fn transactions_in(journal: &dyn Journal) -> usize {
     journal.all().await.unwrap().iter().filter(|(name, _)| name.contains("/tx/")).count()
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_deposit_stored_but_not_sent_before_a_crash_is_sent_once_after_it() {
-    let world = World::new().await;
-    let journal = Arc::new(CrashingJournal::default());
-    let chain = start_ready(world.spec(), &world.payer, journal.clone()).await;
-    let config = world.terms(1);
-    let id = config.id(&chain.domain());
-    let opening = tokio::spawn({
-        let chain = chain.clone();
-        async move { chain.open_or_top_up(config, usdc(250_000)).await }
-    });
-    journal.stored.notified().await;
-    chain.shutdown().await;
-    assert!(opening.await.unwrap().is_err());
-    assert_eq!((world.nonce(&world.payer).await, world.waiting_transactions().await), (0, 0));
+/// Where the process ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CrashPoint {
+    Stored,
+    Sent,
+    Mined,
+}
 
-    journal.repaired.store(true, SeqCst);
-    let chain = start(world.spec(), &world.payer, journal.clone()).await;
-    until_deposited(&chain, id, 250_000).await;
-    until_true(|| async { transactions_in(&*journal).await == 0 }).await;
-    assert_eq!(chain.channel(&id).unwrap().deposited, usdc(250_000));
-    assert_eq!(world.nonce(&world.payer).await, 1);
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Operation {
+    Open,
+    TopUp,
+    Claim,
+    Close,
+    RequestClose,
+}
+
+use Operation::{Claim, Close, Open, RequestClose, TopUp};
+
+impl Operation {
+    fn wallet(self, world: &World) -> &SecretKey {
+        if matches!(self, Claim | Close) { &world.payee } else { &world.payer }
+    }
+
+    async fn run(self, chain: ChainHandle, row: ClaimRow) -> Result<(), ChainError> {
+        let config = row.config;
+        match self {
+            Open => chain.deposit_up_to(config, usdc(250_000)).await.map(drop),
+            TopUp => chain.open_or_top_up(config, usdc(50_000)).await.map(drop),
+            Claim => chain.claim_many(vec![row]).await.map(drop),
+            Close => chain.close(row).await.map(drop),
+            RequestClose => chain.request_close(config).await.map(drop),
+        }
+    }
+
+    /// Deposited, claimed, and whether a close is pending, when it happened exactly once.
+    fn effect(self) -> (u64, u64, bool) {
+        match self {
+            Open => (250_000, 0, false),
+            TopUp => (350_000, 0, false),
+            Claim => (300_000, 100_000, false),
+            Close => (100_000, 100_000, false),
+            RequestClose => (300_000, 0, true),
+        }
+    }
+}
+
+/// Runs every operation up to a crash, starts again with the journal that is left, and checks that each came
+/// true once, with one transaction.
+async fn crash_and_restart_at(point: CrashPoint) {
+    let world = World::new().await;
+    let setup = world.payer_chain().await;
+    for (salt, operation) in (1..).zip([Open, TopUp, Claim, Close, RequestClose]) {
+        let config = world.terms(salt);
+        if operation != Open {
+            setup.open_or_top_up(config, usdc(300_000)).await.unwrap();
+        }
+        let wallet = operation.wallet(&world);
+        let nonce = world.nonce(wallet).await;
+        let journal = Arc::new(CrashingJournal::new(point));
+        let chain = start_ready(world.spec(), wallet, journal.clone()).await;
+        if point == CrashPoint::Sent {
+            world.anvil.rpc("evm_setAutomine", json!([false])).await;
+        }
+        let running = tokio::spawn(operation.run(chain.clone(), world.row(&chain, config, 100_000)));
+        match point {
+            CrashPoint::Stored | CrashPoint::Mined => journal.reached.notified().await,
+            CrashPoint::Sent => until_true(|| async { world.waiting_transactions().await == 1 }).await,
+        }
+        chain.shutdown().await;
+        assert_eq!(running.await.unwrap(), Err(ChainError::Stopped), "{operation:?}");
+        assert_eq!(transactions_in(&*journal).await, 1, "{operation:?}");
+        let mined = u64::from(point == CrashPoint::Mined);
+        assert_eq!(world.nonce(wallet).await, nonce + mined, "{operation:?}");
+        if point == CrashPoint::Sent {
+            world.anvil.rpc("evm_setAutomine", json!([true])).await;
+            world.anvil.mine().await;
+        }
+
+        journal.is_repaired.store(true, SeqCst);
+        let chain = start_ready(world.spec(), wallet, journal.clone()).await;
+        until_true(|| async { transactions_in(&*journal).await == 0 }).await;
+        let view = chain.read_channel(config).await.unwrap();
+        let effect = (view.deposited.micros(), view.claimed.micros(), view.close_at_secs.is_some());
+        assert_eq!(effect, operation.effect(), "{operation:?}");
+        assert_eq!(world.nonce(wallet).await, nonce + 1, "{operation:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_stored_and_not_sent_before_a_crash_is_sent_once_after_it() {
+    crash_and_restart_at(CrashPoint::Stored).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_sent_and_not_mined_before_a_crash_is_waited_for_after_it() {
+    crash_and_restart_at(CrashPoint::Sent).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_mined_and_not_noted_before_a_crash_is_not_done_again() {
+    crash_and_restart_at(CrashPoint::Mined).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deposit_asked_for_again_after_a_restart_counts_once() {
     let world = World::new().await;
-    let journal = Arc::new(CrashingJournal::default());
+    let journal = Arc::new(CrashingJournal::new(CrashPoint::Stored));
     let chain = start_ready(world.spec(), &world.payer, journal.clone()).await;
     let config = world.terms(1);
     let opening = tokio::spawn({
         let chain = chain.clone();
         async move { chain.open_or_top_up(config, usdc(250_000)).await }
     });
-    journal.stored.notified().await;
+    journal.reached.notified().await;
     chain.shutdown().await;
     let _ = opening.await;
 
-    journal.repaired.store(true, SeqCst);
+    journal.is_repaired.store(true, SeqCst);
     let chain = start(world.spec(), &world.payer, journal.clone()).await;
     chain.deposit_up_to(config, usdc(250_000)).await.unwrap();
     let deposited = chain.channel(&config.id(&chain.domain())).unwrap().deposited;
@@ -109,29 +205,6 @@ async fn a_transaction_whose_acknowledgement_is_lost_is_found_by_its_effect() {
     assert_eq!(world.nonce(&world.payer).await, 1);
     assert_eq!(chain.channel(&world.terms(1).id(&chain.domain())).unwrap().deposited, usdc(250_000));
     assert_eq!(transactions_in(&*journal).await, 0);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_crash_after_the_broadcast_is_reconciled_without_another_payment() {
-    let world = World::new().await;
-    world.anvil.rpc("evm_setAutomine", json!([false])).await;
-    let journal = Arc::new(MemoryJournal::default());
-    let chain = start_ready(world.spec(), &world.payer, journal.clone()).await;
-    let config = world.terms(1);
-    let opening = tokio::spawn({
-        let chain = chain.clone();
-        async move { chain.open_or_top_up(config, usdc(250_000)).await }
-    });
-    until_true(|| async { world.waiting_transactions().await == 1 }).await;
-    chain.shutdown().await;
-    let _ = opening.await;
-    assert_eq!(transactions_in(&*journal).await, 1);
-    world.anvil.mine().await;
-
-    let chain = start(world.spec(), &world.payer, journal.clone()).await;
-    until_true(|| async { transactions_in(&*journal).await == 0 }).await;
-    until_deposited(&chain, config.id(&chain.domain()), 250_000).await;
-    assert_eq!((world.nonce(&world.payer).await, world.waiting_transactions().await), (1, 0));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -197,7 +270,6 @@ async fn transactions_that_never_arrive_are_sent_until_one_does() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_foreign_transaction_of_the_same_key_replaces_a_transfer_but_only_delays_a_deposit() {
-    use farthing_chain::{ChainError, deploy::Deployer};
     for is_transfer in [true, false] {
         let world = World::new().await;
         world.anvil.rpc("evm_setAutomine", json!([false])).await;

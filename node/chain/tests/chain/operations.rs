@@ -219,3 +219,22 @@ async fn a_missing_contract_is_told_and_can_be_deployed() {
     until(chain.status(), |status| *status == ChainStatus::Ready).await;
     chain.open_or_top_up(world.terms(1), usdc(1_000)).await.unwrap();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_claim_takes_one_transaction_up_to_a_hundred_rows_and_two_above() {
+    let world = World::new().await;
+    let (payer, payee) = (world.payer_chain().await, world.payee_chain().await);
+    let mut rows = Vec::new();
+    for salt in 1..=101 {
+        payer.open_or_top_up(world.terms(salt), usdc(10_000)).await.unwrap();
+        rows.push(world.row(&payee, world.terms(salt), 1_000));
+    }
+    for (count, cumulative, transactions) in [(99, 1_000, 1), (100, 2_000, 1), (101, 3_000, 2)] {
+        for row in &mut rows {
+            *row = world.row(&payee, row.config, cumulative);
+        }
+        let claim = payee.claim_many(rows[..count].to_vec()).await.unwrap();
+        assert_eq!(claim.transactions.len(), transactions, "{count}");
+        assert!(claim.claimed.iter().all(|(_, claimed)| *claimed == usdc(cumulative)), "{count}");
+    }
+}
