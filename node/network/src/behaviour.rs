@@ -150,7 +150,7 @@ fn yamux_config() -> yamux::Config {
 }
 
 fn quic_config(mut config: libp2p::quic::Config) -> libp2p::quic::Config {
-    config.max_concurrent_stream_limit = STREAMS_MAX as u32;
+    config.max_concurrent_stream_limit = u32::try_from(STREAMS_MAX).unwrap_or(u32::MAX);
     config.max_stream_data = QUIC_STREAM_WINDOW_BYTES;
     config.max_connection_data = QUIC_CONNECTION_WINDOW_BYTES;
     config

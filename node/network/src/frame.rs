@@ -155,7 +155,7 @@ mod tests {
     #[tokio::test]
     async fn what_is_written_is_read() {
         for body_bytes in [0, 1, INLINE_BODY_BYTES_MAX, INLINE_BODY_BYTES_MAX + 1, CHUNK_BYTES, 1_000_003] {
-            let body = Bytes::from((0..body_bytes).map(|i| i as u8).collect::<Vec<_>>());
+            let body = Bytes::from((0..body_bytes).map(|i| (i % 251).to_le_bytes()[0]).collect::<Vec<_>>());
             assert_eq!(round_trip(b"head", &body).await, (b"head".to_vec(), body));
         }
     }

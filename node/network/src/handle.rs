@@ -53,9 +53,9 @@ impl NetworkHandle {
         status: watch::Receiver<NetworkStatus>,
         records: SharedRecords,
         counters: Arc<Counters>,
+        calling: Arc<Admission>,
         config: &NetworkConfig,
     ) -> Self {
-        let limits = config.limits.clone();
         Self(Arc::new(Inner {
             own: config.key.address(),
             network: config.network.clone(),
@@ -64,8 +64,8 @@ impl NetworkHandle {
             counters,
             reach: Reach::default(),
             status,
-            calling: Admission::new(limits.outbound_calls_per_peer_max, limits.outbound_calls_max),
-            limits,
+            calling,
+            limits: config.limits.clone(),
         }))
     }
 
@@ -191,7 +191,7 @@ impl NetworkHandle {
         self.0.counters.snapshot()
     }
 
-    /// Says goodbye to the directory, waits for the calls being served, at most
+    /// Says goodbye to the directory, waits for the calls under way in both directions, at most
     /// [`NetworkLimits::drain_deadline`], and closes every connection.
     pub async fn shutdown(&self) {
         let (reply, done) = oneshot::channel();

@@ -7,7 +7,7 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use farthing_protocol::{
-    Address, NodeRecord, Signed,
+    Address, NodeRecord, Signed, Verified,
     info::{InfoRequest, InfoResponse},
     limits, wire,
 };
@@ -156,13 +156,15 @@ impl InfoServer {
 
     fn records_of(&self, wallets: &[Address]) -> InfoResponse {
         let records = self.records.lock();
-        InfoResponse::Records(wallets.iter().filter_map(|w| records.get(*w)).map(|r| r.to_signed()).collect())
+        InfoResponse::Records(
+            wallets.iter().filter_map(|w| records.get(*w)).map(Verified::to_signed).collect(),
+        )
     }
 
     fn some_peers(&self, asker: Address) -> InfoResponse {
         let records = self.records.lock();
         let others = records.alive(crate::now_secs()).filter(|record| record.signer() != asker);
-        InfoResponse::Records(others.take(PEERS_MAX).map(|record| record.to_signed()).collect())
+        InfoResponse::Records(others.take(PEERS_MAX).map(Verified::to_signed).collect())
     }
 
     async fn take(&self, peer: Address, pushed: Vec<Signed<NodeRecord>>) -> InfoResponse {

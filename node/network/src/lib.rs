@@ -21,6 +21,7 @@ mod bootstrap;
 mod call;
 mod config;
 mod exchange;
+mod flights;
 mod frame;
 mod gate;
 mod handle;

@@ -43,7 +43,7 @@ pub(crate) struct Publisher {
 }
 
 impl Publisher {
-    pub(crate) fn new(key: SecretKey, network: NetworkName, agent: String, seq_start: u64) -> Self {
+    pub(crate) fn new(key: SecretKey, network: NetworkName, agent: &str, seq_start: u64) -> Self {
         Self {
             key,
             network,
@@ -91,7 +91,7 @@ impl Publisher {
     }
 
     /// The record to put now: the one there is, or a new one when it aged or something in it changed.
-    pub(crate) fn to_put(&mut self, now_secs: u64) -> Result<Verified<NodeRecord>, DocumentError> {
+    pub(crate) fn for_put(&mut self, now_secs: u64) -> Result<Verified<NodeRecord>, DocumentError> {
         match &self.record {
             Some(record)
                 if !self.changed && now_secs < record.issued_secs.saturating_add(RENEW_AFTER_SECS) =>
@@ -181,7 +181,7 @@ mod tests {
 
     fn publisher(seq_start: u64) -> Publisher {
         let key = SecretKey::from_bytes(&[5; 32]).unwrap();
-        Publisher::new(key, NetworkName::new("local-test").unwrap(), "farthing/test".into(), seq_start)
+        Publisher::new(key, NetworkName::new("local-test").unwrap(), "farthing/test", seq_start)
     }
 
     #[test]
@@ -193,7 +193,7 @@ mod tests {
         let behind_the_clock = publisher.publish(PUBLICATION, now, 500).unwrap().seq;
         assert!(first < second && second < behind_the_clock);
         assert!(publisher.rise_above(9_000, now));
-        assert_eq!(publisher.to_put(1_000).unwrap().seq, 9_001);
+        assert_eq!(publisher.for_put(1_000).unwrap().seq, 9_001);
         assert!(!publisher.rise_above(9_001, now));
     }
 

@@ -1,8 +1,8 @@
 //! From a wallet address to a connection: find the node's record, dial what it says.
 //!
-//! 1. A record that is known is dialled first. 2. When there is none, or nobody answers there, a fresh one
-//! is looked for: in the directory and, at the same time, at three connected peers. The look-up ends half a
-//! second after the first valid record and takes the newest. 3. That one is dialled.
+//! A record that is known is dialled first. When there is none, or nobody answers there, a fresh one is
+//! looked for: in the directory and, at the same time, at three connected peers. The look-up ends half a
+//! second after the first valid record and takes the newest, which is then dialled.
 //!
 //! One wallet is looked for once at a time, whoever waits; what was not found is not looked for again for
 //! a while. Nothing is ever charged on this path.
@@ -18,11 +18,7 @@ use farthing_protocol::{
     info::{InfoRequest, InfoResponse},
     wire,
 };
-use futures::{
-    FutureExt, StreamExt,
-    future::{BoxFuture, Shared},
-    stream::FuturesUnordered,
-};
+use futures::{StreamExt, stream::FuturesUnordered};
 use tokio::{
     sync::{mpsc, oneshot},
     time::{timeout, timeout_at},
@@ -30,6 +26,7 @@ use tokio::{
 
 use crate::{
     NotStarted,
+    flights::Flights,
     handle::Inner,
     info,
     records::{self, Rejected},
@@ -48,7 +45,7 @@ const LOOKUP_AFTER_FIRST: Duration = Duration::from_millis(500);
 const ASKED_PEERS: usize = 3;
 /// Records of one look-up that wait to be checked.
 const FOUND_MAX: usize = 16;
-/// Look-ups under way.
+/// Wallets being reached, and being looked for.
 const FLIGHTS_MAX: usize = 64;
 /// How long a wallet that was not found is not looked for again: doubling.
 const ABSENT_MIN: Duration = Duration::from_secs(30);
@@ -56,45 +53,36 @@ const ABSENT_MAX: Duration = Duration::from_secs(600);
 /// Wallets remembered as absent.
 const ABSENTEES_MAX: usize = 1024;
 
-type Flight = Shared<BoxFuture<'static, Result<(), NotStarted>>>;
-
-/// What is being reached, and what was not found.
-#[derive(Debug, Default)]
+/// What is being reached or looked for, and what was not found.
+#[derive(Debug)]
 pub(crate) struct Reach {
-    flights: Mutex<HashMap<Address, Flight>>,
+    connecting: Flights<()>,
+    finding: Flights<Verified<NodeRecord>>,
     absentees: Mutex<Absentees>,
+}
+
+impl Default for Reach {
+    fn default() -> Self {
+        Self {
+            connecting: Flights::new(FLIGHTS_MAX),
+            finding: Flights::new(FLIGHTS_MAX),
+            absentees: Mutex::default(),
+        }
+    }
 }
 
 impl Inner {
     /// Connects to `owner`. Whoever asks meanwhile shares the outcome.
     pub(crate) async fn reach(self: &Arc<Self>, owner: Address) -> Result<(), NotStarted> {
-        let flight = {
-            let mut flights = lock(&self.reach.flights);
-            if let Some(flight) = flights.get(&owner) {
-                flight.clone()
-            } else if flights.len() >= FLIGHTS_MAX {
-                return Err(NotStarted::LocalLimit);
-            } else {
-                let flight = self.take_off(owner);
-                flights.insert(owner, flight.clone());
-                flight
-            }
-        };
-        flight.await
-    }
-
-    /// A flight goes on when whoever asked for it has gone: others may have joined.
-    fn take_off(self: &Arc<Self>, owner: Address) -> Flight {
         let inner = Arc::clone(self);
-        let task = tokio::spawn(async move {
+        let connecting = || async move {
             let reached = timeout(REACH_DEADLINE, inner.find_and_connect(owner)).await;
-            lock(&inner.reach.flights).remove(&owner);
             reached.unwrap_or_else(|_| {
                 let reason = format!("no answer within {} s", REACH_DEADLINE.as_secs());
                 Err(NotStarted::Unreachable { peer: owner, reason })
             })
-        });
-        task.map(|joined| joined.unwrap_or(Err(NotStarted::Stopped))).boxed().shared()
+        };
+        self.reach.connecting.join(owner, connecting).await
     }
 
     async fn find_and_connect(self: &Arc<Self>, owner: Address) -> Result<(), NotStarted> {
@@ -139,6 +127,11 @@ impl Inner {
 
     /// A fresh record of `owner` from the network.
     async fn look_up(self: &Arc<Self>, owner: Address) -> Result<Verified<NodeRecord>, NotStarted> {
+        let inner = Arc::clone(self);
+        self.reach.finding.join(owner, || async move { inner.look_up_alone(owner).await }).await
+    }
+
+    async fn look_up_alone(&self, owner: Address) -> Result<Verified<NodeRecord>, NotStarted> {
         if let Some(wait) = lock(&self.reach.absentees).wait(owner, Instant::now()) {
             // Somebody may have told us of it since.
             return self.records.get_alive(owner).ok_or(NotStarted::NotFoundLately(owner, wait));
@@ -179,7 +172,7 @@ impl Inner {
     }
 
     async fn newest(
-        self: &Arc<Self>,
+        &self,
         owner: Address,
         asked: Vec<Address>,
     ) -> Result<Option<Verified<NodeRecord>>, NotStarted> {

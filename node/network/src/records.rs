@@ -240,3 +240,6 @@ impl std::fmt::Debug for SharedRecords {
         write!(f, "SharedRecords({})", self.lock().len())
     }
 }
+
+#[cfg(test)]
+mod tests;

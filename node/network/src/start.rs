@@ -7,6 +7,7 @@ use tokio::sync::{mpsc, watch};
 
 use crate::{
     NetworkConfig, NetworkError, NetworkHandle, NetworkStatus, addresses,
+    admission::Admission,
     behaviour::{self, Behaviour},
     bootstrap::Bootstrap,
     call::{CallServer, InboundCall},
@@ -66,7 +67,9 @@ impl Network {
             reporter,
             Arc::clone(&counters),
         );
-        let serving = Arc::clone(call_server.admission());
+        let calling =
+            Admission::new(config.limits.outbound_calls_per_peer_max, config.limits.outbound_calls_max);
+        let under_way = [Arc::clone(call_server.admission()), Arc::clone(&calling)];
 
         let mut swarm = behaviour::build(
             &config,
@@ -75,9 +78,7 @@ impl Network {
             Arc::new(move |peer, stream| call_server.accept(peer, stream)),
             Arc::new(move |peer, stream| info_server.accept(peer, stream)),
         )?;
-        for address in &listen {
-            bind(&mut swarm, address).await?;
-        }
+        bind_all(&mut swarm, &listen).await?;
         for address in &announce {
             swarm.add_external_address(addresses::without_peer(address));
         }
@@ -87,7 +88,7 @@ impl Network {
         let publisher = Publisher::new(
             config.key.clone(),
             config.network.clone(),
-            config.agent.clone(),
+            &config.agent,
             config.record_seq_start,
         );
         let task = SwarmTask::new(Parts {
@@ -99,7 +100,7 @@ impl Network {
             publisher,
             bootstrap: Bootstrap::new(own.address(), bootstrap, std::time::Instant::now()),
             announce,
-            serving,
+            under_way,
             counters: Arc::clone(&counters),
             own: own.address(),
             network: config.network.clone(),
@@ -107,9 +108,32 @@ impl Network {
             drain_deadline: config.limits.drain_deadline,
         });
         tokio::spawn(task.run());
-        let handle = NetworkHandle::new(commands_in, status, records, counters, &config);
+        let handle = NetworkHandle::new(commands_in, status, records, counters, calling, &config);
         Ok((handle, Inbound { calls, info }))
     }
+}
+
+/// Listens on every address. A system without IPv6 does without the wildcards that come with the defaults.
+async fn bind_all(swarm: &mut Swarm<Behaviour>, listen: &[Multiaddr]) -> Result<(), NetworkError> {
+    for address in listen {
+        match bind(swarm, address).await {
+            Ok(()) => {}
+            Err(NetworkError::Listen { source, .. }) if is_missing_ipv6(address, &source) => {
+                tracing::info!(%address, "this system has no IPv6; not listening there");
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+fn is_missing_ipv6(address: &Multiaddr, error: &io::Error) -> bool {
+    /// `EAFNOSUPPORT` on Linux.
+    const ADDRESS_FAMILY_NOT_SUPPORTED: i32 = 97;
+    let is_wildcard = addresses::ip(address).is_some_and(|ip| ip.is_ipv6() && ip.is_unspecified());
+    let is_missing = error.kind() == io::ErrorKind::AddrNotAvailable
+        || error.raw_os_error() == Some(ADDRESS_FAMILY_NOT_SUPPORTED);
+    is_wildcard && is_missing
 }
 
 /// Listens on one address and waits until the system has confirmed it.

@@ -34,7 +34,7 @@ use crate::{
 pub(crate) const COMMANDS_MAX: usize = 256;
 /// Events handled in a row before other tasks of the runtime get a turn: a flood must not starve them.
 const EVENTS_IN_A_ROW_MAX: u32 = 64;
-/// The longest sleep of the task, after which it looks for what is due.
+/// How often the task looks around without being asked.
 const TICK: Duration = Duration::from_secs(1);
 /// How long a goodbye may take to reach the directory.
 const GOODBYE_DEADLINE: Duration = Duration::from_millis(1500);
@@ -94,7 +94,8 @@ pub(crate) struct Parts {
     pub(crate) publisher: Publisher,
     pub(crate) bootstrap: Bootstrap,
     pub(crate) announce: Vec<Multiaddr>,
-    pub(crate) serving: Arc<Admission>,
+    /// Calls being served and calls being made, to wait for in a shutdown.
+    pub(crate) under_way: [Arc<Admission>; 2],
     pub(crate) counters: Arc<Counters>,
     pub(crate) own: Address,
     pub(crate) network: NetworkName,
@@ -112,7 +113,11 @@ pub(crate) struct SwarmTask {
     strikes: Strikes,
     /// How peers see this node, and how many said so.
     observed: BTreeMap<Multiaddr, u32>,
-    company_due: Instant,
+    tick_due: Instant,
+    /// Counts ticks, so that everybody gets a turn at being dialled.
+    ticks: usize,
+    /// Something the status shows may have changed.
+    status_is_stale: bool,
 }
 
 impl SwarmTask {
@@ -124,11 +129,13 @@ impl SwarmTask {
             put: None,
             strikes: Strikes::default(),
             observed: BTreeMap::new(),
-            company_due: Instant::now(),
+            tick_due: Instant::now(),
+            ticks: 0,
+            status_is_stale: true,
         };
         task.addresses_changed();
         // Whoever starts the network reads its addresses at once.
-        task.show_status();
+        task.show_status_if_stale();
         task
     }
 
@@ -137,7 +144,7 @@ impl SwarmTask {
         let mut events_in_a_row = 0;
         loop {
             self.do_what_is_due();
-            self.show_status();
+            self.show_status_if_stale();
             let due = self.next_due();
             tokio::select! {
                 command = self.parts.commands.recv() => match command {
@@ -165,6 +172,7 @@ impl SwarmTask {
     }
 
     fn on_command(&mut self, command: Command) {
+        self.status_is_stale |= matches!(command, Command::Publish { .. });
         match command {
             Command::Open { owner, protocol, reply } => self.open(owner, protocol, reply),
             Command::Connect { record, reply } => self.connect(&record, reply),
@@ -176,6 +184,8 @@ impl SwarmTask {
     }
 
     fn on_event(&mut self, event: SwarmEvent<BehaviourEvent>) {
+        // Streams make no events, so a busy node does not come here for every call.
+        self.status_is_stale = true;
         match event {
             SwarmEvent::Behaviour(BehaviourEvent::Identify(event)) => self.on_identify(event),
             SwarmEvent::Behaviour(BehaviourEvent::Ping(event)) => self.on_ping(&event),
@@ -190,8 +200,8 @@ impl SwarmTask {
                 self.on_connected(peer_id, connection_id, &endpoint);
             }
             SwarmEvent::ConnectionClosed { peer_id, connection_id, num_established, cause, .. } => {
-                let cause = cause.map(|cause| cause.to_string());
-                self.on_closed(peer_id, connection_id, num_established, cause);
+                let reason = cause.map_or_else(|| "it was closed".to_owned(), |cause| cause.to_string());
+                self.on_closed(peer_id, connection_id, num_established, &reason);
             }
             SwarmEvent::OutgoingConnectionError { connection_id, peer_id, error } => {
                 self.on_dial_failed(connection_id, peer_id, &error);
@@ -212,16 +222,17 @@ impl SwarmTask {
         let swarm = &self.parts.swarm;
         let bootstrap = self.parts.bootstrap.next_due(|peer| swarm.is_connected(peer));
         let put = self.parts.publisher.next_due().filter(|_| self.put.is_none());
-        let tick = Instant::now() + TICK;
-        [bootstrap, put].into_iter().flatten().fold(tick, Instant::min)
+        [bootstrap, put].into_iter().flatten().fold(self.tick_due, Instant::min)
     }
 
     fn do_what_is_due(&mut self) {
         let now = Instant::now();
         self.dial_bootstrap(now);
         self.put_if_due(now);
-        if self.company_due <= now {
-            self.company_due = now + TICK;
+        if self.tick_due <= now {
+            self.tick_due = now + TICK;
+            self.ticks = self.ticks.wrapping_add(1);
+            self.status_is_stale = true;
             self.finish_abandoned_lookups();
             self.keep_company();
         }
@@ -244,7 +255,10 @@ impl SwarmTask {
         let _ = self.parts.swarm.disconnect_peer_id(id);
     }
 
-    fn show_status(&mut self) {
+    fn show_status_if_stale(&mut self) {
+        if !std::mem::take(&mut self.status_is_stale) {
+            return;
+        }
         let swarm = &mut self.parts.swarm;
         let connections = swarm.network_info().connection_counters().num_established() as usize;
         let directory = match swarm.behaviour().kad.mode() {
@@ -269,17 +283,16 @@ impl SwarmTask {
         });
     }
 
-    /// Takes no more calls, says goodbye, and waits for the calls being served.
+    /// Takes and makes no more calls, says goodbye, and waits for the calls under way.
     async fn shut_down(&mut self) {
-        self.parts.serving.close();
+        self.parts.under_way.iter().for_each(|calls| calls.close());
         self.parts.commands.close();
         self.say_goodbye();
         let started = Instant::now();
         loop {
             let goodbye_over = self.put.is_none() || started.elapsed() >= GOODBYE_DEADLINE;
-            let served =
-                self.parts.serving.in_flight() == 0 || started.elapsed() >= self.parts.drain_deadline;
-            if goodbye_over && served {
+            let idle = self.parts.under_way.iter().all(|calls| calls.in_flight() == 0);
+            if goodbye_over && (idle || started.elapsed() >= self.parts.drain_deadline) {
                 return;
             }
             tokio::select! {

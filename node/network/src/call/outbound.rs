@@ -31,7 +31,7 @@ pub(crate) async fn exchange(
         Either::Left((reply, _)) => reply,
         Either::Right((Ok(()), reading)) => reading.await,
         // The owner stopped listening; what it said before that still counts.
-        Either::Right((Err(error), reading)) => reading.await.map_err(|_| interrupted(error)),
+        Either::Right((Err(error), reading)) => reading.await.map_err(|_| interrupted(&error)),
     }
 }
 
@@ -41,14 +41,16 @@ where
 {
     // The owner may need the whole deadline before its first byte, so silence is not judged here.
     let patience = std::time::Duration::from_millis(limits::CALL_DEADLINE_MS_MAX);
-    let head = frame::read_head(io, limits::CALL_HEAD_BYTES_MAX, patience).await.map_err(interrupted)?;
+    let head = frame::read_head(io, limits::CALL_HEAD_BYTES_MAX, patience)
+        .await
+        .map_err(|error| interrupted(&error))?;
     let reply: CallReply = wire::decode(&head).map_err(|error| Interrupted::BadAnswer(error.to_string()))?;
     let (body_bytes, bytes_max) = (reply.body_bytes(), limits.response_body_bytes_max);
     let body = frame::read_body(io, body_bytes, bytes_max, limits.body_idle_max, |_| true);
-    Ok((reply, body.await.map_err(interrupted)?))
+    Ok((reply, body.await.map_err(|error| interrupted(&error))?))
 }
 
-fn interrupted(error: FrameError) -> Interrupted {
+fn interrupted(error: &FrameError) -> Interrupted {
     match error {
         FrameError::Truncated { missing: 4 } => Interrupted::NoAnswer,
         FrameError::TooLarge { .. } | FrameError::NoRoom => Interrupted::BadAnswer(error.to_string()),

@@ -119,7 +119,10 @@ impl SwarmTask {
                     && !record.addresses.is_empty()
                     && self.peers.id_of(record.signer()).is_none()
             };
-            records.alive(crate::now_secs()).find(is_stranger).cloned()
+            let strangers: Vec<_> = records.alive(crate::now_secs()).filter(is_stranger).collect();
+            // One that does not answer must not keep the others waiting.
+            let turn = self.ticks.checked_rem(strangers.len());
+            turn.map(|turn| strangers[turn].clone())
         };
         if let Some(record) = stranger
             && let Err(error) = self.dial_record(&record)
@@ -134,14 +137,7 @@ impl SwarmTask {
         self.peers.connected(id, connection, endpoint);
     }
 
-    pub(super) fn on_closed(
-        &mut self,
-        id: PeerId,
-        connection: ConnectionId,
-        remaining: u32,
-        cause: Option<String>,
-    ) {
-        let reason = cause.as_deref().unwrap_or("the connection was closed");
+    pub(super) fn on_closed(&mut self, id: PeerId, connection: ConnectionId, remaining: u32, reason: &str) {
         tracing::debug!(peer = ?self.peers.address_of(&id), reason, "a connection closed");
         self.peers.closed(id, connection, reason);
         if remaining == 0 {
@@ -171,7 +167,7 @@ impl SwarmTask {
 
     pub(super) fn on_identify(&mut self, event: identify::Event) {
         match event {
-            identify::Event::Received { peer_id, info, .. } => self.on_identified(peer_id, info),
+            identify::Event::Received { peer_id, info, .. } => self.on_identified(peer_id, &info),
             identify::Event::Error { peer_id, error, .. } => {
                 tracing::debug!(peer = ?self.peers.address_of(&peer_id), %error, "a peer was not identified");
                 if !self.peers.is_identified(&peer_id) {
@@ -182,7 +178,7 @@ impl SwarmTask {
         }
     }
 
-    fn on_identified(&mut self, id: PeerId, info: identify::Info) {
+    fn on_identified(&mut self, id: PeerId, info: &identify::Info) {
         if info.protocol_version != self.parts.network.identify_version() {
             Counters::add(&self.parts.counters.peers_of_other_networks);
             return self.turn_away(id, &NotStarted::OtherNetwork);

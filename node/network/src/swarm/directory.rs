@@ -72,7 +72,7 @@ impl SwarmTask {
         }
         self.rise_above_others(now);
         self.parts.publisher.put_started(now);
-        match self.parts.publisher.to_put(crate::now_secs()) {
+        match self.parts.publisher.for_put(crate::now_secs()) {
             Ok(record) => self.put(&record),
             Err(error) => tracing::warn!(%error, "the own record cannot be signed"),
         }
@@ -107,11 +107,9 @@ impl SwarmTask {
 
     pub(super) fn on_directory(&mut self, event: kad::Event) {
         match event {
-            kad::Event::InboundRequest { request: InboundRequest::PutRecord { source, record, .. } } => {
-                if let Some(record) = record {
-                    self.on_put(source, &record);
-                }
-            }
+            kad::Event::InboundRequest {
+                request: InboundRequest::PutRecord { source, record: Some(record), .. },
+            } => self.on_put(source, &record),
             kad::Event::OutboundQueryProgressed { id, result, step, .. } => {
                 self.on_query(id, result, step.last);
             }

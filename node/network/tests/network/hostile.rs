@@ -36,7 +36,7 @@ fn refusal_code(answer: Option<Vec<u8>>) -> RefusalCode {
 
 async fn node_with_stranger(limits: NetworkLimits) -> (Node, Swarm<RawBehaviour>) {
     let node = Node::start(NetworkConfig { limits, ..config() }).await;
-    let mut stranger = raw_peer(wallet_keypair(&new_key()), network().identify_version(), Vec::new());
+    let mut stranger = raw_peer(wallet_keypair(&new_key()), network().identify_version(), &[]);
     raw::connect(&mut stranger, &node.listening()).await;
     (node, stranger)
 }
@@ -120,7 +120,7 @@ async fn five_bad_frames_block_a_peer() {
 /// Calls a stranger that answers with these bytes.
 async fn call_answered_with(answer: Vec<u8>, limits: NetworkLimits) -> CallFailure {
     let key = new_key();
-    let mut stranger = raw_peer(wallet_keypair(&key), network().identify_version(), answer);
+    let mut stranger = raw_peer(wallet_keypair(&key), network().identify_version(), &answer);
     let address = raw::listen(&mut stranger).await;
     let driving = tokio::spawn(async move {
         loop {
@@ -161,7 +161,7 @@ async fn an_answer_that_breaks_the_rules_leaves_the_call_unknown() {
 #[tokio::test]
 async fn a_peer_without_a_wallet_key_is_refused() {
     let node = Node::start(config()).await;
-    let mut stranger = raw_peer(Keypair::generate_ed25519(), network().identify_version(), Vec::new());
+    let mut stranger = raw_peer(Keypair::generate_ed25519(), network().identify_version(), &[]);
     stranger.dial(node.listening().parse::<libp2p::Multiaddr>().unwrap()).unwrap();
     loop {
         match stranger.select_next_some().await {
@@ -175,7 +175,7 @@ async fn a_peer_without_a_wallet_key_is_refused() {
 #[tokio::test]
 async fn a_peer_of_another_network_is_turned_away() {
     let node = Node::start(config()).await;
-    let mut stranger = raw_peer(wallet_keypair(&new_key()), "farthing/other/1".to_owned(), Vec::new());
+    let mut stranger = raw_peer(wallet_keypair(&new_key()), "farthing/other/1".to_owned(), &[]);
     raw::connect(&mut stranger, &node.listening()).await;
     while stranger.connected_peers().next().is_some() {
         stranger.select_next_some().await;

@@ -95,11 +95,11 @@ pub(crate) fn wallet_keypair(key: &SecretKey) -> Keypair {
 }
 
 /// A peer with this key, of the network that `identify_version` names, that answers calls with `answer`.
-pub(crate) fn raw_peer(keypair: Keypair, identify_version: String, answer: Vec<u8>) -> Swarm<RawBehaviour> {
+pub(crate) fn raw_peer(keypair: Keypair, identify_version: String, answer: &[u8]) -> Swarm<RawBehaviour> {
     let exchange = |name: String| {
         let protocol = StreamProtocol::try_from_owned(name).unwrap();
         let config = request_response::Config::default().with_request_timeout(Duration::from_secs(60));
-        let codec = RawCodec { answer: answer.clone() };
+        let codec = RawCodec { answer: answer.to_vec() };
         request_response::Behaviour::with_codec(codec, [(protocol, ProtocolSupport::Full)], config)
     };
     let behaviour = RawBehaviour {

@@ -145,7 +145,7 @@ pub(crate) fn status_answer() -> CallReply {
 }
 
 pub(crate) fn pattern(bytes: usize) -> Bytes {
-    (0..bytes).map(|i| (i * 31 % 251) as u8).collect::<Vec<_>>().into()
+    (0..bytes).map(|i| (i * 31 % 251).to_le_bytes()[0]).collect::<Vec<_>>().into()
 }
 
 /// A record as `key`'s node would publish it.
