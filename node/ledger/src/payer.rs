@@ -8,18 +8,19 @@
 //! included; every open promise's cumulative ≤ signed ≤ deposited (the highest ever confirmed); a day's total
 //! is the sum of the charges of its purchases. They change in the same commits as what they sum.
 
+mod records;
 mod stored;
 
-use bytes::Bytes;
 use farthing_protocol::{
-    Address, CallId, CallRequest, ChannelConfig, ChannelId, Hash, Outcome, Receipt, ServiceId, Signature,
-    Usdc, Verified,
-    call::{Method, Payment},
-    channel::PayerState,
+    CallId, ChannelConfig, ChannelId, Outcome, Receipt, Usdc, Verified,
+    call::Payment,
     limits::{CALL_HEAD_BYTES_MAX, REFUSAL_DETAIL_BYTES_MAX, REQUEST_BODY_BYTES_MAX},
 };
 use redb::{ReadTransaction, ReadableTable, WriteTransaction};
 
+pub use self::records::{
+    Acknowledgement, PayerChannel, PayerChannelRow, Promise, Promised, Purchase, PurchaseEnd, Timing, day_of,
+};
 pub(crate) use self::stored::{StoredChannel, StoredEnd, StoredPromise, StoredPurchase};
 use crate::{
     Ledger,
@@ -30,154 +31,6 @@ use crate::{
 
 /// The name of a consumer secret, as users write it in settings.
 pub const SECRET_NAME_BYTES_MAX: usize = 128;
-
-/// What the chain and this node say of a channel this node pays on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PayerChannel {
-    pub id: ChannelId,
-    pub config: ChannelConfig,
-    /// Confirmed. It falls when the channel is closed or withdrawn from.
-    pub deposited: Usdc,
-    /// Paid out. It never falls.
-    pub claimed: Usdc,
-    /// Closed, closing or distrusted. Once set it stays until [`Ledger::resume_payer_channel`], so that a
-    /// chain update cannot revive a channel that was stopped for a reason of its own.
-    pub stopped: bool,
-}
-
-/// A channel with the ledger's own part.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PayerChannelRow {
-    pub id: ChannelId,
-    pub config: ChannelConfig,
-    pub deposited: Usdc,
-    pub claimed: Usdc,
-    pub stopped: bool,
-    /// Sum of the charges of acknowledged receipts.
-    pub acknowledged: Usdc,
-    /// The highest cumulative amount ever signed.
-    pub signed: Usdc,
-    /// Sum of the prices of open promises.
-    pub in_flight: Usdc,
-}
-
-impl PayerChannelRow {
-    /// The channel as the rules of promising see it.
-    #[must_use]
-    pub fn state(&self) -> PayerState {
-        PayerState {
-            deposited: self.deposited,
-            acknowledged: self.acknowledged,
-            in_flight: self.in_flight,
-            signed: self.signed,
-            stopped: self.stopped,
-        }
-    }
-}
-
-/// A call this node is about to pay for, with everything needed to ask again after a crash.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Promise {
-    /// Call id, service, operation, price and payment, as they are sent.
-    pub request: CallRequest,
-    pub body: Bytes,
-    /// [`CallRequest::request_hash`] of both.
-    pub request_hash: Hash,
-    pub owner: Address,
-    /// Name of the secret whose budget pays.
-    pub secret: String,
-    /// Seconds since the Unix epoch; its day is the one that is charged.
-    pub time_secs: u64,
-}
-
-impl Promise {
-    /// [`ChannelId::NONE`] for a free call.
-    #[must_use]
-    pub const fn channel(&self) -> ChannelId {
-        match self.request.payment {
-            Payment::Free => ChannelId::NONE,
-            Payment::Channel { channel, .. } => channel,
-        }
-    }
-
-    /// Days since the Unix epoch in UTC.
-    #[must_use]
-    pub fn day(&self) -> u32 {
-        day_of(self.time_secs)
-    }
-}
-
-/// Proof that a promise is durable. Only [`Ledger::promise`] makes one, after its commit.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Promised {
-    call_id: CallId,
-}
-
-impl Promised {
-    #[must_use]
-    pub const fn call_id(&self) -> CallId {
-        self.call_id
-    }
-}
-
-/// Where a call's time went, in microseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Timing {
-    /// From the request's arrival at this node to its answer.
-    pub total_us: u64,
-    /// Of that, at the owner's node, and of that, at its upstream.
-    pub owner_us: u64,
-    pub upstream_us: u64,
-}
-
-/// How a call ended, with the owner's word on it.
-#[derive(Clone, Debug)]
-pub struct Acknowledgement {
-    pub receipt: Verified<Receipt>,
-    /// As answered by the service.
-    pub status: u16,
-    pub timing: Timing,
-    /// Seconds since the Unix epoch.
-    pub time_secs: u64,
-}
-
-/// How a promise ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PurchaseEnd {
-    Acknowledged {
-        receipt: Box<Receipt>,
-        signature: Signature,
-        outcome: Outcome,
-        status: u16,
-        timing: Timing,
-    },
-    /// Not charged, for this reason.
-    Released { reason: String },
-}
-
-/// A closed promise.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Purchase {
-    pub call_id: CallId,
-    pub service: ServiceId,
-    pub owner: Address,
-    pub channel: ChannelId,
-    pub secret: String,
-    pub method: Method,
-    pub path: String,
-    pub request_hash: Hash,
-    pub price: Usdc,
-    pub charged: Usdc,
-    pub promised_secs: u64,
-    pub closed_secs: u64,
-    pub end: PurchaseEnd,
-}
-
-/// Days since the Unix epoch in UTC.
-#[must_use]
-pub fn day_of(time_secs: u64) -> u32 {
-    u32::try_from(time_secs / 86_400).unwrap_or(u32::MAX)
-}
 
 impl Ledger {
     /// Records what the chain says, and whether the channel is stopped; what was signed and acknowledged
