@@ -71,7 +71,7 @@ pub const LOOKBACK_BLOCKS: u64 = 302_400;
 
 const GWEI: u128 = 1_000_000_000;
 
-/// The preset chains: name, id, kind, endpoint, USDC, its EIP-712 name, layer 2, seconds per block.
+/// The preset chains: name, id, kind, endpoint, USDC, its EIP-712 name, whether it is a layer 2.
 ///
 /// Token addresses are Circle's (developers.circle.com, "USDC contract addresses").
 const PRESETS: [(&str, u64, ChainKind, &str, &str, &str, bool); 7] = [

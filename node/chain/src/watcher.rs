@@ -125,6 +125,7 @@ impl Watcher {
             match interrupted {
                 Interrupted::Unreachable(reason) => {
                     tracing::warn!(chain = self.reader.spec.name, reason, "the chain is unreachable");
+                    self.reader.rpc.turn_to_next();
                     self.views.set_status(ChainStatus::Unreachable { since: SystemTime::now(), reason });
                 }
                 Interrupted::Refused(reason) => {

@@ -114,7 +114,7 @@ impl Writer {
         for _ in 0..ATTEMPTS_MAX {
             let (nonce, intent) = (entry.nonce, entry.intent.clone());
             let result = self.pursue(entry).await;
-            self.store.delete_entry(nonce).await?;
+            self.forget(nonce).await;
             match result {
                 Err(ChainError::Replaced { .. }) if intent.is_idempotent() => {}
                 result => return result,
@@ -124,8 +124,15 @@ impl Writer {
             entry = self.prepare(body).await?;
         }
         let (what, nonce) = (entry.intent.what(), entry.nonce);
-        self.store.delete_entry(nonce).await?;
+        self.forget(nonce).await;
         Err(ChainError::Replaced { what, nonce })
+    }
+
+    /// A record that outlives its transaction does no harm: at the next start the chain tells its end again.
+    async fn forget(&self, nonce: u64) {
+        if let Err(error) = self.store.delete_entry(nonce).await {
+            tracing::error!(nonce, %error, "a finished transaction stays in the journal");
+        }
     }
 
     /// Lets the watcher read what changed before anyone is told that it did. Bounded, because an unreachable

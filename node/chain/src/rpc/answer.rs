@@ -28,7 +28,7 @@ impl Refusal {
     /// Rate limits, missing state of a lagging node, internal errors: another endpoint may do better.
     /// Codes from EIP-1474 and the habits of public endpoints.
     pub(super) fn is_endpoints_own(&self) -> bool {
-        self.data.is_none() && matches!(self.code, -32005 | -32016 | -32603 | -32601 | -32097 | 429)
+        !self.is_revert() && matches!(self.code, -32005 | -32016 | -32603 | -32097 | 429)
     }
 
     /// The execution reverts, as opposed to the endpoint not taking the request.

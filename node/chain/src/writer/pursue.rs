@@ -84,7 +84,7 @@ impl Writer {
                         }
                         Some(at) if at.elapsed() >= resend_after => {
                             self.fill_gap(next_nonce, entry.nonce).await;
-                            self.raise(&mut entry).await?;
+                            self.raise(&mut entry).await;
                             self.broadcast(&entry).await;
                             sent_at = Some(Instant::now());
                         }
@@ -150,25 +150,24 @@ impl Writer {
         }
     }
 
-    /// Signs the same transaction with higher fees and stores it. Where the cap or the count forbids that,
-    /// or the fees cannot be read, the newest form is broadcast again.
-    ///
-    /// # Errors
-    /// When the journal fails; then nothing new may be sent.
-    async fn raise(&self, entry: &mut Entry) -> Result<(), ChainError> {
+    /// Signs the same transaction with higher fees and stores it. Where the cap or the count forbids that, or
+    /// the journal fails, the form that is already stored goes on waiting.
+    async fn raise(&self, entry: &mut Entry) {
         let cap_wei = self.reader.spec.gas_price_cap_wei;
-        let Some(fees) = replacement(entry.fees(), self.fees().await.ok(), cap_wei) else { return Ok(()) };
+        let Some(fees) = replacement(entry.fees(), self.fees().await.ok(), cap_wei) else { return };
         if entry.hashes.len() >= FORMS_MAX {
-            return Ok(());
+            return;
         }
-        if let Some(unsigned) = unsigned(&entry.raw) {
-            tracing::info!(nonce = entry.nonce, max_fee_wei = fees.max_wei, "raising the fee");
-            let mut raised = entry.clone();
-            raised.replace(sign(unsigned, fees, &self.key));
-            self.store.put_entry(&raised).await?;
-            *entry = raised;
+        let Some(unsigned) = unsigned(&entry.raw) else { return };
+        let mut raised = entry.clone();
+        raised.replace(sign(unsigned, fees, &self.key));
+        match self.store.put_entry(&raised).await {
+            Ok(()) => {
+                tracing::info!(nonce = entry.nonce, max_fee_wei = fees.max_wei, "raising the fee");
+                *entry = raised;
+            }
+            Err(error) => tracing::error!(nonce = entry.nonce, %error, "the fee cannot be raised"),
         }
-        Ok(())
     }
 
     /// After a reorganisation that dropped an earlier transaction for good, nothing would ever be mined: the

@@ -329,3 +329,49 @@ async fn nothing_is_sent_when_the_journal_fails() {
     assert!(error.to_string().contains("no space left"), "{error}");
     assert_eq!((world.nonce(&world.payer).await, world.waiting_transactions().await), (0, 0));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_journal_that_fails_later_keeps_the_fee_as_it_is_and_the_transaction_in_view() {
+    /// Takes one record of a transaction and refuses every later one.
+    #[derive(Default)]
+    struct Filling(MemoryJournal, AtomicBool, Notify);
+    impl Journal for Filling {
+        fn put(&self, id: String, bytes: Vec<u8>) -> BoxFuture<'_, Result<(), JournalError>> {
+            if id.contains("/tx/") && self.1.swap(true, SeqCst) {
+                self.2.notify_one();
+                return Box::pin(async { Err(JournalError("no space left on device".to_owned())) });
+            }
+            self.0.put(id, bytes)
+        }
+        fn all(&self) -> BoxFuture<'_, Result<Vec<Record>, JournalError>> {
+            self.0.all()
+        }
+        fn delete(&self, _: String) -> BoxFuture<'_, Result<(), JournalError>> {
+            Box::pin(async { Err(JournalError("no space left on device".to_owned())) })
+        }
+    }
+    let world = World::new().await;
+    world.anvil.rpc("evm_setAutomine", json!([false])).await;
+    let journal = Arc::new(Filling::default());
+    let chain = start_ready(world.spec(), &world.payer, journal.clone()).await;
+    let friend = new_key().address();
+    let sending = tokio::spawn({
+        let chain = chain.clone();
+        async move { chain.send_usdc(friend, usdc(7)).await }
+    });
+    let (first, _) = waiting_form(&world).await;
+    journal.2.notified().await;
+    assert_eq!(waiting_form(&world).await.0, first, "an unstored form is never sent");
+    world.anvil.mine().await;
+    let report = sending.await.unwrap().unwrap();
+    assert_eq!(report.tx_hash.unwrap().to_string(), first);
+    chain.shutdown().await;
+
+    // The record that could not be deleted does no harm after a restart.
+    world.anvil.rpc("evm_setAutomine", json!([true])).await;
+    let chain = start_ready(world.spec(), &world.payer, journal).await;
+    chain.send_eth(friend, 1).await.unwrap_err();
+    let balances = chain.balances_of(friend).await.unwrap();
+    assert_eq!((balances.usdc, balances.eth_wei), (usdc(7), 0));
+    assert_eq!(world.nonce(&world.payer).await, 1);
+}

@@ -218,6 +218,11 @@ async fn a_missing_contract_is_told_and_can_be_deployed() {
     assert!(chain.deploy_contract().await.unwrap().tx_hash.is_some());
     until(chain.status(), |status| *status == ChainStatus::Ready).await;
     chain.open_or_top_up(world.terms(1), usdc(1_000)).await.unwrap();
+    // It is there for everyone now, and deploying it again sends nothing.
+    let block = chain.head().borrow().unwrap().number;
+    assert_eq!(deploying.pay_channels().await.unwrap(), contract);
+    assert!(chain.deploy_contract().await.unwrap().tx_hash.is_none());
+    assert_eq!(chain.head().borrow().unwrap().number, block);
 }
 
 #[tokio::test(flavor = "multi_thread")]
