@@ -169,11 +169,13 @@ impl InfoServer {
 
     async fn take(&self, peer: Address, pushed: Vec<Signed<NodeRecord>>) -> InfoResponse {
         for record in pushed {
-            if take_record(&self.records, &self.network, &self.counters, record, peer)
-                == Err(Rejected::Forged)
-            {
-                self.reporter.strike(peer, Strike::BadSignature);
-                return InfoResponse::Refused("a signature is wrong".to_owned());
+            match take_record(&self.records, &self.network, &self.counters, record, peer) {
+                Err(error @ Rejected::Forged) => {
+                    self.reporter.strike(peer, Strike::BadSignature);
+                    return InfoResponse::Refused(error.to_string());
+                }
+                Err(error @ Rejected::TooMany) => return InfoResponse::Refused(error.to_string()),
+                _ => {}
             }
             // A signature takes about 100 µs; other tasks may go first.
             tokio::task::yield_now().await;
@@ -190,8 +192,10 @@ pub(crate) fn take_record(
     record: Signed<NodeRecord>,
     source: Address,
 ) -> Result<(), Rejected> {
-    let verified = records::verify(record, None, network);
-    let taken = verified.and_then(|record| store.lock().insert(record, source, crate::now_secs()));
+    let now_secs = crate::now_secs();
+    let heard = store.lock().hear(source, now_secs);
+    let verified = heard.and_then(|()| records::verify(record, None, network));
+    let taken = verified.and_then(|record| store.lock().insert(record, source, now_secs));
     match &taken {
         Ok(()) => Counters::add(&counters.records_accepted),
         // Being told what one knows already is how a healthy network sounds.

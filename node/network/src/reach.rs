@@ -131,7 +131,7 @@ impl Inner {
         self.reach.finding.join(owner, || async move { inner.look_up_alone(owner).await }).await
     }
 
-    async fn look_up_alone(&self, owner: Address) -> Result<Verified<NodeRecord>, NotStarted> {
+    async fn look_up_alone(self: &Arc<Self>, owner: Address) -> Result<Verified<NodeRecord>, NotStarted> {
         if let Some(wait) = lock(&self.reach.absentees).wait(owner, Instant::now()) {
             // Somebody may have told us of it since.
             return self.records.get_alive(owner).ok_or(NotStarted::NotFoundLately(owner, wait));
@@ -172,7 +172,7 @@ impl Inner {
     }
 
     async fn newest(
-        &self,
+        self: &Arc<Self>,
         owner: Address,
         asked: Vec<Address>,
     ) -> Result<Option<Verified<NodeRecord>>, NotStarted> {
@@ -181,6 +181,7 @@ impl Inner {
         let mut from_peers: FuturesUnordered<_> =
             asked.into_iter().map(|peer| self.who_has(peer, owner)).collect();
         let mut newest: Option<Verified<NodeRecord>> = None;
+        let mut holders = Vec::new();
         let mut until = tokio::time::Instant::now() + LOOKUP_DEADLINE;
         loop {
             let next = async {
@@ -188,7 +189,10 @@ impl Inner {
                     Some(value) = from_directory.recv() => {
                         Some(records::decode(&value, Some(owner), &self.network).ok())
                     }
-                    Some(record) = from_peers.next() => Some(record),
+                    Some((peer, record)) = from_peers.next() => {
+                        holders.extend(record.iter().map(|record| (peer, record.seq)));
+                        Some(record)
+                    }
                     else => None,
                 }
             };
@@ -202,18 +206,39 @@ impl Inner {
                     }
                 }
                 Ok(Some(None)) => {}
-                Ok(None) | Err(_) => return Ok(newest),
+                Ok(None) | Err(_) => break,
             }
         }
+        if let Some(newest) = &newest {
+            self.refresh(holders, newest);
+        }
+        Ok(newest)
     }
 
-    async fn who_has(&self, peer: Address, owner: Address) -> Option<Verified<NodeRecord>> {
-        let stream = self.open(peer, Protocol::Info).await.ok()??;
-        let question = InfoRequest::Records(vec![owner]);
-        let answer = timeout(LOOKUP_DEADLINE, info::exchange(stream, &question)).await.ok()?.ok()?;
-        let InfoResponse::Records(records) = answer else { return None };
+    async fn who_has(&self, peer: Address, owner: Address) -> (Address, Option<Verified<NodeRecord>>) {
+        let Some(InfoResponse::Records(records)) =
+            self.ask_connected(peer, &InfoRequest::Records(vec![owner])).await
+        else {
+            return (peer, None);
+        };
         // One wallet was asked for; whatever follows the first record is ignored.
-        records::decode(&wire::encode(records.first()?), Some(owner), &self.network).ok()
+        let first = records.first().map(wire::encode);
+        let record = first.and_then(|value| records::decode(&value, Some(owner), &self.network).ok());
+        (peer, record)
+    }
+
+    /// Asks a peer that is connected; connecting to it is not worth while here.
+    async fn ask_connected(&self, peer: Address, question: &InfoRequest) -> Option<InfoResponse> {
+        let stream = self.open(peer, Protocol::Info).await.ok()??;
+        timeout(LOOKUP_DEADLINE, info::exchange(stream, question)).await.ok()?.ok()
+    }
+
+    /// Tells peers that hold an older record of the newest, so that the next to ask them fares better.
+    fn refresh(self: &Arc<Self>, holders: Vec<(Address, u64)>, newest: &Verified<NodeRecord>) {
+        for (holder, _) in holders.into_iter().filter(|(_, seq)| *seq < newest.seq) {
+            let (inner, push) = (Arc::clone(self), InfoRequest::Push(vec![newest.to_signed()]));
+            tokio::spawn(async move { inner.ask_connected(holder, &push).await });
+        }
     }
 }
 

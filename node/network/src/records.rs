@@ -4,6 +4,7 @@
 //! order. A full store keeps the records closest to this node by XOR, which are the ones the directory will
 //! ask it for. An expired record that supersedes another is kept too: it says that its node has left.
 
+mod intake;
 mod store;
 
 use std::{
@@ -22,6 +23,7 @@ use libp2p::{
     kad::{KBucketDistance, KBucketKey},
 };
 
+use self::intake::Intake;
 pub(crate) use self::store::DirectoryStore;
 use crate::identity;
 
@@ -47,6 +49,8 @@ pub(crate) enum Rejected {
     Time(String),
     #[error("sequence number {held} is held already")]
     NotNewer { held: u64 },
+    #[error("the source offers too many records; try again in a minute")]
+    TooMany,
     #[error("the source already has its share of the store")]
     SourceFull,
     #[error("the store is full of closer records")]
@@ -103,6 +107,7 @@ pub(crate) struct Records {
     by_source: HashMap<Address, usize>,
     records_max: usize,
     per_source_max: usize,
+    intake: Intake,
 }
 
 impl Records {
@@ -115,7 +120,13 @@ impl Records {
             by_source: HashMap::new(),
             records_max,
             per_source_max,
+            intake: Intake::default(),
         }
+    }
+
+    /// Whether to spend a signature check on one more record that `source` offers.
+    pub(crate) fn hear(&mut self, source: Address, now_secs: u64) -> Result<(), Rejected> {
+        if self.intake.admits(source, now_secs) { Ok(()) } else { Err(Rejected::TooMany) }
     }
 
     /// Takes a verified record that `source` gave us.

@@ -2,10 +2,14 @@
 
 use bytes::Bytes;
 use farthing_network::{CallFailure, DirectoryMode, NetworkConfig, NotStarted};
-use farthing_protocol::record::FLAG_ACCEPTS_CALLS;
+use farthing_protocol::{
+    Signed,
+    info::{InfoRequest, InfoResponse},
+    record::FLAG_ACCEPTS_CALLS,
+};
 use futures::future::join_all;
 
-use crate::support::{DEADLINE, Node, config, new_key, pattern, request, status_question, until};
+use crate::support::{DEADLINE, Node, config, new_key, pattern, record, request, status_question, until};
 
 #[tokio::test]
 async fn nodes_that_share_one_bootstrap_peer_find_each_other() {
@@ -94,4 +98,41 @@ async fn a_node_without_a_known_address_only_asks_the_directory() {
     let mut status = announced.handle.status();
     let status = status.wait_for(|status| status.directory == DirectoryMode::Server).await.unwrap();
     assert_eq!(status.external, ["/ip4/9.9.9.9/tcp/3001"]);
+}
+
+#[tokio::test]
+async fn a_reader_tells_holders_of_an_older_record_of_the_newest() {
+    let key = new_key();
+    let (older, newer) = (record(&key, 1, &[]), record(&key, 2, &[]));
+    let first = Node::start(config()).await;
+    let second = Node::start(config()).await;
+    let reader = Node::joining(&[&first, &second]).await;
+    reader.connected_to(first.address).await;
+    reader.connected_to(second.address).await;
+    for (node, record) in [(&first, older), (&second, newer)] {
+        let push = InfoRequest::Push(vec![Signed::sign(&record, &key).unwrap()]);
+        reader.handle.ask(node.address, push).await.unwrap();
+    }
+    assert_eq!(reader.handle.find(key.address()).await.unwrap().seq, 2);
+    until("the older record is replaced", async || {
+        first.handle.find(key.address()).await.is_ok_and(|record| record.seq == 2)
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn records_offered_in_a_flood_are_not_all_looked_at() {
+    let node = Node::start(config()).await;
+    let flooder = Node::joining(&[&node]).await;
+    flooder.connected_to(node.address).await;
+    let mut refused = 0;
+    // Twenty pushes of 64 within, at most, two calendar minutes of 240 each.
+    for _ in 0..20 {
+        let records =
+            (0..64).map(|_| new_key()).map(|key| Signed::sign(&record(&key, 1, &[]), &key).unwrap());
+        let answer = flooder.handle.ask(node.address, InfoRequest::Push(records.collect())).await.unwrap();
+        refused += usize::from(matches!(answer, InfoResponse::Refused(_)));
+    }
+    assert!(refused >= 12, "{refused} of 20 refused");
+    assert!(node.handle.status().borrow().records <= 480);
 }

@@ -106,3 +106,19 @@ async fn a_shutdown_waits_for_the_calls_being_served() {
     assert_eq!(result.unwrap().0, status_answer());
     assert!(owner.calls.recv().await.is_none(), "the queue ends with the network");
 }
+
+#[tokio::test]
+async fn every_kind_of_address_can_be_listened_on_at_one_port() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let listen = ["ip4/0.0.0.0", "ip6/::"]
+        .iter()
+        .flat_map(|ip| [format!("/{ip}/tcp/{port}"), format!("/{ip}/udp/{port}/quic-v1")])
+        .collect();
+    let node = Node::start(NetworkConfig { listen, ..config() }).await;
+    let loopback = [format!("/ip4/127.0.0.1/tcp/{port}"), format!("/ip4/127.0.0.1/udp/{port}/quic-v1")];
+    let mut status = node.handle.status();
+    status
+        .wait_for(|status| loopback.iter().all(|address| status.listening.contains(address)))
+        .await
+        .unwrap();
+}

@@ -1,0 +1,63 @@
+//! How many records one source may offer: checking a signature costs more than sending one. Pure.
+
+use std::collections::HashMap;
+
+use farthing_protocol::Address;
+
+/// Records of one source whose signatures are checked in a minute. An honest peer offers its own, and some
+/// others when it is met.
+const OFFERS_PER_MINUTE_MAX: u32 = 240;
+/// Sources counted in a minute: four times as many as can be connected.
+const SOURCES_MAX: usize = 1024;
+
+/// Offers in the current minute.
+#[derive(Debug, Default)]
+pub(super) struct Intake {
+    minute: u64,
+    by_source: HashMap<Address, u32>,
+}
+
+impl Intake {
+    /// Whether to look at one more record of `source`.
+    pub(super) fn admits(&mut self, source: Address, now_secs: u64) -> bool {
+        let minute = now_secs / 60;
+        if self.minute != minute {
+            self.minute = minute;
+            self.by_source.clear();
+        }
+        if self.by_source.len() >= SOURCES_MAX && !self.by_source.contains_key(&source) {
+            return false;
+        }
+        let offers = self.by_source.entry(source).or_default();
+        *offers = offers.saturating_add(1);
+        *offers <= OFFERS_PER_MINUTE_MAX
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: Address = Address::from_bytes([1; 20]);
+    const B: Address = Address::from_bytes([2; 20]);
+
+    #[test]
+    fn a_source_is_heard_so_often_a_minute() {
+        let mut intake = Intake::default();
+        let heard = (0..1000).filter(|_| intake.admits(A, 61)).count();
+        assert_eq!(heard, OFFERS_PER_MINUTE_MAX as usize);
+        assert!(intake.admits(B, 61), "others are not affected");
+        assert!(intake.admits(A, 120), "the next minute begins");
+    }
+
+    #[test]
+    fn the_count_of_sources_is_bounded() {
+        let mut intake = Intake::default();
+        for n in 0..2 * SOURCES_MAX {
+            let mut source = [0; 20];
+            source[..8].copy_from_slice(&n.to_be_bytes());
+            intake.admits(Address::from_bytes(source), 1);
+        }
+        assert_eq!(intake.by_source.len(), SOURCES_MAX);
+    }
+}
