@@ -15,7 +15,8 @@ use crate::{
 
 impl ChainHandle {
     /// Adds `amount` to what the channel's view says it holds, opening it if need be. The goal is fixed by
-    /// the view at this moment: calls that start from the same view deposit the largest amount once.
+    /// the view at this moment: calls that start from the same view deposit the largest amount once. Never more
+    /// than `amount` is taken.
     ///
     /// # Errors
     /// As [`ChainHandle::deposit_up_to`].
@@ -30,7 +31,7 @@ impl ChainHandle {
         let deposited = self.channel(&id).map_or(Usdc::ZERO, |view| view.deposited);
         let target = deposited.checked_add(amount);
         let target = target.ok_or_else(|| ChainError::Invalid("the deposit is too large".to_owned()))?;
-        self.deposit_up_to(config, target).await
+        self.deposit(config, target, amount).await
     }
 
     /// Brings what was deposited in the channel, claimed parts included, to at least `target`, with an
@@ -42,7 +43,7 @@ impl ChainHandle {
     pub async fn deposit_up_to(&self, config: ChannelConfig, target: Usdc) -> Result<TxReport, ChainError> {
         self.require_own_deposit(&config, target)?;
         self.track(config).await?;
-        self.operate(Intent::Deposit { config, target, terms: None }).await.map(|outcome| report(&outcome))
+        self.deposit(config, target, target).await
     }
 
     /// Claims many channels in as few transactions as possible. Rows that cannot pay are left out and named.
@@ -168,6 +169,16 @@ impl ChainHandle {
     pub async fn shutdown(&self) {
         self.0.stop.cancel();
         self.0.tasks.wait().await;
+    }
+
+    async fn deposit(
+        &self,
+        config: ChannelConfig,
+        target: Usdc,
+        amount_max: Usdc,
+    ) -> Result<TxReport, ChainError> {
+        let intent = Intent::Deposit { config, target, amount_max, terms: None };
+        self.operate(intent).await.map(|outcome| report(&outcome))
     }
 
     async fn operate(&self, intent: Intent) -> Result<Outcome, ChainError> {

@@ -37,13 +37,16 @@ pub(crate) struct DepositTerms {
 
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub(crate) enum Intent {
-    /// Bring the channel's deposit to at least `target`.
+    /// Bring the channel's deposit to at least `target`, with at most `amount_max`: a close that the caller
+    /// had not seen yet must not make it pay what was refunded.
     #[n(0)]
     Deposit {
         #[n(0)]
         config: ChannelConfig,
         #[n(1)]
         target: Usdc,
+        #[n(3)]
+        amount_max: Usdc,
         /// Fixed by the first transaction and kept for every later one, so that the token itself refuses to
         /// pay twice.
         #[n(2)]

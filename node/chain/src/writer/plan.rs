@@ -54,7 +54,9 @@ impl Writer {
             Plan::from(Body { intent, to: contract, value_wei: 0, data: data.into() })
         };
         Ok(match intent {
-            Intent::Deposit { config, target, terms } => self.plan_deposit(config, target, terms).await?,
+            Intent::Deposit { config, target, amount_max, terms } => {
+                self.plan_deposit(config, target, amount_max, terms).await?
+            }
             Intent::Claim { rows } => self.plan_claim(rows).await.map_err(read)?,
             Intent::Close { row } => {
                 let data = PayChannels::closeCall { claim_: to_claim(&row) }.abi_encode();
@@ -89,7 +91,7 @@ impl Writer {
     /// Whether the chain's state shows that an intent has come true. Transfers leave no such trace.
     pub(super) async fn is_fulfilled(&self, intent: &Intent, at: At) -> Result<bool, RpcError> {
         Ok(match intent {
-            Intent::Deposit { config, target, terms } => {
+            Intent::Deposit { config, target, terms, .. } => {
                 self.state(config, at).await?.deposited >= *target
                     || match terms {
                         Some(terms) => self.is_authorization_used(config, terms, at).await?,
@@ -118,6 +120,7 @@ impl Writer {
         &self,
         config: ChannelConfig,
         target: Usdc,
+        amount_max: Usdc,
         terms: Option<DepositTerms>,
     ) -> Result<Plan, ChainError> {
         let what = "the deposit";
@@ -134,7 +137,7 @@ impl Writer {
         let terms = match terms {
             Some(terms) => terms,
             None => DepositTerms {
-                amount: target.saturating_sub(state.deposited),
+                amount: target.saturating_sub(state.deposited).min(amount_max),
                 valid_before_secs: now_secs + AUTHORIZATION_SECS,
                 salt: random_salt()?,
             },
@@ -155,7 +158,7 @@ impl Writer {
             authSalt: terms.salt.into(),
             signature: signature.as_bytes().to_vec().into(),
         };
-        let intent = Intent::Deposit { config, target, terms: Some(terms) };
+        let intent = Intent::Deposit { config, target, amount_max, terms: Some(terms) };
         let to = to_eth(self.reader.spec.contract);
         Ok(Body { intent, to, value_wei: 0, data: call.abi_encode().into() }.into())
     }

@@ -243,3 +243,22 @@ async fn a_claim_takes_one_transaction_up_to_a_hundred_rows_and_two_above() {
         assert!(claim.claimed.iter().all(|(_, claimed)| *claimed == usdc(cumulative)), "{count}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_top_up_never_pays_again_what_an_unseen_close_refunded() {
+    let world = World::new().await;
+    let payee = world.payee_chain().await;
+    let config = world.terms(1);
+    let id = config.id(&payee.domain());
+    // A payer that looks so rarely that its view is behind.
+    let mut spec = world.spec();
+    spec.poll_interval_ms = 3_600_000;
+    let payer = start_ready(spec, &world.payer, Arc::new(MemoryJournal::default())).await;
+    payer.open_or_top_up(config, usdc(500_000)).await.unwrap();
+    payee.close(world.row(&payee, config, 100_000)).await.unwrap();
+    assert_eq!(payer.channel(&id).unwrap().deposited, usdc(500_000));
+
+    payer.open_or_top_up(config, usdc(50_000)).await.unwrap();
+    let view = payer.channel(&id).unwrap();
+    assert_eq!((view.deposited, view.claimed), (usdc(150_000), usdc(100_000)));
+}
