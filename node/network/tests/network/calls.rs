@@ -9,8 +9,8 @@ use farthing_protocol::{
 };
 
 use crate::support::{
-    DEADLINE, Node, QUIC, TCP, config, new_key, pattern, record, request, response, status_answer,
-    status_question, until,
+    DEADLINE, Node, QUIC, TCP, config, new_key, pattern, record, request, reserved_port, response,
+    status_answer, status_question, until,
 };
 
 async fn echo_between(owner_listens: &str, consumer_listens: &str) {
@@ -64,8 +64,17 @@ async fn a_node_on_both_transports_is_reached_by_nodes_on_either() {
 }
 
 #[tokio::test]
-async fn large_bodies_pass_intact() {
-    let mut owner = Node::start(config()).await;
+async fn large_bodies_pass_intact_over_tcp() {
+    large_bodies_pass_intact(TCP).await;
+}
+
+#[tokio::test]
+async fn large_bodies_pass_intact_over_quic() {
+    large_bodies_pass_intact(QUIC).await;
+}
+
+async fn large_bodies_pass_intact(transport: &str) {
+    let mut owner = Node::start(NetworkConfig { listen: vec![transport.into()], ..config() }).await;
     let consumer = Node::joining(&[&owner]).await;
     consumer.connected_to(owner.address).await;
     let (request_body, response_body) =
@@ -156,8 +165,8 @@ async fn a_call_to_an_unreachable_owner_never_starts() {
     let neighbour = Node::start(config()).await;
     let consumer = Node::joining(&[&neighbour]).await;
     consumer.connected_to(neighbour.address).await;
-    // A record whose node does not listen: its port was free a moment ago.
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    // A record whose node does not listen.
+    let (_reserved, port) = reserved_port();
     let absent = new_key();
     let record = record(&absent, 1, &[&format!("/ip4/127.0.0.1/tcp/{port}")]);
     let push = InfoRequest::Push(vec![Signed::sign(&record, &absent).unwrap()]);

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use farthing_network::{Direction, Network, NetworkConfig, NetworkError};
 
-use crate::support::{DEADLINE, Node, config, new_key, status_answer, status_question, until};
+use crate::support::{DEADLINE, Node, config, new_key, reserved_port, status_answer, status_question, until};
 
 #[tokio::test]
 async fn a_taken_port_is_named() {
@@ -27,7 +27,7 @@ async fn a_taken_udp_port_is_named() {
 
 #[tokio::test]
 async fn a_bootstrap_peer_that_appears_later_is_found() {
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let (_reserved, port) = reserved_port();
     let address = format!("/ip4/127.0.0.1/tcp/{port}");
     let early = Node::start(NetworkConfig { bootstrap: vec![address.clone()], ..config() }).await;
     until("a dial failed", async || early.handle.counters().dials_failed > 0).await;
@@ -63,7 +63,7 @@ async fn a_restart_keeps_the_identity() {
 
 #[tokio::test]
 async fn a_node_that_is_its_own_bootstrap_peer_does_not_mind() {
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let (_reserved, port) = reserved_port();
     let address = format!("/ip4/127.0.0.1/tcp/{port}");
     let node =
         Node::start(NetworkConfig { listen: vec![address.clone()], bootstrap: vec![address], ..config() })
@@ -109,16 +109,22 @@ async fn a_shutdown_waits_for_the_calls_being_served() {
 
 #[tokio::test]
 async fn every_kind_of_address_can_be_listened_on_at_one_port() {
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let listen = ["ip4/0.0.0.0", "ip6/::"]
-        .iter()
-        .flat_map(|ip| [format!("/{ip}/tcp/{port}"), format!("/{ip}/udp/{port}/quic-v1")])
-        .collect();
-    let node = Node::start(NetworkConfig { listen, ..config() }).await;
+    // Nothing can reserve a UDP port for a node, so a port that was taken meanwhile is let go.
+    let mut tries = 0;
+    let (handle, port) = loop {
+        let (_reserved, port) = reserved_port();
+        let listen = ["ip4/0.0.0.0", "ip6/::"]
+            .iter()
+            .flat_map(|ip| [format!("/{ip}/tcp/{port}"), format!("/{ip}/udp/{port}/quic-v1")])
+            .collect();
+        match Network::start(NetworkConfig { listen, ..config() }).await {
+            Ok((handle, _)) => break (handle, port),
+            Err(error) => assert!(tries < 10, "{error}"),
+        }
+        tries += 1;
+    };
     let loopback = [format!("/ip4/127.0.0.1/tcp/{port}"), format!("/ip4/127.0.0.1/udp/{port}/quic-v1")];
-    let mut status = node.handle.status();
-    status
-        .wait_for(|status| loopback.iter().all(|address| status.listening.contains(address)))
-        .await
-        .unwrap();
+    let mut status = handle.status();
+    let is_shown = |shown: &Vec<String>| loopback.iter().all(|address| shown.contains(address));
+    status.wait_for(|status| is_shown(&status.listening)).await.unwrap();
 }
