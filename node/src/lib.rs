@@ -2,6 +2,7 @@
 
 pub mod catalog;
 mod chain_view;
+pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod consumer;
@@ -13,7 +14,6 @@ mod killpoint;
 pub mod lock;
 pub mod node;
 pub mod owner;
-pub mod run;
 pub mod secret;
 pub mod serve;
 pub mod settlement;

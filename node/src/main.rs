@@ -1,1 +1,42 @@
-fn main() {}
+//! The program `farthing`: arguments, log, run, exit code.
+
+use std::{io::IsTerminal, process::ExitCode};
+
+use farthing::cli::{self, Cli, Command, LogFormat};
+use tracing_subscriber::EnvFilter;
+
+fn main() -> ExitCode {
+    let cli = cli::parse();
+    start_log(&cli);
+    farthing::tls::install_provider();
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("farthing: no threads could be started ({error}); free some memory and try again");
+            return ExitCode::FAILURE;
+        }
+    };
+    match runtime.block_on(cli::execute(cli)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            if !failure.text.is_empty() {
+                eprintln!("farthing: {failure}");
+            }
+            failure.exit.into()
+        }
+    }
+}
+
+/// Log on standard error, filtered by `FARTHING_LOG`; commands other than `run` tell only what went wrong.
+fn start_log(cli: &Cli) {
+    let default = if matches!(cli.command, Command::Run) { "info" } else { "warn" };
+    let filter = EnvFilter::try_from_env("FARTHING_LOG").unwrap_or_else(|_| EnvFilter::new(default));
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal());
+    match cli.global.log_format {
+        LogFormat::Text => log.with_target(false).init(),
+        LogFormat::Json => log.json().init(),
+    }
+}

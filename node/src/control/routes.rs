@@ -209,7 +209,7 @@ async fn doctor(State(node): State<Node>) -> Json<Doctor> {
             "name a reachable endpoint in `chain.rpc_urls`",
         )),
     };
-    let audit = node.ledger.audit();
+    let audit = full_audit(&node).await;
     Json(Doctor {
         checks: vec![
             check("ledger", match (node.ledger.closed(), &audit) {
@@ -492,9 +492,18 @@ async fn settle(State(node): State<Node>) -> Result<Json<Settled>, Failed> {
     }))
 }
 
+/// Reads the whole ledger, so it runs where it may take its time.
+async fn full_audit(node: &Node) -> Result<farthing_ledger::Audit, LedgerError> {
+    let ledger = node.ledger.clone();
+    match tokio::task::spawn_blocking(move || ledger.audit()).await {
+        Ok(audit) => audit,
+        Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+    }
+}
+
 /// Every invariant of the ledger, checked now.
 async fn audit(State(node): State<Node>) -> Result<Json<super::types::Audit>, Failed> {
-    let audit = node.ledger.audit()?;
+    let audit = full_audit(&node).await?;
     Ok(Json(super::types::Audit {
         calls_served: audit.calls,
         calls_bought: audit.purchases,

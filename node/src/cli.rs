@@ -1,0 +1,86 @@
+//! The command line: `farthing <noun> <verb>`.
+//!
+//! Arguments are read here; each noun has a file. `run`, `init`, `config` and `testnet` work by themselves, all
+//! others ask the running node over its control socket. Data goes to standard output, prose to standard
+//! error, and every error ends with the next step.
+
+mod api;
+mod args;
+mod call;
+mod channel;
+mod config;
+mod failure;
+mod init;
+mod net;
+mod output;
+mod run;
+mod secret;
+mod status;
+mod wallet;
+
+use clap::Parser;
+
+use self::output::Output;
+pub use self::{
+    args::{Cli, Command, Global, LogFormat},
+    failure::{Exit, Failure},
+};
+use crate::{control::ControlClient, testnet};
+
+/// What a command has to work with.
+struct Context {
+    global: Global,
+    output: Output,
+}
+
+impl Context {
+    fn sources(&self) -> crate::config::Sources {
+        let Global { data, config, set, .. } = &self.global;
+        crate::config::Sources::with_environment(data.clone(), config.clone(), set.clone())
+    }
+
+    /// The running node of the data folder in use.
+    fn node(&self) -> Result<ControlClient, Failure> {
+        let loaded = crate::config::load(&self.sources())?;
+        Ok(ControlClient::in_folder(&loaded.config.node.data_dir))
+    }
+}
+
+/// Carries out `cli`.
+///
+/// # Errors
+/// [`Failure`]: what to tell, and with which exit code to end.
+pub async fn execute(cli: Cli) -> Result<(), Failure> {
+    let output = Output::new(cli.global.json);
+    let context = Context { global: cli.global, output };
+    match cli.command {
+        Command::Run => run::run(&context).await,
+        Command::Init => init::init(&context).await,
+        Command::Status => status::status(&context).await,
+        Command::Doctor => status::doctor(&context).await,
+        Command::Healthcheck => status::healthcheck(&context).await,
+        Command::Audit => status::audit(&context).await,
+        Command::Call(arguments) => call::call(&context, arguments).await,
+        Command::Wallet(verb) => wallet::wallet(&context, verb).await,
+        Command::Api(verb) => api::api(&context, verb).await,
+        Command::Channel(verb) => channel::channel(&context, verb).await,
+        Command::Settle => channel::settle(&context).await,
+        Command::Secret(verb) => secret::secret(&context, &verb).await,
+        Command::Net(verb) => net::net(&context, verb).await,
+        Command::Config(verb) => config::config(&context, &verb),
+        Command::Testnet(args::Testnet::Up) => Ok(testnet::demo::up().await?),
+        Command::Testnet(args::Testnet::Demo { report }) => {
+            testnet::demo::run(report.as_deref()).await?;
+            Ok(())
+        }
+    }
+}
+
+/// Reads the command line; ends the process with code 2 when it cannot be understood.
+#[must_use]
+pub fn parse() -> Cli {
+    Cli::parse()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,230 @@
+//! What may be written on the command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use farthing_protocol::{Address, ChannelId, ServiceId, Usdc, call::Method};
+
+use crate::control::types::Eth;
+
+/// Buy and sell data by the call, paid in USDC.
+#[derive(Debug, Parser)]
+#[command(name = "farthing", version, max_term_width = 100, propagate_version = true, after_help = EXIT_CODES)]
+pub struct Cli {
+    #[command(flatten)]
+    pub global: Global,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 ok, 1 failure, 2 usage, 3 unreachable, 4 authentication, 5 payment refused, \
+                          6 upstream.\nSettings come from flags, FARTHING_SECTION__KEY, farthing.toml in the data \
+                          folder, and defaults, in this order.";
+
+/// Understood by every command.
+#[derive(Debug, Args)]
+pub struct Global {
+    /// Data folder of the node
+    #[arg(long, global = true, value_name = "FOLDER")]
+    pub data: Option<PathBuf>,
+    /// Settings file, in place of farthing.toml in the data folder
+    #[arg(long, global = true, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// One setting; may be repeated
+    #[arg(long, global = true, value_name = "SECTION.KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Answer in JSON
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Form of the log on standard error
+    #[arg(long, global = true, value_enum, default_value_t = LogFormat::Text)]
+    pub log_format: LogFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    Text,
+    Json,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run the node
+    Run,
+    /// Make wallet, secret and certificate without running
+    Init,
+    /// What the node is and has
+    Status,
+    /// Check everything the node needs
+    Doctor,
+    /// End with 0 when the node is ready; for containers
+    Healthcheck,
+    /// Check the books against every invariant
+    Audit,
+    /// Buy one call
+    Call(Call),
+    /// Address, balance, sending
+    #[command(subcommand)]
+    Wallet(Wallet),
+    /// My services
+    #[command(subcommand)]
+    Api(Api),
+    /// Payment channels
+    #[command(subcommand)]
+    Channel(Channel),
+    /// Claim what was earned
+    Settle,
+    /// The secret that scripts present
+    #[command(subcommand)]
+    Secret(Secret),
+    /// The other nodes
+    #[command(subcommand)]
+    Net(Net),
+    /// Settings
+    #[command(subcommand)]
+    Config(Config),
+    /// A whole network on this machine
+    #[command(subcommand)]
+    Testnet(Testnet),
+}
+
+#[derive(Debug, Args)]
+pub struct Call {
+    /// UUID of the service
+    pub service: ServiceId,
+    /// GET, POST, …
+    pub method: Method,
+    /// Path such as /v1/things
+    pub path: String,
+    /// Parameter; may be repeated
+    #[arg(short, long = "param", value_name = "NAME=VALUE", value_parser = pair)]
+    pub params: Vec<(String, String)>,
+    /// Request header; may be repeated
+    #[arg(short = 'H', long = "header", value_name = "NAME=VALUE", value_parser = pair)]
+    pub headers: Vec<(String, String)>,
+    /// Request body as JSON, or @FILE
+    #[arg(long, value_name = "JSON")]
+    pub body: Option<String>,
+    /// The most to pay, in USDC
+    #[arg(long, value_name = "USDC")]
+    pub max_price: Option<Usdc>,
+    /// Repeats with the same id are charged once
+    #[arg(long, value_name = "ID")]
+    pub call_id: Option<String>,
+    /// Show where the time went
+    #[arg(long)]
+    pub timing: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Wallet {
+    /// Print the address
+    Address,
+    /// USDC, ETH, and what is bound in channels
+    Balance,
+    /// Send USDC or ETH
+    Send {
+        to: Address,
+        #[command(flatten)]
+        amount: Amount,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub struct Amount {
+    /// Amount of USDC, such as 1.50
+    #[arg(long)]
+    pub usdc: Option<Usdc>,
+    /// Amount of ETH, such as 0.001
+    #[arg(long)]
+    pub eth: Option<Eth>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Api {
+    /// Publish a service described by a TOML or JSON file (- for standard input)
+    Add { file: PathBuf },
+    /// My services
+    List,
+    /// Change a price
+    Price {
+        service: ServiceId,
+        /// In USDC
+        price: Usdc,
+        /// Of one operation, such as "GET /v1/things"
+        #[arg(long, value_name = "METHOD PATH")]
+        operation: Option<String>,
+    },
+    /// Refuse calls for now
+    Pause { service: ServiceId },
+    /// Serve again
+    Resume { service: ServiceId },
+    /// Retire the service
+    Remove { service: ServiceId },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Channel {
+    /// Channels as payer and as payee
+    List,
+    /// Open a channel with a service's owner
+    Open {
+        service: ServiceId,
+        /// In USDC; by the rules of [spending] unless given
+        #[arg(long, value_name = "USDC")]
+        deposit: Option<Usdc>,
+    },
+    /// Close a channel
+    Close { channel: ChannelId },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Secret {
+    /// Print the secret
+    Show,
+    /// Replace the secret; the old one ends
+    Rotate,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Net {
+    /// Connected nodes
+    Peers,
+    /// Measure the way to a node
+    Ping { wallet: Address },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Config {
+    /// Every setting
+    Show {
+        /// Where each value came from
+        #[arg(long)]
+        origin: bool,
+    },
+    /// Look for mistakes
+    Check,
+    /// Print a commented farthing.toml
+    Example,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Testnet {
+    /// Start chain, owner, consumer and service, and leave them running
+    Up,
+    /// Run the story of a paid call, then stop everything
+    Demo {
+        /// Write the figures to a file
+        #[arg(long, value_name = "FILE")]
+        report: Option<PathBuf>,
+    },
+}
+
+fn pair(text: &str) -> Result<(String, String), &'static str> {
+    let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
+}

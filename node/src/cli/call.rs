@@ -1,0 +1,89 @@
+//! `farthing call`: the service's answer on standard output, what it cost on standard error.
+
+use std::collections::BTreeMap;
+
+use super::{
+    Context,
+    args::Call,
+    failure::{Exit, Failure},
+};
+use crate::control::{
+    RawAnswer,
+    types::{CallRequest, HEADER_CALL_ID, HEADER_CHARGED, HEADER_PRICE, HEADER_TIMING, Text, route},
+};
+
+pub(super) async fn call(context: &Context, arguments: Call) -> Result<(), Failure> {
+    let timing = arguments.timing;
+    let request = request(arguments)?;
+    let answer = context.node()?.post_raw(route::CALL, &request).await?;
+    if answer.is_problem() {
+        let problem = answer.problem();
+        if context.global.json {
+            context.output.bytes(&answer.body)?;
+        }
+        let next = problem.next.as_deref().map_or_else(String::new, |next| format!("; {next}"));
+        let charged = if problem.charged == Some(false) { " You were not charged." } else { "" };
+        let what = if problem.detail.is_empty() { &problem.title } else { &problem.detail };
+        return Err(Failure::new(
+            Exit::of_problem(&problem),
+            format!("{what}{next}.{charged}").replace("..", "."),
+        ));
+    }
+    context.output.bytes(&answer.body)?;
+    if !answer.body.ends_with(b"\n") {
+        context.output.bytes(b"\n")?;
+    }
+    context.output.prose(&summary(&answer, timing));
+    if answer.status.is_success() { Ok(()) } else { Err(Failure::silent(Exit::Upstream)) }
+}
+
+fn request(arguments: Call) -> Result<CallRequest, Failure> {
+    let Call { service, method, path, params, headers, body, max_price, call_id, .. } = arguments;
+    Ok(CallRequest {
+        api_id_public: service.into(),
+        path,
+        method: method.into(),
+        params: unique(params)?,
+        body: body.map(|body| read_body(&body)).transpose()?,
+        headers: unique(headers)?,
+        max_price: max_price.map(Text),
+        call_id,
+    })
+}
+
+fn unique(pairs: Vec<(String, String)>) -> Result<BTreeMap<String, String>, Failure> {
+    let mut map = BTreeMap::new();
+    for (name, value) in pairs {
+        if map.contains_key(&name) {
+            return Err(Failure::usage(format!("{name} is given twice; give it once")));
+        }
+        map.insert(name, value);
+    }
+    Ok(map)
+}
+
+fn read_body(body: &str) -> Result<serde_json::Value, Failure> {
+    let text = match body.strip_prefix('@') {
+        Some(path) => std::fs::read_to_string(path)
+            .map_err(|error| Failure::usage(format!("{path} cannot be read ({error}); check the path")))?,
+        None => body.to_owned(),
+    };
+    serde_json::from_str(&text).map_err(|error| {
+        Failure::usage(format!("the body is not JSON ({error}); quote it as JSON, or use @FILE"))
+    })
+}
+
+fn summary(answer: &RawAnswer, timing: bool) -> String {
+    let header = |name| answer.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("unknown");
+    let mut text = format!(
+        "{} · charged {} of {} USDC · call {}",
+        answer.status.as_u16(),
+        header(HEADER_CHARGED),
+        header(HEADER_PRICE),
+        header(HEADER_CALL_ID),
+    );
+    if timing {
+        text += &format!("\n{}", header(HEADER_TIMING));
+    }
+    text
+}

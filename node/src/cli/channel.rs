@@ -1,0 +1,52 @@
+//! `farthing channel` and `farthing settle`: the money between two nodes.
+
+use super::{Context, args, failure::Failure, output::table};
+use crate::control::types::{Channel, OpenRequest, Settled, Text, route};
+
+pub(super) async fn channel(context: &Context, verb: args::Channel) -> Result<(), Failure> {
+    let node = context.node()?;
+    let channels: Vec<Channel> = match verb {
+        args::Channel::List => node.get(route::CHANNELS).await?,
+        args::Channel::Open { service, deposit } => {
+            context.output.prose("Opening; this takes until the chain has confirmed the deposit.");
+            let request = OpenRequest { service: service.into(), deposit: deposit.map(Text) };
+            vec![node.post(route::CHANNELS, &request).await?]
+        }
+        args::Channel::Close { channel } => {
+            let path = route::CHANNEL_CLOSE.replace("{id}", &channel.to_string());
+            vec![node.post(&path, &()).await?]
+        }
+    };
+    context.output.data(&channels, |channels| list(channels))
+}
+
+fn list(channels: &[Channel]) -> String {
+    let row = |channel: &Channel| {
+        [
+            channel.id.to_string(),
+            channel.role.to_string(),
+            channel.peer.to_string(),
+            channel.state.clone(),
+            channel.deposited.to_string(),
+            channel.spent.to_string(),
+            channel.claimed.to_string(),
+        ]
+    };
+    table(["CHANNEL", "ROLE", "PEER", "STATE", "DEPOSITED", "SPENT", "CLAIMED"], channels.iter().map(row))
+}
+
+pub(super) async fn settle(context: &Context) -> Result<(), Failure> {
+    context.output.prose("Claiming; this takes until the chain has confirmed it.");
+    let settled: Settled = context.node()?.post(route::SETTLE, &()).await?;
+    context.output.data(&settled, |settled| {
+        if settled.transactions.is_empty() {
+            return "nothing to claim".into();
+        }
+        format!(
+            "{} USDC from {} channels\n{}",
+            settled.claimed,
+            settled.channels,
+            settled.transactions.join("\n")
+        )
+    })
+}

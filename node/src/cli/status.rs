@@ -1,0 +1,86 @@
+//! `farthing status`, `doctor`, `healthcheck` and `audit`: how the node is.
+
+use std::time::Duration;
+
+use super::{
+    Context,
+    failure::{Exit, Failure},
+    output::pairs,
+};
+use crate::control::types::{Audit, Check, Doctor, Health, Status, route};
+
+/// A probe that takes longer is a failed one.
+const HEALTH_WITHIN: Duration = Duration::from_secs(5);
+
+pub(super) async fn status(context: &Context) -> Result<(), Failure> {
+    let status: Status = context.node()?.get(route::STATUS).await?;
+    context.output.data(&status, text)?;
+    for alert in &status.alerts {
+        context.output.prose(&format!("! {alert}"));
+    }
+    Ok(())
+}
+
+fn text(status: &Status) -> String {
+    let chain = &status.chain;
+    let money = if chain.testnet { " (test money)" } else { "" };
+    let head = match (chain.head, chain.head_age_secs, &chain.problem) {
+        (_, _, Some(problem)) => problem.clone(),
+        (Some(head), Some(age), None) => format!("block {head}, {age} s ago"),
+        _ => "not seen yet".into(),
+    };
+    let amount = |amount: Option<String>, unit| {
+        amount.map_or_else(|| "unknown".into(), |text| format!("{text} {unit}"))
+    };
+    pairs([
+        ("Version", format!("{}, up {} s", status.version, status.uptime_secs)),
+        ("Wallet", status.address.to_string()),
+        ("Peer id", status.peer_id.clone()),
+        ("Gateway", status.gateway_url.clone()),
+        ("Network", format!("{}, {} peers", status.network, status.peers)),
+        ("Reached at", status.addresses.join(" ")),
+        ("Chain", format!("{} ({}), {head}", chain.name, chain.chain_id)),
+        ("USDC", amount(status.balance.usdc.map(|usdc| usdc.to_string()), "USDC") + money),
+        ("ETH", amount(status.balance.eth.map(|eth| eth.to_string()), "ETH")),
+        ("In channels", format!("{} USDC", status.balance.in_channels)),
+        ("Unclaimed", format!("{} USDC", status.balance.unclaimed)),
+        ("Services", status.services.to_string()),
+        ("Spent today", format!("{} USDC", status.spent_today)),
+        ("Spending", if status.spending { "on".into() } else { "stopped".into() }),
+    ])
+}
+
+pub(super) async fn doctor(context: &Context) -> Result<(), Failure> {
+    let doctor: Doctor = context.node()?.get(route::DOCTOR).await?;
+    context.output.data(&doctor, |doctor| doctor.checks.iter().map(line).collect::<Vec<_>>().join("\n"))?;
+    if doctor.checks.iter().all(|check| check.good) { Ok(()) } else { Err(Failure::silent(Exit::Failure)) }
+}
+
+fn line(check: &Check) -> String {
+    let mark = if check.good { "ok  " } else { "FAIL" };
+    let next = check.next.as_ref().map_or_else(String::new, |next| format!("\n      {next}"));
+    format!("{mark}  {}: {}{next}", check.name, check.detail)
+}
+
+pub(super) async fn healthcheck(context: &Context) -> Result<(), Failure> {
+    let node = context.node()?.within(HEALTH_WITHIN);
+    let health: Health = node.get_any_status(route::HEALTH).await?;
+    context.output.data(&health, |health| {
+        if health.ready { "ready".into() } else { format!("waiting for {}", health.waiting_for.join(", ")) }
+    })?;
+    if health.ready { Ok(()) } else { Err(Failure::silent(Exit::Failure)) }
+}
+
+pub(super) async fn audit(context: &Context) -> Result<(), Failure> {
+    let audit: Audit = context.node()?.get(route::AUDIT).await?;
+    context.output.data(&audit, |audit| {
+        let counts = pairs([
+            ("Calls served", audit.calls_served.to_string()),
+            ("Calls bought", audit.calls_bought.to_string()),
+            ("Undecided", audit.calls_undecided.to_string()),
+            ("Violations", audit.violations.len().to_string()),
+        ]);
+        std::iter::once(counts).chain(audit.violations.iter().cloned()).collect::<Vec<_>>().join("\n")
+    })?;
+    if audit.violations.is_empty() { Ok(()) } else { Err(Failure::silent(Exit::Failure)) }
+}

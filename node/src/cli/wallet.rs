@@ -1,0 +1,51 @@
+//! `farthing wallet`: address, balance, sending.
+
+use super::{
+    Context,
+    args::{Amount, Wallet},
+    failure::Failure,
+    output::pairs,
+};
+use crate::control::types::{SendAmount, SendRequest, Sent, Text, WalletBalance, route};
+
+pub(super) async fn wallet(context: &Context, verb: Wallet) -> Result<(), Failure> {
+    let node = context.node()?;
+    match verb {
+        Wallet::Address => {
+            let balance: WalletBalance = node.get(route::WALLET).await?;
+            context.output.data(&balance.address, ToString::to_string)
+        }
+        Wallet::Balance => {
+            let balance: WalletBalance = node.get(route::WALLET).await?;
+            context.output.data(&balance, text)
+        }
+        Wallet::Send { to, amount, yes } => {
+            let (amount, shown) = read_amount(&amount)?;
+            if !yes {
+                context.output.confirm(&format!("Send {shown} to {to}?"))?;
+            }
+            let sent: Sent = node.post(route::WALLET_SEND, &SendRequest { to: to.into(), amount }).await?;
+            context.output.data(&sent, |sent| sent.transaction.clone())
+        }
+    }
+}
+
+fn read_amount(amount: &Amount) -> Result<(SendAmount, String), Failure> {
+    match (amount.usdc, amount.eth) {
+        (Some(usdc), None) => Ok((SendAmount::Usdc(Text(usdc)), format!("{usdc} USDC"))),
+        (None, Some(eth)) => Ok((SendAmount::Eth(Text(eth)), format!("{eth} ETH"))),
+        _ => Err(Failure::usage("name one amount: --usdc or --eth")),
+    }
+}
+
+fn text(balance: &WalletBalance) -> String {
+    let known =
+        |text: Option<String>| text.unwrap_or_else(|| "unknown; the chain was not reached yet".into());
+    pairs([
+        ("Address", balance.address.to_string()),
+        ("USDC", known(balance.usdc.map(|usdc| usdc.to_string()))),
+        ("ETH", known(balance.eth.map(|eth| eth.to_string()))),
+        ("In channels", balance.in_channels.to_string()),
+        ("Unclaimed", balance.unclaimed.to_string()),
+    ])
+}
