@@ -8,7 +8,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use farthing_chain::{Chain, ChainHandle, ChainSpec};
-use farthing_ledger::{Ledger, Namespace, OpenMode, SettlementState};
+use farthing_ledger::{Ledger, Namespace, OpenMode, Retention, SettlementState};
 use farthing_network::{Network, NetworkConfig, NetworkHandle};
 use farthing_protocol::{
     Address, Domain, Usdc, Voucher,
@@ -38,6 +38,7 @@ use crate::{
 const DRAIN_MAX: Duration = Duration::from_secs(20);
 /// Cooperative closes waiting to be carried out.
 const CLOSES_QUEUED_MAX: usize = 256;
+const PRUNE_EVERY: Duration = Duration::from_secs(3600);
 const RECORD_SEQ_KEY: &[u8] = b"record-seq";
 
 /// A running node, as the edges see it. Cheap to clone.
@@ -195,6 +196,7 @@ impl Node {
         });
         node.spawn(async move { catalog.sync().await });
         node.spawn(async move { owner.run(inbound.calls).await });
+        node.spawn(prune(node.ledger.clone()));
         node.publish().await;
         let open = node.consumer.recover()?;
         if open > 0 {
@@ -253,6 +255,16 @@ impl Node {
             tracing::warn!("background work did not end in time");
         }
         self.chain.shutdown().await;
+    }
+}
+
+/// Forgets old bodies and rows, so that the ledger stays as large as its retention.
+async fn prune(ledger: Ledger) {
+    loop {
+        tokio::time::sleep(PRUNE_EVERY).await;
+        if let Err(error) = ledger.prune(Retention::default(), clock::now_secs()).await {
+            tracing::warn!(%error, "old entries of the ledger were not removed");
+        }
     }
 }
 

@@ -10,6 +10,7 @@
 //! Why not `axum::serve`: it installs no timer, and a half-sent head is held for ever.
 
 mod activity;
+mod body;
 mod guard;
 
 use std::{
@@ -18,29 +19,30 @@ use std::{
     io,
     net::{IpAddr, SocketAddr},
     path::PathBuf,
-    pin::{Pin, pin},
+    pin::pin,
     sync::{Arc, Mutex, PoisonError},
-    task::{Context, Poll, ready},
     time::Duration,
 };
 
 use axum::{Router, body::Body, response::IntoResponse};
-use bytes::Bytes;
 use http::{HeaderMap, Request, Response, StatusCode};
-use hyper::body::{Frame, Incoming};
+use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt},
     net::{TcpListener, TcpStream},
     sync::{OwnedSemaphorePermit, Semaphore},
-    time::{Sleep, timeout},
+    time::timeout,
 };
 use tokio_rustls::TlsAcceptor;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tower::ServiceExt;
 
-use self::activity::{Activity, Watched};
 pub use self::guard::{Hosts, guarded};
+use self::{
+    activity::{Activity, Watched},
+    body::TimedBody,
+};
 
 /// What one port may be made to hold.
 #[derive(Debug, Clone)]
@@ -298,9 +300,13 @@ impl Shared {
                 if let Some(refusal) = refusal {
                     return Ok(refusal);
                 }
-                let mut request = request.map(|body| Body::new(TimedBody::new(body, body_deadline)));
+                let (head, body) = request.into_parts();
+                let (body, unread) = TimedBody::new(body, body_deadline);
+                let mut request = Request::from_parts(head, Body::new(body));
                 request.extensions_mut().insert(ClientAddress(address));
-                router.oneshot(request).await
+                let answer = router.oneshot(request).await;
+                unread.drain().await;
+                answer
             }
         })
     }
@@ -350,47 +356,6 @@ async fn explain_tls(mut stream: TcpStream, tls: &Tls) -> io::Result<()> {
     let mut rest = [0; 1024];
     while tokio::io::AsyncReadExt::read(&mut stream, &mut rest).await? > 0 {}
     Ok(())
-}
-
-/// A request body that must have arrived by a deadline.
-struct TimedBody {
-    inner: Incoming,
-    allowed: Duration,
-    deadline: Option<Pin<Box<Sleep>>>,
-}
-
-impl TimedBody {
-    fn new(inner: Incoming, allowed: Duration) -> Self {
-        Self { inner, allowed, deadline: None }
-    }
-}
-
-impl hyper::body::Body for TimedBody {
-    type Data = Bytes;
-    type Error = Box<dyn std::error::Error + Send + Sync>;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        let this = &mut *self;
-        if let Poll::Ready(frame) = Pin::new(&mut this.inner).poll_frame(context) {
-            return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
-        }
-        // Most bodies are there at once; the clock is started for those that are not.
-        let allowed = this.allowed;
-        let deadline = this.deadline.get_or_insert_with(|| Box::pin(tokio::time::sleep(allowed)));
-        ready!(deadline.as_mut().poll(context));
-        Poll::Ready(Some(Err("the request's body did not arrive in time".into())))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.inner.is_end_stream()
-    }
-
-    fn size_hint(&self) -> hyper::body::SizeHint {
-        self.inner.size_hint()
-    }
 }
 
 #[cfg(test)]

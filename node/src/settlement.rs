@@ -5,7 +5,7 @@
 //! it carries out cooperative closes when the last call on the channel has ended. None of it is on the path
 //! of a call.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use farthing_chain::{ChainError, ChainHandle, ChannelView, ClaimRow, TxReport};
 use farthing_ledger::{Ledger, LedgerError, PayeeChannel, PayerChannel, SettlementRow, SettlementState};
@@ -99,7 +99,7 @@ impl Settlement {
             network: parts.network.clone(),
             channels: parts.channels.clone(),
         };
-        (handle, Task { parts, closing: Vec::new() }.run(receiver))
+        (handle, Task { parts, closing: Vec::new(), applied: HashMap::new() }.run(receiver))
     }
 
     /// Claims everything that is unclaimed, now.
@@ -150,6 +150,8 @@ struct Task {
     parts: Parts,
     /// Channels to close as soon as no call runs on them.
     closing: Vec<ChannelId>,
+    /// What the ledger has taken over from the chain.
+    applied: HashMap<ChannelId, ChannelView>,
 }
 
 impl Task {
@@ -170,8 +172,15 @@ impl Task {
                     }
                     let seen = views.borrow_and_update().clone();
                     for view in seen.values() {
-                        if let Err(error) = self.apply(view).await {
-                            tracing::error!(channel = %view.id, %error, "a channel's state was not stored");
+                        // A commit for every channel on every block would wear out a small board's card.
+                        if self.applied.get(&view.id) == Some(view) {
+                            continue;
+                        }
+                        match self.apply(view).await {
+                            Ok(()) => drop(self.applied.insert(view.id, *view)),
+                            Err(error) => {
+                                tracing::error!(channel = %view.id, %error, "a channel's state was not stored");
+                            }
                         }
                     }
                 }

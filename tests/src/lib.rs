@@ -1,3 +1,5 @@
 //! What the end-to-end tests share: real parts, started for one test and ended with it.
 
 pub mod anvil;
+pub mod upstream;
+pub mod world;

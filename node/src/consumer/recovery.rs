@@ -170,7 +170,7 @@ impl Consumer {
     ///
     /// # Errors
     /// When the ledger cannot be read.
-    pub fn recover(&self) -> Result<usize, farthing_ledger::LedgerError> {
+    pub fn recover(&self) -> Result<usize, LedgerError> {
         let open = self.0.ledger.unresolved()?;
         for promise in &open {
             let attempt = attempt_of(promise.clone());

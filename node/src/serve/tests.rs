@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use axum::routing::{get, post};
+use bytes::Bytes;
 use rustls::pki_types::ServerName;
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, BufReader},
@@ -289,6 +290,10 @@ async fn http2_is_spoken_to_those_who_ask_for_it() {
     assert_eq!((answer.status(), answer.version()), (StatusCode::OK, http::Version::HTTP_2));
     let answer = sender.send_request(request("https://evil.example/")).await.unwrap();
     assert_eq!(answer.status(), StatusCode::MISDIRECTED_REQUEST);
+    // An answer that comes without a look at the body is an answer all the same.
+    let unread = Request::post("https://localhost/nothing").body("unread".to_owned()).unwrap();
+    let answer = sender.send_request(unread).await.unwrap();
+    assert_eq!(answer.status(), StatusCode::NOT_FOUND);
     drop(sender);
     timeout(Duration::from_secs(30), connection).await.unwrap().unwrap().unwrap();
 }

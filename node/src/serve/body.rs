@@ -1,0 +1,98 @@
+//! Request bodies: a deadline for their arrival, and what is done with those nobody read.
+//!
+//! A request may be answered before its body was looked at, for instance when its secret is wrong. Over HTTP/2
+//! that ends the stream early, which some clients (curl 7.88) take for a failure and then show nothing. So a
+//! small rest is read and dropped before the answer goes out.
+
+use std::{
+    pin::Pin,
+    sync::{Arc, Mutex, PoisonError},
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use http_body_util::BodyExt;
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+use tokio::time::{Sleep, timeout};
+
+/// More than a client sends before it looks for an answer.
+const DRAINED_BYTES_MAX: usize = 64 * 1024;
+const DRAINED_WITHIN: Duration = Duration::from_millis(500);
+
+/// A request body that must have arrived by a deadline.
+pub(super) struct TimedBody {
+    /// There until dropped.
+    inner: Option<Incoming>,
+    allowed: Duration,
+    deadline: Option<Pin<Box<Sleep>>>,
+    rest: Arc<Mutex<Option<Incoming>>>,
+}
+
+/// What the reader of a [`TimedBody`] left over.
+pub(super) struct Unread(Arc<Mutex<Option<Incoming>>>);
+
+impl TimedBody {
+    pub(super) fn new(inner: Incoming, allowed: Duration) -> (Self, Unread) {
+        let rest = Arc::default();
+        let unread = Unread(Arc::clone(&rest));
+        (Self { inner: Some(inner), allowed, deadline: None, rest }, unread)
+    }
+}
+
+impl Drop for TimedBody {
+    fn drop(&mut self) {
+        let rest = self.inner.take().filter(|inner| !inner.is_end_stream());
+        *self.rest.lock().unwrap_or_else(PoisonError::into_inner) = rest;
+    }
+}
+
+impl Unread {
+    /// Reads a small rest; a larger or slower one ends with its stream.
+    pub(super) async fn drain(self) {
+        let rest = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(mut rest) = rest else { return };
+        let read = async {
+            let mut bytes = 0;
+            while let Some(Ok(frame)) = rest.frame().await {
+                bytes += frame.data_ref().map_or(0, Bytes::len);
+                if bytes > DRAINED_BYTES_MAX {
+                    return;
+                }
+            }
+        };
+        // Too slow is the same as too large.
+        let _ = timeout(DRAINED_WITHIN, read).await;
+    }
+}
+
+impl Body for TimedBody {
+    type Data = Bytes;
+    type Error = Box<dyn std::error::Error + Send + Sync>;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        let this = &mut *self;
+        let Some(inner) = this.inner.as_mut() else { return Poll::Ready(None) };
+        if let Poll::Ready(frame) = Pin::new(inner).poll_frame(context) {
+            return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
+        }
+        // Most bodies are there at once; the clock is started for those that are not.
+        let allowed = this.allowed;
+        let deadline = this.deadline.get_or_insert_with(|| Box::pin(tokio::time::sleep(allowed)));
+        ready!(deadline.as_mut().poll(context));
+        // What did not come in time is not worth waiting for again.
+        this.inner = None;
+        Poll::Ready(Some(Err("the request's body did not arrive in time".into())))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.as_ref().is_none_or(Body::is_end_stream)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.as_ref().map_or_else(SizeHint::default, Body::size_hint)
+    }
+}

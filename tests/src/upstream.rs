@@ -1,0 +1,122 @@
+//! An owner's server that does what a test asks of it, and counts what reaches it.
+
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use anyhow::Result;
+use axum::{
+    Router,
+    body::Bytes,
+    extract::{Path, State},
+    http::{StatusCode, header},
+    response::{IntoResponse, Redirect, Response},
+    routing::{any, get},
+};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpListener,
+};
+
+/// A running server. It ends with the test's runtime.
+#[derive(Debug, Clone)]
+pub struct Upstream {
+    address: SocketAddr,
+    hits: Arc<AtomicU64>,
+}
+
+impl Upstream {
+    /// Paths say what happens: `/ok`, `/status/404`, `/slow/500` (milliseconds), `/html`, `/redirect`,
+    /// `/large/1000` (bytes), `/echo` (the body back).
+    ///
+    /// # Errors
+    /// When no port is free.
+    pub async fn start() -> Result<Self> {
+        let hits = Arc::new(AtomicU64::new(0));
+        let router = Router::new()
+            .route("/ok", any(ok))
+            .route("/echo", any(|State(hits): State<Arc<AtomicU64>>, body: Bytes| async move {
+                hits.fetch_add(1, Ordering::SeqCst);
+                ([(header::CONTENT_TYPE, "application/json")], body)
+            }))
+            .route("/status/{status}", any(status))
+            .route("/slow/{millis}", any(slow))
+            .route("/large/{bytes}", get(large))
+            .route("/html", get(html))
+            .route("/redirect", get(redirect))
+            .with_state(Arc::clone(&hits));
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let address = listener.local_addr()?;
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        Ok(Self { address, hits })
+    }
+
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Requests that arrived so far.
+    #[must_use]
+    pub fn hits(&self) -> u64 {
+        self.hits.load(Ordering::SeqCst)
+    }
+}
+
+/// A server that answers every request with these bytes and closes: for answers no HTTP library would send.
+///
+/// # Errors
+/// When no port is free.
+pub async fn raw(answer: &'static [u8]) -> Result<String> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let url = format!("http://{}", listener.local_addr()?);
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                let mut request = vec![0; 16 * 1024];
+                let _ = stream.read(&mut request).await;
+                let _ = stream.write_all(answer).await;
+                let _ = stream.shutdown().await;
+            });
+        }
+    });
+    Ok(url)
+}
+
+type Hits = State<Arc<AtomicU64>>;
+
+async fn ok(State(hits): Hits) -> impl IntoResponse {
+    let n = hits.fetch_add(1, Ordering::SeqCst) + 1;
+    ([(header::CONTENT_TYPE, "application/json")], format!("{{\"n\":{n}}}"))
+}
+
+async fn status(State(hits): Hits, Path(status): Path<u16>) -> Response {
+    hits.fetch_add(1, Ordering::SeqCst);
+    (StatusCode::from_u16(status).unwrap_or(StatusCode::IM_A_TEAPOT), "said so").into_response()
+}
+
+async fn slow(State(hits): Hits, Path(millis): Path<u64>) -> &'static str {
+    hits.fetch_add(1, Ordering::SeqCst);
+    tokio::time::sleep(Duration::from_millis(millis)).await;
+    "at last"
+}
+
+async fn large(State(hits): Hits, Path(bytes): Path<usize>) -> impl IntoResponse {
+    hits.fetch_add(1, Ordering::SeqCst);
+    ([(header::CONTENT_TYPE, "application/octet-stream")], vec![7_u8; bytes])
+}
+
+async fn html(State(hits): Hits) -> impl IntoResponse {
+    hits.fetch_add(1, Ordering::SeqCst);
+    axum::response::Html("<h1>Bad gateway</h1>")
+}
+
+async fn redirect(State(hits): Hits) -> Redirect {
+    hits.fetch_add(1, Ordering::SeqCst);
+    Redirect::temporary("/ok")
+}

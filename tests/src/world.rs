@@ -1,0 +1,288 @@
+//! One owner, one consumer, one chain and one upstream, as processes, with the money counted.
+//!
+//! A test starts a [`World`], does its worst, and ends with [`World::settle_and_check`]: both ledgers and the
+//! chain must agree to the last micro (invariants M4, O1–O6, C1–C4, X1).
+
+use std::{collections::BTreeMap, time::Duration};
+
+use anyhow::{Context, Result, ensure};
+use farthing::{
+    control::types::{
+        Api, Audit, Channel, Charge, OperationFile, ServiceFile, Settled, Text, route,
+    },
+    testnet::{LocalChain, NodeOptions, NodeProcess},
+};
+use farthing_protocol::{Address, Usdc, call::Method};
+use reqwest::{StatusCode, header::HeaderMap};
+use serde_json::{Value, json};
+
+use crate::upstream::Upstream;
+
+pub const PRICE: Usdc = Usdc::from_micros(2_000);
+pub const FUNDS: Usdc = Usdc::from_micros(5_000_000);
+
+/// What a test works with.
+#[derive(Debug)]
+pub struct World {
+    pub chain: LocalChain,
+    pub owner: NodeProcess,
+    pub consumer: NodeProcess,
+    pub upstream: Upstream,
+    pub api: Api,
+    pub owner_wallet: Address,
+    pub consumer_wallet: Address,
+    pub secret: String,
+    client: reqwest::Client,
+    _folder: tempfile::TempDir,
+}
+
+/// An answer of port 3000.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub body: bytes::Bytes,
+}
+
+impl Answer {
+    /// The body as JSON, `null` when it is none.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or(Value::Null)
+    }
+
+    /// Last part of the problem's type, empty for an answer of the service.
+    #[must_use]
+    pub fn problem(&self) -> String {
+        let is_problem = self.header("content-type").starts_with("application/problem+json");
+        let kind = self.json()["type"].as_str().unwrap_or_default().to_owned();
+        if is_problem { kind.rsplit(':').next().unwrap_or_default().to_owned() } else { String::new() }
+    }
+
+    #[must_use]
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+    }
+
+    /// `charged` of a problem.
+    #[must_use]
+    pub fn charged(&self) -> Value {
+        self.json()["charged"].clone()
+    }
+}
+
+/// How to make a world.
+#[derive(Debug, Clone)]
+pub struct Setup {
+    /// USDC the consumer starts with.
+    pub funds: Usdc,
+    pub owner_settings: Vec<(String, String)>,
+    pub consumer_settings: Vec<(String, String)>,
+    pub charge: Charge,
+    /// Another upstream than the test's own.
+    pub upstream_url: Option<String>,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self {
+            funds: FUNDS,
+            owner_settings: Vec::new(),
+            consumer_settings: Vec::new(),
+            charge: Charge::Success,
+            upstream_url: None,
+        }
+    }
+}
+
+impl World {
+    /// A world with a funded consumer.
+    ///
+    /// # Errors
+    /// What did not start, with its log.
+    pub async fn start() -> Result<Self> {
+        Self::with(Setup::default()).await
+    }
+
+    /// # Errors
+    /// What did not start, with its log.
+    pub async fn with(setup: Setup) -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let chain = LocalChain::start().await?;
+        let upstream = Upstream::start().await?;
+        let mut options = NodeOptions::new(folder.path().join("owner"));
+        options.settings = setup.owner_settings;
+        let owner = NodeProcess::start(&chain, options).await?;
+        let mut options =
+            NodeOptions::new(folder.path().join("consumer")).bootstrap([owner.loopback_address().await?]);
+        options.settings = setup.consumer_settings;
+        let consumer = NodeProcess::start(&chain, options).await?;
+        let owner_wallet = owner.status().await?.address.0;
+        let consumer_wallet = consumer.status().await?.address.0;
+        chain.fund(owner_wallet, Usdc::ZERO).await?;
+        if !setup.funds.is_zero() {
+            chain.fund(consumer_wallet, setup.funds).await?;
+        }
+        owner.wait_until_ready().await?;
+        consumer.wait_until_ready().await?;
+        if !setup.funds.is_zero() {
+            consumer.wait_for_usdc(setup.funds).await?;
+        }
+        let url = setup.upstream_url.unwrap_or_else(|| upstream.url());
+        let api = owner.control().post(route::APIS, &service_file(&url, setup.charge)).await?;
+        let secret = consumer.secret().await?;
+        let client = consumer.https_client()?;
+        Ok(Self {
+            chain,
+            owner,
+            consumer,
+            upstream,
+            api,
+            owner_wallet,
+            consumer_wallet,
+            secret,
+            client,
+            _folder: folder,
+        })
+    }
+
+    /// The body of a plain call.
+    #[must_use]
+    pub fn body(&self, method: &str, path: &str) -> Value {
+        json!({ "api_id_public": self.api.id.to_string(), "path": path, "method": method })
+    }
+
+    /// `GET path` through port 3000.
+    ///
+    /// # Errors
+    /// When the gateway does not answer.
+    pub async fn get(&self, path: &str) -> Result<Answer> {
+        self.call(&self.body("GET", path)).await
+    }
+
+    /// A call with this body through port 3000.
+    ///
+    /// # Errors
+    /// When the gateway does not answer.
+    pub async fn call(&self, body: &Value) -> Result<Answer> {
+        self.post(body.to_string(), |request| request).await
+    }
+
+    /// Any request to `/internal/call`; `edit` may change what is sent beside the body.
+    ///
+    /// # Errors
+    /// When the gateway does not answer.
+    pub async fn post(
+        &self,
+        body: impl Into<reqwest::Body>,
+        edit: impl FnOnce(reqwest::RequestBuilder) -> reqwest::RequestBuilder,
+    ) -> Result<Answer> {
+        let url = format!("{}/internal/call", self.consumer.status().await?.gateway_url);
+        let request = self.client.post(url).bearer_auth(&self.secret).body(body);
+        let response = edit(request).send().await?;
+        Ok(Answer { status: response.status(), headers: response.headers().clone(), body: response.bytes().await? })
+    }
+
+    /// A client that trusts the consumer's authority.
+    #[must_use]
+    pub const fn client(&self) -> &reqwest::Client {
+        &self.client
+    }
+
+    /// Waits until no call of the consumer is undecided.
+    ///
+    /// # Errors
+    /// When one stays so.
+    pub async fn wait_until_decided(&self) -> Result<()> {
+        eventually("every call is decided", async || {
+            let audit: Audit = self.consumer.control().get(route::AUDIT).await?;
+            Ok(audit.calls_undecided == 0)
+        })
+        .await
+    }
+
+    /// Settles, closes the channel, and checks both ledgers and the chain against each other. Returns what was
+    /// charged in all.
+    ///
+    /// # Errors
+    /// The first thing that does not add up.
+    pub async fn settle_and_check(&self, funds: Usdc) -> Result<Usdc> {
+        self.wait_until_decided().await?;
+        let _: Settled = self.owner.control().post(route::SETTLE, &json!({})).await?;
+        let channels: Vec<Channel> = self.consumer.control().get(route::CHANNELS).await?;
+        let spent_by_consumer = channels.first().map_or(Usdc::ZERO, |channel| channel.spent.0);
+        let open = channels.iter().find(|channel| channel.deposited.0 > channel.claimed.0);
+        if let Some(channel) = open {
+            let path = route::CHANNEL_CLOSE.replace("{id}", &channel.id.to_string());
+            let _: Channel = self.consumer.control().post(&path, &json!({})).await?;
+            eventually("the channel is closed", async || {
+                let channels: Vec<Channel> = self.consumer.control().get(route::CHANNELS).await?;
+                Ok(channels.iter().all(|channel| channel.state == "closed"))
+            })
+            .await
+            .with_context(|| format!("owner's log:\n{}", self.owner.log()))?;
+        }
+        let owned: Vec<Channel> = self.owner.control().get(route::CHANNELS).await?;
+        let spent_by_owner = owned.first().map_or(Usdc::ZERO, |channel| channel.spent.0);
+        ensure!(
+            spent_by_owner == spent_by_consumer,
+            "X1: the owner's ledger has {spent_by_owner} USDC charged, the consumer's {spent_by_consumer}"
+        );
+        let gain = self.chain.usdc_of(self.owner_wallet).await?;
+        let left = self.chain.usdc_of(self.consumer_wallet).await?;
+        let loss = funds.checked_sub(left).context("the consumer gained money")?;
+        ensure!(
+            gain == loss && gain == spent_by_owner,
+            "M4: owner +{gain}, consumer -{loss}, charged {spent_by_owner}"
+        );
+        for node in [&self.owner, &self.consumer] {
+            let audit: Audit = node.control().get(route::AUDIT).await?;
+            ensure!(audit.violations.is_empty(), "violations: {:?}", audit.violations);
+        }
+        Ok(gain)
+    }
+}
+
+/// Looks again and again until `holds`, for as long as anything here may take.
+///
+/// # Errors
+/// When it does not come true.
+pub async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> Result<bool>) -> Result<()> {
+    for _ in 0..1_200 {
+        if holds().await? {
+            return Ok(());
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    anyhow::bail!("it never came true that {what}")
+}
+
+/// Every path of [`Upstream`], GET and POST.
+fn service_file(upstream: &str, charge: Charge) -> ServiceFile {
+    let paths =
+        ["/ok", "/echo", "/status/{status}", "/slow/{millis}", "/large/{bytes}", "/html", "/redirect", "/raw"];
+    let operation = |method: Method, path: &str| OperationFile {
+        method: Text(method),
+        path: path.to_owned(),
+        summary: String::new(),
+        price: None,
+        parameters: Vec::new(),
+        body: method == Method::Post,
+        any_params: path == "/ok",
+    };
+    let gets = paths.iter().map(|path| operation(Method::Get, path));
+    let posts = ["/ok", "/echo"].iter().map(|path| operation(Method::Post, path));
+    ServiceFile {
+        id: None,
+        name: "Test service".to_owned(),
+        summary: String::new(),
+        category: String::new(),
+        tags: Vec::new(),
+        description: String::new(),
+        upstream: upstream.to_owned(),
+        upstream_headers: BTreeMap::new(),
+        price: PRICE.into(),
+        charge,
+        operations: gets.chain(posts).collect(),
+    }
+}
