@@ -1,8 +1,8 @@
 //! Request bodies: a deadline for their arrival, and what is done with those nobody read.
 //!
 //! A request may be answered before its body was looked at, for instance when its secret is wrong. Over HTTP/2
-//! that ends the stream early, which some clients (curl 7.88) take for a failure and then show nothing. So a
-//! small rest is read and dropped before the answer goes out.
+//! that ends the stream early, and over HTTP/1 the connection, which some clients (curl 7.88) take for a failure
+//! and then show nothing. So the rest is read and dropped, within bounds, before the answer goes out.
 
 use std::{
     pin::Pin,
@@ -16,9 +16,10 @@ use http_body_util::BodyExt;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use tokio::time::{Sleep, timeout};
 
-/// More than a client sends before it looks for an answer.
-const DRAINED_BYTES_MAX: usize = 64 * 1024;
-const DRAINED_WITHIN: Duration = Duration::from_millis(500);
+/// Several times what any request may have, so that whoever sends a little too much is told so. Nothing of it is
+/// kept.
+const DRAINED_BYTES_MAX: usize = 16 * 1024 * 1024;
+const DRAINED_WITHIN: Duration = Duration::from_secs(5);
 
 /// A request body that must have arrived by a deadline.
 pub(super) struct TimedBody {
@@ -48,7 +49,7 @@ impl Drop for TimedBody {
 }
 
 impl Unread {
-    /// Reads a small rest; a larger or slower one ends with its stream.
+    /// Reads the rest; one that is too large or too slow ends with its stream.
     pub(super) async fn drain(self) {
         let rest = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(mut rest) = rest else { return };

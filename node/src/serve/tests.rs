@@ -129,6 +129,18 @@ async fn a_body_that_does_not_arrive_is_given_up() {
 }
 
 #[tokio::test]
+async fn an_answer_arrives_although_nobody_read_the_body() {
+    let running = start(Limits { idle: Duration::from_secs(60), ..limits() }).await;
+    let body = "x".repeat(4_000_000);
+    let head = format!(
+        "POST /nothing HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    let answer = exchange(running.address, (head + &body).as_bytes()).await;
+    assert!(answer.starts_with("HTTP/1.1 404"), "{answer}");
+}
+
+#[tokio::test]
 async fn a_reader_that_takes_nothing_is_closed() {
     let body = Bytes::from(vec![b'x'; 64 * 1024 * 1024]);
     let router = Router::new().route("/", get(move || async move { body }));
@@ -291,7 +303,7 @@ async fn http2_is_spoken_to_those_who_ask_for_it() {
     let answer = sender.send_request(request("https://evil.example/")).await.unwrap();
     assert_eq!(answer.status(), StatusCode::MISDIRECTED_REQUEST);
     // An answer that comes without a look at the body is an answer all the same.
-    let unread = Request::post("https://localhost/nothing").body("unread".to_owned()).unwrap();
+    let unread = Request::post("https://localhost/nothing").body("x".repeat(1_000_000)).unwrap();
     let answer = sender.send_request(unread).await.unwrap();
     assert_eq!(answer.status(), StatusCode::NOT_FOUND);
     drop(sender);
