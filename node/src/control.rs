@@ -113,7 +113,7 @@ impl ControlClient {
     /// # Errors
     /// [`ControlError`]; a status of 400 or above is [`ControlError::Refused`].
     pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ControlError> {
-        accepted(self.send(Method::GET, path, Bytes::new()).await?)
+        accepted(&self.send(Method::GET, path, Bytes::new()).await?)
     }
 
     /// Reads the answer whatever its status, for [`types::Health`].
@@ -131,13 +131,13 @@ impl ControlClient {
         path: &str,
         body: &impl Serialize,
     ) -> Result<T, ControlError> {
-        accepted(self.send(Method::POST, path, json(body)?).await?)
+        accepted(&self.send(Method::POST, path, json(body)?).await?)
     }
 
     /// # Errors
     /// As [`ControlClient::get`].
     pub async fn delete<T: DeserializeOwned>(&self, path: &str) -> Result<T, ControlError> {
-        accepted(self.send(Method::DELETE, path, Bytes::new()).await?)
+        accepted(&self.send(Method::DELETE, path, Bytes::new()).await?)
     }
 
     /// The answer as it came, for a service's own answer to `call`.
@@ -190,9 +190,9 @@ fn json(body: &impl Serialize) -> Result<Bytes, ControlError> {
     serde_json::to_vec(body).map(Bytes::from).map_err(|error| ControlError::Unreadable(error.to_string()))
 }
 
-fn accepted<T: DeserializeOwned>(answer: RawAnswer) -> Result<T, ControlError> {
+fn accepted<T: DeserializeOwned>(answer: &RawAnswer) -> Result<T, ControlError> {
     if answer.status.is_success() {
-        read(&answer)
+        read(answer)
     } else {
         Err(ControlError::Refused(Box::new(answer.problem())))
     }
@@ -207,7 +207,7 @@ impl RawAnswer {
     /// Whether this is the network's word rather than a service's.
     #[must_use]
     pub fn is_problem(&self) -> bool {
-        let kind = self.headers.get(header::CONTENT_TYPE).map(|kind| kind.as_bytes());
+        let kind = self.headers.get(header::CONTENT_TYPE).map(http::HeaderValue::as_bytes);
         kind.is_some_and(|kind| kind.starts_with(b"application/problem+json"))
     }
 
