@@ -165,6 +165,7 @@ impl Node {
             chain: chain.clone(),
             network: network.clone(),
             registry: registry.clone(),
+            signer: signer.clone(),
         };
         let node = Self {
             config: Arc::new(config),

@@ -4,7 +4,7 @@ use farthing_chain::ChainHandle;
 use farthing_ledger::Ledger;
 use farthing_network::NetworkHandle;
 
-use crate::{chain_view, owner::registry::Registry};
+use crate::{chain_view, owner::registry::Registry, wallet::Signer};
 
 /// What health checks and metrics read.
 #[derive(Clone, Debug)]
@@ -13,6 +13,7 @@ pub struct Readiness {
     pub chain: ChainHandle,
     pub network: NetworkHandle,
     pub registry: Registry,
+    pub signer: Signer,
 }
 
 impl Readiness {
@@ -42,6 +43,7 @@ impl Readiness {
             ("farthing_ready", "1 when the node can buy and sell.", u64::from(self.waiting_for().is_empty())),
             ("farthing_ledger_commits_total", "Durable commits.", ledger.commits),
             ("farthing_ledger_operations_total", "Operations in those commits.", ledger.operations),
+            ("farthing_signatures_total", "Vouchers and receipts signed.", self.signer.signed()),
             ("farthing_network_connections", "Open connections.", network.connections as u64),
             ("farthing_chain_requests_watch_total", "Chain requests in the background.", requests.watch),
             ("farthing_chain_requests_write_total", "Chain requests of transactions.", requests.write),

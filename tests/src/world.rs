@@ -183,6 +183,22 @@ impl World {
         Ok(Answer { status: response.status(), headers: response.headers().clone(), body: response.bytes().await? })
     }
 
+    /// Publishes a further service of the owner; its calls are made with [`World::call_of`].
+    ///
+    /// # Errors
+    /// When the owner's node refuses it.
+    pub async fn publish(&self, file: &ServiceFile) -> Result<Api> {
+        Ok(self.owner.control().post(route::APIS, file).await?)
+    }
+
+    /// `method path` of any service through port 3000.
+    ///
+    /// # Errors
+    /// When the gateway does not answer.
+    pub async fn call_of(&self, api: &Api, method: &str, path: &str) -> Result<Answer> {
+        self.call(&json!({ "api_id_public": api.id.to_string(), "path": path, "method": method })).await
+    }
+
     /// A client that trusts the consumer's authority.
     #[must_use]
     pub const fn client(&self) -> &reqwest::Client {
@@ -258,7 +274,8 @@ pub async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> Result<bool>
 }
 
 /// Every path of [`Upstream`], GET and POST.
-fn service_file(upstream: &str, charge: Charge) -> ServiceFile {
+#[must_use]
+pub fn service_file(upstream: &str, charge: Charge) -> ServiceFile {
     let paths =
         ["/ok", "/echo", "/status/{status}", "/slow/{millis}", "/large/{bytes}", "/html", "/redirect", "/raw"];
     let operation = |method: Method, path: &str| OperationFile {

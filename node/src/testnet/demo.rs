@@ -24,7 +24,6 @@ use super::{
 
 const MORE_CALLS: usize = 100;
 const PRICE: Usdc = Usdc::from_micros(2_000);
-const FUNDS: Usdc = Usdc::from_micros(10_000_000);
 const GATEWAY_PORT: u16 = 3000;
 const PATH: &str = "/v1/earthquakes/recent";
 
@@ -47,6 +46,22 @@ pub struct Report {
     pub rpc_watch_requests_during_calls: u64,
 }
 
+/// What the demo starts with.
+#[derive(Debug, Clone)]
+pub struct Setup {
+    /// Test USDC in the consumer's wallet.
+    pub funds: Usdc,
+    pub gateway_port: u16,
+    /// Settings of both nodes, `section.key` and value.
+    pub settings: Vec<(String, String)>,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self { funds: Usdc::from_micros(10_000_000), gateway_port: free_or_any(GATEWAY_PORT), settings: Vec::new() }
+    }
+}
+
 /// Two nodes, a service and a chain.
 #[derive(Debug)]
 pub struct Demo {
@@ -66,16 +81,19 @@ impl Demo {
     ///
     /// # Errors
     /// What did not start, with its log.
-    pub async fn start(folder: &Path) -> anyhow::Result<Self> {
+    pub async fn start(folder: &Path, setup: Setup) -> anyhow::Result<Self> {
         say("Starting a local Ethereum chain with a test USDC and the payment channel contract …");
         let chain = LocalChain::start().await?;
         say("Starting the earthquake service, a plain HTTP server that knows nothing of Farthing …");
         let service = ServiceProcess::start("earthquakes").await?;
         say("Starting two nodes: an owner who sells, and a consumer who buys …");
-        let owner = NodeProcess::start(&chain, NodeOptions::new(folder.join("owner"))).await?;
+        let mut options = NodeOptions::new(folder.join("owner"));
+        options.settings.clone_from(&setup.settings);
+        let owner = NodeProcess::start(&chain, options).await?;
         let join = owner.loopback_address().await?;
         let mut options = NodeOptions::new(folder.join("consumer")).bootstrap([join]);
-        options.gateway_port = free_or_any(GATEWAY_PORT);
+        options.gateway_port = setup.gateway_port;
+        options.settings = setup.settings;
         let consumer = NodeProcess::start(&chain, options).await?;
         let (owner_status, consumer_status) = (owner.status().await?, consumer.status().await?);
         let (owner_wallet, consumer_wallet) = (owner_status.address.0, consumer_status.address.0);
@@ -83,11 +101,11 @@ impl Demo {
         say(&format!("  consumer {consumer_wallet}"));
 
         chain.fund(owner_wallet, Usdc::ZERO).await?;
-        chain.fund(consumer_wallet, FUNDS).await?;
+        chain.fund(consumer_wallet, setup.funds).await?;
         owner.wait_until_ready().await?;
         consumer.wait_until_ready().await?;
-        consumer.wait_for_usdc(FUNDS).await?;
-        say(&format!("The consumer's wallet received {FUNDS} test USDC, and both a little ETH for gas."));
+        consumer.wait_for_usdc(setup.funds).await?;
+        say(&format!("The consumer's wallet received {} test USDC, and both a little ETH for gas.", setup.funds));
 
         let api: Api = owner.control().post(route::APIS, &service_file(&service.url)).await?;
         say(&format!("The owner publishes “{}” for {} USDC a call, as {}.", api.name, api.price, api.id));
@@ -115,7 +133,9 @@ impl Demo {
         self.service.kill().await
     }
 
-    fn call_body(&self) -> Value {
+    /// The body of the call that the demo makes.
+    #[must_use]
+    pub fn call_body(&self) -> Value {
         json!({
             "api_id_public": self.api.id.to_string(),
             "path": PATH,
@@ -131,7 +151,7 @@ impl Demo {
 /// When something fails, or the money does not add up.
 pub async fn run(report_file: Option<&Path>) -> anyhow::Result<Report> {
     let folder = tempdir()?;
-    let demo = Demo::start(&folder.0).await?;
+    let demo = Demo::start(&folder.0, Setup::default()).await?;
     let result = tell(&demo).await;
     say("Stopping everything.");
     demo.stop().await?;
@@ -259,6 +279,20 @@ async fn buy(demo: &Demo, client: &reqwest::Client) -> anyhow::Result<Bought> {
     })
 }
 
+/// Everything a node counts, by name.
+///
+/// # Errors
+/// When the node does not answer.
+pub async fn metrics(node: &NodeProcess) -> anyhow::Result<BTreeMap<String, u64>> {
+    let url = format!("{}/metrics", node.status().await?.gateway_url);
+    let text = node.https_client()?.get(url).send().await?.text().await?;
+    let value = |line: &str| {
+        let (name, value) = line.split_once(' ')?;
+        Some((name.to_owned(), value.parse().ok()?))
+    };
+    Ok(text.lines().filter_map(value).collect())
+}
+
 /// Chain requests a node has made so far.
 struct Requests {
     /// Someone waited for these.
@@ -267,13 +301,7 @@ struct Requests {
 }
 
 async fn requests(node: &NodeProcess) -> anyhow::Result<Requests> {
-    let url = format!("{}/metrics", node.status().await?.gateway_url);
-    let text = node.https_client()?.get(url).send().await?.text().await?;
-    let values: BTreeMap<&str, u64> = text
-        .lines()
-        .filter_map(|line| line.split_once(' '))
-        .filter_map(|(name, value)| Some((name, value.parse().ok()?)))
-        .collect();
+    let values = metrics(node).await?;
     let value = |name: &str| values.get(name).copied().with_context(|| format!("no metric {name}"));
     Ok(Requests {
         waited: value("farthing_chain_requests_write_total")? + value("farthing_chain_requests_on_demand_total")?,
@@ -299,7 +327,7 @@ async fn wait_until_closed(demo: &Demo) -> anyhow::Result<()> {
 /// What did not start.
 pub async fn up() -> anyhow::Result<()> {
     let folder = tempdir()?;
-    let demo = Demo::start(&folder.0).await?;
+    let demo = Demo::start(&folder.0, Setup::default()).await?;
     let ca = demo.consumer.ca_file();
     let (url, body) = (format!("{}/internal/call", demo.gateway_url), demo.call_body());
     say("");
@@ -382,9 +410,12 @@ fn free_or_any(port: u16) -> u16 {
 }
 
 /// A folder that is removed with its value.
-struct TempDir(PathBuf);
+#[derive(Debug)]
+pub struct TempDir(pub PathBuf);
 
-fn tempdir() -> anyhow::Result<TempDir> {
+/// # Errors
+/// When the system has no room for temporary folders.
+pub fn tempdir() -> anyhow::Result<TempDir> {
     let path = std::env::temp_dir().join(format!("farthing-testnet-{}", uuid::Uuid::new_v4().simple()));
     std::fs::create_dir_all(&path)?;
     Ok(TempDir(path))

@@ -185,6 +185,12 @@ impl NodeProcess {
         bail!("{at_least} USDC did not arrive at {}", self.options.data_dir.display())
     }
 
+    /// The process id, while it runs.
+    #[must_use]
+    pub fn pid(&self) -> Option<u32> {
+        self.child.id()
+    }
+
     /// Whether the process has ended.
     pub fn has_ended(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(Some(_)))

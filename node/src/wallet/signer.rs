@@ -3,7 +3,10 @@
 //! A [`Signer`] belongs to one domain (contract and chain). It has a method per kind of statement and none for
 //! raw digests, so code that holds it cannot be talked into signing anything else.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 
 use farthing_protocol::{
     Address, Domain, Receipt, SecretKey, Signature, Signed, Usdc, Voucher,
@@ -25,12 +28,19 @@ pub struct Signer {
     key: Arc<SecretKey>,
     address: Address,
     domain: Domain,
+    signed: Arc<AtomicU64>,
 }
 
 impl Signer {
     pub(super) fn new(key: Arc<SecretKey>, domain: Domain) -> Self {
         let address = key.address();
-        Self { key, address, domain }
+        Self { key, address, domain, signed: Arc::default() }
+    }
+
+    /// Vouchers and receipts signed since the start.
+    #[must_use]
+    pub fn signed(&self) -> u64 {
+        self.signed.load(Ordering::Relaxed)
     }
 
     #[must_use]
@@ -52,6 +62,7 @@ impl Signer {
         if cumulative > deposited {
             return Err(PolicyError::VoucherAboveDeposit { cumulative, deposited });
         }
+        self.signed.fetch_add(1, Ordering::Relaxed);
         Ok(voucher.sign(&self.domain, &self.key))
     }
 
@@ -64,6 +75,7 @@ impl Signer {
         if charged > spent_total {
             return Err(PolicyError::ReceiptAboveTotal { charged, spent_total });
         }
+        self.signed.fetch_add(1, Ordering::Relaxed);
         Ok(receipt.sign(&self.domain, &self.key))
     }
 
