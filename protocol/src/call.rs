@@ -289,6 +289,7 @@ pub fn response_hash(status: u16, headers: &BTreeMap<String, String>, body: &[u8
 }
 
 /// Messages of `/farthing/<net>/call/1`, consumer to owner.
+#[expect(clippy::large_enum_variant, reason = "nearly every message is a call; a box would cost each of them")]
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, CborLen)]
 pub enum CallMessage {
     #[n(0)]
@@ -340,6 +341,7 @@ impl CallReply {
 }
 
 /// What an owner knows of a call whose answer it does not send.
+#[expect(clippy::large_enum_variant, reason = "made once per question and sent; nothing holds many of them")]
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, CborLen)]
 pub enum CallStatus {
     /// Finished; the body is no longer kept. A safe call may be repeated under its id, free.

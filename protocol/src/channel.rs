@@ -257,9 +257,11 @@ pub struct PayeeState {
 impl PayeeState {
     /// Reserves `price` for a call that brings a voucher for `cumulative`, or relies on the best one.
     ///
-    /// The rule is `spent + reserved + price ≤ max(best, cumulative) ≤ deposited`. It asks for headroom of
-    /// the *price*, not for mere growth, and counts calls in progress, so parallel calls cannot share one
-    /// promise. A late, lower voucher is harmless. On refusal the state is unchanged.
+    /// The rule is `spent + reserved + price ≤ min(max(best, cumulative), deposited)`. It asks for headroom
+    /// of the *price*, not for mere growth, and counts calls in progress, so parallel calls cannot share one
+    /// promise. A late, lower voucher is harmless. A new best voucher must lie within the deposit; an old one
+    /// may lie above it once the payer has withdrawn and deposited less, and then counts as far as the
+    /// deposit goes, as in the contract. On refusal the state is unchanged.
     ///
     /// # Errors
     /// The [`RefusalCode`] that tells the consumer what to do.
@@ -268,16 +270,17 @@ impl PayeeState {
             return Err(RefusalCode::ChannelClosing);
         }
         let best = cumulative.map_or(self.best, |new| self.best.max(new));
-        if best > self.deposited {
+        if best > self.best && best > self.deposited {
             return Err(RefusalCode::VoucherAboveDeposit);
         }
         let needed = self
             .spent
             .checked_add(self.reserved)
             .and_then(|sum| sum.checked_add(price))
+            .filter(|needed| *needed <= best)
             .ok_or(RefusalCode::InsufficientVoucher)?;
-        if needed > best {
-            return Err(RefusalCode::InsufficientVoucher);
+        if needed > self.deposited {
+            return Err(RefusalCode::VoucherAboveDeposit);
         }
         self.best = best;
         self.reserved = self.reserved.saturating_add(price);
@@ -299,7 +302,7 @@ impl PayeeState {
         self.spent.saturating_sub(self.claimed)
     }
 
-    /// `best ≤ deposited` is checked when a call is admitted; afterwards a withdrawal may lower the deposit.
+    /// `≤ deposited` is checked when a call is admitted; afterwards a withdrawal may lower the deposit.
     fn check(&self) {
         debug_assert!(self.spent.saturating_add(self.reserved) <= self.best, "O1 violated: {self:?}");
     }

@@ -31,7 +31,7 @@ pub(crate) fn bytes16(bytes: &[u8; 16]) -> Word {
 pub(crate) fn hash_struct(type_string: &str, words: &[Word]) -> Hash {
     let type_hash = keccak256(&[type_string.as_bytes()]);
     let mut parts: Vec<&[u8]> = vec![&type_hash];
-    parts.extend(words.iter().map(|word| word.as_slice()));
+    parts.extend(words.iter().map(Word::as_slice));
     keccak256(&parts)
 }
 

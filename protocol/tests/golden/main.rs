@@ -1,0 +1,97 @@
+//! The bytes two nodes exchange, pinned: `files/*.txt` hold one fixed example of every message and document.
+//!
+//! A change of these files is a change of the protocol. When that is meant, run
+//!
+//! ```text
+//! FARTHING_GOLDEN=write cargo test -p farthing-protocol --test golden
+//! ```
+//!
+//! and read the difference. Each example has its bytes in hexadecimal and, below, what they say. The digests
+//! in `digests.txt` are never written by this program: `digests.mjs` computes them from the specifications
+//! alone, in another language.
+
+mod diagnostic;
+#[path = "../support/examples.rs"]
+mod examples;
+
+use std::{fmt::Write as _, path::PathBuf};
+
+use farthing_protocol::{ChannelConfig, Listing, NodeRecord, Receipt, Refusal, Signed, listing::Details, wire};
+use minicbor::{Decode, Encode};
+
+use diagnostic::diagnostic;
+
+#[test]
+fn messages_of_a_call_keep_their_bytes() {
+    check("call_message", &examples::call_messages());
+    check("call_reply", &examples::call_replies());
+    check::<Refusal>("refusal", &examples::refusals());
+}
+
+#[test]
+fn messages_of_info_keep_their_bytes() {
+    check("info_request", &examples::info_requests());
+    check("info_response", &examples::info_responses());
+}
+
+#[test]
+fn documents_keep_their_bytes() {
+    check::<NodeRecord>("node_record", &[("a record", examples::node_record())]);
+    check::<Signed<NodeRecord>>("signed_node_record", &[("as it travels", examples::signed_record())]);
+    check::<Listing>("listing", &[("a listing", examples::listing())]);
+    check::<Signed<Listing>>("signed_listing", &[("as it travels", examples::signed_listing())]);
+    check::<Details>("details", &[("the details it pins", examples::details())]);
+}
+
+#[test]
+fn payment_types_keep_their_bytes() {
+    check::<Receipt>("receipt", &[("a receipt", examples::receipt())]);
+    check::<ChannelConfig>("channel_config", &[("the terms of a channel", examples::channel_config())]);
+}
+
+#[test]
+fn digests_are_those_an_independent_program_computes() {
+    let text = std::fs::read_to_string(file("digests")).unwrap();
+    let computed: Vec<(&str, &str)> = text.lines().map(|line| line.split_once(' ').unwrap()).collect();
+    let ours: Vec<(&str, String)> =
+        examples::digests().into_iter().map(|(name, hash)| (name, hex(&hash))).collect();
+    let ours: Vec<(&str, &str)> = ours.iter().map(|(name, hash)| (*name, hash.as_str())).collect();
+    assert_eq!(ours, computed, "see digests.mjs");
+}
+
+/// Compares the file with what the examples encode to, and what its bytes decode to with the examples.
+fn check<T>(name: &str, examples: &[(&str, T)])
+where
+    T: Encode<()> + for<'b> Decode<'b, ()> + PartialEq + std::fmt::Debug,
+{
+    let mut text = String::new();
+    for (title, value) in examples {
+        let bytes = wire::encode(value);
+        writeln!(text, "# {title}: {} bytes", bytes.len()).unwrap();
+        for line in bytes.chunks(48) {
+            writeln!(text, "= {}", hex(line)).unwrap();
+        }
+        writeln!(text, "{}\n", diagnostic(&bytes)).unwrap();
+    }
+    if std::env::var("FARTHING_GOLDEN").is_ok_and(|value| value == "write") {
+        std::fs::write(file(name), &text).unwrap();
+    }
+    let kept = std::fs::read_to_string(file(name)).unwrap_or_default();
+    assert_eq!(kept, text, "{name} is encoded differently; if that is meant, see the top of this file");
+    for (section, (title, value)) in kept.split_terminator("\n\n").zip(examples) {
+        let digits: String = section.lines().filter_map(|line| line.strip_prefix("= ")).collect();
+        assert_eq!(wire::decode::<T>(&unhex(&digits)).as_ref(), Ok(value), "{name}: {title}");
+    }
+}
+
+fn file(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/files").join(format!("{name}.txt"))
+}
+
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn unhex(digits: &str) -> Vec<u8> {
+    (0..digits.len()).step_by(2).map(|i| u8::from_str_radix(&digits[i..i + 2], 16).unwrap()).collect()
+}

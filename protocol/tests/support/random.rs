@@ -1,0 +1,46 @@
+//! Random numbers that a seed repeats (SplitMix64, Steele, Lea and Flood 2014), and how many seeds to try.
+
+/// A generator; the same seed gives the same numbers on every machine.
+pub struct Random(u64);
+
+impl Random {
+    pub const fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub const fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `bound`.
+    pub fn below(&mut self, bound: usize) -> usize {
+        usize::try_from(self.next() % bound as u64).unwrap()
+    }
+
+    /// True in `percent` of 100 cases.
+    pub fn chance(&mut self, percent: usize) -> bool {
+        self.below(100) < percent
+    }
+
+    /// Takes an item out of `items`; order is lost on purpose.
+    #[allow(dead_code, reason = "not every test program takes things out")]
+    pub fn take<T>(&mut self, items: &mut Vec<T>) -> Option<T> {
+        if items.is_empty() {
+            return None;
+        }
+        let index = self.below(items.len());
+        Some(items.swap_remove(index))
+    }
+}
+
+/// Seeds to run: `FARTHING_SEEDS`, or `default`.
+pub fn seeds(default: u64) -> std::ops::Range<u64> {
+    let count = std::env::var("FARTHING_SEEDS").map_or(default, |text| {
+        text.parse().expect("FARTHING_SEEDS is the number of seeds to run, such as 1000000")
+    });
+    0..count
+}
