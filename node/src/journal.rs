@@ -10,12 +10,12 @@ pub struct LedgerJournal(pub Ledger);
 
 impl Journal for LedgerJournal {
     fn put(&self, id: String, bytes: Vec<u8>) -> BoxFuture<'_, Result<(), JournalError>> {
-        Box::pin(async move { self.0.put(Namespace::Transactions, id.into_bytes(), bytes).await.map_err(failed) })
+        Box::pin(async move { self.0.put(Namespace::Transactions, id.into_bytes(), bytes).await.map_err(|error| failed(&error)) })
     }
 
     fn all(&self) -> BoxFuture<'_, Result<Vec<(String, Vec<u8>)>, JournalError>> {
         Box::pin(async move {
-            let entries = self.0.list(Namespace::Transactions).map_err(failed)?;
+            let entries = self.0.list(Namespace::Transactions).map_err(|error| failed(&error))?;
             Ok(entries
                 .into_iter()
                 .map(|(key, value)| (String::from_utf8_lossy(&key).into_owned(), value.to_vec()))
@@ -24,10 +24,10 @@ impl Journal for LedgerJournal {
     }
 
     fn delete(&self, id: String) -> BoxFuture<'_, Result<(), JournalError>> {
-        Box::pin(async move { self.0.delete(Namespace::Transactions, id.into_bytes()).await.map_err(failed) })
+        Box::pin(async move { self.0.delete(Namespace::Transactions, id.into_bytes()).await.map_err(|error| failed(&error)) })
     }
 }
 
-fn failed(error: LedgerError) -> JournalError {
+fn failed(error: &LedgerError) -> JournalError {
     JournalError(error.to_string())
 }

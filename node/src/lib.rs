@@ -9,6 +9,7 @@ pub mod consumer;
 pub mod control;
 pub mod files;
 pub mod gateway;
+mod home;
 mod journal;
 mod killpoint;
 pub mod lock;

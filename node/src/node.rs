@@ -8,7 +8,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use farthing_chain::{Chain, ChainHandle, ChainSpec};
-use farthing_ledger::{Ledger, Namespace, OpenMode, Retention, SettlementState};
+use farthing_ledger::{Ledger, Namespace, Retention, SettlementState};
 use farthing_network::{Network, NetworkConfig, NetworkHandle};
 use farthing_protocol::{
     Address, Domain, Usdc, Voucher,
@@ -25,10 +25,10 @@ use crate::{
     config::Config,
     consumer::{self, Consumer, channels::Channels, funding::Funding, spending},
     gateway::{Gateway, auth::Secrets},
+    home::Home,
     journal::LedgerJournal,
     lock::DataFolder,
     owner::{self, Owner, book::Book, load::{self, Load}, registry::Registry, running::Calls, upstream::UpstreamOptions},
-    secret::SecretFile,
     settlement::{self, Settlement, policy::Policy},
     status::Readiness,
     wallet::{Signer, Wallet},
@@ -74,20 +74,12 @@ impl Node {
     /// # Errors
     /// What is missing or broken, with what to do.
     pub async fn start(config: Config) -> anyhow::Result<Self> {
-        let data_dir = &config.node.data_dir;
-        let lock = DataFolder::lock(data_dir)?;
-        let (folder, passphrase) = (data_dir.clone(), config.wallet.passphrase.clone());
-        // Protecting a passphrase takes a second of one core by design.
-        let opened = tokio::task::spawn_blocking(move || Wallet::open_or_create(&folder, passphrase.as_ref()));
-        let opened = opened.await??;
+        let home = {
+            let config = config.clone();
+            tokio::task::spawn_blocking(move || Home::open(&config)).await??
+        };
+        let Home { lock, opened, ledger, secret_file, secret } = home;
         let wallet = opened.wallet;
-        let secret_file = SecretFile::in_folder(data_dir);
-        let secret = secret_file.load_or_create()?;
-
-        // An empty ledger beside an existing wallet would forget what was promised and earned.
-        let ledger_path = data_dir.join("ledger.redb");
-        let mode = if opened.created { OpenMode::Create } else { OpenMode::Existing };
-        let ledger = Ledger::open(&ledger_path, mode).context("the ledger cannot be opened")?;
 
         let spec = chain_spec(&config)?;
         let signer = wallet.signer(Domain::new(spec.chain_id, spec.contract));
@@ -405,6 +397,7 @@ fn upstream_options(config: &Config) -> UpstreamOptions {
         idle: limits.upstream_idle,
         total: limits.upstream_total,
         body_bytes_max: limits.response_bytes_max,
+        own_ports: vec![config.gateway.listen.port()],
         ..UpstreamOptions::default()
     }
 }

@@ -90,7 +90,6 @@ pub struct Settlement {
 
 impl Settlement {
     /// The handle and the task behind it.
-    #[must_use]
     pub fn new(parts: Parts) -> (Self, impl Future<Output = ()>) {
         let (requests, receiver) = mpsc::channel(8);
         let handle = Self {
@@ -376,7 +375,9 @@ impl Task {
     }
 
     async fn close_now(&self, entry: &Entry) -> Result<(), SettlementError> {
+        killpoint::reached("settlement.before_close");
         self.parts.chain.close(claim_row(entry)).await?;
+        killpoint::reached("settlement.after_close");
         Ok(self.take_over(&entry.config).await?)
     }
 

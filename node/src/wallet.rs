@@ -77,6 +77,12 @@ impl Wallet {
         }
     }
 
+    /// Whether `data_dir` has a wallet, readable or not.
+    #[must_use]
+    pub fn exists(data_dir: &Path) -> bool {
+        data_dir.join(WALLET_FILE).symlink_metadata().is_ok()
+    }
+
     /// A wallet of a key that is kept elsewhere.
     #[must_use]
     pub fn from_key(key: SecretKey) -> Self {

@@ -1,10 +1,9 @@
 //! `farthing init`: what the first start makes, without running.
 
-use farthing_ledger::{Ledger, OpenMode};
 use serde::Serialize;
 
 use super::{Context, failure::Failure, output::pairs};
-use crate::{config, lock::DataFolder, secret::SecretFile, tls, wallet::Wallet};
+use crate::{config, home::Home, tls};
 
 #[derive(Serialize)]
 struct Made {
@@ -32,12 +31,7 @@ pub(super) async fn init(context: &Context) -> Result<(), Failure> {
 
 fn make(config: &config::Config) -> anyhow::Result<Made> {
     let data_dir = &config.node.data_dir;
-    let _lock = DataFolder::lock(data_dir)?;
-    let opened = Wallet::open_or_create(data_dir, config.wallet.passphrase.as_ref())?;
-    if opened.created {
-        Ledger::open(&data_dir.join("ledger.redb"), OpenMode::Create)?;
-    }
-    SecretFile::in_folder(data_dir).load_or_create()?;
+    let opened = Home::open(config)?.opened;
     let ca_file = match config.gateway.tls {
         config::TlsMode::OwnAuthority => tls::own(data_dir, &config.gateway.hosts)?.ca_file,
         _ => None,

@@ -70,7 +70,7 @@ impl Consumer {
                 }
                 Ok(Exchanged::Refused(refusal)) if refusal.code == RefusalCode::PriceChanged && round == 0 => {
                     self.release(&attempt, "price changed").await;
-                    let listing = refusal.listing.ok_or_else(|| BuyError::OwnerUnreachable(refusal.detail))?;
+                    let listing = refusal.listing.ok_or(BuyError::OwnerUnreachable(refusal.detail))?;
                     service = self.0.catalog.adopt(listing).await?;
                     let before = plan.price;
                     plan = super::attempt::plan(&service, &order)?;
@@ -303,9 +303,11 @@ impl Consumer {
         let (consumer, call_id, owner) = (self.clone(), attempt.call_id(), attempt.expected.owner);
         let stop = mismatch.is_some();
         self.0.tasks.spawn(async move {
+            killpoint::reached("consumer.before_acknowledge");
             if let Err(error) = consumer.0.ledger.acknowledge(call_id, acknowledgement).await {
                 tracing::error!(%call_id, %error, "a receipt was not stored; it is asked for again after a restart");
             }
+            killpoint::reached("consumer.after_acknowledge");
             if stop {
                 consumer.stop_channel(owner).await;
             }

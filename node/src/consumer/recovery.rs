@@ -208,7 +208,7 @@ impl Consumer {
             match self.ask(&attempt).await {
                 Some(End::Charged(receipt)) => {
                     tracing::info!(%call_id, charged = %receipt.charged, "an undecided call was served");
-                    if let Err(error) = self.acknowledge(&attempt, receipt, 0, &Timing::default(), turn) {
+                    if let Err(error) = self.acknowledge(&attempt, *receipt, 0, &Timing::default(), turn) {
                         tracing::error!(%call_id, %error, "the owner's books do not match");
                     }
                     return;
@@ -246,7 +246,7 @@ impl Consumer {
                 Ok(_) | Err(_) => return None,
             };
         match answer::verify_receipt(&attempt.expected, self.0.signer.domain(), receipt, signature) {
-            Ok(receipt) => Some(End::Charged(receipt)),
+            Ok(receipt) => Some(End::Charged(Box::new(receipt))),
             Err(mismatch) => {
                 tracing::error!(call_id = %attempt.call_id(), %mismatch, "the owner's receipt is not acceptable");
                 self.0.channels.stop(promise.owner);
@@ -295,7 +295,7 @@ fn asked(order: &Order, terms: &CallRequest) -> CallRequest {
 
 /// How an undecided call ended.
 enum End {
-    Charged(Verified<Receipt>),
+    Charged(Box<Verified<Receipt>>),
     NotCharged(&'static str),
 }
 

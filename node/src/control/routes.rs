@@ -74,7 +74,7 @@ pub fn router(node: Node) -> Router {
 struct Failed(Problem);
 
 impl Failed {
-    fn new(status: StatusCode, detail: impl ToString, next: &str) -> Self {
+    fn new(status: StatusCode, detail: &impl ToString, next: &str) -> Self {
         Self(Problem {
             kind: "about:blank".to_owned(),
             title: status.canonical_reason().unwrap_or_default().to_owned(),
@@ -108,13 +108,13 @@ impl From<ChainError> for Failed {
             }
             _ => StatusCode::BAD_REQUEST,
         };
-        Self::new(status, error, "`farthing doctor` checks wallet and chain.")
+        Self::new(status, &error, "`farthing doctor` checks wallet and chain.")
     }
 }
 
 impl From<LedgerError> for Failed {
     fn from(error: LedgerError) -> Self {
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, error, "`farthing doctor` checks the ledger.")
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, &error, "`farthing doctor` checks the ledger.")
     }
 }
 
@@ -125,7 +125,7 @@ impl From<RegistryError> for Failed {
             RegistryError::Ledger(_) => StatusCode::SERVICE_UNAVAILABLE,
             _ => StatusCode::BAD_REQUEST,
         };
-        Self::new(status, error, "Correct what is named and try again; nothing was changed.")
+        Self::new(status, &error, "Correct what is named and try again; nothing was changed.")
     }
 }
 
@@ -134,7 +134,7 @@ impl From<SettlementError> for Failed {
         match error {
             SettlementError::Chain(error) => error.into(),
             SettlementError::Ledger(error) => error.into(),
-            other => Self::new(StatusCode::BAD_REQUEST, other, ""),
+            other => Self::new(StatusCode::BAD_REQUEST, &other, ""),
         }
     }
 }
@@ -142,7 +142,7 @@ impl From<SettlementError> for Failed {
 impl From<BuyError> for Failed {
     fn from(error: BuyError) -> Self {
         let problem = problem::Problem::from(&error);
-        Self::new(problem.status, problem.detail, problem.next)
+        Self::new(problem.status, &problem.detail, problem.next)
     }
 }
 
@@ -522,7 +522,7 @@ async fn secret(State(node): State<Node>) -> Json<Secret> {
 
 async fn rotate_secret(State(node): State<Node>) -> Result<Json<Secret>, Failed> {
     let fresh = node.secrets.rotate().map_err(|error| {
-        Failed::new(StatusCode::INTERNAL_SERVER_ERROR, error, "The old secret stays valid.")
+        Failed::new(StatusCode::INTERNAL_SERVER_ERROR, &error, "The old secret stays valid.")
     })?;
     Ok(Json(Secret { secret: fresh.expose().to_owned() }))
 }
@@ -545,7 +545,7 @@ async fn peers(State(node): State<Node>) -> Json<Vec<Peer>> {
 async fn ping(State(node): State<Node>, Json(request): Json<PingRequest>) -> Result<Json<Pong>, Failed> {
     let wallet = request.wallet.0;
     let unreachable = |error: farthing_network::CallFailure| {
-        Failed::new(StatusCode::BAD_GATEWAY, error, "`farthing net peers` shows who is connected.")
+        Failed::new(StatusCode::BAD_GATEWAY, &error, "`farthing net peers` shows who is connected.")
     };
     let rtt = node.network.ping(wallet).await.map_err(unreachable)?;
     let peer = node.network.peers().await.into_iter().find(|peer| peer.address == wallet);

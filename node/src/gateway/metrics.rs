@@ -1,15 +1,26 @@
-//! `/metrics`: what the node counts, in the Prometheus text format.
+//! `/metrics`: what the node counts, in the Prometheus text format, for this machine or with the secret.
 
 use axum::{
+    Extension,
     extract::State,
     http::{HeaderValue, header},
     response::{IntoResponse, Response},
 };
 
-use super::Gateway;
+use super::{Gateway, auth, problem::Problem};
+use crate::serve::ClientAddress;
 
-/// One line per fact. Names and units are listed in `docs/metrics.md`.
-pub async fn show(State(gateway): State<Gateway>) -> Response {
+/// One line per fact, with its meaning above it.
+pub async fn show(
+    State(gateway): State<Gateway>,
+    Extension(client): Extension<ClientAddress>,
+    secret: Result<auth::Consumer, Problem>,
+) -> Response {
+    if let Err(problem) = secret.as_ref()
+        && !client.0.ip().to_canonical().is_loopback()
+    {
+        return problem.clone().into_response();
+    }
     let text: String = gateway
         .readiness
         .metrics()

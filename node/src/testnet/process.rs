@@ -57,7 +57,7 @@ impl NodeOptions {
     }
 
     #[must_use]
-    pub fn set(mut self, key: &str, value: impl ToString) -> Self {
+    pub fn set(mut self, key: &str, value: &impl ToString) -> Self {
         self.settings.push((key.to_owned(), value.to_string()));
         self
     }

@@ -1,0 +1,49 @@
+//! The data folder's contents that belong together: lock, wallet, ledger, consumer secret.
+//!
+//! Where there is no wallet yet the ledger is made first: a crash between the two leaves an empty ledger, which
+//! the next start takes, and never a wallet without one. An empty ledger beside an existing wallet would
+//! forget what was promised and earned, and is never made.
+
+use anyhow::{Context, ensure};
+use farthing_ledger::{Ledger, OpenMode};
+
+use crate::{
+    config::Config,
+    lock::DataFolder,
+    secret::{ConsumerSecret, SecretFile},
+    wallet::{Opened, Wallet},
+};
+
+/// An opened data folder.
+#[derive(Debug)]
+pub struct Home {
+    pub lock: DataFolder,
+    pub opened: Opened,
+    pub ledger: Ledger,
+    pub secret_file: SecretFile,
+    pub secret: ConsumerSecret,
+}
+
+impl Home {
+    /// Opens the folder, or makes what a first start makes. Protecting a passphrase takes a second of one core
+    /// by design: call it outside of async tasks.
+    ///
+    /// # Errors
+    /// What is missing or broken, with what to do.
+    pub fn open(config: &Config) -> anyhow::Result<Self> {
+        let data_dir = &config.node.data_dir;
+        let lock = DataFolder::lock(data_dir)?;
+        let mode = if Wallet::exists(data_dir) { OpenMode::Existing } else { OpenMode::Create };
+        let ledger = Ledger::open(&data_dir.join("ledger.redb"), mode).context("the ledger cannot be opened")?;
+        let is_used = || anyhow::Ok(!ledger.payee_channels()?.is_empty() || !ledger.payer_channels()?.is_empty());
+        ensure!(
+            mode == OpenMode::Existing || !is_used()?,
+            "{} holds the channels of a wallet that is not there; restore wallet.json, or move the folder away to start anew",
+            data_dir.join("ledger.redb").display()
+        );
+        let opened = Wallet::open_or_create(data_dir, config.wallet.passphrase.as_ref())?;
+        let secret_file = SecretFile::in_folder(data_dir);
+        let secret = secret_file.load_or_create()?;
+        Ok(Self { lock, opened, ledger, secret_file, secret })
+    }
+}
