@@ -122,6 +122,28 @@ impl Problem {
     }
 
     #[must_use]
+    pub fn unknown_host() -> Self {
+        Self::new(
+            StatusCode::MISDIRECTED_REQUEST,
+            "unknown-host",
+            "This node is not known under that name",
+            "the request names a host that is neither an address nor a name of this node",
+            "Call `localhost` or an IP address, or add the name to `gateway.hosts`.",
+        )
+    }
+
+    #[must_use]
+    pub fn origin_refused() -> Self {
+        Self::new(
+            StatusCode::FORBIDDEN,
+            "origin-refused",
+            "Web pages cannot call this port",
+            "the request has the header `Origin`, which browsers add for web pages",
+            "Call from a script or a server; a page asks its own server, which then calls.",
+        )
+    }
+
+    #[must_use]
     pub fn starting(detail: impl Into<String>) -> Self {
         Self::new(
             StatusCode::SERVICE_UNAVAILABLE,

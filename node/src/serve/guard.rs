@@ -11,7 +11,9 @@ use axum::{
     middleware::{self, Next},
     response::{IntoResponse, Response},
 };
-use http::{HeaderValue, StatusCode, header, uri::Authority};
+use http::{HeaderValue, header, uri::Authority};
+
+use crate::gateway::problem::Problem;
 
 /// The names under which a port may be asked.
 #[derive(Debug, Clone)]
@@ -56,26 +58,12 @@ async fn guard(State(hosts): State<Hosts>, request: Request, next: Next) -> Resp
         _ => None,
     };
     if !host.is_some_and(|host| hosts.allow(host)) {
-        let what = "this node is not known under that name; add the name to gateway.hosts";
-        return problem(StatusCode::MISDIRECTED_REQUEST, "unknown-host", what);
+        return Problem::unknown_host().into_response();
     }
     if headers.contains_key(header::ORIGIN) {
-        let what = "web pages cannot call this port; call it from a script or a server";
-        return problem(StatusCode::FORBIDDEN, "origin-refused", what);
+        return Problem::origin_refused().into_response();
     }
     next.run(request).await
-}
-
-fn problem(status: StatusCode, kind: &'static str, detail: &'static str) -> Response {
-    let body = serde_json::json!({
-        "type": kind,
-        "title": status.canonical_reason(),
-        "status": status.as_u16(),
-        "detail": detail,
-        "charged": false,
-    });
-    let content_type = HeaderValue::from_static("application/problem+json");
-    (status, [(header::CONTENT_TYPE, content_type)], body.to_string()).into_response()
 }
 
 #[cfg(test)]

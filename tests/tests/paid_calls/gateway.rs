@@ -1,0 +1,246 @@
+//! Port 3000 against everything a script can get wrong: refused in words, free, and never passed on.
+
+use anyhow::{Context, Result, ensure};
+use farthing::control::types::{Charge, KindFile, OperationFile, ParameterFile, PlaceFile, Secret, Text, route};
+use farthing_protocol::{Usdc, call::Method};
+use farthing_tests::world::{Answer, FUNDS, PRICE, Setup, World, service_file};
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use crate::support::{cost, expect_free, expect_served, setting, with};
+
+#[tokio::test]
+async fn a_refused_request_is_free_and_reaches_no_upstream() -> Result<()> {
+    let world = World::start().await?;
+    let good = world.body("GET", "/ok");
+    let parameters = searchable(&world).await?;
+    let search = |params: Value| with(parameters.clone(), "params", params);
+    let text = |body: &Value| body.to_string();
+    let many: serde_json::Map<_, _> = (0..65).map(|n| (format!("p{n}"), json!("x"))).collect();
+    let large = with(with(good.clone(), "method", "POST"), "body", "x".repeat(4 * 1024 * 1024 + 1));
+    let cases: Vec<(&str, String, u16, &str, &str)> = vec![
+        ("no JSON", "{".into(), 400, "malformed", "not valid JSON"),
+        ("nothing", String::new(), 400, "malformed", "not valid JSON"),
+        ("an array", "[1]".into(), 400, "malformed", "an array, expected an object"),
+        ("no service", text(&json!({"path": "/ok", "method": "GET"})), 400, "malformed", "`api_id_public`"),
+        ("no path", text(&json!({"api_id_public": good["api_id_public"], "method": "GET"})), 400, "malformed", "`path`"),
+        ("no method", text(&json!({"api_id_public": good["api_id_public"], "path": "/ok"})), 400, "malformed", "`method`"),
+        ("an id that is none", text(&with(good.clone(), "api_id_public", "7")), 400, "malformed", "`api_id_public`"),
+        ("a path of another type", text(&with(good.clone(), "path", 7)), 400, "malformed", "`path` is a number"),
+        ("a method that is none", text(&with(good.clone(), "method", "BREW")), 400, "malformed", "`method`"),
+        ("params as a list", text(&with(good.clone(), "params", json!(["a"]))), 400, "malformed", "`params` is an array"),
+        ("a nested parameter", text(&with(good.clone(), "params", json!({"a": {}}))), 400, "malformed", "`params.a` is an object"),
+        ("an unknown field", text(&with(good.clone(), "parms", json!({}))), 400, "malformed", "unknown field `parms`"),
+        ("a price as a number", text(&with(good.clone(), "max_price", 1)), 400, "malformed", "`max_price` is a number"),
+        ("a negative price", text(&with(good.clone(), "max_price", "-1")), 400, "malformed", "`max_price`"),
+        ("an empty call id", text(&with(good.clone(), "call_id", "")), 400, "malformed", "`call_id`"),
+        ("a long call id", text(&with(good.clone(), "call_id", "x".repeat(129))), 400, "malformed", "`call_id`"),
+        ("a body for GET", text(&with(good.clone(), "body", json!({}))), 400, "bad-parameter", "takes no body"),
+        ("a header that is not passed on", text(&with(good.clone(), "headers", json!({"Cookie": "a"}))), 400, "bad-parameter", "`cookie`"),
+        ("a header with a line break", text(&with(good.clone(), "headers", json!({"Accept": "a\r\nx: y"}))), 400, "bad-parameter", "`accept`"),
+        ("an unknown parameter", text(&search(json!({"limt": "5", "min": "1"}))), 400, "bad-parameter", "`limit`"),
+        ("a missing parameter", text(&search(json!({"limit": "5"}))), 400, "bad-parameter", "`min`"),
+        ("a parameter of another kind", text(&search(json!({"limit": "many", "min": "1"}))), 400, "bad-parameter", "`limit` is `many`"),
+        ("an unknown service", text(&with(good.clone(), "api_id_public", "0b5f2a3e-6a3c-4c39-9a65-6a1c3f1d2e4b")), 404, "unknown-service", "0b5f2a3e"),
+        ("an unknown path", text(&with(good.clone(), "path", "/okk")), 404, "unknown-path", "mean /ok"),
+        ("a path upwards", text(&with(good.clone(), "path", "/../ok")), 400, "bad-parameter", "dots"),
+        ("a method the path has not", text(&with(good.clone(), "method", "DELETE")), 405, "method-not-allowed", "GET"),
+        ("a body too large", text(&large), 413, "too-large", "4194304"),
+        ("too many parameters", text(&with(good.clone(), "params", Value::Object(many))), 413, "too-large", "64"),
+        ("a value too long", text(&with(good.clone(), "params", json!({"a": "x".repeat(8193)}))), 413, "too-large", "8192"),
+        ("a path too long", text(&with(good.clone(), "path", format!("/status/{}", "9".repeat(2048)))), 413, "too-large", "2048"),
+        ("a price above the cap", text(&with(good.clone(), "max_price", "0.001999")), 402, "price-above-cap", "0.002"),
+    ];
+    for (what, body, status, problem, detail) in cases {
+        let answer = world.post(body, |request| request).await?;
+        expect_free(what, &answer, status, problem)?;
+        let said = answer.json()["detail"].as_str().unwrap_or_default().to_owned();
+        ensure!(said.contains(detail), "{what}: `{said}` does not name {detail}");
+    }
+    let answer = world.post(vec![b' '; 5 * 1024 * 1024], |request| request).await?;
+    expect_free("a request too large", &answer, 413, "too-large")?;
+    let answer = world.call(&with(good.clone(), "call_id", "one")).await?;
+    expect_served(&answer)?;
+    let both = world.post(with(good, "call_id", "one").to_string(), |r| r.header("idempotency-key", "two")).await?;
+    expect_free("two ids", &both, 400, "malformed")?;
+    assert_eq!(world.upstream.hits(), 1, "only the good call");
+    assert_eq!(world.settle_and_check(FUNDS).await?, PRICE);
+    Ok(())
+}
+
+#[tokio::test]
+async fn without_the_current_secret_nothing_is_bought() -> Result<()> {
+    let mut world = World::start().await?;
+    let body = world.body("GET", "/ok").to_string();
+    let url = format!("{}/internal/call", world.consumer.status().await?.gateway_url);
+    let send = async |authorization: Option<String>| -> Result<Answer> {
+        let mut request = world.client().post(&url).body(body.clone());
+        if let Some(authorization) = authorization {
+            request = request.header("authorization", authorization);
+        }
+        let response = request.send().await?;
+        let (status, headers) = (response.status(), response.headers().clone());
+        Ok(Answer { status, headers, body: response.bytes().await? })
+    };
+    let secret = world.secret.clone();
+    let mut other = secret.clone();
+    other.replace_range(20..21, if &secret[20..21] == "a" { "b" } else { "a" });
+    for (what, authorization) in [
+        ("none", None),
+        ("empty", Some(String::new())),
+        ("no scheme", Some(secret.clone())),
+        ("another scheme", Some(format!("Basic {secret}"))),
+        ("an empty secret", Some("Bearer ".to_owned())),
+        ("one letter changed", Some(format!("Bearer {other}"))),
+        ("one letter missing", Some(format!("Bearer {}", &secret[..secret.len() - 1]))),
+        ("one letter more", Some(format!("Bearer {secret}a"))),
+        ("another case", Some(format!("Bearer {}", secret.to_uppercase()))),
+    ] {
+        let answer = send(authorization).await?;
+        expect_free(what, &answer, 401, "unauthorized")?;
+        ensure!(answer.header("www-authenticate").starts_with("Bearer"), "{what}");
+        ensure!(!String::from_utf8_lossy(&answer.body).contains(&secret), "{what}: the secret is in the answer");
+    }
+    assert_eq!(world.upstream.hits(), 0);
+
+    expect_served(&send(Some(format!("bearer {secret}"))).await?)?;
+    let fresh: Secret = world.consumer.control().post(route::SECRET_ROTATE, &json!({})).await?;
+    expect_free("the old secret", &send(Some(format!("Bearer {secret}"))).await?, 401, "unauthorized")?;
+    expect_served(&send(Some(format!("Bearer {}", fresh.secret))).await?)?;
+    world.secret = fresh.secret;
+    ensure!(!world.consumer.log().contains(&world.secret), "the secret is in the log");
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(2));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_call_needs_no_content_type_and_its_answer_says_what_it_cost() -> Result<()> {
+    let world = World::start().await?;
+    let body = world.body("gEt", "/ok").to_string();
+    for content_type in [None, Some("application/json"), Some("text/plain"), Some("application/x-www-form-urlencoded")] {
+        let answer = world
+            .post(body.clone(), |request| match content_type {
+                Some(value) => request.header("content-type", value),
+                None => request,
+            })
+            .await?;
+        expect_served(&answer)?;
+        assert_eq!(answer.header("content-type"), "application/json");
+        assert_eq!(answer.header("x-farthing-price-usdc"), "0.002");
+        assert_eq!(answer.header("x-farthing-charged"), "0.002");
+        assert_eq!(answer.header("x-farthing-call-id").len(), 36);
+        assert_eq!(answer.header("x-farthing-receipt").len(), 66);
+        for part in ["gateway;dur=", "network;dur=", "owner;dur=", "upstream;dur="] {
+            ensure!(answer.header("server-timing").contains(part), "{}", answer.header("server-timing"));
+        }
+    }
+    let call = with(searchable(&world).await?, "params", json!({"min": 4.5, "limit": 7, "strict": true}));
+    let answer = world.call(&call).await?;
+    expect_served(&answer)?;
+    assert_eq!(answer.json()["n"], json!(5));
+    let posted = world.call(&with(world.body("POST", "/echo"), "body", json!({"a": [1, 2.5, "x"]}))).await?;
+    assert_eq!(posted.json(), json!({"a": [1, 2.5, "x"]}));
+    assert_eq!(world.upstream.hits(), 6);
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(6));
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_port_describes_itself_and_refuses_strangers() -> Result<()> {
+    let world = World::start().await?;
+    let base = world.consumer.status().await?.gateway_url;
+    let get = async |path: &str| world.client().get(format!("{base}{path}")).send().await;
+    assert_eq!(get("/healthz").await?.status(), 200);
+    let ready: Value = get("/readyz").await?.json().await?;
+    assert_eq!(ready["ready"], true);
+    let metrics = get("/metrics").await?;
+    ensure!(metrics.status() == 200 && !metrics.text().await?.is_empty(), "no metrics");
+    let described: Value = get("/openapi.json").await?.json().await?;
+    ensure!(described["paths"]["/internal/call"]["post"].is_object(), "{described}");
+
+    for method in [reqwest::Method::GET, reqwest::Method::HEAD, reqwest::Method::PUT, reqwest::Method::DELETE] {
+        let request = world.client().request(method.clone(), format!("{base}/internal/call"));
+        let answer = request.bearer_auth(&world.secret).send().await?;
+        assert_eq!(answer.status(), StatusCode::METHOD_NOT_ALLOWED, "{method}");
+        let allow = answer.headers().get("allow").map(|value| value.to_str().map(str::to_owned)).transpose()?;
+        assert_eq!(allow.as_deref(), Some("POST"), "{method}");
+    }
+    let nowhere = get("/nowhere").await?;
+    assert_eq!(nowhere.status(), StatusCode::NOT_FOUND);
+
+    let good = world.body("GET", "/ok").to_string();
+    for (header, value, status, problem) in [
+        ("host", "evil.example", 421, "unknown-host"),
+        ("host", "localhost.evil.example:3000", 421, "unknown-host"),
+        ("origin", "https://evil.example", 403, "origin-refused"),
+        ("origin", "null", 403, "origin-refused"),
+    ] {
+        // A name that is not the connection's is only sent with HTTP/1.1.
+        let answer = world.post(good.clone(), |r| r.version(reqwest::Version::HTTP_11).header(header, value)).await?;
+        expect_free(value, &answer, status, problem)?;
+    }
+
+    let address = base.trim_start_matches("https://").to_owned();
+    let mut plain = tokio::net::TcpStream::connect(&address).await?;
+    plain.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").await?;
+    let mut said = String::new();
+    plain.read_to_string(&mut said).await?;
+    ensure!(said.starts_with("HTTP/1.1 400") && said.contains("https://") && said.contains("ca.pem"), "{said}");
+
+    assert_eq!(world.upstream.hits(), 0);
+    assert_eq!(world.settle_and_check(FUNDS).await?, Usdc::ZERO);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_spending_limit_is_held_to_the_micro() -> Result<()> {
+    let limits = [setting("spending.per_day", "0.006"), setting("spending.price_max", "0.003")].concat();
+    let world = World::with(Setup { consumer_settings: limits, ..Setup::default() }).await?;
+    let mut dear = service_file(&world.upstream.url(), Charge::Success);
+    dear.price = Usdc::from_micros(3_001).into();
+    let dear = world.publish(&dear).await?;
+    let answer = world.call_of(&dear, "GET", "/ok").await?;
+    expect_free("above the limit per call", &answer, 402, "over-limit")?;
+    ensure!(answer.json()["detail"].as_str().context("detail")?.contains("spending.price_max"), "{answer:?}");
+
+    let calls = futures::future::join_all((0..8).map(|_| world.get("/ok"))).await;
+    let calls = calls.into_iter().collect::<Result<Vec<_>>>()?;
+    let (served, refused): (Vec<_>, Vec<_>) = calls.iter().partition(|answer| answer.status.is_success());
+    assert_eq!((served.len(), refused.len()), (3, 5), "0.006 USDC a day buy three calls at 0.002");
+    for answer in refused {
+        expect_free("above the limit per day", answer, 402, "over-limit")?;
+        ensure!(answer.json()["detail"].as_str().context("detail")?.contains("spending.per_day"), "{answer:?}");
+    }
+    assert_eq!(world.upstream.hits(), 3);
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(3));
+    Ok(())
+}
+
+/// Publishes `GET /ok` with the parameters `min`, `limit` and `strict`, and answers a call without them.
+async fn searchable(world: &World) -> Result<Value> {
+    let parameter = |name: &str, kind: KindFile, required: bool| ParameterFile {
+        name: name.to_owned(),
+        place: PlaceFile::Query,
+        kind,
+        required,
+        choices: Vec::new(),
+        description: String::new(),
+    };
+    let mut file = service_file(&world.upstream.url(), Charge::Success);
+    file.operations = vec![OperationFile {
+        method: Text(Method::Get),
+        path: "/ok".to_owned(),
+        summary: String::new(),
+        price: None,
+        parameters: vec![
+            parameter("min", KindFile::Number, true),
+            parameter("limit", KindFile::Integer, false),
+            parameter("strict", KindFile::Boolean, false),
+        ],
+        body: false,
+        any_params: false,
+    }];
+    let api = world.publish(&file).await?;
+    Ok(json!({ "api_id_public": api.id.to_string(), "path": "/ok", "method": "GET" }))
+}

@@ -1,0 +1,17 @@
+//! A paid call from end to end: two nodes as processes, a real chain, and an upstream that counts.
+//!
+//! Every test starts a [`World`](farthing_tests::world::World), does its worst, and ends with the books of
+//! both nodes compared with the chain to the last micro-USDC. One binary, because linking a node takes longer
+//! than most of these tests.
+
+// mod commands;
+mod funding;
+mod gateway;
+// mod hostile;
+// mod lifecycle;
+// mod load;
+mod offline;
+// mod prices;
+// mod repeats;
+mod support;
+mod upstreams;

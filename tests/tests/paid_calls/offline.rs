@@ -1,0 +1,48 @@
+//! An owner that is not there: said quickly, free, and forgotten once it is back.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use farthing_tests::world::{FUNDS, World, eventually};
+
+use crate::support::{cost, expect_free, expect_served, fixed_owner};
+
+/// Far less than a call's deadline of 30 seconds.
+const SOON: Duration = Duration::from_secs(15);
+
+#[tokio::test]
+async fn an_owner_that_is_offline_costs_nothing_and_serves_again_when_it_is_back() -> Result<()> {
+    let mut world = World::with(fixed_owner()?).await?;
+    expect_served(&world.get("/ok").await?)?;
+    world.owner.stop().await?;
+    for _ in 0..3 {
+        let asked = Instant::now();
+        let answer = world.get("/ok").await?;
+        expect_free("stopped", &answer, 502, "owner-unreachable")?;
+        ensure!(asked.elapsed() < SOON, "the script waited {:?}", asked.elapsed());
+    }
+    world.owner.restart(Vec::new()).await?;
+    eventually("the owner is reached again", async || Ok(world.get("/ok").await?.status.is_success())).await?;
+    assert_eq!(world.upstream.hits(), 2);
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(2));
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_owner_that_was_never_met_is_said_to_be_unknown() -> Result<()> {
+    let mut world = World::with(fixed_owner()?).await?;
+    world.owner.stop().await?;
+    let asked = Instant::now();
+    let answer = world.get("/ok").await?;
+    ensure!(asked.elapsed() < SOON, "the script waited {:?}", asked.elapsed());
+    // The node may have heard of the service before the owner went away.
+    match answer.status.as_u16() {
+        404 => expect_free("never met", &answer, 404, "unknown-service")?,
+        _ => expect_free("heard of", &answer, 502, "owner-unreachable")?,
+    }
+    world.owner.restart(Vec::new()).await?;
+    eventually("the service is found", async || Ok(world.get("/ok").await?.status.is_success())).await?;
+    assert_eq!(world.upstream.hits(), 1);
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(1));
+    Ok(())
+}

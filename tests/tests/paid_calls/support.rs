@@ -1,0 +1,60 @@
+//! What several of these tests ask for.
+
+use std::net::{TcpListener, UdpSocket};
+
+use anyhow::{Result, bail, ensure};
+use farthing_protocol::Usdc;
+use farthing_tests::world::{Answer, PRICE, Setup};
+use serde_json::{Value, json};
+
+/// The price of `calls` calls.
+pub fn cost(calls: u64) -> Usdc {
+    Usdc::from_micros(PRICE.micros() * calls)
+}
+
+/// `body` with `field` set to `value`.
+pub fn with(mut body: Value, field: &str, value: impl Into<Value>) -> Value {
+    body[field] = value.into();
+    body
+}
+
+/// Says what came when the answer is not the service's own.
+pub fn expect_served(answer: &Answer) -> Result<()> {
+    let text = String::from_utf8_lossy(&answer.body);
+    ensure!(answer.status.is_success(), "{}: {}", answer.status, text.chars().take(400).collect::<String>());
+    Ok(())
+}
+
+/// Checks an answer that is a problem: its status, its type, that it cost nothing, and that it says what to do.
+pub fn expect_free(what: &str, answer: &Answer, status: u16, problem: &str) -> Result<()> {
+    let text = String::from_utf8_lossy(&answer.body);
+    ensure!(answer.status == status, "{what}: {} and not {status}: {text}", answer.status);
+    ensure!(answer.problem() == problem, "{what}: `{}` and not `{problem}`: {text}", answer.problem());
+    ensure!(answer.charged() == json!(false), "{what}: charged: {text}");
+    ensure!(answer.json()["next"].as_str().is_some_and(|next| !next.is_empty()), "{what}: no next step: {text}");
+    Ok(())
+}
+
+/// Settings that listen on a fixed port, so that a restarted node is where it was.
+pub fn on_a_fixed_port() -> Result<Vec<(String, String)>> {
+    for _ in 0..100 {
+        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        // Below the range that the system hands out to others.
+        let port = 10_000 + port % 20_000;
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() && UdpSocket::bind(("127.0.0.1", port)).is_ok() {
+            let listen = format!("/ip4/127.0.0.1/tcp/{port},/ip4/127.0.0.1/udp/{port}/quic-v1");
+            return Ok(setting("network.listen", listen));
+        }
+    }
+    bail!("no port is free")
+}
+
+/// One setting, as [`Setup`] takes them.
+pub fn setting(key: &str, value: impl ToString) -> Vec<(String, String)> {
+    vec![(key.to_owned(), value.to_string())]
+}
+
+/// A world whose owner keeps its address over restarts.
+pub fn fixed_owner() -> Result<Setup> {
+    Ok(Setup { owner_settings: on_a_fixed_port()?, ..Setup::default() })
+}

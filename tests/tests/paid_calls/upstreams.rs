@@ -1,0 +1,139 @@
+//! What an owner's own server can do wrong, and who pays for it.
+
+use anyhow::{Result, ensure};
+use farthing::control::types::{Api, Charge};
+use farthing_protocol::Usdc;
+use farthing_tests::{
+    upstream,
+    world::{Answer, FUNDS, Setup, World, service_file},
+};
+
+use crate::support::{cost, expect_free, expect_served, setting, with};
+
+/// Settings under which a slow upstream is found out soon, and 4 MiB is the largest answer.
+fn strict() -> Setup {
+    let owner_settings = [
+        setting("limits.upstream_first_byte_ms", 400),
+        setting("limits.upstream_idle_ms", 400),
+        setting("limits.upstream_total_ms", 5_000),
+        setting("limits.response_bytes_max", 4 * 1024 * 1024),
+    ];
+    Setup { owner_settings: owner_settings.concat(), ..Setup::default() }
+}
+
+#[tokio::test]
+async fn a_failed_upstream_costs_nothing() -> Result<()> {
+    let world = World::with(strict()).await?;
+    for (path, status, problem) in [
+        ("/status/500", 502, "upstream-failed"),
+        ("/status/503", 502, "upstream-failed"),
+        ("/redirect", 502, "upstream-failed"),
+        ("/html", 502, "upstream-failed"),
+        ("/slow/2000", 504, "upstream-timeout"),
+        ("/large/4194305", 502, "upstream-failed"),
+    ] {
+        expect_free(path, &world.get(path).await?, status, problem)?;
+    }
+    assert_eq!(world.upstream.hits(), 6, "each was tried once");
+
+    for (what, url) in [
+        ("it refuses connections", refusing().await?),
+        ("it promises more than it sends", upstream::raw(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{\"n\":1}").await?),
+        ("it says nothing", upstream::raw(b"").await?),
+        ("it speaks no HTTP", upstream::raw(b"hello, I am a database\r\n").await?),
+        ("its length is no number", upstream::raw(b"HTTP/1.1 200 OK\r\ncontent-length: many\r\n\r\n{}").await?),
+        ("its chunks are broken", upstream::raw(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n{}").await?),
+        ("it compresses", upstream::raw(b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 2\r\n\r\n{}").await?),
+        ("it names a length beyond reason", upstream::raw(b"HTTP/1.1 200 OK\r\ncontent-length: 9999999999\r\n\r\n{}").await?),
+    ] {
+        let api = publish(&world, &url, Charge::Success).await?;
+        expect_free(what, &world.call_of(&api, "GET", "/ok").await?, 502, "upstream-failed")?;
+    }
+    expect_served(&world.get("/ok").await?)?;
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(1), "only the answer");
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_answer_arrives_byte_for_byte() -> Result<()> {
+    let world = World::with(strict()).await?;
+    for bytes in [0, 1, 3 * 1024 * 1024, 4 * 1024 * 1024] {
+        let answer = world.get(&format!("/large/{bytes}")).await?;
+        expect_served(&answer)?;
+        ensure!(answer.body.len() == bytes && answer.body.iter().all(|byte| *byte == 7), "{bytes} bytes differ");
+    }
+    // Every byte there is, in an answer that says how many come and one that does not.
+    let every: Vec<u8> = (0..=255).collect();
+    let binary = [b"HTTP/1.1 200 OK\r\ncontent-type: image/png\r\ncontent-length: 256\r\n\r\n", &every[..]].concat();
+    let unsized_binary = [b"HTTP/1.1 200 OK\r\ncontent-type: image/png\r\nconnection: close\r\n\r\n", &every[..]].concat();
+    for answer in [binary, unsized_binary] {
+        let api = publish(&world, &upstream::raw(answer.leak()).await?, Charge::Success).await?;
+        let answer = world.call_of(&api, "GET", "/ok").await?;
+        expect_served(&answer)?;
+        assert_eq!(answer.header("content-type"), "image/png");
+        assert_eq!(answer.body, every);
+    }
+    // More than the length that was named is not part of the answer, nor of the next one.
+    let chatty = upstream::raw(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}HTTP/1.1 500 No\r\n\r\n").await?;
+    let api = publish(&world, &chatty, Charge::Success).await?;
+    for _ in 0..2 {
+        let answer = world.call_of(&api, "GET", "/ok").await?;
+        expect_served(&answer)?;
+        assert_eq!(answer.body, "{}");
+    }
+    let no_content = upstream::raw(b"HTTP/1.1 204 No Content\r\nset-cookie: a=b\r\nx-internal: 10.0.0.1\r\netag: \"7\"\r\n\r\n").await?;
+    let api = publish(&world, &no_content, Charge::Success).await?;
+    let answer = world.call_of(&api, "GET", "/ok").await?;
+    assert_eq!((answer.status.as_u16(), answer.body.len()), (204, 0));
+    assert_eq!(answer.header("etag"), "\"7\"");
+    ensure!(answer.header("set-cookie").is_empty() && answer.header("x-internal").is_empty(), "{:?}", answer.headers);
+
+    let echoed = with(world.body("POST", "/echo"), "body", serde_json::json!({ "text": "é\u{1F30D}\0\n" }));
+    assert_eq!(world.call(&echoed).await?.json(), echoed["body"]);
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(10));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_declined_call_is_free_unless_the_listing_says_otherwise() -> Result<()> {
+    let world = World::start().await?;
+    let declined = |answer: &Answer, status: u16, charged: &str| -> Result<()> {
+        ensure!(answer.status == status && answer.body == "said so", "{answer:?}");
+        ensure!(answer.header("x-farthing-charged") == charged, "charged {}", answer.header("x-farthing-charged"));
+        Ok(())
+    };
+    declined(&world.get("/status/404").await?, 404, "0.00")?;
+    declined(&world.get("/status/429").await?, 429, "0.00")?;
+    let charging = publish(&world, &world.upstream.url(), Charge::Answered).await?;
+    declined(&world.call_of(&charging, "GET", "/status/404").await?, 404, "0.002")?;
+    expect_free("charging", &world.call_of(&charging, "GET", "/status/500").await?, 502, "upstream-failed")?;
+    assert_eq!(world.upstream.hits(), 4);
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(1));
+    Ok(())
+}
+
+#[tokio::test]
+async fn uncharged_work_is_limited_and_the_limit_says_when_to_come_back() -> Result<()> {
+    let world = World::start().await?;
+    for n in 0..20 {
+        let answer = world.get("/status/500").await?;
+        expect_free(&format!("failure {n}"), &answer, 502, "upstream-failed")?;
+    }
+    let answer = world.get("/ok").await?;
+    expect_free("after twenty failures in a minute", &answer, 429, "owner-busy")?;
+    let wait: u64 = answer.header("retry-after").parse()?;
+    ensure!((1..=60).contains(&wait), "retry-after {wait}");
+    assert_eq!(world.upstream.hits(), 20);
+    assert_eq!(world.settle_and_check(FUNDS).await?, Usdc::ZERO);
+    Ok(())
+}
+
+async fn publish(world: &World, url: &str, charge: Charge) -> Result<Api> {
+    world.publish(&service_file(url, charge)).await
+}
+
+/// An address at which nobody listens.
+async fn refusing() -> Result<String> {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+    Ok(format!("http://{}", listener.local_addr()?))
+}
