@@ -12,7 +12,7 @@ use farthing_ledger::Ledger;
 use farthing_protocol::{Address, ChannelConfig, Usdc, listing::Accept};
 use tokio_util::task::TaskTracker;
 
-use crate::{chain_view, settlement::policy::Policy};
+use crate::{chain_view, killpoint, settlement::policy::Policy};
 
 use super::{BuyError, channels::Channels};
 
@@ -167,7 +167,9 @@ impl Funding {
         };
         tracing::info!(owner = %accept.pay_to, %amount, "depositing into the channel");
         let before = self.0.channels.get(accept.pay_to).map_or(Usdc::ZERO, |channel| channel.state.deposited);
+        killpoint::reached("funding.before_deposit");
         self.0.chain.open_or_top_up(config, amount).await.map_err(explain)?;
+        killpoint::reached("funding.after_deposit");
         self.await_deposit(accept.pay_to, before.saturating_add(Usdc::from_micros(1))).await;
         Ok(())
     }

@@ -13,7 +13,7 @@ use farthing_protocol::{
 
 use crate::{
     catalog::{Plan, PlanError},
-    chain_view,
+    chain_view, killpoint,
 };
 
 use super::{
@@ -76,6 +76,7 @@ impl Owner {
         };
         let request_hash = request.request_hash(&body);
         let admitted = Admitted { payer, request, request_hash, body, service, plan, reserved, _place: place };
+        killpoint::reached("owner.after_reserve");
         if !admitted.method().is_safe() {
             self.accept(&admitted).await?;
         }

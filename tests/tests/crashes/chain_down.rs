@@ -1,0 +1,74 @@
+//! A chain that refuses, hangs, fails or is slow: nothing is lost, and everything resumes by itself.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use farthing::control::types::{Health, route};
+use farthing_tests::world::{FUNDS, eventually};
+use reqwest::StatusCode;
+
+use crate::support::{
+    Lasting, agreed_spent,
+    proxy::{Mood, Proxy},
+    tail, until_answered,
+};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_starts_without_its_chain_says_so_and_recovers_by_itself() -> Result<()> {
+    let mut lasting = Lasting::start().await?;
+    let world = &mut lasting.world;
+    let proxy = Proxy::before(&world.chain.rpc_url()).await?;
+    let environment = vec![("FARTHING_CHAIN__RPC_URLS".to_owned(), proxy.url())];
+    for mood in [Mood::Refuse, Mood::Hang, Mood::Fail] {
+        proxy.set(mood);
+        world.consumer.restart(environment.clone()).await?;
+        let health: Health = world.consumer.control().get_any_status(route::HEALTH).await?;
+        ensure!(!health.ready && health.waiting_for.iter().any(|text| text.starts_with("chain: ")), "{health:?}");
+        // The owner may have to be found again; until then the call fails before it comes to the chain.
+        eventually("an unopened channel is refused for the chain's sake", async || {
+            let answer = world.get("/ok").await?;
+            ensure!(answer.charged() == false, "{mood:?}: {answer:?}");
+            Ok(answer.status == StatusCode::SERVICE_UNAVAILABLE && answer.problem() == "chain-unreachable")
+        })
+        .await
+        .with_context(|| format!("{mood:?}"))?;
+        proxy.set(Mood::Pass);
+        world.consumer.wait_until_ready().await.with_context(|| format!("{mood:?}"))?;
+    }
+    let body = world.body("GET", "/ok");
+    until_answered(world, &body).await?;
+    let spent = agreed_spent(world).await?;
+    ensure!(world.settle_and_check(FUNDS).await? == spent);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_open_channel_carries_calls_whatever_the_chain_does() -> Result<()> {
+    const SLOW: Duration = Duration::from_secs(3);
+    let mut lasting = Lasting::warm().await?;
+    let world = &mut lasting.world;
+    let proxy = Proxy::before(&world.chain.rpc_url()).await?;
+    let environment = vec![("FARTHING_CHAIN__RPC_URLS".to_owned(), proxy.url())];
+    world.owner.restart(environment.clone()).await?;
+    world.consumer.restart(environment).await?;
+    world.owner.wait_until_ready().await?;
+    world.consumer.wait_until_ready().await?;
+    let body = world.body("GET", "/ok");
+    until_answered(world, &body).await?;
+    for mood in [Mood::Delay(SLOW), Mood::Refuse, Mood::Hang, Mood::Fail] {
+        proxy.set(mood);
+        let started = Instant::now();
+        for _ in 0..5 {
+            let answer = world.get("/ok").await?;
+            ensure!(answer.status == StatusCode::OK, "{mood:?}: {answer:?}\n{}", tail(&world.owner));
+        }
+        // One question to the chain on the path of one call would take longer than all five.
+        ensure!(started.elapsed() < SLOW, "{mood:?}: {:?}", started.elapsed());
+    }
+    proxy.set(Mood::Pass);
+    let spent = agreed_spent(world).await?;
+    world.owner.wait_until_ready().await?;
+    world.consumer.wait_until_ready().await?;
+    ensure!(world.settle_and_check(FUNDS).await? == spent);
+    Ok(())
+}

@@ -1,0 +1,164 @@
+//! A full disk: what cannot be stored is not answered, and after room was made everything adds up.
+//!
+//! The node's data folder becomes a small file system of its own. Where this user may not mount one, the tests
+//! say so and end.
+
+use std::{
+    fs::File,
+    io::Write,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context, Result, ensure};
+use farthing::{
+    control::types::{Doctor, Health, route},
+    testnet::NodeProcess,
+};
+use farthing_tests::world::{Answer, FUNDS, PRICE, World};
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+
+use crate::support::{Lasting, agreed_spent, body_with_id, tail, until_answered};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_consumer_whose_disk_is_full_promises_nothing_and_recovers() -> Result<()> {
+    let mut lasting = Lasting::warm().await?;
+    let world = &mut lasting.world;
+    let Some(disk) = SmallDisk::under(&mut world.consumer).await? else { return Ok(()) };
+    disk.fill()?;
+    let (body, answer) = call_until_refused(world).await?;
+    ensure!(answer.problem() == "ledger-closed", "{answer:?}");
+    ensure!(answer.charged() != json!(true), "{answer:?}");
+    // Nothing leaves the node any more, and it says why.
+    let hits = world.upstream.hits();
+    let refused = world.get("/ok").await?;
+    ensure!(refused.status == StatusCode::SERVICE_UNAVAILABLE, "{refused:?}");
+    ensure!(refused.problem() == "ledger-closed" && refused.charged() == false, "{refused:?}");
+    ensure!(world.upstream.hits() == hits);
+    says_what_is_wrong(&world.consumer).await?;
+
+    disk.make_room()?;
+    world.consumer.restart(Vec::new()).await?;
+    world.consumer.wait_until_ready().await?;
+    until_answered(world, &body).await?;
+    let spent = agreed_spent(world).await?;
+    ensure!(world.settle_and_check(FUNDS).await? == spent);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_owner_whose_disk_is_full_answers_nothing_and_recovers() -> Result<()> {
+    let mut lasting = Lasting::warm().await?;
+    let world = &mut lasting.world;
+    let Some(disk) = SmallDisk::under(&mut world.owner).await? else { return Ok(()) };
+    disk.fill()?;
+    let (body, answer) = call_until_refused(world).await?;
+    ensure!(answer.charged() != json!(true), "{answer:?}");
+    let hits = world.upstream.hits();
+    let refused = world.get("/ok").await?;
+    ensure!(refused.status == StatusCode::SERVICE_UNAVAILABLE && refused.charged() == false, "{refused:?}");
+    ensure!(world.upstream.hits() == hits, "an owner that cannot record a call does not serve it");
+    says_what_is_wrong(&world.owner).await?;
+
+    disk.make_room()?;
+    world.owner.restart(Vec::new()).await?;
+    world.owner.wait_until_ready().await?;
+    until_answered(world, &body).await?;
+    let spent = agreed_spent(world).await?;
+    ensure!(spent >= PRICE.saturating_mul(2));
+    ensure!(world.settle_and_check(FUNDS).await? == spent);
+    Ok(())
+}
+
+/// Calls with ids of their own until one is not answered.
+async fn call_until_refused(world: &World) -> Result<(Value, Answer)> {
+    // A ledger grows in steps, so a full disk shows after some calls.
+    for n in 0..400 {
+        let body = body_with_id(world, "GET", "/ok", &format!("full {n}"));
+        let answer = world.call(&body).await?;
+        if answer.status != StatusCode::OK {
+            return Ok((body, answer));
+        }
+    }
+    anyhow::bail!("the disk is full and every call is answered")
+}
+
+async fn says_what_is_wrong(node: &NodeProcess) -> Result<()> {
+    let health: Health = node.control().get_any_status(route::HEALTH).await?;
+    ensure!(!health.ready && health.waiting_for.iter().any(|text| text.starts_with("ledger: ")), "{health:?}");
+    let doctor: Doctor = node.control().get(route::DOCTOR).await?;
+    let ledger = doctor.checks.iter().find(|check| check.name == "ledger").context("no check of the ledger")?;
+    ensure!(!ledger.good, "{ledger:?}");
+    ensure!(ledger.next.as_ref().is_some_and(|next| next.contains("disk space")), "{ledger:?}");
+    ensure!(!node.log().contains("panicked"), "{}", tail(node));
+    Ok(())
+}
+
+/// A file system of a few MiB in place of a data folder, unmounted when dropped.
+struct SmallDisk {
+    folder: PathBuf,
+    filler: PathBuf,
+}
+
+impl SmallDisk {
+    /// `None` where this user may not mount.
+    async fn under(node: &mut NodeProcess) -> Result<Option<Self>> {
+        let folder = node.data_dir().to_owned();
+        let aside = folder.with_extension("aside");
+        node.stop().await?;
+        std::fs::rename(&folder, &aside)?;
+        std::fs::create_dir(&folder)?;
+        let size = size_of(&aside)? + 4 * 1024 * 1024;
+        let mounted = run("mount", &["-t", "tmpfs", "-o", &format!("size={size},mode=0700"), "tmpfs", text(&folder)?]);
+        if let Err(error) = mounted {
+            eprintln!("NOT TESTED: a full disk needs the right to mount a small one ({error:#})");
+            return Ok(None);
+        }
+        let disk = Self { filler: folder.join("filler"), folder };
+        // Holes stay holes, so that the next page written is a page the disk does not have.
+        run("cp", &["-a", "--sparse=always", &format!("{}/.", text(&aside)?), text(&disk.folder)?])?;
+        node.restart(Vec::new()).await?;
+        node.wait_until_ready().await?;
+        Ok(Some(disk))
+    }
+
+    fn fill(&self) -> Result<()> {
+        let mut filler = File::create(&self.filler)?;
+        for chunk in [64 * 1024, 4 * 1024, 512] {
+            while filler.write_all(&vec![1; chunk]).is_ok() {}
+        }
+        Ok(())
+    }
+
+    fn make_room(&self) -> Result<()> {
+        Ok(std::fs::remove_file(&self.filler)?)
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        // Lazily: the node may still have files open there.
+        let _ = Command::new("umount").arg("-l").arg(&self.folder).status();
+    }
+}
+
+fn size_of(folder: &Path) -> Result<u64> {
+    let mut bytes = 0;
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let metadata = entry.metadata()?;
+        bytes += if metadata.is_dir() { size_of(&entry.path())? } else { metadata.len() };
+    }
+    Ok(bytes)
+}
+
+fn text(path: &Path) -> Result<&str> {
+    path.to_str().context("a path in UTF-8")
+}
+
+fn run(program: &str, arguments: &[&str]) -> Result<()> {
+    let done = Command::new(program).args(arguments).output()?;
+    ensure!(done.status.success(), "{program}: {}", String::from_utf8_lossy(&done.stderr).trim());
+    Ok(())
+}

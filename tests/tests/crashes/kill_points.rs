@@ -1,0 +1,165 @@
+//! The places of a call at which a node may die, one after the other, each followed by a restart.
+
+use anyhow::{Context, Result, ensure};
+use farthing_protocol::Usdc;
+use farthing_tests::world::{FUNDS, PRICE, World, eventually};
+use reqwest::StatusCode;
+
+use crate::support::{
+    Lasting, agreed_spent, body_with_id, call_in_background, kill_at, tail, until_answered,
+};
+
+/// How a call whose node died must end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// Answered under its id, charged once.
+    Bought,
+    /// An interrupted call with effects: it may have run, is not run again and costs nothing.
+    MayHaveRun,
+}
+
+/// Place, method of the call, its end, and how often the service may be asked (`None`: safe, as often as needed).
+type Case = (&'static str, &'static str, End, Option<u64>);
+
+const OWNER: [Case; 10] = [
+    ("owner.after_reserve", "GET", End::Bought, None),
+    ("owner.after_reserve", "POST", End::Bought, Some(1)),
+    ("owner.before_upstream", "GET", End::Bought, None),
+    ("owner.before_upstream", "POST", End::MayHaveRun, Some(0)),
+    ("owner.after_upstream", "GET", End::Bought, None),
+    ("owner.after_upstream", "POST", End::MayHaveRun, Some(1)),
+    ("owner.after_commit", "GET", End::Bought, None),
+    ("owner.after_commit", "POST", End::Bought, Some(1)),
+    ("owner.during_answer", "GET", End::Bought, None),
+    ("owner.during_answer", "POST", End::Bought, Some(1)),
+];
+
+const CONSUMER: [Case; 6] = [
+    ("consumer.after_reserve", "POST", End::Bought, Some(1)),
+    ("consumer.after_promise", "POST", End::Bought, Some(1)),
+    ("consumer.before_send", "POST", End::Bought, Some(1)),
+    ("consumer.after_answer", "POST", End::Bought, Some(1)),
+    ("consumer.before_acknowledge", "POST", End::Bought, Some(1)),
+    ("consumer.after_acknowledge", "POST", End::Bought, Some(1)),
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_owner_that_dies_anywhere_charges_a_call_once_or_not_at_all() -> Result<()> {
+    let mut lasting = Lasting::warm().await?;
+    let world = &mut lasting.world;
+    let mut charged = PRICE;
+    for case in OWNER {
+        let (point, method, end, _) = case;
+        let hits = world.upstream.hits();
+        world.owner.restart(kill_at(point)).await?;
+        world.owner.wait_until_ready().await?;
+        let body = body_with_id(world, method, "/ok", &format!("{point} {method}"));
+        let call = call_until_victim_dies(world, &body, Victim::Owner).await.context(point)?;
+        world.owner.restart(Vec::new()).await?;
+        let answer = call.await??;
+        match end {
+            // Nobody needs to repeat anything: the consumer's node does, under the same call id.
+            End::Bought => {
+                ensure!(answer.status == StatusCode::OK, "{case:?}: {answer:?}");
+                let again = until_answered(world, &body).await?;
+                ensure!(method == "GET" || again.body == answer.body, "{case:?}: {answer:?} then {again:?}");
+            }
+            End::MayHaveRun => {
+                ensure!(!answer.problem().is_empty(), "{case:?}: {answer:?}");
+                ensure!(answer.charged() == false, "{case:?}: {answer:?}");
+            }
+        }
+        charged = check(world, case, hits, charged).await?;
+    }
+    ensure!(lasting.world.settle_and_check(FUNDS).await? == charged);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_consumer_that_dies_anywhere_pays_a_call_once_and_gets_its_answer() -> Result<()> {
+    let mut lasting = Lasting::warm().await?;
+    let world = &mut lasting.world;
+    let mut charged = PRICE;
+    for case in CONSUMER {
+        let (point, method, ..) = case;
+        let hits = world.upstream.hits();
+        world.consumer.restart(kill_at(point)).await?;
+        world.consumer.wait_until_ready().await?;
+        let body = body_with_id(world, method, "/ok", &format!("{point} {method}"));
+        drop(call_until_victim_dies(world, &body, Victim::Consumer).await.context(point)?);
+        world.consumer.restart(Vec::new()).await?;
+        until_answered(world, &body).await.context(point)?;
+        charged = check(world, case, hits, charged).await?;
+    }
+    ensure!(lasting.world.settle_and_check(FUNDS).await? == charged);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn either_node_killed_while_the_service_works_leaves_one_charge_and_one_answer() -> Result<()> {
+    let mut lasting = Lasting::warm().await?;
+    let world = &mut lasting.world;
+    for (n, victim) in [Victim::Owner, Victim::Consumer].into_iter().enumerate() {
+        let hits = world.upstream.hits();
+        let body = body_with_id(world, "GET", "/slow/1500", &format!("slow {victim:?}"));
+        let call = call_in_background(world, &body).await?;
+        let upstream = world.upstream.clone();
+        eventually("the service is asked", async || Ok(upstream.hits() > hits)).await?;
+        let node = if victim == Victim::Owner { &mut world.owner } else { &mut world.consumer };
+        node.restart(Vec::new()).await?;
+        let answer = until_answered(world, &body).await?;
+        ensure!(answer.body == "at last", "{answer:?}");
+        drop(call);
+        let expected = PRICE.saturating_mul(n as u64 + 2);
+        ensure!(agreed_spent(world).await? == expected, "{victim:?}");
+    }
+    ensure!(lasting.world.settle_and_check(FUNDS).await? == PRICE.saturating_mul(3));
+    Ok(())
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Victim {
+    Owner,
+    Consumer,
+}
+
+/// Makes the call that ends the victim. A node that was just restarted may have to be found again first.
+async fn call_until_victim_dies(
+    world: &mut World,
+    body: &serde_json::Value,
+    victim: Victim,
+) -> Result<tokio::task::JoinHandle<Result<farthing_tests::world::Answer>>> {
+    let mut last = None;
+    for _ in 0..100 {
+        let call = call_in_background(world, body).await?;
+        let node = if victim == Victim::Owner { &mut world.owner } else { &mut world.consumer };
+        loop {
+            if node.has_ended() {
+                return Ok(call);
+            }
+            if call.is_finished() {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+        // The answer may be faster than the death that follows it.
+        let answer = call.await?;
+        if tokio::time::timeout(std::time::Duration::from_secs(1), node.wait_until_ended()).await.is_ok() {
+            return Ok(tokio::spawn(async move { answer }));
+        }
+        last = Some(answer);
+    }
+    anyhow::bail!("the place was not reached; last answer: {last:?}")
+}
+
+/// Books agree, with one price more or none, and the service was not asked more often than it may be.
+async fn check(world: &World, case: Case, hits: u64, charged: Usdc) -> Result<Usdc> {
+    let (_, _, end, hits_max) = case;
+    let price = if end == End::Bought { PRICE } else { Usdc::ZERO };
+    let expected = charged.saturating_add(price);
+    let agreed = agreed_spent(world).await.with_context(|| format!("{case:?}"))?;
+    ensure!(agreed == expected, "{case:?}: {agreed} charged, {expected} expected\n{}", tail(&world.consumer));
+    let asked = world.upstream.hits() - hits;
+    ensure!(hits_max.is_none_or(|max| asked == max), "{case:?}: the service was asked {asked} times");
+    Ok(expected)
+}

@@ -1,0 +1,91 @@
+//! Nodes killed at moments nobody chose, while eight workers call.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use anyhow::{Context, Result, ensure};
+use farthing_tests::world::{FUNDS, PRICE};
+use reqwest::StatusCode;
+use tokio::task::JoinSet;
+
+use crate::support::{Lasting, agreed_spent, body_with_id, tail};
+
+const WORKERS: u64 = 8;
+const KILLS: u64 = 6;
+/// Names the order of victims and moments, so that a failure can be repeated.
+const SEED: u64 = 20_261_121;
+/// Longer than any restart takes on a busy machine.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(90);
+
+/// A worker that does not give up: every call it starts is answered in the end, under the id it started with.
+#[tokio::test(flavor = "multi_thread")]
+async fn random_kills_under_load_neither_lose_nor_double_a_single_call() -> Result<()> {
+    let mut lasting = Lasting::warm().await?;
+    let world = &mut lasting.world;
+    let (stop, answered) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(1)));
+    let url = format!("{}/internal/call", world.consumer.status().await?.gateway_url);
+    let mut workers = JoinSet::new();
+    for worker in 0..WORKERS {
+        let (stop, answered) = (stop.clone(), answered.clone());
+        let (client, secret, url) = (world.client().clone(), world.secret.clone(), url.clone());
+        let bodies = (0..).map({
+            let template = body_with_id(world, "GET", "/slow/60", "");
+            move |n| {
+                let mut body = template.clone();
+                body["call_id"] = format!("{worker}-{n}").into();
+                body.to_string()
+            }
+        });
+        workers.spawn(async move {
+            for body in bodies {
+                if stop.load(Ordering::SeqCst) {
+                    break;
+                }
+                let mut last = String::new();
+                let until = tokio::time::Instant::now() + ANSWERED_WITHIN;
+                loop {
+                    ensure!(tokio::time::Instant::now() < until, "{body} was never answered; last: {last}");
+                    let sent = client.post(&url).bearer_auth(&secret).body(body.clone()).send().await;
+                    match sent {
+                        Ok(answer) if answer.status() == StatusCode::OK => break,
+                        Ok(answer) => last = answer.text().await.unwrap_or_default(),
+                        Err(error) => last = error.to_string(),
+                    }
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+                answered.fetch_add(1, Ordering::SeqCst);
+            }
+            Ok(())
+        });
+    }
+    let mut random = SEED;
+    for kill in 0..KILLS {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let (pause_ms, is_owner) = (100 + (random >> 33) % 400, random >> 63 == 1 || kill == 0);
+        // Only a crash in the middle of calls is worth something.
+        let before = answered.load(Ordering::SeqCst);
+        while answered.load(Ordering::SeqCst) < before + WORKERS {
+            if let Some(ended) = workers.try_join_next() {
+                ended?.with_context(|| format!("consumer's log:\n{}", tail(&world.consumer)))?;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        tokio::time::sleep(Duration::from_millis(pause_ms)).await;
+        let victim = if is_owner { &mut world.owner } else { &mut world.consumer };
+        victim.restart(Vec::new()).await?;
+    }
+    stop.store(true, Ordering::SeqCst);
+    while let Some(worker) = workers.join_next().await {
+        worker?.with_context(|| format!("consumer's log:\n{}", tail(&world.consumer)))?;
+    }
+    let expected = PRICE.saturating_mul(answered.load(Ordering::SeqCst));
+    let agreed = agreed_spent(world).await?;
+    ensure!(agreed == expected, "O5: {agreed} charged for calls worth {expected}");
+    ensure!(world.settle_and_check(FUNDS).await? == expected);
+    Ok(())
+}

@@ -1,0 +1,11 @@
+//! Crashes and faults with real processes: whatever ends or fails, no money is lost, made or taken twice.
+//!
+//! Every test ends with the books of both nodes and the chain agreeing to the last micro.
+
+mod chain_down;
+mod disk;
+mod kill_points;
+mod load;
+mod start;
+mod support;
+mod transactions;

@@ -1,0 +1,92 @@
+//! Data folders a node must not start on: each is refused in one message that says what to do.
+
+use std::{
+    path::Path,
+    process::{Output, Stdio},
+};
+
+use anyhow::{Result, ensure};
+use farthing::testnet::{NodeOptions, NodeProcess, program};
+use tokio::process::Command;
+
+/// A chain nobody answers for: the tests here end before it matters.
+fn chain() -> Vec<(String, String)> {
+    [
+        ("chain.preset", "local"),
+        ("chain.rpc_urls", "http://127.0.0.1:9"),
+        ("chain.chain_id", "31337"),
+        ("chain.token", "0x0000000000000000000000000000000000000001"),
+    ]
+    .map(|(key, value)| (key.to_owned(), value.to_owned()))
+    .to_vec()
+}
+
+/// A start that is expected to fail.
+async fn refused(folder: &Path) -> Result<String> {
+    let mut command = Command::new(program("farthing")?);
+    command.arg("run").arg("--data").arg(folder).stdin(Stdio::null()).kill_on_drop(true);
+    command.env("FARTHING_GATEWAY__LISTEN", "127.0.0.1:0").env("FARTHING_NETWORK__LISTEN", "/ip4/127.0.0.1/tcp/0");
+    for (key, value) in chain() {
+        command.env(format!("FARTHING_{}", key.replace('.', "__").to_uppercase()), value);
+    }
+    let run = tokio::time::timeout(std::time::Duration::from_secs(30), command.output());
+    let Output { status, stderr, .. } = run.await??;
+    let said = String::from_utf8_lossy(&stderr).into_owned();
+    ensure!(!status.success(), "it started: {said}");
+    ensure!(!said.contains("panicked"), "{said}");
+    Ok(said)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_folder_that_is_in_use_or_damaged_is_refused_with_what_to_do() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let data = folder.path().join("node");
+    let mut node = NodeProcess::start_on(chain(), NodeOptions::new(&data)).await?;
+    let pid = std::fs::read_to_string(data.join("lock"))?;
+
+    let said = refused(&data).await?;
+    ensure!(said.contains("is in use by another node") && said.contains(pid.trim()), "{said}");
+    ensure!(!node.has_ended(), "the first node goes on");
+    node.stop().await?;
+
+    let (ledger, aside) = (data.join("ledger.redb"), folder.path().join("ledger.aside"));
+    std::fs::rename(&ledger, &aside)?;
+    let said = refused(&data).await?;
+    ensure!(said.contains("there is no ledger") && said.contains("restore the ledger from a backup"), "{said}");
+    ensure!(!ledger.exists(), "an empty ledger was made beside a used wallet");
+
+    std::fs::write(&ledger, "not a ledger")?;
+    let said = refused(&data).await?;
+    ensure!(said.contains("ledger"), "{said}");
+    ensure!(std::fs::read(&ledger)? == b"not a ledger", "a file that is no ledger is left as it was");
+    std::fs::rename(&aside, &ledger)?;
+
+    let wallet = data.join("wallet.json");
+    let whole = std::fs::read(&wallet)?;
+    for damaged in [&b"{"[..], b"", &whole[..whole.len() / 2]] {
+        std::fs::write(&wallet, damaged)?;
+        let said = refused(&data).await?;
+        ensure!(said.contains("wallet.json cannot be used"), "{said}");
+        ensure!(std::fs::read(&wallet)? == damaged, "a wallet that cannot be read is left as it was");
+    }
+    std::fs::write(&wallet, &whole)?;
+    node.restart(Vec::new()).await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_read_only_folder_is_refused_with_the_command_that_helps() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let mount = |arguments: &[&str]| {
+        std::process::Command::new("mount").args(arguments).arg(folder.path()).status().is_ok_and(|s| s.success())
+    };
+    if !mount(&["-t", "tmpfs", "-o", "ro,size=64k", "tmpfs"]) {
+        eprintln!("NOT TESTED: a read-only data folder needs the right to mount one");
+        return Ok(());
+    }
+    let said = refused(folder.path()).await;
+    std::process::Command::new("umount").arg(folder.path()).status()?;
+    let said = said?;
+    ensure!(said.contains("is not writable") && said.contains("mount -o remount,rw"), "{said}");
+    Ok(())
+}
