@@ -4,7 +4,6 @@
 //! may command the node, and nobody else can reach it. [`types`] is the contract of both sides.
 
 mod eth;
-pub mod routes;
 pub mod types;
 
 use std::{

@@ -4,6 +4,7 @@ pub mod catalog;
 mod chain_view;
 pub mod cli;
 pub mod clock;
+pub mod commands;
 pub mod config;
 pub mod consumer;
 pub mod control;

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     config::{self, Config, TlsMode},
-    control, gateway,
+    commands, control, gateway,
     node::{Node, gateway_url},
     serve::{Hosts, Limits, Port, Tls, guarded},
     tls::{self, ServerTls, TlsError},
@@ -35,7 +35,7 @@ pub(super) async fn run(context: &Context) -> Result<(), Failure> {
     let stop = CancellationToken::new();
     let port = port(&config, &node, tls);
     let gateway = tokio::spawn(port.serve(listener, stop.clone()));
-    let (data_dir, routes) = (config.node.data_dir.clone(), control::routes::router(node.clone()));
+    let (data_dir, routes) = (config.node.data_dir.clone(), commands::router(node.clone()));
     let stopping = stop.clone();
     let control = tokio::spawn(async move { control::serve(&data_dir, routes, stopping).await });
 

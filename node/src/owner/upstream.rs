@@ -9,9 +9,10 @@
 //! No redirect is followed, no proxy asked, no cookie kept, nothing decompressed.
 
 mod address;
+mod options;
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     error::Error as _,
     fmt,
     net::{IpAddr, Ipv4Addr},
@@ -26,7 +27,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, header};
 use tokio::time::timeout;
 use url::{Host, Url};
 
-pub use self::address::AddressClass;
+pub use self::{address::AddressClass, options::UpstreamOptions};
 use self::address::Resolver;
 
 /// Request headers that say what the caller sends and can read; others must be declared by the operation.
@@ -51,43 +52,6 @@ const POOL_IDLE: Duration = Duration::from_secs(4);
 /// As many as calls of one service by default; more would only sit idle.
 const POOL_IDLE_CONNECTIONS_MAX: usize = 32;
 const ANSWER_HEADERS_MAX: usize = 64;
-
-/// Bounds and rules of an upstream.
-#[derive(Debug, Clone)]
-pub struct UpstreamOptions {
-    pub connect: Duration,
-    /// From the beginning of the request to the head of the answer.
-    pub first_byte: Duration,
-    /// Between two parts of the body.
-    pub idle: Duration,
-    /// The whole exchange, where the call's deadline is not shorter.
-    pub total: Duration,
-    pub body_bytes_max: usize,
-    /// Response headers beside the usual ones, in lower case.
-    pub response_headers: BTreeSet<String>,
-    /// The class noted at registration; the first resolution decides when absent.
-    pub class: Option<AddressClass>,
-    /// Ports of this node on this machine, which can be nobody's upstream.
-    pub own_ports: Vec<u16>,
-    /// Whether HTML is an answer. An API that answers it usually shows a proxy's or framework's error page.
-    pub html: bool,
-}
-
-impl Default for UpstreamOptions {
-    fn default() -> Self {
-        Self {
-            connect: Duration::from_secs(3),
-            first_byte: Duration::from_secs(10),
-            idle: Duration::from_secs(10),
-            total: Duration::from_secs(30),
-            body_bytes_max: limits::RESPONSE_BODY_BYTES_DEFAULT,
-            response_headers: BTreeSet::new(),
-            class: None,
-            own_ports: Vec::new(),
-            html: false,
-        }
-    }
-}
 
 /// Why an address cannot be an upstream.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -20,9 +20,9 @@ const ADAPTERS: [&str; 3] = ["farthing-network", "farthing-ledger", "farthing-ch
 /// The layers of `node/src`, lowest first. A module may use its own layer and those below.
 const LAYERS: [(&str, &[&str]); 4] = [
     ("foundation", &["clock", "config", "files", "killpoint", "lock", "secret", "tls", "wallet"]),
-    ("use case", &["catalog", "consumer", "owner", "settlement"]),
-    ("edge", &["control", "gateway", "panel"]),
-    ("composition", &["cli", "commands", "lib", "main", "node", "testnet"]),
+    ("use case", &["catalog", "chain_view", "consumer", "owner", "settlement", "status"]),
+    ("edge", &["control", "gateway", "panel", "serve"]),
+    ("composition", &["cli", "commands", "home", "journal", "lib", "main", "node", "testnet"]),
 ];
 /// Halves of one layer that must stay apart: each could run without the other.
 const APART: [(&str, &str); 3] = [("consumer", "owner"), ("gateway", "panel"), ("gateway", "control")];

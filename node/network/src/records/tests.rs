@@ -1,3 +1,5 @@
+//! What the record store accepts, replaces and forgets.
+
 use farthing_protocol::SecretKey;
 
 use super::*;

@@ -1,0 +1,178 @@
+//! Commands of the command line, carried out by the running node: the routes of the control socket.
+//!
+//! Handlers translate between [`types`](crate::control::types) and the use cases; they decide nothing.
+
+use std::time::Instant;
+
+use axum::{
+    Json, Router,
+    extract::{DefaultBodyLimit, State},
+    http::{HeaderMap, HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+    routing::{delete, get, post},
+};
+use bytes::Bytes;
+use farthing_chain::ChainError;
+use farthing_ledger::LedgerError;
+
+use crate::{
+    consumer::BuyError,
+    control::types::{Peer, PingRequest, Pong, Problem, Secret, route},
+    gateway::{auth::DEFAULT_SECRET, problem},
+    node::Node,
+    owner::registry::RegistryError,
+    settlement::SettlementError,
+};
+
+mod money;
+mod services;
+mod status;
+
+/// Descriptions with their details can be long; nothing else here is.
+const REQUEST_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Every route of the socket.
+pub fn router(node: Node) -> Router {
+    Router::new()
+        .route(route::STATUS, get(status::status))
+        .route(route::HEALTH, get(status::health))
+        .route(route::DOCTOR, get(status::doctor))
+        .route(route::CALL, post(call))
+        .route(route::WALLET, get(money::wallet))
+        .route(route::WALLET_SEND, post(money::send))
+        .route(route::APIS, get(services::apis).post(services::add_api))
+        .route(route::API, delete(services::remove_api))
+        .route(route::API_PRICE, post(services::price_api))
+        .route(route::API_PAUSE, post(services::pause_api))
+        .route(route::API_RESUME, post(services::resume_api))
+        .route(route::CHANNELS, get(money::channels).post(money::open_channel))
+        .route(route::CHANNEL_CLOSE, post(money::close_channel))
+        .route(route::SETTLE, post(money::settle))
+        .route(route::AUDIT, get(status::audit))
+        .route(route::SECRET, get(secret))
+        .route(route::SECRET_ROTATE, post(rotate_secret))
+        .route(route::PEERS, get(peers))
+        .route(route::PING, post(ping))
+        .layer(DefaultBodyLimit::max(REQUEST_BYTES_MAX))
+        .with_state(node)
+}
+
+/// The same call as at port 3000; the socket's permissions stand for the secret.
+async fn call(State(node): State<Node>, headers: HeaderMap, body: Bytes) -> Response {
+    crate::gateway::answer(&node.consumer, DEFAULT_SECRET, &headers, &body, Instant::now()).await
+}
+
+async fn secret(State(node): State<Node>) -> Json<Secret> {
+    Json(Secret { secret: node.secrets.current().expose().to_owned() })
+}
+
+async fn rotate_secret(State(node): State<Node>) -> Result<Json<Secret>, Failed> {
+    let fresh = node.secrets.rotate().map_err(|error| {
+        Failed::new(StatusCode::INTERNAL_SERVER_ERROR, &error, "The old secret stays valid.")
+    })?;
+    Ok(Json(Secret { secret: fresh.expose().to_owned() }))
+}
+
+async fn peers(State(node): State<Node>) -> Json<Vec<Peer>> {
+    let peers = node.network.peers().await;
+    Json(
+        peers
+            .into_iter()
+            .map(|peer| Peer {
+                wallet: peer.address.into(),
+                address: peer.addresses.first().cloned().unwrap_or_default(),
+                agent: peer.agent,
+                rtt_us: peer.rtt.map(|rtt| u64::try_from(rtt.as_micros()).unwrap_or(u64::MAX)),
+            })
+            .collect(),
+    )
+}
+
+async fn ping(State(node): State<Node>, Json(request): Json<PingRequest>) -> Result<Json<Pong>, Failed> {
+    let wallet = request.wallet.0;
+    let unreachable = |error: farthing_network::CallFailure| {
+        Failed::new(StatusCode::BAD_GATEWAY, &error, "`farthing net peers` shows who is connected.")
+    };
+    let rtt = node.network.ping(wallet).await.map_err(unreachable)?;
+    let peer = node.network.peers().await.into_iter().find(|peer| peer.address == wallet);
+    Ok(Json(Pong {
+        address: peer.and_then(|peer| peer.addresses.first().cloned()).unwrap_or_default(),
+        rtt_us: u64::try_from(rtt.as_micros()).unwrap_or(u64::MAX),
+    }))
+}
+
+/// A use case's refusal, as the command line shows it.
+struct Failed(Problem);
+
+impl Failed {
+    fn new(status: StatusCode, detail: &impl ToString, next: &str) -> Self {
+        Self(Problem {
+            kind: "about:blank".to_owned(),
+            title: status.canonical_reason().unwrap_or_default().to_owned(),
+            status: status.as_u16(),
+            detail: detail.to_string(),
+            next: Some(next.to_owned()).filter(|next| !next.is_empty()),
+            charged: None,
+            call_id: None,
+        })
+    }
+}
+
+impl IntoResponse for Failed {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.0.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let mut response = (status, Json(self.0)).into_response();
+        let kind = HeaderValue::from_static("application/problem+json");
+        response.headers_mut().insert(header::CONTENT_TYPE, kind);
+        response
+    }
+}
+
+impl From<ChainError> for Failed {
+    fn from(error: ChainError) -> Self {
+        let status = match &error {
+            ChainError::Unreachable { .. } | ChainError::Busy { .. } | ChainError::Stopped => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
+            ChainError::InsufficientEth { .. } | ChainError::InsufficientUsdc { .. } => {
+                StatusCode::PAYMENT_REQUIRED
+            }
+            _ => StatusCode::BAD_REQUEST,
+        };
+        Self::new(status, &error, "`farthing doctor` checks wallet and chain.")
+    }
+}
+
+impl From<LedgerError> for Failed {
+    fn from(error: LedgerError) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, &error, "`farthing doctor` checks the ledger.")
+    }
+}
+
+impl From<RegistryError> for Failed {
+    fn from(error: RegistryError) -> Self {
+        let status = match &error {
+            RegistryError::NotFound(_) | RegistryError::NoSuchOperation { .. } => StatusCode::NOT_FOUND,
+            RegistryError::Ledger(_) => StatusCode::SERVICE_UNAVAILABLE,
+            _ => StatusCode::BAD_REQUEST,
+        };
+        Self::new(status, &error, "Correct what is named and try again; nothing was changed.")
+    }
+}
+
+impl From<SettlementError> for Failed {
+    fn from(error: SettlementError) -> Self {
+        match error {
+            SettlementError::Chain(error) => error.into(),
+            SettlementError::Ledger(error) => error.into(),
+            other => Self::new(StatusCode::BAD_REQUEST, &other, ""),
+        }
+    }
+}
+
+impl From<BuyError> for Failed {
+    fn from(error: BuyError) -> Self {
+        let problem = problem::Problem::from(&error);
+        Self::new(problem.status, &problem.detail, problem.next)
+    }
+}

@@ -1,0 +1,141 @@
+//! The wallet, the channels and their settlement.
+
+use axum::{
+    Json,
+    extract::{Path, State},
+};
+use farthing_protocol::{ChannelId, Usdc};
+
+use super::Failed;
+use crate::{
+    clock,
+    consumer::BuyError,
+    control::types::{
+        Channel, ChannelRole, Eth, OpenRequest, SendAmount, SendRequest, Sent, Settled, Text, WalletBalance,
+    },
+    node::Node,
+    settlement::SettlementError,
+};
+
+pub(super) fn balance(node: &Node) -> WalletBalance {
+    let balances = *node.chain.balances().borrow();
+    let sum = |amounts: Vec<Usdc>| amounts.into_iter().fold(Usdc::ZERO, Usdc::saturating_add);
+    WalletBalance {
+        address: node.wallet.into(),
+        usdc: balances.map(|balances| balances.usdc.into()),
+        eth: balances.map(|balances| Eth { wei: balances.eth_wei }.into()),
+        in_channels: sum(
+            node.channels
+                .all()
+                .iter()
+                .map(|channel| channel.state.deposited.saturating_sub(channel.state.acknowledged))
+                .collect(),
+        )
+        .into(),
+        unclaimed: sum(node.book.all().iter().map(|(_, channel)| channel.state.unclaimed()).collect()).into(),
+    }
+}
+
+pub(super) async fn wallet(State(node): State<Node>) -> Json<WalletBalance> {
+    Json(balance(&node))
+}
+
+pub(super) async fn send(State(node): State<Node>, Json(request): Json<SendRequest>) -> Result<Json<Sent>, Failed> {
+    let outcome = match request.amount {
+        SendAmount::Usdc(Text(amount)) => node.chain.send_usdc(request.to.0, amount).await?,
+        SendAmount::Eth(Text(Eth { wei })) => node.chain.send_eth(request.to.0, wei).await?,
+    };
+    Ok(Json(Sent {
+        transaction: outcome.tx_hash.map(|hash| hash.to_string()).unwrap_or_default(),
+        block: outcome.tx_hash.map(|_| outcome.block),
+    }))
+}
+
+pub(super) async fn channels(State(node): State<Node>) -> Json<Vec<Channel>> {
+    Json(all_channels(&node))
+}
+
+fn all_channels(node: &Node) -> Vec<Channel> {
+    let payer = node.channels.all().into_iter().map(|channel| Channel {
+        id: channel.id.into(),
+        role: ChannelRole::Payer,
+        peer: channel.config.payee.into(),
+        state: match channel.close_at_secs {
+            _ if channel.state.deposited <= channel.claimed => "closed".to_owned(),
+            Some(at) => format!("closing: can be withdrawn in {} s", at.saturating_sub(clock::now_secs())),
+            None if channel.state.stopped => "stopped: the owner's books do not match".to_owned(),
+            None => "open".to_owned(),
+        },
+        deposited: channel.state.deposited.into(),
+        spent: channel.state.acknowledged.into(),
+        signed: channel.state.signed.into(),
+        claimed: channel.claimed.into(),
+    });
+    let payee = node.book.all().into_iter().map(|(id, channel)| Channel {
+        id: id.into(),
+        role: ChannelRole::Payee,
+        peer: channel.config.payer.into(),
+        state: if channel.state.deposited <= channel.state.claimed {
+            "closed".to_owned()
+        } else if channel.state.closing {
+            "closing".to_owned()
+        } else {
+            "open".to_owned()
+        },
+        deposited: channel.state.deposited.into(),
+        spent: channel.state.spent.into(),
+        signed: channel.state.best.into(),
+        claimed: channel.state.claimed.into(),
+    });
+    let mut all: Vec<Channel> = payer.chain(payee).collect();
+    all.sort_by_key(|channel| (channel.peer.0, channel.id.0));
+    all
+}
+
+fn channel(node: &Node, id: ChannelId) -> Result<Json<Channel>, Failed> {
+    let found = all_channels(node).into_iter().find(|channel| channel.id.0 == id);
+    found.map(Json).ok_or_else(|| SettlementError::NoSuchChannel(id).into())
+}
+
+pub(super) async fn open_channel(
+    State(node): State<Node>,
+    Json(request): Json<OpenRequest>,
+) -> Result<Json<Channel>, Failed> {
+    let service = node.catalog.service(request.service.0).await.map_err(BuyError::from)?;
+    let listing = service.listing();
+    let accept = node.consumer.choose(&listing.accepts, listing.owner)?;
+    match request.deposit {
+        Some(amount) => node.funding.deposit_now(accept, amount.0).await?,
+        None => node.funding.ensure(accept, listing.price).await?,
+    }
+    let opened = node.channels.get(listing.owner).ok_or(SettlementError::NoSuchChannel(ChannelId::NONE))?;
+    channel(&node, opened.id)
+}
+
+pub(super) async fn close_channel(
+    State(node): State<Node>,
+    Path(id): Path<Text<ChannelId>>,
+) -> Result<Json<Channel>, Failed> {
+    let mine = node.channels.all().into_iter().find(|channel| channel.id == id.0);
+    match mine {
+        Some(mine) => {
+            node.settlement.close_as_payer(mine.config.payee).await?;
+        }
+        None if node.book.get(id.0).is_some() => node.settlement.close_as_payee(id.0).await?,
+        None => return Err(SettlementError::NoSuchChannel(id.0).into()),
+    }
+    channel(&node, id.0)
+}
+
+pub(super) async fn settle(State(node): State<Node>) -> Result<Json<Settled>, Failed> {
+    let claimed = node.settlement.claim().await?;
+    Ok(Json(Settled {
+        claimed: claimed.amount.into(),
+        channels: claimed.channels as u64,
+        transactions: claimed
+            .transactions
+            .iter()
+            .filter_map(|report| report.tx_hash.map(|hash| hash.to_string()))
+            .collect(),
+    }))
+}

@@ -1,0 +1,136 @@
+//! How the node is: status, health, doctor, audit.
+
+use axum::{
+    Json,
+    extract::State,
+    http::StatusCode,
+    response::{IntoResponse, Response},
+};
+use farthing_chain::{ChainKind, ChainStatus as OnChain};
+use farthing_ledger::LedgerError;
+
+use super::{Failed, money::balance};
+use crate::{
+    chain_view, clock,
+    control::types::{Audit, ChainStatus, Check, Doctor, Eth, Health, Status},
+    node::{Node, gateway_url},
+};
+
+pub(super) async fn status(State(node): State<Node>) -> Json<Status> {
+    let network = node.network.status().borrow().clone();
+    let spec = node.chain.spec();
+    let head = *node.chain.head().borrow();
+    let gateway = &node.config.gateway;
+    let tls = gateway.tls != crate::config::TlsMode::Off;
+    let mut alerts = node.readiness.waiting_for();
+    if node.config.network.bootstrap.is_empty() && network.peers == 0 {
+        alerts.push("network: no peers and no `network.bootstrap`; name a node to join through".to_owned());
+    }
+    Json(Status {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        uptime_secs: clock::now_secs().saturating_sub(node.started_secs),
+        address: node.wallet.into(),
+        peer_id: node.peer_id.clone(),
+        addresses: if network.external.is_empty() { network.listening } else { network.external },
+        gateway_url: gateway_url(gateway.listen, tls),
+        network: node.network_name.clone(),
+        chain: ChainStatus {
+            name: spec.name.clone(),
+            chain_id: spec.chain_id,
+            testnet: spec.kind != ChainKind::Mainnet,
+            head: head.map(|head| head.number),
+            head_age_secs: head.map(|head| head.seen_at.elapsed().as_secs()),
+            problem: chain_view::ready(&node.chain).err(),
+        },
+        balance: balance(&node),
+        peers: network.peers as u64,
+        services: node.registry.all().len() as u64,
+        spending: node.config.spending.enabled && node.ledger.closed().is_none(),
+        spent_today: node.consumer.spent_today().into(),
+        alerts,
+    })
+}
+
+pub(super) async fn health(State(node): State<Node>) -> Response {
+    let waiting_for = node.readiness.waiting_for();
+    let ready = waiting_for.is_empty();
+    let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    (status, Json(Health { ready, waiting_for })).into_response()
+}
+
+pub(super) async fn doctor(State(node): State<Node>) -> Json<Doctor> {
+    let check = |name: &str, result: Result<String, (String, &str)>| match result {
+        Ok(detail) => Check { name: name.to_owned(), good: true, detail, next: None },
+        Err((detail, next)) => {
+            Check { name: name.to_owned(), good: false, detail, next: Some(next.to_owned()) }
+        }
+    };
+    let spec = node.chain.spec();
+    let balances = *node.chain.balances().borrow();
+    let network = node.network.status().borrow().clone();
+    let chain = match &*node.chain.status().borrow() {
+        OnChain::Ready => Ok(format!("{} answers and its contracts are the right ones", spec.name)),
+        OnChain::ContractMissing { contract } => Err((
+            format!("the channel contract {contract} is not deployed on {}", spec.name),
+            "on a chain of your own, `farthing testnet up` deploys it",
+        )),
+        _ => Err((
+            chain_view::ready(&node.chain).err().unwrap_or_default(),
+            "name a reachable endpoint in `chain.rpc_urls`",
+        )),
+    };
+    let audit = full_audit(&node).await;
+    Json(Doctor {
+        checks: vec![
+            check("ledger", match (node.ledger.closed(), &audit) {
+                (Some(closed), _) => Err((closed.to_string(), "free disk space, then restart the node")),
+                (None, Err(error)) => Err((error.to_string(), "restore a backup of the data folder")),
+                (None, Ok(audit)) if audit.violations_total > 0 => Err((
+                    format!("{} invariants are violated", audit.violations_total),
+                    "keep the data folder as it is and see docs/ledger.md",
+                )),
+                (None, Ok(audit)) => {
+                    Ok(format!("the books add up ({} calls served, {} bought)", audit.calls, audit.purchases))
+                }
+            }),
+            check("chain", chain),
+            check("wallet", match balances {
+                None => Err(("the balance is not known yet".to_owned(), "wait for the chain")),
+                Some(b) if b.usdc.is_zero() || b.eth_wei == 0 => Err((
+                    format!("{} holds {} USDC and {} ETH", node.wallet, b.usdc, Eth { wei: b.eth_wei }),
+                    "send USDC and a little ETH for gas to it to buy calls; selling needs ETH for claims only",
+                )),
+                Some(b) => Ok(format!("{} holds {} USDC and {} ETH", node.wallet, b.usdc, Eth { wei: b.eth_wei })),
+            }),
+            check("network", if network.peers > 0 {
+                Ok(format!("{} peers; listening on {}", network.peers, network.listening.join(", ")))
+            } else {
+                Err(("no peers are connected".to_owned(), "name a node in `network.bootstrap`, and forward port 3001 to this machine if it is to be found from outside"))
+            }),
+        ],
+    })
+}
+
+/// Reads the whole ledger, so it runs where it may take its time.
+async fn full_audit(node: &Node) -> Result<farthing_ledger::Audit, LedgerError> {
+    let ledger = node.ledger.clone();
+    match tokio::task::spawn_blocking(move || ledger.audit()).await {
+        Ok(audit) => audit,
+        Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+    }
+}
+
+/// Every invariant of the ledger, checked now.
+pub(super) async fn audit(State(node): State<Node>) -> Result<Json<Audit>, Failed> {
+    let audit = full_audit(&node).await?;
+    Ok(Json(Audit {
+        calls_served: audit.calls,
+        calls_bought: audit.purchases,
+        calls_undecided: audit.promises,
+        violations: audit
+            .violations
+            .iter()
+            .map(|violation| format!("{} {}: {}", violation.invariant, violation.subject, violation.detail))
+            .collect(),
+    }))
+}

@@ -1,0 +1,44 @@
+//! What an owner may set for an upstream, with the defaults that suit most.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use farthing_protocol::limits;
+
+use super::AddressClass;
+
+/// Bounds and rules of an upstream.
+#[derive(Debug, Clone)]
+pub struct UpstreamOptions {
+    pub connect: Duration,
+    /// From the beginning of the request to the head of the answer.
+    pub first_byte: Duration,
+    /// Between two parts of the body.
+    pub idle: Duration,
+    /// The whole exchange, where the call's deadline is not shorter.
+    pub total: Duration,
+    pub body_bytes_max: usize,
+    /// Response headers beside the usual ones, in lower case.
+    pub response_headers: BTreeSet<String>,
+    /// The class noted at registration; the first resolution decides when absent.
+    pub class: Option<AddressClass>,
+    /// Ports of this node on this machine, which can be nobody's upstream.
+    pub own_ports: Vec<u16>,
+    /// Whether HTML is an answer. An API that answers it usually shows a proxy's or framework's error page.
+    pub html: bool,
+}
+
+impl Default for UpstreamOptions {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(3),
+            first_byte: Duration::from_secs(10),
+            idle: Duration::from_secs(10),
+            total: Duration::from_secs(30),
+            body_bytes_max: limits::RESPONSE_BODY_BYTES_DEFAULT,
+            response_headers: BTreeSet::new(),
+            class: None,
+            own_ports: Vec::new(),
+            html: false,
+        }
+    }
+}
