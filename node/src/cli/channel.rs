@@ -43,7 +43,7 @@ pub(super) async fn settle(context: &Context) -> Result<(), Failure> {
             return "nothing to claim".into();
         }
         format!(
-            "{} USDC from {} channels\n{}",
+            "{} USDC (channels: {})\n{}",
             settled.claimed,
             settled.channels,
             settled.transactions.join("\n")

@@ -37,7 +37,7 @@ fn text(status: &Status) -> String {
         ("Wallet", status.address.to_string()),
         ("Peer id", status.peer_id.clone()),
         ("Gateway", status.gateway_url.clone()),
-        ("Network", format!("{}, {} peers", status.network, status.peers)),
+        ("Network", format!("{}, peers: {}", status.network, status.peers)),
         ("Reached at", status.addresses.join(" ")),
         ("Chain", format!("{} ({}), {head}", chain.name, chain.chain_id)),
         ("USDC", amount(status.balance.usdc.map(|usdc| usdc.to_string()), "USDC") + money),

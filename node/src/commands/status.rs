@@ -103,7 +103,7 @@ pub(super) async fn doctor(State(node): State<Node>) -> Json<Doctor> {
                 Some(b) => Ok(format!("{} holds {} USDC and {} ETH", node.wallet, b.usdc, Eth { wei: b.eth_wei })),
             }),
             check("network", if network.peers > 0 {
-                Ok(format!("{} peers; listening on {}", network.peers, network.listening.join(", ")))
+                Ok(format!("peers: {}; listening on {}", network.peers, network.listening.join(", ")))
             } else {
                 Err(("no peers are connected".to_owned(), "name a node in `network.bootstrap`, and forward port 3001 to this machine if it is to be found from outside"))
             }),
