@@ -35,6 +35,8 @@ const ASK_TIMEOUT: Duration = Duration::from_secs(5);
 const SYNC_INTERVAL: Duration = Duration::from_secs(5);
 /// Services kept in memory; the ledger keeps the rest.
 const SERVICES_IN_MEMORY_MAX: usize = 1024;
+/// Look-ups at once. Calls of one service share a lock, so that a burst of first calls makes one look-up.
+const LOOKUPS_MAX: usize = 64;
 /// Listings remembered for others. Beyond it only what this node asks for itself is taken in.
 const LISTINGS_MAX: usize = 10_000;
 
@@ -58,6 +60,7 @@ struct Inner {
     network_name: String,
     registry: Registry,
     services: RwLock<HashMap<ServiceId, Arc<Known>>>,
+    looking: [tokio::sync::Mutex<()>; LOOKUPS_MAX],
     /// Listings of others in the ledger.
     remembered: AtomicUsize,
 }
@@ -73,7 +76,8 @@ impl Catalog {
     ) -> Result<Self, LedgerError> {
         let remembered = AtomicUsize::new(ledger.list(Namespace::Listings)?.len());
         let services = RwLock::default();
-        Ok(Self(Arc::new(Inner { ledger, network, network_name, registry, services, remembered })))
+        let looking = std::array::from_fn(|_| tokio::sync::Mutex::default());
+        Ok(Self(Arc::new(Inner { ledger, network, network_name, registry, services, looking, remembered })))
     }
 
     /// The service, ready to plan calls with.
@@ -81,6 +85,10 @@ impl Catalog {
     /// # Errors
     /// [`CatalogError`] when nobody reachable knows it, or its details cannot be had.
     pub async fn service(&self, id: ServiceId) -> Result<Arc<Known>, CatalogError> {
+        if let Some(known) = self.in_memory(id) {
+            return Ok(known);
+        }
+        let _looking = self.0.looking[usize::from(id.as_bytes()[0]) % LOOKUPS_MAX].lock().await;
         if let Some(known) = self.in_memory(id) {
             return Ok(known);
         }

@@ -210,7 +210,7 @@ pub const KEYS: &[Key] = &[
         "spending.price_max",
         Form::Amount,
         Value("0.01"),
-        "The most one call may cost when the caller names no max_price.",
+        "The most one call may cost, whatever max_price it names.",
     ),
     key(
         "spending.per_day",

@@ -66,7 +66,8 @@ impl Policy {
     #[must_use]
     pub fn top_up(&self, price: Usdc, available: Usdc, last_deposit: Usdc, balance: Usdc) -> Option<Usdc> {
         let part = Usdc::from_micros(last_deposit.micros() / 100 * self.topup_percent);
-        if available >= price.saturating_mul(self.topup_prices).max(part) {
+        // Even without a rule of the user, a channel that cannot carry the next call is low.
+        if available >= price.saturating_mul(self.topup_prices.max(1)).max(part) {
             return None;
         }
         let wanted = last_deposit.saturating_mul(2).clamp(self.deposit_min, self.deposit_max);

@@ -4,14 +4,14 @@
 //! both nodes compared with the chain to the last micro-USDC. One binary, because linking a node takes longer
 //! than most of these tests.
 
-// mod commands;
+mod commands;
 mod funding;
 mod gateway;
-// mod hostile;
-// mod lifecycle;
-// mod load;
+mod hostile;
+mod lifecycle;
+mod load;
 mod offline;
-// mod prices;
-// mod repeats;
+mod prices;
+mod repeats;
 mod support;
 mod upstreams;

@@ -1,0 +1,308 @@
+//! A consumer that keeps to no rule: it speaks the protocol itself, with its own key and money.
+//!
+//! Whatever it sends, the owner's upstream is reached once per paid call, and the owner can claim exactly what
+//! it charged.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use anyhow::{Context, Result, bail, ensure};
+use bytes::Bytes;
+use farthing::{
+    control::types::{Audit, Channel, Settled, route},
+    testnet::anvil::Anvil,
+};
+use farthing_chain::{Chain, ChainHandle, ChainSpec, MemoryJournal};
+use farthing_network::{CallFailure, Inbound, Network, NetworkConfig, NetworkHandle};
+use farthing_protocol::{
+    Address, CallId, CallMessage, CallReply, CallRequest, CallResponse, ChannelConfig, ChannelId, Listing, Refusal,
+    RefusalCode, SecretKey, Signature, Usdc, Verified, Voucher,
+    call::{Method, Payment},
+    info::{InfoRequest, InfoResponse},
+    wire::NetworkName,
+};
+use farthing_tests::world::{FUNDS, PRICE, World, eventually};
+use futures::{StreamExt, stream};
+
+use crate::support::{cost, expect_served};
+
+const DEADLINE: Duration = Duration::from_secs(20);
+
+/// A payer of its own making.
+struct Payer {
+    key: SecretKey,
+    network: NetworkHandle,
+    chain: ChainHandle,
+    owner: Address,
+    listing: Verified<Listing>,
+    config: ChannelConfig,
+    channel: ChannelId,
+    _inbound: Inbound,
+}
+
+/// What came of one request.
+#[derive(Debug)]
+enum Reply {
+    Served(Box<CallResponse>),
+    Refused(Refusal),
+}
+
+impl Payer {
+    /// Joins the world with a channel that holds `deposit`, and waits until the owner has seen it.
+    async fn join(world: &World, seed: u8, deposit: Usdc) -> Result<Self> {
+        let key = || SecretKey::from_bytes(&[seed; 32]);
+        let wallet = key()?.address();
+        world.chain.fund(wallet, FUNDS).await?;
+        let spec = farthing_chain::local(world.chain.rpc_url(), Anvil::CHAIN_ID, world.chain.token);
+        let spec = ChainSpec { poll_interval_ms: 100, ..spec };
+        let chain = Chain::start(spec, key()?, Arc::new(MemoryJournal::default())).await?;
+        let config = NetworkConfig {
+            listen: vec!["/ip4/127.0.0.1/tcp/0".to_owned()],
+            bootstrap: vec![world.owner.loopback_address().await?],
+            allow_private: true,
+            ..NetworkConfig::new(key()?, NetworkName::new(&Anvil::CHAIN_ID.to_string())?)
+        };
+        let (network, inbound) = Network::start(config).await?;
+        eventually("the owner is connected", async || {
+            Ok(network.connected_peers().await.contains(&world.owner_wallet))
+        })
+        .await?;
+        let listing = listing_of(&network, world).await?;
+        let config = ChannelConfig {
+            payer: wallet,
+            payee: world.owner_wallet,
+            token: world.chain.token,
+            signer: wallet,
+            close_delay_secs: listing.accepts[0].close_delay_secs,
+            salt: [0; 32],
+        };
+        let channel = config.id(&chain.domain());
+        let payer =
+            Self { key: key()?, network, chain, owner: world.owner_wallet, listing, config, channel, _inbound: inbound };
+        payer.open(config, deposit).await?;
+        Ok(payer)
+    }
+
+    /// Deposits, and waits until the owner has seen it.
+    async fn open(&self, config: ChannelConfig, deposit: Usdc) -> Result<()> {
+        eventually("the chain is ready", async || {
+            self.chain.refresh().await?;
+            Ok(self.chain.balances().borrow().is_some_and(|balances| balances.usdc >= deposit))
+        })
+        .await?;
+        self.chain.open_or_top_up(config, deposit).await?;
+        if config.payee != self.owner {
+            return Ok(());
+        }
+        let question = CallMessage::Sync(config.id(&self.chain.domain()));
+        eventually("the owner knows the deposit", async || {
+            let answer = self.network.call(self.owner, question.clone(), Bytes::new(), DEADLINE).await?;
+            Ok(matches!(answer, (CallReply::Channel(books), ..) if books.deposited >= deposit))
+        })
+        .await
+    }
+
+    fn voucher(&self, channel: ChannelId, cumulative: Usdc) -> Signature {
+        Voucher { channel, cumulative }.sign(&self.chain.domain(), &self.key)
+    }
+
+    /// `GET /ok`, honestly paid up to `cumulative`.
+    fn request(&self, id: &str, cumulative: Usdc) -> CallRequest {
+        CallRequest {
+            call_id: CallId::from_idempotency_key(id),
+            service: self.listing.service,
+            listing_version: self.listing.seq,
+            method: Method::Get,
+            path: "/ok".to_owned(),
+            params: BTreeMap::new(),
+            headers: BTreeMap::new(),
+            body_bytes: 0,
+            price: PRICE,
+            deadline_ms: 10_000,
+            payment: self.pays(self.channel, cumulative, Some(self.voucher(self.channel, cumulative))),
+        }
+    }
+
+    fn pays(&self, channel: ChannelId, cumulative: Usdc, signature: Option<Signature>) -> Payment {
+        Payment::Channel { channel, cumulative, signature }
+    }
+
+    async fn send(&self, request: CallRequest) -> Result<Reply> {
+        // The owner's node takes a bounded number of streams at once; what it drops was never begun.
+        for _ in 0..200 {
+            match self.network.call(self.owner, CallMessage::Call(request.clone()), Bytes::new(), DEADLINE).await {
+                Ok((CallReply::Response(response), ..)) => return Ok(Reply::Served(Box::new(response))),
+                Ok((CallReply::Refused(refusal), ..)) if refusal.code == RefusalCode::Busy => {}
+                Ok((CallReply::Refused(refusal), ..)) => return Ok(Reply::Refused(refusal)),
+                Ok((other, ..)) => bail!("an answer to another question: {other:?}"),
+                Err(CallFailure::NeverStarted(_) | CallFailure::Unknown(_)) => {}
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        bail!("the owner's node does not answer")
+    }
+
+    async fn served(&self, request: CallRequest) -> Result<CallResponse> {
+        match self.send(request).await? {
+            Reply::Served(response) => Ok(*response),
+            Reply::Refused(refusal) => bail!("refused: {refusal:?}"),
+        }
+    }
+
+    async fn refused(&self, what: &str, request: CallRequest, code: RefusalCode) -> Result<Refusal> {
+        match self.send(request).await? {
+            Reply::Refused(refusal) if refusal.code == code => Ok(refusal),
+            other => bail!("{what}: {other:?}, expected {code:?}"),
+        }
+    }
+}
+
+async fn listing_of(network: &NetworkHandle, world: &World) -> Result<Verified<Listing>> {
+    match network.ask(world.owner_wallet, InfoRequest::Services(vec![world.api.id.0])).await? {
+        InfoResponse::Listings(mut listings) => Ok(listings.pop().context("no listing")?.verify()?),
+        other => bail!("no listings: {other:?}"),
+    }
+}
+
+/// The upstream was reached once per paid call, and the owner gains exactly what they cost.
+async fn expect_paid(world: &World, calls: u64) -> Result<()> {
+    assert_eq!(world.upstream.hits(), calls);
+    let _: Settled = world.owner.control().post(route::SETTLE, &serde_json::json!({})).await?;
+    let channels: Vec<Channel> = world.owner.control().get(route::CHANNELS).await?;
+    let spent = channels.iter().map(|channel| channel.spent.0.micros()).sum::<u64>();
+    assert_eq!(Usdc::from_micros(spent), cost(calls));
+    assert_eq!(world.chain.usdc_of(world.owner_wallet).await?, cost(calls));
+    let audit: Audit = world.owner.control().get(route::AUDIT).await?;
+    ensure!(audit.violations.is_empty(), "{:?}", audit.violations);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn parallel_calls_on_one_voucher_are_served_once() -> Result<()> {
+    let world = World::start().await?;
+    let payer = Payer::join(&world, 0x51, cost(100)).await?;
+    for round in 1..=2 {
+        // Each call alone would be paid; together they share one promise.
+        let requests = (0..40).map(|n| payer.request(&format!("{round}/{n}"), cost(round)));
+        let replies = futures::future::try_join_all(requests.map(|request| payer.send(request))).await?;
+        let mut served = 0;
+        for reply in &replies {
+            match reply {
+                Reply::Served(response) => {
+                    assert_eq!((response.receipt.charged, response.receipt.spent_total), (PRICE, cost(round)));
+                    served += 1;
+                }
+                Reply::Refused(refusal) => assert_eq!(refusal.code, RefusalCode::InsufficientVoucher),
+            }
+        }
+        assert_eq!(served, 1, "round {round}");
+    }
+    // One voucher with headroom for five carries five, in any order.
+    let requests = (0..20).map(|n| payer.request(&format!("five/{n}"), cost(7)));
+    let replies = futures::future::try_join_all(requests.map(|request| payer.send(request))).await?;
+    assert_eq!(replies.iter().filter(|reply| matches!(reply, Reply::Served(_))).count(), 5);
+    expect_paid(&world, 7).await
+}
+
+#[tokio::test]
+async fn a_promise_that_is_not_good_is_refused_and_free() -> Result<()> {
+    let world = World::start().await?;
+    let payer = Payer::join(&world, 0x52, cost(3)).await?;
+    expect_served(&world.get("/ok").await?)?;
+    let others: Vec<Channel> = world.consumer.control().get(route::CHANNELS).await?;
+    let others = others[0].id.0;
+    let second = ChannelConfig { salt: [1; 32], ..payer.config };
+    let elsewhere = ChannelConfig { payee: world.consumer_wallet, ..payer.config };
+    let too_short = ChannelConfig { close_delay_secs: payer.config.close_delay_secs / 2, ..payer.config };
+    payer.open(second, cost(3)).await?;
+    payer.open(elsewhere, cost(3)).await?;
+    payer.served(payer.request("paid", PRICE)).await?;
+
+    let domain = payer.chain.domain();
+    let (second, elsewhere, too_short) = (second.id(&domain), elsewhere.id(&domain), too_short.id(&domain));
+    let stranger = SecretKey::from_bytes(&[0x77; 32])?;
+    let forged = Voucher { channel: payer.channel, cumulative: cost(2) }.sign(&domain, &stranger);
+    let sign = |channel, cumulative| Some(payer.voucher(channel, cumulative));
+    let almost = Usdc::from_micros(cost(2).micros() - 1);
+    for (what, payment, code) in [
+        ("it grew by less than the price", payer.pays(payer.channel, almost, sign(payer.channel, almost)), RefusalCode::InsufficientVoucher),
+        ("it did not grow", payer.pays(payer.channel, PRICE, sign(payer.channel, PRICE)), RefusalCode::InsufficientVoucher),
+        ("it is not signed", payer.pays(payer.channel, cost(2), None), RefusalCode::InsufficientVoucher),
+        ("it is above the deposit", payer.pays(payer.channel, cost(4), sign(payer.channel, cost(4))), RefusalCode::VoucherAboveDeposit),
+        ("it is the most there can be", payer.pays(payer.channel, Usdc::MAX, sign(payer.channel, Usdc::MAX)), RefusalCode::VoucherAboveDeposit),
+        ("a stranger signed it", payer.pays(payer.channel, cost(2), Some(forged)), RefusalCode::BadSignature),
+        ("it was signed for less", payer.pays(payer.channel, cost(2), sign(payer.channel, PRICE)), RefusalCode::BadSignature),
+        ("it was signed for another channel", payer.pays(second, PRICE, sign(payer.channel, PRICE)), RefusalCode::BadSignature),
+        ("its signature is no point of the curve", payer.pays(payer.channel, cost(2), Some(Signature::from_bytes([0xff; 65]))), RefusalCode::BadSignature),
+        ("the channel is another payer's", payer.pays(others, cost(2), sign(others, cost(2))), RefusalCode::BadSignature),
+        ("the channel is another payer's and covers it", payer.pays(others, Usdc::ZERO, None), RefusalCode::BadSignature),
+        ("the channel pays another owner", payer.pays(elsewhere, PRICE, sign(elsewhere, PRICE)), RefusalCode::UnknownChannel),
+        ("the channel does not exist", payer.pays(too_short, PRICE, sign(too_short, PRICE)), RefusalCode::UnknownChannel),
+        ("it is no channel", payer.pays(ChannelId::NONE, PRICE, sign(ChannelId::NONE, PRICE)), RefusalCode::UnknownChannel),
+        ("it pays nothing", Payment::Free, RefusalCode::PaymentRequired),
+    ] {
+        payer.refused(what, CallRequest { payment, ..payer.request(what, cost(2)) }, code).await?;
+    }
+    let good = |id: &str| payer.request(id, cost(2));
+    for (what, request) in [
+        ("an old listing", CallRequest { listing_version: payer.listing.seq - 1, ..good("old") }),
+        ("a listing to come", CallRequest { listing_version: payer.listing.seq + 1, ..good("new") }),
+        ("a price of its own", CallRequest { price: Usdc::from_micros(1), ..good("cheap") }),
+        ("a price of nothing", CallRequest { price: Usdc::ZERO, payment: Payment::Free, ..good("free") }),
+    ] {
+        let refusal = payer.refused(what, request, RefusalCode::PriceChanged).await?;
+        let offered = refusal.listing.context("no listing comes with it")?.verify()?;
+        assert_eq!(offered, payer.listing, "{what}");
+    }
+    payer.served(good("good")).await?;
+    // A late, lower voucher neither harms nor helps.
+    payer.refused("late", payer.request("late", PRICE), RefusalCode::InsufficientVoucher).await?;
+    payer.served(payer.request("last", cost(3))).await?;
+    expect_paid(&world, 4).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_replayed_two_hundred_times_is_served_once() -> Result<()> {
+    let world = World::start().await?;
+    let payer = Payer::join(&world, 0x53, cost(300)).await?;
+    let request = payer.request("replayed", cost(300));
+    let replies: Vec<_> =
+        stream::iter(0..200).map(|_| payer.served(request.clone())).buffer_unordered(60).collect().await;
+    let replies = replies.into_iter().collect::<Result<Vec<_>>>()?;
+    for reply in &replies {
+        assert_eq!(reply.receipt, replies[0].receipt);
+        assert_eq!(reply.signature, replies[0].signature);
+    }
+    // Under the same id, other terms of payment change nothing either.
+    let unpaid = CallRequest { payment: Payment::Free, ..request.clone() };
+    assert_eq!(payer.served(unpaid).await?.receipt, replies[0].receipt);
+    let other = CallRequest { path: "/status/200".to_owned(), ..request };
+    payer.refused("another path", other, RefusalCode::CallIdConflict).await?;
+    expect_paid(&world, 1).await
+}
+
+#[tokio::test]
+async fn after_a_request_to_close_nothing_more_is_served_and_everything_is_claimed() -> Result<()> {
+    let world = World::start().await?;
+    let payer = Payer::join(&world, 0x54, cost(100)).await?;
+    for n in 1..=3 {
+        payer.served(payer.request(&format!("before/{n}"), cost(n))).await?;
+    }
+    payer.chain.request_close(payer.config).await?;
+    let mut paid = 3;
+    eventually("the owner has seen the request", async || {
+        let request = payer.request(&format!("after/{paid}"), cost(paid + 1));
+        match payer.send(request).await? {
+            Reply::Served(_) => paid += 1,
+            Reply::Refused(refusal) if refusal.code == RefusalCode::ChannelClosing => return Ok(true),
+            Reply::Refused(refusal) => bail!("{refusal:?}"),
+        }
+        Ok(false)
+    })
+    .await?;
+    for n in 0..5 {
+        let request = payer.request(&format!("late/{n}"), cost(50));
+        payer.refused("late", request, RefusalCode::ChannelClosing).await?;
+    }
+    ensure!(payer.chain.withdraw(payer.config).await.is_err(), "the delay is not over");
+    expect_paid(&world, paid).await
+}

@@ -1,0 +1,101 @@
+//! Services that pause and end, nodes that stop and start: what stays, and what is finished first.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use farthing::control::types::{Api, ApiState, Channel, route};
+use farthing_tests::world::{FUNDS, World, eventually};
+
+use crate::support::{cost, expect_free, expect_served, fixed_owner};
+
+#[tokio::test]
+async fn a_paused_service_refuses_and_a_removed_one_is_unknown() -> Result<()> {
+    let world = World::start().await?;
+    expect_served(&world.get("/ok").await?)?;
+    let path = |route: &str| route.replace("{id}", &world.api.id.to_string());
+
+    let paused: Api = world.owner.control().post(&path(route::API_PAUSE), &()).await?;
+    assert_eq!(paused.state, ApiState::Paused);
+    expect_free("paused", &world.get("/ok").await?, 503, "owner-unavailable")?;
+    expect_free("still paused", &world.get("/ok").await?, 503, "owner-unavailable")?;
+    let resumed: Api = world.owner.control().post(&path(route::API_RESUME), &()).await?;
+    assert_eq!(resumed.state, ApiState::Published);
+    expect_served(&world.get("/ok").await?)?;
+
+    let removed: Api = world.owner.control().delete(&path(route::API)).await?;
+    assert_eq!(removed.state, ApiState::Removed);
+    let answer = world.get("/ok").await?;
+    ensure!(answer.status == 404, "{} {:?}", answer.status, answer.body);
+    assert_eq!(answer.charged(), false);
+    let left: Vec<Api> = world.owner.control().get(route::APIS).await?;
+    ensure!(left.is_empty(), "{left:?}");
+    assert_eq!(world.upstream.hits(), 2);
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(2));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_restart_keeps_wallet_secret_services_and_channel() -> Result<()> {
+    let mut world = World::with(fixed_owner()?).await?;
+    for _ in 0..3 {
+        expect_served(&world.get("/ok").await?)?;
+    }
+    world.wait_until_decided().await?;
+    let channels: Vec<Channel> = world.consumer.control().get(route::CHANNELS).await?;
+    let apis: Vec<Api> = world.owner.control().get(route::APIS).await?;
+    let (peer, ca) = (world.consumer.status().await?.peer_id, std::fs::read(world.consumer.ca_file())?);
+
+    // Once in order, once as a power cut would.
+    for power_cut in [false, true] {
+        if power_cut {
+            world.owner.kill().await?;
+            world.consumer.kill().await?;
+        } else {
+            world.owner.stop().await?;
+            world.consumer.stop().await?;
+        }
+        world.owner.restart(Vec::new()).await?;
+        world.consumer.restart(Vec::new()).await?;
+        world.owner.wait_until_ready().await?;
+        world.consumer.wait_until_ready().await?;
+        assert_eq!(world.owner.status().await?.address.0, world.owner_wallet);
+        assert_eq!(world.consumer.status().await?.address.0, world.consumer_wallet);
+        assert_eq!(world.consumer.status().await?.peer_id, peer);
+        ensure!(world.consumer.secret().await? == world.secret, "the secret changed");
+        ensure!(std::fs::read(world.consumer.ca_file())? == ca, "the authority changed");
+        assert_eq!(world.owner.control().get::<Vec<Api>>(route::APIS).await?, apis);
+        assert_eq!(world.consumer.control().get::<Vec<Channel>>(route::CHANNELS).await?, channels);
+    }
+    eventually("the nodes found each other", async || Ok(world.get("/ok").await?.status.is_success())).await?;
+    world.wait_until_decided().await?;
+    let now: Vec<Channel> = world.consumer.control().get(route::CHANNELS).await?;
+    assert_eq!((now.len(), now[0].id, now[0].spent.0), (1, channels[0].id, cost(4)), "the same channel goes on");
+    assert_eq!(world.upstream.hits(), 4);
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(4));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_in_progress_is_answered_before_a_node_ends() -> Result<()> {
+    for owner_ends in [false, true] {
+        let mut world = World::with(fixed_owner()?).await?;
+        expect_served(&world.get("/ok").await?)?;
+        let hits = world.upstream.hits();
+        let url = format!("{}/internal/call", world.consumer.status().await?.gateway_url);
+        let request = world.client().post(url).bearer_auth(&world.secret).body(world.body("GET", "/slow/2500").to_string());
+        let call = tokio::spawn(request.send());
+        eventually("the upstream works on the call", async || Ok(world.upstream.hits() > hits)).await?;
+        let ending = if owner_ends { &mut world.owner } else { &mut world.consumer };
+        tokio::time::timeout(Duration::from_secs(20), ending.stop()).await??;
+        let answer = call.await??;
+        assert_eq!(answer.status(), 200, "the owner ends: {owner_ends}");
+        assert_eq!(answer.headers()["x-farthing-charged"], "0.002");
+        assert_eq!(answer.bytes().await?, "at last");
+        ending.restart(Vec::new()).await?;
+        ending.wait_until_ready().await?;
+        eventually("calls go on", async || Ok(world.get("/ok").await?.status.is_success())).await?;
+        assert_eq!(world.upstream.hits(), 3);
+        assert_eq!(world.settle_and_check(FUNDS).await?, cost(3));
+    }
+    Ok(())
+}

@@ -1,0 +1,85 @@
+//! Prices that change while scripts run: never more than the caller accepted, never an error for less.
+
+use anyhow::{Context, Result, ensure};
+use farthing::control::types::{Api, OperationName, PriceRequest, Text, route};
+use farthing_protocol::{Usdc, call::Method};
+use farthing_tests::world::{FUNDS, PRICE, World};
+
+use crate::support::{expect_free, expect_served, with};
+
+const MICROS: fn(u64) -> Usdc = Usdc::from_micros;
+
+async fn reprice(world: &World, price: Usdc, operation: Option<&str>) -> Result<Api> {
+    let operation = operation.map(|path| OperationName { method: Text(Method::Get), path: path.to_owned() });
+    let path = route::API_PRICE.replace("{id}", &world.api.id.to_string());
+    Ok(world.owner.control().post(&path, &PriceRequest { price: price.into(), operation }).await?)
+}
+
+#[tokio::test]
+async fn a_raised_price_is_said_once_before_it_is_paid() -> Result<()> {
+    let world = World::start().await?;
+    expect_served(&world.get("/ok").await?)?;
+
+    reprice(&world, MICROS(3_000), None).await?;
+    let answer = world.get("/ok").await?;
+    expect_free("raised", &answer, 409, "price-changed")?;
+    let detail = answer.json()["detail"].as_str().context("detail")?.to_owned();
+    ensure!(detail.contains("0.003") && detail.contains("0.002"), "{detail}");
+    for _ in 0..2 {
+        let answer = world.get("/ok").await?;
+        expect_served(&answer)?;
+        assert_eq!(answer.header("x-farthing-charged"), "0.003");
+    }
+
+    // Who named a price that covers it is not bothered; who named less is refused.
+    reprice(&world, MICROS(4_000), None).await?;
+    let call = world.body("GET", "/ok");
+    expect_free("above", &world.call(&with(call.clone(), "max_price", "0.003999")).await?, 409, "price-changed")?;
+    expect_free("known above", &world.call(&with(call.clone(), "max_price", "0.003999")).await?, 402, "price-above-cap")?;
+    reprice(&world, MICROS(5_000), None).await?;
+    let answer = world.call(&with(call, "max_price", "0.005")).await?;
+    expect_served(&answer)?;
+    assert_eq!(answer.header("x-farthing-charged"), "0.005");
+    assert_eq!(world.upstream.hits(), 4);
+    assert_eq!(world.settle_and_check(FUNDS).await?, MICROS(2_000 + 3_000 + 3_000 + 5_000));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_lowered_price_is_taken_without_a_word() -> Result<()> {
+    let world = World::start().await?;
+    expect_served(&world.get("/ok").await?)?;
+    reprice(&world, MICROS(500), None).await?;
+    let answer = world.get("/ok").await?;
+    expect_served(&answer)?;
+    assert_eq!(answer.header("x-farthing-charged"), "0.0005");
+
+    // One operation may cost something else, even nothing.
+    reprice(&world, Usdc::ZERO, Some("/ok")).await?;
+    let free = world.get("/ok").await?;
+    expect_served(&free)?;
+    assert_eq!((free.header("x-farthing-price-usdc"), free.header("x-farthing-charged")), ("0.00", "0.00"));
+    let other = world.get("/large/10").await?;
+    assert_eq!(other.header("x-farthing-charged"), "0.0005");
+    assert_eq!(world.upstream.hits(), 4);
+    assert_eq!(world.settle_and_check(FUNDS).await?, MICROS(PRICE.micros() + 500 + 500));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_repeat_keeps_the_price_of_its_first_time() -> Result<()> {
+    let world = World::start().await?;
+    let call = with(world.body("GET", "/ok"), "call_id", "bought at the old price");
+    let first = world.call(&call).await?;
+    expect_served(&first)?;
+    reprice(&world, MICROS(9_000), None).await?;
+    for _ in 0..2 {
+        let again = world.call(&call).await?;
+        expect_served(&again)?;
+        assert_eq!(again.header("x-farthing-charged"), "0.002");
+        assert_eq!(again.body, first.body);
+    }
+    assert_eq!(world.upstream.hits(), 1);
+    assert_eq!(world.settle_and_check(FUNDS).await?, PRICE);
+    Ok(())
+}

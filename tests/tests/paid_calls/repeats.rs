@@ -1,0 +1,162 @@
+//! One call id, one execution, one charge: in sequence, at once, over restarts, and after failures.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use anyhow::{Result, ensure};
+use axum::{Router, http::StatusCode, routing::any};
+use farthing::control::types::Charge;
+use farthing_tests::world::{Answer, FUNDS, PRICE, World, eventually, service_file};
+use serde_json::json;
+
+use crate::support::{cost, expect_free, expect_served, fixed_owner, with};
+
+/// The same bytes for the same money.
+fn expect_same(first: &Answer, again: &Answer) -> Result<()> {
+    expect_served(again)?;
+    ensure!(first.body == again.body, "{:?} and {:?}", first.body, again.body);
+    for name in ["content-type", "x-farthing-call-id", "x-farthing-charged", "x-farthing-receipt"] {
+        ensure!(first.header(name) == again.header(name), "{name}: {} and {}", first.header(name), again.header(name));
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_repeated_call_id_is_answered_again_and_charged_once() -> Result<()> {
+    let world = World::start().await?;
+    for (id, method) in [("a get", "GET"), ("a post", "POST")] {
+        let before = world.upstream.hits();
+        let call = with(world.body(method, "/ok"), "call_id", id);
+        let first = world.call(&call).await?;
+        expect_served(&first)?;
+        for _ in 0..3 {
+            expect_same(&first, &world.call(&call).await?)?;
+        }
+        let plain = world.body(method, "/ok").to_string();
+        expect_same(&first, &world.post(plain, |request| request.header("idempotency-key", id)).await?)?;
+        assert_eq!(world.upstream.hits(), before + 1, "{id}");
+
+        for (what, other) in [
+            ("another path", with(call.clone(), "path", if method == "GET" { "/status/200" } else { "/echo" })),
+            ("other parameters", with(call.clone(), "params", json!({"a": "b"}))),
+            ("another method", with(call.clone(), "method", if method == "GET" { "POST" } else { "GET" })),
+            ("other headers", with(call.clone(), "headers", json!({"accept": "text/csv"}))),
+        ] {
+            expect_free(&format!("{id}, {what}"), &world.call(&other).await?, 409, "call-id-conflict")?;
+        }
+        assert_eq!(world.upstream.hits(), before + 1, "{id}");
+    }
+    let post = with(with(world.body("POST", "/echo"), "call_id", "echoed"), "body", json!({"a": 1}));
+    expect_served(&world.call(&post).await?)?;
+    let other = with(post.clone(), "body", json!({"a": 2}));
+    expect_free("another body", &world.call(&other).await?, 409, "call-id-conflict")?;
+    assert_eq!(world.call(&post).await?.json(), json!({"a": 1}));
+    assert_eq!(world.upstream.hits(), 3);
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(3));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sixteen_parallel_calls_with_one_id_are_one_call() -> Result<()> {
+    let world = World::start().await?;
+    for (n, path) in ["/ok", "/slow/300"].into_iter().enumerate() {
+        let call = with(world.body("GET", path), "call_id", path);
+        let answers = futures::future::join_all((0..16).map(|_| world.call(&call))).await;
+        let answers = answers.into_iter().collect::<Result<Vec<_>>>()?;
+        for answer in &answers {
+            expect_same(&answers[0], answer)?;
+        }
+        assert_eq!(world.upstream.hits(), n as u64 + 1);
+    }
+    // Two calls that disagree about one id: one of them is served, the other is told.
+    let calls = [json!({"n": "1"}), json!({"n": "2"})]
+        .map(|params| with(with(world.body("GET", "/ok"), "call_id", "contested"), "params", params));
+    let (one, two) = futures::try_join!(world.call(&calls[0]), world.call(&calls[1]))?;
+    let (served, refused) = if one.status.is_success() { (one, two) } else { (two, one) };
+    expect_served(&served)?;
+    expect_free("the other", &refused, 409, "call-id-conflict")?;
+    assert_eq!(world.upstream.hits(), 3);
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(3));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_call_id_is_remembered_over_a_restart_of_either_node() -> Result<()> {
+    let mut world = World::with(fixed_owner()?).await?;
+    let get = with(world.body("GET", "/ok"), "call_id", "get");
+    let post = with(world.body("POST", "/ok"), "call_id", "post");
+    let (got, posted) = (world.call(&get).await?, world.call(&post).await?);
+    expect_served(&got)?;
+    expect_served(&posted)?;
+    world.wait_until_decided().await?;
+
+    world.consumer.stop().await?;
+    world.consumer.restart(Vec::new()).await?;
+    world.consumer.wait_until_ready().await?;
+    expect_same(&got, &world.call(&get).await?)?;
+    expect_same(&posted, &world.call(&post).await?)?;
+    let other = with(get.clone(), "params", json!({"a": "b"}));
+    expect_free("after the restart", &world.call(&other).await?, 409, "call-id-conflict")?;
+    assert_eq!(world.upstream.hits(), 2, "the owner kept both answers");
+
+    world.owner.stop().await?;
+    world.owner.restart(Vec::new()).await?;
+    eventually("the owner answers again", async || Ok(world.call(&post).await?.status.is_success())).await?;
+    expect_same(&posted, &world.call(&post).await?)?;
+    assert_eq!(world.upstream.hits(), 2, "the answer of a POST comes from the ledger");
+    for _ in 0..3 {
+        let again = world.call(&get).await?;
+        expect_served(&again)?;
+        assert_eq!(again.header("x-farthing-charged"), "0.002", "what it cost then");
+        assert_eq!(again.json()["n"], json!(3), "a GET is asked once more, and its answer kept");
+    }
+    expect_free("after both restarts", &world.call(&other).await?, 409, "call-id-conflict")?;
+    assert_eq!(world.upstream.hits(), 3);
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(2));
+    Ok(())
+}
+
+#[tokio::test]
+async fn after_an_uncharged_failure_the_same_id_may_succeed_and_is_charged_once() -> Result<()> {
+    let world = World::start().await?;
+    let hits = Arc::new(AtomicU64::new(0));
+    let api = world.publish(&service_file(&failing_twice(Arc::clone(&hits)).await?, Charge::Success)).await?;
+    let get = json!({ "api_id_public": api.id.to_string(), "path": "/ok", "method": "GET", "call_id": "get" });
+    for _ in 0..2 {
+        expect_free("it fails", &world.call(&get).await?, 502, "upstream-failed")?;
+    }
+    let first = world.call(&get).await?;
+    expect_served(&first)?;
+    expect_same(&first, &world.call(&get).await?)?;
+    assert_eq!(hits.load(Ordering::SeqCst), 3);
+
+    // A POST that failed may have had its effect: the same id never runs it again.
+    let post = with(with(world.body("POST", "/ok"), "api_id_public", api.id.to_string()), "call_id", "post");
+    hits.store(0, Ordering::SeqCst);
+    for _ in 0..3 {
+        expect_free("it failed", &world.call(&post).await?, 502, "upstream-failed")?;
+    }
+    assert_eq!(hits.load(Ordering::SeqCst), 1);
+
+    // Nor does the id of a refused call stay taken.
+    let dear = with(with(world.body("GET", "/ok"), "call_id", "refused"), "max_price", "0.001");
+    expect_free("too dear", &world.call(&dear).await?, 402, "price-above-cap")?;
+    expect_served(&world.call(&with(dear, "max_price", "0.002")).await?)?;
+    assert_eq!(world.upstream.hits(), 1);
+    assert_eq!(world.settle_and_check(FUNDS).await?, PRICE.checked_add(PRICE).unwrap_or_default());
+    Ok(())
+}
+
+/// A server whose first two answers are errors.
+async fn failing_twice(hits: Arc<AtomicU64>) -> Result<String> {
+    let answer = move || {
+        let n = hits.fetch_add(1, Ordering::SeqCst);
+        async move { if n < 2 { (StatusCode::BAD_GATEWAY, "not yet") } else { (StatusCode::OK, "now") } }
+    };
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+    let url = format!("http://{}", listener.local_addr()?);
+    tokio::spawn(async move { axum::serve(listener, Router::new().route("/ok", any(answer))).await });
+    Ok(url)
+}
