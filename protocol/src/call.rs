@@ -289,7 +289,10 @@ pub fn response_hash(status: u16, headers: &BTreeMap<String, String>, body: &[u8
 }
 
 /// Messages of `/farthing/<net>/call/1`, consumer to owner.
-#[expect(clippy::large_enum_variant, reason = "nearly every message is a call; a box would cost each of them")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly every message is a call; a box would cost each of them"
+)]
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, CborLen)]
 pub enum CallMessage {
     #[n(0)]

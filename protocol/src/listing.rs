@@ -141,7 +141,8 @@ fn text(field: &'static str, value: &str, chars_min: usize, chars_max: usize) ->
         return Err(InvalidDocument::new(field, format!("must have {chars_min} to {chars_max} characters")));
     }
     let deceptive = |c: char| {
-        c.is_control() || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+        c.is_control()
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
     };
     if value.contains(deceptive) {
         return Err(InvalidDocument::new(field, "must be one line of plain text"));

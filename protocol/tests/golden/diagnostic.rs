@@ -39,7 +39,14 @@ fn value(decoder: &mut Decoder<'_>, depth: usize, out: &mut String) {
     }
 }
 
-fn nested(out: &mut String, depth: usize, open: char, close: char, count: u64, mut item: impl FnMut(&mut String)) {
+fn nested(
+    out: &mut String,
+    depth: usize,
+    open: char,
+    close: char,
+    count: u64,
+    mut item: impl FnMut(&mut String),
+) {
     out.push(open);
     for _ in 0..count {
         write!(out, "\n{:indent$}", "", indent = 2 * (depth + 1)).unwrap();

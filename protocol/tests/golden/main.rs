@@ -16,7 +16,9 @@ mod examples;
 
 use std::{fmt::Write as _, path::PathBuf};
 
-use farthing_protocol::{ChannelConfig, Listing, NodeRecord, Receipt, Refusal, Signed, listing::Details, wire};
+use farthing_protocol::{
+    ChannelConfig, Listing, NodeRecord, Receipt, Refusal, Signed, listing::Details, wire,
+};
 use minicbor::{Decode, Encode};
 
 use diagnostic::diagnostic;

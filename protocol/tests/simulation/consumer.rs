@@ -41,13 +41,15 @@ pub struct Consumer {
 
 impl Consumer {
     pub fn ended(&self, id: Id) -> Option<Usdc> {
-        let in_memory = self.ending.iter().rev().find(|(ending, _)| *ending == id).map(|(_, charged)| *charged);
+        let in_memory =
+            self.ending.iter().rev().find(|(ending, _)| *ending == id).map(|(_, charged)| *charged);
         in_memory.or_else(|| self.disk.ended.get(&id).copied())
     }
 
     /// Calls that ended without a charge and may be tried again under their id.
     pub fn uncharged(&self) -> Vec<Id> {
-        let done = self.disk.ended.iter().filter(|(id, charged)| charged.is_zero() && !self.open.contains_key(id));
+        let done =
+            self.disk.ended.iter().filter(|(id, charged)| charged.is_zero() && !self.open.contains_key(id));
         done.map(|(id, _)| *id).filter(|id| !self.ending.iter().any(|(ending, _)| ending == id)).collect()
     }
 
@@ -151,14 +153,19 @@ impl Consumer {
     }
 
     fn exposure(&self) -> Usdc {
-        let ending = self.ending.iter().filter_map(|(id, _)| self.disk.promises.get(id)).map(|call| call.price);
+        let ending =
+            self.ending.iter().filter_map(|(id, _)| self.disk.promises.get(id)).map(|call| call.price);
         sum(self.open.values().map(|call| call.price).chain(ending).chain(self.forgotten.values().copied()))
     }
 
     pub fn check(&self) {
         assert_eq!(self.state.in_flight, sum(self.open.values().map(|call| call.price)), "what is in flight");
         let at_risk = self.signed_ever.saturating_sub(self.state.acknowledged);
-        assert!(at_risk <= self.exposure_peak, "C1: {at_risk} at risk, peak in flight {}", self.exposure_peak);
+        assert!(
+            at_risk <= self.exposure_peak,
+            "C1: {at_risk} at risk, peak in flight {}",
+            self.exposure_peak
+        );
         let charges = sum(self.disk.ended.values().copied());
         if self.forgotten.is_empty() {
             assert_eq!(self.disk.acknowledged, charges, "acknowledged is the sum of all charges");

@@ -54,7 +54,8 @@ impl Owner {
     }
 
     pub fn call(&mut self, request: Request) -> Word {
-        if let Some(&receipt) = self.disk.calls.get(&request.id).filter(|receipt| !receipt.charged.is_zero()) {
+        if let Some(&receipt) = self.disk.calls.get(&request.id).filter(|receipt| !receipt.charged.is_zero())
+        {
             return Word::Done(receipt);
         }
         if self.runs(request.id) {

@@ -5,10 +5,7 @@
 //! charged" are believed when no copy of the request is on its way any more (a stream that does not deliver
 //! its head within seconds is given up).
 
-use farthing_protocol::{
-    ChannelId, RefusalCode, Usdc, Voucher,
-    channel::ReceiptMismatch,
-};
+use farthing_protocol::{ChannelId, RefusalCode, Usdc, Voucher, channel::ReceiptMismatch};
 
 use crate::{
     consumer::{Consumer, sum},
@@ -137,7 +134,10 @@ impl World {
                 let within = known.is_some_and(|call| {
                     call.deposit <= seen && call.withdrawals == self.consumer.withdrawals
                 });
-                assert!(!within || behind || self.forgot(), "a voucher within the deposit of {seen} is refused");
+                assert!(
+                    !within || behind || self.forgot(),
+                    "a voucher within the deposit of {seen} is refused"
+                );
             }
             RefusalCode::InsufficientVoucher => assert!(self.forgot(), "honest traffic is refused: {code:?}"),
             other => panic!("{other:?} is not the channel's to say"),

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use farthing_protocol::{
-    Address, CallId, CallMessage, CallReply, CallRequest, CallResponse, ChannelConfig, Domain, Hash,
-    Listing, NodeRecord, Outcome, Receipt, Refusal, RefusalCode, SecretKey, ServiceId, Signature, Signed, Usdc,
+    Address, CallId, CallMessage, CallReply, CallRequest, CallResponse, ChannelConfig, Domain, Hash, Listing,
+    NodeRecord, Outcome, Receipt, Refusal, RefusalCode, SecretKey, ServiceId, Signature, Signed, Usdc,
     Voucher,
     call::{CallStatus, ChannelSync, ChargePolicy, Method, Payment, response_hash},
     info::{InfoRequest, InfoResponse},
@@ -255,11 +255,15 @@ pub fn call_messages() -> Vec<(&'static str, CallMessage)> {
 }
 
 pub fn refusals() -> Vec<(&'static str, Refusal)> {
-    let mut price_changed = Refusal::new(RefusalCode::PriceChanged, "the price is 0.002 USDC since version 7");
+    let mut price_changed =
+        Refusal::new(RefusalCode::PriceChanged, "the price is 0.002 USDC since version 7");
     price_changed.listing = Some(signed_listing());
     vec![
         ("a refusal with the new listing", price_changed),
-        ("a refusal that names a time", Refusal::new(RefusalCode::Busy, "all places are taken").retry_after_ms(1_500)),
+        (
+            "a refusal that names a time",
+            Refusal::new(RefusalCode::Busy, "all places are taken").retry_after_ms(1_500),
+        ),
         ("the refusal with the highest code", Refusal::new(RefusalCode::MayHaveRun, "")),
     ]
 }

@@ -1,0 +1,63 @@
+//! Every bound of a call's head, below, at and above.
+
+use std::collections::BTreeMap;
+
+use farthing_protocol::{
+    CallRequest,
+    call::OutOfBounds,
+    limits::{
+        CALL_HEAD_BYTES_MAX, HEADERS_MAX, PARAM_NAME_BYTES_MAX, PARAM_VALUE_BYTES_MAX, PARAMS_MAX,
+        PATH_BYTES_MAX, REQUEST_BODY_BYTES_MAX,
+    },
+    wire,
+};
+
+use crate::examples::call_request;
+
+fn limited(what: &'static str, size_max: usize, make: impl Fn(usize) -> CallRequest) {
+    for size in [size_max - 1, size_max] {
+        assert_eq!(make(size).check_bounds(), Ok(()), "{what} of {size}");
+    }
+    let size = size_max + 1;
+    assert_eq!(make(size).check_bounds(), Err(OutOfBounds { what, size, size_max }));
+}
+
+fn texts(count: usize) -> BTreeMap<String, String> {
+    (0..count).map(|i| (format!("name-{i}"), String::new())).collect()
+}
+
+#[test]
+fn a_call_is_within_bounds_up_to_each_limit() {
+    let text = |name: usize, value: usize| BTreeMap::from([("n".repeat(name), "v".repeat(value))]);
+    let body = |bytes: usize| CallRequest { body_bytes: bytes as u64, ..call_request() };
+    limited("path", PATH_BYTES_MAX, |n| CallRequest { path: "/".repeat(n), ..call_request() });
+    limited("number of params", PARAMS_MAX, |n| CallRequest { params: texts(n), ..call_request() });
+    limited("number of headers", HEADERS_MAX, |n| CallRequest { headers: texts(n), ..call_request() });
+    for (what, name, value) in [
+        ("name of a parameter or header", PARAM_NAME_BYTES_MAX, 0),
+        ("value of a parameter or header", 1, PARAM_VALUE_BYTES_MAX),
+    ] {
+        let sized = |n: usize| if value == 0 { text(n, 0) } else { text(1, n) };
+        let max = name.max(value);
+        limited(what, max, |n| CallRequest { params: sized(n), ..call_request() });
+        limited(what, max, |n| CallRequest { headers: sized(n), ..call_request() });
+    }
+    limited("body", REQUEST_BODY_BYTES_MAX, body);
+    assert!(CallRequest { body_bytes: u64::MAX, ..call_request() }.check_bounds().is_err());
+}
+
+#[test]
+fn a_head_is_within_bounds_up_to_its_limit_as_a_whole() {
+    // Four values that are each within bounds; the last fills the head to the byte.
+    let filled = |last: usize| {
+        let sizes = [PARAM_VALUE_BYTES_MAX, PARAM_VALUE_BYTES_MAX, PARAM_VALUE_BYTES_MAX, last];
+        let params = sizes.iter().enumerate().map(|(i, &size)| (i.to_string(), "v".repeat(size))).collect();
+        CallRequest { params, ..call_request() }
+    };
+    let rest = CALL_HEAD_BYTES_MAX - (wire::encode(&filled(4_000)).len() - 4_000);
+    limited("whole head", CALL_HEAD_BYTES_MAX, |n| {
+        let request = filled(rest + n - CALL_HEAD_BYTES_MAX);
+        assert_eq!(wire::encode(&request).len(), n);
+        request
+    });
+}

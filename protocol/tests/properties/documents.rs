@@ -1,0 +1,209 @@
+//! Signed documents: their limits, below, at and above; and those of a newer version, passed on.
+
+use farthing_protocol::{
+    Listing, NodeRecord, SecretKey, Signed, Usdc, keccak256,
+    limits::{
+        CLOCK_SKEW_SECS_MAX, DESCRIPTION_BYTES_MAX, DETAILS_BYTES_MAX, LISTING_ACCEPTS_MAX,
+        LISTING_BYTES_MAX, LISTING_CATEGORY_CHARS_MAX, LISTING_NAME_CHARS_MAX, LISTING_SUMMARY_CHARS_MAX,
+        LISTING_TAG_CHARS_MAX, LISTING_TAGS_MAX, NETWORK_NAME_BYTES_MAX, OPERATIONS_MAX, PARAMS_MAX,
+        RECORD_ADDRESS_BYTES_MAX, RECORD_ADDRESSES_MAX, RECORD_BYTES_MAX, RECORD_LIFETIME_SECS_MAX,
+    },
+    listing::{Details, DetailsError, Operation},
+    signed::{Document, DocumentError},
+    wire,
+};
+use minicbor::bytes::ByteVec;
+
+use crate::examples::{details, listing, node_record, owner, signed_listing, signed_record};
+
+/// A document of which only the bytes are known, signed as the protocol says.
+fn sign_bytes<T: Document>(bytes: &[u8], key: &SecretKey) -> Signed<T> {
+    sign_bytes_as(T::DOMAIN, bytes, key)
+}
+
+fn sign_bytes_as<T: Document>(domain: &str, bytes: &[u8], key: &SecretKey) -> Signed<T> {
+    let parts: [&[u8]; 4] = [b"\x19Farthing signed document:\0", domain.as_bytes(), b"\0", bytes];
+    let signature = key.sign(&keccak256(&parts));
+    let mut out = Vec::new();
+    let mut encoder = minicbor::Encoder::new(&mut out);
+    encoder.map(2).unwrap().u8(0).unwrap().bytes(bytes).unwrap().u8(1).unwrap().encode(signature).unwrap();
+    wire::decode(&out).unwrap()
+}
+
+#[test]
+fn a_document_of_a_newer_version_keeps_its_signature_when_passed_on() {
+    // A record with a thirteenth entry: `13: "of a later day"`.
+    let mut bytes = wire::encode(&node_record());
+    assert_eq!(bytes[0], 0xac, "twelve entries, the network key being absent");
+    bytes[0] += 1;
+    bytes.push(13);
+    bytes.extend(wire::encode(&"of a later day"));
+    let newer: Signed<NodeRecord> = sign_bytes(&bytes, &owner());
+    let sent = wire::encode(&newer);
+
+    let verified = newer.verify().unwrap();
+    assert_eq!(*verified, node_record(), "this version reads what it knows");
+    assert_eq!(wire::encode(&verified.to_signed()), sent, "and passes on every byte");
+    let received: Signed<NodeRecord> = wire::decode(&sent).unwrap();
+    assert_eq!(received.content_hash(), keccak256(&[&bytes]));
+    assert!(received.verify().is_ok());
+}
+
+#[test]
+fn a_signature_covers_every_byte_and_the_kind_of_document() {
+    let verified = signed_listing().verify().unwrap();
+    assert_eq!((verified.signer(), &*verified), (owner().address(), &listing()));
+    let bytes = wire::encode(&signed_record());
+    for at in 0..bytes.len() {
+        let mut changed = bytes.clone();
+        changed[at] ^= 1;
+        let accepted =
+            wire::decode::<Signed<NodeRecord>>(&changed).is_ok_and(|signed| signed.verify().is_ok());
+        assert!(!accepted, "byte {at} can be changed");
+    }
+    let record = wire::encode(&node_record());
+    let as_listing: Signed<NodeRecord> = sign_bytes_as(Listing::DOMAIN, &record, &owner());
+    assert!(matches!(as_listing.verify(), Err(DocumentError::Signature(_))));
+}
+
+#[test]
+fn nobody_publishes_for_somebody_else() {
+    let stranger = SecretKey::from_bytes(&[0x33; 32]).unwrap();
+    assert!(matches!(Signed::sign(&listing(), &stranger), Err(DocumentError::Signature(_))));
+    let forged: Signed<Listing> = sign_bytes(&wire::encode(&listing()), &stranger);
+    assert!(matches!(forged.verify(), Err(DocumentError::Signature(_))));
+}
+
+/// `edit` is accepted with the sizes below and at `max`, and refused above, naming `field`.
+fn limited<T: Document>(field: &str, max: usize, make: impl Fn(usize) -> T) {
+    for size in [max - 1, max] {
+        assert_eq!(make(size).validate(), Ok(()), "{field} of {size}");
+    }
+    let error = make(max + 1).validate().unwrap_err();
+    assert_eq!(error.field, field, "{error}");
+}
+
+#[test]
+fn a_record_is_valid_up_to_its_limits() {
+    let with = |edit: &dyn Fn(&mut NodeRecord)| {
+        let mut record = node_record();
+        edit(&mut record);
+        record
+    };
+    limited("network", NETWORK_NAME_BYTES_MAX, |n| with(&|r| r.network = "n".repeat(n)));
+    limited("agent", 64, |n| with(&|r| r.agent = "a".repeat(n)));
+    limited("addresses", RECORD_ADDRESSES_MAX, |n| with(&|r| r.addresses = vec![ByteVec::from(vec![4]); n]));
+    limited("addresses", RECORD_ADDRESS_BYTES_MAX, |n| {
+        with(&|r| r.addresses = vec![ByteVec::from(vec![4; n])])
+    });
+    let lifetime = usize::try_from(RECORD_LIFETIME_SECS_MAX).unwrap();
+    limited("expires", lifetime, |n| with(&|r| r.expires_secs = r.issued_secs + n as u64));
+    assert_eq!(with(&|r| r.network.clear()).validate().unwrap_err().field, "network");
+    assert_eq!(with(&|r| r.expires_secs = r.issued_secs).validate(), Ok(()), "a farewell");
+    assert_eq!(with(&|r| r.expires_secs = r.issued_secs - 1).validate().unwrap_err().field, "expires");
+}
+
+#[test]
+fn a_record_is_used_from_its_issue_to_its_expiry() {
+    let record = node_record();
+    let earliest = record.issued_secs - CLOCK_SKEW_SECS_MAX;
+    assert_eq!(record.check_time(earliest - 1).unwrap_err().field, "issued");
+    assert_eq!(record.check_time(earliest), Ok(()));
+    assert_eq!(record.check_time(record.expires_secs - 1), Ok(()));
+    assert_eq!(record.check_time(record.expires_secs).unwrap_err().field, "expires");
+    assert!(record.check_time(u64::MAX).is_err() && record.check_time(0).is_err());
+}
+
+#[test]
+fn a_listing_is_valid_up_to_its_limits() {
+    let with = |edit: &dyn Fn(&mut Listing)| {
+        let mut listing = listing();
+        edit(&mut listing);
+        listing
+    };
+    // Characters, not bytes: a name may be written in any script.
+    limited("name", LISTING_NAME_CHARS_MAX, |n| with(&|l| l.name = "地".repeat(n)));
+    limited("summary", LISTING_SUMMARY_CHARS_MAX, |n| with(&|l| l.summary = "ß".repeat(n)));
+    limited("category", LISTING_CATEGORY_CHARS_MAX, |n| with(&|l| l.category = "c".repeat(n)));
+    limited("tags", LISTING_TAGS_MAX, |n| with(&|l| l.tags = vec!["t".to_owned(); n]));
+    limited("tags", LISTING_TAG_CHARS_MAX, |n| with(&|l| l.tags = vec!["t".repeat(n)]));
+    limited("accepts", LISTING_ACCEPTS_MAX, |n| with(&|l| l.accepts = vec![listing().accepts[0].clone(); n]));
+    limited("details", DETAILS_BYTES_MAX, |n| with(&|l| l.details_bytes = u32::try_from(n).unwrap()));
+    assert_eq!(with(&|l| l.name.clear()).validate().unwrap_err().field, "name");
+    assert_eq!(with(&|l| l.tags = vec![String::new()]).validate().unwrap_err().field, "tags");
+    assert_eq!(with(&|l| l.updated_secs = l.created_secs).validate(), Ok(()));
+    assert_eq!(with(&|l| l.updated_secs = l.created_secs - 1).validate().unwrap_err().field, "updated");
+}
+
+#[test]
+fn a_name_that_deceives_the_eye_is_refused() {
+    for deceptive in
+        ["a\nb", "a\0", "\u{202e}gpj", "zero\u{200b}width", "\u{feff}mark", "\u{2066}isolate", "\u{85}"]
+    {
+        let mut listing = listing();
+        listing.name = deceptive.to_owned();
+        assert_eq!(listing.validate().unwrap_err().field, "name", "{deceptive:?}");
+    }
+}
+
+#[test]
+fn a_document_is_refused_above_its_size() {
+    // Padding under an unknown key brings a document to any size.
+    fn padded<T: Document>(document: &T, size: usize) -> Vec<u8> {
+        let mut bytes = wire::encode(document);
+        match bytes[0] {
+            0xb8 => bytes[1] += 1,
+            short => bytes[0] = short + 1,
+        }
+        bytes.extend([0x18, 0x63, 0x59]);
+        let padding = u16::try_from(size - bytes.len() - 2).unwrap();
+        bytes.extend(padding.to_be_bytes());
+        bytes.extend(vec![0; padding.into()]);
+        assert_eq!(bytes.len(), size);
+        bytes
+    }
+    fn check<T: Document + std::fmt::Debug>(document: &T, bytes_max: usize) {
+        for size in [bytes_max - 1, bytes_max] {
+            assert!(sign_bytes::<T>(&padded(document, size), &owner()).verify().is_ok(), "{size} bytes");
+        }
+        let error = sign_bytes::<T>(&padded(document, bytes_max + 1), &owner()).verify().unwrap_err();
+        assert_eq!(error, DocumentError::TooLarge { bytes: bytes_max + 1, bytes_max });
+    }
+    check(&node_record(), RECORD_BYTES_MAX);
+    check(&listing(), LISTING_BYTES_MAX);
+}
+
+#[test]
+fn details_are_those_the_listing_pins_within_their_limits() {
+    let pin = |details: &Details| {
+        let (bytes, details_hash) = details.to_blob();
+        (bytes, Listing { details_hash, ..listing() })
+    };
+    let with = |edit: &dyn Fn(&mut Details)| {
+        let mut details = details();
+        edit(&mut details);
+        let (bytes, listing) = pin(&details);
+        Details::from_blob(&bytes, &listing).map(|read| assert_eq!(read, details))
+    };
+    let operation = || Operation { parameters: Vec::new(), ..details().operations[0].clone() };
+    let parameter = details().operations[0].parameters[0].clone();
+    for (size, expected) in [(0, Ok(())), (1, Err(DetailsError::OutOfBounds))] {
+        let text = "d".repeat(DESCRIPTION_BYTES_MAX + size);
+        assert_eq!(with(&|d| d.description.clone_from(&text)), expected);
+        assert_eq!(with(&|d| d.operations = vec![operation(); OPERATIONS_MAX + size]), expected);
+        let parameters = vec![parameter.clone(); PARAMS_MAX + size];
+        assert_eq!(with(&|d| d.operations[0].parameters.clone_from(&parameters)), expected);
+    }
+    let (mut bytes, listing) = pin(&details());
+    bytes.push(0);
+    assert_eq!(Details::from_blob(&bytes, &listing), Err(DetailsError::WrongContent));
+    let too_large = vec![0; DETAILS_BYTES_MAX + 1];
+    assert_eq!(Details::from_blob(&too_large, &listing), Err(DetailsError::OutOfBounds));
+}
+
+#[test]
+fn an_operation_costs_its_own_price_or_the_listings() {
+    let prices: Vec<Usdc> =
+        details().operations.iter().map(|operation| listing().price_of(operation)).collect();
+    assert_eq!(prices, [Usdc::from_micros(2_000), Usdc::from_micros(5_000)]);
+}
