@@ -38,7 +38,7 @@ mod turns;
 
 use channels::Channels;
 use funding::Funding;
-use reconcile::Reconciled;
+use reconcile::Books;
 use spending::{OverLimit, Spending};
 use turns::Turns;
 
@@ -119,6 +119,9 @@ pub enum BuyError {
     OpenFailed(String),
     #[error("{0}")]
     LedgerClosed(String),
+    /// The call was sent, and what it promised could not be stored.
+    #[error("{0}; whether the call was served is learned after a restart")]
+    NotStored(String),
     #[error("spending is stopped on this node")]
     SpendingStopped,
     #[error("the node is shutting down")]
@@ -190,7 +193,7 @@ struct Inner {
     spending: Mutex<Spending>,
     settings: Settings,
     turns: Turns,
-    reconciled: Reconciled,
+    books: Books,
     /// Work that outlives its caller: acknowledgements and resolutions. Shutdown waits for it.
     tasks: TaskTracker,
     /// Ends what would wait without end.
@@ -227,7 +230,7 @@ impl Consumer {
             spending: Mutex::new(parts.spending),
             settings: parts.settings,
             turns: Turns::default(),
-            reconciled: Reconciled::default(),
+            books: Books::default(),
             tasks: parts.tasks,
             stopping: parts.stopping,
         }))

@@ -61,6 +61,21 @@ impl Ledger {
         self.write(move |tx| update_channel(tx, id, None, |row| row.recover(acknowledged, signed))).await
     }
 
+    /// Counts charges of calls whose promises a crash kept out of this ledger, as opening balance. The caller
+    /// has verified its own signature on a voucher that covers them.
+    ///
+    /// # Errors
+    /// [`LedgerError::UnknownChannel`].
+    pub async fn recover_charges(&self, id: ChannelId, charged: Usdc) -> Result<PayerChannelRow> {
+        self.write(move |tx| {
+            update_channel(tx, id, None, |row| {
+                let acknowledged = row.acknowledged.saturating_add(charged);
+                row.recover(acknowledged, acknowledged);
+            })
+        })
+        .await
+    }
+
     /// Lets a stopped channel be used again, after it was filled anew.
     ///
     /// # Errors

@@ -44,8 +44,7 @@ impl Consumer {
     pub(super) async fn first(&self, order: Order, deadline: Instant, turn: Turn) -> Result<Bought, BuyError> {
         let mut service = self.0.catalog.service(order.service).await?;
         let mut plan = plan(&service, &order)?;
-        // A second round accepts a price that fell, or rose within what the caller allowed, or follows books
-        // that a crash had put apart.
+        // A second round accepts a price that fell, or rose within what the caller allowed.
         for round in 0..2 {
             let attempt = self.prepare(&order, &service, &plan).await?;
             killpoint::reached("consumer.after_reserve");
@@ -60,9 +59,9 @@ impl Consumer {
             let sent = Instant::now();
             let exchanged = self.exchange(&attempt, deadline).await;
             killpoint::reached("consumer.after_answer");
-            // What was promised is durable before anyone hears of the answer.
+            // What was promised is durable before anyone hears of the answer. The owner may have served it.
             if let Err(error) = pending.await {
-                return Err(BuyError::LedgerClosed(error.to_string()));
+                return Err(BuyError::NotStored(error.to_string()));
             }
             match exchanged {
                 Ok(Exchanged::Response(response, body)) => {
@@ -81,10 +80,7 @@ impl Consumer {
                 }
                 Ok(Exchanged::Refused(refusal)) => {
                     self.release(&attempt, refusal.code.name()).await;
-                    let short = refusal.code == RefusalCode::InsufficientVoucher;
-                    if !(short && round == 0 && self.reconcile(attempt.expected.owner).await) {
-                        return Err(BuyError::Refused(refusal));
-                    }
+                    return Err(BuyError::Refused(refusal));
                 }
                 Ok(Exchanged::Gone(receipt, signature)) => {
                     return Err(self.close_without_answer(&attempt, receipt, signature, turn));
@@ -204,7 +200,9 @@ impl Consumer {
     /// Headroom on the channel with the owner, opening or topping it up when needed.
     async fn reserve(&self, accept: &Accept, price: Usdc) -> Result<Reservation, BuyError> {
         let owner = accept.pay_to;
-        for _ in 0..2 {
+        self.compare_books(owner).await.map_err(BuyError::OwnerUnreachable)?;
+        // A deposit of before a crash may turn out to be used up, so a second one may be needed.
+        for _ in 0..3 {
             match self.0.channels.reserve(owner, price, clock::now_secs()) {
                 Ok(reservation) => {
                     self.0.funding.top_up_when_low(accept, price);
@@ -290,6 +288,7 @@ impl Consumer {
         let mismatch = attempt
             .reservation
             .and_then(|reservation| self.0.channels.acknowledge(&reservation, &receipt).err());
+        let spent_total = receipt.spent_total;
         let acknowledgement = Acknowledgement {
             receipt,
             status,
@@ -308,6 +307,7 @@ impl Consumer {
                 tracing::error!(%call_id, %error, "a receipt was not stored; it is asked for again after a restart");
             }
             killpoint::reached("consumer.after_acknowledge");
+            consumer.book_forgotten(owner, spent_total).await;
             if stop {
                 consumer.stop_channel(owner).await;
             }

@@ -22,6 +22,8 @@ pub struct PayerChannel {
     pub id: ChannelId,
     pub config: ChannelConfig,
     pub state: PayerState,
+    /// The part of what is in flight that this node signed and then forgot in a crash.
+    pub forgotten: Usdc,
     pub claimed: Usdc,
     /// The payer's withdrawal is possible from this second on.
     pub close_at_secs: Option<u64>,
@@ -70,6 +72,7 @@ impl Channels {
             id: row.id,
             config: row.config,
             state: PayerState { deposited: Usdc::ZERO, in_flight: Usdc::ZERO, ..row.state() },
+            forgotten: Usdc::ZERO,
             claimed: row.claimed,
             close_at_secs,
             last_deposit: Usdc::ZERO,
@@ -137,17 +140,38 @@ impl Channels {
         result
     }
 
-    /// Raises what is acknowledged to explain the owner's total, given what is in flight. Returns the new sum
-    /// when there was something to explain.
-    pub fn take_over(&self, owner: Address, spent_total: Usdc) -> Option<Usdc> {
+    /// Counts what was signed beyond everything known here as in flight: calls that a crash kept out of the
+    /// ledger, which the owner may have charged or may yet charge.
+    pub fn remember(&self, owner: Address, signed: Usdc) {
         let mut channels = self.lock();
-        let state = &mut channels.get_mut(&owner)?.state;
-        let acknowledged = spent_total.saturating_sub(state.in_flight);
-        if acknowledged <= state.acknowledged {
-            return None;
+        let Some(channel) = channels.get_mut(&owner) else { return };
+        let known = channel.state.acknowledged.saturating_add(channel.state.in_flight);
+        let forgotten = signed.saturating_sub(known);
+        channel.forgotten = channel.forgotten.saturating_add(forgotten);
+        channel.state.in_flight = channel.state.in_flight.saturating_add(forgotten);
+        channel.state.signed = channel.state.signed.max(signed);
+    }
+
+    /// Acknowledges what the owner's total cannot owe to any call known here: forgotten ones were charged.
+    /// Returns channel and amount, when there is one.
+    pub fn explain(&self, owner: Address, spent_total: Usdc) -> Option<(ChannelId, Usdc)> {
+        let mut channels = self.lock();
+        let channel = channels.get_mut(&owner)?;
+        let in_flight = channel.state.in_flight.saturating_sub(channel.forgotten);
+        let known = channel.state.acknowledged.saturating_add(in_flight);
+        let charged = spent_total.saturating_sub(known).min(channel.forgotten);
+        channel.forgotten = channel.forgotten.saturating_sub(charged);
+        channel.state.in_flight = channel.state.in_flight.saturating_sub(charged);
+        channel.state.acknowledged = channel.state.acknowledged.saturating_add(charged);
+        (!charged.is_zero()).then_some((channel.id, charged))
+    }
+
+    /// Gives forgotten headroom back: every call that could have used it is over.
+    pub fn forgive(&self, owner: Address) {
+        if let Some(channel) = self.lock().get_mut(&owner) {
+            let forgotten = std::mem::take(&mut channel.forgotten);
+            channel.state.release(forgotten);
         }
-        state.acknowledged = acknowledged;
-        Some(acknowledged)
     }
 
     /// Promises nothing more to this owner.
@@ -251,6 +275,30 @@ mod tests {
         let second = channels.reserve(OWNER, usdc(10), 0).unwrap();
         channels.acknowledge(&first, &receipt(10, 20)).unwrap();
         channels.acknowledge(&second, &receipt(10, 20)).unwrap();
+        assert_eq!(channels.get(OWNER).unwrap().state.acknowledged, usdc(20));
+    }
+
+    #[test]
+    fn forgotten_promises_stay_covered_until_the_owners_total_shows_their_charge() {
+        let channels = funded(100);
+        channels.remember(OWNER, usdc(20));
+        let known = channels.reserve(OWNER, usdc(10), 0).unwrap();
+        assert_eq!(known.cumulative, usdc(30), "whatever the owner charges for forgotten calls is covered");
+        // One forgotten call may explain the total as well as the known one does.
+        assert_eq!(channels.explain(OWNER, usdc(10)), None);
+        channels.acknowledge(&known, &receipt(10, 20)).unwrap();
+        assert_eq!(channels.explain(OWNER, usdc(20)), Some((ChannelId::NONE, usdc(10))));
+        assert_eq!(channels.explain(OWNER, usdc(20)), None, "a charge is counted once");
+        channels.forgive(OWNER);
+        let state = channels.get(OWNER).unwrap().state;
+        assert_eq!((state.acknowledged, state.in_flight), (usdc(20), usdc(0)));
+    }
+
+    #[test]
+    fn an_owner_cannot_explain_more_than_was_signed() {
+        let channels = funded(100);
+        channels.remember(OWNER, usdc(20));
+        assert_eq!(channels.explain(OWNER, usdc(90)), Some((ChannelId::NONE, usdc(20))));
         assert_eq!(channels.get(OWNER).unwrap().state.acknowledged, usdc(20));
     }
 

@@ -122,7 +122,8 @@ impl Funding {
         if balance.eth_wei < ETH_WEI_MIN {
             return Err(missing(amount.min(balance.usdc)));
         }
-        self.deposit(accept, amount).await
+        let deposited = channel.as_ref().map_or(Usdc::ZERO, |channel| channel.state.deposited);
+        self.deposit(accept, deposited, amount).await
     }
 
     /// Starts a top-up in the background when the channel runs low.
@@ -136,7 +137,7 @@ impl Funding {
         let Ok(turn) = turn.try_lock_owned() else { return };
         let (funding, accept) = (self.clone(), accept.clone());
         self.0.tasks.spawn(async move {
-            if let Err(error) = funding.deposit(&accept, amount).await {
+            if let Err(error) = funding.deposit(&accept, channel.state.deposited, amount).await {
                 tracing::warn!(owner = %accept.pay_to, %error, "the channel was not topped up");
             }
             drop(turn);
@@ -151,10 +152,13 @@ impl Funding {
         let turn = self.turn(accept.pay_to);
         let _turn = turn.lock().await;
         self.check_ready()?;
-        self.deposit(accept, amount).await
+        let deposited = self.0.channels.get(accept.pay_to).map_or(Usdc::ZERO, |channel| channel.state.deposited);
+        self.deposit(accept, deposited, amount).await
     }
 
-    async fn deposit(&self, accept: &Accept, amount: Usdc) -> Result<(), BuyError> {
+    /// Adds `amount` to the `deposited` on which it was decided. The books may lag behind the chain, above all
+    /// after a crash; what the chain holds more by then counts towards the amount.
+    async fn deposit(&self, accept: &Accept, deposited: Usdc, amount: Usdc) -> Result<(), BuyError> {
         let config = ChannelConfig {
             payer: self.0.wallet,
             payee: accept.pay_to,
@@ -166,11 +170,10 @@ impl Funding {
             salt: [0; 32],
         };
         tracing::info!(owner = %accept.pay_to, %amount, "depositing into the channel");
-        let before = self.0.channels.get(accept.pay_to).map_or(Usdc::ZERO, |channel| channel.state.deposited);
         killpoint::reached("funding.before_deposit");
-        self.0.chain.open_or_top_up(config, amount).await.map_err(explain)?;
+        self.0.chain.deposit_onto(config, deposited, amount).await.map_err(explain)?;
         killpoint::reached("funding.after_deposit");
-        self.await_deposit(accept.pay_to, before.saturating_add(Usdc::from_micros(1))).await;
+        self.await_deposit(accept.pay_to, deposited.saturating_add(Usdc::from_micros(1))).await;
         Ok(())
     }
 

@@ -82,6 +82,7 @@ impl Consumer {
             return Err(BuyError::CallIdConflict);
         }
         let attempt = attempt_of(promise);
+        self.compare_books(attempt.expected.owner).await.map_err(BuyError::Undecided)?;
         let sent = Instant::now();
         match self.exchange(&attempt, deadline).await {
             Ok(Exchanged::Response(response, body)) => {
@@ -181,6 +182,7 @@ impl Consumer {
             let (consumer, call_id) = (self.clone(), promise.request.call_id);
             self.0.tasks.spawn(async move { consumer.resolve(call_id).await });
         }
+        self.compare_all_books();
         Ok(open.len())
     }
 
@@ -231,6 +233,7 @@ impl Consumer {
     /// One question; `None` when the end is still unknown.
     async fn ask(&self, attempt: &Attempt) -> Option<End> {
         let promise = &attempt.promise;
+        self.compare_books(promise.owner).await.ok()?;
         let message = CallMessage::Status(attempt.call_id());
         let (receipt, signature) =
             match self.0.network.call(promise.owner, message, bytes::Bytes::new(), ASK_TIMEOUT).await {

@@ -318,6 +318,13 @@ impl From<&BuyError> for Problem {
                 detail,
                 "Free disk space or repair the disk, then restart the node.",
             ),
+            BuyError::NotStored(_) => unavailable(
+                "ledger-closed",
+                "The node cannot store what it promised",
+                detail,
+                "Free disk space or repair the disk, restart the node, then repeat the call with the same call_id.",
+            )
+            .undecided(),
             BuyError::SpendingStopped => unavailable(
                 "spending-stopped",
                 "Spending is stopped",

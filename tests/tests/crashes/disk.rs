@@ -15,11 +15,11 @@ use farthing::{
     control::types::{Doctor, Health, route},
     testnet::NodeProcess,
 };
-use farthing_tests::world::{Answer, FUNDS, PRICE, World};
+use farthing_tests::world::{Answer, FUNDS, PRICE, World, eventually};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
-use crate::support::{Lasting, agreed_spent, body_with_id, tail, until_answered};
+use crate::support::{Lasting, agreed_spent, body_with_id, spent, tail, until_answered};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_consumer_whose_disk_is_full_promises_nothing_and_recovers() -> Result<()> {
@@ -45,6 +45,50 @@ async fn a_consumer_whose_disk_is_full_promises_nothing_and_recovers() -> Result
     let spent = agreed_spent(world).await?;
     ensure!(world.settle_and_check(FUNDS).await? == spent);
     Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn charges_of_promises_that_were_lost_are_taken_over_while_new_calls_run() -> Result<()> {
+    const AT_ONCE: usize = 8;
+    let mut lasting = Lasting::warm().await?;
+    let world = &mut lasting.world;
+    let Some(disk) = SmallDisk::under(&mut world.consumer).await? else { return Ok(()) };
+    disk.fill()?;
+    // The calls are sent while their promises fail to be stored: the owner serves and charges them, and the
+    // consumer's ledger will never have heard of them.
+    let mut lost = 0;
+    while lost == 0 {
+        let bodies = [(); AT_ONCE].map(|()| world.body("GET", "/slow/300"));
+        let answers = futures::future::try_join_all(bodies.iter().map(|body| world.call(body))).await?;
+        for answer in answers.iter().filter(|answer| answer.status != StatusCode::OK) {
+            ensure!(answer.problem() == "ledger-closed", "{answer:?}");
+            lost += usize::from(answer.charged().is_null());
+        }
+    }
+    let before = spent(&world.owner).await?;
+    ensure!(before > spent(&world.consumer).await?, "the owner charged calls the consumer does not know");
+
+    disk.make_room()?;
+    world.consumer.restart(Vec::new()).await?;
+    world.consumer.wait_until_ready().await?;
+    let body = world.body("GET", "/ok");
+    until_found(world).await?;
+    let answers = futures::future::try_join_all([(); AT_ONCE].map(|()| world.call(&body))).await?;
+    ensure!(answers.iter().all(|answer| answer.status == StatusCode::OK), "{answers:?}\n{}", tail(&world.consumer));
+    eventually("the consumer has taken over what it forgot", async || {
+        Ok(spent(&world.owner).await? == spent(&world.consumer).await?)
+    })
+    .await
+    .context(tail(&world.consumer))?;
+    let spent = agreed_spent(world).await?;
+    ensure!(spent == before.saturating_add(PRICE.saturating_mul(AT_ONCE as u64)), "{spent} after {before}");
+    ensure!(world.settle_and_check(FUNDS).await? == spent);
+    Ok(())
+}
+
+/// Waits until the consumer is connected to its owner again, without a call.
+async fn until_found(world: &World) -> Result<()> {
+    eventually("the owner is found again", async || Ok(world.consumer.status().await?.peers > 0)).await
 }
 
 #[tokio::test(flavor = "multi_thread")]

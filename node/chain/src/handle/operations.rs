@@ -29,8 +29,24 @@ impl ChainHandle {
             self.refresh().await?;
         }
         let deposited = self.channel(&id).map_or(Usdc::ZERO, |view| view.deposited);
+        self.deposit_onto(config, deposited, amount).await
+    }
+
+    /// Adds `amount` to `deposited`, what the caller knew the channel to hold when it decided. Where the channel
+    /// holds that much more already, say by a transaction from before a restart, nothing is deposited.
+    ///
+    /// # Errors
+    /// As [`ChainHandle::deposit_up_to`].
+    pub async fn deposit_onto(
+        &self,
+        config: ChannelConfig,
+        deposited: Usdc,
+        amount: Usdc,
+    ) -> Result<TxReport, ChainError> {
+        self.require_own_deposit(&config, amount)?;
         let target = deposited.checked_add(amount);
         let target = target.ok_or_else(|| ChainError::Invalid("the deposit is too large".to_owned()))?;
+        self.track(config).await?;
         self.deposit(config, target, amount).await
     }
 
