@@ -34,6 +34,8 @@ fn start_log(cli: &Cli) {
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
+        // A log that cannot be written, say on a full disk, must not end the task that wrote to it.
+        .log_internal_errors(false)
         .with_ansi(std::io::stderr().is_terminal());
     match cli.global.log_format {
         LogFormat::Text => log.with_target(false).init(),

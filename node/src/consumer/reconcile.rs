@@ -68,7 +68,12 @@ impl Consumer {
         let Some(channel) = self.0.channels.get(owner) else { return Ok(()) };
         if let Some(sync) = self.sync(owner, channel.id).await? {
             match self.proven(channel.id, &sync) {
-                Some(signed) => self.0.channels.remember(owner, signed),
+                Some(signed) => {
+                    // Durable first: the ledger refuses charges beyond what it knows to be signed.
+                    let stored = self.0.ledger.recover_payer_channel(channel.id, Usdc::ZERO, signed).await;
+                    stored.map_err(|error| error.to_string())?;
+                    self.0.channels.remember(owner, signed);
+                }
                 None if sync.best.is_zero() => {}
                 None => tracing::warn!(%owner, best = %sync.best, "the owner counts more than it can prove"),
             }
