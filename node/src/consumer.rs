@@ -126,6 +126,9 @@ pub enum BuyError {
     SpendingStopped,
     #[error("the node is shutting down")]
     ShuttingDown,
+    /// A mistake in this program ended the purchase; what it promised is resolved by the call id.
+    #[error("the node failed while it bought the call")]
+    Failed,
     #[error("the price is now {now} USDC, it was {before} USDC")]
     PriceChanged { before: Usdc, now: Usdc },
     #[error("the call id was used with another service, path, parameters or body")]
@@ -243,7 +246,7 @@ impl Consumer {
     pub async fn buy(&self, order: Order) -> Result<Bought, BuyError> {
         let consumer = self.clone();
         let task = self.0.tasks.spawn(async move { consumer.buy_now(order).await });
-        task.await.unwrap_or(Err(BuyError::ShuttingDown))
+        task.await.unwrap_or(Err(BuyError::Failed))
     }
 
     async fn buy_now(&self, order: Order) -> Result<Bought, BuyError> {

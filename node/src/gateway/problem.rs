@@ -144,18 +144,6 @@ impl Problem {
     }
 
     #[must_use]
-    pub fn starting(detail: impl Into<String>) -> Self {
-        Self::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "starting",
-            "The node is not ready",
-            detail,
-            "Try again in a few seconds; `farthing status` says what is missing.",
-        )
-        .retry_after(Some(2_000))
-    }
-
-    #[must_use]
     pub fn internal(detail: impl Into<String>) -> Self {
         Self::new(
             StatusCode::INTERNAL_SERVER_ERROR,
@@ -329,8 +317,9 @@ impl From<&BuyError> for Problem {
                 "spending-stopped",
                 "Spending is stopped",
                 detail,
-                "Set `spending.stopped = false` and restart the node.",
+                "Set `spending.enabled = true` and restart the node.",
             ),
+            BuyError::Failed => Self::internal(detail),
             BuyError::ShuttingDown => unavailable(
                 "shutting-down",
                 "The node is shutting down",
@@ -482,3 +471,6 @@ fn refused(code: RefusalCode, detail: String) -> Problem {
     };
     Problem::new(status, name, title, detail, next)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,161 @@
+//! Every problem there can be, against `docs/problems.md`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use farthing_protocol::{Address, Refusal, ServiceId, call::OutOfBounds, wire};
+
+use crate::consumer::{funding::Missing, spending::OverLimit};
+
+use super::*;
+
+/// Statuses and words for `charged` of each name.
+type Catalogue = BTreeMap<String, (BTreeSet<u16>, BTreeSet<String>)>;
+
+const USDC: Usdc = Usdc::from_micros(1);
+
+/// One of each.
+fn every_error() -> Vec<BuyError> {
+    let text = String::new;
+    let service = ServiceId::from_bytes([0; 16]);
+    let missing =
+        Missing { address: Address::ZERO, chain: text(), usdc_have: USDC, usdc_need: USDC, eth_missing: true };
+    let errors = vec![
+        BuyError::UnknownService(service),
+        BuyError::DetailsUnavailable { owner: Address::ZERO, reason: text() },
+        BuyError::UnknownPath(text()),
+        BuyError::MethodNotAllowed(text()),
+        BuyError::BadParameter(text()),
+        BuyError::OutOfBounds(OutOfBounds { what: "body", size: 2, size_max: 1 }),
+        BuyError::AboveMaxPrice { price: USDC, max_price: USDC },
+        BuyError::OverLimit(OverLimit::Price { price: USDC, price_max: USDC }),
+        BuyError::NoCommonScheme { offered: text(), chain: text() },
+        BuyError::Unfunded(missing),
+        BuyError::ChannelLow { owner: Address::ZERO, available: USDC, price: USDC },
+        BuyError::ChannelClosing,
+        BuyError::OwnerDistrusted,
+        BuyError::ChainNotReady(text()),
+        BuyError::OpenFailed(text()),
+        BuyError::LedgerClosed(text()),
+        BuyError::NotStored(text()),
+        BuyError::SpendingStopped,
+        BuyError::ShuttingDown,
+        BuyError::Failed,
+        BuyError::PriceChanged { before: USDC, now: USDC },
+        BuyError::CallIdConflict,
+        BuyError::OwnerUnreachable(text()),
+        BuyError::UpstreamFailed { outcome: Outcome::TimedOut, status: 0 },
+        BuyError::UpstreamFailed { outcome: Outcome::ServerError, status: 500 },
+        BuyError::BadAnswer { reason: text(), charged: Usdc::ZERO },
+        BuyError::BadAnswer { reason: text(), charged: USDC },
+        BuyError::BodyGone { charged: Usdc::ZERO },
+        BuyError::BodyGone { charged: USDC },
+        BuyError::Undecided(text()),
+    ];
+    // A new way to fail does not compile until it is named here; it belongs into the list above as well.
+    for error in &errors {
+        match error {
+            BuyError::UnknownService(_)
+            | BuyError::DetailsUnavailable { .. }
+            | BuyError::UnknownPath(_)
+            | BuyError::MethodNotAllowed(_)
+            | BuyError::BadParameter(_)
+            | BuyError::OutOfBounds(_)
+            | BuyError::AboveMaxPrice { .. }
+            | BuyError::OverLimit(_)
+            | BuyError::NoCommonScheme { .. }
+            | BuyError::Unfunded(_)
+            | BuyError::ChannelLow { .. }
+            | BuyError::ChannelClosing
+            | BuyError::OwnerDistrusted
+            | BuyError::ChainNotReady(_)
+            | BuyError::OpenFailed(_)
+            | BuyError::LedgerClosed(_)
+            | BuyError::NotStored(_)
+            | BuyError::SpendingStopped
+            | BuyError::ShuttingDown
+            | BuyError::Failed
+            | BuyError::PriceChanged { .. }
+            | BuyError::CallIdConflict
+            | BuyError::OwnerUnreachable(_)
+            | BuyError::Refused(_)
+            | BuyError::UpstreamFailed { .. }
+            | BuyError::BadAnswer { .. }
+            | BuyError::BodyGone { .. }
+            | BuyError::Undecided(_) => {}
+        }
+    }
+    // Codes are single bytes on the wire, so the decoder knows every one.
+    let codes = (0_u8..24).filter_map(|code| wire::decode::<RefusalCode>(&[code]).ok());
+    errors.into_iter().chain(codes.map(|code| BuyError::Refused(Refusal::new(code, "")))).collect()
+}
+
+fn every_problem() -> Vec<Problem> {
+    let mut no_such_method = Problem::no_such_route("");
+    no_such_method.status = StatusCode::METHOD_NOT_ALLOWED;
+    let of_requests = [
+        Problem::unauthorized(""),
+        Problem::malformed(""),
+        Problem::too_large(""),
+        Problem::no_such_route(""),
+        no_such_method,
+        Problem::unknown_host(),
+        Problem::origin_refused(),
+        Problem::internal(""),
+    ];
+    every_error().iter().map(Problem::from).chain(of_requests).collect()
+}
+
+fn produced() -> Catalogue {
+    let mut catalogue = Catalogue::new();
+    for problem in every_problem() {
+        let (statuses, charged) = catalogue.entry(problem.name.to_owned()).or_default();
+        statuses.insert(problem.status.as_u16());
+        let word = match problem.charged {
+            Charged::No => "no",
+            Charged::Yes => "yes",
+            Charged::Undecided => "unknown",
+        };
+        charged.insert(word.to_owned());
+    }
+    catalogue
+}
+
+/// Entries look like `` ## `name` ``, then `Status 404 or 405. Charged: no or yes.`
+fn documented() -> Catalogue {
+    let text = include_str!("../../../../docs/problems.md");
+    let mut catalogue = Catalogue::new();
+    let mut lines = text.lines().filter(|line| !line.is_empty());
+    while let Some(line) = lines.next() {
+        let Some(name) = line.strip_prefix("## `").and_then(|rest| rest.strip_suffix('`')) else { continue };
+        let facts = lines.next().unwrap_or_default();
+        let (statuses, charged) = facts
+            .strip_prefix("Status ")
+            .and_then(|rest| rest.strip_suffix('.'))
+            .and_then(|rest| rest.split_once(". Charged: "))
+            .unwrap_or_else(|| panic!("`{name}`: `{facts}` is not `Status N. Charged: WORD.`"));
+        let statuses = statuses.split(" or ").map(|status| status.parse().unwrap()).collect();
+        let charged = charged.split(" or ").map(str::to_owned).collect();
+        assert!(catalogue.insert(name.to_owned(), (statuses, charged)).is_none(), "`{name}` has two entries");
+    }
+    catalogue
+}
+
+#[test]
+fn every_problem_has_its_entry_and_every_entry_its_problem() {
+    let (produced, documented) = (produced(), documented());
+    for (name, facts) in &produced {
+        assert_eq!(documented.get(name), Some(facts), "docs/problems.md, `{name}`");
+    }
+    let unknown: Vec<_> = documented.keys().filter(|name| !produced.contains_key(*name)).collect();
+    assert!(unknown.is_empty(), "docs/problems.md describes what cannot occur: {unknown:?}");
+}
+
+#[test]
+fn every_problem_says_what_to_do_next() {
+    for problem in every_problem() {
+        assert!(!problem.title.is_empty() && problem.next.ends_with('.'), "{problem:?}");
+        let document = problem.to_json();
+        assert_eq!(document["type"], format!("urn:farthing:problem:{}", problem.name));
+        assert_eq!(document["status"], problem.status.as_u16());
+    }
+}
