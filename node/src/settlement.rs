@@ -32,6 +32,8 @@ const CLAIM_GAS_PER_CHANNEL: u128 = 19_000;
 /// few hours; asking someone would add a party to trust.
 const MICROS_PER_ETH: u128 = 3_000_000_000;
 const WEI_PER_ETH: u128 = 1_000_000_000_000_000_000;
+/// Settlements among which interrupted ones are looked for: at most one is under way at a time.
+const INTERRUPTED_LOOK_BACK: usize = 32;
 /// Channels of one settlement.
 const CLAIM_ROWS_MAX: usize = 100;
 const CLOSE_ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
@@ -98,7 +100,7 @@ impl Settlement {
             network: parts.network.clone(),
             channels: parts.channels.clone(),
         };
-        (handle, Task { parts, closing: Vec::new(), applied: HashMap::new() }.run(receiver))
+        (handle, Task { parts, closing: Vec::new(), applied: HashMap::new(), interrupted: Vec::new() }.run(receiver))
     }
 
     /// Claims everything that is unclaimed, now.
@@ -151,11 +153,14 @@ struct Task {
     closing: Vec<ChannelId>,
     /// What the ledger has taken over from the chain.
     applied: HashMap<ChannelId, ChannelView>,
+    /// Claims that were under way at the last stop.
+    interrupted: Vec<farthing_ledger::Settlement>,
 }
 
 impl Task {
     async fn run(mut self, mut requests: mpsc::Receiver<Request>) {
         self.closing = self.parts.book.closing();
+        self.interrupted = self.interrupted_claims();
         let mut views = self.parts.chain.channels();
         let mut tick = tokio::time::interval(self.parts.interval);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -182,6 +187,7 @@ impl Task {
                             }
                         }
                     }
+                    self.conclude_paid().await;
                 }
                 Some(channel) = self.parts.closes.recv() => self.start_closing(channel).await,
                 Some(request) = requests.recv() => self.carry_out(request).await,
@@ -231,6 +237,35 @@ impl Task {
             self.parts.channels.apply(&row, view.close_at_secs);
         }
         Ok(())
+    }
+
+    fn interrupted_claims(&self) -> Vec<farthing_ledger::Settlement> {
+        let mut settlements = self.parts.ledger.settlements(INTERRUPTED_LOOK_BACK).unwrap_or_else(|error| {
+            tracing::error!(%error, "earlier claims cannot be read");
+            Vec::new()
+        });
+        settlements.retain(|settlement| settlement.state == SettlementState::Pending);
+        settlements
+    }
+
+    /// An interrupted claim is done when the chain shows all of it paid.
+    async fn conclude_paid(&mut self) {
+        let is_paid = |row: &SettlementRow| {
+            self.applied.get(&row.channel).is_some_and(|view| view.claimed >= row.to)
+        };
+        let (paid, unpaid) =
+            self.interrupted.drain(..).partition(|settlement| settlement.rows.iter().all(is_paid));
+        self.interrupted = unpaid;
+        self.conclude(paid, SettlementState::Confirmed).await;
+    }
+
+    async fn conclude(&self, settlements: Vec<farthing_ledger::Settlement>, state: SettlementState) {
+        for mut settlement in settlements {
+            (settlement.state, settlement.time_secs) = (state, clock::now_secs());
+            if let Err(error) = self.parts.ledger.record_claim(settlement).await {
+                tracing::warn!(%error, "the end of an interrupted claim was not stored");
+            }
+        }
     }
 
     async fn settle_by_policy(&mut self) {
@@ -283,11 +318,14 @@ impl Task {
 
     /// Claims every channel with something unclaimed, a batch at a time. The ledger knows of a claim before the
     /// chain does, and the books have its result before anyone is told.
-    async fn claim_all(&self, reason: ClaimReason) -> Result<Claimed, SettlementError> {
+    async fn claim_all(&mut self, reason: ClaimReason) -> Result<Claimed, SettlementError> {
         let mut entries: Vec<(ChannelId, Entry)> = self.parts.book.all();
         entries.retain(|(_, entry)| !entry.state.unclaimed().is_zero() && entry.best_voucher.is_some());
         entries.sort_by_key(|(id, _)| *id);
         tracing::debug!(?reason, channels = entries.len(), "claiming");
+        // What an interrupted claim may still pay is counted by this one, so that it is counted once.
+        let interrupted = std::mem::take(&mut self.interrupted);
+        self.conclude(interrupted, SettlementState::Failed).await;
         let mut claimed = Claimed::default();
         for batch in entries.chunks(CLAIM_ROWS_MAX) {
             let rows = batch

@@ -101,6 +101,10 @@ async fn claims_and_closes_that_are_interrupted_pay_everything_once() -> Result<
     }
     let spent = agreed_spent(world).await?;
     ensure!(world.settle_and_check(FUNDS).await? == spent);
+    // No interrupted claim stays undecided in the ledger: the next start finds none.
+    let before = world.owner.log().len();
+    world.owner.restart(Vec::new()).await?;
+    ensure!(!world.owner.log()[before..].contains("a claim was under way"), "{}", tail(&world.owner));
     Ok(())
 }
 
