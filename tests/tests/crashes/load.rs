@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 use crate::support::{Lasting, agreed_spent, body_with_id, tail};
 
 const WORKERS: u64 = 8;
-const KILLS: u64 = 6;
+const KILLS: u64 = 10;
 /// Names the order of victims and moments, so that a failure can be repeated.
 const SEED: u64 = 20_261_121;
 /// Longer than any restart takes on a busy machine.
