@@ -89,7 +89,10 @@ async fn commands_answer_on_standard_output_and_fail_with_the_documented_codes()
         ensure!(text.ends_with(0)?.out.contains(shows), "{arguments:?} does not show {shows}: {text:?}");
         let json = farthing(node, &[arguments, &["--json"]].concat()).await?;
         json.ends_with(0)?.json().with_context(|| format!("{arguments:?}"))?;
-        ensure!(!text.out.contains(&world.secret) && !json.out.contains(&world.secret), "{arguments:?} shows the secret");
+        ensure!(
+            !text.out.contains(&world.secret) && !json.out.contains(&world.secret),
+            "{arguments:?} shows the secret"
+        );
     }
     let shown = farthing(consumer, &["secret", "show"]).await?;
     ensure!(shown.ends_with(0)?.out.trim() == world.secret, "another secret is shown");
@@ -106,8 +109,12 @@ async fn commands_answer_on_standard_output_and_fail_with_the_documented_codes()
         farthing(consumer, &arguments).await?.ends_with(code).with_context(|| format!("{arguments:?}"))?;
     }
     let declined = farthing(consumer, &calling("/status/404")).await?;
-    ensure!(declined.code == 6 && declined.out == "said so\n", "a declined call still has an answer: {declined:?}");
-    let refused = farthing(consumer, &[&calling("/ok")[..], &["--max-price", "0.001", "--json"]].concat()).await?;
+    ensure!(
+        declined.code == 6 && declined.out == "said so\n",
+        "a declined call still has an answer: {declined:?}"
+    );
+    let refused =
+        farthing(consumer, &[&calling("/ok")[..], &["--max-price", "0.001", "--json"]].concat()).await?;
     ensure!(refused.code == 5 && refused.json()?["charged"] == false, "{refused:?}");
 
     let empty = tempfile::tempdir()?;

@@ -54,7 +54,7 @@ async fn an_empty_wallet_is_told_what_to_send_where_and_the_same_call_works_then
 #[tokio::test]
 async fn a_wallet_that_runs_dry_buys_what_it_can_and_not_one_call_more() -> Result<()> {
     let funds = Usdc::from_micros(cost(10).micros() + 1_999);
-    let small = [setting("spending.deposit_min", "0.004"), setting("spending.deposit_prices", 3)].concat();
+    let small = [setting("spending.deposit_min", "0.004"), setting("spending.deposit_prices", "3")].concat();
     let world = World::with(Setup { funds, consumer_settings: small, ..Setup::default() }).await?;
     for n in 1..=10 {
         expect_served(&world.get("/ok").await.with_context(|| format!("call {n}"))?)?;

@@ -1,7 +1,9 @@
 //! Port 3000 against everything a script can get wrong: refused in words, free, and never passed on.
 
 use anyhow::{Context, Result, ensure};
-use farthing::control::types::{Charge, KindFile, OperationFile, ParameterFile, PlaceFile, Secret, Text, route};
+use farthing::control::types::{
+    Charge, KindFile, OperationFile, ParameterFile, PlaceFile, Secret, Text, route,
+};
 use farthing_protocol::{Usdc, call::Method};
 use farthing_tests::world::{Answer, FUNDS, PRICE, Setup, World, service_file};
 use reqwest::StatusCode;
@@ -24,33 +26,153 @@ async fn a_refused_request_is_free_and_reaches_no_upstream() -> Result<()> {
         ("nothing", String::new(), 400, "malformed", "not valid JSON"),
         ("an array", "[1]".into(), 400, "malformed", "an array, expected an object"),
         ("no service", text(&json!({"path": "/ok", "method": "GET"})), 400, "malformed", "`api_id_public`"),
-        ("no path", text(&json!({"api_id_public": good["api_id_public"], "method": "GET"})), 400, "malformed", "`path`"),
-        ("no method", text(&json!({"api_id_public": good["api_id_public"], "path": "/ok"})), 400, "malformed", "`method`"),
-        ("an id that is none", text(&with(good.clone(), "api_id_public", "7")), 400, "malformed", "`api_id_public`"),
-        ("a path of another type", text(&with(good.clone(), "path", 7)), 400, "malformed", "`path` is a number"),
+        (
+            "no path",
+            text(&json!({"api_id_public": good["api_id_public"], "method": "GET"})),
+            400,
+            "malformed",
+            "`path`",
+        ),
+        (
+            "no method",
+            text(&json!({"api_id_public": good["api_id_public"], "path": "/ok"})),
+            400,
+            "malformed",
+            "`method`",
+        ),
+        (
+            "an id that is none",
+            text(&with(good.clone(), "api_id_public", "7")),
+            400,
+            "malformed",
+            "`api_id_public`",
+        ),
+        (
+            "a path of another type",
+            text(&with(good.clone(), "path", 7)),
+            400,
+            "malformed",
+            "`path` is a number",
+        ),
         ("a method that is none", text(&with(good.clone(), "method", "BREW")), 400, "malformed", "`method`"),
-        ("params as a list", text(&with(good.clone(), "params", json!(["a"]))), 400, "malformed", "`params` is an array"),
-        ("a nested parameter", text(&with(good.clone(), "params", json!({"a": {}}))), 400, "malformed", "`params.a` is an object"),
-        ("an unknown field", text(&with(good.clone(), "parms", json!({}))), 400, "malformed", "unknown field `parms`"),
-        ("a price as a number", text(&with(good.clone(), "max_price", 1)), 400, "malformed", "`max_price` is a number"),
+        (
+            "params as a list",
+            text(&with(good.clone(), "params", json!(["a"]))),
+            400,
+            "malformed",
+            "`params` is an array",
+        ),
+        (
+            "a nested parameter",
+            text(&with(good.clone(), "params", json!({"a": {}}))),
+            400,
+            "malformed",
+            "`params.a` is an object",
+        ),
+        (
+            "an unknown field",
+            text(&with(good.clone(), "parms", json!({}))),
+            400,
+            "malformed",
+            "unknown field `parms`",
+        ),
+        (
+            "a price as a number",
+            text(&with(good.clone(), "max_price", 1)),
+            400,
+            "malformed",
+            "`max_price` is a number",
+        ),
         ("a negative price", text(&with(good.clone(), "max_price", "-1")), 400, "malformed", "`max_price`"),
         ("an empty call id", text(&with(good.clone(), "call_id", "")), 400, "malformed", "`call_id`"),
-        ("a long call id", text(&with(good.clone(), "call_id", "x".repeat(129))), 400, "malformed", "`call_id`"),
-        ("a body for GET", text(&with(good.clone(), "body", json!({}))), 400, "bad-parameter", "takes no body"),
-        ("a header that is not passed on", text(&with(good.clone(), "headers", json!({"Cookie": "a"}))), 400, "bad-parameter", "`cookie`"),
-        ("a header with a line break", text(&with(good.clone(), "headers", json!({"Accept": "a\r\nx: y"}))), 400, "bad-parameter", "`accept`"),
-        ("an unknown parameter", text(&search(json!({"limt": "5", "min": "1"}))), 400, "bad-parameter", "`limit`"),
+        (
+            "a long call id",
+            text(&with(good.clone(), "call_id", "x".repeat(129))),
+            400,
+            "malformed",
+            "`call_id`",
+        ),
+        (
+            "a body for GET",
+            text(&with(good.clone(), "body", json!({}))),
+            400,
+            "bad-parameter",
+            "takes no body",
+        ),
+        (
+            "a header that is not passed on",
+            text(&with(good.clone(), "headers", json!({"Cookie": "a"}))),
+            400,
+            "bad-parameter",
+            "`cookie`",
+        ),
+        (
+            "a header with a line break",
+            text(&with(good.clone(), "headers", json!({"Accept": "a\r\nx: y"}))),
+            400,
+            "bad-parameter",
+            "`accept`",
+        ),
+        (
+            "an unknown parameter",
+            text(&search(json!({"limt": "5", "min": "1"}))),
+            400,
+            "bad-parameter",
+            "`limit`",
+        ),
         ("a missing parameter", text(&search(json!({"limit": "5"}))), 400, "bad-parameter", "`min`"),
-        ("a parameter of another kind", text(&search(json!({"limit": "many", "min": "1"}))), 400, "bad-parameter", "`limit` is `many`"),
-        ("an unknown service", text(&with(good.clone(), "api_id_public", "0b5f2a3e-6a3c-4c39-9a65-6a1c3f1d2e4b")), 404, "unknown-service", "0b5f2a3e"),
+        (
+            "a parameter of another kind",
+            text(&search(json!({"limit": "many", "min": "1"}))),
+            400,
+            "bad-parameter",
+            "`limit` is `many`",
+        ),
+        (
+            "an unknown service",
+            text(&with(good.clone(), "api_id_public", "0b5f2a3e-6a3c-4c39-9a65-6a1c3f1d2e4b")),
+            404,
+            "unknown-service",
+            "0b5f2a3e",
+        ),
         ("an unknown path", text(&with(good.clone(), "path", "/okk")), 404, "unknown-path", "mean /ok"),
         ("a path upwards", text(&with(good.clone(), "path", "/../ok")), 400, "bad-parameter", "dots"),
-        ("a method the path has not", text(&with(good.clone(), "method", "DELETE")), 405, "method-not-allowed", "GET"),
+        (
+            "a method the path has not",
+            text(&with(good.clone(), "method", "DELETE")),
+            405,
+            "method-not-allowed",
+            "GET",
+        ),
         ("a body too large", text(&large), 413, "too-large", "4194304"),
-        ("too many parameters", text(&with(good.clone(), "params", Value::Object(many))), 413, "too-large", "64"),
-        ("a value too long", text(&with(good.clone(), "params", json!({"a": "x".repeat(8193)}))), 413, "too-large", "8192"),
-        ("a path too long", text(&with(good.clone(), "path", format!("/status/{}", "9".repeat(2048)))), 413, "too-large", "2048"),
-        ("a price above the cap", text(&with(good.clone(), "max_price", "0.001999")), 402, "price-above-cap", "0.002"),
+        (
+            "too many parameters",
+            text(&with(good.clone(), "params", Value::Object(many))),
+            413,
+            "too-large",
+            "64",
+        ),
+        (
+            "a value too long",
+            text(&with(good.clone(), "params", json!({"a": "x".repeat(8193)}))),
+            413,
+            "too-large",
+            "8192",
+        ),
+        (
+            "a path too long",
+            text(&with(good.clone(), "path", format!("/status/{}", "9".repeat(2048)))),
+            413,
+            "too-large",
+            "2048",
+        ),
+        (
+            "a price above the cap",
+            text(&with(good.clone(), "max_price", "0.001999")),
+            402,
+            "price-above-cap",
+            "0.002",
+        ),
     ];
     for (what, body, status, problem, detail) in cases {
         let answer = world.post(body, |request| request).await?;
@@ -62,7 +184,8 @@ async fn a_refused_request_is_free_and_reaches_no_upstream() -> Result<()> {
     expect_free("a request too large", &answer, 413, "too-large")?;
     let answer = world.call(&with(good.clone(), "call_id", "one")).await?;
     expect_served(&answer)?;
-    let both = world.post(with(good, "call_id", "one").to_string(), |r| r.header("idempotency-key", "two")).await?;
+    let both =
+        world.post(with(good, "call_id", "one").to_string(), |r| r.header("idempotency-key", "two")).await?;
     expect_free("two ids", &both, 400, "malformed")?;
     assert_eq!(world.upstream.hits(), 1, "only the good call");
     assert_eq!(world.settle_and_check(FUNDS).await?, PRICE);
@@ -100,7 +223,10 @@ async fn without_the_current_secret_nothing_is_bought() -> Result<()> {
         let answer = send(authorization).await?;
         expect_free(what, &answer, 401, "unauthorized")?;
         ensure!(answer.header("www-authenticate").starts_with("Bearer"), "{what}");
-        ensure!(!String::from_utf8_lossy(&answer.body).contains(&secret), "{what}: the secret is in the answer");
+        ensure!(
+            !String::from_utf8_lossy(&answer.body).contains(&secret),
+            "{what}: the secret is in the answer"
+        );
     }
     assert_eq!(world.upstream.hits(), 0);
 
@@ -118,7 +244,9 @@ async fn without_the_current_secret_nothing_is_bought() -> Result<()> {
 async fn a_call_needs_no_content_type_and_its_answer_says_what_it_cost() -> Result<()> {
     let world = World::start().await?;
     let body = world.body("gEt", "/ok").to_string();
-    for content_type in [None, Some("application/json"), Some("text/plain"), Some("application/x-www-form-urlencoded")] {
+    for content_type in
+        [None, Some("application/json"), Some("text/plain"), Some("application/x-www-form-urlencoded")]
+    {
         let answer = world
             .post(body.clone(), |request| match content_type {
                 Some(value) => request.header("content-type", value),
@@ -159,11 +287,13 @@ async fn the_port_describes_itself_and_refuses_strangers() -> Result<()> {
     let described: Value = get("/openapi.json").await?.json().await?;
     ensure!(described["paths"]["/internal/call"]["post"].is_object(), "{described}");
 
-    for method in [reqwest::Method::GET, reqwest::Method::HEAD, reqwest::Method::PUT, reqwest::Method::DELETE] {
+    for method in [reqwest::Method::GET, reqwest::Method::HEAD, reqwest::Method::PUT, reqwest::Method::DELETE]
+    {
         let request = world.client().request(method.clone(), format!("{base}/internal/call"));
         let answer = request.bearer_auth(&world.secret).send().await?;
         assert_eq!(answer.status(), StatusCode::METHOD_NOT_ALLOWED, "{method}");
-        let allow = answer.headers().get("allow").map(|value| value.to_str().map(str::to_owned)).transpose()?;
+        let allow =
+            answer.headers().get("allow").map(|value| value.to_str().map(str::to_owned)).transpose()?;
         assert_eq!(allow.as_deref(), Some("POST"), "{method}");
     }
     let nowhere = get("/nowhere").await?;
@@ -177,7 +307,8 @@ async fn the_port_describes_itself_and_refuses_strangers() -> Result<()> {
         ("origin", "null", 403, "origin-refused"),
     ] {
         // A name that is not the connection's is only sent with HTTP/1.1.
-        let answer = world.post(good.clone(), |r| r.version(reqwest::Version::HTTP_11).header(header, value)).await?;
+        let answer =
+            world.post(good.clone(), |r| r.version(reqwest::Version::HTTP_11).header(header, value)).await?;
         expect_free(value, &answer, status, problem)?;
     }
 
@@ -186,7 +317,10 @@ async fn the_port_describes_itself_and_refuses_strangers() -> Result<()> {
     plain.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").await?;
     let mut said = String::new();
     plain.read_to_string(&mut said).await?;
-    ensure!(said.starts_with("HTTP/1.1 400") && said.contains("https://") && said.contains("ca.pem"), "{said}");
+    ensure!(
+        said.starts_with("HTTP/1.1 400") && said.contains("https://") && said.contains("ca.pem"),
+        "{said}"
+    );
 
     assert_eq!(world.upstream.hits(), 0);
     assert_eq!(world.settle_and_check(FUNDS).await?, Usdc::ZERO);
@@ -210,7 +344,10 @@ async fn a_spending_limit_is_held_to_the_micro() -> Result<()> {
     assert_eq!((served.len(), refused.len()), (3, 5), "0.006 USDC a day buy three calls at 0.002");
     for answer in refused {
         expect_free("above the limit per day", answer, 402, "over-limit")?;
-        ensure!(answer.json()["detail"].as_str().context("detail")?.contains("spending.per_day"), "{answer:?}");
+        ensure!(
+            answer.json()["detail"].as_str().context("detail")?.contains("spending.per_day"),
+            "{answer:?}"
+        );
     }
     assert_eq!(world.upstream.hits(), 3);
     assert_eq!(world.settle_and_check(FUNDS).await?, cost(3));

@@ -14,8 +14,8 @@ use farthing::{
 use farthing_chain::{Chain, ChainHandle, ChainSpec, MemoryJournal};
 use farthing_network::{CallFailure, Inbound, Network, NetworkConfig, NetworkHandle};
 use farthing_protocol::{
-    Address, CallId, CallMessage, CallReply, CallRequest, CallResponse, ChannelConfig, ChannelId, Listing, Refusal,
-    RefusalCode, SecretKey, Signature, Usdc, Verified, Voucher,
+    Address, CallId, CallMessage, CallReply, CallRequest, CallResponse, ChannelConfig, ChannelId, Listing,
+    Refusal, RefusalCode, SecretKey, Signature, Usdc, Verified, Voucher,
     call::{Method, Payment},
     info::{InfoRequest, InfoResponse},
     wire::NetworkName,
@@ -59,7 +59,7 @@ impl Payer {
             listen: vec!["/ip4/127.0.0.1/tcp/0".to_owned()],
             bootstrap: vec![world.owner.loopback_address().await?],
             allow_private: true,
-            ..NetworkConfig::new(key()?, NetworkName::new(&Anvil::CHAIN_ID.to_string())?)
+            ..NetworkConfig::new(key()?, NetworkName::new(Anvil::CHAIN_ID.to_string())?)
         };
         let (network, inbound) = Network::start(config).await?;
         eventually("the owner is connected", async || {
@@ -76,8 +76,16 @@ impl Payer {
             salt: [0; 32],
         };
         let channel = config.id(&chain.domain());
-        let payer =
-            Self { key: key()?, network, chain, owner: world.owner_wallet, listing, config, channel, _inbound: inbound };
+        let payer = Self {
+            key: key()?,
+            network,
+            chain,
+            owner: world.owner_wallet,
+            listing,
+            config,
+            channel,
+            _inbound: inbound,
+        };
         payer.open(config, deposit).await?;
         Ok(payer)
     }
@@ -129,7 +137,11 @@ impl Payer {
     async fn send(&self, request: CallRequest) -> Result<Reply> {
         // The owner's node takes a bounded number of streams at once; what it drops was never begun.
         for _ in 0..200 {
-            match self.network.call(self.owner, CallMessage::Call(request.clone()), Bytes::new(), DEADLINE).await {
+            match self
+                .network
+                .call(self.owner, CallMessage::Call(request.clone()), Bytes::new(), DEADLINE)
+                .await
+            {
                 Ok((CallReply::Response(response), ..)) => return Ok(Reply::Served(Box::new(response))),
                 Ok((CallReply::Refused(refusal), ..)) if refusal.code == RefusalCode::Busy => {}
                 Ok((CallReply::Refused(refusal), ..)) => return Ok(Reply::Refused(refusal)),
@@ -188,7 +200,10 @@ async fn parallel_calls_on_one_voucher_are_served_once() -> Result<()> {
         for reply in &replies {
             match reply {
                 Reply::Served(response) => {
-                    assert_eq!((response.receipt.charged, response.receipt.spent_total), (PRICE, cost(round)));
+                    assert_eq!(
+                        (response.receipt.charged, response.receipt.spent_total),
+                        (PRICE, cost(round))
+                    );
                     served += 1;
                 }
                 Reply::Refused(refusal) => assert_eq!(refusal.code, RefusalCode::InsufficientVoucher),
@@ -224,20 +239,68 @@ async fn a_promise_that_is_not_good_is_refused_and_free() -> Result<()> {
     let sign = |channel, cumulative| Some(payer.voucher(channel, cumulative));
     let almost = Usdc::from_micros(cost(2).micros() - 1);
     for (what, payment, code) in [
-        ("it grew by less than the price", payer.pays(payer.channel, almost, sign(payer.channel, almost)), RefusalCode::InsufficientVoucher),
-        ("it did not grow", payer.pays(payer.channel, PRICE, sign(payer.channel, PRICE)), RefusalCode::InsufficientVoucher),
+        (
+            "it grew by less than the price",
+            payer.pays(payer.channel, almost, sign(payer.channel, almost)),
+            RefusalCode::InsufficientVoucher,
+        ),
+        (
+            "it did not grow",
+            payer.pays(payer.channel, PRICE, sign(payer.channel, PRICE)),
+            RefusalCode::InsufficientVoucher,
+        ),
         ("it is not signed", payer.pays(payer.channel, cost(2), None), RefusalCode::InsufficientVoucher),
-        ("it is above the deposit", payer.pays(payer.channel, cost(4), sign(payer.channel, cost(4))), RefusalCode::VoucherAboveDeposit),
-        ("it is the most there can be", payer.pays(payer.channel, Usdc::MAX, sign(payer.channel, Usdc::MAX)), RefusalCode::VoucherAboveDeposit),
+        (
+            "it is above the deposit",
+            payer.pays(payer.channel, cost(4), sign(payer.channel, cost(4))),
+            RefusalCode::VoucherAboveDeposit,
+        ),
+        (
+            "it is the most there can be",
+            payer.pays(payer.channel, Usdc::MAX, sign(payer.channel, Usdc::MAX)),
+            RefusalCode::VoucherAboveDeposit,
+        ),
         ("a stranger signed it", payer.pays(payer.channel, cost(2), Some(forged)), RefusalCode::BadSignature),
-        ("it was signed for less", payer.pays(payer.channel, cost(2), sign(payer.channel, PRICE)), RefusalCode::BadSignature),
-        ("it was signed for another channel", payer.pays(second, PRICE, sign(payer.channel, PRICE)), RefusalCode::BadSignature),
-        ("its signature is no point of the curve", payer.pays(payer.channel, cost(2), Some(Signature::from_bytes([0xff; 65]))), RefusalCode::BadSignature),
-        ("the channel is another payer's", payer.pays(others, cost(2), sign(others, cost(2))), RefusalCode::BadSignature),
-        ("the channel is another payer's and covers it", payer.pays(others, Usdc::ZERO, None), RefusalCode::BadSignature),
-        ("the channel pays another owner", payer.pays(elsewhere, PRICE, sign(elsewhere, PRICE)), RefusalCode::UnknownChannel),
-        ("the channel does not exist", payer.pays(too_short, PRICE, sign(too_short, PRICE)), RefusalCode::UnknownChannel),
-        ("it is no channel", payer.pays(ChannelId::NONE, PRICE, sign(ChannelId::NONE, PRICE)), RefusalCode::UnknownChannel),
+        (
+            "it was signed for less",
+            payer.pays(payer.channel, cost(2), sign(payer.channel, PRICE)),
+            RefusalCode::BadSignature,
+        ),
+        (
+            "it was signed for another channel",
+            payer.pays(second, PRICE, sign(payer.channel, PRICE)),
+            RefusalCode::BadSignature,
+        ),
+        (
+            "its signature is no point of the curve",
+            payer.pays(payer.channel, cost(2), Some(Signature::from_bytes([0xff; 65]))),
+            RefusalCode::BadSignature,
+        ),
+        (
+            "the channel is another payer's",
+            payer.pays(others, cost(2), sign(others, cost(2))),
+            RefusalCode::BadSignature,
+        ),
+        (
+            "the channel is another payer's and covers it",
+            payer.pays(others, Usdc::ZERO, None),
+            RefusalCode::BadSignature,
+        ),
+        (
+            "the channel pays another owner",
+            payer.pays(elsewhere, PRICE, sign(elsewhere, PRICE)),
+            RefusalCode::UnknownChannel,
+        ),
+        (
+            "the channel does not exist",
+            payer.pays(too_short, PRICE, sign(too_short, PRICE)),
+            RefusalCode::UnknownChannel,
+        ),
+        (
+            "it is no channel",
+            payer.pays(ChannelId::NONE, PRICE, sign(ChannelId::NONE, PRICE)),
+            RefusalCode::UnknownChannel,
+        ),
         ("it pays nothing", Payment::Free, RefusalCode::PaymentRequired),
     ] {
         payer.refused(what, CallRequest { payment, ..payer.request(what, cost(2)) }, code).await?;

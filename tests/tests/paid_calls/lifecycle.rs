@@ -66,10 +66,15 @@ async fn a_restart_keeps_wallet_secret_services_and_channel() -> Result<()> {
         assert_eq!(world.owner.control().get::<Vec<Api>>(route::APIS).await?, apis);
         assert_eq!(world.consumer.control().get::<Vec<Channel>>(route::CHANNELS).await?, channels);
     }
-    eventually("the nodes found each other", async || Ok(world.get("/ok").await?.status.is_success())).await?;
+    eventually("the nodes found each other", async || Ok(world.get("/ok").await?.status.is_success()))
+        .await?;
     world.wait_until_decided().await?;
     let now: Vec<Channel> = world.consumer.control().get(route::CHANNELS).await?;
-    assert_eq!((now.len(), now[0].id, now[0].spent.0), (1, channels[0].id, cost(4)), "the same channel goes on");
+    assert_eq!(
+        (now.len(), now[0].id, now[0].spent.0),
+        (1, channels[0].id, cost(4)),
+        "the same channel goes on"
+    );
     assert_eq!(world.upstream.hits(), 4);
     assert_eq!(world.settle_and_check(FUNDS).await?, cost(4));
     Ok(())
@@ -82,7 +87,11 @@ async fn a_call_in_progress_is_answered_before_a_node_ends() -> Result<()> {
         expect_served(&world.get("/ok").await?)?;
         let hits = world.upstream.hits();
         let url = format!("{}/internal/call", world.consumer.status().await?.gateway_url);
-        let request = world.client().post(url).bearer_auth(&world.secret).body(world.body("GET", "/slow/2500").to_string());
+        let request = world
+            .client()
+            .post(url)
+            .bearer_auth(&world.secret)
+            .body(world.body("GET", "/slow/2500").to_string());
         let call = tokio::spawn(request.send());
         eventually("the upstream works on the call", async || Ok(world.upstream.hits() > hits)).await?;
         let ending = if owner_ends { &mut world.owner } else { &mut world.consumer };

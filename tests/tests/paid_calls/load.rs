@@ -31,7 +31,7 @@ async fn two_hundred_calls_at_once_are_each_charged_once() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_beyond_a_payers_share_wait_their_turn() -> Result<()> {
-    let two_at_once = setting("limits.calls_per_payer_max", 2);
+    let two_at_once = setting("limits.calls_per_payer_max", "2");
     let world = World::with(Setup { owner_settings: two_at_once, ..Setup::default() }).await?;
     for answer in burst(&world, "/slow/50", 40, 24).await? {
         expect_served(&answer)?;
@@ -45,10 +45,10 @@ async fn calls_beyond_a_payers_share_wait_their_turn() -> Result<()> {
 async fn a_channel_that_runs_low_is_topped_up_while_calls_go_on() -> Result<()> {
     // A deposit carries five calls, and sixteen run at once: every few calls one has to wait for the chain.
     let small = [
-        setting("spending.deposit_prices", 2),
+        setting("spending.deposit_prices", "2"),
         setting("spending.deposit_min", "0.004"),
         setting("spending.deposit_max", "0.01"),
-        setting("spending.topup_prices", 2),
+        setting("spending.topup_prices", "2"),
     ];
     let world = World::with(Setup { consumer_settings: small.concat(), ..Setup::default() }).await?;
     for answer in burst(&world, "/ok", 100, 16).await? {
@@ -64,10 +64,10 @@ async fn a_channel_that_runs_low_is_topped_up_while_calls_go_on() -> Result<()> 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_any_top_up_rule_a_used_up_channel_is_still_filled_again() -> Result<()> {
     let never_early = [
-        setting("spending.deposit_prices", 1),
+        setting("spending.deposit_prices", "1"),
         setting("spending.deposit_min", "0.000001"),
-        setting("spending.topup_prices", 0),
-        setting("spending.topup_percent", 0),
+        setting("spending.topup_prices", "0"),
+        setting("spending.topup_percent", "0"),
     ];
     let world = World::with(Setup { consumer_settings: never_early.concat(), ..Setup::default() }).await?;
     for _ in 0..8 {
@@ -80,7 +80,7 @@ async fn without_any_top_up_rule_a_used_up_channel_is_still_filled_again() -> Re
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn when_the_wallet_empties_under_load_the_rest_is_refused_and_the_sums_are_exact() -> Result<()> {
     let funds = cost(25);
-    let small = [setting("spending.deposit_prices", 5), setting("spending.deposit_min", "0.004")].concat();
+    let small = [setting("spending.deposit_prices", "5"), setting("spending.deposit_min", "0.004")].concat();
     let world = World::with(Setup { funds, consumer_settings: small, ..Setup::default() }).await?;
     let answers = burst(&world, "/ok", 60, 12).await?;
     let (served, refused): (Vec<_>, Vec<_>) = answers.iter().partition(|answer| answer.status.is_success());

@@ -22,7 +22,8 @@ async fn an_owner_that_is_offline_costs_nothing_and_serves_again_when_it_is_back
         ensure!(asked.elapsed() < SOON, "the script waited {:?}", asked.elapsed());
     }
     world.owner.restart(Vec::new()).await?;
-    eventually("the owner is reached again", async || Ok(world.get("/ok").await?.status.is_success())).await?;
+    eventually("the owner is reached again", async || Ok(world.get("/ok").await?.status.is_success()))
+        .await?;
     assert_eq!(world.upstream.hits(), 2);
     assert_eq!(world.settle_and_check(FUNDS).await?, cost(2));
     Ok(())

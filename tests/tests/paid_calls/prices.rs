@@ -34,8 +34,18 @@ async fn a_raised_price_is_said_once_before_it_is_paid() -> Result<()> {
     // Who named a price that covers it is not bothered; who named less is refused.
     reprice(&world, MICROS(4_000), None).await?;
     let call = world.body("GET", "/ok");
-    expect_free("above", &world.call(&with(call.clone(), "max_price", "0.003999")).await?, 409, "price-changed")?;
-    expect_free("known above", &world.call(&with(call.clone(), "max_price", "0.003999")).await?, 402, "price-above-cap")?;
+    expect_free(
+        "above",
+        &world.call(&with(call.clone(), "max_price", "0.003999")).await?,
+        409,
+        "price-changed",
+    )?;
+    expect_free(
+        "known above",
+        &world.call(&with(call.clone(), "max_price", "0.003999")).await?,
+        402,
+        "price-above-cap",
+    )?;
     reprice(&world, MICROS(5_000), None).await?;
     let answer = world.call(&with(call, "max_price", "0.005")).await?;
     expect_served(&answer)?;

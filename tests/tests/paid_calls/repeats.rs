@@ -18,7 +18,12 @@ fn expect_same(first: &Answer, again: &Answer) -> Result<()> {
     expect_served(again)?;
     ensure!(first.body == again.body, "{:?} and {:?}", first.body, again.body);
     for name in ["content-type", "x-farthing-call-id", "x-farthing-charged", "x-farthing-receipt"] {
-        ensure!(first.header(name) == again.header(name), "{name}: {} and {}", first.header(name), again.header(name));
+        ensure!(
+            first.header(name) == again.header(name),
+            "{name}: {} and {}",
+            first.header(name),
+            again.header(name)
+        );
     }
     Ok(())
 }
@@ -39,7 +44,10 @@ async fn a_repeated_call_id_is_answered_again_and_charged_once() -> Result<()> {
         assert_eq!(world.upstream.hits(), before + 1, "{id}");
 
         for (what, other) in [
-            ("another path", with(call.clone(), "path", if method == "GET" { "/status/200" } else { "/echo" })),
+            (
+                "another path",
+                with(call.clone(), "path", if method == "GET" { "/status/200" } else { "/echo" }),
+            ),
             ("other parameters", with(call.clone(), "params", json!({"a": "b"}))),
             ("another method", with(call.clone(), "method", if method == "GET" { "POST" } else { "GET" })),
             ("other headers", with(call.clone(), "headers", json!({"accept": "text/csv"}))),
@@ -123,7 +131,8 @@ async fn after_an_uncharged_failure_the_same_id_may_succeed_and_is_charged_once(
     let world = World::start().await?;
     let hits = Arc::new(AtomicU64::new(0));
     let api = world.publish(&service_file(&failing_twice(Arc::clone(&hits)).await?, Charge::Success)).await?;
-    let get = json!({ "api_id_public": api.id.to_string(), "path": "/ok", "method": "GET", "call_id": "get" });
+    let get =
+        json!({ "api_id_public": api.id.to_string(), "path": "/ok", "method": "GET", "call_id": "get" });
     for _ in 0..2 {
         expect_free("it fails", &world.call(&get).await?, 502, "upstream-failed")?;
     }

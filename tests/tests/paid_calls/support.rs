@@ -31,7 +31,10 @@ pub fn expect_free(what: &str, answer: &Answer, status: u16, problem: &str) -> R
     ensure!(answer.status == status, "{what}: {} and not {status}: {text}", answer.status);
     ensure!(answer.problem() == problem, "{what}: `{}` and not `{problem}`: {text}", answer.problem());
     ensure!(answer.charged() == json!(false), "{what}: charged: {text}");
-    ensure!(answer.json()["next"].as_str().is_some_and(|next| !next.is_empty()), "{what}: no next step: {text}");
+    ensure!(
+        answer.json()["next"].as_str().is_some_and(|next| !next.is_empty()),
+        "{what}: no next step: {text}"
+    );
     Ok(())
 }
 
@@ -43,15 +46,15 @@ pub fn on_a_fixed_port() -> Result<Vec<(String, String)>> {
         let port = 10_000 + port % 20_000;
         if TcpListener::bind(("127.0.0.1", port)).is_ok() && UdpSocket::bind(("127.0.0.1", port)).is_ok() {
             let listen = format!("/ip4/127.0.0.1/tcp/{port},/ip4/127.0.0.1/udp/{port}/quic-v1");
-            return Ok(setting("network.listen", listen));
+            return Ok(setting("network.listen", &listen));
         }
     }
     bail!("no port is free")
 }
 
 /// One setting, as [`Setup`] takes them.
-pub fn setting(key: &str, value: impl ToString) -> Vec<(String, String)> {
-    vec![(key.to_owned(), value.to_string())]
+pub fn setting(key: &str, value: &str) -> Vec<(String, String)> {
+    vec![(key.to_owned(), value.to_owned())]
 }
 
 /// A world whose owner keeps its address over restarts.

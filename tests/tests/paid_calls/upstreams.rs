@@ -13,10 +13,10 @@ use crate::support::{cost, expect_free, expect_served, setting, with};
 /// Settings under which a slow upstream is found out soon, and 4 MiB is the largest answer.
 fn strict() -> Setup {
     let owner_settings = [
-        setting("limits.upstream_first_byte_ms", 400),
-        setting("limits.upstream_idle_ms", 400),
-        setting("limits.upstream_total_ms", 5_000),
-        setting("limits.response_bytes_max", 4 * 1024 * 1024),
+        setting("limits.upstream_first_byte_ms", "400"),
+        setting("limits.upstream_idle_ms", "400"),
+        setting("limits.upstream_total_ms", "5000"),
+        setting("limits.response_bytes_max", "4194304"),
     ];
     Setup { owner_settings: owner_settings.concat(), ..Setup::default() }
 }
@@ -38,13 +38,29 @@ async fn a_failed_upstream_costs_nothing() -> Result<()> {
 
     for (what, url) in [
         ("it refuses connections", refusing().await?),
-        ("it promises more than it sends", upstream::raw(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{\"n\":1}").await?),
+        (
+            "it promises more than it sends",
+            upstream::raw(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{\"n\":1}").await?,
+        ),
         ("it says nothing", upstream::raw(b"").await?),
         ("it speaks no HTTP", upstream::raw(b"hello, I am a database\r\n").await?),
-        ("its length is no number", upstream::raw(b"HTTP/1.1 200 OK\r\ncontent-length: many\r\n\r\n{}").await?),
-        ("its chunks are broken", upstream::raw(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n{}").await?),
-        ("it compresses", upstream::raw(b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 2\r\n\r\n{}").await?),
-        ("it names a length beyond reason", upstream::raw(b"HTTP/1.1 200 OK\r\ncontent-length: 9999999999\r\n\r\n{}").await?),
+        (
+            "its length is no number",
+            upstream::raw(b"HTTP/1.1 200 OK\r\ncontent-length: many\r\n\r\n{}").await?,
+        ),
+        (
+            "its chunks are broken",
+            upstream::raw(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n{}").await?,
+        ),
+        (
+            "it compresses",
+            upstream::raw(b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 2\r\n\r\n{}")
+                .await?,
+        ),
+        (
+            "it names a length beyond reason",
+            upstream::raw(b"HTTP/1.1 200 OK\r\ncontent-length: 9999999999\r\n\r\n{}").await?,
+        ),
     ] {
         let api = publish(&world, &url, Charge::Success).await?;
         expect_free(what, &world.call_of(&api, "GET", "/ok").await?, 502, "upstream-failed")?;
@@ -60,12 +76,17 @@ async fn an_answer_arrives_byte_for_byte() -> Result<()> {
     for bytes in [0, 1, 3 * 1024 * 1024, 4 * 1024 * 1024] {
         let answer = world.get(&format!("/large/{bytes}")).await?;
         expect_served(&answer)?;
-        ensure!(answer.body.len() == bytes && answer.body.iter().all(|byte| *byte == 7), "{bytes} bytes differ");
+        ensure!(
+            answer.body.len() == bytes && answer.body.iter().all(|byte| *byte == 7),
+            "{bytes} bytes differ"
+        );
     }
     // Every byte there is, in an answer that says how many come and one that does not.
     let every: Vec<u8> = (0..=255).collect();
-    let binary = [b"HTTP/1.1 200 OK\r\ncontent-type: image/png\r\ncontent-length: 256\r\n\r\n", &every[..]].concat();
-    let unsized_binary = [b"HTTP/1.1 200 OK\r\ncontent-type: image/png\r\nconnection: close\r\n\r\n", &every[..]].concat();
+    let binary =
+        [b"HTTP/1.1 200 OK\r\ncontent-type: image/png\r\ncontent-length: 256\r\n\r\n", &every[..]].concat();
+    let unsized_binary =
+        [b"HTTP/1.1 200 OK\r\ncontent-type: image/png\r\nconnection: close\r\n\r\n", &every[..]].concat();
     for answer in [binary, unsized_binary] {
         let api = publish(&world, &upstream::raw(answer.leak()).await?, Charge::Success).await?;
         let answer = world.call_of(&api, "GET", "/ok").await?;
@@ -74,19 +95,27 @@ async fn an_answer_arrives_byte_for_byte() -> Result<()> {
         assert_eq!(answer.body, every);
     }
     // More than the length that was named is not part of the answer, nor of the next one.
-    let chatty = upstream::raw(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}HTTP/1.1 500 No\r\n\r\n").await?;
+    let chatty =
+        upstream::raw(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}HTTP/1.1 500 No\r\n\r\n").await?;
     let api = publish(&world, &chatty, Charge::Success).await?;
     for _ in 0..2 {
         let answer = world.call_of(&api, "GET", "/ok").await?;
         expect_served(&answer)?;
         assert_eq!(answer.body, "{}");
     }
-    let no_content = upstream::raw(b"HTTP/1.1 204 No Content\r\nset-cookie: a=b\r\nx-internal: 10.0.0.1\r\netag: \"7\"\r\n\r\n").await?;
+    let no_content = upstream::raw(
+        b"HTTP/1.1 204 No Content\r\nset-cookie: a=b\r\nx-internal: 10.0.0.1\r\netag: \"7\"\r\n\r\n",
+    )
+    .await?;
     let api = publish(&world, &no_content, Charge::Success).await?;
     let answer = world.call_of(&api, "GET", "/ok").await?;
     assert_eq!((answer.status.as_u16(), answer.body.len()), (204, 0));
     assert_eq!(answer.header("etag"), "\"7\"");
-    ensure!(answer.header("set-cookie").is_empty() && answer.header("x-internal").is_empty(), "{:?}", answer.headers);
+    ensure!(
+        answer.header("set-cookie").is_empty() && answer.header("x-internal").is_empty(),
+        "{:?}",
+        answer.headers
+    );
 
     let echoed = with(world.body("POST", "/echo"), "body", serde_json::json!({ "text": "é\u{1F30D}\0\n" }));
     assert_eq!(world.call(&echoed).await?.json(), echoed["body"]);
@@ -99,7 +128,11 @@ async fn a_declined_call_is_free_unless_the_listing_says_otherwise() -> Result<(
     let world = World::start().await?;
     let declined = |answer: &Answer, status: u16, charged: &str| -> Result<()> {
         ensure!(answer.status == status && answer.body == "said so", "{answer:?}");
-        ensure!(answer.header("x-farthing-charged") == charged, "charged {}", answer.header("x-farthing-charged"));
+        ensure!(
+            answer.header("x-farthing-charged") == charged,
+            "charged {}",
+            answer.header("x-farthing-charged")
+        );
         Ok(())
     };
     declined(&world.get("/status/404").await?, 404, "0.00")?;

@@ -17,8 +17,13 @@ const USDC: Usdc = Usdc::from_micros(1);
 fn every_error() -> Vec<BuyError> {
     let text = String::new;
     let service = ServiceId::from_bytes([0; 16]);
-    let missing =
-        Missing { address: Address::ZERO, chain: text(), usdc_have: USDC, usdc_need: USDC, eth_missing: true };
+    let missing = Missing {
+        address: Address::ZERO,
+        chain: text(),
+        usdc_have: USDC,
+        usdc_need: USDC,
+        eth_missing: true,
+    };
     let errors = vec![
         BuyError::UnknownService(service),
         BuyError::DetailsUnavailable { owner: Address::ZERO, reason: text() },
