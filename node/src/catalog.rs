@@ -116,7 +116,10 @@ impl Catalog {
         while let Some(question) = inbound.recv().await {
             let answer = match &question.request {
                 InfoRequest::Services(ids) => InfoResponse::Listings(
-                    ids.iter().take(limits::INFO_ITEMS_MAX).filter_map(|id| self.signed_listing(*id)).collect(),
+                    ids.iter()
+                        .take(limits::INFO_ITEMS_MAX)
+                        .filter_map(|id| self.signed_listing(*id))
+                        .collect(),
                 ),
                 InfoRequest::OwnListings => InfoResponse::Listings(
                     self.0

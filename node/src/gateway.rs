@@ -144,7 +144,9 @@ fn bought_response(bought: Bought, total: Duration) -> Response {
 
 fn log(error: &BuyError) {
     match error {
-        BuyError::BadAnswer { .. } | BuyError::LedgerClosed(_) | BuyError::NotStored(_) => tracing::error!(%error, "a call failed"),
+        BuyError::BadAnswer { .. } | BuyError::LedgerClosed(_) | BuyError::NotStored(_) => {
+            tracing::error!(%error, "a call failed")
+        }
         _ => tracing::debug!(%error, "a call was not bought"),
     }
 }
@@ -177,7 +179,8 @@ fn openapi() -> Response {
     for status in [400, 401, 402, 403, 404, 405, 409, 413, 429, 502, 503, 504] {
         responses[status.to_string()] = problem.clone();
     }
-    let texts = json!({ "type": "object", "additionalProperties": { "type": ["string", "number", "boolean"] } });
+    let texts =
+        json!({ "type": "object", "additionalProperties": { "type": ["string", "number", "boolean"] } });
     axum::Json(json!({
         "openapi": "3.1.0",
         "info": { "title": "Farthing gateway", "version": env!("CARGO_PKG_VERSION") },

@@ -34,8 +34,10 @@ impl Home {
         let data_dir = &config.node.data_dir;
         let lock = DataFolder::lock(data_dir)?;
         let mode = if Wallet::exists(data_dir) { OpenMode::Existing } else { OpenMode::Create };
-        let ledger = Ledger::open(&data_dir.join("ledger.redb"), mode).context("the ledger cannot be opened")?;
-        let is_used = || anyhow::Ok(!ledger.payee_channels()?.is_empty() || !ledger.payer_channels()?.is_empty());
+        let ledger =
+            Ledger::open(&data_dir.join("ledger.redb"), mode).context("the ledger cannot be opened")?;
+        let is_used =
+            || anyhow::Ok(!ledger.payee_channels()?.is_empty() || !ledger.payer_channels()?.is_empty());
         ensure!(
             mode == OpenMode::Existing || !is_used()?,
             "{} holds the channels of a wallet that is not there; restore wallet.json, or move the folder away to start anew",

@@ -10,7 +10,9 @@ pub struct LedgerJournal(pub Ledger);
 
 impl Journal for LedgerJournal {
     fn put(&self, id: String, bytes: Vec<u8>) -> BoxFuture<'_, Result<(), JournalError>> {
-        Box::pin(async move { self.0.put(Namespace::Transactions, id.into_bytes(), bytes).await.map_err(|error| failed(&error)) })
+        Box::pin(async move {
+            self.0.put(Namespace::Transactions, id.into_bytes(), bytes).await.map_err(|error| failed(&error))
+        })
     }
 
     fn all(&self) -> BoxFuture<'_, Result<Vec<(String, Vec<u8>)>, JournalError>> {
@@ -24,7 +26,9 @@ impl Journal for LedgerJournal {
     }
 
     fn delete(&self, id: String) -> BoxFuture<'_, Result<(), JournalError>> {
-        Box::pin(async move { self.0.delete(Namespace::Transactions, id.into_bytes()).await.map_err(|error| failed(&error)) })
+        Box::pin(async move {
+            self.0.delete(Namespace::Transactions, id.into_bytes()).await.map_err(|error| failed(&error))
+        })
     }
 }
 

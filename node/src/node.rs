@@ -28,7 +28,14 @@ use crate::{
     home::Home,
     journal::LedgerJournal,
     lock::DataFolder,
-    owner::{self, Owner, book::Book, load::{self, Load}, registry::Registry, running::Calls, upstream::UpstreamOptions},
+    owner::{
+        self, Owner,
+        book::Book,
+        load::{self, Load},
+        registry::Registry,
+        running::Calls,
+        upstream::UpstreamOptions,
+    },
     settlement::{self, Settlement, policy::Policy},
     status::Readiness,
     wallet::{Signer, Wallet},
@@ -267,9 +274,12 @@ fn chain_spec(config: &Config) -> anyhow::Result<ChainSpec> {
     let mut spec = match farthing_chain::preset(&chain.preset) {
         Some(spec) => spec,
         None => {
-            let url = chain.rpc_urls.first().context("chain.rpc_urls is needed for a local or custom chain")?;
+            let url =
+                chain.rpc_urls.first().context("chain.rpc_urls is needed for a local or custom chain")?;
             let chain_id = chain.chain_id.unwrap_or(31_337);
-            let token = chain.token.context("chain.token, the USDC contract, is needed for a local or custom chain")?;
+            let token = chain
+                .token
+                .context("chain.token, the USDC contract, is needed for a local or custom chain")?;
             farthing_chain::local(url.clone(), chain_id, token)
         }
     };
@@ -321,7 +331,8 @@ async fn start_network(
     network.bootstrap.clone_from(&config.network.bootstrap);
     network.allow_private = config.network.allow_private;
     let stored = ledger.get(Namespace::Settings, RECORD_SEQ_KEY)?;
-    let last = stored.and_then(|bytes| <[u8; 8]>::try_from(bytes.as_ref()).ok()).map_or(0, u64::from_be_bytes);
+    let last =
+        stored.and_then(|bytes| <[u8; 8]>::try_from(bytes.as_ref()).ok()).map_or(0, u64::from_be_bytes);
     // The clock keeps the sequence rising even when the ledger was lost.
     network.record_seq_start = (last + 1).max(clock::now_secs());
     Ok(Network::start(network).await?)
@@ -341,7 +352,10 @@ fn restore(ledger: &Ledger, signer: &Signer, channels: &Channels, book: &Book) -
     }
     for settlement in ledger.settlements(32)? {
         if settlement.state == SettlementState::Pending {
-            tracing::info!(id = settlement.id, "a claim was under way at the last stop; the chain decides its end");
+            tracing::info!(
+                id = settlement.id,
+                "a claim was under way at the last stop; the chain decides its end"
+            );
         }
     }
     Ok(())

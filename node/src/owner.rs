@@ -17,7 +17,8 @@ use farthing_chain::ChainHandle;
 use farthing_ledger::{Ledger, Recorded};
 use farthing_network::InboundCall;
 use farthing_protocol::{
-    Address, CallId, CallMessage, CallReply, CallRequest, ChannelId, Receipt, Refusal, RefusalCode, Signature,
+    Address, CallId, CallMessage, CallReply, CallRequest, ChannelId, Receipt, Refusal, RefusalCode,
+    Signature,
     call::{CallResponse, CallStatus, ChannelSync, response_hash},
 };
 use tokio::sync::mpsc;

@@ -100,7 +100,11 @@ impl Settlement {
             network: parts.network.clone(),
             channels: parts.channels.clone(),
         };
-        (handle, Task { parts, closing: Vec::new(), applied: HashMap::new(), interrupted: Vec::new() }.run(receiver))
+        (
+            handle,
+            Task { parts, closing: Vec::new(), applied: HashMap::new(), interrupted: Vec::new() }
+                .run(receiver),
+        )
     }
 
     /// Claims everything that is unclaimed, now.
@@ -250,9 +254,8 @@ impl Task {
 
     /// An interrupted claim is done when the chain shows all of it paid.
     async fn conclude_paid(&mut self) {
-        let is_paid = |row: &SettlementRow| {
-            self.applied.get(&row.channel).is_some_and(|view| view.claimed >= row.to)
-        };
+        let is_paid =
+            |row: &SettlementRow| self.applied.get(&row.channel).is_some_and(|view| view.claimed >= row.to);
         let (paid, unpaid) =
             self.interrupted.drain(..).partition(|settlement| settlement.rows.iter().all(is_paid));
         self.interrupted = unpaid;
@@ -309,7 +312,8 @@ impl Task {
                 .unwrap_or(0),
             gas_cost: micros_of(wei),
             gas_is_dear: base_fee.is_some_and(|fee| {
-                fee.current_wei > fee.median_wei.saturating_mul(u128::from(self.parts.policy.gas_price_factor_max))
+                fee.current_wei
+                    > fee.median_wei.saturating_mul(u128::from(self.parts.policy.gas_price_factor_max))
             }),
             close_pending: claimable.clone().any(|(_, channel)| channel.close_pending),
             requested: false,
@@ -330,11 +334,16 @@ impl Task {
         for batch in entries.chunks(CLAIM_ROWS_MAX) {
             let rows = batch
                 .iter()
-                .map(|(id, entry)| SettlementRow { channel: *id, from: entry.state.claimed, to: entry.state.spent })
+                .map(|(id, entry)| SettlementRow {
+                    channel: *id,
+                    from: entry.state.claimed,
+                    to: entry.state.spent,
+                })
                 .collect();
             let mut settlement = self.parts.ledger.open_settlement(rows, clock::now_secs()).await?;
             killpoint::reached("settlement.before_claim");
-            let report = self.parts.chain.claim_many(batch.iter().map(|(_, entry)| claim_row(entry)).collect()).await;
+            let report =
+                self.parts.chain.claim_many(batch.iter().map(|(_, entry)| claim_row(entry)).collect()).await;
             killpoint::reached("settlement.after_claim");
             settlement.time_secs = clock::now_secs();
             let report = match report {
@@ -425,14 +434,17 @@ impl Task {
         for channel in self.parts.channels.all() {
             let idle = now_secs.saturating_sub(channel.last_used_secs) >= self.parts.policy.idle_close_secs;
             let has_deposit = channel.state.deposited > channel.state.acknowledged;
-            if !idle || !has_deposit || channel.close_at_secs.is_some() || !channel.state.in_flight.is_zero() {
+            if !idle || !has_deposit || channel.close_at_secs.is_some() || !channel.state.in_flight.is_zero()
+            {
                 continue;
             }
             let question = CallMessage::Close(channel.id);
             let owner = channel.config.payee;
             let asked =
                 self.parts.network.call(owner, question, bytes::Bytes::new(), CLOSE_ANSWER_TIMEOUT).await;
-            if asked.is_err() && now_secs.saturating_sub(channel.last_used_secs) >= self.parts.policy.idle_close_secs + self.parts.policy.close_answer_secs
+            if asked.is_err()
+                && now_secs.saturating_sub(channel.last_used_secs)
+                    >= self.parts.policy.idle_close_secs + self.parts.policy.close_answer_secs
                 && let Err(error) = self.parts.chain.request_close(channel.config).await
             {
                 tracing::warn!(%owner, %error, "an unused channel was not closed");

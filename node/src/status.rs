@@ -47,7 +47,11 @@ impl Readiness {
             ("farthing_network_connections", "Open connections.", network.connections as u64),
             ("farthing_chain_requests_watch_total", "Chain requests in the background.", requests.watch),
             ("farthing_chain_requests_write_total", "Chain requests of transactions.", requests.write),
-            ("farthing_chain_requests_on_demand_total", "Chain requests someone waited for.", requests.on_demand),
+            (
+                "farthing_chain_requests_on_demand_total",
+                "Chain requests someone waited for.",
+                requests.on_demand,
+            ),
             ("farthing_services", "Services offered.", self.registry.all().len() as u64),
         ]
     }

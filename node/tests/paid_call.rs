@@ -2,13 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use farthing::{
-    config,
-    consumer::Order,
-    node::Node,
-    owner::new_service::NewService,
-    testnet::LocalChain,
-};
+use farthing::{config, consumer::Order, node::Node, owner::new_service::NewService, testnet::LocalChain};
 use farthing_protocol::{
     CallId, Usdc,
     call::{ChargePolicy, Method},
@@ -64,7 +58,10 @@ async fn a_call_is_bought_served_charged_and_proven_by_a_receipt() {
     chain.fund(owner.wallet, Usdc::ZERO).await.unwrap();
     chain.fund(consumer.wallet, Usdc::from_micros(1_000_000)).await.unwrap();
     until(|| owner.readiness.waiting_for().is_empty() && consumer.readiness.waiting_for().is_empty()).await;
-    until(|| consumer.chain.balances().borrow().is_some_and(|b| b.usdc.micros() == 1_000_000 && b.eth_wei > 0)).await;
+    until(|| {
+        consumer.chain.balances().borrow().is_some_and(|b| b.usdc.micros() == 1_000_000 && b.eth_wei > 0)
+    })
+    .await;
 
     let service = owner
         .registry

@@ -57,7 +57,10 @@ impl Proxies {
         let until = Instant::now() + Duration::from_secs(10);
         while ports.iter().any(|port| TcpStream::connect(("127.0.0.1", *port)).is_err()) {
             if Instant::now() > until {
-                bail!("nginx does not start: {}", fs::read_to_string(folder.join("error.log")).unwrap_or_default());
+                bail!(
+                    "nginx does not start: {}",
+                    fs::read_to_string(folder.join("error.log")).unwrap_or_default()
+                );
             }
             std::thread::sleep(Duration::from_millis(20));
         }

@@ -40,10 +40,13 @@ impl Upstream {
         let hits = Arc::new(AtomicU64::new(0));
         let router = Router::new()
             .route("/ok", any(ok))
-            .route("/echo", any(|State(hits): State<Arc<AtomicU64>>, body: Bytes| async move {
-                hits.fetch_add(1, Ordering::SeqCst);
-                ([(header::CONTENT_TYPE, "application/json")], body)
-            }))
+            .route(
+                "/echo",
+                any(|State(hits): State<Arc<AtomicU64>>, body: Bytes| async move {
+                    hits.fetch_add(1, Ordering::SeqCst);
+                    ([(header::CONTENT_TYPE, "application/json")], body)
+                }),
+            )
             .route("/status/{status}", any(status))
             .route("/slow/{millis}", any(slow))
             .route("/large/{bytes}", get(large))

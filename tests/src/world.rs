@@ -7,9 +7,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use anyhow::{Context, Result, ensure};
 use farthing::{
-    control::types::{
-        Api, Audit, Channel, Charge, OperationFile, ServiceFile, Settled, Text, route,
-    },
+    control::types::{Api, Audit, Channel, Charge, OperationFile, ServiceFile, Settled, Text, route},
     testnet::{LocalChain, NodeOptions, NodeProcess},
 };
 use farthing_protocol::{Address, Usdc, call::Method};
@@ -180,7 +178,11 @@ impl World {
         let url = format!("{}/internal/call", self.consumer.status().await?.gateway_url);
         let request = self.client.post(url).bearer_auth(&self.secret).body(body);
         let response = edit(request).send().await?;
-        Ok(Answer { status: response.status(), headers: response.headers().clone(), body: response.bytes().await? })
+        Ok(Answer {
+            status: response.status(),
+            headers: response.headers().clone(),
+            body: response.bytes().await?,
+        })
     }
 
     /// Publishes a further service of the owner; its calls are made with [`World::call_of`].
@@ -276,8 +278,16 @@ pub async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> Result<bool>
 /// Every path of [`Upstream`], GET and POST.
 #[must_use]
 pub fn service_file(upstream: &str, charge: Charge) -> ServiceFile {
-    let paths =
-        ["/ok", "/echo", "/status/{status}", "/slow/{millis}", "/large/{bytes}", "/html", "/redirect", "/raw"];
+    let paths = [
+        "/ok",
+        "/echo",
+        "/status/{status}",
+        "/slow/{millis}",
+        "/large/{bytes}",
+        "/html",
+        "/redirect",
+        "/raw",
+    ];
     let operation = |method: Method, path: &str| OperationFile {
         method: Text(method),
         path: path.to_owned(),

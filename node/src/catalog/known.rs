@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use farthing_bridge::{Api, ApiError, Kind, OperationSpec, ParameterSpec, Place, PrepareError, Prepared, RouteError};
+use farthing_bridge::{
+    Api, ApiError, Kind, OperationSpec, ParameterSpec, Place, PrepareError, Prepared, RouteError,
+};
 use farthing_protocol::{
     Listing, Usdc, Verified,
     call::Method,
@@ -10,7 +12,8 @@ use farthing_protocol::{
 };
 
 /// Headers a caller may always send: they say what it sends and what it can read.
-const HEADERS_ALLOWED: [&str; 5] = ["accept", "accept-language", "content-type", "if-modified-since", "if-none-match"];
+const HEADERS_ALLOWED: [&str; 5] =
+    ["accept", "accept-language", "content-type", "if-modified-since", "if-none-match"];
 
 /// A verified service.
 #[derive(Clone, Debug)]

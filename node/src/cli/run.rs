@@ -16,8 +16,9 @@ use super::{
     failure::{Exit, Failure},
 };
 use crate::{
+    commands,
     config::{self, Config, TlsMode},
-    commands, control, gateway,
+    control, gateway,
     node::{Node, gateway_url},
     serve::{Hosts, Limits, Port, Tls, guarded},
     tls::{self, ServerTls, TlsError},

@@ -24,13 +24,12 @@ pub(super) fn balance(node: &Node) -> WalletBalance {
         address: node.wallet.into(),
         usdc: balances.map(|balances| balances.usdc.into()),
         eth: balances.map(|balances| Eth { wei: balances.eth_wei }.into()),
-        in_channels: sum(
-            node.channels
-                .all()
-                .iter()
-                .map(|channel| channel.state.deposited.saturating_sub(channel.state.acknowledged))
-                .collect(),
-        )
+        in_channels: sum(node
+            .channels
+            .all()
+            .iter()
+            .map(|channel| channel.state.deposited.saturating_sub(channel.state.acknowledged))
+            .collect())
         .into(),
         unclaimed: sum(node.book.all().iter().map(|(_, channel)| channel.state.unclaimed()).collect()).into(),
     }
@@ -40,7 +39,10 @@ pub(super) async fn wallet(State(node): State<Node>) -> Json<WalletBalance> {
     Json(balance(&node))
 }
 
-pub(super) async fn send(State(node): State<Node>, Json(request): Json<SendRequest>) -> Result<Json<Sent>, Failed> {
+pub(super) async fn send(
+    State(node): State<Node>,
+    Json(request): Json<SendRequest>,
+) -> Result<Json<Sent>, Failed> {
     let outcome = match request.amount {
         SendAmount::Usdc(Text(amount)) => node.chain.send_usdc(request.to.0, amount).await?,
         SendAmount::Eth(Text(Eth { wei })) => node.chain.send_eth(request.to.0, wei).await?,

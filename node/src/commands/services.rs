@@ -13,7 +13,8 @@ use farthing_protocol::{
 use super::Failed;
 use crate::{
     control::types::{
-        Api, ApiOperation, ApiState, Charge, KindFile, ParameterFile, PlaceFile, PriceRequest, ServiceFile, Text,
+        Api, ApiOperation, ApiState, Charge, KindFile, ParameterFile, PlaceFile, PriceRequest, ServiceFile,
+        Text,
     },
     node::Node,
     owner::{
@@ -29,13 +30,19 @@ pub(super) async fn apis(State(node): State<Node>) -> Result<Json<Vec<Api>>, Fai
     node.registry.all().iter().map(|service| api(&node, service)).collect::<Result<_, _>>().map(Json)
 }
 
-pub(super) async fn add_api(State(node): State<Node>, Json(file): Json<ServiceFile>) -> Result<Json<Api>, Failed> {
+pub(super) async fn add_api(
+    State(node): State<Node>,
+    Json(file): Json<ServiceFile>,
+) -> Result<Json<Api>, Failed> {
     let service = node.registry.add(new_service(file)).await?;
     node.publish().await;
     api(&node, &service).map(Json)
 }
 
-pub(super) async fn remove_api(State(node): State<Node>, Path(id): Path<Text<ServiceId>>) -> Result<Json<Api>, Failed> {
+pub(super) async fn remove_api(
+    State(node): State<Node>,
+    Path(id): Path<Text<ServiceId>>,
+) -> Result<Json<Api>, Failed> {
     let service = node.registry.get(id.0).ok_or(RegistryError::NotFound(id.0))?;
     let mut last = api(&node, &service)?;
     node.registry.remove(id.0).await?;
@@ -55,11 +62,17 @@ pub(super) async fn price_api(
     api(&node, &service).map(Json)
 }
 
-pub(super) async fn pause_api(State(node): State<Node>, Path(id): Path<Text<ServiceId>>) -> Result<Json<Api>, Failed> {
+pub(super) async fn pause_api(
+    State(node): State<Node>,
+    Path(id): Path<Text<ServiceId>>,
+) -> Result<Json<Api>, Failed> {
     set_paused(&node, id.0, true).await
 }
 
-pub(super) async fn resume_api(State(node): State<Node>, Path(id): Path<Text<ServiceId>>) -> Result<Json<Api>, Failed> {
+pub(super) async fn resume_api(
+    State(node): State<Node>,
+    Path(id): Path<Text<ServiceId>>,
+) -> Result<Json<Api>, Failed> {
     set_paused(&node, id.0, false).await
 }
 
@@ -72,13 +85,17 @@ async fn set_paused(node: &Node, id: ServiceId, paused: bool) -> Result<Json<Api
 fn api(node: &Node, service: &Registered) -> Result<Api, Failed> {
     let listing = service.listing();
     let served = node.ledger.served_calls(CALLS_COUNTED_MAX)?;
-    let served = served.iter().filter(|row| row.call.service == listing.service && !row.call.charged.is_zero());
+    let served =
+        served.iter().filter(|row| row.call.service == listing.service && !row.call.charged.is_zero());
     Ok(Api {
         id: listing.service.into(),
         name: listing.name.clone(),
         state: if listing.paused { ApiState::Paused } else { ApiState::Published },
         upstream: service.upstream_url().to_owned(),
-        upstream_class: service.upstream().class().map_or_else(|| "not resolved yet".to_owned(), |class| class.to_string()),
+        upstream_class: service
+            .upstream()
+            .class()
+            .map_or_else(|| "not resolved yet".to_owned(), |class| class.to_string()),
         price: listing.price.into(),
         listing_version: listing.seq,
         operations: service
@@ -106,11 +123,7 @@ fn new_service(file: ServiceFile) -> NewService {
             path: operation.path,
             summary: operation.summary,
             price: operation.price.map(|price| price.0),
-            parameters: operation
-                .parameters
-                .into_iter()
-                .map(parameter)
-                .collect(),
+            parameters: operation.parameters.into_iter().map(parameter).collect(),
             body: operation.body,
             any_params: operation.any_params,
         })

@@ -82,31 +82,49 @@ pub(super) async fn doctor(State(node): State<Node>) -> Json<Doctor> {
     let audit = full_audit(&node).await;
     Json(Doctor {
         checks: vec![
-            check("ledger", match (node.ledger.closed(), &audit) {
-                (Some(closed), _) => Err((closed.to_string(), "free disk space, then restart the node")),
-                (None, Err(error)) => Err((error.to_string(), "restore a backup of the data folder")),
-                (None, Ok(audit)) if audit.violations_total > 0 => Err((
-                    format!("{} invariants are violated", audit.violations_total),
-                    "keep the data folder as it is and see docs/ledger.md",
-                )),
-                (None, Ok(audit)) => {
-                    Ok(format!("the books add up ({} calls served, {} bought)", audit.calls, audit.purchases))
-                }
-            }),
+            check(
+                "ledger",
+                match (node.ledger.closed(), &audit) {
+                    (Some(closed), _) => Err((closed.to_string(), "free disk space, then restart the node")),
+                    (None, Err(error)) => Err((error.to_string(), "restore a backup of the data folder")),
+                    (None, Ok(audit)) if audit.violations_total > 0 => Err((
+                        format!("{} invariants are violated", audit.violations_total),
+                        "keep the data folder as it is and see docs/ledger.md",
+                    )),
+                    (None, Ok(audit)) => Ok(format!(
+                        "the books add up ({} calls served, {} bought)",
+                        audit.calls, audit.purchases
+                    )),
+                },
+            ),
             check("chain", chain),
-            check("wallet", match balances {
-                None => Err(("the balance is not known yet".to_owned(), "wait for the chain")),
-                Some(b) if b.usdc.is_zero() || b.eth_wei == 0 => Err((
-                    format!("{} holds {} USDC and {} ETH", node.wallet, b.usdc, Eth { wei: b.eth_wei }),
-                    "send USDC and a little ETH for gas to it to buy calls; selling needs ETH for claims only",
-                )),
-                Some(b) => Ok(format!("{} holds {} USDC and {} ETH", node.wallet, b.usdc, Eth { wei: b.eth_wei })),
-            }),
-            check("network", if network.peers > 0 {
-                Ok(format!("peers: {}; listening on {}", network.peers, network.listening.join(", ")))
-            } else {
-                Err(("no peers are connected".to_owned(), "name a node in `network.bootstrap`, and forward port 3001 to this machine if it is to be found from outside"))
-            }),
+            check(
+                "wallet",
+                match balances {
+                    None => Err(("the balance is not known yet".to_owned(), "wait for the chain")),
+                    Some(b) if b.usdc.is_zero() || b.eth_wei == 0 => Err((
+                        format!("{} holds {} USDC and {} ETH", node.wallet, b.usdc, Eth { wei: b.eth_wei }),
+                        "send USDC and a little ETH for gas to it to buy calls; selling needs ETH for claims only",
+                    )),
+                    Some(b) => Ok(format!(
+                        "{} holds {} USDC and {} ETH",
+                        node.wallet,
+                        b.usdc,
+                        Eth { wei: b.eth_wei }
+                    )),
+                },
+            ),
+            check(
+                "network",
+                if network.peers > 0 {
+                    Ok(format!("peers: {}; listening on {}", network.peers, network.listening.join(", ")))
+                } else {
+                    Err((
+                        "no peers are connected".to_owned(),
+                        "name a node in `network.bootstrap`, and forward port 3001 to this machine if it is to be found from outside",
+                    ))
+                },
+            ),
         ],
     })
 }

@@ -11,8 +11,8 @@ use farthing_protocol::{
     Address, CallId, CallRequest, CallResponse, ChannelId, RefusalCode, Signature, Usdc, Verified, Voucher,
     call::Payment,
     channel::Receipt,
-    listing::{Accept, SCHEME_CHANNEL},
     limits,
+    listing::{Accept, SCHEME_CHANNEL},
 };
 
 use crate::{
@@ -41,7 +41,12 @@ pub(super) struct Attempt {
 
 impl Consumer {
     /// Buys a call whose id was not used before.
-    pub(super) async fn first(&self, order: Order, deadline: Instant, turn: Turn) -> Result<Bought, BuyError> {
+    pub(super) async fn first(
+        &self,
+        order: Order,
+        deadline: Instant,
+        turn: Turn,
+    ) -> Result<Bought, BuyError> {
         let mut service = self.0.catalog.service(order.service).await?;
         let mut plan = plan(&service, &order)?;
         // A second round accepts a price that fell, or rose within what the caller allowed.
@@ -67,7 +72,9 @@ impl Consumer {
                 Ok(Exchanged::Response(response, body)) => {
                     return self.close(&attempt, response, body, sent.elapsed(), turn).await;
                 }
-                Ok(Exchanged::Refused(refusal)) if refusal.code == RefusalCode::PriceChanged && round == 0 => {
+                Ok(Exchanged::Refused(refusal))
+                    if refusal.code == RefusalCode::PriceChanged && round == 0 =>
+                {
                     self.release(&attempt, "price changed").await;
                     let listing = refusal.listing.ok_or(BuyError::OwnerUnreachable(refusal.detail))?;
                     service = self.0.catalog.adopt(listing).await?;

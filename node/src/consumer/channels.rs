@@ -32,6 +32,14 @@ pub struct PayerChannel {
     pub last_used_secs: u64,
 }
 
+impl PayerChannel {
+    /// Whether the channel still has a deposit or a call in progress.
+    #[must_use]
+    pub fn holds_something(&self) -> bool {
+        self.state.deposited > self.claimed || !self.state.in_flight.is_zero()
+    }
+}
+
 /// Headroom taken for one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reservation {
@@ -66,8 +74,18 @@ pub struct Channels {
 impl Channels {
     /// Takes over a channel of the ledger, at start or after the chain confirmed a change. What runs in
     /// memory (calls in flight, receipts whose commit is under way) stays as it is.
+    ///
+    /// An owner that changed its terms has a second channel: the first one is used until nothing is left in it.
     pub fn apply(&self, row: &PayerChannelRow, close_at_secs: Option<u64>) {
         let mut channels = self.lock();
+        match channels.get(&row.config.payee) {
+            Some(other) if other.id != row.id && other.holds_something() => return,
+            Some(other) if other.id != row.id && row.deposited > row.claimed => {
+                channels.remove(&row.config.payee);
+            }
+            Some(other) if other.id != row.id => return,
+            _ => {}
+        }
         let channel = channels.entry(row.config.payee).or_insert_with(|| PayerChannel {
             id: row.id,
             config: row.config,
@@ -300,6 +318,20 @@ mod tests {
         channels.remember(OWNER, usdc(20));
         assert_eq!(channels.explain(OWNER, usdc(90)), Some((ChannelId::NONE, usdc(20))));
         assert_eq!(channels.get(OWNER).unwrap().state.acknowledged, usdc(20));
+    }
+
+    #[test]
+    fn a_second_channel_takes_over_when_the_first_is_empty() {
+        let channels = funded(100);
+        let config = channels.get(OWNER).unwrap().config;
+        let second = PayerChannelRow { id: ChannelId::from_bytes([9; 32]), ..row(config, 50) };
+        channels.apply(&second, None);
+        assert_eq!(channels.get(OWNER).unwrap().id, ChannelId::NONE, "the first still has a deposit");
+        channels.apply(&row(config, 0), None);
+        channels.apply(&second, None);
+        assert_eq!(channels.get(OWNER).unwrap().id, second.id);
+        channels.apply(&row(config, 0), None);
+        assert_eq!(channels.get(OWNER).unwrap().id, second.id, "an empty one changes nothing");
     }
 
     #[test]

@@ -47,9 +47,15 @@ impl Consumer {
             let remaining = deadline.saturating_duration_since(Instant::now());
             let message = CallMessage::Call(attempt.promise.request.clone());
             killpoint::reached("consumer.before_send");
-            let call = self.0.network.call(attempt.expected.owner, message, attempt.promise.body.clone(), remaining).await;
+            let call = self
+                .0
+                .network
+                .call(attempt.expected.owner, message, attempt.promise.body.clone(), remaining)
+                .await;
             let problem = match call {
-                Ok((CallReply::Response(response), body, _)) => return Ok(Exchanged::Response(response, body)),
+                Ok((CallReply::Response(response), body, _)) => {
+                    return Ok(Exchanged::Response(response, body));
+                }
                 Ok((CallReply::Status(CallStatus::Done { receipt, signature }), ..)) => {
                     return Ok(Exchanged::Gone(receipt, signature));
                 }

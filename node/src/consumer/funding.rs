@@ -14,7 +14,10 @@ use tokio_util::task::TaskTracker;
 
 use crate::{chain_view, killpoint, settlement::policy::Policy};
 
-use super::{BuyError, channels::Channels};
+use super::{
+    BuyError,
+    channels::{Channels, PayerChannel},
+};
 
 /// Gas for opening a channel with room for a dear moment; what the wallet should hold at least.
 const ETH_WEI_MIN: u128 = 20_000_000_000_000;
@@ -152,23 +155,17 @@ impl Funding {
         let turn = self.turn(accept.pay_to);
         let _turn = turn.lock().await;
         self.check_ready()?;
-        let deposited = self.0.channels.get(accept.pay_to).map_or(Usdc::ZERO, |channel| channel.state.deposited);
+        let deposited =
+            self.0.channels.get(accept.pay_to).map_or(Usdc::ZERO, |channel| channel.state.deposited);
         self.deposit(accept, deposited, amount).await
     }
 
     /// Adds `amount` to the `deposited` on which it was decided. The books may lag behind the chain, above all
     /// after a crash; what the chain holds more by then counts towards the amount.
     async fn deposit(&self, accept: &Accept, deposited: Usdc, amount: Usdc) -> Result<(), BuyError> {
-        let config = ChannelConfig {
-            payer: self.0.wallet,
-            payee: accept.pay_to,
-            token: accept.asset,
-            signer: self.0.wallet,
-            close_delay_secs: accept.close_delay_secs,
-            // One channel per pair and terms: what is claimed stays counted over closing and reopening, so
-            // the same channel serves again, and a node that lost its ledger finds it.
-            salt: [0; 32],
-        };
+        // A channel in use is filled on, whatever the owner's newest terms are.
+        let in_use = self.0.channels.get(accept.pay_to).filter(PayerChannel::holds_something);
+        let config = in_use.map_or_else(|| self.terms(accept), |channel| channel.config);
         tracing::info!(owner = %accept.pay_to, %amount, "depositing into the channel");
         killpoint::reached("funding.before_deposit");
         self.0.chain.deposit_onto(config, deposited, amount).await.map_err(explain)?;
@@ -177,11 +174,23 @@ impl Funding {
         Ok(())
     }
 
+    /// The one channel with an owner: what is claimed stays counted over closing and reopening, so the same
+    /// channel serves again, and a node that lost its ledger finds it.
+    fn terms(&self, accept: &Accept) -> ChannelConfig {
+        ChannelConfig {
+            payer: self.0.wallet,
+            payee: accept.pay_to,
+            token: accept.asset,
+            signer: self.0.wallet,
+            close_delay_secs: accept.close_delay_secs,
+            salt: [0; 32],
+        }
+    }
+
     /// The settlement loop brings confirmed deposits into ledger and memory; a caller that waits for its
     /// first call waits for that, not only for the transaction.
     async fn await_deposit(&self, owner: Address, deposited: Usdc) {
-        let known =
-            || self.0.channels.get(owner).is_some_and(|channel| channel.state.deposited >= deposited);
+        let known = || self.0.channels.get(owner).is_some_and(|channel| channel.state.deposited >= deposited);
         for _ in 0..DEPOSIT_LOOKS_MAX {
             if known() {
                 return;

@@ -44,7 +44,9 @@ impl Books {
 impl Consumer {
     /// Starts to compare the books of every channel of the ledger. Called once, before the first call.
     pub(super) fn compare_all_books(&self) {
-        for channel in self.0.channels.all().iter().filter(|channel| channel.state.deposited > channel.claimed) {
+        for channel in
+            self.0.channels.all().iter().filter(|channel| channel.state.deposited > channel.claimed)
+        {
             let (consumer, owner) = (self.clone(), channel.config.payee);
             self.0.books.add(owner);
             self.until_stopped(async move {

@@ -24,7 +24,7 @@ use super::{
     turns::Turn,
 };
 
-/// An owner that says "never served" is believed once no earlier copy of the request can still be on its way:
+/// An owner that says "never served" or "not charged" is believed once no earlier copy of the request can still be on its way:
 /// a stream is given up after five seconds without a complete head.
 const GRACE_SECS: u64 = 5;
 const ASK_EVERY_FIRST: Duration = Duration::from_millis(500);
@@ -98,7 +98,9 @@ impl Consumer {
                 }
                 Err(BuyError::Refused(refusal))
             }
-            Err(Failure::NeverStarted(reason) | Failure::Undecided(reason)) => Err(BuyError::Undecided(reason)),
+            Err(Failure::NeverStarted(reason) | Failure::Undecided(reason)) => {
+                Err(BuyError::Undecided(reason))
+            }
         }
     }
 
@@ -235,13 +237,13 @@ impl Consumer {
         let promise = &attempt.promise;
         self.compare_books(promise.owner).await.ok()?;
         let message = CallMessage::Status(attempt.call_id());
+        let is_settled = clock::now_secs().saturating_sub(promise.time_secs) >= GRACE_SECS;
         let (receipt, signature) =
             match self.0.network.call(promise.owner, message, bytes::Bytes::new(), ASK_TIMEOUT).await {
                 Ok((CallReply::Response(response), ..)) => (response.receipt, response.signature),
                 Ok((CallReply::Status(CallStatus::Done { receipt, signature }), ..)) => (receipt, signature),
                 Ok((CallReply::Status(CallStatus::Unknown), ..)) => {
-                    let age = clock::now_secs().saturating_sub(promise.time_secs);
-                    return (age >= GRACE_SECS).then_some(End::NotCharged("never served"));
+                    return is_settled.then_some(End::NotCharged("never served"));
                 }
                 Ok((CallReply::Refused(refusal), ..)) if refusal.code == RefusalCode::MayHaveRun => {
                     return Some(End::NotCharged("interrupted at the owner's node; may have run"));
@@ -249,6 +251,8 @@ impl Consumer {
                 Ok(_) | Err(_) => return None,
             };
         match answer::verify_receipt(&attempt.expected, self.0.signer.domain(), receipt, signature) {
+            // The word on an earlier, failed attempt says nothing of a copy that is still on its way.
+            Ok(receipt) if receipt.charged.is_zero() && !is_settled => None,
             Ok(receipt) => Some(End::Charged(Box::new(receipt))),
             Err(mismatch) => {
                 tracing::error!(call_id = %attempt.call_id(), %mismatch, "the owner's receipt is not acceptable");

@@ -18,11 +18,17 @@ pub struct Limits {
 /// A cap that a call would pass.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OverLimit {
-    #[error("this call costs {price} USDC and your limit per call is {price_max} USDC; raise `spending.price_max` to allow it")]
+    #[error(
+        "this call costs {price} USDC and your limit per call is {price_max} USDC; raise `spending.price_max` to allow it"
+    )]
     Price { price: Usdc, price_max: Usdc },
-    #[error("{spent} of {per_day} USDC are spent today and this call costs {price} USDC; raise `spending.per_day` or wait until midnight UTC")]
+    #[error(
+        "{spent} of {per_day} USDC are spent today and this call costs {price} USDC; raise `spending.per_day` or wait until midnight UTC"
+    )]
     Day { spent: Usdc, per_day: Usdc, price: Usdc },
-    #[error("this secret has spent {spent} of its {per_day} USDC today and this call costs {price} USDC; raise `spending.per_secret_day` or wait until midnight UTC")]
+    #[error(
+        "this secret has spent {spent} of its {per_day} USDC today and this call costs {price} USDC; raise `spending.per_secret_day` or wait until midnight UTC"
+    )]
     SecretDay { spent: Usdc, per_day: Usdc, price: Usdc },
 }
 

@@ -45,7 +45,9 @@ pub fn read_order(secret: &str, http_headers: &HeaderMap, body: &[u8]) -> Result
     let max_price = fields
         .remove("max_price")
         .map(|value| match value {
-            Value::String(text) => text.parse::<Usdc>().map_err(|e| Problem::malformed(format!("`max_price`: {e}"))),
+            Value::String(text) => {
+                text.parse::<Usdc>().map_err(|e| Problem::malformed(format!("`max_price`: {e}")))
+            }
             other => Err(expected("max_price", "a decimal string in USDC such as \"0.01\"", &other)),
         })
         .transpose()?;

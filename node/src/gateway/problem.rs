@@ -438,12 +438,9 @@ fn refused(code: RefusalCode, detail: String) -> Problem {
             "The owner's node is busy",
             "Wait as Retry-After says, then send the call again.",
         ),
-        RefusalCode::TooLarge => (
-            StatusCode::PAYLOAD_TOO_LARGE,
-            "too-large",
-            "The call is too large for the owner",
-            "Send less.",
-        ),
+        RefusalCode::TooLarge => {
+            (StatusCode::PAYLOAD_TOO_LARGE, "too-large", "The call is too large for the owner", "Send less.")
+        }
         RefusalCode::ServicePaused | RefusalCode::Unavailable | RefusalCode::ChainStale => (
             StatusCode::SERVICE_UNAVAILABLE,
             "owner-unavailable",

@@ -75,7 +75,8 @@ impl Owner {
             }
         };
         let request_hash = request.request_hash(&body);
-        let admitted = Admitted { payer, request, request_hash, body, service, plan, reserved, _place: place };
+        let admitted =
+            Admitted { payer, request, request_hash, body, service, plan, reserved, _place: place };
         killpoint::reached("owner.after_reserve");
         if !admitted.method().is_safe() {
             self.accept(&admitted).await?;

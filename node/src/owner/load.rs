@@ -74,7 +74,8 @@ impl Load {
     /// # Errors
     /// A `Busy` refusal when too many wait already, or the wait takes too long.
     pub async fn enter(&self, payer: Address, service: ServiceId) -> Result<Place, Refusal> {
-        let busy = || Refusal::new(RefusalCode::Busy, "the owner's node works at its limit").retry_after_ms(500);
+        let busy =
+            || Refusal::new(RefusalCode::Busy, "the owner's node works at its limit").retry_after_ms(500);
         let _waiting = self.waiting.clone().try_acquire_owned().map_err(|_| busy())?;
         let places = async {
             // Narrow before wide: a payer waiting for itself must not hold what others could use.

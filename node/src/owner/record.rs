@@ -5,7 +5,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use farthing_ledger::{Accepted, BODY_BYTES_MAX, Call, CallRow, LedgerError, Recorded, Served, ServedRow};
 use farthing_protocol::{
-    Address, CallId, CallReply, CallRequest, CallResponse, ChannelId, Hash, Receipt, Refusal, RefusalCode, Usdc,
+    Address, CallId, CallReply, CallRequest, CallResponse, ChannelId, Hash, Receipt, Refusal, RefusalCode,
+    Usdc,
     call::{CallStatus, response_hash},
 };
 
@@ -92,7 +93,9 @@ impl Owner {
                 }
                 match self.stored_answer(&row)? {
                     Some(answer) => Ok(Some(answer)),
-                    None if row.call.method.is_safe() => self.serve_again(&row, request, body).await.map(Some),
+                    None if row.call.method.is_safe() => {
+                        self.serve_again(&row, request, body).await.map(Some)
+                    }
                     None => self.done(&row).map(Some),
                 }
             }
@@ -180,9 +183,10 @@ fn ledger_refusal(error: &LedgerError) -> Refusal {
         LedgerError::CallIdConflict(_) => {
             Refusal::new(RefusalCode::CallIdConflict, "this call id was used for a different call")
         }
-        LedgerError::MayHaveRun(_) => {
-            Refusal::new(RefusalCode::MayHaveRun, "this call was interrupted and may have run; you are not charged")
-        }
+        LedgerError::MayHaveRun(_) => Refusal::new(
+            RefusalCode::MayHaveRun,
+            "this call was interrupted and may have run; you are not charged",
+        ),
         other => {
             tracing::error!(error = %other, "the ledger refuses");
             Refusal::new(RefusalCode::Unavailable, "the owner's node cannot store new calls")

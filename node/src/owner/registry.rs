@@ -7,8 +7,9 @@ use std::{
 
 use farthing_ledger::{Ledger, LedgerError, Namespace};
 use farthing_protocol::{
-    Hash, Listing, ServiceId, Signed, Usdc, Verified, keccak256,
+    Hash, Listing, ServiceId, Signed, Usdc, Verified,
     call::Method,
+    keccak256,
     listing::{Accept, ServiceKind},
     signed::DocumentError,
     wire,
@@ -130,7 +131,9 @@ impl Registry {
                 Ok(service) => {
                     services.insert(service.listing().service, Arc::new(service));
                 }
-                Err(error) => tracing::warn!(key = %hex::encode(key), %error, "a stored service cannot be loaded"),
+                Err(error) => {
+                    tracing::warn!(key = %hex::encode(key), %error, "a stored service cannot be loaded")
+                }
             }
         }
         let inner = Inner { signer, ledger, network, accepts, options, services: RwLock::new(services) };
@@ -246,7 +249,11 @@ impl Registry {
     ///
     /// # Errors
     /// [`RegistryError`]; nothing changes then.
-    pub async fn set_paused(&self, service: ServiceId, paused: bool) -> Result<Arc<Registered>, RegistryError> {
+    pub async fn set_paused(
+        &self,
+        service: ServiceId,
+        paused: bool,
+    ) -> Result<Arc<Registered>, RegistryError> {
         let registered = self.get(service).ok_or(RegistryError::NotFound(service))?;
         self.change(&registered, |listing| listing.paused = paused).await
     }

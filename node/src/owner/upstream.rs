@@ -27,8 +27,8 @@ use http::{HeaderMap, HeaderName, HeaderValue, header};
 use tokio::time::timeout;
 use url::{Host, Url};
 
-pub use self::{address::AddressClass, options::UpstreamOptions};
 use self::address::Resolver;
+pub use self::{address::AddressClass, options::UpstreamOptions};
 
 /// Request headers that say what the caller sends and can read; others must be declared by the operation.
 const REQUEST_HEADERS: &[HeaderName] = &[

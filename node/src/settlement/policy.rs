@@ -187,7 +187,12 @@ mod tests {
     #[test]
     fn a_pending_close_is_always_answered_by_a_claim() {
         let policy = Policy::default();
-        let facts = ClaimFacts { unclaimed: usdc(1), gas_is_dear: true, close_pending: true, ..ClaimFacts::default() };
+        let facts = ClaimFacts {
+            unclaimed: usdc(1),
+            gas_is_dear: true,
+            close_pending: true,
+            ..ClaimFacts::default()
+        };
         assert_eq!(policy.claim(&facts), Some(ClaimReason::ClosePending));
         assert_eq!(policy.claim(&ClaimFacts { unclaimed: usdc(0), ..facts }), None);
     }

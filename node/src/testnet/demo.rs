@@ -58,7 +58,11 @@ pub struct Setup {
 
 impl Default for Setup {
     fn default() -> Self {
-        Self { funds: Usdc::from_micros(10_000_000), gateway_port: free_or_any(GATEWAY_PORT), settings: Vec::new() }
+        Self {
+            funds: Usdc::from_micros(10_000_000),
+            gateway_port: free_or_any(GATEWAY_PORT),
+            settings: Vec::new(),
+        }
     }
 }
 
@@ -105,7 +109,10 @@ impl Demo {
         owner.wait_until_ready().await?;
         consumer.wait_until_ready().await?;
         consumer.wait_for_usdc(setup.funds).await?;
-        say(&format!("The consumer's wallet received {} test USDC, and both a little ETH for gas.", setup.funds));
+        say(&format!(
+            "The consumer's wallet received {} test USDC, and both a little ETH for gas.",
+            setup.funds
+        ));
 
         let api: Api = owner.control().post(route::APIS, &service_file(&service.url)).await?;
         say(&format!("The owner publishes “{}” for {} USDC a call, as {}.", api.name, api.price, api.id));
@@ -178,7 +185,8 @@ async fn tell(demo: &Demo) -> anyhow::Result<Report> {
     let mut charged = first.charged;
     say(&format!(
         "The first call took {} ms: it opened a payment channel on chain, then bought {} earthquakes:",
-        first.millis, first.features.len()
+        first.millis,
+        first.features.len()
     ));
     for feature in &first.features {
         say(&format!("  {feature}"));
@@ -201,7 +209,10 @@ async fn tell(demo: &Demo) -> anyhow::Result<Report> {
     say(&format!("None of them waited for the chain: {waited} chain requests on their path."));
 
     let unclaimed: WalletBalance = demo.owner.control().get(route::WALLET).await?;
-    say(&format!("The owner now holds vouchers worth {} USDC and claims them in one transaction …", unclaimed.unclaimed));
+    say(&format!(
+        "The owner now holds vouchers worth {} USDC and claims them in one transaction …",
+        unclaimed.unclaimed
+    ));
     let settled: Settled = demo.owner.control().post(route::SETTLE, &json!({})).await?;
     let settled_tx = settled.transactions.first().cloned().context("nothing was settled")?;
     say(&format!("  settled {} USDC in transaction {settled_tx}", settled.claimed));
@@ -226,7 +237,10 @@ async fn tell(demo: &Demo) -> anyhow::Result<Report> {
         + rpc::transactions_of(&url, demo.consumer_wallet).await?;
     let calls = MORE_CALLS + 1;
     say(&format!("{calls} calls, {charged} USDC, {transactions} transactions on chain."));
-    ensure!(gain == charged && loss == charged, "the money does not add up: charged {charged}, owner +{gain}, consumer -{loss}");
+    ensure!(
+        gain == charged && loss == charged,
+        "the money does not add up: charged {charged}, owner +{gain}, consumer -{loss}"
+    );
     say("The money adds up to the last millionth of a dollar.");
     Ok(Report {
         first_call_ms: round(first.millis),
@@ -304,7 +318,8 @@ async fn requests(node: &NodeProcess) -> anyhow::Result<Requests> {
     let values = metrics(node).await?;
     let value = |name: &str| values.get(name).copied().with_context(|| format!("no metric {name}"));
     Ok(Requests {
-        waited: value("farthing_chain_requests_write_total")? + value("farthing_chain_requests_on_demand_total")?,
+        waited: value("farthing_chain_requests_write_total")?
+            + value("farthing_chain_requests_on_demand_total")?,
         watch: value("farthing_chain_requests_watch_total")?,
     })
 }
@@ -350,7 +365,11 @@ pub async fn up() -> anyhow::Result<()> {
         ca.display().to_string(),
         demo.secret
     ));
-    say(&format!("\nThe command line talks to a node by its data folder, for instance:\n\n{} status --data '{}'", program("farthing")?.display(), demo.consumer.data_dir().display()));
+    say(&format!(
+        "\nThe command line talks to a node by its data folder, for instance:\n\n{} status --data '{}'",
+        program("farthing")?.display(),
+        demo.consumer.data_dir().display()
+    ));
     say(&format!("{} status --data '{}'", program("farthing")?.display(), demo.owner.data_dir().display()));
     say("\nCtrl-C stops everything and forgets it.");
     tokio::signal::ctrl_c().await?;

@@ -177,7 +177,9 @@ impl NodeProcess {
         let until = Instant::now() + UP_WITHIN;
         while Instant::now() < until {
             let balance: WalletBalance = self.control.get(route::WALLET).await?;
-            if balance.usdc.is_some_and(|usdc| usdc.0 >= at_least) && balance.eth.is_some_and(|eth| eth.0.wei > 0) {
+            if balance.usdc.is_some_and(|usdc| usdc.0 >= at_least)
+                && balance.eth.is_some_and(|eth| eth.0.wei > 0)
+            {
                 return Ok(());
             }
             tokio::time::sleep(LOOK_EVERY).await;
@@ -312,7 +314,8 @@ impl ServiceProcess {
         let mut lines = BufReader::new(child.stdout.take().context("no output")?).lines();
         let line = tokio::time::timeout(UP_WITHIN, lines.next_line()).await??;
         let line = line.with_context(|| format!("{name} ended while starting"))?;
-        let url = line.strip_prefix("listening on ").with_context(|| format!("{name} says: {line}"))?.to_owned();
+        let url =
+            line.strip_prefix("listening on ").with_context(|| format!("{name} says: {line}"))?.to_owned();
         Ok(Self { child, url })
     }
 

@@ -29,7 +29,9 @@ pub async fn usdc_of(url: &str, token: Address, wallet: Address) -> anyhow::Resu
     let data = format!("0x70a08231{:0>64}", hex::encode(wallet.as_bytes()));
     let result = call(url, "eth_call", json!([{ "to": token.to_string(), "data": data }, "latest"])).await?;
     let word = result.as_str().context("balanceOf gave no text")?;
-    Ok(Usdc::from_micros(u64::from_str_radix(word.trim_start_matches("0x").trim_start_matches('0'), 16).unwrap_or(0)))
+    Ok(Usdc::from_micros(
+        u64::from_str_radix(word.trim_start_matches("0x").trim_start_matches('0'), 16).unwrap_or(0),
+    ))
 }
 
 /// Transactions a wallet has sent.
