@@ -207,6 +207,18 @@ async fn a_lost_ledger_starts_from_what_the_chain_paid_out() {
 }
 
 #[tokio::test]
+async fn charges_that_a_crash_kept_out_are_added_to_whatever_is_known_by_then() {
+    let ledger = in_memory();
+    ledger.put_payer_channel(payer_channel(1)).await.unwrap();
+    ledger.recover_payer_channel(channel(1), Usdc::ZERO, micros(9_000)).await.unwrap();
+    let row = ledger.recover_charges(channel(1), micros(2_000)).await.unwrap();
+    assert_eq!((row.acknowledged, row.signed), (micros(2_000), micros(9_000)));
+    let row = ledger.recover_charges(channel(1), micros(3_000)).await.unwrap();
+    assert_eq!((row.acknowledged, row.signed), (micros(5_000), micros(9_000)));
+    assert!(ledger.audit().unwrap().is_clean());
+}
+
+#[tokio::test]
 async fn a_confirmed_claim_is_final_and_never_exceeds_what_was_charged() {
     let ledger = in_memory();
     ledger.put_payee_channel(payee_channel(1)).await.unwrap();
