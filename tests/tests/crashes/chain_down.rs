@@ -23,7 +23,10 @@ async fn a_node_starts_without_its_chain_says_so_and_recovers_by_itself() -> Res
         proxy.set(mood);
         world.consumer.restart(environment.clone()).await?;
         let health: Health = world.consumer.control().get_any_status(route::HEALTH).await?;
-        ensure!(!health.ready && health.waiting_for.iter().any(|text| text.starts_with("chain: ")), "{health:?}");
+        ensure!(
+            !health.ready && health.waiting_for.iter().any(|text| text.starts_with("chain: ")),
+            "{health:?}"
+        );
         // The owner may have to be found again; until then the call fails before it comes to the chain.
         eventually("an unopened channel is refused for the chain's sake", async || {
             let answer = world.get("/ok").await?;

@@ -74,7 +74,11 @@ async fn charges_of_promises_that_were_lost_are_taken_over_while_new_calls_run()
     let body = world.body("GET", "/ok");
     until_found(world).await?;
     let answers = futures::future::try_join_all([(); AT_ONCE].map(|()| world.call(&body))).await?;
-    ensure!(answers.iter().all(|answer| answer.status == StatusCode::OK), "{answers:?}\n{}", tail(&world.consumer));
+    ensure!(
+        answers.iter().all(|answer| answer.status == StatusCode::OK),
+        "{answers:?}\n{}",
+        tail(&world.consumer)
+    );
     eventually("the consumer has taken over what it forgot", async || {
         Ok(spent(&world.owner).await? == spent(&world.consumer).await?)
     })
@@ -130,9 +134,13 @@ async fn call_until_refused(world: &World) -> Result<(Value, Answer)> {
 
 async fn says_what_is_wrong(node: &NodeProcess) -> Result<()> {
     let health: Health = node.control().get_any_status(route::HEALTH).await?;
-    ensure!(!health.ready && health.waiting_for.iter().any(|text| text.starts_with("ledger: ")), "{health:?}");
+    ensure!(
+        !health.ready && health.waiting_for.iter().any(|text| text.starts_with("ledger: ")),
+        "{health:?}"
+    );
     let doctor: Doctor = node.control().get(route::DOCTOR).await?;
-    let ledger = doctor.checks.iter().find(|check| check.name == "ledger").context("no check of the ledger")?;
+    let ledger =
+        doctor.checks.iter().find(|check| check.name == "ledger").context("no check of the ledger")?;
     ensure!(!ledger.good, "{ledger:?}");
     ensure!(ledger.next.as_ref().is_some_and(|next| next.contains("disk space")), "{ledger:?}");
     ensure!(!node.log().contains("panicked"), "{}", tail(node));
@@ -154,7 +162,8 @@ impl SmallDisk {
         std::fs::rename(&folder, &aside)?;
         std::fs::create_dir(&folder)?;
         let size = size_of(&aside)? + 4 * 1024 * 1024;
-        let mounted = run("mount", &["-t", "tmpfs", "-o", &format!("size={size},mode=0700"), "tmpfs", text(&folder)?]);
+        let mounted =
+            run("mount", &["-t", "tmpfs", "-o", &format!("size={size},mode=0700"), "tmpfs", text(&folder)?]);
         if let Err(error) = mounted {
             eprintln!("NOT TESTED: a full disk needs the right to mount a small one ({error:#})");
             return Ok(None);

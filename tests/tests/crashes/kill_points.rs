@@ -64,7 +64,10 @@ async fn an_owner_that_dies_anywhere_charges_a_call_once_or_not_at_all() -> Resu
                 let bought = answer.status == StatusCode::OK;
                 ensure!(bought || answer.charged() == false, "{case:?}: {answer:?}");
                 let again = until_answered(world, &body).await?;
-                ensure!(!bought || method == "GET" || again.body == answer.body, "{case:?}: {answer:?} then {again:?}");
+                ensure!(
+                    !bought || method == "GET" || again.body == answer.body,
+                    "{case:?}: {answer:?} then {again:?}"
+                );
             }
             End::MayHaveRun => {
                 ensure!(!answer.problem().is_empty(), "{case:?}: {answer:?}");

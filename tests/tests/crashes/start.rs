@@ -25,7 +25,9 @@ fn chain() -> Vec<(String, String)> {
 async fn refused(folder: &Path) -> Result<String> {
     let mut command = Command::new(program("farthing")?);
     command.arg("run").arg("--data").arg(folder).stdin(Stdio::null()).kill_on_drop(true);
-    command.env("FARTHING_GATEWAY__LISTEN", "127.0.0.1:0").env("FARTHING_NETWORK__LISTEN", "/ip4/127.0.0.1/tcp/0");
+    command
+        .env("FARTHING_GATEWAY__LISTEN", "127.0.0.1:0")
+        .env("FARTHING_NETWORK__LISTEN", "/ip4/127.0.0.1/tcp/0");
     for (key, value) in chain() {
         command.env(format!("FARTHING_{}", key.replace('.', "__").to_uppercase()), value);
     }
@@ -52,7 +54,10 @@ async fn a_folder_that_is_in_use_or_damaged_is_refused_with_what_to_do() -> Resu
     let (ledger, aside) = (data.join("ledger.redb"), folder.path().join("ledger.aside"));
     std::fs::rename(&ledger, &aside)?;
     let said = refused(&data).await?;
-    ensure!(said.contains("there is no ledger") && said.contains("restore the ledger from a backup"), "{said}");
+    ensure!(
+        said.contains("there is no ledger") && said.contains("restore the ledger from a backup"),
+        "{said}"
+    );
     ensure!(!ledger.exists(), "an empty ledger was made beside a used wallet");
 
     std::fs::write(&ledger, "not a ledger")?;
@@ -78,7 +83,11 @@ async fn a_folder_that_is_in_use_or_damaged_is_refused_with_what_to_do() -> Resu
 async fn a_read_only_folder_is_refused_with_the_command_that_helps() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let mount = |arguments: &[&str]| {
-        std::process::Command::new("mount").args(arguments).arg(folder.path()).status().is_ok_and(|s| s.success())
+        std::process::Command::new("mount")
+            .args(arguments)
+            .arg(folder.path())
+            .status()
+            .is_ok_and(|s| s.success())
     };
     if !mount(&["-t", "tmpfs", "-o", "ro,size=64k", "tmpfs"]) {
         eprintln!("NOT TESTED: a read-only data folder needs the right to mount one");

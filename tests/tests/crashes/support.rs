@@ -64,7 +64,11 @@ pub async fn call_in_background(world: &World, body: &Value) -> Result<JoinHandl
     let request = world.client().post(url).bearer_auth(&world.secret).body(body.to_string());
     Ok(tokio::spawn(async move {
         let response = request.send().await?;
-        Ok(Answer { status: response.status(), headers: response.headers().clone(), body: response.bytes().await? })
+        Ok(Answer {
+            status: response.status(),
+            headers: response.headers().clone(),
+            body: response.bytes().await?,
+        })
     }))
 }
 
@@ -74,7 +78,10 @@ pub async fn until_answered(world: &World, body: &Value) -> Result<Answer> {
     let mut last = None;
     let answered = eventually("the call is answered", async || {
         let answer = world.call(body).await?;
-        ensure!(answer.problem().is_empty() || answer.charged() != json!(true), "charged without answer: {answer:?}");
+        ensure!(
+            answer.problem().is_empty() || answer.charged() != json!(true),
+            "charged without answer: {answer:?}"
+        );
         let done = answer.status == StatusCode::OK;
         last = Some(answer);
         Ok(done)

@@ -111,9 +111,10 @@ async fn claims_and_closes_that_are_interrupted_pay_everything_once() -> Result<
 #[tokio::test(flavor = "multi_thread")]
 async fn an_interrupted_top_up_counts_once() -> Result<()> {
     // Room for ten calls; the last two start the top-up.
-    let consumer_settings = [("deposit_prices", "10"), ("deposit_min", "0.02"), ("topup_prices", "2"), ("topup_percent", "0")]
-        .map(|(key, value)| (format!("spending.{key}"), value.to_owned()))
-        .to_vec();
+    let consumer_settings =
+        [("deposit_prices", "10"), ("deposit_min", "0.02"), ("topup_prices", "2"), ("topup_percent", "0")]
+            .map(|(key, value)| (format!("spending.{key}"), value.to_owned()))
+            .to_vec();
     let mut lasting = Lasting::with(Setup { consumer_settings, ..Setup::default() }).await?;
     let world = &mut lasting.world;
     let body = world.body("GET", "/ok");
@@ -126,7 +127,11 @@ async fn an_interrupted_top_up_counts_once() -> Result<()> {
     world.consumer.restart(Vec::new()).await?;
     until_answered(world, &body).await?;
     let agreed = agreed_spent(world).await?;
-    ensure!(deposited(world).await? <= PRICE.saturating_mul(10 + 20), "deposited {}", deposited(world).await?);
+    ensure!(
+        deposited(world).await? <= PRICE.saturating_mul(10 + 20),
+        "deposited {}",
+        deposited(world).await?
+    );
     ensure!(world.settle_and_check(FUNDS).await? == agreed);
     Ok(())
 }
@@ -134,7 +139,8 @@ async fn an_interrupted_top_up_counts_once() -> Result<()> {
 async fn call_until_consumer_dies(world: &mut World) -> Result<()> {
     for _ in 0..200 {
         let answer = world.get("/ok").await;
-        let died = tokio::time::timeout(std::time::Duration::from_millis(200), world.consumer.wait_until_ended());
+        let died =
+            tokio::time::timeout(std::time::Duration::from_millis(200), world.consumer.wait_until_ended());
         if died.await.is_ok() {
             return Ok(());
         }

@@ -66,7 +66,8 @@ async fn carry(mut client: TcpStream, target: SocketAddr, mood: Mood) -> std::io
         Mood::Hang => return std::future::pending().await,
         Mood::Fail => {
             let _ = client.read(&mut [0; 16 * 1024]).await?;
-            let answer = b"HTTP/1.1 500 Internal Server Error\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+            let answer =
+                b"HTTP/1.1 500 Internal Server Error\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
             return client.write_all(answer).await;
         }
     };
