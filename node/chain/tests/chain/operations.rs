@@ -57,6 +57,10 @@ async fn a_channel_is_opened_topped_up_claimed_and_closed() {
 
     payer.open_or_top_up(config, usdc(100_000)).await.unwrap();
     assert_eq!(payer.channel(&id).unwrap().deposited, usdc(500_000));
+    // Decided before the top-up was known, this one is done already.
+    let again = payer.deposit_onto(config, usdc(400_000), usdc(100_000)).await.unwrap();
+    assert!(again.tx_hash.is_none());
+    assert_eq!(payer.channel(&id).unwrap().deposited, usdc(500_000));
 
     // The payee finds the channel by itself, in the contract's events.
     until_deposited(&payee, id, 500_000).await;
