@@ -6,10 +6,10 @@
 use std::{
     collections::HashMap,
     sync::{
-        Arc, PoisonError, RwLock,
+        Arc, Mutex, PoisonError, RwLock,
         atomic::{AtomicUsize, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use farthing_ledger::{Ledger, LedgerError, Namespace};
@@ -30,6 +30,8 @@ pub use known::{Known, KnownError, Plan, PlanError};
 
 /// Peers asked about one service.
 const PEERS_ASKED_MAX: usize = 16;
+/// How often an owner is asked for a newer version of one service.
+const REFRESH_EVERY: Duration = Duration::from_secs(2);
 const ASK_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often new peers are asked for their own listings.
 const SYNC_INTERVAL: Duration = Duration::from_secs(5);
@@ -61,6 +63,8 @@ struct Inner {
     registry: Registry,
     services: RwLock<HashMap<ServiceId, Arc<Known>>>,
     looking: [tokio::sync::Mutex<()>; LOOKUPS_MAX],
+    /// When a service's owner was last asked for a newer version.
+    asked: Mutex<HashMap<ServiceId, Instant>>,
     /// Listings of others in the ledger.
     remembered: AtomicUsize,
 }
@@ -76,8 +80,18 @@ impl Catalog {
     ) -> Result<Self, LedgerError> {
         let remembered = AtomicUsize::new(ledger.list(Namespace::Listings)?.len());
         let services = RwLock::default();
+        let asked = Mutex::default();
         let looking = std::array::from_fn(|_| tokio::sync::Mutex::default());
-        Ok(Self(Arc::new(Inner { ledger, network, network_name, registry, services, looking, remembered })))
+        Ok(Self(Arc::new(Inner {
+            ledger,
+            network,
+            network_name,
+            registry,
+            services,
+            looking,
+            asked,
+            remembered,
+        })))
     }
 
     /// The service, ready to plan calls with.
@@ -99,16 +113,48 @@ impl Catalog {
         self.open(listing).await
     }
 
-    /// Takes over a newer listing, such as one that an owner's refusal brought.
+    /// Takes over what an owner's refusal brought: a newer listing of the same service by the same owner. An
+    /// owner that sends another's service is not listened to.
     ///
     /// # Errors
-    /// [`CatalogError`] when its details cannot be had.
-    pub async fn adopt(&self, listing: Signed<Listing>) -> Result<Arc<Known>, CatalogError> {
-        let listing = listing.verify().map_err(|error| CatalogError::DetailsUnavailable {
-            owner: Address::ZERO,
-            reason: error.to_string(),
+    /// [`CatalogError`] when it is something else, or its details cannot be had.
+    pub async fn adopt(&self, known: &Known, listing: Signed<Listing>) -> Result<Arc<Known>, CatalogError> {
+        let current = known.listing();
+        let listing = self.accept(listing).filter(|listing| replaces(listing, current));
+        let listing = listing.ok_or_else(|| CatalogError::DetailsUnavailable {
+            owner: current.owner,
+            reason: "it refused with a listing that is not a newer one of its own".to_owned(),
         })?;
         self.open(listing).await
+    }
+
+    /// The service's newest version, asked of its owner, when that differs from `known`: before a call is
+    /// refused here, the owner may have changed its offer. A service is asked for at most every two seconds.
+    pub async fn refresh(&self, known: &Known) -> Option<Arc<Known>> {
+        let (id, owner) = (known.listing().service, known.listing().owner);
+        if !self.may_ask_again(id) {
+            return None;
+        }
+        let question = self.0.network.ask(owner, InfoRequest::Services(vec![id]));
+        let answer = tokio::time::timeout(ASK_TIMEOUT, question).await.ok()?.ok()?;
+        let InfoResponse::Listings(listings) = answer else { return None };
+        let listing = listings.into_iter().next().and_then(|listing| self.accept(listing))?;
+        if !replaces(&listing, known.listing()) {
+            return None;
+        }
+        self.open(listing).await.ok()
+    }
+
+    fn may_ask_again(&self, id: ServiceId) -> bool {
+        let mut asked = self.0.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        if asked.get(&id).is_some_and(|last| last.elapsed() < REFRESH_EVERY) {
+            return false;
+        }
+        if asked.len() >= SERVICES_IN_MEMORY_MAX {
+            asked.clear();
+        }
+        asked.insert(id, Instant::now());
+        true
     }
 
     /// Answers other nodes' questions until the network ends.
@@ -169,7 +215,7 @@ impl Catalog {
     async fn remember(&self, listing: Signed<Listing>, owner: Address) {
         let Some(listing) = self.accept(listing).filter(|listing| listing.owner == owner) else { return };
         let stored = self.in_ledger(listing.service);
-        let is_newer = stored.as_ref().is_none_or(|stored| newer(&listing, stored));
+        let is_newer = stored.as_ref().is_none_or(|stored| replaces(&listing, stored));
         let has_room = stored.is_some() || self.0.remembered.load(Ordering::Relaxed) < LISTINGS_MAX;
         if is_newer && has_room {
             self.write(&listing).await;
@@ -237,7 +283,7 @@ impl Catalog {
             .take(PEERS_ASKED_MAX)
             .filter_map(|listing| self.accept(listing))
             .filter(|listing| listing.service == id)
-            .reduce(|best, other| if newer(&other, &best) { other } else { best })
+            .reduce(|best, other| if replaces(&other, &best) { other } else { best })
     }
 
     async fn fetch_details(&self, listing: &Verified<Listing>) -> Result<Vec<u8>, String> {
@@ -277,6 +323,6 @@ impl Catalog {
 
 /// Of two listings of one service, the owner's first claim to it counts, then the higher version. Another
 /// owner cannot take over a service by publishing the same id.
-fn newer(candidate: &Listing, stored: &Listing) -> bool {
-    candidate.owner == stored.owner && candidate.seq > stored.seq
+fn replaces(candidate: &Listing, stored: &Listing) -> bool {
+    candidate.service == stored.service && candidate.owner == stored.owner && candidate.seq > stored.seq
 }

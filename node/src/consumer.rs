@@ -158,12 +158,23 @@ fn upstream_failure(outcome: Outcome, status: u16) -> String {
     }
 }
 
+/// Between the owner's deadline and the caller's.
+const ANSWER_MARGIN: Duration = Duration::from_secs(2);
+
 /// What the user set.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     pub limits: spending::Limits,
     pub stopped: bool,
     pub call_deadline: Duration,
+}
+
+impl Settings {
+    /// What the owner's node may take: so much less than the caller waits that its word on a slow upstream
+    /// still arrives.
+    fn owner_deadline(&self) -> Duration {
+        self.call_deadline.saturating_sub(ANSWER_MARGIN).max(self.call_deadline / 2)
+    }
 }
 
 impl Default for Settings {

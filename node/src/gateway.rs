@@ -145,7 +145,7 @@ fn bought_response(bought: Bought, total: Duration) -> Response {
 fn log(error: &BuyError) {
     match error {
         BuyError::BadAnswer { .. } | BuyError::LedgerClosed(_) | BuyError::NotStored(_) => {
-            tracing::error!(%error, "a call failed")
+            tracing::error!(%error, "a call failed");
         }
         _ => tracing::debug!(%error, "a call was not bought"),
     }

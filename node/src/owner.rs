@@ -193,12 +193,10 @@ impl Owner {
     /// Stops serving on the channel and hands it to settlement for a cooperative close.
     fn close(&self, payer: Address, channel: ChannelId) -> CallReply {
         let answer = self.sync(payer, channel);
-        if matches!(answer, CallReply::Channel(_)) {
-            self.0.book.set_closing(channel);
-            if self.0.closes.try_send(channel).is_err() {
-                let refusal = Refusal::new(RefusalCode::Busy, "many closes are waiting already");
-                return CallReply::Refused(refusal.retry_after_ms(60_000));
-            }
+        let is_mine = matches!(answer, CallReply::Channel(_));
+        if is_mine && self.0.book.set_closing(channel) && self.0.closes.try_send(channel).is_err() {
+            let refusal = Refusal::new(RefusalCode::Busy, "many closes are waiting already");
+            return CallReply::Refused(refusal.retry_after_ms(60_000));
         }
         answer
     }

@@ -194,6 +194,7 @@ impl Shared {
         let mut per_ip = self.per_ip.lock().unwrap_or_else(PoisonError::into_inner);
         let count = per_ip.entry(ip).or_default();
         if *count >= limits.connections_per_ip_max && !trusted {
+            tracing::debug!(%ip, "too many connections");
             return None;
         }
         *count += 1;

@@ -135,6 +135,9 @@ impl Settlement {
     /// [`SettlementError`] when neither way works.
     pub async fn close_as_payer(&self, owner: Address) -> Result<&'static str, SettlementError> {
         let channel = self.channels.get(owner).ok_or(SettlementError::NoSuchChannel(ChannelId::NONE))?;
+        if !channel.holds_something() {
+            return Ok("closed already");
+        }
         if channel.close_at_secs.is_some_and(|at| at <= clock::now_secs()) {
             self.chain.withdraw(channel.config).await?;
             return Ok("withdrawn: the delay was over");
@@ -383,7 +386,9 @@ impl Task {
     }
 
     async fn start_closing(&mut self, channel: ChannelId) {
-        self.parts.book.set_closing(channel);
+        if !self.parts.book.set_closing(channel) {
+            return;
+        }
         let Some(entry) = self.parts.book.get(channel) else { return };
         let facts = PayeeChannel {
             id: channel,

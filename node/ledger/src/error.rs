@@ -14,8 +14,8 @@ pub type Result<T, E = LedgerError> = std::result::Result<T, E>;
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     #[error(
-        "there is no ledger at {path}, and its wallet has been used; restore the ledger from a backup, \
-         or recover its channels from the chain"
+        "there is no ledger at {path}, and its wallet has been used; restore the ledger from a backup; \
+         an empty one would forget what was promised and earned"
     )]
     Missing { path: PathBuf },
     #[error("the ledger is open in another process; stop that one first")]

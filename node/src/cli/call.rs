@@ -24,10 +24,9 @@ pub(super) async fn call(context: &Context, arguments: Call) -> Result<(), Failu
         let next = problem.next.as_deref().map_or_else(String::new, |next| format!("; {next}"));
         let charged = if problem.charged == Some(false) { " You were not charged." } else { "" };
         let what = if problem.detail.is_empty() { &problem.title } else { &problem.detail };
-        return Err(Failure::new(
-            Exit::of_problem(&problem),
-            format!("{what}{next}.{charged}").replace("..", "."),
-        ));
+        let sentence = format!("{what}{next}");
+        let sentence = sentence.strip_suffix('.').unwrap_or(&sentence);
+        return Err(Failure::new(Exit::of_problem(&problem), format!("{sentence}.{charged}")));
     }
     context.output.bytes(&answer.body)?;
     if !answer.body.ends_with(b"\n") {

@@ -121,7 +121,9 @@ pub(super) async fn close_channel(
     let mine = node.channels.all().into_iter().find(|channel| channel.id == id.0);
     match mine {
         Some(mine) => {
-            node.settlement.close_as_payer(mine.config.payee).await?;
+            let done = node.settlement.close_as_payer(mine.config.payee).await?;
+            return channel(&node, id.0)
+                .map(|Json(channel)| Json(Channel { state: done.to_owned(), ..channel }));
         }
         None if node.book.get(id.0).is_some() => node.settlement.close_as_payee(id.0).await?,
         None => return Err(SettlementError::NoSuchChannel(id.0).into()),

@@ -126,8 +126,8 @@ pub const KEYS: &[Key] = &[
     key(
         "gateway.connections_per_ip_max",
         integer(1, 65_536),
-        Value("32"),
-        "Open connections from one address, so that one client cannot take them all.",
+        Value("96"),
+        "Open connections from one address: many for a busy script, and never all of them.",
     ),
     //
     key(

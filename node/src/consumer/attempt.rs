@@ -47,8 +47,7 @@ impl Consumer {
         deadline: Instant,
         turn: Turn,
     ) -> Result<Bought, BuyError> {
-        let mut service = self.0.catalog.service(order.service).await?;
-        let mut plan = plan(&service, &order)?;
+        let (mut service, mut plan) = self.planned(&order).await?;
         // A second round accepts a price that fell, or rose within what the caller allowed.
         for round in 0..2 {
             let attempt = self.prepare(&order, &service, &plan).await?;
@@ -77,7 +76,7 @@ impl Consumer {
                 {
                     self.release(&attempt, "price changed").await;
                     let listing = refusal.listing.ok_or(BuyError::OwnerUnreachable(refusal.detail))?;
-                    service = self.0.catalog.adopt(listing).await?;
+                    service = self.0.catalog.adopt(&service, listing).await?;
                     let before = plan.price;
                     plan = super::attempt::plan(&service, &order)?;
                     let allowed = order.max_price.unwrap_or(before);
@@ -103,6 +102,21 @@ impl Consumer {
             }
         }
         Err(BuyError::OwnerUnreachable("the owner's offer keeps changing".to_owned()))
+    }
+
+    /// The service and the order's plan. What would be refused here is checked against the owner's newest
+    /// version first, because the remembered one may be old.
+    async fn planned(&self, order: &Order) -> Result<(Arc<Known>, Plan), BuyError> {
+        let service = self.0.catalog.service(order.service).await?;
+        let price_max = order.max_price.unwrap_or(Usdc::MAX).min(self.0.settings.limits.price_max);
+        let first = plan(&service, order);
+        if first.as_ref().is_ok_and(|plan| plan.price <= price_max) {
+            return first.map(|plan| (service, plan));
+        }
+        match self.0.catalog.refresh(&service).await {
+            Some(newer) => plan(&newer, order).map(|plan| (newer, plan)),
+            None => first.map(|plan| (service, plan)),
+        }
     }
 
     /// Limits, channel, voucher: nothing is promised to anyone yet.
@@ -137,7 +151,7 @@ impl Consumer {
             headers: order.headers.clone(),
             body_bytes: order.body.len() as u64,
             price,
-            deadline_ms: u64::try_from(self.0.settings.call_deadline.as_millis())
+            deadline_ms: u64::try_from(self.0.settings.owner_deadline().as_millis())
                 .unwrap_or(limits::CALL_DEADLINE_MS_DEFAULT),
             payment: Payment::Free,
         };

@@ -18,6 +18,8 @@ use super::{Consumer, attempt::Attempt};
 
 /// How long a channel that was just opened may be unknown to the owner, whose view of the chain may lag.
 const CHANNEL_LAG: Duration = Duration::from_secs(20);
+/// How long an owner that has just started may need for its first look at the chain.
+const START_LAG: Duration = Duration::from_secs(3);
 const RETRY_EVERY: Duration = Duration::from_millis(250);
 
 /// An answer of the owner's node.
@@ -93,10 +95,14 @@ impl Consumer {
         }
     }
 
-    /// Whether the owner refuses only because it has not seen a confirmed deposit yet.
+    /// Whether the owner refuses only because its view of the chain lags: it has not seen a confirmed deposit
+    /// yet, or has just started.
     fn is_lagging(&self, refusal: &Refusal, attempt: &Attempt, started: Instant) -> bool {
-        let about_deposit =
-            matches!(refusal.code, RefusalCode::UnknownChannel | RefusalCode::VoucherAboveDeposit);
-        about_deposit && attempt.reservation.is_some() && started.elapsed() < CHANNEL_LAG
+        let lag_max = match refusal.code {
+            RefusalCode::UnknownChannel | RefusalCode::VoucherAboveDeposit => CHANNEL_LAG,
+            RefusalCode::ChainStale => START_LAG,
+            _ => return false,
+        };
+        attempt.reservation.is_some() && started.elapsed() < lag_max
     }
 }

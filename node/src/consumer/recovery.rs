@@ -122,7 +122,7 @@ impl Consumer {
             headers: order.headers,
             body_bytes: order.body.len() as u64,
             price: purchase.price,
-            deadline_ms: u64::try_from(self.0.settings.call_deadline.as_millis()).unwrap_or(u64::MAX),
+            deadline_ms: u64::try_from(self.0.settings.owner_deadline().as_millis()).unwrap_or(u64::MAX),
             payment: Payment::Free,
         };
         let request_hash = request.request_hash(&order.body);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use axum::http::HeaderMap;
 use bytes::Bytes;
 use farthing_protocol::{CallId, ServiceId, Usdc, call::Method, limits};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, value::RawValue};
 
 use crate::consumer::Order;
 
@@ -39,9 +39,11 @@ pub fn read_order(secret: &str, http_headers: &HeaderMap, body: &[u8]) -> Result
     let method: Method = required_text(&mut fields, "method", "an HTTP method")?
         .parse()
         .map_err(|e| Problem::malformed(format!("`method`: {e}")))?;
-    let params = texts(&mut fields, "params")?;
-    let headers =
-        texts(&mut fields, "headers")?.into_iter().map(|(name, v)| (name.to_ascii_lowercase(), v)).collect();
+    let params = texts(&mut fields, "params", body)?;
+    let headers = texts(&mut fields, "headers", body)?
+        .into_iter()
+        .map(|(name, v)| (name.to_ascii_lowercase(), v))
+        .collect();
     let max_price = fields
         .remove("max_price")
         .map(|value| match value {
@@ -100,8 +102,13 @@ fn call_id(fields: &mut Map<String, Value>, http_headers: &HeaderMap) -> Result<
     }
 }
 
-/// An object of texts; numbers and booleans stand for their own text.
-fn texts(fields: &mut Map<String, Value>, field: &str) -> Result<BTreeMap<String, String>, Problem> {
+/// An object of texts; numbers and booleans stand for their own text. `body` is where they came from: a number
+/// is passed on digit by digit as it was written there, whatever its size or form.
+fn texts(
+    fields: &mut Map<String, Value>,
+    field: &str,
+    body: &[u8],
+) -> Result<BTreeMap<String, String>, Problem> {
     let entries = match fields.remove(field) {
         None | Some(Value::Null) => return Ok(BTreeMap::new()),
         Some(Value::Object(entries)) => entries,
@@ -111,7 +118,10 @@ fn texts(fields: &mut Map<String, Value>, field: &str) -> Result<BTreeMap<String
         .into_iter()
         .map(|(name, value)| match value {
             Value::String(text) => Ok((name, text)),
-            Value::Number(number) => Ok((name, number.to_string())),
+            Value::Number(number) => {
+                let written = as_written(body, field, &name).unwrap_or_else(|| number.to_string());
+                Ok((name, written))
+            }
             Value::Bool(flag) => Ok((name, flag.to_string())),
             other => Err(Problem::malformed(format!(
                 "`{field}.{}` is {}, expected a string",
@@ -120,6 +130,13 @@ fn texts(fields: &mut Map<String, Value>, field: &str) -> Result<BTreeMap<String
             ))),
         })
         .collect()
+}
+
+/// The text of `field.name` in `body`.
+fn as_written(body: &[u8], field: &str, name: &str) -> Option<String> {
+    let fields: BTreeMap<&str, &RawValue> = serde_json::from_slice(body).ok()?;
+    let entries: BTreeMap<String, &RawValue> = serde_json::from_str(fields.get(field)?.get()).ok()?;
+    entries.get(name).map(|value| value.get().to_owned())
 }
 
 fn required_text(fields: &mut Map<String, Value>, field: &str, what: &str) -> Result<String, Problem> {
@@ -175,6 +192,15 @@ mod tests {
         assert_eq!(order.method, Method::Get);
         let params: Vec<_> = order.params.iter().map(|(k, v)| format!("{k}={v}")).collect();
         assert_eq!(params, ["b=true", "m=4.5", "n=7", "s=x"]);
+    }
+
+    #[test]
+    fn a_number_is_passed_on_as_it_was_written() {
+        let body = format!(
+            r#"{{"api_id_public":"{ID}","path":"/a","method":"GET","params":{{"a":12345678901234567890123,"b":1e2,"c":-0,"d":1.50}}}}"#
+        );
+        let params: Vec<_> = read(&body).unwrap().params.into_values().collect();
+        assert_eq!(params, ["12345678901234567890123", "1e2", "-0", "1.50"]);
     }
 
     #[test]

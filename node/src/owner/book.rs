@@ -74,12 +74,15 @@ impl Book {
         }
     }
 
-    /// Stops serving on a channel whose payer asked to close.
-    pub fn set_closing(&self, id: ChannelId) {
-        if let Some(channel) = self.lock().get_mut(&id) {
-            channel.close_requested = true;
-            channel.state.closing = true;
-        }
+    /// Stops serving on a channel whose payer asked to close. An empty one has nothing to close: it stays as
+    /// it is, so that it serves again as soon as it is filled. Returns whether there is something to do.
+    pub fn set_closing(&self, id: ChannelId) -> bool {
+        let mut channels = self.lock();
+        let open = channels.get_mut(&id).filter(|channel| channel.state.deposited > channel.state.claimed);
+        let Some(channel) = open else { return false };
+        channel.close_requested = true;
+        channel.state.closing = true;
+        true
     }
 
     /// Channels whose cooperative close was asked for and is not done.
@@ -169,5 +172,52 @@ impl Drop for Reserved {
         if !self.settled {
             self.book.settle(self.channel, self.price, Usdc::ZERO);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use farthing_protocol::Address;
+
+    use super::*;
+
+    const ID: ChannelId = ChannelId::from_bytes([1; 32]);
+
+    fn row(deposited: u64, claimed: u64) -> PayeeChannelRow {
+        let payer = Address::from_bytes([1; 20]);
+        PayeeChannelRow {
+            id: ID,
+            config: ChannelConfig {
+                payer,
+                payee: Address::from_bytes([2; 20]),
+                token: Address::ZERO,
+                signer: payer,
+                close_delay_secs: 86_400,
+                salt: [0; 32],
+            },
+            deposited: Usdc::from_micros(deposited),
+            claimed: Usdc::from_micros(claimed),
+            closing: false,
+            best: Usdc::from_micros(claimed),
+            best_signature: None,
+            spent: Usdc::from_micros(claimed),
+        }
+    }
+
+    #[test]
+    fn a_close_of_an_empty_channel_does_not_stop_it_from_serving_when_it_is_filled() {
+        let book = Book::default();
+        book.apply(&row(10, 10), None, None);
+        assert!(!book.set_closing(ID), "there is nothing to close");
+        book.apply(&row(20, 10), None, None);
+        assert!(!book.get(ID).unwrap().state.closing);
+        assert!(book.set_closing(ID));
+        book.apply(&row(20, 10), None, None);
+        assert!(
+            book.get(ID).unwrap().state.closing,
+            "the chain's view does not end a close that is asked for"
+        );
+        book.apply(&row(10, 10), None, None);
+        assert!(!book.get(ID).unwrap().state.closing, "done");
     }
 }

@@ -132,7 +132,7 @@ impl Registry {
                     services.insert(service.listing().service, Arc::new(service));
                 }
                 Err(error) => {
-                    tracing::warn!(key = %hex::encode(key), %error, "a stored service cannot be loaded")
+                    tracing::warn!(key = %hex::encode(key), %error, "a stored service cannot be loaded");
                 }
             }
         }
