@@ -306,6 +306,19 @@ impl Consumer {
     ) -> Result<(), BuyError> {
         let charged = receipt.charged;
         self.unhold(attempt.promise.day(), &attempt.promise.secret, attempt.expected.price, charged);
+        if let Some(reservation) = attempt.reservation.filter(|held| held.repeats_forgotten(&receipt)) {
+            self.0.channels.release(&reservation);
+            let (consumer, call_id) = (self.clone(), attempt.call_id());
+            self.0.tasks.spawn(async move {
+                let reason = "charged under a promise that a crash kept out of the ledger";
+                if let Err(error) = consumer.0.ledger.release(call_id, reason, clock::now_secs()).await {
+                    tracing::warn!(%call_id, %error, "a repeated call was not stored");
+                }
+                consumer.book_forgotten(reservation.owner, reservation.seen_total).await;
+                drop(turn);
+            });
+            return Ok(());
+        }
         let mismatch = attempt
             .reservation
             .and_then(|reservation| self.0.channels.acknowledge(&reservation, &receipt).err());

@@ -24,6 +24,8 @@ pub struct PayerChannel {
     pub state: PayerState,
     /// The part of what is in flight that this node signed and then forgot in a crash.
     pub forgotten: Usdc,
+    /// The highest total that the owner has told.
+    pub seen_total: Usdc,
     pub claimed: Usdc,
     /// The payer's withdrawal is possible from this second on.
     pub close_at_secs: Option<u64>,
@@ -50,6 +52,18 @@ pub struct Reservation {
     pub cumulative: Usdc,
     /// What the channel holds; no signature goes beyond it.
     pub deposited: Usdc,
+    /// The highest total that the owner had told before this promise.
+    pub seen_total: Usdc,
+}
+
+impl Reservation {
+    /// Whether the owner charged the call before this promise for it was made: a call that was promised,
+    /// forgotten in a crash, and is now asked for again. Its charge is part of a total that was seen already,
+    /// and is booked with what was forgotten; booking it here too would count it twice.
+    #[must_use]
+    pub fn repeats_forgotten(&self, receipt: &Receipt) -> bool {
+        !receipt.charged.is_zero() && receipt.spent_total <= self.seen_total
+    }
 }
 
 /// Why a channel cannot carry a call now.
@@ -91,6 +105,7 @@ impl Channels {
             config: row.config,
             state: PayerState { deposited: Usdc::ZERO, in_flight: Usdc::ZERO, ..row.state() },
             forgotten: Usdc::ZERO,
+            seen_total: Usdc::ZERO,
             claimed: row.claimed,
             close_at_secs,
             last_deposit: Usdc::ZERO,
@@ -123,7 +138,8 @@ impl Channels {
             Some(cumulative) => {
                 channel.last_used_secs = now_secs;
                 let deposited = channel.state.deposited;
-                Ok(Reservation { channel: channel.id, owner, price, cumulative, deposited })
+                let seen_total = channel.seen_total;
+                Ok(Reservation { channel: channel.id, owner, price, cumulative, deposited, seen_total })
             }
             None if channel.state.deposited <= channel.claimed => Err(Shortage::NotOpen),
             None => Err(Shortage::Low { available: channel.state.available() }),
@@ -151,6 +167,7 @@ impl Channels {
     pub fn acknowledge(&self, reservation: &Reservation, receipt: &Receipt) -> Result<(), ReceiptMismatch> {
         let mut channels = self.lock();
         let Some(channel) = channels.get_mut(&reservation.owner) else { return Ok(()) };
+        channel.seen_total = channel.seen_total.max(receipt.spent_total);
         let result = channel.state.acknowledge(reservation.price, receipt.charged, receipt.spent_total);
         if result.is_err() {
             channel.state.stopped = true;
@@ -175,6 +192,7 @@ impl Channels {
     pub fn explain(&self, owner: Address, spent_total: Usdc) -> Option<(ChannelId, Usdc)> {
         let mut channels = self.lock();
         let channel = channels.get_mut(&owner)?;
+        channel.seen_total = channel.seen_total.max(spent_total);
         let in_flight = channel.state.in_flight.saturating_sub(channel.forgotten);
         let known = channel.state.acknowledged.saturating_add(in_flight);
         let charged = spent_total.saturating_sub(known).min(channel.forgotten);
@@ -310,6 +328,29 @@ mod tests {
         channels.forgive(OWNER);
         let state = channels.get(OWNER).unwrap().state;
         assert_eq!((state.acknowledged, state.in_flight), (usdc(20), usdc(0)));
+    }
+
+    #[test]
+    fn a_forgotten_call_that_is_asked_for_again_is_counted_once() {
+        for other_call_runs in [false, true] {
+            let channels = funded(100);
+            channels.remember(OWNER, usdc(10));
+            let other = other_call_runs.then(|| channels.reserve(OWNER, usdc(10), 0).unwrap());
+            // The owner tells its total, which contains the forgotten call.
+            let _ = channels.explain(OWNER, usdc(10));
+            let again = channels.reserve(OWNER, usdc(10), 0).unwrap();
+            let first_receipt = receipt(10, 10);
+            assert!(again.repeats_forgotten(&first_receipt));
+            channels.release(&again);
+            if let Some(other) = other {
+                assert!(!other.repeats_forgotten(&receipt(10, 20)));
+                channels.acknowledge(&other, &receipt(10, 20)).unwrap();
+                let _ = channels.explain(OWNER, usdc(20));
+            }
+            let state = channels.get(OWNER).unwrap().state;
+            let charged = if other_call_runs { 20 } else { 10 };
+            assert_eq!((state.acknowledged, state.in_flight), (usdc(charged), usdc(0)));
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use farthing_ledger::{LedgerError, Promise, Purchase, PurchaseEnd};
 use farthing_protocol::{
-    CallId, CallMessage, CallReply, CallRequest, RefusalCode, Verified,
+    CallId, CallMessage, CallReply, CallRequest, RefusalCode, Usdc, Verified,
     call::{CallStatus, ChargePolicy, Payment},
     channel::Receipt,
 };
@@ -273,6 +273,7 @@ fn attempt_of(promise: Promise) -> Attempt {
             price: promise.request.price,
             cumulative,
             deposited: cumulative,
+            seen_total: Usdc::ZERO,
         }),
     };
     let expected = Expected {
