@@ -326,3 +326,43 @@ impl Catalog {
 fn replaces(candidate: &Listing, stored: &Listing) -> bool {
     candidate.service == stored.service && candidate.owner == stored.owner && candidate.seq > stored.seq
 }
+
+#[cfg(test)]
+mod tests {
+    use farthing_protocol::{Usdc, call::ChargePolicy, listing::ServiceKind};
+
+    use super::*;
+
+    fn listing(service: u8, owner: u8, seq: u64) -> Listing {
+        Listing {
+            network: "local".to_owned(),
+            service: ServiceId::from_bytes([service; 16]),
+            owner: Address::from_bytes([owner; 20]),
+            seq,
+            name: "Earthquakes".to_owned(),
+            summary: String::new(),
+            category: String::new(),
+            tags: Vec::new(),
+            kind: ServiceKind::Rest,
+            price: Usdc::ZERO,
+            charge_policy: ChargePolicy::Success,
+            accepts: Vec::new(),
+            operations_count: 0,
+            details_hash: [0; 32],
+            details_bytes: 0,
+            created_secs: 0,
+            updated_secs: 0,
+            tombstone: false,
+            paused: false,
+        }
+    }
+
+    #[test]
+    fn nobody_takes_over_the_service_of_another_owner() {
+        let known = listing(1, 1, 5);
+        assert!(replaces(&listing(1, 1, 6), &known));
+        assert!(!replaces(&listing(1, 1, 5), &known), "no newer version");
+        assert!(!replaces(&listing(1, 2, 6), &known), "another owner");
+        assert!(!replaces(&listing(2, 1, 6), &known), "another service");
+    }
+}

@@ -75,3 +75,28 @@ async fn an_open_channel_carries_calls_whatever_the_chain_does() -> Result<()> {
     ensure!(world.settle_and_check(FUNDS).await? == spent);
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_owner_without_a_fresh_view_of_the_chain_takes_on_no_new_value() -> Result<()> {
+    let mut lasting = Lasting::warm().await?;
+    let world = &mut lasting.world;
+    let proxy = Proxy::before(&world.chain.rpc_url()).await?;
+    proxy.set(Mood::Refuse);
+    world.owner.restart(vec![("FARTHING_CHAIN__RPC_URLS".to_owned(), proxy.url())]).await?;
+    let hits = world.upstream.hits();
+    eventually("the owner says that it cannot see the chain", async || {
+        let answer = world.get("/ok").await?;
+        ensure!(answer.charged() == false, "{answer:?}");
+        Ok(answer.problem() == "owner-unavailable"
+            && answer.json()["detail"].as_str().is_some_and(|d| d.contains("chain")))
+    })
+    .await
+    .with_context(|| tail(&world.owner))?;
+    ensure!(world.upstream.hits() == hits, "nothing is served on a view of nothing");
+    proxy.set(Mood::Pass);
+    let body = world.body("GET", "/ok");
+    until_answered(world, &body).await?;
+    let spent = agreed_spent(world).await?;
+    ensure!(world.settle_and_check(FUNDS).await? == spent);
+    Ok(())
+}

@@ -108,3 +108,23 @@ async fn a_call_in_progress_is_answered_before_a_node_ends() -> Result<()> {
     }
     Ok(())
 }
+
+#[tokio::test]
+async fn a_channel_that_was_closed_twice_serves_again_when_it_is_filled() -> Result<()> {
+    let world = World::start().await?;
+    expect_served(&world.get("/ok").await?)?;
+    for _ in 0..2 {
+        let channels: Vec<Channel> = world.consumer.control().get(route::CHANNELS).await?;
+        let close = route::CHANNEL_CLOSE.replace("{id}", &channels[0].id.to_string());
+        let _: Channel = world.consumer.control().post(&close, &()).await?;
+        eventually("the channel is closed", async || {
+            let channels: Vec<Channel> = world.consumer.control().get(route::CHANNELS).await?;
+            Ok(channels.iter().all(|channel| channel.state == "closed"))
+        })
+        .await?;
+    }
+    expect_served(&world.get("/ok").await?)?;
+    assert_eq!(world.upstream.hits(), 2);
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(2));
+    Ok(())
+}

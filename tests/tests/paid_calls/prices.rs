@@ -93,3 +93,20 @@ async fn a_repeat_keeps_the_price_of_its_first_time() -> Result<()> {
     assert_eq!(world.settle_and_check(FUNDS).await?, PRICE);
     Ok(())
 }
+
+#[tokio::test]
+async fn an_offer_that_is_remembered_as_too_dear_is_asked_for_again_before_a_call_is_refused() -> Result<()> {
+    let world = World::start().await?;
+    reprice(&world, MICROS(900_000), None).await?;
+    expect_free("too dear", &world.get("/ok").await?, 402, "over-limit")?;
+    reprice(&world, PRICE, None).await?;
+    // The owner is asked at most every two seconds, and well before the next round of the catalog.
+    let started = std::time::Instant::now();
+    while !world.get("/ok").await?.status.is_success() {
+        ensure!(started.elapsed().as_secs() < 30, "the old price is still believed");
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+    assert_eq!(world.upstream.hits(), 1);
+    assert_eq!(world.settle_and_check(FUNDS).await?, PRICE);
+    Ok(())
+}
