@@ -38,7 +38,7 @@ impl Proxies {
             })
             .collect();
         let config = format!(
-            "daemon off; worker_processes 1; pid {0}/pid; error_log {0}/error.log; \
+            "daemon off; master_process off; pid {0}/pid; error_log {0}/error.log; \
              events {{ worker_connections 512; }} http {{ access_log off; client_body_temp_path {0}/body; \
              proxy_temp_path {0}/proxy; fastcgi_temp_path {0}/f; uwsgi_temp_path {0}/u; scgi_temp_path {0}/s; \
              {servers} }}",
@@ -80,7 +80,7 @@ impl Proxies {
 
 impl Drop for Proxies {
     fn drop(&mut self) {
-        // Its worker ends with the master; both errors mean that it has ended already.
+        // One process without workers; both errors mean that it has ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
