@@ -120,7 +120,7 @@ impl Node {
             policy,
             tasks.clone(),
         );
-        let day = clock::day_of(clock::now_secs());
+        let day = farthing_ledger::day_of(clock::now_secs());
         let consumer = Consumer::new(consumer::Parts {
             signer: signer.clone(),
             ledger: ledger.clone(),

@@ -126,7 +126,7 @@ impl Consumer {
             return Err(BuyError::AboveMaxPrice { price, max_price });
         }
         let now_secs = clock::now_secs();
-        let day = clock::day_of(now_secs);
+        let day = farthing_ledger::day_of(now_secs);
         let accept = if price.is_zero() { None } else { Some(self.choose(&listing.accepts, listing.owner)?) };
         self.hold(day, &order.secret, price)?;
         let started = Instant::now();

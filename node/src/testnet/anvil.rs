@@ -14,8 +14,7 @@ use std::{
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// The phrase behind the accounts that anvil funds at start: publicly known, for local chains only.
-pub const DEV_PHRASE: &str = "test test test test test test test test test test test junk";
+pub use farthing_chain::deploy::DEV_PHRASE;
 
 /// A running chain. Dropping it kills the process and waits for its end.
 #[derive(Debug)]
