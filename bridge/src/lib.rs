@@ -7,8 +7,13 @@
 //!
 //! Reading order: [`routing`] → [`parameters`] → [`request`] → [`headers`].
 
+pub mod description;
+pub mod graphql;
 pub mod headers;
+pub mod limits;
 pub mod parameters;
+pub mod problem;
+pub mod report;
 pub mod request;
 pub mod routing;
 

@@ -1,0 +1,471 @@
+//! The neutral model in which every kind of API meets: operations, parameters, schemas.
+//!
+//! Readers ([`crate::openapi::read`], [`crate::graphql::sdl`], [`crate::graphql::introspection`]) write it; routing,
+//! requests, the published OpenAPI document, forms and client code are made from it. A description says what a
+//! caller may do, and nothing of where the owner's server is or how it is paid.
+//!
+//! Invariants, checked by [`crate::Api::new`]: every [`SchemaId`] is an index into [`ApiDescription::schemas`];
+//! operation ids are unique; no two operations match the same method and path.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Number, Value};
+
+use crate::graphql::Schema as GraphqlSchema;
+
+/// An API.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ApiDescription {
+    pub title: String,
+    /// The API's own version text, such as `1.4.2`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub version: String,
+    /// Markdown by a stranger.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    pub operations: Vec<Operation>,
+    /// Named schemas that [`Shape::Ref`] points to; cycles are allowed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub schemas: Vec<NamedSchema>,
+    /// What queries are planned with, when the upstream speaks GraphQL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub graphql: Option<GraphqlSchema>,
+}
+
+/// HTTP methods that can be sold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Method {
+    #[default]
+    Get,
+    Head,
+    Post,
+    Put,
+    Patch,
+    Delete,
+}
+
+impl Method {
+    pub const ALL: [Self; 6] = [Self::Get, Self::Head, Self::Post, Self::Put, Self::Patch, Self::Delete];
+
+    /// Upper case.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Head => "HEAD",
+            Self::Post => "POST",
+            Self::Put => "PUT",
+            Self::Patch => "PATCH",
+            Self::Delete => "DELETE",
+        }
+    }
+
+    /// Reads a method in any case; `None` for one that cannot be sold.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|method| method.as_str().eq_ignore_ascii_case(text))
+    }
+}
+
+impl std::fmt::Display for Method {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// Method and path, and everything a caller can say and hear there.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Operation {
+    pub method: Method,
+    /// Template such as `/users/{id}`; begins with a slash.
+    pub path: String,
+    /// Unique within the API; made up by the reader when the source has none.
+    pub id: String,
+    /// One line of plain text.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub summary: String,
+    /// Markdown by a stranger.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub deprecated: bool,
+    /// Parameters of the path template are among them, and required.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parameters: Vec<Parameter>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<Body>,
+    /// Answers of the service itself; at most one per status.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub responses: Vec<Response>,
+    /// Undeclared parameters go to the query as they are instead of being refused.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub any_params: bool,
+    /// The GraphQL root field this operation stands for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<RootField>,
+}
+
+/// A field of a GraphQL root type.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RootField {
+    pub kind: RootKind,
+    pub field: String,
+}
+
+/// Which root type a field belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RootKind {
+    Query,
+    Mutation,
+}
+
+impl RootKind {
+    /// The operation's keyword.
+    #[must_use]
+    pub const fn keyword(self) -> &'static str {
+        match self {
+            Self::Query => "query",
+            Self::Mutation => "mutation",
+        }
+    }
+}
+
+/// A named value a caller may send, as text under its name in `params`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Parameter {
+    pub name: String,
+    #[serde(rename = "in")]
+    pub place: Place,
+    #[serde(default, skip_serializing_if = "Style::is_default")]
+    pub style: Style,
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub required: bool,
+    pub schema: Schema,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub deprecated: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub example: Option<Value>,
+}
+
+/// Where a parameter travels to the upstream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Place {
+    Query,
+    Path,
+    Header,
+}
+
+/// How arrays and objects are written (OpenAPI 3.1, "Style Values"). Scalars look the same in all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Style {
+    /// `a=1,2` in a query, `1,2` in a path or header; an object as `k,v,k,v`.
+    #[default]
+    Comma,
+    /// `a=1&a=2` in a query; in a path or header an object as `k=v,k=v`.
+    Exploded,
+    /// `a=1%202`.
+    Space,
+    /// `a=1|2`.
+    Pipe,
+    /// `a[k]=v`.
+    DeepObject,
+    /// One JSON text, checked and sent as it came (OpenAPI's `content: application/json`).
+    Json,
+}
+
+impl Style {
+    fn is_default(&self) -> bool {
+        *self == Self::Comma
+    }
+}
+
+/// The body of a request.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Body {
+    pub kind: BodyKind,
+    /// Sent upstream as the content type, without parameters: `application/json`, `text/csv`.
+    pub media_type: String,
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub required: bool,
+    pub schema: Schema,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub example: Option<Value>,
+}
+
+/// How a caller's body is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BodyKind {
+    /// JSON, checked against the schema and passed on byte by byte.
+    Json,
+    /// A JSON object whose members become `application/x-www-form-urlencoded`.
+    Form,
+    /// Passed on as it is.
+    Text,
+}
+
+/// An answer of the service.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Response {
+    pub status: Status,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    /// Absent when the answer has no body.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<Content>,
+}
+
+/// Which statuses a [`Response`] describes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    Code(u16),
+    /// `2XX` is `Class(2)`.
+    Class(u8),
+    Default,
+}
+
+impl Status {
+    /// Whether it describes success.
+    #[must_use]
+    pub const fn is_success(self) -> bool {
+        matches!(self, Self::Code(200..=299) | Self::Class(2))
+    }
+}
+
+impl std::fmt::Display for Status {
+    /// As OpenAPI writes it.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Code(code) => write!(f, "{code}"),
+            Self::Class(class) => write!(f, "{class}XX"),
+            Self::Default => f.write_str("default"),
+        }
+    }
+}
+
+/// What a body holds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Content {
+    /// Without parameters: `application/json`.
+    pub media_type: String,
+    pub schema: Schema,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub example: Option<Value>,
+}
+
+/// Index into [`ApiDescription::schemas`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct SchemaId(pub u32);
+
+/// A schema with the name it had in its source.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NamedSchema {
+    /// Unique within the API.
+    pub name: String,
+    pub schema: Schema,
+}
+
+/// What values look like. Whatever a source says that is not here is not checked, and named in the report when
+/// it would have been.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Schema {
+    pub shape: Shape,
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub nullable: bool,
+    /// The allowed values, `null` not among them; any when empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub choices: Vec<Value>,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub title: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    /// What the upstream takes when the value is left out; shown, never sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub example: Option<Value>,
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub deprecated: bool,
+}
+
+/// The kind of a value.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Shape {
+    /// Any JSON.
+    #[default]
+    Any,
+    Boolean,
+    Integer(NumberBounds),
+    Number(NumberBounds),
+    String(StringBounds),
+    Array(Box<ArrayOf>),
+    Object(Object),
+    /// At least one of them (JSON Schema's `oneOf` and `anyOf`, a GraphQL union).
+    OneOf(OneOf),
+    /// A named schema. The referring [`Schema`] may add `nullable`, a description, a default.
+    Ref(SchemaId),
+}
+
+/// Bounds of a number, inclusive unless said otherwise.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct NumberBounds {
+    /// `int32`, `int64`, `double`, …
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub format: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub minimum: Option<Number>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub maximum: Option<Number>,
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub minimum_is_exclusive: bool,
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub maximum_is_exclusive: bool,
+}
+
+/// Bounds of a string.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct StringBounds {
+    /// `date-time`, `uuid`, `byte`, `binary`, …; shown, not checked.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub format: String,
+    /// Characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub length_min: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub length_max: Option<u64>,
+    /// A regular expression of the source's dialect (ECMA-262); shown, not checked.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub pattern: String,
+}
+
+/// An array.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ArrayOf {
+    pub items: Schema,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub items_min: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub items_max: Option<u64>,
+}
+
+/// An object.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Object {
+    /// In the source's order; names are unique.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub properties: Vec<Property>,
+    /// What further members look like; `None` when there may be none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub additional: Option<Box<Schema>>,
+    /// Exactly one member must be given (GraphQL's `@oneOf`).
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub exactly_one: bool,
+}
+
+/// A member of an object.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Property {
+    pub name: String,
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub required: bool,
+    pub schema: Schema,
+}
+
+/// Alternatives.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct OneOf {
+    pub variants: Vec<Schema>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub discriminator: Option<Discriminator>,
+}
+
+/// The member that says which alternative a value is.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Discriminator {
+    pub property: String,
+    /// Value of the property and index of the variant.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mapping: Vec<(String, u32)>,
+}
+
+impl Schema {
+    /// A schema of this shape and nothing else.
+    #[must_use]
+    pub fn of(shape: Shape) -> Self {
+        Self { shape, ..Self::default() }
+    }
+
+    #[must_use]
+    pub fn string() -> Self {
+        Self::of(Shape::String(StringBounds::default()))
+    }
+
+    #[must_use]
+    pub fn integer() -> Self {
+        Self::of(Shape::Integer(NumberBounds::default()))
+    }
+
+    #[must_use]
+    pub fn number() -> Self {
+        Self::of(Shape::Number(NumberBounds::default()))
+    }
+
+    #[must_use]
+    pub fn boolean() -> Self {
+        Self::of(Shape::Boolean)
+    }
+
+    #[must_use]
+    pub fn array(items: Self) -> Self {
+        Self::of(Shape::Array(Box::new(ArrayOf { items, ..ArrayOf::default() })))
+    }
+
+    #[must_use]
+    pub fn reference(id: SchemaId) -> Self {
+        Self::of(Shape::Ref(id))
+    }
+
+    #[must_use]
+    pub fn or_null(mut self) -> Self {
+        self.nullable = true;
+        self
+    }
+}
+
+impl ApiDescription {
+    /// The named schema; `None` for an id that is out of range, which [`crate::Api::new`] rules out.
+    #[must_use]
+    pub fn schema(&self, id: SchemaId) -> Option<&NamedSchema> {
+        self.schemas.get(usize::try_from(id.0).ok()?)
+    }
+
+    /// Follows references until there is something else; `None` for a chain that never ends.
+    #[must_use]
+    pub fn resolve<'a>(&'a self, schema: &'a Schema) -> Option<&'a Schema> {
+        let mut schema = schema;
+        for _ in 0..=self.schemas.len() {
+            match schema.shape {
+                Shape::Ref(id) => schema = &self.schema(id)?.schema,
+                _ => return Some(schema),
+            }
+        }
+        None
+    }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "the form that serde calls")]
+const fn is_false(value: &bool) -> bool {
+    !*value
+}

@@ -1,0 +1,148 @@
+//! What a reader made of an owner's document: bridged, repaired, skipped, and why.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::description::ApiDescription;
+
+/// Findings of one kind that a report keeps; the rest are counted.
+pub const FINDINGS_MAX: usize = 200;
+
+/// A document read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reading {
+    pub description: ApiDescription,
+    pub report: Report,
+    /// Base addresses the document names, absolute or relative to where it came from; the first is preferred.
+    pub servers: Vec<String>,
+    /// How the upstream wants to be authenticated, in the document's order.
+    pub security: Vec<SecurityScheme>,
+}
+
+/// What the upstream asks for. The owner's node adds it; callers never see it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum SecurityScheme {
+    ApiKeyHeader(String),
+    ApiKeyQuery(String),
+    ApiKeyCookie(String),
+    Basic,
+    Bearer,
+    /// OAuth 2, OpenID Connect and the like, by the document's word.
+    Other(String),
+}
+
+/// What became of a document.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Report {
+    /// Such as `OpenAPI 3.0.3`, `Swagger 2.0`, `GraphQL SDL`.
+    pub format: String,
+    /// Operations that can be called.
+    pub bridged: usize,
+    /// What was odd and could be put right.
+    pub repaired: Findings,
+    /// What cannot be offered.
+    pub skipped: Findings,
+    /// What is offered, with a reservation.
+    pub warnings: Findings,
+}
+
+/// A bounded list.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Findings {
+    pub list: Vec<Finding>,
+    /// Findings beyond [`FINDINGS_MAX`].
+    pub further: usize,
+}
+
+/// One finding.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// Such as `GET /users/{id}`, `type Planet, line 12`, `#/components/schemas/User`.
+    pub place: String,
+    /// What is the matter, and what was made of it.
+    pub what: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.what)
+    }
+}
+
+impl Findings {
+    /// Adds one, without control characters and not too long: both texts may hold a stranger's words.
+    pub fn add(&mut self, place: impl AsRef<str>, what: impl AsRef<str>) {
+        if self.list.len() < FINDINGS_MAX {
+            self.list.push(Finding { place: plain(place.as_ref()), what: plain(what.as_ref()) });
+        } else {
+            self.further += 1;
+        }
+    }
+
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// How many there were.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.list.len() + self.further
+    }
+}
+
+fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(300).collect()
+}
+
+/// Why a document cannot be read at all.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{format}: {}", list(problems))]
+pub struct ReadError {
+    /// What it was taken for, such as `OpenAPI`.
+    pub format: &'static str,
+    /// At least one, 20 at most.
+    pub problems: Vec<ReadProblem>,
+}
+
+/// One thing that keeps a document from being read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReadProblem {
+    /// Line and column, counted from 1, where the source has lines.
+    pub position: Option<(u64, u64)>,
+    /// What was found, what was expected, and what to do.
+    pub what: String,
+}
+
+impl ReadError {
+    /// Problems that are kept.
+    pub const PROBLEMS_MAX: usize = 20;
+
+    /// One problem without a position.
+    #[must_use]
+    pub fn new(format: &'static str, what: impl AsRef<str>) -> Self {
+        Self { format, problems: vec![ReadProblem { position: None, what: plain(what.as_ref()) }] }
+    }
+
+    /// One problem at a line and column.
+    #[must_use]
+    pub fn at(format: &'static str, position: (u64, u64), what: impl AsRef<str>) -> Self {
+        Self { format, problems: vec![ReadProblem { position: Some(position), what: plain(what.as_ref()) }] }
+    }
+}
+
+impl fmt::Display for ReadProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.position {
+            Some((line, column)) => write!(f, "line {line}, column {column}: {}", self.what),
+            None => f.write_str(&self.what),
+        }
+    }
+}
+
+fn list(problems: &[ReadProblem]) -> String {
+    let texts: Vec<_> = problems.iter().map(ToString::to_string).collect();
+    texts.join("; ")
+}
