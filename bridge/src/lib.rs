@@ -8,6 +8,7 @@
 //! Reading order: [`routing`] → [`parameters`] → [`request`] → [`headers`].
 
 pub mod description;
+pub mod document;
 pub mod graphql;
 pub mod headers;
 pub mod limits;

@@ -22,6 +22,10 @@ pub const PARAMETERS_MAX: usize = 64;
 pub const ENCODED_BYTES_MAX: usize = 480 * 1024;
 /// The same unpacked: what a stranger may make another node hold for one service.
 pub const UNPACKED_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Levels of brackets in an unpacked description: what `serde_json` reads, 127, and room for 16 inline schemas.
+pub const UNPACKED_DEPTH_MAX: usize = 127;
+/// Values in an unpacked description, each of which may take 100 bytes of memory.
+pub const UNPACKED_VALUES_MAX: usize = 1_000_000;
 /// Text of `fields`.
 pub const FIELDS_BYTES_MAX: usize = 4 * 1024;
 /// Levels of `fields`.

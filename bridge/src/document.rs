@@ -1,0 +1,131 @@
+//! An [`ApiDescription`] as a document that a listing pins by its hash: JSON, deflated, behind a magic line.
+//!
+//! [`encode`] writes, checks the bounds that every reader will check, and packs. [`decode`] looks at the magic,
+//! unpacks no more than the bound, counts brackets and values before anything is built from them, and reads the
+//! JSON. What a stranger sends costs at most the bounds of [`crate::limits`].
+//!
+//! Invariant: what `encode` returns, `decode` reads, and the result is equal to what was given. (Fractions keep
+//! 15 significant digits, as JSON does between programs.)
+
+use miniz_oxide::{deflate::compress_to_vec, inflate::decompress_to_vec_with_limit};
+
+use crate::{
+    description::ApiDescription,
+    limits::{ENCODED_BYTES_MAX, UNPACKED_BYTES_MAX, UNPACKED_DEPTH_MAX, UNPACKED_VALUES_MAX},
+};
+
+/// The first line of a document; the number grows when the form changes.
+pub const MAGIC: &[u8] = b"farthing-api/1\n";
+
+/// Higher levels take twice the time for less than a hundredth of the size.
+const DEFLATE_LEVEL: u8 = 8;
+
+/// Why a description is not packed, or a document not read.
+#[derive(Debug, thiserror::Error)]
+pub enum DocumentError {
+    #[error(
+        "the description has {bytes} bytes when packed, and {ENCODED_BYTES_MAX} are allowed; \
+         leave operations out, or offer them as several services"
+    )]
+    TooLarge { bytes: usize },
+    #[error(
+        "the description has more than {UNPACKED_BYTES_MAX} bytes; \
+         leave operations out, or offer them as several services"
+    )]
+    TooLargeUnpacked,
+    #[error(
+        "the description has more than {UNPACKED_VALUES_MAX} values; \
+         leave operations out, or offer them as several services"
+    )]
+    TooManyValues,
+    #[error(
+        "the description nests more than {UNPACKED_DEPTH_MAX} levels deep; \
+         give its inner schemas names, or leave the operations that use them out"
+    )]
+    TooDeep,
+    #[error("this is not a description that this version reads: it does not begin with `farthing-api/1`")]
+    UnknownForm,
+    #[error("the document is damaged and cannot be unpacked; ask its owner to publish it again")]
+    Damaged,
+    #[error("the document holds no description that this version reads; ask its owner to publish it again")]
+    Json(#[source] serde_json::Error),
+}
+
+/// Packs a description.
+///
+/// # Errors
+/// [`DocumentError`] when it is larger or nests deeper than readers accept; the text says what to leave out.
+pub fn encode(description: &ApiDescription) -> Result<Vec<u8>, DocumentError> {
+    let json = serde_json::to_vec(description).map_err(DocumentError::Json)?;
+    if json.len() > UNPACKED_BYTES_MAX {
+        return Err(DocumentError::TooLargeUnpacked);
+    }
+    check_bounds(&json)?;
+    let packed = compress_to_vec(&json, DEFLATE_LEVEL);
+    let document = [MAGIC, &packed].concat();
+    if document.len() > ENCODED_BYTES_MAX {
+        return Err(DocumentError::TooLarge { bytes: document.len() });
+    }
+    Ok(document)
+}
+
+/// Unpacks a description. Its form is right, what it says is not checked: [`crate::Api::new`] does that.
+///
+/// # Errors
+/// [`DocumentError`] when it is too large, packed or unpacked, or is no description.
+pub fn decode(document: &[u8]) -> Result<ApiDescription, DocumentError> {
+    if document.len() > ENCODED_BYTES_MAX {
+        return Err(DocumentError::TooLarge { bytes: document.len() });
+    }
+    let packed = document.strip_prefix(MAGIC).ok_or(DocumentError::UnknownForm)?;
+    let json = decompress_to_vec_with_limit(packed, UNPACKED_BYTES_MAX).map_err(|error| {
+        if error.output.len() >= UNPACKED_BYTES_MAX {
+            DocumentError::TooLargeUnpacked
+        } else {
+            DocumentError::Damaged
+        }
+    })?;
+    check_bounds(&json)?;
+    serde_json::from_slice(&json).map_err(DocumentError::Json)
+}
+
+/// Counts levels and values without building any of them: an unpacked byte can become fifty in memory.
+fn check_bounds(json: &[u8]) -> Result<(), DocumentError> {
+    let (mut depth, mut values) = (0_usize, 1_usize);
+    let mut bytes = json.iter();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'"' => skip_string(&mut bytes),
+            b'{' | b'[' => {
+                depth += 1;
+                values += 1;
+            }
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            b',' => values += 1,
+            _ => {}
+        }
+        if depth > UNPACKED_DEPTH_MAX {
+            return Err(DocumentError::TooDeep);
+        }
+        if values > UNPACKED_VALUES_MAX {
+            return Err(DocumentError::TooManyValues);
+        }
+    }
+    Ok(())
+}
+
+/// Moves behind the closing quotation mark.
+fn skip_string(bytes: &mut std::slice::Iter<'_, u8>) {
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'\\' => {
+                bytes.next();
+            }
+            b'"' => return,
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
