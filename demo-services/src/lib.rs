@@ -3,10 +3,12 @@
 //! Each service is a module with its routes, and a binary of the same name that binds a port and runs it:
 //!
 //! - [`earthquakes`]: REST, the U.S. Geological Survey's recent earthquakes as GeoJSON.
+//! - [`exoplanets`]: GraphQL, the NASA Exoplanet Archive's confirmed planets of other stars.
 //!
 //! [`serve`] and [`problem`] are what the services share. Nothing here depends on any other Farthing crate: a
 //! service must look like somebody else's server.
 
 pub mod earthquakes;
+pub mod exoplanets;
 pub mod problem;
 pub mod serve;
