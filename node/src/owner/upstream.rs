@@ -351,7 +351,8 @@ impl Body {
     }
 }
 
-fn check_base(base_url: &str, options: &UpstreamOptions) -> Result<Url, UpstreamError> {
+/// `base_url` as an address that may be asked.
+pub(super) fn check_base(base_url: &str, options: &UpstreamOptions) -> Result<Url, UpstreamError> {
     let malformed =
         || UpstreamError::Malformed(base_url.chars().filter(|c| !c.is_control()).take(80).collect());
     let base = Url::parse(base_url).map_err(|_| malformed())?;
@@ -392,11 +393,13 @@ fn literal_address(base: &Url) -> Option<IpAddr> {
     }
 }
 
-fn literal_class(base: &Url) -> Option<AddressClass> {
+/// The class of a host that is an address itself; `None` for a name, which is resolved when connecting.
+pub(super) fn literal_class(base: &Url) -> Option<AddressClass> {
     literal_address(base).and_then(AddressClass::of)
 }
 
-fn secret_header(name: &str, value: &str) -> Option<(HeaderName, HeaderValue)> {
+/// A header that the owner adds, marked sensitive; `None` for one that belongs to the connection.
+pub(super) fn secret_header(name: &str, value: &str) -> Option<(HeaderName, HeaderValue)> {
     const CONNECTION: &[HeaderName] = &[
         header::HOST,
         header::CONNECTION,
@@ -413,7 +416,9 @@ fn secret_header(name: &str, value: &str) -> Option<(HeaderName, HeaderValue)> {
     Some((name, value))
 }
 
-fn client(
+/// A client that follows nothing, asks no proxy, and connects only to addresses of `class`; it is for URLs of
+/// `base`'s scheme.
+pub(super) fn client(
     base: &Url,
     class: &Arc<OnceLock<AddressClass>>,
     options: &UpstreamOptions,
