@@ -211,6 +211,8 @@ pub enum BodyKind {
     Form,
     /// Passed on as it is.
     Text,
+    /// Nobody described it: passed on as it is, whatever its content type.
+    Any,
 }
 
 /// An answer of the service.

@@ -23,7 +23,8 @@ pub use request::Prepared;
 pub use routing::{Route, RouteError, Routes};
 
 /// The candidate most like `name`, if any is alike enough to be what was meant.
-fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+#[must_use]
+pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let distance_max = name.chars().count() / 3 + 1;
     candidates
         .map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate))

@@ -45,10 +45,12 @@ pub const LISTING_TAG_CHARS_MAX: usize = 32;
 pub const LISTING_ACCEPTS_MAX: usize = 8;
 /// Services per owner that a node will remember.
 pub const LISTINGS_PER_OWNER_MAX: usize = 64;
-/// A details document: description and operations.
+/// A details document: the API, compressed, and prices. GitHub's GraphQL schema of 64,000 lines fits.
 pub const DETAILS_BYTES_MAX: usize = 512 * 1024;
-pub const OPERATIONS_MAX: usize = 1_000;
-pub const DESCRIPTION_BYTES_MAX: usize = 64 * 1024;
+/// GitHub's REST API has about 1,100.
+pub const OPERATIONS_MAX: usize = 2_000;
+/// Samples of a service, as one document.
+pub const SAMPLES_BYTES_MAX: usize = 64 * 1024;
 
 /// `info/1` frames.
 pub const INFO_REQUEST_BYTES_MAX: usize = 64 * 1024;

@@ -1,7 +1,7 @@
 //! What an owner publishes about a service: a signed listing, and its details by content hash.
 //!
 //! The listing is small, because every node stores every listing. What only an interested consumer needs —
-//! description, operations, parameters — is a details document that the listing pins by hash.
+//! operations, parameters, their prices — is a details document that the listing pins by hash.
 
 use minicbor::{CborLen, Decode, Encode};
 
@@ -150,84 +150,42 @@ fn text(field: &'static str, value: &str, chars_min: usize, chars_max: usize) ->
     Ok(())
 }
 
-/// Where a parameter travels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode, CborLen)]
-#[cbor(index_only)]
-pub enum Place {
-    #[n(0)]
-    Query,
-    #[n(1)]
-    Path,
-    #[n(2)]
-    Header,
-}
-
-/// What values a parameter takes; its text form is checked before a call is priced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode, CborLen)]
-#[cbor(index_only)]
-pub enum ValueKind {
-    #[n(0)]
-    Text,
-    #[n(1)]
-    Integer,
-    #[n(2)]
-    Number,
-    #[n(3)]
-    Boolean,
-}
-
-/// A parameter of an operation.
+/// An operation that costs something else than the listing's price.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, CborLen)]
 #[cbor(map)]
-pub struct Parameter {
-    #[n(0)]
-    pub name: String,
-    #[n(1)]
-    pub place: Place,
-    #[n(2)]
-    pub kind: ValueKind,
-    #[n(3)]
-    pub required: bool,
-    /// The allowed values; any when empty.
-    #[n(4)]
-    pub choices: Vec<String>,
-    #[n(5)]
-    pub description: String,
-}
-
-/// Method and path of a service, with its price.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, CborLen)]
-#[cbor(map)]
-pub struct Operation {
+pub struct OperationPrice {
     #[n(0)]
     pub method: Method,
-    /// Template such as `/users/{id}`.
+    /// The operation's template, such as `/users/{id}`.
     #[n(1)]
     pub path: String,
     #[n(2)]
-    pub summary: String,
-    /// The listing's price when absent.
-    #[n(3)]
-    pub price: Option<Usdc>,
-    #[n(4)]
-    pub parameters: Vec<Parameter>,
-    /// Whether a request body is passed on.
-    #[n(5)]
-    pub body: bool,
-    /// Parameters beyond the declared ones are passed on to the query instead of being refused.
-    #[n(6)]
-    pub any_params: bool,
+    pub price: Usdc,
+}
+
+/// Content by hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, CborLen)]
+#[cbor(map)]
+pub struct Pin {
+    #[cbor(n(0), with = "minicbor::bytes")]
+    pub hash: Hash,
+    #[n(1)]
+    pub bytes: u32,
 }
 
 /// What an interested consumer fetches by hash.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode, CborLen)]
 #[cbor(map)]
 pub struct Details {
-    /// Markdown by a stranger.
-    #[n(0)]
-    pub description: String,
+    /// The API's description in the bridge's encoding: operations, parameters, schemas. Opaque to this crate.
+    #[cbor(n(0), with = "minicbor::bytes")]
+    pub api: Vec<u8>,
+    /// Prices of operations that have one of their own; the others cost what the listing says.
     #[n(1)]
-    pub operations: Vec<Operation>,
+    pub prices: Vec<OperationPrice>,
+    /// Examples of answers, free to look at.
+    #[n(2)]
+    pub samples: Option<Pin>,
 }
 
 impl Details {
@@ -251,11 +209,7 @@ impl Details {
             return Err(DetailsError::WrongContent);
         }
         let details: Self = wire::decode(bytes).map_err(|e| DetailsError::Malformed(e.to_string()))?;
-        let parameters = details.operations.iter().all(|o| o.parameters.len() <= limits::PARAMS_MAX);
-        if details.operations.len() > limits::OPERATIONS_MAX
-            || details.description.len() > limits::DESCRIPTION_BYTES_MAX
-            || !parameters
-        {
+        if details.prices.len() > limits::OPERATIONS_MAX {
             return Err(DetailsError::OutOfBounds);
         }
         Ok(details)
@@ -274,9 +228,10 @@ pub enum DetailsError {
 }
 
 impl Listing {
-    /// What a call of `operation` costs.
+    /// What a call of the operation costs.
     #[must_use]
-    pub fn price_of(&self, operation: &Operation) -> Usdc {
-        operation.price.unwrap_or(self.price)
+    pub fn price_of(&self, details: &Details, method: Method, path: &str) -> Usdc {
+        let own = details.prices.iter().find(|own| own.method == method && own.path == path);
+        own.map_or(self.price, |own| own.price)
     }
 }

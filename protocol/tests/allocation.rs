@@ -74,7 +74,7 @@ fn worst_cases() -> Vec<Vec<u8>> {
         many(&[0x82, 0x01, 0x81], &[0xa0]),
         many(&[0x82, 0x02, 0x81], &[0x50; 17]),
         many(&[0x82, 0x01, 0x81], &[0xa2, 0x00, 0x40, 0x01, 0x40]),
-        // NodeRecord.addresses of empty addresses, Listing.tags of empty tags, Details.operations.
+        // NodeRecord.addresses of empty addresses, Listing.tags of empty tags, Details.prices.
         many(&[0xa1, 0x09], &[0x40]),
         many(&[0xa1, 0x07], &[0x60]),
         many(&[0xa1, 0x01], &[0xa0]),

@@ -1,14 +1,16 @@
 //! Signed documents: their limits, below, at and above; and those of a newer version, passed on.
 
 use farthing_protocol::{
-    Listing, NodeRecord, SecretKey, Signed, Usdc, keccak256,
+    Listing, NodeRecord, SecretKey, Signed, Usdc,
+    call::Method,
+    keccak256,
     limits::{
-        CLOCK_SKEW_SECS_MAX, DESCRIPTION_BYTES_MAX, DETAILS_BYTES_MAX, LISTING_ACCEPTS_MAX,
-        LISTING_BYTES_MAX, LISTING_CATEGORY_CHARS_MAX, LISTING_NAME_CHARS_MAX, LISTING_SUMMARY_CHARS_MAX,
-        LISTING_TAG_CHARS_MAX, LISTING_TAGS_MAX, NETWORK_NAME_BYTES_MAX, OPERATIONS_MAX, PARAMS_MAX,
-        RECORD_ADDRESS_BYTES_MAX, RECORD_ADDRESSES_MAX, RECORD_BYTES_MAX, RECORD_LIFETIME_SECS_MAX,
+        CLOCK_SKEW_SECS_MAX, DETAILS_BYTES_MAX, LISTING_ACCEPTS_MAX, LISTING_BYTES_MAX,
+        LISTING_CATEGORY_CHARS_MAX, LISTING_NAME_CHARS_MAX, LISTING_SUMMARY_CHARS_MAX, LISTING_TAG_CHARS_MAX,
+        LISTING_TAGS_MAX, NETWORK_NAME_BYTES_MAX, OPERATIONS_MAX, RECORD_ADDRESS_BYTES_MAX,
+        RECORD_ADDRESSES_MAX, RECORD_BYTES_MAX, RECORD_LIFETIME_SECS_MAX,
     },
-    listing::{Details, DetailsError, Operation},
+    listing::{Details, DetailsError},
     signed::{Document, DocumentError},
     wire,
 };
@@ -185,14 +187,9 @@ fn details_are_those_the_listing_pins_within_their_limits() {
         let (bytes, listing) = pin(&details);
         Details::from_blob(&bytes, &listing).map(|read| assert_eq!(read, details))
     };
-    let operation = || Operation { parameters: Vec::new(), ..details().operations[0].clone() };
-    let parameter = details().operations[0].parameters[0].clone();
+    let price = details().prices[0].clone();
     for (size, expected) in [(0, Ok(())), (1, Err(DetailsError::OutOfBounds))] {
-        let text = "d".repeat(DESCRIPTION_BYTES_MAX + size);
-        assert_eq!(with(&|d| d.description.clone_from(&text)), expected);
-        assert_eq!(with(&|d| d.operations = vec![operation(); OPERATIONS_MAX + size]), expected);
-        let parameters = vec![parameter.clone(); PARAMS_MAX + size];
-        assert_eq!(with(&|d| d.operations[0].parameters.clone_from(&parameters)), expected);
+        assert_eq!(with(&|d| d.prices = vec![price.clone(); OPERATIONS_MAX + size]), expected);
     }
     let (mut bytes, listing) = pin(&details());
     bytes.push(0);
@@ -203,7 +200,8 @@ fn details_are_those_the_listing_pins_within_their_limits() {
 
 #[test]
 fn an_operation_costs_its_own_price_or_the_listings() {
-    let prices: Vec<Usdc> =
-        details().operations.iter().map(|operation| listing().price_of(operation)).collect();
-    assert_eq!(prices, [Usdc::from_micros(2_000), Usdc::from_micros(5_000)]);
+    let price = |method, path| listing().price_of(&details(), method, path);
+    assert_eq!(price(Method::Post, "/events/{id}"), Usdc::from_micros(5_000));
+    assert_eq!(price(Method::Get, "/events/{id}"), Usdc::from_micros(2_000));
+    assert_eq!(price(Method::Post, "/events"), Usdc::from_micros(2_000));
 }

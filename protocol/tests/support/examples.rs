@@ -9,9 +9,7 @@ use farthing_protocol::{
     Voucher,
     call::{CallStatus, ChannelSync, ChargePolicy, Method, Payment, response_hash},
     info::{InfoRequest, InfoResponse},
-    listing::{
-        Accept, Details, Operation, Parameter, Place, SCHEME_CHANNEL, SCHEME_FREE, ServiceKind, ValueKind,
-    },
+    listing::{Accept, Details, OperationPrice, Pin, SCHEME_CHANNEL, SCHEME_FREE, ServiceKind},
     record::{FLAG_ACCEPTS_CALLS, FLAG_TCP_VERIFIED},
 };
 use minicbor::bytes::ByteVec;
@@ -181,43 +179,14 @@ pub fn listing() -> Listing {
 }
 
 pub fn details() -> Details {
-    let parameter = |name: &str, place, kind, required, choices: &[&str]| Parameter {
-        name: name.to_owned(),
-        place,
-        kind,
-        required,
-        choices: choices.iter().map(|&choice| choice.to_owned()).collect(),
-        description: String::new(),
-    };
     Details {
-        description: "# Earthquakes\n\nData of the *world*.".to_owned(),
-        operations: vec![
-            Operation {
-                method: Method::Get,
-                path: "/events".to_owned(),
-                summary: "Find events".to_owned(),
-                price: None,
-                parameters: vec![
-                    parameter("limit", Place::Query, ValueKind::Integer, false, &[]),
-                    parameter("order", Place::Query, ValueKind::Text, false, &["time", "magnitude"]),
-                ],
-                body: false,
-                any_params: true,
-            },
-            Operation {
-                method: Method::Post,
-                path: "/events/{id}".to_owned(),
-                summary: "Ask about one event".to_owned(),
-                price: Some(Usdc::from_micros(5_000)),
-                parameters: vec![
-                    parameter("id", Place::Path, ValueKind::Text, true, &[]),
-                    parameter("x-depth", Place::Header, ValueKind::Number, false, &[]),
-                    parameter("full", Place::Query, ValueKind::Boolean, false, &[]),
-                ],
-                body: true,
-                any_params: false,
-            },
-        ],
+        api: b"an API as the bridge encodes it".to_vec(),
+        prices: vec![OperationPrice {
+            method: Method::Post,
+            path: "/events/{id}".to_owned(),
+            price: Usdc::from_micros(5_000),
+        }],
+        samples: Some(Pin { hash: [7; 32], bytes: 1_200 }),
     }
 }
 
