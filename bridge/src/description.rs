@@ -453,6 +453,40 @@ impl ApiDescription {
         self.schemas.get(usize::try_from(id.0).ok()?)
     }
 
+    /// The kind of a value in a few words: `integer`, `one of A, B`, `array of Planet`.
+    #[must_use]
+    pub fn type_name(&self, schema: &Schema) -> String {
+        self.type_name_to(schema, 4)
+    }
+
+    fn type_name_to(&self, schema: &Schema, depth: usize) -> String {
+        const CHOICES_SHOWN: usize = 6;
+        let Some(depth) = depth.checked_sub(1) else { return "value".to_owned() };
+        if let Shape::Ref(id) = schema.shape {
+            return self.schema(id).map_or_else(|| "value".to_owned(), |named| named.name.clone());
+        }
+        if !schema.choices.is_empty() {
+            let shown = |choice: &Value| choice.as_str().map_or_else(|| choice.to_string(), ToOwned::to_owned);
+            let mut names: Vec<String> = schema.choices.iter().take(CHOICES_SHOWN).map(shown).collect();
+            if schema.choices.len() > CHOICES_SHOWN {
+                names.push("…".to_owned());
+            }
+            return format!("one of {}", names.join(", "));
+        }
+        match &schema.shape {
+            Shape::Any => "any".to_owned(),
+            Shape::Boolean => "boolean".to_owned(),
+            Shape::Integer(_) => "integer".to_owned(),
+            Shape::Number(_) => "number".to_owned(),
+            Shape::String(bounds) if bounds.format.is_empty() => "string".to_owned(),
+            Shape::String(bounds) => format!("string ({})", bounds.format),
+            Shape::Array(array) => format!("array of {}", self.type_name_to(&array.items, depth)),
+            Shape::Object(_) => "object".to_owned(),
+            Shape::OneOf(_) => "one of several".to_owned(),
+            Shape::Ref(_) => "value".to_owned(),
+        }
+    }
+
     /// Follows references until there is something else; `None` for a chain that never ends.
     #[must_use]
     pub fn resolve<'a>(&'a self, schema: &'a Schema) -> Option<&'a Schema> {
