@@ -1,0 +1,235 @@
+//! What a newer reading of an API changes for its callers.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::description::{ApiDescription, Body, Content, Operation, Parameter, Response, Schema, Shape};
+
+/// References within references that a difference is seen through. Every round looks at every schema once,
+/// however they refer to each other.
+const ROUNDS: usize = 6;
+
+/// Differences between two readings, operation by operation.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Changes {
+    /// `GET /planets`
+    pub added: Vec<String>,
+    pub removed: Vec<String>,
+    pub changed: Vec<Change>,
+}
+
+/// What is different about one operation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    pub operation: String,
+    /// One sentence each.
+    pub what: Vec<String>,
+}
+
+impl Changes {
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.added.is_empty() && self.removed.is_empty() && self.changed.is_empty()
+    }
+}
+
+/// Compares what callers see of `old` and `new`; texts do not count.
+#[must_use]
+pub fn changes(old: &ApiDescription, new: &ApiDescription) -> Changes {
+    let (old_outlines, new_outlines) = (Outlines::of(old), Outlines::of(new));
+    let mut changes = Changes::default();
+    for operation in &new.operations {
+        match at(old, operation) {
+            None => changes.added.push(name(operation)),
+            Some(before) => {
+                let what = differences((old, &old_outlines), before, (new, &new_outlines), operation);
+                if !what.is_empty() {
+                    changes.changed.push(Change { operation: name(operation), what });
+                }
+            }
+        }
+    }
+    let gone = old.operations.iter().filter(|operation| at(new, operation).is_none());
+    changes.removed.extend(gone.map(name));
+    changes
+}
+
+fn name(operation: &Operation) -> String {
+    format!("{} {}", operation.method, operation.path)
+}
+
+fn at<'a>(api: &'a ApiDescription, like: &Operation) -> Option<&'a Operation> {
+    api.operations.iter().find(|operation| operation.method == like.method && operation.path == like.path)
+}
+
+fn differences(
+    (old, old_outlines): (&ApiDescription, &Outlines),
+    before: &Operation,
+    (new, new_outlines): (&ApiDescription, &Outlines),
+    after: &Operation,
+) -> Vec<String> {
+    let mut what = Vec::new();
+    let find = |operation: &'_ Operation, like: &Parameter| {
+        operation.parameters.iter().position(|p| p.name == like.name && p.place == like.place)
+    };
+    for parameter in &after.parameters {
+        let shown = format!("parameter `{}`", crate::shown(&parameter.name));
+        let Some(earlier) = find(before, parameter).and_then(|i| before.parameters.get(i)) else {
+            let required = if parameter.required { ", required" } else { "" };
+            what.push(format!("new {shown}{required}"));
+            continue;
+        };
+        if parameter.required != earlier.required {
+            what.push(format!(
+                "{shown} is {} required",
+                if parameter.required { "now" } else { "no longer" }
+            ));
+        }
+        if new_outlines.outline(&parameter.schema) != old_outlines.outline(&earlier.schema) {
+            let (from, to) = (old.type_name(&earlier.schema), new.type_name(&parameter.schema));
+            what.push(if from == to {
+                format!("{shown} takes other values")
+            } else {
+                format!("{shown} was {from} and is {to}")
+            });
+        }
+    }
+    for parameter in before.parameters.iter().filter(|parameter| find(after, parameter).is_none()) {
+        what.push(format!("parameter `{}` is gone", crate::shown(&parameter.name)));
+    }
+    let body = |outlines: &Outlines, body: &Option<Body>| {
+        body.as_ref().map(|body| (body.media_type.clone(), body.required, outlines.outline(&body.schema)))
+    };
+    if body(old_outlines, &before.body) != body(new_outlines, &after.body) {
+        what.push("the body is different".to_owned());
+    }
+    if old_outlines.answers(before) != new_outlines.answers(after) {
+        what.push("the answer is different".to_owned());
+    }
+    if before.deprecated != after.deprecated {
+        what.push(if after.deprecated { "deprecated now" } else { "no longer deprecated" }.to_owned());
+    }
+    what
+}
+
+/// What schemas are, without texts and names.
+struct Outlines(Vec<u64>);
+
+impl Outlines {
+    fn of(api: &ApiDescription) -> Self {
+        let mut outlines = Self(vec![0; api.schemas.len()]);
+        for _ in 0..ROUNDS {
+            let next = api.schemas.iter().map(|named| hash(&outlines.outline(&named.schema))).collect();
+            outlines = Self(next);
+        }
+        outlines
+    }
+
+    fn answers(&self, operation: &Operation) -> Vec<(String, Option<(String, Value)>)> {
+        let content = |content: &Content| (content.media_type.clone(), self.outline(&content.schema));
+        let response =
+            |response: &Response| (response.status.to_string(), response.content.as_ref().map(content));
+        operation.responses.iter().map(response).collect()
+    }
+
+    fn outline(&self, schema: &Schema) -> Value {
+        let shape = match &schema.shape {
+            Shape::Any => json!("any"),
+            Shape::Boolean => json!("boolean"),
+            Shape::Integer(bounds) => json!({ "integer": bounds }),
+            Shape::Number(bounds) => json!({ "number": bounds }),
+            Shape::String(bounds) => json!({ "string": bounds }),
+            Shape::Array(array) => json!([self.outline(&array.items), array.items_min, array.items_max]),
+            Shape::Object(object) => {
+                let mut members: Vec<_> = object
+                    .properties
+                    .iter()
+                    .map(|property| (&property.name, property.required, self.outline(&property.schema)))
+                    .collect();
+                members.sort_by_key(|(name, ..)| *name);
+                let others = object.additional.as_deref().map(|schema| self.outline(schema));
+                json!({ "members": members, "others": others, "one": object.exactly_one })
+            }
+            Shape::OneOf(one_of) => {
+                json!({ "one of": one_of.variants.iter().map(|schema| self.outline(schema)).collect::<Vec<_>>() })
+            }
+            Shape::Ref(id) => json!(usize::try_from(id.0).ok().and_then(|index| self.0.get(index))),
+        };
+        json!([shape, schema.nullable, schema.choices])
+    }
+}
+
+fn hash(value: &Value) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.to_string().hash(&mut hasher);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::description::{Method, Place, Style};
+
+    fn operation(path: &str, parameters: Vec<Parameter>) -> Operation {
+        Operation {
+            method: Method::Get,
+            path: path.to_owned(),
+            id: path.to_owned(),
+            parameters,
+            ..Operation::default()
+        }
+    }
+
+    fn parameter(name: &str, schema: Schema, required: bool) -> Parameter {
+        Parameter {
+            name: name.to_owned(),
+            place: Place::Query,
+            style: Style::default(),
+            required,
+            schema,
+            description: String::new(),
+            deprecated: false,
+            example: None,
+        }
+    }
+
+    fn api(operations: Vec<Operation>) -> ApiDescription {
+        ApiDescription { operations, ..ApiDescription::default() }
+    }
+
+    #[test]
+    fn a_reading_is_compared_with_the_one_before() {
+        let old = api(vec![
+            operation("/a", vec![]),
+            operation(
+                "/b",
+                vec![parameter("n", Schema::integer(), false), parameter("o", Schema::string(), false)],
+            ),
+            operation("/c", vec![]),
+        ]);
+        let new = api(vec![
+            operation(
+                "/b",
+                vec![parameter("n", Schema::string(), true), parameter("p", Schema::string(), true)],
+            ),
+            operation("/c", vec![]),
+            operation("/d", vec![]),
+        ]);
+        let found = changes(&old, &new);
+        assert_eq!(found.added, ["GET /d"]);
+        assert_eq!(found.removed, ["GET /a"]);
+        assert_eq!(found.changed.len(), 1);
+        assert_eq!(
+            found.changed[0].what,
+            [
+                "parameter `n` is now required",
+                "parameter `n` was integer and is string",
+                "new parameter `p`, required",
+                "parameter `o` is gone",
+            ]
+        );
+        assert!(changes(&new, &new).is_empty());
+    }
+}
