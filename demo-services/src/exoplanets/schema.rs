@@ -4,6 +4,7 @@
 //! only look up, filter and sort in memory.
 
 mod body;
+mod choice;
 mod connection;
 mod discovery;
 mod filter;
@@ -36,6 +37,10 @@ const LIMIT_DEFAULT: usize = 100;
 /// With every field of a planet this is about 1.5 MB; more should be asked for page by page.
 const LIMIT_MAX: usize = 1_000;
 
+/// Comparing all records takes as long as answering this many planets with a few fields each. Without it, a request of
+/// five hundred searches that find nothing would be cheap.
+const LOOK_THROUGH_ELEMENTS: usize = 50;
+
 /// Deeper than the standard introspection query nests (13), and than any question about planets.
 const DEPTH_MAX: usize = 24;
 /// More than the standard introspection query's, with its fragments expanded.
@@ -63,14 +68,20 @@ impl Context {
         Self { catalog, notes, elements_left: AtomicUsize::new(elements_max) }
     }
 
+    /// The catalog, for a question that compares every record with what was asked.
+    fn look_through(&self) -> Result<&Catalog, Refusal> {
+        self.spend(LOOK_THROUGH_ELEMENTS)?;
+        Ok(&self.catalog)
+    }
+
     /// Takes the elements of a list that is about to be answered from what this answer may have. Whoever resolves
     /// to a list calls this first: stars have planets, which have stars, and only this bounds the answer.
     fn spend(&self, elements: usize) -> Result<(), Refusal> {
         // One request is resolved by one thread; the atomic is only there because juniper wants `Sync`.
         let left = self.elements_left.load(Ordering::Relaxed);
         let rest = left.checked_sub(elements).ok_or_else(|| {
-            let more = "ask for fewer elements (`limit`, `first`) or fewer fields, or nest lists less deeply";
-            Refusal::TooComplex(format!("this answer would be too large; {more}"))
+            let more = "ask for fewer elements (`limit`, `first`), fewer fields or fewer things at once";
+            Refusal::TooComplex(format!("this request costs too much; {more}"))
         })?;
         self.elements_left.store(rest, Ordering::Relaxed);
         Ok(())

@@ -1,14 +1,16 @@
 //! The earthquakes service as its clients meet it: real servers, real sockets, the real binary.
 
+#[path = "../common/service.rs"]
+mod service;
 mod support;
 
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use farthing_demo_services::earthquakes::{self, Feed};
 use serde_json::Value;
 
-use support::{Server, feed_of, get, get_json, post, wait_until};
+use service::{Server, get, get_json};
+use support::{feed_of, post, wait_until};
 
 async fn earthquakes() -> Server {
     Server::start(earthquakes::router(earthquakes::embedded().unwrap().subscribe())).await
@@ -122,7 +124,8 @@ async fn the_api_description_covers_every_route_that_sells() {
     let server = earthquakes().await;
     let document = get_json(&server.url("/openapi.json")).await;
     assert_eq!(document["openapi"], "3.1.0");
-    let paths: Vec<_> = document["paths"].as_object().unwrap().keys().collect();
+    let mut paths: Vec<_> = document["paths"].as_object().unwrap().keys().collect();
+    paths.sort_unstable();
     assert_eq!(paths, ["/healthz", "/v1/earthquakes/recent", "/v1/earthquakes/{id}"]);
     assert_references_resolve(&document, &document);
 }
@@ -201,35 +204,10 @@ async fn a_feed_that_answers_nonsense_changes_nothing() {
 
 #[test]
 fn the_program_names_its_port_answers_and_ends_cleanly_on_sigterm() {
-    let mut program = Command::new(env!("CARGO_BIN_EXE_earthquakes"))
-        .args(["--listen", "127.0.0.1:0"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let url = support::first_line(&mut program).strip_prefix("listening on ").unwrap().to_owned();
-    assert!(url.starts_with("http://127.0.0.1:") && !url.ends_with(":0"), "{url}");
-
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let healthy = runtime.block_on(get_json(&format!("{url}/healthz")));
-    assert_eq!(healthy["status"], "ok");
-
-    // The shell's own `kill`: no signal can be sent from safe Rust, and no tool need be installed.
-    let asked = Instant::now();
-    assert!(
-        Command::new("sh").arg("-c").arg(format!("kill -TERM {}", program.id())).status().unwrap().success()
-    );
-    assert!(program.wait().unwrap().success());
-    assert!(asked.elapsed() < Duration::from_secs(4), "idle connections do not hold up the end");
+    service::assert_names_its_port_answers_and_ends(env!("CARGO_BIN_EXE_earthquakes"));
 }
 
 #[test]
 fn a_taken_port_is_reported_with_what_to_do() {
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = taken.local_addr().unwrap().to_string();
-    let output =
-        Command::new(env!("CARGO_BIN_EXE_earthquakes")).args(["--listen", &address]).output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains(&address) && said.contains("--listen"), "{said}");
+    service::assert_reports_a_taken_port(env!("CARGO_BIN_EXE_earthquakes"));
 }

@@ -1,8 +1,5 @@
-//! Real servers on free ports, a feed that the test writes, and waiting for conditions.
+//! A feed that the test writes, and waiting for conditions.
 
-use std::io::{BufRead, BufReader};
-use std::net::SocketAddr;
-use std::process::Child;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -12,65 +9,12 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing;
-use farthing_demo_services::serve;
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
-use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
 
-/// Far longer than anything here takes, so that only a broken promise runs into it.
-const PATIENCE: Duration = Duration::from_secs(30);
-
-/// A service on a free port of this machine.
-pub(crate) struct Server {
-    address: SocketAddr,
-    stop: oneshot::Sender<()>,
-    running: JoinHandle<std::io::Result<()>>,
-}
-
-impl Server {
-    pub(crate) async fn start(app: Router) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let (stop, stopped) = oneshot::channel();
-        let stopped = async { stopped.await.unwrap_or_default() };
-        let running = tokio::spawn(serve::serve_until(listener, app, stopped));
-        Self { address, stop, running }
-    }
-
-    pub(crate) fn url(&self, path_and_query: &str) -> String {
-        format!("http://{}{path_and_query}", self.address)
-    }
-
-    /// Returns when every connection is closed and the port is free.
-    pub(crate) async fn stop(self) {
-        self.stop.send(()).unwrap();
-        self.running.await.unwrap().unwrap();
-    }
-}
-
-pub(crate) async fn get_json(url: &str) -> Value {
-    let (status, body) = get(url).await;
-    assert_eq!(status, 200, "{url}: {body}");
-    body
-}
-
-/// Status and body of one request on a connection of its own.
-pub(crate) async fn get(url: &str) -> (u16, Value) {
-    let response = client().get(url).send().await.unwrap();
-    let status = response.status().as_u16();
-    let text = response.text().await.unwrap();
-    (status, serde_json::from_str(&text).unwrap_or_else(|_| panic!("{url} answered {text}")))
-}
+use super::service::{PATIENCE, Server, client, get_json};
 
 pub(crate) async fn post(url: &str) -> reqwest::Response {
     client().post(url).send().await.unwrap()
-}
-
-fn client() -> reqwest::Client {
-    // The provider stays installed after the first call; later ones change nothing.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    reqwest::Client::builder().timeout(PATIENCE).build().unwrap()
 }
 
 /// Asks until the answer is as wanted, and returns it.
@@ -84,13 +28,6 @@ pub(crate) async fn wait_until(url: &str, wanted: impl Fn(&Value) -> bool) -> Va
         assert!(begin.elapsed() < PATIENCE, "{url} still answers {answer}");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-}
-
-/// The first line a program writes on standard output, without its end.
-pub(crate) fn first_line(program: &mut Child) -> String {
-    let mut line = String::new();
-    BufReader::new(program.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-    line.trim_end().to_owned()
 }
 
 /// A feed whose text the test writes; every text has its own entity tag, and no text is "503 Service Unavailable".

@@ -170,7 +170,7 @@ impl Facility {
     fn planets(
         &self,
         context: &Context,
-        #[graphql(default = 10, description = "How many planets at most, from 1 to 1000.")] limit: i32,
+        #[graphql(desc = "How many planets at most, from 1 to 1000.", default = 10)] limit: i32,
     ) -> Result<Vec<Planet>, Refusal> {
         let planets = context.catalog.of_facility(self.entry(context)).take(bounded("limit", limit, 1)?);
         context.spend(planets.len())?;

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use juniper::{DefaultScalarValue, GraphQLInputObject};
 
+use super::Context;
 use super::discovery::DiscoveryMethod;
 use super::planet::Planet;
 use super::sky::Cone;
-use crate::exoplanets::catalog::{Catalog, Record};
+use crate::exoplanets::catalog::Record;
 use crate::exoplanets::refusal::Refusal;
 
 /// Which planets to choose: those for which everything given here holds. A planet whose value is not known is not
@@ -74,8 +75,9 @@ struct IntRange {
 
 impl PlanetFilter {
     /// The records that match, in the table's order.
-    pub(super) fn select<'c>(&self, catalog: &'c Catalog) -> Result<Vec<&'c Arc<Record>>, Refusal> {
+    pub(super) fn select<'c>(&self, context: &'c Context) -> Result<Vec<&'c Arc<Record>>, Refusal> {
         self.check()?;
+        let catalog = context.look_through()?;
         let name = self.name_contains.as_deref().map(str::to_lowercase);
         let named =
             |record: &Record| name.as_ref().is_none_or(|part| record.name.to_lowercase().contains(part));

@@ -1,5 +1,7 @@
 //! What clients can change.
 
+#![expect(clippy::needless_pass_by_value, reason = "juniper hands arguments over by value")]
+
 use juniper::{DefaultScalarValue, ID, graphql_object};
 
 use super::Context;
@@ -16,8 +18,8 @@ impl Mutation {
     /// Leaves a note on a planet. A planet has at most 20 notes, the service keeps at most 1000.
     fn add_note(
         context: &Context,
-        #[graphql(description = "The planet's exact name, such as `Kepler-22 b`.")] planet: String,
-        #[graphql(description = "What to write, from 1 to 500 characters.")] text: String,
+        #[graphql(desc = "The planet's exact name, such as `Kepler-22 b`.")] planet: String,
+        #[graphql(desc = "What to write, from 1 to 500 characters.")] text: String,
     ) -> Result<Note, Refusal> {
         let record = context.catalog.find(&planet).ok_or_else(|| {
             Refusal::NotFound("there is no planet with that name; `search` finds names".to_owned())
@@ -28,7 +30,7 @@ impl Mutation {
     /// Removes a note, and answers what it was.
     fn remove_note(
         context: &Context,
-        #[graphql(description = "The note's id, as `addNote` answered it.")] id: ID,
+        #[graphql(desc = "The note's id, as `addNote` answered it.")] id: ID,
     ) -> Result<Note, Refusal> {
         context.notes.remove(&id)
     }

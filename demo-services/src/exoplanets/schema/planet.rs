@@ -133,8 +133,8 @@ impl Planet {
     /// The angle on the sky between the planet and a place.
     fn angular_distance(
         &self,
-        #[graphql(description = "Right ascension of the place, from 0 to 360 degrees.")] ra: Degrees,
-        #[graphql(description = "Declination of the place, from -90 to 90 degrees.")] dec: Degrees,
+        #[graphql(desc = "Right ascension of the place, from 0 to 360 degrees.")] ra: Degrees,
+        #[graphql(desc = "Declination of the place, from -90 to 90 degrees.")] dec: Degrees,
     ) -> Result<Degrees, Refusal> {
         Ok(Self::place(&self.0).angle_to(Position::asked(ra, dec)?))
     }

@@ -1,8 +1,11 @@
 //! What clients can ask.
 
+#![expect(clippy::needless_pass_by_value, reason = "juniper hands arguments over by value")]
+
 use juniper::{DefaultScalarValue, ID, graphql_object};
 
 use super::body::{self, CelestialBodyValue};
+use super::choice::Choice;
 use super::connection::{Page, PlanetConnection};
 use super::discovery::{DiscoveryMethod, DiscoveryMethodCount, Facility};
 use super::filter::PlanetFilter;
@@ -24,12 +27,10 @@ impl Query {
     fn planets(
         context: &Context,
         #[graphql(
-            description = "A method in the archive's words, such as `Transit` or `Radial Velocity`; capital \
-                                 letters do not matter. `discoveryMethods` lists them."
+            desc = "A method that `discoveryMethods` names, such as `Transit`; capitals do not matter."
         )]
         discovery_method: Option<String>,
-        #[graphql(description = "How many planets at most, from 1 to 1000; 100 when it is not given.")]
-        limit: Option<i32>,
+        #[graphql(desc = "How many planets at most, from 1 to 1000; 100 without it.")] limit: Option<i32>,
     ) -> Result<Vec<Planet>, Refusal> {
         let method = discovery_method.as_deref().map(DiscoveryMethod::named).transpose()?;
         let limit = limit.map_or(Ok(LIMIT_DEFAULT), |limit| bounded("limit", limit, 1))?;
@@ -43,7 +44,7 @@ impl Query {
     /// The planet of a name; null when there is none.
     fn planet(
         context: &Context,
-        #[graphql(description = "The exact name, such as `Kepler-22 b`; `search` finds names.")] name: String,
+        #[graphql(desc = "The exact name, such as `Kepler-22 b`; `search` finds names.")] name: String,
     ) -> Option<Planet> {
         context.catalog.find(&name).map(Planet::new)
     }
@@ -51,16 +52,14 @@ impl Query {
     /// The planets at one end of a scale, such as the ten heaviest.
     fn ranked_planets(
         context: &Context,
-        #[graphql(description = "The scale.")] by: PlanetField,
-        #[graphql(default = SortOrder::Desc, description = "Which end of it.")] order: SortOrder,
-        #[graphql(default = 10, description = "How many planets at most, from 1 to 1000.")] limit: i32,
-        #[graphql(description = "Which planets to rank; all when it is not given.")] filter: Option<
-            PlanetFilter,
-        >,
+        #[graphql(desc = "The scale.")] by: PlanetField,
+        #[graphql(desc = "Which end of it.", default = Choice(SortOrder::Desc))] order: Choice<SortOrder>,
+        #[graphql(desc = "How many planets at most, from 1 to 1000.", default = 10)] limit: i32,
+        #[graphql(desc = "Which planets to rank; all without it.")] filter: Option<PlanetFilter>,
     ) -> Result<Vec<Planet>, Refusal> {
         let limit = bounded("limit", limit, 1)?;
-        let mut records = filter.unwrap_or_default().select(&context.catalog)?;
-        order::sort(&mut records, by, order);
+        let mut records = filter.unwrap_or_default().select(context)?;
+        order::sort(&mut records, by, order.0);
         records.truncate(limit);
         context.spend(records.len())?;
         Ok(records.into_iter().map(Planet::new).collect())
@@ -70,25 +69,25 @@ impl Query {
     #[expect(clippy::too_many_arguments, reason = "each is an argument of the field")]
     fn planets_connection(
         context: &Context,
-        #[graphql(description = "The first so many planets, from 0 to 1000.")] first: Option<i32>,
-        #[graphql(description = "Only what follows this cursor.")] after: Option<String>,
-        #[graphql(description = "The last so many planets, from 0 to 1000; not together with `first`.")]
+        #[graphql(desc = "The first so many planets, from 0 to 1000.")] first: Option<i32>,
+        #[graphql(desc = "Only what follows this cursor.")] after: Option<String>,
+        #[graphql(desc = "The last so many planets, from 0 to 1000; not together with `first`.")]
         last: Option<i32>,
-        #[graphql(description = "Only what precedes this cursor.")] before: Option<String>,
-        #[graphql(description = "Which planets; all when it is not given.")] filter: Option<PlanetFilter>,
-        #[graphql(default = PlanetField::Name, description = "What the list is sorted by.")]
-        order_by: PlanetField,
-        #[graphql(default = SortOrder::Asc, description = "In which direction.")] order: SortOrder,
+        #[graphql(desc = "Only what precedes this cursor.")] before: Option<String>,
+        #[graphql(desc = "Which planets; all without it.")] filter: Option<PlanetFilter>,
+        #[graphql(desc = "What the list is sorted by.", default = Choice(PlanetField::Name))]
+        order_by: Choice<PlanetField>,
+        #[graphql(desc = "In which direction.", default = Choice(SortOrder::Asc))] order: Choice<SortOrder>,
     ) -> Result<PlanetConnection, Refusal> {
-        let mut records = filter.unwrap_or_default().select(&context.catalog)?;
-        order::sort(&mut records, order_by, order);
+        let mut records = filter.unwrap_or_default().select(context)?;
+        order::sort(&mut records, order_by.0, order.0);
         Page { first, after, last, before }.of(&records, context)
     }
 
     /// The star of a name. It is an error when there is none.
     fn star(
         context: &Context,
-        #[graphql(description = "The exact name, such as `Kepler-22`; `search` finds names.")] name: String,
+        #[graphql(desc = "The exact name, such as `Kepler-22`; `search` finds names.")] name: String,
     ) -> Result<Star, Refusal> {
         Star::find(&name, context).ok_or_else(|| {
             Refusal::NotFound("no star with planets has that name; `search` finds names".to_owned())
@@ -98,7 +97,7 @@ impl Query {
     /// The planet or star of an id; null when there is none.
     fn body(
         context: &Context,
-        #[graphql(description = "As `id` of a planet or star, such as `star:Kepler-22`.")] id: ID,
+        #[graphql(desc = "As `id` of a planet or star, such as `star:Kepler-22`.")] id: ID,
     ) -> Option<CelestialBodyValue> {
         body::find(&id, context)
     }
@@ -106,9 +105,9 @@ impl Query {
     /// Planets, stars and facilities that have a text in their name, the nearest first.
     fn search(
         context: &Context,
-        #[graphql(description = "Part of a name, up to 100 characters; capital letters do not matter.")]
+        #[graphql(desc = "Part of a name, up to 100 characters; capital letters do not matter.")]
         text: String,
-        #[graphql(default = 20, description = "How many results at most, from 1 to 1000.")] limit: i32,
+        #[graphql(desc = "How many results at most, from 1 to 1000.", default = 20)] limit: i32,
     ) -> Result<Vec<SearchResult>, Refusal> {
         search::search(&text, bounded("limit", limit, 1)?, context)
     }

@@ -28,7 +28,7 @@ pub(super) fn search(text: &str, limit: usize, context: &Context) -> Result<Vec<
     }
     let text = text.trim().to_lowercase();
     let rank = |name: &str| Some((name.to_lowercase().find(&text)?, name.len(), name.to_owned()));
-    let catalog = &context.catalog;
+    let catalog = context.look_through()?;
     let planets = catalog.records().iter().filter_map(|record| Some((rank(&record.name)?, Kind::Planet)));
     let stars = catalog.stars().filter_map(|name| Some((rank(name)?, Kind::Star)));
     let facilities = catalog.facilities().filter_map(|(name, _)| Some((rank(name)?, Kind::Facility)));

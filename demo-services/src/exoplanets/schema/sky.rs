@@ -14,6 +14,7 @@ use crate::exoplanets::refusal::Refusal;
 pub(super) struct Degrees(pub(super) f64);
 
 impl Degrees {
+    #[expect(clippy::wrong_self_convention, reason = "the signature that the derive calls")]
     fn to_output<S: ScalarValue>(&self) -> S {
         self.0.into()
     }
@@ -61,6 +62,9 @@ impl Position {
     }
 }
 
+/// Twice the width of the full moon.
+const RADIUS_DEFAULT: Degrees = Degrees(1.0);
+
 /// A circle on the sky.
 #[derive(Debug, Clone, Copy, GraphQLInputObject)]
 #[graphql(scalar = DefaultScalarValue)]
@@ -70,18 +74,24 @@ pub(super) struct Cone {
     /// Declination of the centre, from -90 to 90 degrees.
     dec: Degrees,
     /// Angle between the centre and the edge, from 0 to 180 degrees.
-    #[graphql(default = Degrees(1.0))]
-    radius: Degrees,
+    // Not `Degrees!`: juniper refuses an object in a variable that leaves out a non-null field with a default.
+    #[graphql(default = Some(RADIUS_DEFAULT))]
+    radius: Option<Degrees>,
 }
 
 impl Cone {
     pub(super) fn check(&self) -> Result<(), Refusal> {
         Position::asked(self.ra, self.dec)?;
-        within("radius", self.radius, 0.0, 180.0)
+        within("radius", self.radius(), 0.0, 180.0)
+    }
+
+    /// A client may also say null.
+    fn radius(&self) -> Degrees {
+        self.radius.unwrap_or(RADIUS_DEFAULT)
     }
 
     pub(super) fn contains(&self, place: Position) -> bool {
-        Position { ra: self.ra, dec: self.dec }.angle_to(place) <= self.radius
+        Position { ra: self.ra, dec: self.dec }.angle_to(place) <= self.radius()
     }
 }
 

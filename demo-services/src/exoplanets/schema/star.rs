@@ -1,5 +1,7 @@
 //! A star with planets, as GraphQL shows it.
 
+#![expect(clippy::misnamed_getters, reason = "a record's `name` and `mass` are the planet's")]
+
 use std::sync::Arc;
 
 use juniper::{DefaultScalarValue, ID, graphql_object};
