@@ -1,7 +1,7 @@
 //! Which headers a caller may never set at an upstream.
 
-/// Headers that a caller can never set at an upstream: they carry the owner's authority, describe the
-/// connection, or make a server believe it was asked something else.
+/// Headers that no parameter can set at an upstream: they carry the owner's authority, describe the connection or
+/// the body, or make a server believe it was asked something else.
 #[must_use]
 pub fn header_is_forbidden(name: &str) -> bool {
     const FORBIDDEN: &[&str] = &[
@@ -9,6 +9,7 @@ pub fn header_is_forbidden(name: &str) -> bool {
         "connection",
         "content-encoding",
         "content-length",
+        "content-type",
         "cookie",
         "expect",
         "forwarded",

@@ -1,32 +1,42 @@
 //! API descriptions in; requests out. Pure: no sockets, files, tasks or clocks.
 //!
-//! A service is a list of [`OperationSpec`]s. [`Api::new`] checks and indexes them once; [`Api::prepare`] turns
-//! method, path and parameters of a call into a [`Prepared`] request or says, naming the nearest right thing,
-//! why it cannot: *a bad request costs nothing*. The same code runs on the consumer's node before a call is
-//! priced and on the owner's before the upstream is reached.
+//! Readers turn what an owner brings into an [`ApiDescription`](description::ApiDescription). [`Api::new`] checks
+//! and indexes it once; [`Api::plan`] turns a [`Call`] into a [`Request`] or says, naming the nearest right thing,
+//! why it cannot: *a bad request costs nothing*. The same code runs on the consumer's node before a call is priced
+//! and on the owner's before the upstream is reached.
 //!
-//! Reading order: [`routing`] → [`parameters`] → [`request`] → [`headers`].
+//! Reading order: [`description`] → [`api`] → [`routing`] → parameters → body → [`request`] → [`headers`].
 
+pub mod api;
+mod body;
+pub mod changes;
 pub mod description;
+mod escape;
 pub mod document;
 pub mod graphql;
 pub mod headers;
+mod json;
 pub mod limits;
-pub mod parameters;
+mod parameters;
 pub mod problem;
 pub mod report;
 pub mod request;
 pub mod routing;
+mod values;
 
-pub use parameters::{Api, ApiError, Kind, OperationSpec, ParameterSpec, Place, PrepareError};
-pub use request::Prepared;
+pub use api::{Api, ApiError, Call, Planned, Request};
+pub use problem::{PlanError, Problem};
+pub use request::{HttpRequest, Payload};
 pub use routing::{Route, RouteError, Routes};
 
 /// The candidate most like `name`, if any is alike enough to be what was meant.
 #[must_use]
 pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    // Comparing takes the product of both lengths.
+    const BYTES_MAX: usize = 256;
     let distance_max = name.chars().count() / 3 + 1;
     candidates
+        .filter(|candidate| name.len().max(candidate.len()) <= BYTES_MAX)
         .map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate))
         .filter(|(distance, _)| *distance <= distance_max)
         .min_by_key(|(distance, _)| *distance)

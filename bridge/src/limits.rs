@@ -12,6 +12,12 @@ pub const SDL_TOKENS_MAX: usize = 400_000;
 pub const TYPES_MAX: usize = 20_000;
 /// Objects within objects of a JSON or YAML description.
 pub const DOCUMENT_DEPTH_MAX: usize = 100;
+/// Values of a JSON or YAML description, after YAML's aliases are unfolded: 150 MB of memory.
+pub const DOCUMENT_VALUES_MAX: usize = 2_000_000;
+/// Text of a description after aliases are unfolded: what a file of the largest size holds, twice.
+pub const DOCUMENT_TEXT_BYTES_MAX: usize = 2 * DOCUMENT_BYTES_MAX;
+/// Schemas within schemas that a description is read into, after `allOf` is merged: 200 MB of memory.
+pub const SCHEMA_NODES_MAX: usize = 500_000;
 /// Operations of a service; GitHub's REST API has about 1,100.
 pub const OPERATIONS_MAX: usize = 2_000;
 /// Named schemas of a service.
@@ -38,5 +44,25 @@ pub const DEFAULT_FIELDS_MAX: usize = 250;
 pub const QUERY_BYTES_MAX: usize = 8 * 1024;
 /// Nesting of JSON values in `params` and bodies.
 pub const VALUE_DEPTH_MAX: usize = 32;
+/// One sample; a page of text.
+pub const SAMPLE_BYTES_MAX: usize = 8 * 1024;
 /// Samples of a service, together.
 pub const SAMPLES_BYTES_MAX: usize = 64 * 1024;
+/// Problems told about one call; nobody reads more.
+pub const PROBLEMS_MAX: usize = 20;
+/// Steps of checking one call's values: some for every value of the largest body, about 50 ms in all. Schemas of
+/// alternatives within alternatives would take for ever.
+pub const CHECKS_MAX: usize = 1_000_000;
+/// References to references; readers make none.
+pub const REFERENCES_MAX: usize = 32;
+/// Objects that a default selection looks into; it selects fewer than [`DEFAULT_FIELDS_MAX`] of them.
+pub const SELECTION_VISITS_MAX: usize = 2_000;
+/// Fields of one type that a default selection looks at; GitHub's largest type has 130.
+pub const TYPE_FIELDS_VISITED_MAX: usize = 1_000;
+/// Members of a union, or object types behind an interface, whose fields can be selected; GitHub's largest union
+/// has 60.
+pub const UNION_MEMBERS_MAX: usize = 100;
+/// A path template; servers refuse longer request lines.
+pub const TEMPLATE_BYTES_MAX: usize = 4 * 1024;
+/// Segments of a path template: what bounds the tree of routes.
+pub const TEMPLATE_SEGMENTS_MAX: usize = 64;

@@ -1,276 +1,184 @@
 //! Parameters: checked against the description and put where they belong.
 //!
-//! [`Api::prepare`] routes the call, then looks at every parameter: unknown names, missing ones and wrong
-//! values are all told at once. Nothing is dropped, coerced or guessed.
+//! [`read`] sorts what a caller gave under the declared parameters, then looks at every one: unknown names,
+//! missing ones and wrong values are all told at once. Nothing is dropped, coerced or guessed. The values are then
+//! written in the style of their parameter ([`style`]).
 
-mod kind;
+mod dotted;
+pub(crate) mod style;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{borrow::Cow, collections::BTreeMap};
 
-pub use self::kind::Kind;
 use crate::{
-    headers::header_is_forbidden,
+    description::{Operation, Parameter, Place, Shape, Style},
+    json::Json,
     nearest,
-    request::Prepared,
-    routing::{BadPath, Route, RouteError, Routes, TemplateError, is_dot_segment},
+    problem::Problem,
+    routing::PathValues,
     shown,
+    values::{At, Checker, STEPS_DEPTH_MAX},
 };
 
-/// An operation of a service.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct OperationSpec {
-    pub method: String,
-    /// Such as `/users/{id}`.
-    pub template: String,
-    /// Parameters of the template that are not declared are required text.
-    pub parameters: Vec<ParameterSpec>,
-    /// Undeclared parameters go to the query instead of being refused.
-    pub any_params: bool,
+/// A longer name is not compared with the known ones.
+const NAME_BYTES_MAX: usize = 64;
+
+/// The checked values of a call, in the description's order.
+#[derive(Default)]
+pub(crate) struct Arguments<'a> {
+    pub(crate) declared: Vec<Argument<'a>>,
+    /// Undeclared ones, which the operation allows.
+    pub(crate) others: Vec<(&'a str, &'a str)>,
 }
 
-/// A declared parameter.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ParameterSpec {
-    pub name: String,
-    pub place: Place,
-    pub kind: Kind,
-    pub required: bool,
-    /// The allowed values; any when empty.
-    pub choices: Vec<String>,
+/// A declared parameter's value.
+pub(crate) struct Argument<'a> {
+    pub(crate) parameter: &'a Parameter,
+    pub(crate) value: Json<'a>,
+    /// As it came, unless it came in parts.
+    pub(crate) text: Option<&'a str>,
 }
 
-/// Where a parameter travels.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
-    Query,
-    Path,
-    Header,
-}
-
-/// Why a description cannot be offered.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ApiError {
-    #[error(transparent)]
-    Template(#[from] TemplateError),
-    #[error("{operation}: the parameter `{name}` {reason}")]
-    Parameter { operation: String, name: String, reason: &'static str },
-}
-
-/// Why a call is refused, free.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PrepareError {
-    #[error(transparent)]
-    Route(#[from] RouteError),
-    #[error("{}", list(.0))]
-    Parameters(Vec<ParameterProblem>),
-}
-
-/// One thing that is wrong with a call's parameters.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ParameterProblem {
-    #[error("missing {}", names(.0))]
-    Missing(Vec<String>),
-    #[error("`{name}` is not a parameter of this operation{}", suggestion(nearest.as_deref(), known))]
-    Unknown { name: String, nearest: Option<String>, known: Vec<String> },
-    #[error("`{name}` is already in the path; give it once")]
-    Twice { name: String },
-    #[error("`{name}` is `{value}`, expected {expected}")]
-    Value { name: String, value: String, expected: String },
-}
-
-fn list(problems: &[ParameterProblem]) -> String {
-    let texts: Vec<_> = problems.iter().map(ToString::to_string).collect();
-    texts.join("; ")
-}
-
-fn names(names: &[String]) -> String {
-    let quoted: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
-    quoted.join(", ")
-}
-
-fn suggestion(nearest: Option<&str>, known: &[String]) -> String {
-    match (nearest, known) {
-        (Some(nearest), _) => format!("; did you mean `{nearest}`?"),
-        (None, []) => "; it takes none".into(),
-        (None, known) => format!("; it takes {}", names(known)),
+impl<'a> Arguments<'a> {
+    /// The declared ones that travel in `place`.
+    pub(crate) fn in_place(&self, place: Place) -> impl Iterator<Item = &Argument<'a>> {
+        self.declared.iter().filter(move |argument| argument.parameter.place == place)
     }
 }
 
-/// A service's operations, checked and indexed.
-#[derive(Debug, Clone, Default)]
-pub struct Api {
-    routes: Routes,
-    operations: Vec<OperationSpec>,
+impl Argument<'_> {
+    /// The value as JSON: as it came, if it came as one text.
+    fn json_text(&self) -> Cow<'_, str> {
+        self.text.map_or_else(|| self.value.to_text().into(), Cow::Borrowed)
+    }
 }
 
-impl Api {
-    /// Checks `operations` and indexes them.
-    ///
-    /// # Errors
-    /// [`ApiError`] for the first operation that cannot be offered.
-    pub fn new(mut operations: Vec<OperationSpec>) -> Result<Self, ApiError> {
-        let route = |operation: &OperationSpec| Route {
-            method: operation.method.clone(),
-            template: operation.template.clone(),
-        };
-        let routes = Routes::new(&operations.iter().map(route).collect::<Vec<_>>())?;
-        for (index, operation) in operations.iter_mut().enumerate() {
-            let in_template: Vec<String> = routes
-                .template(index)
-                .map(|template| template.parameters().map(ToOwned::to_owned).collect())
-                .unwrap_or_default();
-            operation.complete(&in_template)?;
-        }
-        Ok(Self { routes, operations })
-    }
+/// What a caller gave for one parameter.
+#[derive(Default, Clone)]
+struct Given<'a> {
+    in_path: Option<&'a str>,
+    whole: Option<&'a str>,
+    /// Dotted path below the parameter, and text.
+    members: Vec<(&'a str, &'a str)>,
+}
 
-    #[must_use]
-    pub fn operations(&self) -> &[OperationSpec] {
-        &self.operations
+/// Reads a call's parameters. What is wrong is told to `checker`; the arguments are complete when that is nothing.
+pub(crate) fn read<'a>(
+    checker: &mut Checker<'a>,
+    operation: &'a Operation,
+    in_path: Option<&'a PathValues<'a>>,
+    params: &'a BTreeMap<String, String>,
+) -> Arguments<'a> {
+    let mut arguments = Arguments::default();
+    let mut given = vec![Given::default(); operation.parameters.len()];
+    let mut unknown = Vec::new();
+    for (name, text) in in_path.into_iter().flatten() {
+        if let Some(index) = operation.parameters.iter().position(|parameter| parameter.name == *name) {
+            given[index].in_path = Some(text);
+        }
     }
+    for (name, text) in params {
+        match owner(checker, operation, name) {
+            Some((index, "")) => given[index].whole = Some(text),
+            Some((index, member)) => given[index].members.push((member, text)),
+            None if operation.any_params => arguments.others.push((name, text)),
+            None => unknown.push(self::unknown(operation, name)),
+        }
+    }
+    let missing = operation.parameters.iter().zip(&given).filter(|(parameter, given)| {
+        parameter.required && given.in_path.is_none() && given.whole.is_none() && given.members.is_empty()
+    });
+    let missing: Vec<_> = missing.map(|(parameter, _)| parameter.name.clone()).collect();
+    if !missing.is_empty() {
+        checker.object(Problem::Missing(missing));
+    }
+    unknown.into_iter().for_each(|problem| checker.object(problem));
+    for (parameter, given) in operation.parameters.iter().zip(&given) {
+        arguments.declared.extend(argument(checker, parameter, given));
+    }
+    style::check(checker, operation, &arguments);
+    arguments
+}
 
-    /// Turns a call into a request.
-    ///
-    /// # Errors
-    /// [`PrepareError`]: no such path, not with this method, or everything that is wrong with the parameters.
-    pub fn prepare(
-        &self,
-        method: &str,
-        path: &str,
-        params: &BTreeMap<String, String>,
-    ) -> Result<Prepared, PrepareError> {
-        let routed = self.routes.find(method, path)?;
-        let operation = &self.operations[routed.operation];
-        let in_path = routed.path_values.as_ref();
-        let problems = operation.problems(in_path, params);
-        if !problems.is_empty() {
-            return Err(PrepareError::Parameters(problems));
-        }
-        let value = |name: &str| in_path.unwrap_or(params).get(name).map(String::as_str);
-        let template = self.routes.template(routed.operation);
-        let segments = template.and_then(|template| template.fill(value)).ok_or_else(|| {
-            // Cannot happen: every parameter of the template is required, and none is missing.
-            PrepareError::Parameters(vec![ParameterProblem::Missing(Vec::new())])
-        })?;
-        // A template such as `.{name}` turns an innocent value into a segment of dots.
-        if segments.iter().any(|segment| is_dot_segment(segment)) {
-            return Err(RouteError::from(BadPath::DotSegment).into());
-        }
-        let mut prepared =
-            Prepared { operation: routed.operation, segments, query: Vec::new(), headers: Vec::new() };
-        for (name, value) in params {
-            match operation.parameter(name).map_or(Place::Query, |parameter| parameter.place) {
-                Place::Path => {}
-                Place::Query => prepared.query.push((name.clone(), value.clone())),
-                Place::Header => prepared.headers.push((name.to_ascii_lowercase(), value.clone())),
+/// The parameter that `name` belongs to, and the dotted path below it; empty for the parameter itself.
+fn owner<'n>(checker: &Checker<'_>, operation: &Operation, name: &'n str) -> Option<(usize, &'n str)> {
+    if let Some(index) = operation.parameters.iter().position(|parameter| parameter.name == name) {
+        return Some((index, ""));
+    }
+    if !name.contains('.') {
+        return None;
+    }
+    let below = |parameter: &Parameter| name.strip_prefix(&*parameter.name)?.strip_prefix('.');
+    operation
+        .parameters
+        .iter()
+        .enumerate()
+        .filter(|(_, parameter)| has_members(checker, parameter))
+        .filter_map(|(index, parameter)| Some((index, below(parameter)?)))
+        .filter(|(_, member)| !member.is_empty())
+        .min_by_key(|(_, member)| member.len())
+}
+
+/// Whether a parameter may be given in parts.
+pub(crate) fn has_members(checker: &Checker<'_>, parameter: &Parameter) -> bool {
+    let is_object = |schema| match checker.description().resolve(schema).map(|schema| &schema.shape) {
+        Some(Shape::Object(_)) => Some(true),
+        Some(Shape::OneOf(_)) => None,
+        _ => Some(false),
+    };
+    is_object(&parameter.schema).unwrap_or_else(|| {
+        match checker.description().resolve(&parameter.schema).map(|schema| &schema.shape) {
+            Some(Shape::OneOf(one_of)) => {
+                one_of.variants.iter().any(|variant| is_object(variant).unwrap_or(false))
             }
+            _ => false,
         }
-        Ok(prepared)
-    }
+    })
 }
 
-impl OperationSpec {
-    fn parameter(&self, name: &str) -> Option<&ParameterSpec> {
-        self.parameters.iter().find(|parameter| parameter.name == name)
+fn argument<'a>(
+    checker: &mut Checker<'a>,
+    parameter: &'a Parameter,
+    given: &Given<'a>,
+) -> Option<Argument<'a>> {
+    let places = match given {
+        Given { in_path: Some(_), whole, members } if whole.is_some() || !members.is_empty() => {
+            Some("in the path and in `params`")
+        }
+        Given { whole: Some(_), members, .. } if !members.is_empty() => Some("whole and in parts"),
+        _ => None,
+    };
+    if let Some(places) = places {
+        checker.object(Problem::Twice { name: parameter.name.clone(), places });
+        return None;
     }
-
-    /// Declares what the template implies, and checks what is declared.
-    fn complete(&mut self, in_template: &[String]) -> Result<(), ApiError> {
-        let mut seen = BTreeSet::new();
-        for parameter in &mut self.parameters {
-            let reason = if !seen.insert(parameter.name.clone()) {
-                "is declared twice"
-            } else if parameter.name.is_empty() || parameter.name.contains(char::is_control) {
-                "needs a name"
-            } else if parameter.place == Place::Header && header_is_forbidden(&parameter.name) {
-                "is a header that is never passed on"
-            } else if in_template.contains(&parameter.name) != (parameter.place == Place::Path) {
-                "must be in the path template if, and only if, it is a path parameter"
-            } else {
-                parameter.required |= parameter.place == Place::Path;
-                continue;
-            };
-            let operation = format!("{} {}", shown(&self.method), shown(&self.template));
-            return Err(ApiError::Parameter { operation, name: shown(&parameter.name), reason });
+    let at = At::Root(&parameter.name);
+    let Some(text) = given.in_path.or(given.whole) else {
+        if given.members.is_empty() {
+            return None;
         }
-        for name in in_template.iter().filter(|name| !seen.contains(*name)) {
-            self.parameters.push(ParameterSpec {
-                name: name.clone(),
-                place: Place::Path,
-                kind: Kind::Text,
-                required: true,
-                choices: Vec::new(),
-            });
-        }
-        Ok(())
+        let value = dotted::read(checker, &at, &given.members, &parameter.schema, STEPS_DEPTH_MAX)?;
+        return Some(Argument { parameter, value, text: None });
+    };
+    if let Some(expected) = style::objection(parameter, text) {
+        checker.refuse(&at, text, expected);
+        return None;
     }
-
-    fn problems(
-        &self,
-        in_path: Option<&BTreeMap<String, String>>,
-        params: &BTreeMap<String, String>,
-    ) -> Vec<ParameterProblem> {
-        let empty = BTreeMap::new();
-        let in_path = in_path.unwrap_or(&empty);
-        let mut problems = Vec::new();
-        let missing: Vec<_> = self
-            .parameters
-            .iter()
-            .filter(|spec| {
-                spec.required && !params.contains_key(&spec.name) && !in_path.contains_key(&spec.name)
-            })
-            .map(|spec| spec.name.clone())
-            .collect();
-        if !missing.is_empty() {
-            problems.push(ParameterProblem::Missing(missing));
-        }
-        for name in params.keys() {
-            if in_path.contains_key(name) {
-                problems.push(ParameterProblem::Twice { name: shown(name) });
-            } else if self.parameter(name).is_none() && !self.any_params {
-                problems.push(self.unknown(name));
-            }
-        }
-        for (name, value) in in_path.iter().chain(params) {
-            let Some(expected) = self.parameter(name).and_then(|spec| spec.objection(value)) else {
-                continue;
-            };
-            problems.push(ParameterProblem::Value { name: shown(name), value: shown(value), expected });
-        }
-        problems
-    }
-
-    fn unknown(&self, name: &str) -> ParameterProblem {
-        let known = || self.parameters.iter().map(|parameter| parameter.name.as_str());
-        let nearest = if name.len() <= 64 { nearest(name, known()) } else { None };
-        ParameterProblem::Unknown {
-            name: shown(name),
-            nearest: nearest.map(ToOwned::to_owned),
-            known: known().take(20).map(ToOwned::to_owned).collect(),
-        }
-    }
+    let value = if parameter.style == Style::Json {
+        let value = checker.parse(&at, text)?;
+        checker.json(&at, &value, &parameter.schema, STEPS_DEPTH_MAX).then_some(value)
+    } else {
+        checker.text(&at, text, &parameter.schema, STEPS_DEPTH_MAX)
+    }?;
+    Some(Argument { parameter, value, text: Some(text) })
 }
 
-impl ParameterSpec {
-    /// What was expected instead of `value`, if it cannot be accepted.
-    fn objection(&self, value: &str) -> Option<String> {
-        if !self.choices.is_empty() && !self.choices.iter().any(|choice| choice == value) {
-            return Some(format!("one of {}", self.choices.join(", ")));
-        }
-        if !self.kind.accepts(value) {
-            return Some(self.kind.to_string());
-        }
-        let expected = match self.place {
-            Place::Path if value.is_empty() => "a value that is not empty",
-            // A server behind the upstream may decode what we encode.
-            Place::Path if value.split(['/', '\\']).any(is_dot_segment) => {
-                "a value without the segments . and .."
-            }
-            Place::Path if value.contains(char::is_control) => "text without control characters",
-            Place::Header if !value.bytes().all(|b| matches!(b, b' '..=b'~')) => "printable ASCII",
-            _ => return None,
-        };
-        Some(expected.into())
+fn unknown(operation: &Operation, name: &str) -> Problem {
+    let known = || operation.parameters.iter().map(|parameter| parameter.name.as_str());
+    let nearest = if name.len() <= NAME_BYTES_MAX { nearest(name, known()) } else { None };
+    Problem::Unknown {
+        name: shown(name),
+        nearest: nearest.map(ToOwned::to_owned),
+        known: known().take(20).map(ToOwned::to_owned).collect(),
     }
 }
 

@@ -1,21 +1,45 @@
 //! A checked request, and the URL it becomes.
 //!
-//! The URL is built from decoded segments, never by joining texts, and what came out is compared with what went
-//! in. Invariant: scheme, host, port and base path are those of the upstream.
+//! The URL is built from encoded segments, and what came out is compared with what went in. Invariant: scheme,
+//! host, port and base path are those of the upstream.
 
 use url::Url;
 
-/// A request that may be sent.
+use crate::description::Method;
+
+/// An HTTP request that may be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Prepared {
-    /// Index of the operation.
-    pub operation: usize,
-    /// Decoded segments of the path, below the upstream's base.
+pub struct HttpRequest {
+    pub method: Method,
+    /// Segments of the path below the upstream's base, percent-encoded; none is empty but the last.
     pub segments: Vec<String>,
-    /// Names and values, not encoded.
-    pub query: Vec<(String, String)>,
-    /// Names in lower case.
+    /// Percent-encoded, without the question mark; empty when there is none.
+    pub query: String,
+    /// Names in lower case. `content-type` is among them when there is a body.
     pub headers: Vec<(String, String)>,
+    pub body: Payload,
+}
+
+/// What is sent as the body.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Payload {
+    Nothing,
+    /// The caller's body, byte by byte.
+    AsGiven,
+    /// Written anew.
+    Bytes(Vec<u8>),
+}
+
+impl Payload {
+    /// The bytes to send, `given` being the caller's body.
+    #[must_use]
+    pub fn bytes<'a>(&'a self, given: &'a [u8]) -> &'a [u8] {
+        match self {
+            Self::Nothing => &[],
+            Self::AsGiven => given,
+            Self::Bytes(bytes) => bytes,
+        }
+    }
 }
 
 /// The URL would not stay below the upstream's base; the call is refused.
@@ -23,53 +47,28 @@ pub struct Prepared {
 #[error("the path would leave the service's address")]
 pub struct EscapeError;
 
-impl Prepared {
+impl HttpRequest {
     /// The request's URL below `base`, whose query and fragment are empty.
     ///
     /// # Errors
-    /// [`EscapeError`] when the result is not exactly base and segments; it has not been seen to happen.
+    /// [`EscapeError`] when the result is not exactly base, segments and query; it has not been seen to happen.
     pub fn url(&self, base: &Url) -> Result<Url, EscapeError> {
+        let mut expected = base.path().trim_end_matches('/').to_owned();
+        for segment in &self.segments {
+            expected.push('/');
+            expected.push_str(segment);
+        }
         let mut url = base.clone();
-        url.path_segments_mut().map_err(|()| EscapeError)?.pop_if_empty().extend(&self.segments);
-        if !self.query.is_empty() {
-            let pairs: Vec<_> = self
-                .query
-                .iter()
-                .map(|(name, value)| format!("{}={}", encode(name), encode(value)))
-                .collect();
-            url.set_query(Some(&pairs.join("&")));
-        }
-        if self.stays_below(base, &url) { Ok(url) } else { Err(EscapeError) }
-    }
-
-    fn stays_below(&self, base: &Url, url: &Url) -> bool {
-        let segments = |url: &Url| -> Option<Vec<String>> {
-            Some(url.path_segments()?.map(ToOwned::to_owned).collect())
-        };
-        let (Some(mut expected), Some(found)) = (segments(base), segments(url)) else { return false };
-        if expected.last().is_some_and(String::is_empty) {
-            expected.pop();
-        }
-        let own = found.strip_prefix(&expected[..]);
-        url.scheme() == base.scheme()
+        url.set_path(&expected);
+        url.set_query(Some(self.query.as_str()).filter(|query| !query.is_empty()));
+        let is_below = url.path() == expected
+            && url.scheme() == base.scheme()
             && url.host() == base.host()
             && url.port() == base.port()
             && url.username() == base.username()
             && url.password() == base.password()
-            && url.fragment().is_none()
-            && own.is_some_and(|own| own.len() == self.segments.len())
+            && url.query().unwrap_or_default() == self.query
+            && url.fragment().is_none();
+        if is_below { Ok(url) } else { Err(EscapeError) }
     }
-}
-
-/// Percent encoding of everything but RFC 3986's unreserved characters.
-fn encode(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
-            encoded.push(char::from(byte));
-        } else {
-            encoded.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    encoded
 }

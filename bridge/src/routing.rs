@@ -2,53 +2,59 @@
 //!
 //! 1. The path is refused before anything else when it could mean different things to different readers:
 //!    empty segments, dot segments, backslashes, queries, controls, bad escapes ([`path`]).
-//! 2. Routes are indexed by their number of segments; a segment of a template is a literal, a parameter, or
-//!    both (`{id}.json`, `v{n}`). Where several templates match, literal beats mixed beats parameter, from
-//!    left to right ([`template`]).
+//! 2. Templates form a tree, one level for each segment, which is a literal, a parameter, or both (`{id}.json`,
+//!    `v{n}`). Where several templates match, literal beats mixed beats parameter, from left to right ([`tree`]).
 //! 3. A path may be concrete (`/users/42`) or the template itself (`/users/{id}`), whose values then come from
 //!    the call's parameters.
 
 mod path;
 mod template;
+mod tree;
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::HashMap};
 
 pub use self::{path::BadPath, template::TemplateError};
-use self::{path::Path, template::Template};
-use crate::{nearest, shown};
+use self::{path::Path, tree::Tree};
+pub(crate) use self::{path::is_dot_segment, template::Template};
+use crate::{description::Method, nearest, shown};
 
-/// Suggesting compares against every template, so a long path is not worth it.
-const SUGGESTED_PATH_BYTES_MAX: usize = 256;
-
-/// One operation's method and path template. Its position in the list is the operation's index.
+/// One method and path template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Route {
-    pub method: String,
+    pub method: Method,
     /// Such as `/users/{id}`.
     pub template: String,
+    /// What it leads to.
+    pub operation: usize,
 }
 
 /// Routes of one service, indexed.
 #[derive(Debug, Clone, Default)]
 pub struct Routes {
-    /// By number of segments; most specific first.
-    by_length: BTreeMap<usize, Vec<Indexed>>,
-    operations: usize,
+    routes: Vec<Indexed>,
+    tree: Tree,
+    /// Routes by template, for templates with parameters.
+    by_template: HashMap<String, Vec<usize>>,
 }
 
 #[derive(Debug, Clone)]
 struct Indexed {
     operation: usize,
-    method: String,
+    method: Method,
     template: Template,
 }
 
+/// Decoded values in a path by parameter name, in the template's order.
+pub type PathValues<'a> = Vec<(&'a str, Cow<'a, str>)>;
+
 /// Where a call goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Routed {
+pub struct Routed<'a> {
+    /// Position among the routes.
+    pub route: usize,
     pub operation: usize,
-    /// Decoded values in the path by parameter name; `None` when the path was the template itself.
-    pub path_values: Option<BTreeMap<String, String>>,
+    /// `None` when the path was the template itself.
+    pub path_values: Option<PathValues<'a>>,
 }
 
 /// Why a call goes nowhere.
@@ -72,83 +78,83 @@ impl Routes {
     /// # Errors
     /// [`TemplateError`] for a template that cannot be routed, or two that match the same paths.
     pub fn new(routes: &[Route]) -> Result<Self, TemplateError> {
-        let mut by_length: BTreeMap<usize, Vec<Indexed>> = BTreeMap::new();
-        for (operation, route) in routes.iter().enumerate() {
+        let mut indexed = Self::default();
+        for (index, route) in routes.iter().enumerate() {
             let template = Template::parse(&route.template)?;
-            let method = route.method.to_ascii_uppercase();
-            let rivals = by_length.entry(template.len()).or_default();
-            if rivals.iter().any(|rival| rival.method == method && rival.template.same_shape(&template)) {
+            let rivals = indexed.tree.insert(&template, index);
+            if rivals.iter().any(|rival| routes[*rival].method == route.method) {
+                let method = route.method.to_string();
                 return Err(TemplateError::Duplicate { method, template: shown(&route.template) });
             }
-            rivals.push(Indexed { operation, method, template });
+            if template.parameters().next().is_some() {
+                indexed.by_template.entry(route.template.clone()).or_default().push(index);
+            }
+            indexed.routes.push(Indexed { operation: route.operation, method: route.method, template });
         }
-        for rivals in by_length.values_mut() {
-            rivals.sort_by_key(|route| route.template.rank());
-        }
-        Ok(Self { by_length, operations: routes.len() })
+        Ok(indexed)
     }
 
-    /// Number of operations.
+    /// Number of routes.
     #[must_use]
     pub const fn len(&self) -> usize {
-        self.operations
+        self.routes.len()
     }
 
     #[must_use]
     pub const fn is_empty(&self) -> bool {
-        self.operations == 0
+        self.routes.is_empty()
     }
 
     /// Finds the operation for a call. `method` in any case.
     ///
     /// # Errors
     /// [`RouteError`], which tells an unknown path from a wrong method.
-    pub fn find(&self, method: &str, path: &str) -> Result<Routed, RouteError> {
-        let method = method.to_ascii_uppercase();
+    pub fn find<'a>(&'a self, method: &str, path: &'a str) -> Result<Routed<'a>, RouteError> {
+        let wanted = Method::parse(method);
         let path = Path::parse(path)?;
-        let matching = self
-            .by_length
-            .get(&path.segments().len())
-            .into_iter()
-            .flatten()
-            .filter_map(|route| Some((route, route.template.matches(&path)?)));
-        let mut allowed: Vec<&Indexed> = Vec::new();
-        for (route, path_values) in matching {
-            if route.method == method {
-                return Ok(Routed { operation: route.operation, path_values });
+        let mut passed: Vec<usize> = Vec::new();
+        let mut is_wanted = |route: usize| {
+            let wanted = Some(self.routes[route].method) == wanted;
+            if !wanted {
+                passed.push(route);
             }
-            allowed.push(route);
+            wanted
+        };
+        let same_text = self.by_template.get(path.raw()).into_iter().flatten();
+        if let Some(route) = same_text.copied().find(|route| is_wanted(*route)) {
+            return Ok(Routed { route, operation: self.routes[route].operation, path_values: None });
         }
-        Err(match allowed.first() {
+        let is_right = |route: usize| !self.routes[route].template.is_half_of(&path) && is_wanted(route);
+        if let Some(route) = self.tree.find(&path, is_right)
+            && let Some(values) = self.routes[route].template.values(&path)
+        {
+            let Indexed { operation, .. } = self.routes[route];
+            return Ok(Routed { route, operation, path_values: Some(values) });
+        }
+        Err(match passed.first() {
             Some(best) => RouteError::MethodNotAllowed {
-                method: shown(&method),
-                path: best.template.text().to_owned(),
-                allowed: allowed.iter().map(|route| route.method.clone()).collect(),
+                method: shown(method).to_ascii_uppercase(),
+                path: self.routes[*best].template.text().to_owned(),
+                allowed: passed.iter().map(|route| self.routes[*route].method.to_string()).collect(),
             },
             None => self.unknown(path.raw()),
         })
     }
 
-    pub(crate) fn template(&self, operation: usize) -> Option<&Template> {
-        let mut routes = self.by_length.values().flatten();
-        routes.find(|route| route.operation == operation).map(|route| &route.template)
+    /// The template of a route.
+    pub(crate) fn template(&self, route: usize) -> &Template {
+        &self.routes[route].template
     }
 
     fn unknown(&self, path: &str) -> RouteError {
-        let routes = self.by_length.values().flatten();
         // A parameter is as near as can be to any value, so it is compared as if it had the caller's.
-        let filled: Vec<_> = routes.map(|route| (route.template.like(path), route.template.text())).collect();
-        let meant = if path.len() <= SUGGESTED_PATH_BYTES_MAX {
-            nearest(path, filled.iter().map(|(filled, _)| filled.as_str()))
-        } else {
-            None
-        };
+        let filled: Vec<_> =
+            self.routes.iter().map(|route| (route.template.like(path), route.template.text())).collect();
+        let meant = nearest(path, filled.iter().map(|(filled, _)| filled.as_str()));
         let nearest = filled.iter().find(|(filled, _)| Some(filled.as_str()) == meant);
         RouteError::UnknownPath { path: shown(path), nearest: nearest.map(|(_, text)| (*text).to_owned()) }
     }
 }
-
-pub(crate) use self::path::is_dot_segment;
 
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,8 @@
 //! A caller's path, taken apart once and refused unless it has exactly one meaning.
 
-use crate::shown;
+use std::borrow::Cow;
+
+use crate::{escape::decode, shown};
 
 /// Why a path is not even looked up. Each of these is read differently by different servers.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -31,7 +33,7 @@ pub(super) struct Path<'a> {
 #[derive(Debug)]
 pub(super) struct Segment<'a> {
     pub(super) raw: &'a str,
-    pub(super) decoded: String,
+    pub(super) decoded: Cow<'a, str>,
 }
 
 impl<'a> Path<'a> {
@@ -84,22 +86,4 @@ impl<'a> Segment<'a> {
 pub(crate) fn is_dot_segment(decoded: &str) -> bool {
     let name = decoded.split(';').next().unwrap_or_default();
     matches!(name, "." | "..")
-}
-
-/// Percent decoding, once; `None` for a bad escape or for bytes that are no text.
-fn decode(raw: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(raw.len());
-    let mut rest = raw.as_bytes();
-    while let Some((&byte, tail)) = rest.split_first() {
-        if byte != b'%' {
-            bytes.push(byte);
-            rest = tail;
-            continue;
-        }
-        let (digits, tail) = tail.split_at_checked(2)?;
-        let digit = |digit: u8| char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok());
-        bytes.push(digit(digits[0])? << 4 | digit(digits[1])?);
-        rest = tail;
-    }
-    String::from_utf8(bytes).ok()
 }

@@ -1,9 +1,14 @@
 //! Path templates: segments of literals, parameters, or both.
 
-use std::{cmp::Reverse, collections::BTreeMap};
-
-use super::path::{Path, is_dot_segment};
-use crate::shown;
+use super::{
+    PathValues,
+    path::{Path, is_dot_segment},
+};
+use crate::{
+    escape::{decode, encode_literal},
+    limits::{TEMPLATE_BYTES_MAX, TEMPLATE_SEGMENTS_MAX},
+    shown,
+};
 
 /// Why a template cannot be routed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -23,13 +28,13 @@ pub(crate) struct Template {
 
 /// One segment: the pieces of text and parameters in order. No two parameters touch.
 #[derive(Debug, Clone)]
-struct Segment {
+pub(super) struct Segment {
     raw: String,
     pieces: Vec<Piece>,
 }
 
 #[derive(Debug, Clone)]
-enum Piece {
+pub(super) enum Piece {
     Text(String),
     Parameter(String),
 }
@@ -42,6 +47,9 @@ impl Template {
             return Err(malformed("it may not contain \\, ?, #, % or control characters"));
         }
         let count = rest.split('/').count();
+        if text.len() > TEMPLATE_BYTES_MAX || count > TEMPLATE_SEGMENTS_MAX {
+            return Err(malformed("it is too long"));
+        }
         let mut segments = Vec::with_capacity(count);
         for (i, raw) in rest.split('/').enumerate() {
             if raw.is_empty() && i + 1 < count {
@@ -66,8 +74,8 @@ impl Template {
         &self.text
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.segments.len()
+    pub(super) fn segments(&self) -> &[Segment] {
+        &self.segments
     }
 
     /// Names of the parameters, in order.
@@ -78,41 +86,29 @@ impl Template {
         })
     }
 
-    /// Sorts the more specific template first, segment by segment.
-    pub(super) fn rank(&self) -> Vec<(u8, Reverse<usize>)> {
-        self.segments.iter().map(Segment::rank).collect()
+    /// Whether `path` has a segment of this template that stands for a value: half a template is a mistake.
+    pub(super) fn is_half_of(&self, path: &Path<'_>) -> bool {
+        path.raw().contains('{')
+            && self
+                .segments
+                .iter()
+                .zip(path.segments())
+                .any(|(segment, given)| segment.has_parameter() && given.raw == segment.raw)
     }
 
-    /// Whether both match the same paths.
-    pub(super) fn same_shape(&self, other: &Self) -> bool {
-        let same = |(a, b): (&Segment, &Segment)| {
-            a.pieces.len() == b.pieces.len()
-                && a.pieces.iter().zip(&b.pieces).all(|pieces| match pieces {
-                    (Piece::Text(a), Piece::Text(b)) => a == b,
-                    (Piece::Parameter(_), Piece::Parameter(_)) => true,
-                    _ => false,
-                })
-        };
-        self.len() == other.len() && self.segments.iter().zip(&other.segments).all(same)
-    }
-
-    /// `None`: no match. `Some(None)`: the path is this template itself. Otherwise the values in the path.
-    #[allow(clippy::option_option, reason = "three outcomes, named in the line above")]
-    pub(super) fn matches(&self, path: &Path<'_>) -> Option<Option<BTreeMap<String, String>>> {
-        debug_assert_eq!(self.len(), path.segments().len(), "routes are indexed by length");
-        let has_parameters = self.parameters().next().is_some();
-        if has_parameters && path.raw() == self.text {
-            return Some(None);
-        }
-        let mut values = BTreeMap::new();
+    /// The values that `path` has for the parameters; `None` when it does not match.
+    pub(super) fn values<'a>(&'a self, path: &Path<'a>) -> Option<PathValues<'a>> {
+        let mut values = Vec::new();
         for (segment, given) in self.segments.iter().zip(path.segments()) {
-            // Half a template is a mistake, not a value.
-            if segment.has_parameter() && given.raw == segment.raw {
-                return None;
+            match (&segment.pieces[..], &given.decoded) {
+                ([Piece::Parameter(name)], decoded) => values.push((name.as_str(), decoded.clone())),
+                ([] | [Piece::Text(_)], _) => {}
+                (_, decoded) => segment.split(decoded, |name, value| {
+                    values.push((name, value.to_owned().into()));
+                })?,
             }
-            segment.matches(&given.decoded, &mut values)?;
         }
-        Some(Some(values))
+        Some(values)
     }
 
     /// This template with the segments of `path` in place of its parameters, for comparing the two.
@@ -124,34 +120,57 @@ impl Template {
         })
     }
 
-    /// The decoded segments of a concrete path, with `value` giving each parameter's text.
+    /// The encoded segments of a concrete path, with `value` giving each parameter's encoded text. `None` when a
+    /// value is missing, or together with its surroundings is a segment of dots.
     pub(crate) fn fill<'v>(&self, value: impl Fn(&str) -> Option<&'v str>) -> Option<Vec<String>> {
-        let fill_piece = |text: String, piece: &Piece| match piece {
-            Piece::Text(literal) => Some(text + literal),
-            Piece::Parameter(name) => Some(text + value(name)?),
+        let fill = |segment: &Segment| {
+            let mut text = String::with_capacity(segment.raw.len());
+            for piece in &segment.pieces {
+                match piece {
+                    Piece::Text(literal) => encode_literal(&mut text, literal),
+                    Piece::Parameter(name) => text.push_str(value(name)?),
+                }
+            }
+            decode(&text).is_some_and(|decoded| !is_dot_segment(&decoded)).then_some(text)
         };
-        let fill = |segment: &Segment| segment.pieces.iter().try_fold(String::new(), fill_piece);
         self.segments.iter().map(fill).collect()
     }
 }
 
 impl Segment {
+    /// Pieces in order; none when the segment is empty.
+    pub(super) fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
     fn has_parameter(&self) -> bool {
         self.pieces.iter().any(|piece| matches!(piece, Piece::Parameter(_)))
     }
 
-    fn rank(&self) -> (u8, Reverse<usize>) {
-        let literal: usize = self.pieces.iter().map(Piece::literal_len).sum();
-        match (self.has_parameter(), literal) {
-            (false, _) => (0, Reverse(0)),
-            (true, 0) => (2, Reverse(0)),
-            (true, literal) => (1, Reverse(literal)),
-        }
+    /// How much of it is text: the more, the more specific.
+    pub(super) fn literal_bytes(&self) -> usize {
+        self.pieces.iter().map(Piece::literal_len).sum()
     }
 
+    /// Whether both match the same texts.
+    pub(super) fn same_shape(&self, other: &Self) -> bool {
+        self.pieces.len() == other.pieces.len()
+            && self.pieces.iter().zip(&other.pieces).all(|pieces| match pieces {
+                (Piece::Text(own), Piece::Text(other)) => own == other,
+                (Piece::Parameter(_), Piece::Parameter(_)) => true,
+                _ => false,
+            })
+    }
+
+    pub(super) fn matches(&self, decoded: &str) -> bool {
+        self.split(decoded, |_, _| {}).is_some()
+    }
+
+    /// Tells `take` the value of each parameter; `None` when `decoded` does not match.
+    ///
     /// Each parameter takes as little as it can, at least one character; the last takes the rest. As with
     /// wildcards, taking the leftmost occurrence of each literal finds a match whenever there is one.
-    fn matches(&self, decoded: &str, values: &mut BTreeMap<String, String>) -> Option<()> {
+    fn split<'s, 'd>(&'s self, decoded: &'d str, mut take: impl FnMut(&'s str, &'d str)) -> Option<()> {
         let mut rest = decoded;
         let mut open: Option<&str> = None;
         for (i, piece) in self.pieces.iter().enumerate() {
@@ -166,23 +185,17 @@ impl Segment {
                     let value =
                         if last { rest.strip_suffix(literal.as_str())? } else { shortest(rest, literal)? };
                     rest = if last { "" } else { &rest[value.len() + literal.len()..] };
-                    take(name, value, values)?;
+                    take(name, Some(value).filter(|value| !value.is_empty())?);
                 }
             }
         }
         match open {
-            Some(name) => take(name, rest, values),
-            None => rest.is_empty().then_some(()),
+            Some(name) => take(name, Some(rest).filter(|rest| !rest.is_empty())?),
+            None if !rest.is_empty() => return None,
+            None => {}
         }
+        Some(())
     }
-}
-
-fn take(name: &str, value: &str, values: &mut BTreeMap<String, String>) -> Option<()> {
-    if value.is_empty() {
-        return None;
-    }
-    values.insert(name.to_owned(), value.to_owned());
-    Some(())
 }
 
 /// What stands before the first `literal` that leaves at least one character.

@@ -5,7 +5,11 @@ use super::*;
 fn routes(list: &[(&str, &str)]) -> Routes {
     let routes: Vec<_> = list
         .iter()
-        .map(|(method, template)| Route { method: (*method).into(), template: (*template).into() })
+        .enumerate()
+        .map(|(operation, (method, template))| {
+            let method = Method::parse(method).unwrap();
+            Route { method, template: (*template).into(), operation }
+        })
         .collect();
     Routes::new(&routes).unwrap()
 }
@@ -15,7 +19,10 @@ fn found(routes: &Routes, method: &str, path: &str) -> Option<(usize, String)> {
     let routed = routes.find(method, path).ok()?;
     let values = routed.path_values.map_or_else(
         || "template".to_owned(),
-        |values| values.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" "),
+        |mut values| {
+            values.sort();
+            values.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
+        },
     );
     Some((routed.operation, values))
 }
@@ -133,14 +140,14 @@ fn a_template_that_cannot_be_routed_is_refused_at_registration() {
         "users", "", "//", "/a//b", "/{", "/}", "/{}", "/{a", "/a}", "/{a}{b}", "/{a}/{a}", "/{a/b}", "/a?b",
         "/a#b", "/%41", "/..", "/a/./b", "/{+path}", "/{a b}", "/a\\b", "/..;x",
     ] {
-        let route = Route { method: "GET".into(), template: template.into() };
+        let route = Route { method: Method::Get, template: template.into(), operation: 0 };
         assert!(matches!(Routes::new(&[route]), Err(TemplateError::Malformed { .. })), "{template}");
     }
 }
 
 #[test]
 fn two_operations_cannot_answer_the_same_paths() {
-    let route = |template: &str| Route { method: "GET".into(), template: template.into() };
+    let route = |template: &str| Route { method: Method::Get, template: template.into(), operation: 0 };
     assert!(matches!(
         Routes::new(&[route("/users/{id}"), route("/users/{name}")]),
         Err(TemplateError::Duplicate { .. })

@@ -1,0 +1,131 @@
+//! A service's API, checked and indexed: every call becomes a request here, or a refusal.
+//!
+//! 1. [`Api::new`] checks a description, which may be a stranger's ([`check`]), and indexes its paths.
+//! 2. [`Api::plan`] routes a [`Call`], reads its parameters and body, and writes the request. Everything that is
+//!    wrong is told at once.
+
+mod check;
+
+use std::collections::BTreeMap;
+
+pub use self::check::ApiError;
+use crate::{
+    body,
+    description::{ApiDescription, Operation, Place},
+    parameters::{self, Arguments, style},
+    problem::PlanError,
+    request::HttpRequest,
+    routing::{BadPath, RouteError, Routed, Routes, Template},
+    values::Checker,
+};
+
+/// A service's operations, checked and indexed.
+#[derive(Debug, Clone, Default)]
+pub struct Api {
+    description: ApiDescription,
+    routes: Routes,
+}
+
+/// A call as a caller makes it.
+#[derive(Debug, Clone, Copy)]
+pub struct Call<'a> {
+    /// In any case.
+    pub method: &'a str,
+    /// Concrete (`/users/42`) or a template (`/users/{id}`).
+    pub path: &'a str,
+    pub params: &'a BTreeMap<String, String>,
+    /// Of the body; the declared one when absent.
+    pub content_type: Option<&'a str>,
+    /// Empty when there is none.
+    pub body: &'a [u8],
+}
+
+/// A call that fits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Planned {
+    /// Index into [`ApiDescription::operations`].
+    pub operation: usize,
+    pub request: Request,
+}
+
+/// What goes to the upstream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Request {
+    Http(HttpRequest),
+}
+
+impl Api {
+    /// Checks `description` and indexes it. Parameters of a path that are not declared are declared as required
+    /// text.
+    ///
+    /// # Errors
+    /// [`ApiError`] for the first thing that cannot be offered.
+    pub fn new(mut description: ApiDescription) -> Result<Self, ApiError> {
+        let routes = check::check(&mut description)?;
+        Ok(Self { description, routes })
+    }
+
+    #[must_use]
+    pub const fn description(&self) -> &ApiDescription {
+        &self.description
+    }
+
+    /// Turns a call into a request.
+    ///
+    /// # Errors
+    /// [`PlanError`]: no such path, not with this method, or everything that is wrong with parameters and body.
+    pub fn plan(&self, call: &Call<'_>) -> Result<Planned, PlanError> {
+        let routed = self.routes.find(call.method, call.path)?;
+        let operation = &self.description.operations[routed.operation];
+        let request = self.http(operation, &routed, call)?;
+        Ok(Planned { operation: routed.operation, request: Request::Http(request) })
+    }
+
+    fn http(
+        &self,
+        operation: &Operation,
+        routed: &Routed<'_>,
+        call: &Call<'_>,
+    ) -> Result<HttpRequest, PlanError> {
+        let mut checker = Checker::new(&self.description);
+        let arguments = parameters::read(&mut checker, operation, routed.path_values.as_ref(), call.params);
+        let body = body::read(&mut checker, operation.body.as_ref(), call.content_type, call.body);
+        checker.finish().map_err(PlanError::Problems)?;
+        let mut headers: Vec<_> = arguments
+            .in_place(Place::Header)
+            .map(|argument| (argument.parameter.name.to_ascii_lowercase(), style::header_text(argument)))
+            .collect();
+        headers.extend(body.media_type.map(|media_type| ("content-type".to_owned(), media_type)));
+        Ok(HttpRequest {
+            method: operation.method,
+            segments: segments(self.routes.template(routed.route), &arguments)?,
+            query: query(&arguments),
+            headers,
+            body: body.payload,
+        })
+    }
+}
+
+fn segments(template: &Template, arguments: &Arguments<'_>) -> Result<Vec<String>, RouteError> {
+    let texts: Vec<_> = arguments
+        .in_place(Place::Path)
+        .map(|argument| (argument.parameter.name.as_str(), style::path_text(argument)))
+        .collect();
+    let text = |name: &str| texts.iter().find(|(known, _)| *known == name).map(|(_, text)| text.as_str());
+    // Every parameter of the template is required, and none is missing: what remains are dots.
+    template.fill(text).ok_or(RouteError::BadPath(BadPath::DotSegment))
+}
+
+fn query(arguments: &Arguments<'_>) -> String {
+    let mut query = String::new();
+    for argument in arguments.in_place(Place::Query) {
+        style::write_query(&mut query, argument);
+    }
+    for (name, text) in &arguments.others {
+        style::pair(&mut query, name, text);
+    }
+    query
+}
+
+#[cfg(test)]
+mod tests;

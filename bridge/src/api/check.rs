@@ -1,0 +1,169 @@
+//! Checks of a description before it is used: it may come from a stranger.
+//!
+//! Sizes first, then references, then every operation: its id, its parameters against its path, its schemas. After
+//! that the planner relies on [`crate::description`]'s invariants; what only costs time is bounded when a call is
+//! checked.
+
+use std::collections::HashSet;
+
+use crate::{
+    description::{ApiDescription, Operation, Parameter, Place, Schema, Shape, Style},
+    headers::header_is_forbidden,
+    limits::{DOCUMENT_DEPTH_MAX, OPERATIONS_MAX, PARAMETERS_MAX, REFERENCES_MAX, SCHEMAS_MAX},
+    routing::{Route, Routes, TemplateError},
+    shown,
+};
+
+/// Why a description cannot be offered.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ApiError {
+    #[error(transparent)]
+    Template(#[from] TemplateError),
+    #[error("{operation}: the parameter `{name}` {reason}")]
+    Parameter { operation: String, name: String, reason: &'static str },
+    #[error("{operation} {reason}")]
+    Operation { operation: String, reason: &'static str },
+    #[error("the schema `{name}` {reason}")]
+    Schema { name: String, reason: &'static str },
+    #[error("it has {found} {what}; at most {max} can be offered")]
+    TooMany { what: &'static str, found: usize, max: usize },
+    #[error("GraphQL: {0}")]
+    Graphql(String),
+}
+
+/// Checks `description`, declares what its paths imply, and indexes them.
+pub(super) fn check(description: &mut ApiDescription) -> Result<Routes, ApiError> {
+    at_most("operations", description.operations.len(), OPERATIONS_MAX)?;
+    at_most("schemas", description.schemas.len(), SCHEMAS_MAX)?;
+    check_schemas(description)?;
+    let routes = Routes::new(&routes(description))?;
+    let mut ids = HashSet::new();
+    let schemas = description.schemas.len();
+    for (index, operation) in description.operations.iter_mut().enumerate() {
+        let refuse = |reason| Err(ApiError::Operation { operation: name(operation), reason });
+        if !ids.insert(operation.id.clone()) {
+            return refuse("has the id of another operation");
+        }
+        if operation.root.is_some() {
+            return refuse("is GraphQL");
+        }
+        at_most("parameters", operation.parameters.len(), PARAMETERS_MAX)?;
+        let in_path: Vec<String> = routes.template(index).parameters().map(ToOwned::to_owned).collect();
+        complete(operation, &in_path)?;
+        let parameters = operation.parameters.iter().map(|parameter| &parameter.schema);
+        let body = operation.body.iter().map(|body| &body.schema);
+        let contents = operation.responses.iter().filter_map(|response| response.content.as_ref());
+        let mut all = parameters.chain(body).chain(contents.map(|content| &content.schema));
+        if let Some(reason) = all.find_map(|schema| objection(schema, schemas, DOCUMENT_DEPTH_MAX)) {
+            return Err(ApiError::Operation { operation: name(operation), reason });
+        }
+    }
+    Ok(routes)
+}
+
+fn at_most(what: &'static str, found: usize, max: usize) -> Result<(), ApiError> {
+    if found > max { Err(ApiError::TooMany { what, found, max }) } else { Ok(()) }
+}
+
+fn name(operation: &Operation) -> String {
+    format!("{} {}", operation.method, shown(&operation.path))
+}
+
+/// One route for each operation, in order.
+fn routes(description: &ApiDescription) -> Vec<Route> {
+    let route = |(index, operation): (usize, &Operation)| Route {
+        method: operation.method,
+        template: operation.path.clone(),
+        operation: index,
+    };
+    description.operations.iter().enumerate().map(route).collect()
+}
+
+fn check_schemas(description: &ApiDescription) -> Result<(), ApiError> {
+    let mut names = HashSet::new();
+    for named in &description.schemas {
+        let reason = if !names.insert(&named.name) {
+            Some("is named like another")
+        } else if let Some(reason) = objection(&named.schema, description.schemas.len(), DOCUMENT_DEPTH_MAX) {
+            Some(reason)
+        } else if !ends(description, &named.schema) {
+            Some("is nothing but references to references")
+        } else {
+            None
+        };
+        if let Some(reason) = reason {
+            return Err(ApiError::Schema { name: shown(&named.name), reason });
+        }
+    }
+    Ok(())
+}
+
+/// Whether the references of `schema` lead to something else soon.
+fn ends(description: &ApiDescription, schema: &Schema) -> bool {
+    let mut schema = Some(schema);
+    for _ in 0..REFERENCES_MAX {
+        match schema.map(|schema| &schema.shape) {
+            Some(Shape::Ref(id)) => schema = description.schema(*id).map(|named| &named.schema),
+            Some(_) => return true,
+            None => return false,
+        }
+    }
+    false
+}
+
+/// Why `schema` cannot be used; `named` is the number of named schemas.
+fn objection(schema: &Schema, named: usize, depth: usize) -> Option<&'static str> {
+    let Some(depth) = depth.checked_sub(1) else { return Some("has schemas nested too deeply") };
+    let inside = |schema: &Schema| objection(schema, named, depth);
+    match &schema.shape {
+        Shape::Ref(id) if usize::try_from(id.0).is_ok_and(|id| id < named) => None,
+        Shape::Ref(_) => Some("refers to a schema that does not exist"),
+        Shape::Array(array) => inside(&array.items),
+        Shape::OneOf(one_of) => one_of.variants.iter().find_map(inside),
+        Shape::Object(object) => {
+            let mut names = HashSet::new();
+            if !object.properties.iter().all(|property| names.insert(&property.name)) {
+                return Some("has an object with two members of the same name");
+            }
+            let members = object.properties.iter().map(|property| &property.schema);
+            members.chain(object.additional.as_deref()).find_map(inside)
+        }
+        Shape::Any | Shape::Boolean | Shape::Integer(_) | Shape::Number(_) | Shape::String(_) => None,
+    }
+}
+
+/// Declares what the path implies, and checks what is declared.
+fn complete(operation: &mut Operation, in_path: &[String]) -> Result<(), ApiError> {
+    let mut seen = HashSet::new();
+    for parameter in &mut operation.parameters {
+        let header = parameter.place == Place::Header;
+        let key = if header { parameter.name.to_ascii_lowercase() } else { parameter.name.clone() };
+        let reason = if !seen.insert(key) {
+            "is declared twice"
+        } else if parameter.name.is_empty() || parameter.name.contains(char::is_control) {
+            "needs a name"
+        } else if header && header_is_forbidden(&parameter.name) {
+            "is a header that is never passed on"
+        } else if in_path.contains(&parameter.name) != (parameter.place == Place::Path) {
+            "must be in the path template if, and only if, it is a path parameter"
+        } else {
+            parameter.required |= parameter.place == Place::Path;
+            continue;
+        };
+        let operation = format!("{} {}", operation.method, shown(&operation.path));
+        return Err(ApiError::Parameter { operation, name: shown(&parameter.name), reason });
+    }
+    for name in in_path.iter().filter(|name| !seen.contains(*name)) {
+        operation.parameters.push(Parameter {
+            name: name.clone(),
+            place: Place::Path,
+            style: Style::default(),
+            required: true,
+            schema: Schema::string(),
+            description: String::new(),
+            deprecated: false,
+            example: None,
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,209 @@
+//! Bodies: checked against the description, then passed on as they came or written as a form.
+//!
+//! [`read`] first looks whether a body is wanted and of the right kind, then inside it. A JSON body is checked as
+//! far as its schema goes and passed on byte by byte; a form is written from a JSON object, or passed on when the
+//! caller wrote it; text is text.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    description::{Body, BodyKind, Schema, Shape},
+    escape::{decode, encode},
+    json::Json,
+    limits::VALUE_DEPTH_MAX,
+    parameters::style::plain,
+    problem::Problem,
+    request::Payload,
+    shown,
+    values::{At, Checker, STEPS_DEPTH_MAX},
+};
+
+const FORM: &str = "application/x-www-form-urlencoded";
+const ROOT: At<'static> = At::Root("body");
+
+/// What to send, and the content type to say.
+pub(crate) struct Sent {
+    pub(crate) payload: Payload,
+    pub(crate) media_type: Option<String>,
+}
+
+/// Reads a call's body, empty meaning none. What is wrong is told to `checker`.
+pub(crate) fn read<'d>(
+    checker: &mut Checker<'d>,
+    declared: Option<&'d Body>,
+    content_type: Option<&str>,
+    body: &[u8],
+) -> Sent {
+    let nothing = Sent { payload: Payload::Nothing, media_type: None };
+    match declared {
+        None if body.is_empty() => nothing,
+        None => {
+            checker.object(Problem::Other("this operation takes no body; leave `body` out".into()));
+            nothing
+        }
+        Some(declared) if body.is_empty() => {
+            if declared.required {
+                checker.object(Problem::Other(format!("this operation needs a body: {}", wanted(declared))));
+            }
+            nothing
+        }
+        Some(declared) => given(checker, declared, content_type, body),
+    }
+}
+
+fn given<'d>(checker: &mut Checker<'d>, declared: &'d Body, content_type: Option<&str>, body: &[u8]) -> Sent {
+    let given = content_type.map(essence);
+    let payload = if is_accepted(declared, given.as_deref()) {
+        match declared.kind {
+            BodyKind::Json => json(checker, declared, body),
+            BodyKind::Form if given.as_deref() == Some(FORM) => written_form(checker, declared, body),
+            BodyKind::Form => form(checker, declared, body),
+            BodyKind::Text => text(checker, declared, body),
+            BodyKind::Any => Payload::AsGiven,
+        }
+    } else {
+        let given = shown(given.as_deref().unwrap_or("nothing"));
+        let what = format!("the body's content type is `{given}`, expected {}", wanted(declared));
+        checker.object(Problem::Other(what));
+        Payload::Nothing
+    };
+    let is_free = declared.kind == BodyKind::Any || declared.media_type.contains('*');
+    let media_type = if is_free { given } else { Some(declared.media_type.clone()) };
+    Sent { payload, media_type }
+}
+
+/// The content type without its parameters.
+fn essence(content_type: &str) -> String {
+    content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+}
+
+/// What a caller may send, for an error.
+fn wanted(declared: &Body) -> String {
+    match declared.kind {
+        BodyKind::Form => format!("a JSON object, or {FORM}"),
+        BodyKind::Any => "anything".into(),
+        BodyKind::Json | BodyKind::Text => shown(&declared.media_type),
+    }
+}
+
+fn is_accepted(declared: &Body, given: Option<&str>) -> bool {
+    let wanted = declared.media_type.to_ascii_lowercase();
+    let Some(given) = given else { return declared.kind == BodyKind::Any || !wanted.contains('*') };
+    let is_json = given == "application/json" || given.ends_with("+json");
+    match declared.kind {
+        BodyKind::Json => is_json,
+        BodyKind::Form => is_json || given == FORM,
+        BodyKind::Any => true,
+        BodyKind::Text => {
+            let range = wanted.strip_suffix("*/*").or_else(|| wanted.strip_suffix('*'));
+            given == wanted
+                || range.is_some_and(|range| given.starts_with(range))
+                || (given == "text/plain" && wanted.starts_with("text/"))
+        }
+    }
+}
+
+/// A body that is text; other bytes are refused.
+fn utf8<'b>(checker: &mut Checker<'_>, body: &'b [u8]) -> Option<&'b str> {
+    let text = std::str::from_utf8(body).ok();
+    if text.is_none() {
+        checker.object(Problem::Other("the body is not UTF-8 text".into()));
+    }
+    text
+}
+
+fn json<'d>(checker: &mut Checker<'d>, declared: &'d Body, body: &[u8]) -> Payload {
+    if let Some(value) = utf8(checker, body).and_then(|text| parse(checker, text)) {
+        checker.json(&ROOT, &value, &declared.schema, STEPS_DEPTH_MAX);
+    }
+    Payload::AsGiven
+}
+
+fn parse<'b>(checker: &mut Checker<'_>, text: &'b str) -> Option<Json<'b>> {
+    match Json::parse(text, VALUE_DEPTH_MAX) {
+        Ok(value) => Some(value),
+        Err(error) => {
+            checker.object(Problem::Other(format!("the body is no JSON that can be passed on: {error}")));
+            None
+        }
+    }
+}
+
+fn text(checker: &mut Checker<'_>, declared: &Body, body: &[u8]) -> Payload {
+    if declared.media_type.to_ascii_lowercase().starts_with("text/") {
+        utf8(checker, body);
+    }
+    Payload::AsGiven
+}
+
+/// A form from a JSON object: scalars, and lists of them, which repeat their name.
+fn form<'d>(checker: &mut Checker<'d>, declared: &'d Body, body: &[u8]) -> Payload {
+    let Some(value) = utf8(checker, body).and_then(|text| parse(checker, text)) else {
+        return Payload::Nothing;
+    };
+    if !checker.json(&ROOT, &value, &declared.schema, STEPS_DEPTH_MAX) {
+        return Payload::Nothing;
+    }
+    let Json::Object(members) = &value else {
+        checker.refuse(&ROOT, &value.to_text(), "a JSON object, which becomes a form");
+        return Payload::Nothing;
+    };
+    let mut form = String::new();
+    for (name, value) in members {
+        let at = At::Member(&ROOT, name);
+        let one = std::slice::from_ref(value);
+        let items = if let Json::Array(items) = value { &items[..] } else { one };
+        let is_scalar = |item: &Json<'_>| !matches!(item, Json::Array(_) | Json::Object(_) | Json::Null);
+        if items.is_empty() || !items.iter().all(is_scalar) {
+            checker.refuse(&at, &value.to_text(), "text, a number, true or false, or a list of these");
+        }
+        for item in items {
+            if !form.is_empty() {
+                form.push('&');
+            }
+            encode(&mut form, name);
+            form.push('=');
+            encode(&mut form, &plain(item));
+        }
+    }
+    Payload::Bytes(form.into_bytes())
+}
+
+/// A form that the caller wrote.
+fn written_form<'d>(checker: &mut Checker<'d>, declared: &'d Body, body: &[u8]) -> Payload {
+    let Some(text) = utf8(checker, body) else { return Payload::Nothing };
+    let mut members: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for pair in text.split('&').filter(|pair| !pair.is_empty()) {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let plain = |text: &str| Some(decode(&text.replace('+', " "))?.into_owned());
+        let (Some(name), Some(value)) = (plain(name), plain(value)) else {
+            checker.refuse(&ROOT, pair, "percent escapes of UTF-8 text");
+            continue;
+        };
+        members.entry(name).or_default().push(value);
+    }
+    let Some(Schema { shape: Shape::Object(object), .. }) = checker.resolved(&declared.schema) else {
+        return Payload::AsGiven;
+    };
+    checker.has_required(&ROOT, object, |name| members.contains_key(name));
+    for (name, values) in &members {
+        let Some(schema) = checker.member(&ROOT, object, name) else { continue };
+        let at = At::Member(&ROOT, name);
+        let schema = checker.resolved(schema).unwrap_or(schema);
+        match (&schema.shape, &values[..]) {
+            (Shape::Array(array), values) => {
+                for (i, value) in values.iter().enumerate() {
+                    checker.text(&At::Item(&at, i), value, &array.items, STEPS_DEPTH_MAX);
+                }
+            }
+            (_, [value]) => {
+                checker.text(&at, value, schema, STEPS_DEPTH_MAX);
+            }
+            _ => checker.object(Problem::Twice { name: at.to_string(), places: "in the form" }),
+        }
+    }
+    Payload::AsGiven
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,392 @@
+//! Values checked against their schemas, as text and as JSON: one spelling per value, nothing coerced.
+//!
+//! A [`Checker`] goes along a value and its schema together and collects everything that is wrong. What comes
+//! from text ([`Checker::text`]) becomes a [`Json`] value of the schema's type; what came as JSON
+//! ([`Checker::json`]) is only looked at. Both spend from one budget, so that a stranger's schema of alternatives
+//! within alternatives costs a bounded time, and references that lead in circles end.
+
+mod expected;
+mod scalar;
+
+use std::fmt;
+
+pub(crate) use self::expected::expected;
+use crate::{
+    description::{ApiDescription, ArrayOf, Object, OneOf, Property, Schema, Shape},
+    json::Json,
+    limits::{CHECKS_MAX, PROBLEMS_MAX, VALUE_DEPTH_MAX},
+    nearest,
+    problem::Problem,
+    shown,
+};
+
+/// Steps into schemas within schemas: every level of a value may be an alternative of its own.
+pub(crate) const STEPS_DEPTH_MAX: usize = 2 * VALUE_DEPTH_MAX;
+
+/// Where a value stands: a parameter's name, then members and indices. Made into text only for an error.
+#[derive(Clone, Copy)]
+pub(crate) enum At<'n> {
+    Root(&'n str),
+    Member(&'n At<'n>, &'n str),
+    Item(&'n At<'n>, usize),
+}
+
+impl fmt::Display for At<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Root(name) => f.write_str(&shown(name)),
+            Self::Member(parent, name) => write!(f, "{parent}.{}", shown(name)),
+            Self::Item(parent, index) => write!(f, "{parent}[{index}]"),
+        }
+    }
+}
+
+/// Checks one call's values and keeps what is wrong with them.
+pub(crate) struct Checker<'d> {
+    description: &'d ApiDescription,
+    problems: Vec<Problem>,
+    checks_left: usize,
+}
+
+/// A schema behind its references.
+#[derive(Clone, Copy)]
+pub(crate) struct Resolved<'d> {
+    pub(crate) schema: &'d Schema,
+    nullable: bool,
+}
+
+impl<'d> Checker<'d> {
+    pub(crate) const fn new(description: &'d ApiDescription) -> Self {
+        Self { description, problems: Vec::new(), checks_left: CHECKS_MAX }
+    }
+
+    pub(crate) const fn description(&self) -> &'d ApiDescription {
+        self.description
+    }
+
+    /// Adds what another check found. Beyond a screenful nobody reads on.
+    pub(crate) fn object(&mut self, problem: Problem) {
+        if self.problems.len() < PROBLEMS_MAX {
+            self.problems.push(problem);
+        }
+    }
+
+    /// Adds that `value` is not what was expected.
+    pub(crate) fn refuse(&mut self, place: &At<'_>, value: &str, expected: impl Into<String>) {
+        self.object(Problem::Value {
+            name: place.to_string(),
+            value: shown(value),
+            expected: expected.into(),
+            nearest: None,
+        });
+    }
+
+    /// `Ok` when nothing was wrong.
+    pub(crate) fn finish(self) -> Result<(), Vec<Problem>> {
+        if self.problems.is_empty() { Ok(()) } else { Err(self.problems) }
+    }
+
+    /// What `schema` is behind its references.
+    pub(crate) fn resolved(&self, schema: &'d Schema) -> Option<&'d Schema> {
+        self.description.resolve(schema)
+    }
+
+    /// Reads `text` as a value of `schema`; `None` when it is none, and then it was said why.
+    pub(crate) fn text<'a>(
+        &mut self,
+        place: &At<'_>,
+        text: &'a str,
+        schema: &'d Schema,
+        depth: usize,
+    ) -> Option<Json<'a>> {
+        let Resolved { schema, nullable } = self.step_into(place, schema, depth)?;
+        if nullable && text == "null" && !matches!(schema.shape, Shape::Any | Shape::String(_)) {
+            return Some(Json::Null);
+        }
+        let structured = matches!(schema.shape, Shape::Array(_) | Shape::Object(_));
+        if !structured && !schema.choices.is_empty() {
+            let chosen = schema.choices.iter().find_map(|choice| scalar::chosen(text, choice));
+            if chosen.is_none() {
+                self.wrong_choice(place, text, schema);
+            }
+            return chosen;
+        }
+        let value = match &schema.shape {
+            Shape::OneOf(one_of) => return self.text_of_one(place, text, one_of, schema, depth),
+            Shape::Array(_) if text.trim_start().starts_with('[') => self.parse(place, text)?,
+            Shape::Object(_) if text.trim_start().starts_with('{') => self.parse(place, text)?,
+            Shape::Array(array) => return self.listed(place, text, schema, array, depth),
+            _ => {
+                let value = scalar::read(text, &schema.shape);
+                if value.is_none() {
+                    self.refuse(place, text, expected(self.description, schema));
+                }
+                return value;
+            }
+        };
+        self.json(place, &value, schema, depth).then_some(value)
+    }
+
+    /// Reads `text` as JSON.
+    pub(crate) fn parse<'a>(&mut self, place: &At<'_>, text: &'a str) -> Option<Json<'a>> {
+        match Json::parse(text, VALUE_DEPTH_MAX) {
+            Ok(value) => Some(value),
+            Err(error) => {
+                self.refuse(place, text, format!("JSON ({error})"));
+                None
+            }
+        }
+    }
+
+    /// `a,b,c`, for lists of scalars.
+    fn listed<'a>(
+        &mut self,
+        place: &At<'_>,
+        text: &'a str,
+        schema: &'d Schema,
+        array: &'d ArrayOf,
+        depth: usize,
+    ) -> Option<Json<'a>> {
+        if text.is_empty() || !self.is_scalar(&array.items, STEPS_DEPTH_MAX) {
+            self.refuse(place, text, expected(self.description, schema));
+            return None;
+        }
+        let items: Vec<_> = text
+            .split(',')
+            .enumerate()
+            .map(|(i, item)| self.text(&At::Item(place, i), item, &array.items, depth - 1))
+            .collect();
+        let items: Vec<_> = items.into_iter().collect::<Option<_>>()?;
+        self.count(place, items.len(), array).then_some(Json::Array(items))
+    }
+
+    /// Whether commas can separate values of `schema`.
+    fn is_scalar(&self, schema: &'d Schema, depth: usize) -> bool {
+        self.resolved(schema).is_some_and(|schema| match &schema.shape {
+            Shape::Array(_) | Shape::Object(_) | Shape::Ref(_) => false,
+            Shape::OneOf(one_of) => {
+                depth > 0 && one_of.variants.iter().take(16).all(|variant| self.is_scalar(variant, depth / 2))
+            }
+            _ => true,
+        })
+    }
+
+    /// Whether `value` is one of `schema`; when it is not, it was said why.
+    pub(crate) fn json(
+        &mut self,
+        place: &At<'_>,
+        value: &Json<'_>,
+        schema: &'d Schema,
+        depth: usize,
+    ) -> bool {
+        let Some(Resolved { schema, nullable }) = self.step_into(place, schema, depth) else { return false };
+        if nullable && *value == Json::Null {
+            return true;
+        }
+        if !schema.choices.is_empty() && !schema.choices.iter().any(|choice| value.is(choice)) {
+            let text = if let Json::String(text) = value { text.to_string() } else { value.to_text() };
+            self.wrong_choice(place, &text, schema);
+            return false;
+        }
+        let fits = match (&schema.shape, value) {
+            (Shape::Array(array), Json::Array(items)) => {
+                let mut fits = self.count(place, items.len(), array);
+                for (i, item) in items.iter().enumerate() {
+                    fits &= self.json(&At::Item(place, i), item, &array.items, depth - 1);
+                }
+                return fits;
+            }
+            (Shape::Object(object), Json::Object(members)) => {
+                return self.members(place, members, object, depth);
+            }
+            (Shape::OneOf(one_of), _) => return self.one_of(place, value, one_of, schema, depth),
+            (Shape::Any, _) => true,
+            (shape, value) => scalar::fits(value, shape),
+        };
+        if !fits {
+            self.refuse(place, &value.to_text(), expected(self.description, schema));
+        }
+        fits
+    }
+
+    fn members(
+        &mut self,
+        place: &At<'_>,
+        members: &[(std::borrow::Cow<'_, str>, Json<'_>)],
+        object: &'d Object,
+        depth: usize,
+    ) -> bool {
+        let mut fits =
+            self.has_required(place, object, |name| members.iter().any(|(given, _)| given == name));
+        for (name, value) in members {
+            let Some(schema) = self.member(place, object, name) else {
+                fits = false;
+                continue;
+            };
+            fits &= self.json(&At::Member(place, name), value, schema, depth - 1);
+        }
+        fits & self.exactly_one(
+            place,
+            object,
+            members.iter().filter(|(_, value)| *value != Json::Null).count(),
+        )
+    }
+
+    /// Whether every required member was given.
+    pub(crate) fn has_required(
+        &mut self,
+        place: &At<'_>,
+        object: &'d Object,
+        given: impl Fn(&str) -> bool,
+    ) -> bool {
+        self.checks_left = self.checks_left.saturating_sub(object.properties.len());
+        let missing = |property: &&Property| property.required && !given(&property.name);
+        let missing: Vec<_> = object
+            .properties
+            .iter()
+            .filter(missing)
+            .map(|property| At::Member(place, &property.name).to_string())
+            .collect();
+        let complete = missing.is_empty();
+        if !complete {
+            self.object(Problem::Missing(missing));
+        }
+        complete
+    }
+
+    /// The schema of a member.
+    pub(crate) fn member(&mut self, place: &At<'_>, object: &'d Object, name: &str) -> Option<&'d Schema> {
+        self.checks_left = self.checks_left.saturating_sub(object.properties.len());
+        let declared = object.properties.iter().find(|property| property.name == name);
+        let schema = declared.map(|property| &property.schema).or(object.additional.as_deref());
+        if schema.is_none() {
+            let known = || object.properties.iter().map(|property| property.name.as_str());
+            self.object(Problem::NoMember {
+                name: place.to_string(),
+                member: shown(name),
+                nearest: nearest(name, known()).map(ToOwned::to_owned),
+                known: known().take(20).map(ToOwned::to_owned).collect(),
+            });
+        }
+        schema
+    }
+
+    /// Whether an object that takes exactly one member got it.
+    pub(crate) fn exactly_one(&mut self, place: &At<'_>, object: &Object, given: usize) -> bool {
+        let fits = !object.exactly_one || given == 1;
+        if !fits {
+            self.object(Problem::Other(format!(
+                "`{place}` takes exactly one member that is not null, not {given}"
+            )));
+        }
+        fits
+    }
+
+    fn count(&mut self, place: &At<'_>, items: usize, array: &ArrayOf) -> bool {
+        let items = items as u64;
+        let fits =
+            array.items_min.is_none_or(|min| items >= min) && array.items_max.is_none_or(|max| items <= max);
+        if !fits {
+            let range = expected::range(array.items_min, array.items_max);
+            self.object(Problem::Other(format!("`{place}` has {items} items, expected {range}")));
+        }
+        fits
+    }
+
+    fn text_of_one<'a>(
+        &mut self,
+        place: &At<'_>,
+        text: &'a str,
+        one_of: &'d OneOf,
+        schema: &'d Schema,
+        depth: usize,
+    ) -> Option<Json<'a>> {
+        for variant in &one_of.variants {
+            let (value, _) = self.probe(|checker| checker.text(place, text, variant, depth - 1));
+            if value.is_some() {
+                return value;
+            }
+        }
+        self.refuse(place, text, expected(self.description, schema));
+        None
+    }
+
+    /// At least one alternative. When the discriminator or the value's kind leaves only one, its problems are told.
+    fn one_of(
+        &mut self,
+        place: &At<'_>,
+        value: &Json<'_>,
+        one_of: &'d OneOf,
+        schema: &'d Schema,
+        depth: usize,
+    ) -> bool {
+        if let Some(variant) = discriminated(value, one_of) {
+            return self.json(place, value, variant, depth - 1);
+        }
+        let mut near: Vec<Vec<Problem>> = Vec::new();
+        for variant in &one_of.variants {
+            let (fits, problems) = self.probe(|checker| checker.json(place, value, variant, depth - 1));
+            if fits {
+                return true;
+            }
+            let shape = self.resolved(variant).map(|variant| &variant.shape);
+            if matches!(
+                (shape, value),
+                (Some(Shape::Object(_)), Json::Object(_)) | (Some(Shape::Array(_)), Json::Array(_))
+            ) {
+                near.push(problems);
+            }
+        }
+        if let [problems] = &mut near[..] {
+            std::mem::take(problems).into_iter().for_each(|problem| self.object(problem));
+        } else {
+            self.refuse(place, &value.to_text(), expected(self.description, schema));
+        }
+        false
+    }
+
+    /// Runs `check` and returns what it finds wrong instead of keeping it.
+    pub(crate) fn probe<T>(&mut self, check: impl FnOnce(&mut Self) -> T) -> (T, Vec<Problem>) {
+        let kept = std::mem::take(&mut self.problems);
+        let outcome = check(self);
+        (outcome, std::mem::replace(&mut self.problems, kept))
+    }
+
+    fn wrong_choice(&mut self, place: &At<'_>, text: &str, schema: &Schema) {
+        let known = schema.choices.iter().filter_map(serde_json::Value::as_str);
+        let nearest = nearest(text, known).map(ToOwned::to_owned);
+        let expected = expected(self.description, schema);
+        self.object(Problem::Value { name: place.to_string(), value: shown(text), expected, nearest });
+    }
+
+    /// Follows the references of `schema` and pays for the step; `None` when the budget or the depth is used up.
+    pub(crate) fn step_into(
+        &mut self,
+        place: &At<'_>,
+        schema: &'d Schema,
+        depth: usize,
+    ) -> Option<Resolved<'d>> {
+        self.checks_left = self.checks_left.saturating_sub(1);
+        let resolved = self.resolved(schema).filter(|_| depth > 0 && self.checks_left > 0);
+        if resolved.is_none() {
+            self.object(Problem::Other(format!(
+                "`{place}` is nested too deeply, or too intricate to be checked"
+            )));
+        }
+        resolved.map(|resolved| Resolved { schema: resolved, nullable: schema.nullable || resolved.nullable })
+    }
+}
+
+/// The alternative that the value itself names.
+fn discriminated<'d>(value: &Json<'_>, one_of: &'d OneOf) -> Option<&'d Schema> {
+    let (Some(discriminator), Json::Object(members)) = (&one_of.discriminator, value) else { return None };
+    let named = members.iter().find_map(|(name, value)| match value {
+        Json::String(text) if **name == *discriminator.property => Some(text),
+        _ => None,
+    })?;
+    let (_, index) = discriminator.mapping.iter().find(|(value, _)| value == named)?;
+    one_of.variants.get(usize::try_from(*index).ok()?)
+}
+
+#[cfg(test)]
+mod tests;
