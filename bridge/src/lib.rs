@@ -17,6 +17,7 @@ pub mod graphql;
 pub mod headers;
 mod json;
 pub mod limits;
+pub mod openapi;
 mod parameters;
 pub mod problem;
 pub mod report;

@@ -1,0 +1,144 @@
+//! Bodies of requests and answers: the one media type of several that is offered, JSON before all others.
+
+use serde_json::Value;
+
+use super::{
+    Reader,
+    values::{Members, flag, is_json, media_type, object, text},
+};
+use crate::{
+    description::{Body, BodyKind, Content, Method, Response, Schema, Status},
+    shown,
+};
+
+impl<'d> Reader<'d> {
+    /// The body of a request; `Err` says why the operation cannot be offered.
+    pub(super) fn body(&mut self, method: Method, source: Option<&'d Value>) -> Result<Option<Body>, String> {
+        let Some(source) = source else { return Ok(None) };
+        let source =
+            self.document.follow(source).map_err(|problem| format!("its body is missing: {problem}"))?;
+        let Some(source) = source.as_object() else { return Ok(None) };
+        let Some(contents) = object(source, "content").filter(|contents| !contents.is_empty()) else {
+            return Ok(None);
+        };
+        if matches!(method, Method::Get | Method::Head) {
+            self.warn(&format!("{method} has no body; what is declared is left out"));
+            return Ok(None);
+        }
+        let required = flag(source, "required");
+        let offered = contents.iter().filter_map(|(kind, content)| Some((body_kind(kind)?, content)));
+        let Some(((kind, media_type), content)) = offered.min_by_key(|((kind, _), _)| rank(*kind)) else {
+            let kinds: Vec<_> = contents.keys().take(3).map(|kind| shown(kind)).collect();
+            let what = format!("a body of {} cannot be sent", kinds.join(", "));
+            if required {
+                return Err(format!("{what}, and it is required"));
+            }
+            self.warn(&format!("{what}; left out"));
+            return Ok(None);
+        };
+        let (schema, example) = self.schema_and_example(content);
+        let description = text(source, "description");
+        Ok(Some(Body { kind, media_type, required, schema, description, example }))
+    }
+
+    /// Answers by status.
+    pub(super) fn responses(&mut self, source: Option<&'d Value>) -> Vec<Response> {
+        let mut responses: Vec<Response> = Vec::new();
+        let sources = source.and_then(Value::as_object);
+        for (key, source) in sources.into_iter().flatten().filter(|(key, _)| !key.starts_with("x-")) {
+            let Some(status) = status(key) else {
+                self.warn(&format!("`{}` is no status of an answer; left out", shown(key)));
+                continue;
+            };
+            if responses.iter().any(|response| response.status == status) {
+                self.warn(&format!("the answer {status} is described twice; the first one counts"));
+                continue;
+            }
+            match self.document.follow(source) {
+                Ok(Value::Object(source)) => {
+                    let content = self.content(source);
+                    responses.push(Response { status, description: text(source, "description"), content });
+                }
+                Ok(_) => {}
+                Err(problem) => self.warn(&format!("the answer {status} is missing: {problem}; left out")),
+            }
+        }
+        responses
+    }
+
+    fn content(&mut self, source: &'d Members) -> Option<Content> {
+        let contents = object(source, "content")?;
+        let preferred = contents.iter().find(|(kind, _)| is_json(&media_type(kind)));
+        let any = || contents.iter().find(|(kind, _)| is_anything(&media_type(kind)));
+        let (kind, content) = preferred.or_else(any).or_else(|| contents.iter().next())?;
+        let kind = media_type(kind);
+        let media_type = if is_anything(&kind) { "application/json".into() } else { shown(&kind) };
+        let (schema, example) = self.schema_and_example(content);
+        Some(Content { media_type, schema, example })
+    }
+
+    fn schema_and_example(&mut self, content: &'d Value) -> (Schema, Option<Value>) {
+        let Some(content) = content.as_object() else { return (Schema::default(), None) };
+        let schema = content.get("schema").map_or_else(Schema::default, |schema| self.schema(schema));
+        (schema, self.example(content))
+    }
+}
+
+/// How a body of this media type is read, and the media type to send; `None` when it cannot be sent.
+fn body_kind(kind: &str) -> Option<(BodyKind, String)> {
+    /// Texts that are not called so.
+    const TEXTS: &[&str] = &[
+        "application/xml",
+        "application/x-ndjson",
+        "application/yaml",
+        "application/x-yaml",
+        "application/graphql",
+    ];
+    let kind = media_type(kind);
+    let is_text = kind.starts_with("text/") || kind.ends_with("+xml") || TEXTS.contains(&kind.as_str());
+    if is_anything(&kind) {
+        Some((BodyKind::Json, "application/json".into()))
+    } else if !is_plain(&kind) {
+        None
+    } else if is_json(&kind) {
+        Some((BodyKind::Json, kind))
+    } else if kind == "application/x-www-form-urlencoded" {
+        Some((BodyKind::Form, kind))
+    } else if is_text && !kind.contains('*') {
+        Some((BodyKind::Text, kind))
+    } else {
+        None
+    }
+}
+
+/// A media type for whatever there is; in practice that is JSON.
+fn is_anything(media_type: &str) -> bool {
+    matches!(media_type, "*/*" | "application/*" | "json" | "*")
+}
+
+/// Whether it can stand in a header.
+fn is_plain(media_type: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/.+-_*!#$&^".contains(c);
+    media_type.len() <= 128 && media_type.split('/').count() == 2 && media_type.chars().all(plain)
+}
+
+const fn rank(kind: BodyKind) -> u8 {
+    match kind {
+        BodyKind::Json => 0,
+        BodyKind::Form => 1,
+        BodyKind::Text => 2,
+        BodyKind::Any => 3,
+    }
+}
+
+fn status(key: &str) -> Option<Status> {
+    let key = key.trim();
+    if key.eq_ignore_ascii_case("default") {
+        return Some(Status::Default);
+    }
+    let class = |text: &str| text.parse::<u8>().ok().filter(|class| (1..=5).contains(class));
+    match key.strip_suffix("XX").or_else(|| key.strip_suffix("xx")) {
+        Some(digit) => class(digit).map(Status::Class),
+        None => key.parse::<u16>().ok().filter(|code| (100..=599).contains(code)).map(Status::Code),
+    }
+}

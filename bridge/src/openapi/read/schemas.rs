@@ -1,0 +1,357 @@
+//! JSON Schema as OpenAPI uses it, to [`Schema`].
+//!
+//! 1. A reference becomes [`Shape::Ref`]; what it means is read later from a queue ([`Reader::named_schemas`]),
+//!    so cycles need no care. Only schemas that something refers to are read.
+//! 2. A schema's own keywords become a shape ([`super::shapes`]).
+//! 3. `allOf`, `oneOf` and `anyOf` are merged into it ([`super::merging`]).
+//! 4. Titles, descriptions, defaults and examples are put on top.
+//!
+//! Schemas that are nested deeply get a name of their own, so that a description stays flat. Their number is
+//! bounded; what lies beyond is taken as any JSON, with a warning.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::{
+    Reader,
+    refs::{name_of, reference},
+    values::{Members, array, flag, given, text},
+};
+use crate::{
+    description::{Discriminator, NamedSchema, OneOf, Schema, SchemaId, Shape},
+    limits::{SCHEMA_NODES_MAX, SCHEMAS_MAX},
+};
+
+/// Schemas within schemas; the next one gets a name. Each takes five brackets of a packed description.
+const LEVELS_MAX: usize = 14;
+
+/// Calls within calls while `allOf` is merged, which a worker's stack survives.
+const DEPTH_MAX: usize = 100;
+
+/// References to references that are followed.
+const CHAIN_MAX: usize = 64;
+
+/// Named schemas, and how much has been read.
+#[derive(Debug)]
+pub(super) struct Schemas<'d> {
+    /// By the place of their source in memory: one value may be referred to in several spellings.
+    ids: HashMap<*const Value, SchemaId>,
+    /// By id.
+    sources: Vec<(&'d Value, String)>,
+    names: Names,
+    /// Those that a merge has replaced by what they mean, outermost first.
+    pub(super) opening: Vec<SchemaId>,
+    level: usize,
+    depth: usize,
+    nodes_left: usize,
+}
+
+impl Default for Schemas<'_> {
+    fn default() -> Self {
+        Self {
+            ids: HashMap::new(),
+            sources: Vec::new(),
+            names: Names::default(),
+            opening: Vec::new(),
+            level: 0,
+            depth: 0,
+            nodes_left: SCHEMA_NODES_MAX,
+        }
+    }
+}
+
+impl<'d> Reader<'d> {
+    /// Reads the schemas that have been referred to, and those that they refer to.
+    pub(super) fn named_schemas(&mut self) -> Vec<NamedSchema> {
+        let mut schemas: Vec<NamedSchema> = Vec::new();
+        while let Some((source, name)) = self.schemas.sources.get(schemas.len()).cloned() {
+            self.place = format!("schema {name}");
+            let schema = self.schema(source);
+            schemas.push(NamedSchema { name, schema });
+        }
+        for i in 0..schemas.len() {
+            if leads_nowhere(&schemas, i) {
+                let place = format!("schema {}", schemas[i].name);
+                self.report.warnings.add(place, "it only refers to itself; taken as any JSON");
+                schemas[i].schema.shape = Shape::Any;
+            }
+        }
+        schemas
+    }
+
+    /// Reads a schema; references stay references.
+    pub(super) fn schema(&mut self, source: &'d Value) -> Schema {
+        if !self.enter() {
+            return Schema::default();
+        }
+        let schema = match source {
+            Value::Object(members) => self.schema_of(source, members),
+            _ => Schema::default(),
+        };
+        self.leave();
+        schema
+    }
+
+    /// Reads a schema within another; one that lies too deep gets a name.
+    pub(super) fn inner(&mut self, source: &'d Value) -> Schema {
+        self.below(|reader| {
+            if reader.schemas.level < LEVELS_MAX || !source.is_object() || reference(source).is_some() {
+                return reader.schema(source);
+            }
+            match reader.named(source, "Inner") {
+                Some(id) => Schema::reference(id),
+                None => Schema::default(),
+            }
+        })
+    }
+
+    /// Does `work` one level below.
+    pub(super) fn below(&mut self, work: impl FnOnce(&mut Self) -> Schema) -> Schema {
+        self.schemas.level += 1;
+        let schema = work(self);
+        self.schemas.level -= 1;
+        schema
+    }
+
+    /// Counts one schema, and one call; whether it may be read.
+    pub(super) fn enter(&mut self) -> bool {
+        if self.schemas.depth >= DEPTH_MAX {
+            self.warn("`allOf` is nested too deeply; what lies below is taken as any JSON");
+            return false;
+        }
+        if !self.spend(1) {
+            return false;
+        }
+        self.schemas.depth += 1;
+        true
+    }
+
+    /// Counts schemas; whether there may be so many.
+    pub(super) fn spend(&mut self, nodes: usize) -> bool {
+        let left = self.schemas.nodes_left.checked_sub(nodes);
+        if left.is_none() {
+            self.warn_once("the schemas are too many, or merge into too many; the rest is taken as any JSON");
+        }
+        self.schemas.nodes_left = left.unwrap_or(0);
+        left.is_some()
+    }
+
+    pub(super) fn leave(&mut self) {
+        self.schemas.depth -= 1;
+    }
+
+    fn schema_of(&mut self, source: &'d Value, members: &'d Members) -> Schema {
+        let referred = reference(source).map(|reference| self.referring(reference));
+        // Before 3.1 what stands beside a reference means nothing, save for what people write there anyway.
+        let own_counts = referred.is_none() || self.version.has_siblings();
+        let mut schema = if own_counts { self.own_shape(members) } else { Schema::default() };
+        if let Some(referred) = referred {
+            schema = self.both(schema, referred);
+        }
+        if own_counts {
+            for part in array(members, "allOf") {
+                let part = self.schema(part);
+                schema = self.both(schema, part);
+            }
+            for keyword in ["oneOf", "anyOf"] {
+                let alternatives = self.alternatives(array(members, keyword), members);
+                schema = self.both(schema, alternatives);
+            }
+        }
+        schema.nullable |= says_nullable(members);
+        annotate(&mut schema, members);
+        schema
+    }
+
+    fn referring(&mut self, reference: &str) -> Schema {
+        let source = match self.document.target(reference) {
+            Ok(source) => source,
+            Err(problem) => {
+                self.warn(&format!("{problem}; taken as any JSON"));
+                return Schema::default();
+            }
+        };
+        self.named(source, reference).map_or_else(Schema::default, Schema::reference)
+    }
+
+    /// The id of a schema that gets a name of its own; `None` when there are too many.
+    fn named(&mut self, source: &'d Value, reference: &str) -> Option<SchemaId> {
+        let key = std::ptr::from_ref(source);
+        let schemas = &mut self.schemas;
+        if let Some(id) = schemas.ids.get(&key) {
+            return Some(*id);
+        }
+        let Some(id) =
+            u32::try_from(schemas.sources.len()).ok().filter(|_| schemas.sources.len() < SCHEMAS_MAX)
+        else {
+            self.warn_once("the named schemas are too many; the rest is taken as any JSON");
+            return None;
+        };
+        let name = schemas.names.unique(&name_of(reference));
+        schemas.ids.insert(key, SchemaId(id));
+        schemas.sources.push((source, name));
+        Some(SchemaId(id))
+    }
+
+    /// What a named schema means, read where it is used; `None` within itself.
+    pub(super) fn opened(&mut self, schema: Schema) -> Option<Schema> {
+        let mut schema = schema;
+        for _ in 0..CHAIN_MAX {
+            let Shape::Ref(id) = schema.shape else { return Some(schema) };
+            if self.schemas.opening.contains(&id) {
+                return None;
+            }
+            let (source, _) = self.schemas.sources.get(usize::try_from(id.0).ok()?)?;
+            self.schemas.opening.push(id);
+            let meant = self.schema(source);
+            self.schemas.opening.pop();
+            schema = Schema { nullable: schema.nullable || meant.nullable, ..meant };
+        }
+        None
+    }
+
+    /// `oneOf` or `anyOf`: a variant that is only `null` makes the rest nullable.
+    fn alternatives(&mut self, sources: &'d [Value], members: &'d Members) -> Schema {
+        // Variants that only choose among required members say nothing that is checked here.
+        if sources.iter().all(only_requires) {
+            return Schema::default();
+        }
+        let mut nullable = false;
+        let mut variants = Vec::new();
+        for source in sources {
+            if is_null(source) {
+                nullable = true;
+            } else {
+                variants.push(self.inner(source));
+            }
+        }
+        let schema = match variants.len() {
+            0 => Schema::default(),
+            1 => variants.remove(0),
+            _ => {
+                let discriminator = self.discriminator(members, &variants);
+                Schema::of(Shape::OneOf(OneOf { variants, discriminator }))
+            }
+        };
+        Schema { nullable: schema.nullable || nullable, ..schema }
+    }
+
+    fn discriminator(&self, members: &Members, variants: &[Schema]) -> Option<Discriminator> {
+        let source = members.get("discriminator")?.as_object()?;
+        let property = Some(text(source, "propertyName")).filter(|name| !name.is_empty())?;
+        let index = |id: SchemaId| {
+            let position = variants.iter().position(|variant| variant.shape == Shape::Ref(id));
+            position.and_then(|index| u32::try_from(index).ok())
+        };
+        let explicit = source.get("mapping").and_then(Value::as_object).into_iter().flatten();
+        let mut mapping: Vec<(String, u32)> = explicit
+            .filter_map(|(value, meant)| Some((value.clone(), index(self.known_schema(meant.as_str()?)?)?)))
+            .collect();
+        // A variant that is not mapped goes by its own name.
+        for variant in variants {
+            let Shape::Ref(id) = variant.shape else { continue };
+            let (Some(index), Some((_, name))) = (index(id), self.schemas.sources.get(id.0 as usize)) else {
+                continue;
+            };
+            if !mapping.iter().any(|(value, mapped)| *mapped == index || value == name) {
+                mapping.push((name.clone(), index));
+            }
+        }
+        Some(Discriminator { property, mapping })
+    }
+
+    /// The schema that a mapping means, by reference or by name.
+    fn known_schema(&self, meant: &str) -> Option<SchemaId> {
+        let by_name = || self.document.target(&format!("#/components/schemas/{meant}"));
+        let source = self.document.target(meant).or_else(|_| by_name()).ok()?;
+        self.schemas.ids.get(&std::ptr::from_ref(source)).copied()
+    }
+}
+
+/// Names that are taken.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    /// With the number that is tried next when one is asked for again.
+    taken: HashMap<String, u32>,
+}
+
+impl Names {
+    /// `name`, or the first of `name2`, `name3`, … that is free.
+    pub(super) fn unique(&mut self, name: &str) -> String {
+        let mut candidate = name.to_owned();
+        while self.taken.contains_key(&candidate) {
+            let number = self.taken.entry(name.to_owned()).or_insert(2);
+            candidate = format!("{name}{number}");
+            *number += 1;
+        }
+        self.taken.insert(candidate.clone(), 2);
+        candidate
+    }
+}
+
+fn says_nullable(members: &Members) -> bool {
+    let has_null_type = || array(members, "type").iter().any(|kind| kind == "null");
+    flag(members, "nullable") || flag(members, "x-nullable") || has_null_type()
+}
+
+/// Whether only `null` fits.
+pub(super) fn is_null(source: &Value) -> bool {
+    let only_null =
+        |values: &Value| values.as_array().is_some_and(|list| list.len() == 1 && list[0].is_null());
+    source.get("type").is_some_and(|kind| kind == "null" || *kind == serde_json::json!(["null"]))
+        || source.get("const").is_some_and(Value::is_null)
+        || source.get("enum").is_some_and(only_null)
+}
+
+fn only_requires(source: &Value) -> bool {
+    const SILENT: &[&str] = &["required", "not", "title", "description"];
+    source.as_object().is_some_and(|members| members.keys().all(|key| SILENT.contains(&key.as_str())))
+}
+
+fn annotate(schema: &mut Schema, members: &Members) {
+    let set = |field: &mut String, key| {
+        let text = text(members, key);
+        if !text.is_empty() {
+            *field = text;
+        }
+    };
+    set(&mut schema.title, "title");
+    set(&mut schema.description, "description");
+    schema.deprecated |= flag(members, "deprecated") || flag(members, "x-deprecated");
+    if let Some(default) = given(members, "default") {
+        schema.default = Some(default);
+    }
+    let examples = || array(members, "examples").iter().find(|example| !example.is_null()).cloned();
+    let example = given(members, "example").or_else(examples).or_else(|| given(members, "x-example"));
+    if example.is_some() {
+        schema.example = example;
+    }
+}
+
+/// Whether a schema is a chain of references that never ends, or hardly.
+fn leads_nowhere(schemas: &[NamedSchema], from: usize) -> bool {
+    let mut at = from;
+    for _ in 0..CHAIN_MAX {
+        match schemas.get(at).map(|named| &named.schema.shape) {
+            Some(Shape::Ref(id)) => at = id.0 as usize,
+            _ => return false,
+        }
+    }
+    true
+}
+
+impl Reader<'_> {
+    /// A warning at the present place.
+    pub(super) fn warn(&mut self, what: &str) {
+        self.report.warnings.add(&self.place, what);
+    }
+
+    /// A warning that is true of the whole document and told once.
+    fn warn_once(&mut self, what: &str) {
+        let told = self.report.warnings.list.iter().any(|finding| finding.what == what);
+        if !told {
+            self.report.warnings.add(&self.place, what);
+        }
+    }
+}

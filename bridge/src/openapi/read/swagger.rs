@@ -1,0 +1,262 @@
+//! Swagger 2.0, rewritten as OpenAPI 3.0.
+//!
+//! Definitions, shared parameters and shared responses stay where they are, so references to them keep their
+//! meaning; what is in them, and every operation, is rewritten in place. A body that an operation shares with
+//! others is referred to and not copied, so a document cannot grow.
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    refs::Document,
+    values::{Members, array, is_json, media_type, scalar, text},
+};
+use crate::report::Report;
+
+/// A parameter that becomes part of a body, and a reference to it if it is shared.
+struct BodyPart {
+    source: Value,
+    reference: Option<String>,
+}
+
+/// Media types that the document declares for all operations.
+struct Defaults {
+    consumes: Vec<String>,
+    produces: Vec<String>,
+}
+
+/// Rewrites a document.
+pub(super) fn to_3_0(mut root: Value, report: &mut Report) -> Value {
+    let servers = servers(&root, report);
+    let Some(members) = root.as_object_mut() else { return root };
+    let defaults =
+        Defaults { consumes: media_types(members, "consumes"), produces: media_types(members, "produces") };
+    let mut paths = members.remove("paths").unwrap_or_default();
+    for (key, item) in paths.as_object_mut().into_iter().flatten() {
+        if let Some(item) = item.as_object_mut() {
+            let pointer = format!("#/paths/{}", key.replace('~', "~0").replace('/', "~1"));
+            path_item(item, &pointer, Document { root: &root }, &defaults, report);
+        }
+    }
+    let Some(members) = root.as_object_mut() else { return root };
+    members.insert("paths".into(), paths);
+    for (_, source) in members.get_mut("parameters").and_then(Value::as_object_mut).into_iter().flatten() {
+        if let Some(source) = source.as_object_mut().filter(|source| part_of_body(source).is_none()) {
+            parameter(source);
+        }
+    }
+    for (_, source) in members.get_mut("responses").and_then(Value::as_object_mut).into_iter().flatten() {
+        response(source, &defaults.produces);
+    }
+    let schemes = members.remove("securityDefinitions").unwrap_or_else(|| json!({}));
+    members.insert("components".into(), json!({ "securitySchemes": schemes }));
+    members.insert("servers".into(), servers);
+    root
+}
+
+/// Scheme, host and base path as addresses.
+fn servers(root: &Value, report: &mut Report) -> Value {
+    let Some(members) = root.as_object() else { return json!([]) };
+    let (host, base) = (text(members, "host"), text(members, "basePath"));
+    let base = base.trim_end_matches('/');
+    let base = if base.is_empty() || base.starts_with('/') { base.to_owned() } else { format!("/{base}") };
+    if host.is_empty() {
+        return if base.is_empty() { json!([]) } else { json!([{ "url": base }]) };
+    }
+    let mut schemes: Vec<&str> = array(members, "schemes").iter().filter_map(Value::as_str).collect();
+    schemes.retain(|scheme| matches!(*scheme, "http" | "https"));
+    // The first is preferred, and it should be the encrypted one.
+    schemes.sort_unstable_by(|a, b| b.cmp(a));
+    if schemes.is_empty() {
+        report.repaired.add("schemes", "the document names no scheme for its host; https is assumed");
+        schemes.push("https");
+    }
+    schemes.iter().map(|scheme| json!({ "url": format!("{scheme}://{host}{base}") })).collect()
+}
+
+fn path_item(
+    item: &mut Members,
+    pointer: &str,
+    document: Document<'_>,
+    defaults: &Defaults,
+    report: &mut Report,
+) {
+    const METHODS: &[&str] = &["get", "head", "post", "put", "patch", "delete", "options"];
+    let shared = split(item, &format!("{pointer}/parameters"), document, true);
+    for method in METHODS {
+        let Some(operation) = item.get_mut(*method).and_then(Value::as_object_mut) else { continue };
+        let mut parts = split(operation, "", document, false);
+        for part in &shared {
+            let name = part.source.get("name");
+            if !parts.iter().any(|own| own.source.get("name") == name) {
+                parts.push(BodyPart { source: part.source.clone(), reference: part.reference.clone() });
+            }
+        }
+        let consumes = Some(media_types(operation, "consumes")).filter(|types| !types.is_empty());
+        if let Some(body) = body(parts, consumes.as_ref().unwrap_or(&defaults.consumes)) {
+            operation.insert("requestBody".into(), body);
+        }
+        let produces = Some(media_types(operation, "produces")).filter(|types| !types.is_empty());
+        let produces = produces.as_ref().unwrap_or(&defaults.produces);
+        for (_, source) in operation.get_mut("responses").and_then(Value::as_object_mut).into_iter().flatten()
+        {
+            response(source, produces);
+        }
+        if operation.contains_key("schemes") {
+            report.warnings.add(format!("{method} {pointer}"), "schemes of its own are ignored");
+        }
+    }
+}
+
+/// Rewrites the parameters of an operation or path and takes those of the body out. Those of a path stay where
+/// they are, for `pointer` to refer to.
+fn split(owner: &mut Members, pointer: &str, document: Document<'_>, is_shared: bool) -> Vec<BodyPart> {
+    let Some(Value::Array(sources)) = owner.get_mut("parameters") else { return Vec::new() };
+    let mut parts = Vec::new();
+    let mut others = Vec::new();
+    for (i, mut source) in std::mem::take(sources).into_iter().enumerate() {
+        let reference = source.get("$ref").and_then(Value::as_str).map(ToOwned::to_owned);
+        let meant = reference.as_deref().and_then(|reference| document.target(reference).ok());
+        match part_of_body(meant.unwrap_or(&source).as_object().unwrap_or(&Map::new())) {
+            Some(_) if reference.is_some() || is_shared => {
+                let reference = reference.unwrap_or_else(|| format!("{pointer}/{i}"));
+                // What is shared may be large; its name, place and flags are all that is needed.
+                parts
+                    .push(BodyPart { source: outline(meant.unwrap_or(&source)), reference: Some(reference) });
+            }
+            Some(_) => {
+                parts.push(BodyPart { source, reference: None });
+                continue;
+            }
+            None => {
+                if let Some(source) = source.as_object_mut().filter(|_| reference.is_none()) {
+                    parameter(source);
+                }
+            }
+        }
+        others.push(source);
+    }
+    // Parameters of a body that are left in place for references are no parameters any more.
+    *sources = others;
+    parts
+}
+
+fn part_of_body(source: &Members) -> Option<&str> {
+    source.get("in").and_then(Value::as_str).filter(|place| matches!(*place, "body" | "formData"))
+}
+
+fn outline(source: &Value) -> Value {
+    let keep = ["name", "in", "required", "type", "description"];
+    let members = source.as_object().into_iter().flatten();
+    let kept = members
+        .filter(|(key, value)| keep.contains(&key.as_str()) && !value.is_array() && !value.is_object());
+    Value::Object(kept.map(|(key, value)| (key.clone(), value.clone())).collect())
+}
+
+/// `requestBody` of the parts; a `body` parameter or a form.
+fn body(parts: Vec<BodyPart>, consumes: &[String]) -> Option<Value> {
+    let is_body = |part: &BodyPart| part.source.get("in").is_some_and(|place| place == "body");
+    let is_required = |part: &BodyPart| part.source.get("required") == Some(&Value::Bool(true));
+    if let Some(part) = parts.iter().position(is_body) {
+        let mut part = parts.into_iter().nth(part)?;
+        let required = is_required(&part);
+        let description = part.source.get("description").and_then(scalar).unwrap_or_default();
+        let schema = match part.reference {
+            Some(reference) => json!({ "$ref": format!("{reference}/schema") }),
+            None => part.source.as_object_mut()?.remove("schema").unwrap_or_else(|| json!({})),
+        };
+        let media_type = preferred(consumes).unwrap_or("application/json").to_owned();
+        let content = Value::Object(Map::from_iter([(media_type, json!({ "schema": schema }))]));
+        return Some(json!({ "required": required, "description": description, "content": content }));
+    }
+    if parts.is_empty() {
+        return None;
+    }
+    let is_file = |part: &BodyPart| part.source.get("type").is_some_and(|kind| kind == "file");
+    let form = "application/x-www-form-urlencoded";
+    let takes_form = consumes.is_empty() || consumes.iter().any(|kind| kind == form);
+    let media_type = if parts.iter().any(is_file) || !takes_form { "multipart/form-data" } else { form };
+    let required: Vec<Value> = parts
+        .iter()
+        .filter(|part| is_required(part))
+        .filter_map(|part| part.source.get("name").cloned())
+        .collect();
+    let needed = !required.is_empty();
+    let mut properties = Map::new();
+    for mut part in parts {
+        let Some(name) = part.source.get("name").and_then(scalar) else { continue };
+        let schema = match part.reference {
+            Some(reference) => json!({ "$ref": reference }),
+            None => {
+                let members = part.source.as_object_mut()?;
+                let keywords = ["name", "in", "required", "collectionFormat", "allowEmptyValue"];
+                members.retain(|key, _| !keywords.contains(&key.as_str()));
+                part.source
+            }
+        };
+        properties.insert(name, schema);
+    }
+    let schema = json!({ "type": "object", "properties": properties, "required": required });
+    let content = Value::Object(Map::from_iter([(media_type.to_owned(), json!({ "schema": schema }))]));
+    Some(json!({ "required": needed, "content": content }))
+}
+
+/// A parameter's type becomes its schema, its `collectionFormat` a style.
+fn parameter(source: &mut Members) {
+    const OUTSIDE: &[&str] =
+        &["name", "in", "required", "description", "allowEmptyValue", "example", "x-example", "deprecated"];
+    let place = text(source, "in");
+    let (style, explode) = match (text(source, "collectionFormat").as_str(), place.as_str()) {
+        ("multi", "query") => ("form", true),
+        ("ssv", "query") => ("spaceDelimited", false),
+        ("pipes", "query") => ("pipeDelimited", false),
+        ("csv" | "", "query") => ("form", false),
+        ("csv" | "", _) => ("simple", false),
+        // Not a style of OpenAPI 3, so the reader says why it is not offered.
+        ("tsv", _) => ("tabDelimited", false),
+        (_, _) => ("unknown collectionFormat", false),
+    };
+    let is_list = text(source, "type") == "array";
+    let inner = std::mem::take(source);
+    let (outside, mut schema): (Members, Members) =
+        inner.into_iter().partition(|(key, _)| OUTSIDE.contains(&key.as_str()));
+    schema.remove("collectionFormat");
+    *source = outside;
+    if is_list {
+        source.insert("style".into(), style.into());
+        source.insert("explode".into(), explode.into());
+    }
+    // A parameter with a schema is 3.0 already.
+    let schema = schema.remove("schema").unwrap_or(Value::Object(schema));
+    source.insert("schema".into(), schema);
+}
+
+/// `schema` and `examples` of a response move below a media type.
+fn response(source: &mut Value, produces: &[String]) {
+    let Some(source) = source.as_object_mut() else { return };
+    let (schema, examples) = (source.remove("schema"), source.remove("examples"));
+    if schema.is_none() && examples.is_none() {
+        return;
+    }
+    let is_file = schema.as_ref().is_some_and(|schema| schema.get("type").is_some_and(|kind| kind == "file"));
+    let fallback = if is_file { "application/octet-stream" } else { "application/json" };
+    let media_type = preferred(produces).unwrap_or(fallback).to_owned();
+    let mut content = Map::new();
+    content.extend(schema.map(|schema| ("schema".to_owned(), schema)));
+    let example = examples.and_then(|examples| match examples {
+        Value::Object(mut examples) => {
+            examples.remove(&media_type).or_else(|| examples.into_iter().next().map(|(_, e)| e))
+        }
+        _ => None,
+    });
+    content.extend(example.map(|example| ("example".to_owned(), example)));
+    source.insert("content".into(), Value::Object(Map::from_iter([(media_type, Value::Object(content))])));
+}
+
+fn media_types(members: &Members, key: &str) -> Vec<String> {
+    array(members, key).iter().filter_map(Value::as_str).map(media_type).collect()
+}
+
+/// JSON if it is among them, otherwise the first.
+fn preferred(types: &[String]) -> Option<&str> {
+    types.iter().find(|kind| is_json(kind)).or_else(|| types.first()).map(String::as_str)
+}
