@@ -2,6 +2,16 @@
 //!
 //! Reading order: [`schema`] is the compiled form that everything else works on.
 
+mod draft;
+pub mod introspection;
+mod judge;
+pub mod print;
+mod reach;
+pub mod reading;
+pub mod scalars;
 pub mod schema;
+pub mod sdl;
 
+pub use reading::SchemaReading;
+pub use scalars::override_scalar;
 pub use schema::Schema;

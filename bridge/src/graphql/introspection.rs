@@ -1,0 +1,272 @@
+//! An introspection result in: what a running server says of itself becomes the same compiled schema as its SDL.
+//!
+//! The JSON is taken as far as it makes sense — servers leave parts out — into a draft, which [`super::judge`]
+//! compiles. Default values are SDL inside the JSON and go through the SDL reader.
+
+mod query;
+mod raw;
+
+use serde::Deserialize;
+
+use super::{
+    draft::{Argument, Body, Definition, Draft, Field, Fields, Head, Inputs, Named, Reference, Roots, Wrap},
+    judge,
+    reading::SchemaReading,
+    schema::LIST_DEPTH_MAX,
+    sdl,
+};
+use crate::{
+    limits::{DOCUMENT_BYTES_MAX, TYPES_MAX},
+    report::{ReadError, Report},
+};
+
+pub use query::{QUERY, QUERY_RICH};
+
+const FORMAT: &str = "GraphQL introspection";
+
+/// Reads `{"data":{"__schema":…}}`, `{"__schema":…}`, or the `{"data":{"_service":{"sdl":…}}}` of a subgraph.
+///
+/// # Errors
+///
+/// When it is none of these, or the schema in it cannot be used: why.
+pub fn read(json: &[u8]) -> Result<SchemaReading, ReadError> {
+    if json.len() > DOCUMENT_BYTES_MAX {
+        let what =
+            format!("the result has {} bytes, {DOCUMENT_BYTES_MAX} are the most that is read", json.len());
+        return Err(ReadError::new(FORMAT, what));
+    }
+    let json = json.strip_prefix(b"\xef\xbb\xbf").unwrap_or(json);
+    let answer: raw::Answer = serde_json::from_slice(json).map_err(|error| not_an_answer(&error))?;
+    let data = answer.data.unwrap_or_default();
+    if let Some(schema) = answer.schema.or(data.schema) {
+        let mut report = Report { format: FORMAT.into(), ..Report::default() };
+        let draft = draft(schema, &mut report)?;
+        return judge::compile(draft, report, FORMAT);
+    }
+    if let Some(sdl) = data.service.and_then(|service| service.sdl) {
+        return sdl::read(sdl.as_bytes());
+    }
+    Err(ReadError::new(FORMAT, explain(answer.errors.as_deref().unwrap_or_default())))
+}
+
+fn not_an_answer(error: &serde_json::Error) -> ReadError {
+    let at = (u64::try_from(error.line()).unwrap_or(0), u64::try_from(error.column()).unwrap_or(0));
+    // The position is in the text already.
+    let text = error.to_string();
+    let what = text.split(" at line ").next().unwrap_or_default();
+    match error.classify() {
+        serde_json::error::Category::Data => {
+            ReadError::at(FORMAT, at, format!("this is not an introspection result: {what}"))
+        }
+        _ => ReadError::at(FORMAT, at, format!("this is not JSON: {what}")),
+    }
+}
+
+fn explain(errors: &[raw::UpstreamError]) -> String {
+    match errors.iter().find_map(|error| error.message.as_deref()) {
+        Some(message) => {
+            let message: String = message.chars().filter(|c| !c.is_control()).take(200).collect();
+            format!(
+                "the server answered with an error: {message}. Where introspection is switched off, bring the SDL \
+                 file instead"
+            )
+        }
+        None => "there is no `__schema` in it; bring the answer to the introspection query as it came".into(),
+    }
+}
+
+fn draft(schema: raw::Schema, report: &mut Report) -> Result<Draft, ReadError> {
+    let types = schema.types.unwrap_or_default();
+    if types.len() > TYPES_MAX {
+        let what = format!("the schema has {} types, {TYPES_MAX} are the most that is read", types.len());
+        return Err(ReadError::new(FORMAT, what));
+    }
+    let mut possible: Vec<(String, String)> = Vec::new();
+    let mut draft = Draft::default();
+    for ty in types {
+        if let ("INTERFACE", Some(name)) = (ty.kind.as_deref().unwrap_or_default(), &ty.name) {
+            let objects = ty.possible_types.iter().flatten().filter_map(|object| object.name.clone());
+            possible.extend(objects.map(|object| (object, name.clone())));
+        }
+        draft.types.extend(Converter { report: &mut *report }.definition(ty)?);
+    }
+    implement(&mut draft.types, possible);
+    let named = |root: Option<raw::Root>| root?.name.map(|name| Named { name, at: None });
+    draft.roots = Roots {
+        is_complete: true,
+        query: named(schema.query_type),
+        mutation: named(schema.mutation_type),
+        subscription: named(schema.subscription_type),
+    };
+    Ok(draft)
+}
+
+/// Interfaces name their objects, and objects their interfaces; some servers say only the former.
+fn implement(types: &mut [Definition], possible: Vec<(String, String)>) {
+    let mut interfaces: std::collections::HashMap<String, Vec<String>> = std::collections::HashMap::new();
+    for (object, interface) in possible {
+        interfaces.entry(object).or_default().push(interface);
+    }
+    for ty in types {
+        if let (Body::Object(object), Some(names)) = (&mut ty.body, interfaces.remove(&ty.head.name)) {
+            // Those named on both sides are told apart when duplicates go.
+            object.implements.extend(names.into_iter().map(|name| Named { name, at: None }));
+        }
+    }
+}
+
+struct Converter<'a> {
+    report: &'a mut Report,
+}
+
+impl Converter<'_> {
+    /// `None` for what is no type.
+    fn definition(&mut self, ty: raw::Type) -> Result<Option<Definition>, ReadError> {
+        let Some(name) = ty.name else {
+            self.report.skipped.add("a type", "has no name");
+            return Ok(None);
+        };
+        // Introspection's own types are the same everywhere.
+        if name.starts_with("__") {
+            return Ok(None);
+        }
+        let interfaces = || ty.interfaces.iter().flatten();
+        let body = match ty.kind.as_deref().unwrap_or_default() {
+            "SCALAR" => Body::Scalar,
+            "OBJECT" => Body::Object(self.fields(&name, ty.fields, names(interfaces()))?),
+            "INTERFACE" => Body::Interface(self.fields(&name, ty.fields, names(interfaces()))?),
+            "UNION" => Body::Union(names(ty.possible_types.iter().flatten())),
+            "ENUM" => {
+                Body::Enum(ty.enum_values.unwrap_or_default().into_iter().map(raw::EnumValue::head).collect())
+            }
+            "INPUT_OBJECT" => Body::Input(Inputs {
+                fields: self.arguments(&name, ty.input_fields)?,
+                one_of: ty.is_one_of.unwrap_or_default(),
+            }),
+            other => {
+                let place = format!("type {}", crate::shown(&name));
+                self.report.skipped.add(place, format!("its kind `{}` is unknown", crate::shown(other)));
+                return Ok(None);
+            }
+        };
+        let mut description = ty.description.unwrap_or_default();
+        if let Some(url) = ty.specified_by_url {
+            description = format!("{description}\n\nSpecified by {url}").trim().to_owned();
+        }
+        Ok(Some(Definition { head: Head { name, description, ..Head::default() }, extends: false, body }))
+    }
+
+    fn fields(
+        &mut self,
+        owner: &str,
+        fields: Option<Vec<raw::Field>>,
+        implements: Vec<Named>,
+    ) -> Result<Fields, ReadError> {
+        let mut converted = Vec::new();
+        for field in fields.unwrap_or_default() {
+            let name = field.name.unwrap_or_default();
+            let place = format!("{owner}.{name}");
+            converted.push(Field {
+                args: self.arguments(&place, field.args)?,
+                ty: reference(&place, field.ty)?,
+                head: head(name, field.description, field.is_deprecated, field.deprecation_reason),
+            });
+        }
+        Ok(Fields { fields: converted, implements })
+    }
+
+    fn arguments(
+        &mut self,
+        owner: &str,
+        args: Option<Vec<raw::InputValue>>,
+    ) -> Result<Vec<Argument>, ReadError> {
+        let mut converted = Vec::new();
+        for argument in args.unwrap_or_default() {
+            let name = argument.name.unwrap_or_default();
+            let place = format!("{owner}.{name}");
+            converted.push(Argument {
+                ty: reference(&place, argument.ty)?,
+                default: argument.default_value.and_then(|text| self.default(&place, text)),
+                head: head(name, argument.description, argument.is_deprecated, argument.deprecation_reason),
+            });
+        }
+        Ok(converted)
+    }
+
+    /// A default is SDL; what is not SDL is still a default, and shown as it is.
+    fn default(&mut self, place: &str, text: String) -> Option<serde_json::Value> {
+        match sdl::value(&text) {
+            Some(value) => Some(value).filter(|value| !value.is_null()),
+            None => {
+                let what = format!(
+                    "its default `{}` is not written as GraphQL; it is shown as text",
+                    crate::shown(&text)
+                );
+                self.report.warnings.add(crate::shown(place), what);
+                Some(serde_json::Value::String(text))
+            }
+        }
+    }
+}
+
+fn head(
+    name: String,
+    description: Option<String>,
+    is_deprecated: Option<bool>,
+    reason: Option<String>,
+) -> Head {
+    // Servers that leave `isDeprecated` out still give the reason.
+    let is_deprecated = is_deprecated.unwrap_or(reason.is_some());
+    let reason = reason.unwrap_or_else(|| sdl::NO_REASON.into());
+    Head {
+        name,
+        description: description.unwrap_or_default(),
+        deprecated: is_deprecated.then_some(reason),
+        ..Head::default()
+    }
+}
+
+impl raw::EnumValue {
+    fn head(self) -> Head {
+        head(self.name.unwrap_or_default(), self.description, self.is_deprecated, self.deprecation_reason)
+    }
+}
+
+fn names<'a>(types: impl Iterator<Item = &'a raw::TypeRef>) -> Vec<Named> {
+    types.filter_map(|ty| ty.name.clone()).map(|name| Named { name, at: None }).collect()
+}
+
+fn reference(place: &str, ty: Option<raw::TypeRef>) -> Result<Reference, ReadError> {
+    let problem = |what: &str| ReadError::new(FORMAT, format!("{}: {what}", crate::shown(place)));
+    let mut inner = ty.ok_or_else(|| problem("it has no type"))?;
+    let mut wraps = Vec::new();
+    let name = loop {
+        match inner.kind.as_deref() {
+            Some("LIST") => wraps.push(Wrap::List),
+            Some("NON_NULL") if wraps.last() == Some(&Wrap::NonNull) => {
+                return Err(problem("a non-null type is inside another one"));
+            }
+            Some("NON_NULL") => wraps.push(Wrap::NonNull),
+            _ => break inner.name.ok_or_else(|| problem("its type has no name"))?,
+        }
+        if wraps.len() > 2 * LIST_DEPTH_MAX + 1 {
+            return Err(problem("lists are nested too deeply"));
+        }
+        inner = *inner.of_type.ok_or_else(|| {
+            problem("its type is cut off; ask for more levels of `ofType` in the introspection query")
+        })?;
+    };
+    wraps.reverse();
+    Ok(Reference { name, at: None, wraps })
+}
+
+/// Whether JSON may be an introspection result; cheap, reads nothing but its beginning.
+#[must_use]
+pub fn looks_like_introspection(json: &[u8]) -> bool {
+    let json = json.strip_prefix(b"\xef\xbb\xbf").unwrap_or(json);
+    let head = json.get(..512).unwrap_or(json);
+    let head = String::from_utf8_lossy(head);
+    head.trim_start().starts_with('{')
+        && ["\"__schema\"", "\"_service\""].iter().any(|member| head.contains(member))
+        && raw::Answer::deserialize(&mut serde_json::Deserializer::from_slice(json)).is_ok()
+}

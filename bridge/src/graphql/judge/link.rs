@@ -1,0 +1,235 @@
+//! Names become indices: undefined types and types that do not fit where they stand are told with their place.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{
+    super::{
+        draft::{self, Argument, Body, Definition, Fields, Inputs, Named, Reference, Wrap},
+        scalars,
+        schema::{
+            Composite, Enum, EnumValue, Field, Input, InputValue, LIST_DEPTH_MAX, Scalar, Type, TypeId,
+            TypeKind, TypeRef, Union,
+        },
+    },
+    Problems,
+};
+use crate::report::Report;
+
+/// Names and indices of all types.
+pub(super) struct Names(HashMap<String, TypeId>);
+
+impl Names {
+    pub fn of(types: &[Definition]) -> Self {
+        Self(types.iter().zip(0..).map(|(ty, id)| (ty.head.name.clone(), TypeId(id))).collect())
+    }
+
+    pub fn get(&self, name: &str) -> Option<TypeId> {
+        self.0.get(name).copied()
+    }
+}
+
+/// The types compiled, in their order.
+pub(super) fn link(
+    types: &[Definition],
+    names: &Names,
+    report: &mut Report,
+    problems: &mut Problems,
+) -> Vec<Type> {
+    let implementors = implementors(types, names, problems);
+    let mut linker = Linker { types, names, report, problems };
+    types
+        .iter()
+        .zip(implementors)
+        .map(|(ty, implementors)| Type {
+            name: ty.head.name.clone(),
+            description: ty.head.description.clone(),
+            kind: linker.kind(ty, implementors),
+        })
+        .collect()
+}
+
+fn index(id: TypeId) -> usize {
+    usize::try_from(id.0).unwrap_or(usize::MAX)
+}
+
+/// The object types that implement each interface, also by way of other interfaces.
+fn implementors(types: &[Definition], names: &Names, problems: &mut Problems) -> Vec<Vec<TypeId>> {
+    let mut implementors = vec![Vec::new(); types.len()];
+    let interfaces_of = |ty: &Definition| -> Vec<Named> {
+        match &ty.body {
+            Body::Object(fields) | Body::Interface(fields) => fields.implements.clone(),
+            _ => Vec::new(),
+        }
+    };
+    for ty in types {
+        for named in interfaces_of(ty) {
+            match names.get(&named.name).and_then(|id| types.get(index(id))) {
+                None => problems.add(named.at, undefined(&named.name, names)),
+                Some(other) if !matches!(other.body, Body::Interface(_)) => {
+                    let (name, keyword) = (crate::shown(&named.name), other.body.keyword());
+                    problems.add(named.at, format!("`{name}` is not an interface but `{keyword}`"));
+                }
+                Some(_) => {}
+            }
+        }
+    }
+    for (ty, id) in types.iter().zip(0..) {
+        if !matches!(ty.body, Body::Object(_)) {
+            continue;
+        }
+        let mut seen = HashSet::new();
+        let mut open = interfaces_of(ty);
+        while let Some(named) = open.pop() {
+            let Some(interface) = names.get(&named.name).filter(|id| seen.insert(*id)) else { continue };
+            if let Some(definition) = types.get(index(interface)) {
+                open.extend(interfaces_of(definition));
+            }
+            if let Some(list) = implementors.get_mut(index(interface)) {
+                list.push(TypeId(id));
+            }
+        }
+    }
+    implementors
+}
+
+fn undefined(name: &str, names: &Names) -> String {
+    /// Longer names are compared with nothing: the comparison takes the product of both lengths.
+    const COMPARED_MAX: usize = 64;
+    let candidates = names.0.keys().map(String::as_str).filter(|other| other.len() <= COMPARED_MAX);
+    let nearest = if name.len() <= COMPARED_MAX { crate::nearest(name, candidates) } else { None };
+    let hint = nearest.map_or_else(String::new, |nearest| format!("; did you mean `{nearest}`?"));
+    format!("the type `{}` is not defined{hint}", crate::shown(name))
+}
+
+struct Linker<'a> {
+    types: &'a [Definition],
+    names: &'a Names,
+    report: &'a mut Report,
+    problems: &'a mut Problems,
+}
+
+impl Linker<'_> {
+    fn kind(&mut self, ty: &Definition, implementors: Vec<TypeId>) -> TypeKind {
+        match &ty.body {
+            Body::Scalar => TypeKind::Scalar(Scalar { form: scalars::form(&ty.head.name) }),
+            Body::Enum(values) => {
+                self.warn_if_empty(ty, values.is_empty(), "has no values");
+                TypeKind::Enum(Enum { values: values.iter().map(enum_value).collect() })
+            }
+            Body::Object(object) => {
+                self.warn_if_empty(ty, object.fields.is_empty(), "has no fields");
+                TypeKind::Object(self.composite(object, Vec::new()))
+            }
+            Body::Interface(interface) => {
+                self.warn_if_empty(ty, implementors.is_empty(), "is implemented by no type");
+                TypeKind::Interface(self.composite(interface, implementors))
+            }
+            Body::Union(members) => {
+                let members: Vec<_> = members.iter().filter_map(|member| self.member(ty, member)).collect();
+                self.warn_if_empty(ty, members.is_empty(), "has no members");
+                TypeKind::Union(Union { members })
+            }
+            Body::Input(inputs) => {
+                self.warn_if_empty(ty, inputs.fields.is_empty(), "has no fields");
+                TypeKind::Input(self.input(ty, inputs))
+            }
+        }
+    }
+
+    fn warn_if_empty(&mut self, ty: &Definition, is_empty: bool, what: &str) {
+        if is_empty {
+            self.report.warnings.add(ty.place(), what);
+        }
+    }
+
+    fn composite(&mut self, fields: &Fields, implementors: Vec<TypeId>) -> Composite {
+        let fields = fields.fields.iter().filter_map(|field| self.field(field)).collect();
+        Composite { fields, implementors }
+    }
+
+    fn field(&mut self, field: &draft::Field) -> Option<Field> {
+        let args = self.inputs(&field.args);
+        let ty = self.reference(&field.ty, Body::is_output, "an input type; fields need an output type")?;
+        Some(Field {
+            name: field.head.name.clone(),
+            description: field.head.description.clone(),
+            deprecated: field.head.deprecated.clone(),
+            args,
+            ty,
+        })
+    }
+
+    fn input(&mut self, ty: &Definition, inputs: &Inputs) -> Input {
+        if inputs.one_of && inputs.fields.iter().any(|field| field.is_required() || field.default.is_some()) {
+            let what =
+                "is `@oneOf`, yet a field is non-null or has a default; exactly one must still be given";
+            self.report.warnings.add(ty.place(), what);
+        }
+        Input { fields: self.inputs(&inputs.fields), one_of: inputs.one_of }
+    }
+
+    fn inputs(&mut self, arguments: &[Argument]) -> Vec<InputValue> {
+        arguments.iter().filter_map(|argument| self.argument(argument)).collect()
+    }
+
+    fn argument(&mut self, argument: &Argument) -> Option<InputValue> {
+        let ty = self.reference(
+            &argument.ty,
+            Body::is_input,
+            "an output type; arguments and input fields need a scalar, an enum or an input type",
+        )?;
+        Some(InputValue {
+            name: argument.head.name.clone(),
+            description: argument.head.description.clone(),
+            deprecated: argument.head.deprecated.clone(),
+            ty,
+            default: argument.default.clone(),
+        })
+    }
+
+    fn reference(&mut self, reference: &Reference, fits: fn(&Body) -> bool, what: &str) -> Option<TypeRef> {
+        let name = crate::shown(&reference.name);
+        let Some(id) = self.names.get(&reference.name) else {
+            self.problems.add(reference.at, undefined(&reference.name, self.names));
+            return None;
+        };
+        if !self.types.get(index(id)).is_some_and(|ty| fits(&ty.body)) {
+            self.problems.add(reference.at, format!("`{name}` is {what}"));
+            return None;
+        }
+        if reference.wraps.iter().filter(|wrap| **wrap == Wrap::List).count() > LIST_DEPTH_MAX {
+            let what = format!("lists of `{name}` are nested deeper than {LIST_DEPTH_MAX}");
+            self.problems.add(reference.at, what);
+            return None;
+        }
+        Some(reference.wraps.iter().fold(TypeRef::Named(id), |inner, wrap| match wrap {
+            Wrap::List => TypeRef::List(Box::new(inner)),
+            Wrap::NonNull => TypeRef::NonNull(Box::new(inner)),
+        }))
+    }
+
+    fn member(&mut self, union: &Definition, member: &Named) -> Option<TypeId> {
+        let Some(id) = self.names.get(&member.name) else {
+            self.problems.add(member.at, undefined(&member.name, self.names));
+            return None;
+        };
+        let body = self.types.get(index(id)).map(|ty| &ty.body);
+        if matches!(body, Some(Body::Object(_))) {
+            return Some(id);
+        }
+        let (name, keyword) = (crate::shown(&member.name), body.map_or("", Body::keyword));
+        let what = format!(
+            "`{name}` is not an object type but `{keyword}`; unions have none of these, it was left out"
+        );
+        self.report.repaired.add(union.place(), what);
+        None
+    }
+}
+
+fn enum_value(head: &draft::Head) -> EnumValue {
+    EnumValue {
+        name: head.name.clone(),
+        description: head.description.clone(),
+        deprecated: head.deprecated.clone(),
+    }
+}
