@@ -1,0 +1,161 @@
+//! Arguments from a caller's text or JSON to the JSON text of GraphQL variables.
+//!
+//! A [`Coercer`] goes along a value and its type together, writes what fits and collects everything that does
+//! not. Nothing is guessed: every type has one text form, and JSON values need their own JSON type. Numbers are
+//! text all the way, so that no digit is lost; strings and ids are never looked into.
+
+mod leaf;
+mod object;
+
+pub(super) use self::leaf::quote;
+use super::schema::{ScalarForm, Schema, TypeId, TypeKind, TypeRef};
+use crate::{
+    json::Json,
+    limits::{PROBLEMS_MAX, VALUE_DEPTH_MAX},
+    problem::Problem,
+    values::At,
+};
+
+/// Writes variables and keeps what is wrong with them.
+pub(super) struct Coercer<'s> {
+    schema: &'s Schema,
+    /// JSON, complete only when there are no problems.
+    pub out: String,
+    /// Required values that were not given, by their paths.
+    pub missing: Vec<String>,
+    problems: Vec<Problem>,
+}
+
+impl<'s> Coercer<'s> {
+    pub const fn new(schema: &'s Schema, out: String) -> Self {
+        Self { schema, out, missing: Vec::new(), problems: Vec::new() }
+    }
+
+    /// Adds a problem. Beyond a screenful nobody reads on.
+    pub fn object(&mut self, problem: Problem) {
+        if !self.is_full() {
+            self.problems.push(problem);
+        }
+    }
+
+    /// The JSON, or everything that is wrong: first all that is missing.
+    pub fn finish(mut self) -> Result<String, Vec<Problem>> {
+        if !self.missing.is_empty() {
+            self.missing.truncate(PROBLEMS_MAX);
+            self.problems.insert(0, Problem::Missing(self.missing));
+        }
+        if self.problems.is_empty() { Ok(self.out) } else { Err(self.problems) }
+    }
+
+    const fn is_full(&self) -> bool {
+        self.problems.len() >= PROBLEMS_MAX
+    }
+
+    fn kind(&self, id: TypeId) -> Option<&'s TypeKind> {
+        self.schema.get(id).map(|ty| &ty.kind)
+    }
+
+    /// A value given as text.
+    pub fn text(&mut self, place: &At<'_>, ty: &TypeRef, text: &str) {
+        if text == "null" && !self.is_verbatim(ty) {
+            return self.null(place, ty);
+        }
+        match ty.nullable() {
+            TypeRef::List(_) if text.trim_start().starts_with('[') => self.parsed(place, ty, text),
+            TypeRef::List(item) => self.listed(place, ty, text, item),
+            inner => match self.kind(inner.named()) {
+                Some(TypeKind::Scalar(scalar)) => self.scalar_text(place, ty, text, scalar.form),
+                Some(TypeKind::Enum(choices)) => self.choice(place, text, choices),
+                Some(TypeKind::Input(_)) if text.trim_start().starts_with('{') => {
+                    self.parsed(place, ty, text);
+                }
+                _ => self.refuse(place, ty, text),
+            },
+        }
+    }
+
+    /// A value given as JSON.
+    pub fn json(&mut self, place: &At<'_>, ty: &TypeRef, value: &Json<'_>) {
+        if self.is_full() {
+            return;
+        }
+        match (ty.nullable(), value) {
+            (_, Json::Null) => self.null(place, ty),
+            (TypeRef::List(item), Json::Array(items)) => {
+                self.out.push('[');
+                for (i, value) in items.iter().enumerate() {
+                    self.comma(i);
+                    self.json(&At::Item(place, i), item, value);
+                }
+                self.out.push(']');
+            }
+            (TypeRef::List(_), other) => self.refuse(place, ty, &other.to_text()),
+            (inner, value) => match (self.kind(inner.named()), value) {
+                (Some(TypeKind::Scalar(scalar)), value) => self.scalar_json(place, ty, value, scalar.form),
+                (Some(TypeKind::Enum(choices)), Json::String(text)) => self.choice(place, text, choices),
+                (Some(TypeKind::Input(input)), Json::Object(members)) => {
+                    self.input_json(place, input, members);
+                }
+                _ => self.refuse(place, ty, &value.to_text()),
+            },
+        }
+    }
+
+    fn comma(&mut self, index: usize) {
+        if index > 0 {
+            self.out.push(',');
+        }
+    }
+
+    /// Whether any text is a value of the type, even `null`.
+    fn is_verbatim(&self, ty: &TypeRef) -> bool {
+        let TypeRef::Named(id) = ty.nullable() else { return false };
+        let Some(TypeKind::Scalar(scalar)) = self.kind(*id) else { return false };
+        matches!(scalar.form, ScalarForm::String | ScalarForm::Id)
+    }
+
+    fn null(&mut self, place: &At<'_>, ty: &TypeRef) {
+        if ty.is_non_null() {
+            self.refuse(place, ty, "null");
+        } else {
+            self.out.push_str("null");
+        }
+    }
+
+    /// Text that is JSON: a list, or an input object.
+    fn parsed(&mut self, place: &At<'_>, ty: &TypeRef, text: &str) {
+        match Json::parse(text, VALUE_DEPTH_MAX) {
+            Ok(value) => self.json(place, ty, &value),
+            Err(error) => {
+                let expected = format!("{}; as JSON, {error}", self.expected(ty));
+                self.object(Problem::value(&place.to_string(), text, expected));
+            }
+        }
+    }
+
+    /// `a,b,c`, for lists of scalars and enums.
+    fn listed(&mut self, place: &At<'_>, ty: &TypeRef, text: &str, item: &TypeRef) {
+        if text.is_empty() || !self.takes_commas(item) {
+            return self.refuse(place, ty, text);
+        }
+        self.out.push('[');
+        for (i, text) in text.split(',').enumerate() {
+            if self.is_full() {
+                return;
+            }
+            self.comma(i);
+            self.text(&At::Item(place, i), item, text);
+        }
+        self.out.push(']');
+    }
+
+    /// Whether a list of these may be written with commas: values without parts, whose text is not JSON.
+    fn takes_commas(&self, item: &TypeRef) -> bool {
+        let TypeRef::Named(id) = item.nullable() else { return false };
+        match self.kind(*id) {
+            Some(TypeKind::Scalar(scalar)) => scalar.form != ScalarForm::CustomJson,
+            Some(TypeKind::Enum(_)) => true,
+            _ => false,
+        }
+    }
+}

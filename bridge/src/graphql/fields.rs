@@ -1,0 +1,215 @@
+//! `fields`: the caller's own selection, such as `name,host(name,mass),orbit.*`.
+//!
+//! [`parse`] reads the text into names with positions; [`select`] looks every name up in the schema and builds
+//! the selection from what it finds, so that no text of the caller reaches the query.
+//!
+//! `*` stands for the plain values of an object (its scalars and enums, without deprecated ones), and an object's
+//! name alone for its plain values. Below an interface or union a name means every member that has it.
+
+mod parse;
+
+use std::fmt::{Display, Write as _};
+
+use self::parse::{Name, Wanted, parse};
+use super::{
+    schema::{Field, Schema, TypeId, TypeRef},
+    selection::{
+        Selected, Selection, aliases,
+        default::{IMPLEMENTORS_MAX, is_plain},
+        is_composite, needs_no_argument, possible_types,
+    },
+};
+use crate::{
+    limits::{FIELDS_MAX, UNION_MEMBERS_MAX},
+    nearest, shown,
+};
+
+/// Names that an error lists when none is like the wrong one.
+const LISTED_MAX: usize = 20;
+/// Names looked up for one call: those of members of unions within unions multiply.
+const LOOKUPS_MAX: usize = 20 * FIELDS_MAX;
+
+/// The selection that `text` asks of a field's result, or a sentence saying where it goes wrong.
+pub(super) fn select(schema: &Schema, result: &TypeRef, text: &str) -> Result<Selection, String> {
+    let wanted = parse(text)?;
+    let mut lookup = Lookup { schema, selected: 0, lookups: 0 };
+    let mut selection = lookup.composite(result.named(), &wanted, 1)?;
+    aliases::apply(schema, &mut selection);
+    Ok(selection)
+}
+
+struct Lookup<'s> {
+    schema: &'s Schema,
+    selected: usize,
+    lookups: usize,
+}
+
+impl<'s> Lookup<'s> {
+    /// What is wanted of a type. `position` is where the caller wrote it.
+    fn composite(&mut self, on: TypeId, wanted: &Wanted<'_>, position: usize) -> Result<Selection, String> {
+        let mut selection = Selection::empty(on);
+        if wanted.all {
+            self.plain(&mut selection)?;
+        }
+        for name in &wanted.names {
+            self.name(&mut selection, name)?;
+        }
+        if selection.is_empty() {
+            let names = self.names(on);
+            let some = names.first().map_or("__typename", |name| name);
+            return Err(format!(
+                "`fields`, position {position}: {} has no plain values; name what you want of it, such as `{some}`",
+                self.type_name(on)
+            ));
+        }
+        Ok(selection)
+    }
+
+    /// Selects all plain values.
+    fn plain(&mut self, selection: &mut Selection) -> Result<(), String> {
+        let on = selection.on;
+        self.plain_fields(selection, &[])?;
+        let Some(members) = possible_types(self.schema, on) else { return Ok(()) };
+        selection.typename = true;
+        self.count(1)?;
+        let own = self.schema.fields(on);
+        let members_max = if own.is_some() { IMPLEMENTORS_MAX } else { UNION_MEMBERS_MAX };
+        for member in members.iter().take(members_max) {
+            let mut fragment = Selection::empty(*member);
+            self.plain_fields(&mut fragment, own.unwrap_or_default())?;
+            if !fragment.is_empty() {
+                selection.fragments.push(fragment);
+            }
+        }
+        Ok(())
+    }
+
+    fn plain_fields(&mut self, selection: &mut Selection, except: &[Field]) -> Result<(), String> {
+        let fields = self.schema.fields(selection.on).unwrap_or_default();
+        for (index, field) in fields.iter().enumerate() {
+            if is_plain(self.schema, field) && !except.iter().any(|own| own.name == field.name) {
+                self.count(1)?;
+                selection.fields.push(Selected { field: index, alias: None, children: None });
+            }
+        }
+        Ok(())
+    }
+
+    /// Selects one name, of the type itself or of every member that has it.
+    fn name(&mut self, selection: &mut Selection, name: &Name<'_>) -> Result<(), String> {
+        let on = selection.on;
+        if name.text == "__typename" && name.below.is_none() {
+            selection.typename = true;
+            return self.count(1);
+        }
+        if self.find(on, name.text).is_some() {
+            return self.field(selection, name);
+        }
+        let members = possible_types(self.schema, on).unwrap_or_default();
+        let mut error = None;
+        let mut found = false;
+        for member in members.iter().take(UNION_MEMBERS_MAX) {
+            self.look_up()?;
+            if self.find(*member, name.text).is_none() {
+                continue;
+            }
+            let known = selection.fragments.iter().position(|fragment| fragment.on == *member);
+            let mut fragment = match known {
+                Some(known) => selection.fragments.remove(known),
+                None => Selection::empty(*member),
+            };
+            match self.field(&mut fragment, name) {
+                Ok(()) => found = true,
+                Err(problem) => error = error.or(Some(problem)),
+            }
+            if !fragment.is_empty() {
+                let at = known.unwrap_or(selection.fragments.len());
+                selection.fragments.insert(at, fragment);
+            }
+        }
+        if found { Ok(()) } else { Err(error.unwrap_or_else(|| self.no_such(on, name))) }
+    }
+
+    /// Selects a field that `selection`'s type has.
+    fn field(&mut self, selection: &mut Selection, name: &Name<'_>) -> Result<(), String> {
+        self.look_up()?;
+        let Some((index, field)) = self.find(selection.on, name.text) else {
+            return Err(self.no_such(selection.on, name));
+        };
+        if !needs_no_argument(field) {
+            let on = self.type_name(selection.on);
+            return Err(at(name, format!("{on}.{} needs arguments, which only operations take", field.name)));
+        }
+        let children = if is_composite(self.schema, field.ty.named()) {
+            let mut wanted = name.below.clone().unwrap_or_default();
+            wanted.all |= name.alone;
+            Some(self.composite(field.ty.named(), &wanted, name.position)?)
+        } else if name.below.is_some() {
+            return Err(at(name, format!("{} is a plain value and has no fields", field.name)));
+        } else {
+            None
+        };
+        // With `*` it may be there already.
+        if selection.fields.iter().all(|selected| selected.field != index) {
+            self.count(1)?;
+            selection.fields.push(Selected { field: index, alias: None, children });
+        }
+        Ok(())
+    }
+
+    fn find(&self, on: TypeId, name: &str) -> Option<(usize, &'s Field)> {
+        self.schema.fields(on)?.iter().enumerate().find(|(_, field)| field.name == name)
+    }
+
+    fn count(&mut self, fields: usize) -> Result<(), String> {
+        self.selected += fields;
+        if self.selected > FIELDS_MAX {
+            return Err(format!("`fields` asks for more than {FIELDS_MAX} fields; choose fewer"));
+        }
+        Ok(())
+    }
+
+    fn look_up(&mut self) -> Result<(), String> {
+        self.lookups += 1;
+        if self.lookups > LOOKUPS_MAX {
+            return Err("`fields` is too intricate: it goes through too many unions; choose fewer".into());
+        }
+        Ok(())
+    }
+
+    fn no_such(&self, on: TypeId, name: &Name<'_>) -> String {
+        let names = self.names(on);
+        let mut error = at(name, format!("{} has no field `{}`", self.type_name(on), shown(name.text)));
+        let nearest = if name.text.len() <= 64 { nearest(name.text, names.iter().copied()) } else { None };
+        // Writing to a string cannot fail.
+        let _ = match nearest {
+            Some(nearest) => write!(error, "; did you mean `{nearest}`?"),
+            None => write!(error, "; it has {}", names[..names.len().min(LISTED_MAX)].join(", ")),
+        };
+        error
+    }
+
+    /// What can be asked of a type, its members' fields included; bounded.
+    fn names(&self, on: TypeId) -> Vec<&'s str> {
+        let own = self.schema.fields(on).unwrap_or_default();
+        let members = possible_types(self.schema, on).unwrap_or_default();
+        let of_members = members.iter().take(IMPLEMENTORS_MAX);
+        let of_members = of_members.flat_map(|member| self.schema.fields(*member).unwrap_or_default());
+        let mut names: Vec<&str> = Vec::new();
+        for field in own.iter().chain(of_members).take(4 * FIELDS_MAX) {
+            if needs_no_argument(field) && !names.contains(&field.name.as_str()) {
+                names.push(&field.name);
+            }
+        }
+        names
+    }
+
+    fn type_name(&self, on: TypeId) -> &'s str {
+        self.schema.get(on).map_or("the result", |ty| &ty.name)
+    }
+}
+
+/// A sentence about what the caller wrote there.
+fn at(name: &Name<'_>, what: impl Display) -> String {
+    format!("`fields`, position {}: {what}", name.position)
+}

@@ -1,0 +1,302 @@
+//! What is asked for when the caller does not say: the plain values of the result, and of what is near it.
+//!
+//! Levels are filled from the result downwards, in the schema's order, until the limits of fields and bytes are
+//! reached, so what is left out is what lies deepest. Objects up to [`LEVELS_MAX`] levels below the result give
+//! their scalars and enums; below that, and where a type is already among its ancestors, an object gives its `id`
+//! or nothing. A Relay connection as the result is transparent; within the result it is left out. Interfaces and
+//! unions give `__typename`, their own fields, and what their members add.
+//!
+//! Left out everywhere: deprecated fields, and fields that cannot be asked for without an argument.
+
+use std::collections::VecDeque;
+
+use super::{Selected, Selection, aliases, is_composite, is_connection, needs_no_argument, possible_types};
+use crate::{
+    graphql::schema::{Field, Schema, TypeId, TypeKind, TypeRef},
+    limits::{DEFAULT_FIELDS_MAX, SELECTION_VISITS_MAX, TYPE_FIELDS_VISITED_MAX, UNION_MEMBERS_MAX},
+};
+
+/// Levels of nested objects that are shown with their plain values.
+const LEVELS_MAX: usize = 2;
+/// Object types behind an interface whose own fields are shown.
+pub(in crate::graphql) const IMPLEMENTORS_MAX: usize = 12;
+
+/// The default selection of a field's result, at most `bytes_max` long; `None` when the result has no fields.
+pub(in crate::graphql) fn selection(
+    schema: &Schema,
+    result: &TypeRef,
+    bytes_max: usize,
+) -> Option<Selection> {
+    let on = result.named();
+    if !is_composite(schema, on) {
+        return None;
+    }
+    let role = if is_connection(schema, on) && !is_list(result) { Role::Connection } else { Role::Result };
+    let mut bytes = bytes_max;
+    loop {
+        let mut selection = Builder::new(schema, bytes).build(on, role);
+        aliases::apply(schema, &mut selection);
+        if selection.is_empty() {
+            selection.typename = true;
+            return Some(selection);
+        }
+        // Aliases were not reckoned with; few selections have any.
+        if selection.text(schema).len() <= bytes_max {
+            return Some(selection);
+        }
+        bytes = bytes / 4 * 3;
+    }
+}
+
+/// Whether the field shows a plain value that costs the caller nothing to ask for.
+pub(in crate::graphql) fn is_plain(schema: &Schema, field: &Field) -> bool {
+    field.deprecated.is_none() && needs_no_argument(field) && !is_composite(schema, field.ty.named())
+}
+
+fn is_list(ty: &TypeRef) -> bool {
+    matches!(ty.nullable(), TypeRef::List(_))
+}
+
+/// What of an object is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Role {
+    Result,
+    /// Plain values, `pageInfo`, and `nodes` or `edges`.
+    Connection,
+    /// Plain values and `node`.
+    Edge,
+    /// `id`.
+    Stub,
+}
+
+/// An object that may become part of the selection.
+struct Draft {
+    on: TypeId,
+    role: Role,
+    level: usize,
+    parent: Option<usize>,
+    /// Text that opens and closes it.
+    opening_bytes: usize,
+    /// Whether opening it adds a field (a fragment adds none).
+    opening_fields: usize,
+    /// Whether something of it is selected, and its opening therefore paid for.
+    is_open: bool,
+    typename: bool,
+    /// Index of the field, and its draft.
+    fields: Vec<(usize, Option<usize>)>,
+    fragments: Vec<usize>,
+}
+
+struct Builder<'a> {
+    schema: &'a Schema,
+    drafts: Vec<Draft>,
+    waiting: [VecDeque<usize>; LEVELS_MAX + 2],
+    bytes_left: usize,
+    fields_left: usize,
+}
+
+impl<'a> Builder<'a> {
+    fn new(schema: &'a Schema, bytes_max: usize) -> Self {
+        let bytes_left = bytes_max.saturating_sub("{}".len());
+        Self {
+            schema,
+            drafts: Vec::new(),
+            waiting: Default::default(),
+            bytes_left,
+            fields_left: DEFAULT_FIELDS_MAX,
+        }
+    }
+
+    fn build(mut self, on: TypeId, role: Role) -> Selection {
+        let root = Draft {
+            on,
+            role,
+            level: 0,
+            parent: None,
+            opening_bytes: 0,
+            opening_fields: 0,
+            is_open: true,
+            typename: false,
+            fields: Vec::new(),
+            fragments: Vec::new(),
+        };
+        self.drafts.push(root);
+        self.waiting[0].push_back(0);
+        while let Some(draft) = self.waiting.iter_mut().find_map(VecDeque::pop_front) {
+            if self.fields_left == 0 {
+                break;
+            }
+            self.fill(draft);
+        }
+        self.finish(0)
+    }
+
+    fn fill(&mut self, draft: usize) {
+        let schema = self.schema;
+        let Draft { on, role, .. } = self.drafts[draft];
+        let members = possible_types(schema, on);
+        if members.is_some() && role != Role::Stub {
+            self.drafts[draft].typename = self.pay(draft, "__typename".len() + 1, 1);
+        }
+        let fields = schema.fields(on).unwrap_or_default();
+        for (index, field) in fields.iter().enumerate().take(TYPE_FIELDS_VISITED_MAX) {
+            if !self.wants(draft, field) {
+                continue;
+            }
+            if is_composite(schema, field.ty.named()) {
+                self.nest(draft, index, field);
+            } else if self.pay(draft, field.name.len() + 1, 1) {
+                self.drafts[draft].fields.push((index, None));
+            }
+        }
+        if let Some(members) = members.filter(|_| role != Role::Stub) {
+            let is_interface = matches!(schema.get(on).map(|ty| &ty.kind), Some(TypeKind::Interface(_)));
+            let members_max = if is_interface { IMPLEMENTORS_MAX } else { UNION_MEMBERS_MAX };
+            for member in members.iter().take(members_max) {
+                let name_bytes = schema.get(*member).map_or(0, |ty| ty.name.len());
+                let opening = ("...on {}".len() + name_bytes, 0);
+                if let Some(fragment) = self.open(draft, *member, Role::Result, 0, opening) {
+                    self.drafts[draft].fragments.push(fragment);
+                }
+            }
+        }
+    }
+
+    /// Whether `field` of `draft`'s type is shown, as far as the field itself says.
+    fn wants(&self, draft: usize, field: &Field) -> bool {
+        if field.deprecated.is_some() || !needs_no_argument(field) {
+            return false;
+        }
+        let draft = &self.drafts[draft];
+        let is_composite = is_composite(self.schema, field.ty.named());
+        let is_asked_by_interface = || {
+            let parent = draft.parent.map(|parent| &self.drafts[parent]);
+            let interface = parent.filter(|parent| parent.fragments_can_repeat(self.schema));
+            let own = interface.and_then(|interface| self.schema.fields(interface.on)).unwrap_or_default();
+            draft.opening_fields == 0 && own.iter().any(|own| own.name == field.name)
+        };
+        match draft.role {
+            Role::Result => !is_asked_by_interface(),
+            Role::Connection => {
+                !is_composite || field.name == "pageInfo" || field.name == self.pages(draft.on)
+            }
+            Role::Edge => !is_composite || field.name == "node",
+            Role::Stub => !is_composite && field.name == "id",
+        }
+    }
+
+    /// What a connection's content is reached by.
+    fn pages(&self, connection: TypeId) -> &'static str {
+        let fields = self.schema.fields(connection).unwrap_or_default();
+        let is_usable = |field: &Field| {
+            field.name == "nodes"
+                && field.deprecated.is_none()
+                && needs_no_argument(field)
+                && is_composite(self.schema, field.ty.named())
+        };
+        if fields.iter().any(is_usable) { "nodes" } else { "edges" }
+    }
+
+    /// Lets the object in `field` wait for its turn.
+    fn nest(&mut self, draft: usize, index: usize, field: &Field) {
+        let on = field.ty.named();
+        let parent = &self.drafts[draft];
+        let (role, levels) = match parent.role {
+            Role::Connection if field.name == "edges" => (Role::Edge, 0),
+            Role::Connection if field.name == "nodes" => (Role::Result, 0),
+            Role::Edge => (Role::Result, 0),
+            _ if is_connection(self.schema, on) => return,
+            _ if parent.level >= LEVELS_MAX || self.has_ancestor(draft, on) => (Role::Stub, 1),
+            _ => (Role::Result, 1),
+        };
+        let opening = (field.name.len() + "{} ".len(), 1);
+        if let Some(child) = self.open(draft, on, role, levels, opening) {
+            self.drafts[draft].fields.push((index, Some(child)));
+        }
+    }
+
+    fn has_ancestor(&self, draft: usize, on: TypeId) -> bool {
+        let mut next = Some(draft);
+        while let Some(draft) = next.map(|draft| &self.drafts[draft]) {
+            if draft.on == on {
+                return true;
+            }
+            next = draft.parent;
+        }
+        false
+    }
+
+    fn open(
+        &mut self,
+        parent: usize,
+        on: TypeId,
+        role: Role,
+        levels: usize,
+        (opening_bytes, opening_fields): (usize, usize),
+    ) -> Option<usize> {
+        if self.drafts.len() >= SELECTION_VISITS_MAX {
+            return None;
+        }
+        let level = (self.drafts[parent].level + levels).min(LEVELS_MAX + 1);
+        let draft = Draft {
+            on,
+            role,
+            level,
+            parent: Some(parent),
+            opening_bytes,
+            opening_fields,
+            is_open: false,
+            typename: false,
+            fields: Vec::new(),
+            fragments: Vec::new(),
+        };
+        self.drafts.push(draft);
+        let id = self.drafts.len() - 1;
+        self.waiting[level].push_back(id);
+        Some(id)
+    }
+
+    /// Takes a field's text from what is left, with the openings around it that nothing has needed yet. False,
+    /// and nothing taken, when there is not enough.
+    fn pay(&mut self, draft: usize, mut bytes: usize, mut fields: usize) -> bool {
+        let mut next = Some(draft);
+        while let Some(draft) = next.map(|draft| &self.drafts[draft]).filter(|draft| !draft.is_open) {
+            bytes += draft.opening_bytes;
+            fields += draft.opening_fields;
+            next = draft.parent;
+        }
+        if bytes > self.bytes_left || fields > self.fields_left {
+            return false;
+        }
+        self.bytes_left -= bytes;
+        self.fields_left -= fields;
+        let mut next = Some(draft);
+        while let Some(draft) = next.filter(|draft| !self.drafts[*draft].is_open) {
+            self.drafts[draft].is_open = true;
+            next = self.drafts[draft].parent;
+        }
+        true
+    }
+
+    fn finish(&self, draft: usize) -> Selection {
+        let draft = &self.drafts[draft];
+        let open = |id: usize| self.drafts[id].is_open.then(|| self.finish(id));
+        let selected = |(field, child): &(usize, Option<usize>)| match child {
+            Some(child) => Some(Selected { field: *field, alias: None, children: Some(open(*child)?) }),
+            None => Some(Selected { field: *field, alias: None, children: None }),
+        };
+        Selection {
+            on: draft.on,
+            typename: draft.typename,
+            fields: draft.fields.iter().filter_map(selected).collect(),
+            fragments: draft.fragments.iter().filter_map(|id| open(*id)).collect(),
+        }
+    }
+}
+
+impl Draft {
+    /// Whether fragments below it would only repeat what it asks for itself.
+    fn fragments_can_repeat(&self, schema: &Schema) -> bool {
+        matches!(schema.get(self.on).map(|ty| &ty.kind), Some(TypeKind::Interface(_)))
+    }
+}
