@@ -19,6 +19,7 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use juniper::http::GraphQLRequest;
 use serde_json::json;
+use tokio::sync::Semaphore;
 
 pub use self::catalog::{Catalog, CatalogError};
 
@@ -29,8 +30,11 @@ use crate::problem::Problem;
 /// The archive's composite table of 2 June 2026; see `data/README.md`.
 const EMBEDDED_TABLE: &str = include_str!("../data/exoplanets.csv");
 
-/// Eight times the longest query that a gateway writes, and room for its variables.
+/// Far more than a person writes, and room for the variables of a program.
 const BODY_BYTES_MAX: usize = 64 << 10;
+
+/// The largest answer takes 40 MB while it is made. More at a time would not be faster, and need more memory.
+const EXECUTING_MAX: usize = 8;
 
 /// What the routes share.
 struct Service {
@@ -39,6 +43,8 @@ struct Service {
     sdl: String,
     catalog: Arc<Catalog>,
     notes: Arc<Notes>,
+    /// One permit for each request that is being executed.
+    executing: Arc<Semaphore>,
 }
 
 /// The archive's table, as it is part of this program.
@@ -50,7 +56,13 @@ pub fn embedded() -> Result<Catalog, CatalogError> {
 pub fn router(catalog: Catalog) -> Router {
     let schema = schema::schema();
     let sdl = schema.as_sdl();
-    let service = Service { schema, sdl, catalog: Arc::new(catalog), notes: Arc::default() };
+    let service = Service {
+        schema,
+        sdl,
+        catalog: Arc::new(catalog),
+        notes: Arc::default(),
+        executing: Arc::new(Semaphore::new(EXECUTING_MAX)),
+    };
     Router::new()
         .route("/graphql", post(graphql).layer(DefaultBodyLimit::max(BODY_BYTES_MAX)))
         .route("/schema.graphql", get(sdl_text))
@@ -70,8 +82,14 @@ async fn graphql(
         Ok(Json(request)) => request,
         Err(rejection) => return unreadable(&rejection).written(media_type),
     };
-    // The largest answers take a large part of a second, which must not hold up other connections.
-    match tokio::task::spawn_blocking(move || Answer::to(&request, &service)).await {
+    let permit = Arc::clone(&service.executing).acquire_owned().await;
+    // The largest answers take a tenth of a second, which must not hold up other connections. The permit goes along,
+    // because the work is finished even when the client has gone.
+    let answer = move || {
+        let _permit = permit.expect("the semaphore is never closed");
+        Answer::to(&request, &service)
+    };
+    match tokio::task::spawn_blocking(answer).await {
         Ok(answer) => answer.written(media_type),
         Err(error) => {
             tracing::error!(%error, "a request could not be executed");

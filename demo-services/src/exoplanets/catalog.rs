@@ -203,3 +203,6 @@ fn flag<'de, D: Deserializer<'de>>(text: D) -> Result<bool, D::Error> {
         other => Err(serde::de::Error::custom(format!("{other} is not a flag, which is 0 or 1"))),
     }
 }
+
+#[cfg(test)]
+mod tests;

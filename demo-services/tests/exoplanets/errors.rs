@@ -258,3 +258,25 @@ async fn unknown_paths_and_wrong_methods_say_what_there_is() {
     assert_eq!(posted.status().as_u16(), 405);
     assert!(posted.text().await.unwrap().contains("with GET"));
 }
+
+#[tokio::test]
+async fn more_questions_at_once_than_are_executed_at_once_are_all_answered() {
+    let service = Exoplanets::start().await;
+    let question = || service.ask("{ planets(limit: 200) { name mass radius star { name } } }");
+    let answers = tokio::join!(
+        question(),
+        question(),
+        question(),
+        question(),
+        question(),
+        question(),
+        question(),
+        question(),
+        question(),
+        question(),
+        question(),
+        question(),
+    );
+    assert_eq!(answers.0, answers.11);
+    assert_eq!(answers.11["planets"].as_array().unwrap().len(), 200);
+}

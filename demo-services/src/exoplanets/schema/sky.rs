@@ -34,7 +34,7 @@ impl Degrees {
     }
 }
 
-/// A place on the sky, in equatorial coordinates of the epoch J2000.
+/// A place on the sky, in equatorial coordinates.
 #[derive(Debug, Clone, Copy, GraphQLObject)]
 #[graphql(scalar = DefaultScalarValue)]
 pub(super) struct Position {
