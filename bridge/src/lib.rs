@@ -13,6 +13,8 @@ pub mod changes;
 pub mod description;
 mod escape;
 pub mod document;
+mod fits;
+mod formats;
 pub mod graphql;
 pub mod headers;
 mod json;
@@ -23,7 +25,12 @@ pub mod problem;
 pub mod report;
 pub mod request;
 pub mod routing;
+pub mod samples;
+pub mod share;
+#[cfg(test)]
+mod testing;
 mod values;
+mod walk;
 
 pub use api::{Api, ApiError, Call, Planned, Request};
 pub use problem::{PlanError, Problem};

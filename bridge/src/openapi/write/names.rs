@@ -1,0 +1,78 @@
+//! Names that OpenAPI allows, each of them once.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Longer names are cut; a stranger chose them.
+const NAME_CHARS_MAX: usize = 100;
+
+/// Hands out names.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    taken: BTreeSet<String>,
+    /// The next number to try for a name that is taken.
+    next: BTreeMap<String, usize>,
+}
+
+impl Names {
+    /// `wanted` in the alphabet of component names, `^[A-Za-z0-9._-]+$`; `fallback` when nothing of it is left;
+    /// with a number when it is taken.
+    pub(super) fn unique(&mut self, wanted: &str, fallback: &str) -> String {
+        let plain = plain(wanted);
+        let name = if plain.is_empty() { fallback.to_owned() } else { plain };
+        let mut candidate = name.clone();
+        while !self.taken.insert(candidate.clone()) {
+            let number = self.next.entry(name.clone()).or_insert(2);
+            candidate = format!("{name}_{number}");
+            *number += 1;
+        }
+        candidate
+    }
+}
+
+/// Runs of other characters become one underscore, none at the end: `Page[User]` is `Page_User`.
+fn plain(text: &str) -> String {
+    let mut name = String::new();
+    for c in text.chars().take(NAME_CHARS_MAX) {
+        if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') {
+            name.push(c);
+        } else if !name.is_empty() && !name.ends_with('_') {
+            name.push('_');
+        }
+    }
+    // Only what was put there for other characters is taken off again.
+    if text.ends_with('_') || !name.ends_with('_') { name } else { name.trim_end_matches('_').to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_kept_where_openapi_allows_them() {
+        let mut names = Names::default();
+        for (wanted, expected) in [
+            ("Planet", "Planet"),
+            ("Planet", "Planet_2"),
+            ("planet", "planet"),
+            ("com.example.Planet-v1_", "com.example.Planet-v1_"),
+            ("Page[User]", "Page_User"),
+            ("Page<User>", "Page_User_2"),
+            ("Page«User»", "Page_User_3"),
+            ("a/b c", "a_b_c"),
+            ("惑星", "Schema"),
+            ("", "Schema_2"),
+            ("Planet_2", "Planet_2_2"),
+            ("Planet", "Planet_3"),
+        ] {
+            assert_eq!(names.unique(wanted, "Schema"), expected, "{wanted}");
+        }
+    }
+
+    #[test]
+    fn a_stranger_with_many_equal_names_is_served_in_time() {
+        let mut names = Names::default();
+        let given: BTreeSet<_> = (0..20_000).map(|_| names.unique("惑星", "Schema")).collect();
+        assert_eq!(given.len(), 20_000);
+        assert!(names.unique(&"x".repeat(10_000), "Schema").len() <= NAME_CHARS_MAX);
+    }
+}

@@ -1,0 +1,75 @@
+//! The answers that are the network's and not the service's (RFC 9457); `docs/problems.md` lists them.
+
+use serde_json::{Value, json};
+
+use super::Version;
+
+/// The media type of a problem.
+pub(super) const MEDIA_TYPE: &str = "application/problem+json";
+
+/// An answer that any operation can have.
+pub(super) struct Failure {
+    pub(super) status: u16,
+    /// Its name among the components.
+    pub(super) name: &'static str,
+    pub(super) description: &'static str,
+}
+
+const fn failure(status: u16, name: &'static str, description: &'static str) -> Failure {
+    Failure { status, name, description }
+}
+
+/// Without the consumer's secret nothing is bought.
+pub(super) const UNAUTHORIZED: Failure =
+    failure(401, "Unauthorized", "The consumer secret is missing or wrong. Not charged.");
+
+/// By status.
+pub(super) const FAILURES: [Failure; 10] = [
+    failure(
+        400,
+        "BadRequest",
+        "A parameter or the body is not as described here; `detail` names it. Not charged.",
+    ),
+    failure(
+        402,
+        "PaymentRequired",
+        "The call was not paid: limits or funds of the caller's node. Not charged.",
+    ),
+    failure(404, "NotFound", "The service or what was asked for does not exist."),
+    failure(409, "Conflict", "The price has changed, or the call id was used for another call."),
+    failure(413, "ContentTooLarge", "The call is larger than may be passed on. Not charged."),
+    failure(429, "TooManyRequests", "Too many calls; `Retry-After` says when to try again. Not charged."),
+    failure(500, "InternalError", "The node failed; repeated with the same call id, a call is charged once."),
+    failure(502, "BadGateway", "The owner's node or the service behind it failed."),
+    failure(503, "Unavailable", "The caller's node cannot buy at the moment; `next` says what helps."),
+    failure(
+        504,
+        "GatewayTimeout",
+        "No answer in time; repeated with the same call id, a call is charged once.",
+    ),
+];
+
+/// The schema of a problem.
+pub(super) fn schema(version: Version) -> Value {
+    let charged = match version {
+        Version::V31 => json!({ "type": ["boolean", "null"] }),
+        Version::V30 => json!({ "type": "boolean", "nullable": true }),
+    };
+    let mut schema = json!({
+        "type": "object",
+        "description": "What the network answers when the answer is not the service's.",
+        "required": ["type", "title", "status"],
+        "properties": {
+            "type": { "type": "string", "description": "Such as `urn:farthing:problem:bad-parameter`." },
+            "title": { "type": "string" },
+            "status": { "type": "integer" },
+            "detail": { "type": "string", "description": "What was wrong in this very call." },
+            "next": { "type": "string", "description": "What to do." },
+            "charged": charged,
+            "call_id": { "type": "string" },
+        },
+    });
+    schema["properties"]["charged"]["description"] =
+        "Whether the call cost anything; null while that is not known.".into();
+    schema
+}

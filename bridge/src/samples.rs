@@ -1,0 +1,118 @@
+//! Samples: what an operation's answer looks like, for those who have not bought it yet.
+//!
+//! The owner's own example comes first, then that of the schema, and last one is made up from the schema
+//! ([`made_up`]) and labelled so. The owner's node may put an answer it recorded in their place.
+
+mod made_up;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{
+    description::{ApiDescription, Content, Operation, Status},
+    limits::{SAMPLE_BYTES_MAX, SAMPLES_BYTES_MAX},
+};
+
+/// An answer as it could be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sample {
+    pub origin: Origin,
+    pub status: u16,
+    /// Empty when the answer has no body.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub media_type: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub body: String,
+}
+
+/// Where a sample comes from, best first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Origin {
+    /// A real answer, recorded with the owner's consent.
+    Recorded,
+    /// The description's example of this answer.
+    MediaExample,
+    /// The description's example of values of this schema.
+    SchemaExample,
+    /// Made up from the schema.
+    Synthesised,
+}
+
+/// A sample of the operation's success; `None` when nothing is known of it.
+#[must_use]
+pub fn for_operation(description: &ApiDescription, index: usize) -> Option<Sample> {
+    let operation = description.operations.get(index)?;
+    let Some((status, content)) = shown_answer(operation) else {
+        let empty = operation.responses.iter().find(|response| response.status.is_success())?;
+        let (media_type, body) = (String::new(), String::new());
+        return Some(Sample { origin: Origin::Synthesised, status: code(empty.status), media_type, body });
+    };
+    let resolved = || description.resolve(&content.schema)?.example.as_ref();
+    let schema_example = content.schema.example.as_ref().or_else(resolved);
+    let sample = |origin, value: &Value| {
+        let body = text(&content.media_type, value).filter(|body| body.len() <= SAMPLE_BYTES_MAX)?;
+        Some(Sample { origin, status: code(status), media_type: content.media_type.clone(), body })
+    };
+    let media = content.example.as_ref().and_then(|example| sample(Origin::MediaExample, example));
+    media
+        .or_else(|| schema_example.and_then(|example| sample(Origin::SchemaExample, example)))
+        .or_else(|| sample(Origin::Synthesised, &made_up::value(description, &content.schema)?))
+}
+
+/// Samples by operation id, as many as fit into [`SAMPLES_BYTES_MAX`] together, in the description's order.
+#[must_use]
+pub fn for_service(description: &ApiDescription) -> BTreeMap<String, Sample> {
+    let mut bytes_left = SAMPLES_BYTES_MAX;
+    let mut samples = BTreeMap::new();
+    for (index, operation) in description.operations.iter().enumerate() {
+        let Some(sample) = for_operation(description, index) else { continue };
+        let bytes = operation.id.len() + sample.media_type.len() + sample.body.len();
+        if let Some(left) = bytes_left.checked_sub(bytes) {
+            bytes_left = left;
+            samples.insert(operation.id.clone(), sample);
+        }
+    }
+    samples
+}
+
+/// The answer worth showing: the first success with JSON, or else with any body.
+pub(crate) fn shown_answer(operation: &Operation) -> Option<(Status, &Content)> {
+    let successes = || {
+        let successes = operation.responses.iter().filter(|response| response.status.is_success());
+        successes.filter_map(|response| Some((response.status, response.content.as_ref()?)))
+    };
+    successes().find(|(_, content)| is_json(&content.media_type)).or_else(|| successes().next())
+}
+
+/// An answer made up from the schema; `None` when there is no JSON, or the schema allows none of bounded size.
+pub(crate) fn made_up(description: &ApiDescription, index: usize) -> Option<Value> {
+    let (_, content) = shown_answer(description.operations.get(index)?)?;
+    if is_json(&content.media_type) { made_up::value(description, &content.schema) } else { None }
+}
+
+const fn code(status: Status) -> u16 {
+    match status {
+        Status::Code(code) => code,
+        Status::Class(_) | Status::Default => 200,
+    }
+}
+
+fn is_json(media_type: &str) -> bool {
+    media_type == "application/json" || media_type.ends_with("+json") || media_type == "*/*"
+}
+
+/// The value as such a body; `None` for forms that are not ours to write, such as XML and images.
+fn text(media_type: &str, value: &Value) -> Option<String> {
+    match value {
+        value if is_json(media_type) => Some(value.to_string()),
+        // An example in a description is the text of the body, whatever that is.
+        Value::String(text) => Some(text.clone()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;
