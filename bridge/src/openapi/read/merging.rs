@@ -1,7 +1,8 @@
 //! Two schemas that must both hold, as one: `allOf`, and keywords beside a reference or alternatives.
 //!
 //! What says nothing gives way to the other. Named schemas are opened only when something has to be added to
-//! them. Two that no value fits become any JSON with a warning: the upstream will know better.
+//! them. Two that no value fits, or two lists of alternatives, become any JSON with a warning: the upstream will
+//! know better.
 
 use std::collections::HashMap;
 
@@ -42,7 +43,7 @@ impl Reader<'_> {
         let (shape, choices) = match (self.both_shapes(a.shape, b.shape), choices) {
             (Some(shape), Some(choices)) => (shape, choices),
             _ => {
-                self.warn("no value can meet all parts of `allOf`; taken as any JSON");
+                self.warn("what `allOf`, `oneOf` and `anyOf` say cannot be combined; taken as any JSON");
                 (Shape::Any, Vec::new())
             }
         };

@@ -29,16 +29,12 @@ impl<'d> Reader<'d> {
     ) -> Result<Vec<Parameter>, String> {
         let mut parameters: Vec<Parameter> = Vec::new();
         for source in self.declared(of_path, of_operation)? {
-            let Some(parameter) = self.parameter(source)? else { continue };
-            if is_injected(&parameter, security) {
-                let what = format!(
-                    "the parameter `{}` is the owner's key, which the owner's node adds",
-                    parameter.name
-                );
-                self.warn(&what);
+            if is_injected(source, security) {
+                let name = shown(&text(source, "name"));
+                self.warn(&format!("the parameter `{name}` is the owner's key, which the owner's node adds"));
                 continue;
             }
-            parameters.push(parameter);
+            parameters.extend(self.parameter(source)?);
         }
         self.fit_to_template(path, &mut parameters);
         let parameters = self.one_of_each_name(parameters)?;
@@ -54,6 +50,10 @@ impl<'d> Reader<'d> {
                 .follow(source)
                 .map_err(|problem| format!("a parameter is missing: {problem}"))?;
             let Some(source) = source.as_object() else { continue };
+            // Parts of a Swagger body that others refer to.
+            if self.version.is_swagger() && matches!(text(source, "in").as_str(), "body" | "formData") {
+                continue;
+            }
             let same = |other: &&mut &Members| {
                 other.get("name") == source.get("name") && other.get("in") == source.get("in")
             };
@@ -188,13 +188,13 @@ impl<'d> Reader<'d> {
             Place::Query => 1,
             Place::Header => 2,
         };
-        let same = |a: &Parameter, b: &Parameter| {
-            let both_headers = a.place == Place::Header && b.place == Place::Header;
-            a.name == b.name || (both_headers && a.name.eq_ignore_ascii_case(&b.name))
+        let key = |parameter: &Parameter| match parameter.place {
+            Place::Header => parameter.name.to_ascii_lowercase(),
+            Place::Path | Place::Query => parameter.name.clone(),
         };
         let mut kept: Vec<Parameter> = Vec::new();
         for parameter in parameters {
-            let Some(rival) = kept.iter_mut().find(|rival| same(rival, &parameter)) else {
+            let Some(rival) = kept.iter_mut().find(|rival| key(rival) == key(&parameter)) else {
                 kept.push(parameter);
                 continue;
             };
@@ -244,7 +244,7 @@ impl<'d> Reader<'d> {
                 _ => return array(source, "examples").iter().find(|example| !example.is_null()).cloned(),
             };
             let wrapped = first.as_object().filter(|first| first.contains_key("value"));
-            wrapped.map_or_else(|| None, |first| given(first, "value"))
+            given(wrapped?, "value")
         };
         given(source, "example").or_else(named).or_else(|| given(source, "x-example"))
     }
@@ -271,12 +271,11 @@ fn style(place: Place, source: &Members) -> Option<Style> {
 }
 
 /// Whether the owner's node adds it: whoever could set it, could replace the owner's key.
-fn is_injected(parameter: &Parameter, security: &[SecurityScheme]) -> bool {
+fn is_injected(source: &Members, security: &[SecurityScheme]) -> bool {
+    let (name, place) = (text(source, "name"), text(source, "in"));
     security.iter().any(|scheme| match scheme {
-        SecurityScheme::ApiKeyHeader(name) => {
-            parameter.place == Place::Header && parameter.name.eq_ignore_ascii_case(name)
-        }
-        SecurityScheme::ApiKeyQuery(name) => parameter.place == Place::Query && parameter.name == *name,
+        SecurityScheme::ApiKeyHeader(key) => place == "header" && name.eq_ignore_ascii_case(key),
+        SecurityScheme::ApiKeyQuery(key) => place == "query" && name == *key,
         _ => false,
     })
 }

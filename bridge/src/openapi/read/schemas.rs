@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     description::{Discriminator, NamedSchema, OneOf, Schema, SchemaId, Shape},
-    limits::{SCHEMA_NODES_MAX, SCHEMAS_MAX},
+    limits::{REFERENCES_MAX, SCHEMA_NODES_MAX, SCHEMAS_MAX},
 };
 
 /// Schemas within schemas; the next one gets a name. Each takes five brackets of a packed description.
@@ -28,9 +28,6 @@ const LEVELS_MAX: usize = 14;
 
 /// Calls within calls while `allOf` is merged, which a worker's stack survives.
 const DEPTH_MAX: usize = 100;
-
-/// References to references that are followed.
-const CHAIN_MAX: usize = 64;
 
 /// Named schemas, and how much has been read.
 #[derive(Debug)]
@@ -197,7 +194,7 @@ impl<'d> Reader<'d> {
     /// What a named schema means, read where it is used; `None` within itself.
     pub(super) fn opened(&mut self, schema: Schema) -> Option<Schema> {
         let mut schema = schema;
-        for _ in 0..CHAIN_MAX {
+        for _ in 0..REFERENCES_MAX {
             let Shape::Ref(id) = schema.shape else { return Some(schema) };
             if self.schemas.opening.contains(&id) {
                 return None;
@@ -291,7 +288,9 @@ impl Names {
 }
 
 fn says_nullable(members: &Members) -> bool {
-    let has_null_type = || array(members, "type").iter().any(|kind| kind == "null");
+    let kind = members.get("type");
+    let has_null_type =
+        || kind.is_some_and(|kind| kind == "null") || array(members, "type").contains(&"null".into());
     flag(members, "nullable") || flag(members, "x-nullable") || has_null_type()
 }
 
@@ -332,7 +331,7 @@ fn annotate(schema: &mut Schema, members: &Members) {
 /// Whether a schema is a chain of references that never ends, or hardly.
 fn leads_nowhere(schemas: &[NamedSchema], from: usize) -> bool {
     let mut at = from;
-    for _ in 0..CHAIN_MAX {
+    for _ in 0..REFERENCES_MAX {
         match schemas.get(at).map(|named| &named.schema.shape) {
             Some(Shape::Ref(id)) => at = id.0 as usize,
             _ => return false,

@@ -107,8 +107,8 @@ fn path_item(
     }
 }
 
-/// Rewrites the parameters of an operation or path and takes those of the body out. Those of a path stay where
-/// they are, for `pointer` to refer to.
+/// Rewrites the parameters of an operation or path and takes those of the body out. Shared ones
+/// stay where they are, for references; the reader passes over them.
 fn split(owner: &mut Members, pointer: &str, document: Document<'_>, is_shared: bool) -> Vec<BodyPart> {
     let Some(Value::Array(sources)) = owner.get_mut("parameters") else { return Vec::new() };
     let mut parts = Vec::new();
@@ -135,7 +135,6 @@ fn split(owner: &mut Members, pointer: &str, document: Document<'_>, is_shared: 
         }
         others.push(source);
     }
-    // Parameters of a body that are left in place for references are no parameters any more.
     *sources = others;
     parts
 }

@@ -81,10 +81,10 @@ fn yaml(format: &'static str, text: &str) -> Result<Parsed, ReadError> {
             flow_nesting_limit: DOCUMENT_DEPTH_MAX,
             max_depth: DOCUMENT_DEPTH_MAX,
             max_documents: 1,
-            // Three events for a value and its key; the visitor below counts the values themselves.
+            // The visitor below counts values and texts; these only have to be more generous than it is.
             max_events: 3 * DOCUMENT_VALUES_MAX,
             max_nodes: 2 * DOCUMENT_VALUES_MAX,
-            max_total_scalar_bytes: DOCUMENT_TEXT_BYTES_MAX,
+            max_total_scalar_bytes: 2 * DOCUMENT_TEXT_BYTES_MAX,
             // Aliases are limited by what they unfold to, not by how often they are used.
             enforce_alias_anchor_ratio: false,
         },
