@@ -16,7 +16,7 @@ use super::{
     selection::{
         Selected, Selection, aliases,
         default::{IMPLEMENTORS_MAX, is_plain},
-        is_composite, needs_no_argument, possible_types,
+        is_composite, is_selectable, possible_types,
     },
 };
 use crate::{
@@ -136,9 +136,10 @@ impl<'s> Lookup<'s> {
         let Some((index, field)) = self.find(selection.on, name.text) else {
             return Err(self.no_such(selection.on, name));
         };
-        if !needs_no_argument(field) {
+        if !is_selectable(self.schema, field) {
             let on = self.type_name(selection.on);
-            return Err(at(name, format!("{on}.{} needs arguments, which only operations take", field.name)));
+            let why = "needs arguments, or leads back to the operations";
+            return Err(at(name, format!("{on}.{} cannot be chosen: it {why}", field.name)));
         }
         let children = if is_composite(self.schema, field.ty.named()) {
             let mut wanted = name.below.clone().unwrap_or_default();
@@ -197,7 +198,7 @@ impl<'s> Lookup<'s> {
         let of_members = of_members.flat_map(|member| self.schema.fields(*member).unwrap_or_default());
         let mut names: Vec<&str> = Vec::new();
         for field in own.iter().chain(of_members).take(4 * FIELDS_MAX) {
-            if needs_no_argument(field) && !names.contains(&field.name.as_str()) {
+            if is_selectable(self.schema, field) && !names.contains(&field.name.as_str()) {
                 names.push(&field.name);
             }
         }

@@ -22,7 +22,7 @@ use super::{
     coerce::{Coercer, quote},
     fields,
     schema::{Field, InputValue, ScalarForm, Schema, TypeKind, TypeRef},
-    selection::{Selection, aliases::Renames, default, is_composite, is_connection},
+    selection::{Selection, aliases::Renames, default, is_composite, is_connection, is_root},
 };
 use crate::{
     ApiError,
@@ -153,6 +153,9 @@ impl Operation {
         let Some((index, field)) = fields.iter().enumerate().find(|(_, field)| field.name == *name) else {
             return Err(format!("there is no {} field `{}`", root.kind.keyword(), crate::shown(name)));
         };
+        if is_root(schema, field.ty.named()) {
+            return Err(format!("`{name}` leads back to the operations"));
+        }
         let has = |name: &str| field.args.iter().any(|arg| arg.name == name);
         let selects = is_composite(schema, field.ty.named());
         let fields = ["fields", "_fields"].into_iter().find(|name| selects && !has(name));

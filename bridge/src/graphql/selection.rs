@@ -92,9 +92,14 @@ pub(super) fn is_composite(schema: &Schema, id: TypeId) -> bool {
     })
 }
 
-/// Whether the field can be selected without arguments.
-pub(super) fn needs_no_argument(field: &Field) -> bool {
-    !field.args.iter().any(InputValue::is_required)
+/// Whether the field can be selected: without arguments, and without leading back to a root type, whose fields are
+/// operations of their own, each with its price.
+pub(super) fn is_selectable(schema: &Schema, field: &Field) -> bool {
+    !field.args.iter().any(InputValue::is_required) && !is_root(schema, field.ty.named())
+}
+
+pub(super) fn is_root(schema: &Schema, id: TypeId) -> bool {
+    schema.query == Some(id) || schema.mutation == Some(id)
 }
 
 /// The object types that a union or interface can be; `None` for other types.

@@ -10,7 +10,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Selected, Selection, aliases, is_composite, is_connection, needs_no_argument, possible_types};
+use super::{Selected, Selection, aliases, is_composite, is_connection, is_selectable, possible_types};
 use crate::{
     graphql::schema::{Field, Schema, TypeId, TypeKind, TypeRef},
     limits::{DEFAULT_FIELDS_MAX, SELECTION_VISITS_MAX, TYPE_FIELDS_VISITED_MAX, UNION_MEMBERS_MAX},
@@ -50,7 +50,7 @@ pub(in crate::graphql) fn selection(
 
 /// Whether the field shows a plain value that costs the caller nothing to ask for.
 pub(in crate::graphql) fn is_plain(schema: &Schema, field: &Field) -> bool {
-    field.deprecated.is_none() && needs_no_argument(field) && !is_composite(schema, field.ty.named())
+    field.deprecated.is_none() && is_selectable(schema, field) && !is_composite(schema, field.ty.named())
 }
 
 fn is_list(ty: &TypeRef) -> bool {
@@ -164,7 +164,7 @@ impl<'a> Builder<'a> {
 
     /// Whether `field` of `draft`'s type is shown, as far as the field itself says.
     fn wants(&self, draft: usize, field: &Field) -> bool {
-        if field.deprecated.is_some() || !needs_no_argument(field) {
+        if field.deprecated.is_some() || !is_selectable(self.schema, field) {
             return false;
         }
         let draft = &self.drafts[draft];
@@ -191,7 +191,7 @@ impl<'a> Builder<'a> {
         let is_usable = |field: &Field| {
             field.name == "nodes"
                 && field.deprecated.is_none()
-                && needs_no_argument(field)
+                && is_selectable(self.schema, field)
                 && is_composite(self.schema, field.ty.named())
         };
         if fields.iter().any(is_usable) { "nodes" } else { "edges" }

@@ -1,0 +1,218 @@
+//! Every root field becomes an operation: queries `GET /<field>`, mutations `POST /<field>`.
+//!
+//! Fields are taken in the schema's order, queries first. Arguments become parameters, those of mutations a JSON
+//! body ([`inputs`]); the answer has the shape of the default selection ([`outputs`]); `fields` lets the caller
+//! choose another. What cannot be offered is in the report, with the reason.
+
+mod inputs;
+mod outputs;
+
+use std::collections::HashSet;
+
+use self::{inputs::Inputs, outputs::output};
+use super::{
+    fields,
+    plan::{self, FIRST_DEFAULT},
+    schema::{Field, InputValue, Schema as GraphqlSchema, TypeRef},
+    selection::is_selectable,
+};
+use crate::{
+    description::{
+        ApiDescription, ArrayOf, Body, BodyKind, Content, Method, Operation, Parameter, Place, Response,
+        RootField, RootKind, Schema, Shape, Status, Style,
+    },
+    limits::OPERATIONS_MAX,
+    report::Report,
+    share::share,
+};
+
+/// Choices that `fields` lists; with more, only those of the result itself.
+const FIELD_CHOICES_MAX: usize = 200;
+/// Characters of a summary.
+const SUMMARY_LENGTH_MAX: usize = 120;
+
+/// Root fields that are the machinery of federation, not the service's.
+const MACHINERY: [&str; 2] = ["_service", "_entities"];
+
+/// What can be called, and why the rest cannot.
+#[must_use]
+pub fn describe(schema: GraphqlSchema, title: &str, report: &mut Report) -> ApiDescription {
+    let mut description = ApiDescription { title: title.to_owned(), ..ApiDescription::default() };
+    let mut describer = Describer { schema: &schema, inputs: Inputs::new(&schema), ids: HashSet::new() };
+    for kind in [RootKind::Query, RootKind::Mutation] {
+        let fields = schema.root(kind).and_then(|id| schema.fields(id)).unwrap_or_default();
+        for field in fields {
+            let place = format!("{} {}", kind.keyword(), field.name);
+            if description.operations.len() == OPERATIONS_MAX {
+                report.skipped.add(place, format!("a service has at most {OPERATIONS_MAX} operations"));
+                continue;
+            }
+            match describer.operation(kind, field) {
+                Ok(operation) => description.operations.push(operation),
+                Err(reason) => report.skipped.add(place, reason),
+            }
+        }
+    }
+    description.schemas = describer.inputs.schemas;
+    if description.operations.is_empty() {
+        report.warnings.add("the schema", "it has no query or mutation that can be called");
+    }
+    share(&mut description);
+    report.bridged = description.operations.len();
+    description.graphql = Some(schema);
+    description
+}
+
+struct Describer<'s> {
+    schema: &'s GraphqlSchema,
+    inputs: Inputs<'s>,
+    ids: HashSet<String>,
+}
+
+impl Describer<'_> {
+    fn operation(&mut self, kind: RootKind, field: &Field) -> Result<Operation, String> {
+        if field.name.starts_with("__") || MACHINERY.contains(&field.name.as_str()) {
+            return Err("it is machinery of GraphQL or of federation, not the service's own".into());
+        }
+        let root = RootField { kind, field: field.name.clone() };
+        let planned = plan::Operation::new(self.schema, &root)?;
+        let mut operation = Operation {
+            method: if kind == RootKind::Query { Method::Get } else { Method::Post },
+            path: format!("/{}", field.name),
+            id: self.id(&field.name, kind),
+            summary: summary(&field.description),
+            description: described(&field.description, field.deprecated.as_deref()),
+            deprecated: field.deprecated.is_some(),
+            responses: vec![self.response(field, &planned)],
+            root: Some(root),
+            ..Operation::default()
+        };
+        match kind {
+            RootKind::Query => {
+                let parameters = field.args.iter().enumerate();
+                operation.parameters = parameters
+                    .map(|(index, arg)| self.parameter(arg, planned.first == Some(index)))
+                    .collect();
+            }
+            RootKind::Mutation => operation.body = self.body(field),
+        }
+        operation.parameters.extend(planned.fields.map(|name| self.fields_parameter(name, field)));
+        Ok(operation)
+    }
+
+    /// The field's name; a mutation that is named like a query says so.
+    fn id(&mut self, name: &str, kind: RootKind) -> String {
+        let mut id = name.to_owned();
+        while !self.ids.insert(id.clone()) {
+            id.push_str(if kind == RootKind::Mutation { "Mutation" } else { "Query" });
+        }
+        id
+    }
+
+    fn parameter(&mut self, arg: &InputValue, is_first: bool) -> Parameter {
+        let mut schema = self.inputs.as_text(&arg.ty);
+        schema.default = arg.default.clone().filter(|default| !default.is_null());
+        if is_first {
+            schema.default = Some(FIRST_DEFAULT.into());
+        }
+        Parameter {
+            name: arg.name.clone(),
+            place: Place::Query,
+            style: self.inputs.style(&arg.ty),
+            required: arg.is_required() && !is_first,
+            schema,
+            description: described(&arg.description, arg.deprecated.as_deref()),
+            deprecated: arg.deprecated.is_some(),
+            example: None,
+        }
+    }
+
+    fn body(&mut self, field: &Field) -> Option<Body> {
+        let arguments = self.inputs.object(&field.args, false);
+        (!field.args.is_empty()).then(|| Body {
+            kind: BodyKind::Json,
+            media_type: "application/json".into(),
+            required: field.args.iter().any(InputValue::is_required),
+            schema: Schema::of(Shape::Object(arguments)),
+            description: String::new(),
+            example: None,
+        })
+    }
+
+    fn response(&mut self, field: &Field, planned: &plan::Operation) -> Response {
+        let selection = planned.default_selection(self.schema, field);
+        let schema = output(self.schema, &mut self.inputs, &field.ty, selection.as_ref());
+        let content = Content { media_type: "application/json".into(), schema, example: None };
+        Response {
+            status: Status::Code(200),
+            description: format!("The value of `{}`.", field.name),
+            content: Some(content),
+        }
+    }
+
+    /// The parameter with the caller's own selection. Its choices are those that are accepted as they are; what
+    /// can be put together from them is told in words.
+    fn fields_parameter(&self, name: &str, field: &Field) -> Parameter {
+        let choices = self.field_choices(&field.ty);
+        let plain = choices.iter().filter(|choice| !choice.contains(['*', '.'])).take(2);
+        let example = plain.map(|choice| choice.as_str().into()).collect::<Vec<serde_json::Value>>();
+        let items = Schema { choices: choices.into_iter().map(Into::into).collect(), ..Schema::string() };
+        let array = ArrayOf { items, items_min: Some(1), items_max: None };
+        Parameter {
+            name: name.to_owned(),
+            place: Place::Query,
+            style: Style::Comma,
+            required: false,
+            schema: Schema::of(Shape::Array(Box::new(array))),
+            description: "The fields of the answer instead of the usual ones, separated by commas: `name`, \
+                          `host.name`, `host(name,mass)`; `*` stands for all plain values of an object. Fewer \
+                          fields make a smaller request."
+                .into(),
+            deprecated: false,
+            example: (!example.is_empty()).then_some(example.into()),
+        }
+    }
+
+    /// `*` and the names that mean something by themselves, and those one level deeper while they are few.
+    fn field_choices(&self, result: &TypeRef) -> Vec<String> {
+        let is_accepted = |text: &String| fields::select(self.schema, result, text).is_ok();
+        let own = self.schema.fields(result.named()).unwrap_or_default();
+        let usable = |field: &&Field| field.deprecated.is_none() && is_selectable(self.schema, field);
+        let own = || own.iter().filter(usable).take(FIELD_CHOICES_MAX);
+        let names = ["*".to_owned()].into_iter().chain(own().map(|field| field.name.clone()));
+        let mut choices: Vec<String> = names.filter(is_accepted).collect();
+        let deeper = own().flat_map(|field| {
+            let below = self.schema.fields(field.ty.named()).unwrap_or_default();
+            below
+                .iter()
+                .filter(usable)
+                .take(FIELD_CHOICES_MAX)
+                .map(move |below| format!("{}.{}", field.name, below.name))
+        });
+        let deeper: Vec<String> = deeper.take(FIELD_CHOICES_MAX).filter(is_accepted).collect();
+        if choices.len() + deeper.len() < FIELD_CHOICES_MAX {
+            choices.extend(deeper);
+        }
+        choices
+    }
+}
+
+/// The first line, as plain text.
+fn summary(description: &str) -> String {
+    let line = description.trim().lines().next().unwrap_or_default();
+    line.chars()
+        .filter(|c| !c.is_control())
+        .take(SUMMARY_LENGTH_MAX)
+        .collect::<String>()
+        .trim_end()
+        .to_owned()
+}
+
+/// A description with the reason of a deprecation.
+fn described(description: &str, deprecated: Option<&str>) -> String {
+    match deprecated {
+        None => description.to_owned(),
+        Some(reason) if description.is_empty() => format!("Deprecated: {reason}"),
+        Some(reason) => format!("{description}\n\nDeprecated: {reason}"),
+    }
+}
