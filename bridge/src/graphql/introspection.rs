@@ -6,6 +6,9 @@
 mod query;
 mod raw;
 
+#[cfg(test)]
+mod tests;
+
 use serde::Deserialize;
 
 use super::{

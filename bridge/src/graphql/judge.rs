@@ -8,6 +8,9 @@ mod hide;
 mod link;
 mod merge;
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::HashSet;
 
 use super::{
@@ -30,7 +33,7 @@ pub(super) fn compile(
     format: &'static str,
 ) -> Result<SchemaReading, ReadError> {
     let Draft { types, roots } = draft;
-    let mut problems = Problems { format, list: Vec::new() };
+    let mut problems = Problems { format, list: Vec::new(), undefined: HashSet::new() };
     let mut types = merge::merge(types, &mut report, &mut problems);
     if types.len() > TYPES_MAX {
         let what = format!("the schema has {} types, {TYPES_MAX} are the most that is read", types.len());
@@ -45,14 +48,15 @@ pub(super) fn compile(
     let query = root(&roots.query, "Query", &mut problems);
     let mutation = root(&roots.mutation, "Mutation", &mut problems);
     let subscription = root(&roots.subscription, "Subscription", &mut problems);
-    skip_subscriptions(subscription, &types, &mut report);
+    let subscription = skip_subscriptions(subscription, &types, &mut report);
     let compiled = link::link(&types, &names, &mut report, &mut problems);
     let mut schema = Schema { types: compiled, query, mutation };
     if problems.list.is_empty() && !has_operations(&schema) {
         problems.add(None, NOTHING_TO_CALL);
     }
     problems.into_result()?;
-    let unreachable = reach::keep_reachable(&mut schema);
+    let mut unreachable = reach::keep_reachable(&mut schema);
+    unreachable.retain(|ty| subscription != Some(ty.name.as_str()));
     skip_unreachable(&unreachable, &mut report);
     Ok(SchemaReading { schema, report })
 }
@@ -64,6 +68,8 @@ const NOTHING_TO_CALL: &str = "there is no query and no mutation, so there is no
 pub(super) struct Problems {
     format: &'static str,
     list: Vec<crate::report::ReadProblem>,
+    /// Types that were told to be undefined.
+    undefined: HashSet<String>,
 }
 
 impl Problems {
@@ -84,10 +90,10 @@ impl Problems {
 
 /// Scalars that schemas use without declaring them: the built-in ones always, others when mentioned.
 fn define_known(types: &mut Vec<Definition>, report: &mut Report) {
-    let declared: HashSet<&str> = types.iter().map(|ty| ty.head.name.as_str()).collect();
+    let mut declared: HashSet<&str> = types.iter().map(|ty| ty.head.name.as_str()).collect();
     let mut known: Vec<String> = Vec::new();
-    for name in types.iter().flat_map(Definition::mentions) {
-        if is_known(name) && !declared.contains(name) && !known.iter().any(|other| other == name) {
+    for name in types.iter().flat_map(Definition::mentions).filter(|name| is_known(name)) {
+        if declared.insert(name) {
             known.push(name.to_owned());
         }
     }
@@ -153,15 +159,19 @@ fn has_operations(schema: &Schema) -> bool {
     roots.into_iter().flatten().any(|root| schema.fields(root).is_some_and(|fields| !fields.is_empty()))
 }
 
-fn skip_subscriptions(subscription: Option<TypeId>, types: &[Definition], report: &mut Report) {
-    let index = subscription.and_then(|id| usize::try_from(id.0).ok());
-    let Some(Body::Object(object)) = index.and_then(|index| types.get(index)).map(|ty| &ty.body) else {
-        return;
-    };
+/// Tells the fields of the subscription root, and returns its name.
+fn skip_subscriptions<'a>(
+    subscription: Option<TypeId>,
+    types: &'a [Definition],
+    report: &mut Report,
+) -> Option<&'a str> {
+    let ty = types.get(usize::try_from(subscription?.0).ok()?)?;
+    let Body::Object(object) = &ty.body else { return None };
     for Field { head, .. } in &object.fields {
         let place = super::draft::place("subscription", &head.name, head.at);
         report.skipped.add(place, "a subscription is a stream of answers; a call has one answer");
     }
+    Some(&ty.head.name)
 }
 
 /// One line for all of them, so that the report stays readable. Interfaces are no loss: their objects are there.

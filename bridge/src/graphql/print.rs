@@ -6,6 +6,9 @@
 mod description;
 mod value;
 
+#[cfg(test)]
+mod tests;
+
 use std::fmt::Write;
 
 use super::{
@@ -17,7 +20,12 @@ use super::{
 /// The schema as SDL.
 #[must_use]
 pub fn sdl(schema: &Schema) -> String {
-    let mut printer = Printer { schema, implements: implements(schema), out: String::new() };
+    let mut printer = Printer {
+        schema,
+        implements: implements(schema),
+        values: value::Values::new(schema),
+        out: String::new(),
+    };
     printer.roots();
     for (index, ty) in schema.types.iter().enumerate() {
         let is_built_in = matches!(ty.kind, TypeKind::Scalar(_)) && BUILT_IN.contains(&ty.name.as_str());
@@ -46,6 +54,7 @@ fn implements(schema: &Schema) -> Vec<Vec<&str>> {
 struct Printer<'a> {
     schema: &'a Schema,
     implements: Vec<Vec<&'a str>>,
+    values: value::Values<'a>,
     out: String,
 }
 
@@ -152,7 +161,7 @@ impl Printer<'_> {
         let mut text = format!("{name}: {}", self.schema.type_text(ty));
         if let Some(default) = default {
             text.push_str(" = ");
-            value::write(&mut text, self.schema, ty, default);
+            self.values.write(&mut text, ty, default);
         }
         text.push_str(&deprecated(reason.as_deref()));
         text

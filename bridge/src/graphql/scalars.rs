@@ -1,5 +1,8 @@
 //! How the text of a scalar becomes a value: told by the scalar's name, unless the owner says otherwise.
 
+#[cfg(test)]
+mod tests;
+
 use super::schema::{ScalarForm, Schema, TypeKind};
 
 /// The scalars every server has; they are not declared.
@@ -23,26 +26,22 @@ pub fn form(name: &str) -> ScalarForm {
         text if text.starts_with("json") || text.ends_with("json") || text.ends_with("jsonobject") => {
             ScalarForm::CustomJson
         }
-        "awstimestamp" | "bigdecimal" | "bigfloat" | "bigint" | "biginteger" | "byte" | "decimal"
-        | "double" | "float32" | "float64" | "latitude" | "long" | "longitude" | "money" | "number"
-        | "numeric" | "port" | "safeint" | "short" | "smallint" | "tinyint" | "uint" => {
-            ScalarForm::CustomNumber
-        }
+        "awstimestamp" | "byte" | "latitude" | "longitude" | "money" | "number" | "numeric" | "port"
+        | "short" | "smallint" | "tinyint" => ScalarForm::CustomNumber,
         text if is_sized_number(text) => ScalarForm::CustomNumber,
         _ => ScalarForm::CustomString,
     }
 }
 
-/// `Int64`, `UInt8`, `Float8`, `NonNegativeInt`, `UnsignedFloat`, and their like.
+/// `Int64`, `UInt8`, `float8`, `NonNegativeInt`, `UnsignedFloat`, and their like.
 fn is_sized_number(plain: &str) -> bool {
+    const QUALIFIERS: [&str; 9] =
+        ["", "nonnegative", "nonpositive", "positive", "negative", "unsigned", "u", "big", "safe"];
     let stem = plain.trim_end_matches(|c: char| c.is_ascii_digit());
-    let qualified =
-        ["nonnegative", "nonpositive", "positive", "negative", "unsigned", "u", "i", "big", "safe"]
-            .iter()
-            .find_map(|prefix| stem.strip_prefix(prefix))
-            .unwrap_or(stem);
-    let is_number = matches!(qualified, "int" | "integer" | "float" | "decimal" | "long" | "double");
-    is_number && (stem.len() < plain.len() || qualified.len() < stem.len() || qualified == "integer")
+    QUALIFIERS
+        .iter()
+        .filter_map(|qualifier| stem.strip_prefix(qualifier))
+        .any(|number| matches!(number, "int" | "integer" | "float" | "decimal" | "long" | "double"))
 }
 
 /// Sets the form of a custom scalar by the owner's word; `false` when the schema has none of that name.

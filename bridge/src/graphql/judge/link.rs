@@ -1,10 +1,10 @@
 //! Names become indices: undefined types and types that do not fit where they stand are told with their place.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use super::{
     super::{
-        draft::{self, Argument, Body, Definition, Fields, Inputs, Named, Reference, Wrap},
+        draft::{self, Argument, At, Body, Definition, Fields, Inputs, Named, Reference, Wrap},
         scalars,
         schema::{
             Composite, Enum, EnumValue, Field, Input, InputValue, LIST_DEPTH_MAX, Scalar, Type, TypeId,
@@ -52,44 +52,40 @@ fn index(id: TypeId) -> usize {
     usize::try_from(id.0).unwrap_or(usize::MAX)
 }
 
-/// The object types that implement each interface, also by way of other interfaces.
+/// The object types that implement each interface. Interfaces of interfaces are not followed: the specification
+/// has objects name all of theirs, and this way the lists are never longer than the document.
 fn implementors(types: &[Definition], names: &Names, problems: &mut Problems) -> Vec<Vec<TypeId>> {
     let mut implementors = vec![Vec::new(); types.len()];
-    let interfaces_of = |ty: &Definition| -> Vec<Named> {
-        match &ty.body {
-            Body::Object(fields) | Body::Interface(fields) => fields.implements.clone(),
-            _ => Vec::new(),
-        }
-    };
-    for ty in types {
-        for named in interfaces_of(ty) {
-            match names.get(&named.name).and_then(|id| types.get(index(id))) {
-                None => problems.add(named.at, undefined(&named.name, names)),
-                Some(other) if !matches!(other.body, Body::Interface(_)) => {
-                    let (name, keyword) = (crate::shown(&named.name), other.body.keyword());
-                    problems.add(named.at, format!("`{name}` is not an interface but `{keyword}`"));
-                }
-                Some(_) => {}
-            }
-        }
-    }
     for (ty, id) in types.iter().zip(0..) {
-        if !matches!(ty.body, Body::Object(_)) {
-            continue;
-        }
-        let mut seen = HashSet::new();
-        let mut open = interfaces_of(ty);
-        while let Some(named) = open.pop() {
-            let Some(interface) = names.get(&named.name).filter(|id| seen.insert(*id)) else { continue };
-            if let Some(definition) = types.get(index(interface)) {
-                open.extend(interfaces_of(definition));
-            }
-            if let Some(list) = implementors.get_mut(index(interface)) {
-                list.push(TypeId(id));
+        let (Body::Object(fields) | Body::Interface(fields)) = &ty.body else { continue };
+        for named in &fields.implements {
+            let Some(interface) = names.get(&named.name) else {
+                problems.undefined(named.at, &named.name, names);
+                continue;
+            };
+            match (&ty.body, types.get(index(interface)).map(|ty| &ty.body)) {
+                (Body::Object(_), Some(Body::Interface(_))) => {
+                    implementors.get_mut(index(interface)).into_iter().for_each(|list| list.push(TypeId(id)));
+                }
+                (_, Some(Body::Interface(_)) | None) => {}
+                (_, Some(other)) => {
+                    let (name, keyword) = (crate::shown(&named.name), other.keyword());
+                    problems
+                        .add(named.at, format!("`{name}` is declared as `{keyword}`; expected an interface"));
+                }
             }
         }
     }
     implementors
+}
+
+impl Problems {
+    /// A type that is nowhere defined is told once, where it is first mentioned.
+    fn undefined(&mut self, at: At, name: &str, names: &Names) {
+        if self.undefined.insert(name.to_owned()) {
+            self.add(at, undefined(name, names));
+        }
+    }
 }
 
 fn undefined(name: &str, names: &Names) -> String {
@@ -190,7 +186,7 @@ impl Linker<'_> {
     fn reference(&mut self, reference: &Reference, fits: fn(&Body) -> bool, what: &str) -> Option<TypeRef> {
         let name = crate::shown(&reference.name);
         let Some(id) = self.names.get(&reference.name) else {
-            self.problems.add(reference.at, undefined(&reference.name, self.names));
+            self.problems.undefined(reference.at, &reference.name, self.names);
             return None;
         };
         if !self.types.get(index(id)).is_some_and(|ty| fits(&ty.body)) {
@@ -210,7 +206,7 @@ impl Linker<'_> {
 
     fn member(&mut self, union: &Definition, member: &Named) -> Option<TypeId> {
         let Some(id) = self.names.get(&member.name) else {
-            self.problems.add(member.at, undefined(&member.name, self.names));
+            self.problems.undefined(member.at, &member.name, self.names);
             return None;
         };
         let body = self.types.get(index(id)).map(|ty| &ty.body);

@@ -186,6 +186,7 @@ impl Reader<'_> {
         let what = match error {
             Error::Syntax { message, .. } => match message.rsplit_once("= expected ") {
                 Some((_, expected)) => format!("{found}; expected {}", words(expected)),
+                None if message.starts_with("invalid number") => "the number is too large".into(),
                 None => message.clone(),
             },
             other => other.to_string(),

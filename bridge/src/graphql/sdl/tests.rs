@@ -1,11 +1,26 @@
-//! What a stranger's schema may look like, as tables of promises.
+//! What a stranger's schema may be written like.
+
+mod limits;
+mod mistakes;
+mod repairs;
 
 use super::read;
+use crate::graphql::{SchemaReading, print};
 
-#[test]
-fn a_schema_that_is_printed_and_read_again_is_the_same() {
-    let sdl = "type Query { a(x: E = nullable): [ Int ! ] } enum E { nullable }";
-    let schema = read(sdl.as_bytes()).expect("the schema is valid").schema;
-    let printed = crate::graphql::print::sdl(&schema);
-    assert_eq!(read(printed.as_bytes()).expect("the printed schema is valid").schema, schema);
+/// Reads a schema that must be fine.
+fn fine(sdl: &str) -> SchemaReading {
+    read(sdl.as_bytes()).unwrap_or_else(|error| panic!("{error}\n{sdl}"))
+}
+
+/// The schema as it is printed, for comparing what was understood.
+fn understood(sdl: &str) -> String {
+    print::sdl(&fine(sdl).schema)
+}
+
+/// What is wrong with a schema.
+fn refused(sdl: &str) -> String {
+    match read(sdl.as_bytes()) {
+        Ok(_) => panic!("accepted:\n{sdl}"),
+        Err(error) => error.to_string(),
+    }
 }

@@ -1,0 +1,93 @@
+//! Every reader of a stranger's bytes meets thousands of broken inputs, the same ones in every run.
+//!
+//! Each test below takes well-formed inputs, mutates them with a seeded generator and calls an entry of
+//! `fuzz/entries.rs`. The targets in `fuzz/targets` call the same entries under libFuzzer, for hours instead of
+//! seconds. A test for a further reader is an entry, a corpus and one line here.
+
+#[path = "../fuzz/entries.rs"]
+mod entries;
+#[path = "fuzz_smoke/mutation.rs"]
+mod mutation;
+
+use mutation::survives;
+
+const SDL: [&[u8]; 3] = [
+    include_bytes!("../src/graphql/introspection/tests/library.graphql"),
+    br#"extend schema @link(url: "x") { query: Q } "d" type Q implements A, B & C @d(x: {y: [1, "z", E, null]}) { a(b: [ [ Int! ] ] = [[1]]): U }"#,
+    b"\xef\xbb\xbfunion U = | A | B\r\nenum E { nullable true_ } input I @oneOf { a: I = {a: {}} } type Query { a: I } extend type Query { b: U }",
+];
+const SDL_WORDS: [&str; 36] = [
+    "type ",
+    "extend ",
+    "schema ",
+    "input ",
+    "enum ",
+    "union ",
+    "interface ",
+    "scalar ",
+    "directive ",
+    "implements ",
+    "Query",
+    "Int",
+    "{",
+    "}",
+    "(",
+    ")",
+    "[",
+    "]",
+    "!",
+    "|",
+    "&",
+    "@",
+    ":",
+    "=",
+    "\"",
+    "\"\"\"",
+    "\\\"\"\"",
+    "\\u{1F600}",
+    "\\uD83D",
+    "#",
+    "\n",
+    "null",
+    "true",
+    "1e9",
+    "@deprecated(reason: ",
+    "@inaccessible",
+];
+
+const INTROSPECTION: [&[u8]; 2] = [
+    br#"{"data":{"__schema":{"queryType":{"name":"Query"},"mutationType":null,"types":[{"kind":"OBJECT","name":"Query","fields":[{"name":"a","args":[{"name":"x","type":{"kind":"LIST","ofType":{"kind":"ENUM","name":"E"}},"defaultValue":"[A, B]"}],"type":{"kind":"NON_NULL","ofType":{"kind":"SCALAR","name":"Int"}},"isDeprecated":true,"deprecationReason":"old"}],"interfaces":[{"kind":"INTERFACE","name":"I"}]},{"kind":"ENUM","name":"E","enumValues":[{"name":"A"},{"name":"B"}]},{"kind":"INTERFACE","name":"I","fields":[{"name":"a","type":{"kind":"SCALAR","name":"Int"}}],"possibleTypes":[{"kind":"OBJECT","name":"Query"}]}]}}}"#,
+    br#"{"data":{"_service":{"sdl":"type Query { a: Int }"}},"errors":[{"message":"m"}]}"#,
+];
+const INTROSPECTION_WORDS: [&str; 20] = [
+    "null",
+    "{",
+    "}",
+    "[",
+    "]",
+    "\"",
+    ",",
+    ":",
+    "\"ofType\":",
+    "\"kind\":\"LIST\"",
+    "\"NON_NULL\"",
+    "\"name\":",
+    "\"types\":",
+    "\"fields\":",
+    "\"defaultValue\":\"",
+    "\"isOneOf\":true",
+    "\\u0000",
+    "{\"kind\":\"LIST\",\"ofType\":",
+    "__",
+    "1e999",
+];
+
+#[test]
+fn no_sdl_makes_the_reader_panic() {
+    survives(entries::sdl, &SDL, &SDL_WORDS, 20_000);
+}
+
+#[test]
+fn no_introspection_makes_the_reader_panic() {
+    survives(entries::introspection, &INTROSPECTION, &INTROSPECTION_WORDS, 20_000);
+}
