@@ -2,18 +2,21 @@
 //!
 //! 1. [`Api::new`] checks a description, which may be a stranger's ([`check`]), and indexes its paths.
 //! 2. [`Api::plan`] routes a [`Call`], reads its parameters and body, and writes the request. Everything that is
-//!    wrong is told at once.
+//!    wrong is told at once. Operations that stand for a GraphQL field are planned by [`graphql::Planner`].
+//! 3. [`Api::params_of`] reads a real query string for callers who write URLs ([`query`]).
 
 mod check;
+mod query;
 
 use std::collections::BTreeMap;
 
 pub use self::check::ApiError;
 use crate::{
     body,
-    description::{ApiDescription, Operation, Place},
+    description::{ApiDescription, Method, Operation, Place},
+    graphql,
     parameters::{self, Arguments, style},
-    problem::PlanError,
+    problem::{PlanError, Problem},
     request::HttpRequest,
     routing::{BadPath, RouteError, Routed, Routes, Template},
     values::Checker,
@@ -24,6 +27,7 @@ use crate::{
 pub struct Api {
     description: ApiDescription,
     routes: Routes,
+    planner: graphql::Planner,
 }
 
 /// A call as a caller makes it.
@@ -52,6 +56,8 @@ pub struct Planned {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
     Http(HttpRequest),
+    /// To the upstream's GraphQL address.
+    Graphql(graphql::Request),
 }
 
 impl Api {
@@ -62,7 +68,8 @@ impl Api {
     /// [`ApiError`] for the first thing that cannot be offered.
     pub fn new(mut description: ApiDescription) -> Result<Self, ApiError> {
         let routes = check::check(&mut description)?;
-        Ok(Self { description, routes })
+        let planner = graphql::Planner::new(&description)?;
+        Ok(Self { description, routes, planner })
     }
 
     #[must_use]
@@ -77,8 +84,26 @@ impl Api {
     pub fn plan(&self, call: &Call<'_>) -> Result<Planned, PlanError> {
         let routed = self.routes.find(call.method, call.path)?;
         let operation = &self.description.operations[routed.operation];
-        let request = self.http(operation, &routed, call)?;
-        Ok(Planned { operation: routed.operation, request: Request::Http(request) })
+        let request = if operation.root.is_some() {
+            Request::Graphql(self.graphql(routed.operation, call)?)
+        } else {
+            Request::Http(self.http(operation, &routed, call)?)
+        };
+        Ok(Planned { operation: routed.operation, request })
+    }
+
+    fn graphql(&self, operation: usize, call: &Call<'_>) -> Result<graphql::Request, PlanError> {
+        let refuse = |what: &str| Err(PlanError::Problems(vec![Problem::Other(what.into())]));
+        if !call.body.is_empty() {
+            if Method::parse(call.method) == Some(Method::Get) {
+                return refuse("GET takes no body; leave `body` out, or use POST");
+            }
+            if !call.content_type.is_none_or(body::is_json) {
+                return refuse("the body's content type must be application/json");
+            }
+        }
+        let planned = self.planner.plan(&self.description, operation, call.params, call.body);
+        planned.map_err(PlanError::Problems)
     }
 
     fn http(

@@ -72,6 +72,12 @@ fn given<'d>(checker: &mut Checker<'d>, declared: &'d Body, content_type: Option
     Sent { payload, media_type }
 }
 
+/// Whether a content type is JSON.
+pub(crate) fn is_json(content_type: &str) -> bool {
+    let essence = essence(content_type);
+    essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"))
+}
+
 /// The content type without its parameters.
 fn essence(content_type: &str) -> String {
     content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
@@ -89,7 +95,7 @@ fn wanted(declared: &Body) -> String {
 fn is_accepted(declared: &Body, given: Option<&str>) -> bool {
     let wanted = declared.media_type.to_ascii_lowercase();
     let Some(given) = given else { return declared.kind == BodyKind::Any || !wanted.contains('*') };
-    let is_json = given == "application/json" || given.ends_with("+json");
+    let is_json = is_json(given);
     match declared.kind {
         BodyKind::Json => is_json,
         BodyKind::Form => is_json || given == FORM,

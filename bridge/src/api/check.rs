@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 
 use crate::{
-    description::{ApiDescription, Operation, Parameter, Place, Schema, Shape, Style},
+    description::{ApiDescription, Method, Operation, Parameter, Place, RootKind, Schema, Shape, Style},
     headers::header_is_forbidden,
     limits::{DOCUMENT_DEPTH_MAX, OPERATIONS_MAX, PARAMETERS_MAX, REFERENCES_MAX, SCHEMAS_MAX},
     routing::{Route, Routes, TemplateError},
@@ -39,16 +39,20 @@ pub(super) fn check(description: &mut ApiDescription) -> Result<Routes, ApiError
     let routes = Routes::new(&routes(description))?;
     let mut ids = HashSet::new();
     let schemas = description.schemas.len();
+    let is_graphql = description.graphql.is_some();
     for (index, operation) in description.operations.iter_mut().enumerate() {
         let refuse = |reason| Err(ApiError::Operation { operation: name(operation), reason });
         if !ids.insert(operation.id.clone()) {
             return refuse("has the id of another operation");
         }
-        if operation.root.is_some() {
-            return refuse("is GraphQL");
+        let in_path: Vec<String> = routes.template(index).parameters().map(ToOwned::to_owned).collect();
+        if operation.root.is_some() && !in_path.is_empty() {
+            return refuse("stands for a GraphQL field, whose path has no parameters");
+        }
+        if operation.root.is_some() && !is_graphql {
+            return refuse("stands for a GraphQL field, and there is no schema");
         }
         at_most("parameters", operation.parameters.len(), PARAMETERS_MAX)?;
-        let in_path: Vec<String> = routes.template(index).parameters().map(ToOwned::to_owned).collect();
         complete(operation, &in_path)?;
         let parameters = operation.parameters.iter().map(|parameter| &parameter.schema);
         let body = operation.body.iter().map(|body| &body.schema);
@@ -69,14 +73,23 @@ fn name(operation: &Operation) -> String {
     format!("{} {}", operation.method, shown(&operation.path))
 }
 
-/// One route for each operation, in order.
+/// One route for each operation, in order; then those of GraphQL queries that can be posted as well.
 fn routes(description: &ApiDescription) -> Vec<Route> {
-    let route = |(index, operation): (usize, &Operation)| Route {
-        method: operation.method,
-        template: operation.path.clone(),
-        operation: index,
+    let operations = || description.operations.iter().enumerate();
+    let route = |operation, method, path: &str| Route { method, template: path.to_owned(), operation };
+    let posted: HashSet<&str> = operations()
+        .filter(|(_, operation)| operation.method == Method::Post)
+        .map(|(_, operation)| operation.path.as_str())
+        .collect();
+    let is_query = |operation: &Operation| {
+        operation.method == Method::Get
+            && operation.root.as_ref().is_some_and(|root| root.kind == RootKind::Query)
     };
-    description.operations.iter().enumerate().map(route).collect()
+    let declared = operations().map(|(index, operation)| route(index, operation.method, &operation.path));
+    let also_posted = operations()
+        .filter(|(_, operation)| is_query(operation) && !posted.contains(operation.path.as_str()))
+        .map(|(index, operation)| route(index, Method::Post, &operation.path));
+    declared.chain(also_posted).collect()
 }
 
 fn check_schemas(description: &ApiDescription) -> Result<(), ApiError> {

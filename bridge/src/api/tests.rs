@@ -5,7 +5,12 @@ use url::Url;
 
 use super::*;
 use crate::{
-    description::{Method, Parameter, Schema, Style},
+    description::{
+        Body, BodyKind, Method, NamedSchema, Object, Parameter, Property, RootField, RootKind, Schema,
+        SchemaId, Shape, Style,
+    },
+    limits::{OPERATIONS_MAX, PARAMETERS_MAX},
+    report::Report,
     routing::Route,
 };
 
@@ -54,9 +59,10 @@ fn plan(
     path: &str,
     params: &BTreeMap<String, String>,
 ) -> Result<HttpRequest, PlanError> {
-    let Request::Http(request) =
-        api.plan(&Call { method, path, params, content_type: None, body: &[] })?.request;
-    Ok(request)
+    match api.plan(&Call { method, path, params, content_type: None, body: &[] })?.request {
+        Request::Http(request) => Ok(request),
+        Request::Graphql(_) => panic!("this is no GraphQL field"),
+    }
 }
 
 fn params(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
@@ -203,6 +209,103 @@ fn a_base_path_is_kept_with_and_without_its_slash() {
     }
 }
 
+#[test]
+fn a_description_that_is_hostile_is_refused() {
+    let get = |path: &str| operation(Method::Get, path, vec![]);
+    let named = |name: &str, schema| NamedSchema { name: name.into(), schema };
+    let nested = (0..200).fold(Schema::string(), |schema, _| Schema::array(schema));
+    let with_body = |schema| {
+        let (kind, media_type) = (BodyKind::Json, "application/json".into());
+        let body =
+            Body { kind, media_type, required: false, schema, description: String::new(), example: None };
+        described(vec![Operation { body: Some(body), ..get("/a") }])
+    };
+    let with_schemas = |schemas| ApiDescription { schemas, ..described(vec![get("/a")]) };
+    let twice =
+        Schema::of(Shape::Object(Object { properties: vec![Property::default(); 2], ..Object::default() }));
+    let root = |kind| Some(RootField { kind, field: "a".into() });
+    let many: Vec<_> = (0..=OPERATIONS_MAX).map(|i| get(&format!("/{i}"))).collect();
+    let parameters = |count| {
+        (0..count).map(|i| parameter(&format!("p{i}"), Place::Query, Schema::string(), false)).collect()
+    };
+    for (description, reason) in [
+        (described(vec![get("/a"), Operation { path: "/b".into(), ..get("/a") }]), "id of another"),
+        (described(vec![get("/a"), Operation { id: "b".into(), ..get("/a") }]), "two operations answer"),
+        (described(vec![get("/a?x={x}")]), "may not contain"),
+        (described(vec![get("/a#b")]), "may not contain"),
+        (described(vec![get(&"/a".repeat(65))]), "too long"),
+        (described(vec![operation(Method::Get, "/a", parameters(PARAMETERS_MAX + 1))]), "at most 64"),
+        (described(many), "at most 2000"),
+        (with_body(Schema::reference(SchemaId(0))), "does not exist"),
+        (with_body(nested.clone()), "nested too deeply"),
+        (with_body(twice), "two members of the same name"),
+        (with_schemas(vec![named("A", Schema::reference(SchemaId(7)))]), "does not exist"),
+        (with_schemas(vec![named("A", Schema::reference(SchemaId(0)))]), "nothing but references"),
+        (
+            with_schemas(vec![named("A", Schema::string()), named("A", Schema::string())]),
+            "named like another",
+        ),
+        (with_schemas(vec![named("A", nested)]), "nested too deeply"),
+        (described(vec![Operation { root: root(RootKind::Query), ..get("/a") }]), "there is no schema"),
+        (described(vec![Operation { root: root(RootKind::Query), ..get("/{a}") }]), "no parameters"),
+    ] {
+        let error = Api::new(description).unwrap_err().to_string();
+        assert!(error.contains(reason), "{error}");
+    }
+    assert!(Api::new(described(vec![operation(Method::Get, "/a", parameters(PARAMETERS_MAX))])).is_ok());
+    assert!(Api::new(described(vec![get(&"/a".repeat(64))])).is_ok());
+}
+
+fn planets() -> Api {
+    let sdl = b"type Query { planets(limit: Int, names: [String!]): [Planet!]! notes: [String!] }
+        type Mutation { notes(text: String!): String }
+        type Planet { name: String! mass: Float }";
+    let mut report = Report::default();
+    let schema = graphql::sdl::read(sdl).unwrap().schema;
+    let mut description = graphql::describe(schema, "planets", &mut report);
+    description.operations.push(operation(Method::Get, "/about", vec![]));
+    Api::new(description).unwrap()
+}
+
+#[test]
+fn a_graphql_query_is_reached_by_get_and_by_post_with_a_body() {
+    let api = planets();
+    let plan = |method, path, pairs: &[(&str, &str)], content_type, body: &[u8]| {
+        let params = params(pairs);
+        let planned = api.plan(&Call { method, path, params: &params, content_type, body })?;
+        match planned.request {
+            Request::Graphql(request) => {
+                Ok::<_, PlanError>((api.description().operations[planned.operation].id.clone(), request))
+            }
+            Request::Http(_) => panic!("this is a GraphQL field"),
+        }
+    };
+    let by_get = plan("GET", "/planets", &[("limit", "5")], None, b"").unwrap();
+    let by_post =
+        plan("POST", "/planets", &[], Some("application/json; charset=utf-8"), b"{\"limit\":5}").unwrap();
+    assert_eq!(by_get, by_post);
+    assert_eq!(by_get.1.query, "query($limit: Int){planets(limit:$limit){name mass}}");
+    assert_eq!(by_get.1.variables, "{\"limit\":5}");
+    // A mutation has the path: its method is its own.
+    let posted = plan("POST", "/notes", &[], None, b"{\"text\":\"a\"}").unwrap();
+    assert!(posted.1.query.starts_with("mutation"), "{}", posted.1.query);
+    assert!(plan("GET", "/notes", &[], None, b"").unwrap().1.query.starts_with("query"));
+    for (method, path, pairs, content_type, body, expected) in [
+        ("GET", "/planets", &[][..], None, &b"{}"[..], "GET takes no body"),
+        ("POST", "/planets", &[], Some("text/plain"), b"{}", "must be application/json"),
+        ("POST", "/about", &[], None, b"", "/about has no POST, only GET"),
+        ("PUT", "/planets", &[], None, b"", "/planets has no PUT, only GET, POST"),
+        ("GET", "/planets", &[("limt", "5")], None, b"", "did you mean `limit`?"),
+        ("GET", "/planets", &[("limit", "7.0")], None, b"", "`limit` is `7.0`, expected"),
+        ("GET", "/planet", &[], None, b"", "did you mean /planets?"),
+    ] {
+        let error = plan(method, path, pairs, content_type, body).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+    let params = api.params_of("GET", "/planets", "limit=5&names=a,b&names=c").unwrap();
+    assert_eq!(params["names"], r#"["a","b","c"]"#);
+}
+
 /// Pieces that have fooled servers, and ordinary ones.
 fn hostile() -> impl Strategy<Value = String> {
     let pieces = prop::sample::select(vec![
@@ -279,6 +382,52 @@ proptest! {
             prop_assert!(!lower.split('/').any(|s| s.split(';').next() == Some("..") || s == "."), "{}", url);
             prop_assert!(!url.as_str().contains(char::is_control) && !url.path().contains('\\'));
         }
+    }
+
+    #[test]
+    fn what_a_url_says_is_what_was_given(
+        text in prop_oneof![hostile(), "\\PC{0,12}"],
+        words in prop::collection::vec(prop_oneof![hostile(), "\\PC{0,6}"], 1..4),
+        number in any::<i64>(),
+        style in prop::sample::select(vec![Style::Comma, Style::Exploded, Style::Space, Style::Pipe, Style::DeepObject, Style::Json]),
+    ) {
+        let property = |name: &str, schema| Property { name: name.into(), required: false, schema };
+        let object = Object {
+            properties: vec![property("text", Schema::string()), property("n", Schema::integer())],
+            ..Object::default()
+        };
+        let mut parameters = vec![
+            parameter("one", Place::Query, Schema::string(), false),
+            parameter("words", Place::Query, Schema::array(Schema::string()), false),
+            parameter("object", Place::Query, Schema::of(Shape::Object(object)), false),
+        ];
+        for parameter in &mut parameters[1..] {
+            parameter.style = style;
+        }
+        let api = Api::new(described(vec![operation(Method::Get, "/a", parameters)])).unwrap();
+        let list = serde_json::to_string(&words).unwrap();
+        let number = number.to_string();
+        let given = params(&[("one", &text), ("words", &list), ("object.text", &text), ("object.n", &number)]);
+        // Items that hold a delimiter which cannot be told apart are refused.
+        if let Ok(request) = plan(&api, "GET", "/a", &given) {
+            let read = api.params_of("GET", "/a", &request.query).unwrap();
+            prop_assert_eq!(&read["one"], &text);
+            prop_assert_eq!(&read["words"], &list);
+            if style != Style::Json {
+                prop_assert_eq!(&read["object.text"], &text);
+                prop_assert_eq!(&read["object.n"], &number);
+            }
+            prop_assert_eq!(plan(&api, "GET", "/a", &read).unwrap(), request);
+        } else {
+            let delimiter = match style { Style::Space => ' ', Style::Pipe => '|', _ => '\0' };
+            prop_assert!(words.concat().contains(delimiter) || text.contains(delimiter), "{words:?} {text}");
+        }
+    }
+
+    #[test]
+    fn no_query_string_panics_the_reader(query in prop_oneof![hostile(), "[a-f&=\\[\\]%.,+0-9]{0,40}", "\\PC{0,30}"]) {
+        let api = earthquakes();
+        let _ = api.params_of("GET", RECENT, &query);
     }
 
     #[test]

@@ -1,1 +1,198 @@
-//! Tests.
+//! The promises of bodies: what is passed on, what is written anew, and what is refused.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    Api, Call, PlanError, Request,
+    description::{
+        ApiDescription, ArrayOf, Body, BodyKind, Method, Object, Operation, Property, Schema, Shape,
+    },
+};
+
+const JSON: &str = "application/json";
+const FORM: &str = "application/x-www-form-urlencoded";
+
+fn note() -> Schema {
+    let property = |name: &str, required, schema| Property { name: name.into(), required, schema };
+    let tags = Schema::of(Shape::Array(Box::new(ArrayOf {
+        items: Schema::string(),
+        items_max: Some(2),
+        ..ArrayOf::default()
+    })));
+    Schema::of(Shape::Object(Object {
+        properties: vec![
+            property("name", true, Schema::string()),
+            property("stars", false, Schema::integer().or_null()),
+            property("tags", false, tags),
+            property("place", false, Schema::default()),
+        ],
+        ..Object::default()
+    }))
+}
+
+fn api(kind: BodyKind, media_type: &str, required: bool) -> Api {
+    let schema = if kind == BodyKind::Text { Schema::string() } else { note() };
+    let media_type = media_type.into();
+    let body = Body { kind, media_type, required, schema, description: String::new(), example: None };
+    let operation = |path: &str, body| Operation {
+        method: Method::Post,
+        path: path.into(),
+        id: path.into(),
+        body,
+        ..Operation::default()
+    };
+    let operations = vec![operation("/a", Some(body)), operation("/none", None)];
+    Api::new(ApiDescription { operations, ..ApiDescription::default() }).unwrap()
+}
+
+/// The content type and the body that would be sent.
+fn sent(
+    api: &Api,
+    path: &str,
+    content_type: Option<&str>,
+    body: &[u8],
+) -> Result<(Option<String>, String), PlanError> {
+    let call = Call { method: "POST", path, params: &BTreeMap::new(), content_type, body };
+    match api.plan(&call)?.request {
+        Request::Http(request) => {
+            let bytes = String::from_utf8_lossy(request.body.bytes(body)).into_owned();
+            Ok((request.headers.into_iter().find(|(name, _)| name == "content-type").map(|(_, v)| v), bytes))
+        }
+        Request::Graphql(_) => panic!("this is no GraphQL field"),
+    }
+}
+
+#[test]
+fn json_is_passed_on_byte_by_byte() {
+    let api = api(BodyKind::Json, JSON, false);
+    let body = " {\"name\" : \"\\u0061\", \"stars\":null,\n\"place\":{\"x\":[1.10]}} ";
+    for content_type in
+        [None, Some(JSON), Some("Application/JSON; charset=utf-8"), Some("application/merge-patch+json")]
+    {
+        let sent = sent(&api, "/a", content_type, body.as_bytes()).unwrap();
+        assert_eq!(sent, (Some(JSON.into()), body.into()));
+    }
+    assert_eq!(sent(&api, "/a", None, b"").unwrap(), (None, String::new()));
+    assert_eq!(sent(&api, "/none", None, b"").unwrap(), (None, String::new()));
+}
+
+#[test]
+fn a_json_body_that_does_not_fit_is_refused_with_the_path_of_each_fault() {
+    let api = api(BodyKind::Json, JSON, true);
+    for (body, expected) in [
+        ("", "this operation needs a body: application/json"),
+        ("{", "the body is no JSON that can be passed on: a name in quotes is missing at byte 1"),
+        (
+            "{\"name\":\"a\",\"name\":\"b\"}",
+            "the body is no JSON that can be passed on: a name occurs twice at byte 12",
+        ),
+        ("[]", "`body` is `[]`, expected an object, as JSON"),
+        ("{}", "missing `body.name`"),
+        (
+            "{\"name\":7,\"nmae\":1}",
+            "`body.name` is `7`, expected text; `body` has no `nmae`; did you mean `name`?",
+        ),
+        ("{\"name\":\"a\",\"stars\":1.5}", "`body.stars` is `1.5`, expected a whole number such as 7"),
+        ("{\"name\":\"a\",\"tags\":[\"x\",\"y\",\"z\"]}", "`body.tags` has 3 items, expected at most 2"),
+        ("{\"name\":\"a\",\"tags\":[\"x\",1]}", "`body.tags[1]` is `1`, expected text"),
+    ] {
+        assert_eq!(sent(&api, "/a", None, body.as_bytes()).unwrap_err().to_string(), expected);
+    }
+    let deep =
+        |levels: usize| format!("{{\"name\":\"a\",\"place\":{}{}}}", "[".repeat(levels), "]".repeat(levels));
+    assert!(sent(&api, "/a", None, deep(31).as_bytes()).is_ok());
+    let error = sent(&api, "/a", None, deep(32).as_bytes()).unwrap_err().to_string();
+    assert!(error.contains("nested too deeply"), "{error}");
+    let bytes = sent(&api, "/a", None, b"{\"name\":\"\xff\"}").unwrap_err().to_string();
+    assert_eq!(bytes, "the body is not UTF-8 text");
+}
+
+#[test]
+fn a_body_that_nobody_wants_or_of_another_type_is_refused() {
+    for (kind, media_type, path, content_type, expected) in [
+        (BodyKind::Json, JSON, "/none", None, "this operation takes no body; leave `body` out"),
+        (
+            BodyKind::Json,
+            JSON,
+            "/a",
+            Some("text/xml"),
+            "the body's content type is `text/xml`, expected application/json",
+        ),
+        (
+            BodyKind::Form,
+            FORM,
+            "/a",
+            Some("text/xml"),
+            "the body's content type is `text/xml`, expected a JSON object, or application/x-www-form-urlencoded",
+        ),
+        (
+            BodyKind::Text,
+            "text/csv",
+            "/a",
+            Some(JSON),
+            "the body's content type is `application/json`, expected text/csv",
+        ),
+        (BodyKind::Text, "image/*", "/a", None, "the body's content type is `nothing`, expected image/*"),
+        (
+            BodyKind::Text,
+            "image/*",
+            "/a",
+            Some("text/plain"),
+            "the body's content type is `text/plain`, expected image/*",
+        ),
+    ] {
+        let error = sent(&api(kind, media_type, false), path, content_type, b"{\"name\":\"a\"}").unwrap_err();
+        assert_eq!(error.to_string(), expected);
+    }
+}
+
+#[test]
+fn an_object_becomes_a_form_and_a_form_stays_one() {
+    let api = api(BodyKind::Form, FORM, true);
+    let (form, json) = (Some(FORM.to_owned()), br#"{"name":"a&b=c d","stars":5,"tags":["x","y"]}"#);
+    let written = "name=a%26b%3Dc%20d&stars=5&tags=x&tags=y";
+    assert_eq!(sent(&api, "/a", Some(JSON), json).unwrap(), (form.clone(), written.into()));
+    let given = "name=a%26b+c&stars=5&tags=x&tags=y";
+    assert_eq!(sent(&api, "/a", Some(FORM), given.as_bytes()).unwrap(), (form, given.into()));
+    for (content_type, body, expected) in [
+        (
+            JSON,
+            r#"{"name":"a","stars":null}"#,
+            "`body.stars` is `null`, expected text, a number, true or false, or a list of these",
+        ),
+        (
+            JSON,
+            r#"{"name":"a","place":{}}"#,
+            "`body.place` is `{}`, expected text, a number, true or false, or a list of these",
+        ),
+        (
+            JSON,
+            r#"{"name":"a","tags":[]}"#,
+            "`body.tags` is `[]`, expected text, a number, true or false, or a list of these",
+        ),
+        (JSON, r#"{"nmae":"a"}"#, "missing `body.name`; `body` has no `nmae`; did you mean `name`?"),
+        (FORM, "nmae=a", "missing `body.name`; `body` has no `nmae`; did you mean `name`?"),
+        (FORM, "name=a&stars=x", "`body.stars` is `x`, expected a whole number such as 7"),
+        (FORM, "name=a&name=b", "`body.name` is given twice: in the form; give it once"),
+        (
+            FORM,
+            "name=%zz",
+            "`body` is `name=%zz`, expected percent escapes of UTF-8 text; missing `body.name`",
+        ),
+    ] {
+        assert_eq!(sent(&api, "/a", Some(content_type), body.as_bytes()).unwrap_err().to_string(), expected);
+    }
+}
+
+#[test]
+fn text_is_passed_on_as_it_is() {
+    let csv = api(BodyKind::Text, "text/csv", false);
+    assert_eq!(sent(&csv, "/a", None, b"a,b").unwrap(), (Some("text/csv".into()), "a,b".into()));
+    assert_eq!(sent(&csv, "/a", Some("text/plain"), b"a").unwrap(), (Some("text/csv".into()), "a".into()));
+    assert_eq!(sent(&csv, "/a", None, b"\xff").unwrap_err().to_string(), "the body is not UTF-8 text");
+    let image = api(BodyKind::Text, "image/*", false);
+    assert_eq!(sent(&image, "/a", Some("image/png"), b"\xff").unwrap().0, Some("image/png".into()));
+    let any = api(BodyKind::Any, "", false);
+    assert_eq!(sent(&any, "/a", Some("a/b"), b"x").unwrap(), (Some("a/b".into()), "x".into()));
+    assert_eq!(sent(&any, "/a", None, b"x").unwrap(), (None, "x".into()));
+}

@@ -66,7 +66,9 @@ fn read_object<'a>(
     object: &'a Object,
     depth: usize,
 ) -> Option<Json<'a>> {
-    let members = members(parts);
+    let mut members = members(parts);
+    // As the description has them, for it shows in a request.
+    members.sort_by_key(|member| object.properties.iter().position(|property| property.name == member.name));
     let mut fits = checker.has_required(at, object, |name| members.iter().any(|member| member.name == name));
     let mut read_members = Vec::with_capacity(members.len());
     for member in &members {
