@@ -22,6 +22,7 @@ pub mod limits;
 pub mod openapi;
 mod parameters;
 pub mod problem;
+pub mod read;
 pub mod report;
 pub mod request;
 pub mod routing;
@@ -34,6 +35,7 @@ mod walk;
 
 pub use api::{Api, ApiError, Call, Planned, Request};
 pub use problem::{PlanError, Problem};
+pub use read::read;
 pub use request::{HttpRequest, Payload};
 pub use routing::{Route, RouteError, Routes};
 
