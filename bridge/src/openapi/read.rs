@@ -18,7 +18,7 @@ mod refs;
 mod schemas;
 mod shapes;
 mod swagger;
-pub(crate) mod text;
+mod text;
 mod upstream;
 mod values;
 mod version;
@@ -28,11 +28,13 @@ use serde_json::Value;
 use self::{refs::Document, schemas::Schemas, values::Members, version::Version};
 use crate::{
     description::ApiDescription,
+    graphql::prune,
+    read::foreign,
     report::{ReadError, Reading, Report},
 };
 
 /// What errors call the format.
-pub(crate) const FORMAT: &str = "OpenAPI";
+const FORMAT: &str = "OpenAPI";
 
 /// A document of more than this is not held against the typed model, whose errors are not worth the time.
 const TYPED_CHECK_BYTES_MAX: usize = 2 * 1024 * 1024;
@@ -42,8 +44,17 @@ const TYPED_CHECK_BYTES_MAX: usize = 2 * 1024 * 1024;
 /// # Errors
 /// [`ReadError`] when it cannot be parsed, is something else, or has no operation that can be offered.
 pub fn read(bytes: &[u8]) -> Result<Reading, ReadError> {
-    let parsed = text::parse(FORMAT, bytes)?;
-    read_value(parsed, bytes.len())
+    let text = text::decode(FORMAT, bytes)?;
+    if text.trim().is_empty() {
+        return Err(ReadError::new(FORMAT, "the document is empty"));
+    }
+    if let Some(what) = foreign(text) {
+        return Err(ReadError::new(
+            FORMAT,
+            format!("the document is not an OpenAPI document. It seems to be {what}"),
+        ));
+    }
+    read_value(text::parse(FORMAT, text)?, text.len())
 }
 
 /// Whether bytes look like OpenAPI or Swagger, judged by their beginning and cheap enough for every answer of a
@@ -54,7 +65,7 @@ pub fn looks_like_openapi(bytes: &[u8]) -> bool {
 }
 
 /// Reads a parsed document of `bytes` bytes.
-pub(crate) fn read_value(parsed: text::Parsed, bytes: usize) -> Result<Reading, ReadError> {
+fn read_value(parsed: text::Parsed, bytes: usize) -> Result<Reading, ReadError> {
     let version = Version::of(&parsed.value)?;
     let mut report = Report { format: version.to_string(), ..Report::default() };
     for pointer in &parsed.duplicates {
@@ -102,7 +113,7 @@ impl<'d> Reader<'d> {
         let schemas = self.named_schemas();
         let servers = self.servers();
         self.report.bridged = operations.len();
-        let description = ApiDescription {
+        let mut description = ApiDescription {
             title: values::first_line(&values::text(info, "title")),
             version: values::first_line(&values::text(info, "version")),
             description: values::text(info, "description"),
@@ -110,6 +121,8 @@ impl<'d> Reader<'d> {
             schemas,
             graphql: None,
         };
+        // Operations that were skipped, and schemas that were merged into others, leave some behind.
+        prune(&mut description);
         Ok(Reading { description, report: self.report, servers, security })
     }
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{
     Reader,
-    values::{Members, flag, is_json, media_type, object, text},
+    values::{Members, cost, flag, is_json, media_type, object, text},
 };
 use crate::{
     description::{Body, BodyKind, Content, Method, Response, Schema, Status},
@@ -36,6 +36,9 @@ impl<'d> Reader<'d> {
             self.warn(&format!("{what}; left out"));
             return Ok(None);
         };
+        if !self.spend(1 + cost(source)) {
+            return Err("the document unfolds to too much before it".into());
+        }
         let (schema, example) = self.schema_and_example(content);
         let description = text(source, "description");
         Ok(Some(Body { kind, media_type, required, schema, description, example }))
@@ -55,7 +58,7 @@ impl<'d> Reader<'d> {
                 continue;
             }
             match self.document.follow(source) {
-                Ok(Value::Object(source)) => {
+                Ok(Value::Object(source)) if self.spend(1 + cost(source)) => {
                     let content = self.content(source);
                     responses.push(Response { status, description: text(source, "description"), content });
                 }
@@ -80,7 +83,8 @@ impl<'d> Reader<'d> {
     fn schema_and_example(&mut self, content: &'d Value) -> (Schema, Option<Value>) {
         let Some(content) = content.as_object() else { return (Schema::default(), None) };
         let schema = content.get("schema").map_or_else(Schema::default, |schema| self.schema(schema));
-        (schema, self.example(content))
+        let example = if self.spend(cost(content)) { self.example(content) } else { None };
+        (schema, example)
     }
 }
 

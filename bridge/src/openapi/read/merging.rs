@@ -8,7 +8,10 @@ use std::collections::HashMap;
 
 use serde_json::{Number, Value};
 
-use super::Reader;
+use super::{
+    Reader,
+    values::{BYTES_PER_NODE, bytes},
+};
 use crate::description::{ArrayOf, NumberBounds, Object, OneOf, Property, Schema, Shape, StringBounds};
 
 impl Reader<'_> {
@@ -108,7 +111,7 @@ impl Reader<'_> {
     }
 }
 
-/// Schemas within a schema, itself among them.
+/// Schemas within a schema, itself and its texts among them.
 fn size(schema: &Schema) -> usize {
     let within = match &schema.shape {
         Shape::Array(array) => size(&array.items),
@@ -119,7 +122,9 @@ fn size(schema: &Schema) -> usize {
         Shape::OneOf(one_of) => one_of.variants.iter().map(size).sum(),
         _ => 0,
     };
-    1 + schema.choices.len() + within
+    let values = [&schema.default, &schema.example].into_iter().flatten().chain(&schema.choices);
+    let texts = schema.title.len() + schema.description.len() + values.map(bytes).sum::<usize>();
+    1 + texts / BYTES_PER_NODE + within
 }
 
 fn says_nothing(schema: &Schema) -> bool {

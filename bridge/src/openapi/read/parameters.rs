@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{
     Reader,
     operations::template_names,
-    values::{Members, array, flag, given, is_json, media_type, object, text},
+    values::{Members, array, cost, flag, given, is_json, kept, media_type, object, text},
 };
 use crate::{
     description::{Parameter, Place, Schema, Style},
@@ -33,6 +33,9 @@ impl<'d> Reader<'d> {
                 let name = shown(&text(source, "name"));
                 self.warn(&format!("the parameter `{name}` is the owner's key, which the owner's node adds"));
                 continue;
+            }
+            if !self.spend(1 + cost(source)) {
+                return Err("the document unfolds to too much before it".into());
             }
             parameters.extend(self.parameter(source)?);
         }
@@ -241,7 +244,7 @@ impl<'d> Reader<'d> {
             let examples = source.get("examples")?;
             let first = match examples {
                 Value::Object(examples) => self.document.follow(examples.values().next()?).ok()?,
-                _ => return array(source, "examples").iter().find(|example| !example.is_null()).cloned(),
+                _ => return array(source, "examples").iter().find_map(kept),
             };
             let wrapped = first.as_object().filter(|first| first.contains_key("value"));
             given(wrapped?, "value")

@@ -16,7 +16,7 @@ use serde_json::Value;
 use super::{
     Reader,
     refs::{name_of, reference},
-    values::{Members, array, flag, given, text},
+    values::{Members, array, cost, flag, given, kept, text},
 };
 use crate::{
     description::{Discriminator, NamedSchema, OneOf, Schema, SchemaId, Shape},
@@ -83,7 +83,7 @@ impl<'d> Reader<'d> {
             return Schema::default();
         }
         let schema = match source {
-            Value::Object(members) => self.schema_of(source, members),
+            Value::Object(members) if self.spend(cost(members)) => self.schema_of(source, members),
             _ => Schema::default(),
         };
         self.leave();
@@ -321,7 +321,7 @@ fn annotate(schema: &mut Schema, members: &Members) {
     if let Some(default) = given(members, "default") {
         schema.default = Some(default);
     }
-    let examples = || array(members, "examples").iter().find(|example| !example.is_null()).cloned();
+    let examples = || array(members, "examples").iter().find_map(kept);
     let example = given(members, "example").or_else(examples).or_else(|| given(members, "x-example"));
     if example.is_some() {
         schema.example = example;

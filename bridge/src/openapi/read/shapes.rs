@@ -9,7 +9,7 @@ use serde_json::{Number, Value};
 
 use super::{
     Reader,
-    values::{Members, array, flag, scalar, text},
+    values::{Members, array, flag, kept, scalar, text},
 };
 use crate::{
     description::{ArrayOf, NumberBounds, Object, OneOf, Property, Schema, Shape, StringBounds},
@@ -88,8 +88,7 @@ impl<'d> Reader<'d> {
         }
         for name in array(members, "required").iter().filter_map(Value::as_str) {
             let declared = sources.is_some_and(|sources| sources.contains_key(name));
-            if !declared && self.enter() {
-                self.leave();
+            if !declared && self.spend(1) {
                 let property = Property { name: name.into(), required: true, schema: Schema::default() };
                 properties.push(property);
             }
@@ -117,10 +116,10 @@ impl<'d> Reader<'d> {
         let mut repaired = false;
         let mut choices: Vec<Value> = Vec::new();
         for value in values.iter().filter(|value| !value.is_null()) {
-            if !self.enter() {
-                break;
-            }
-            self.leave();
+            let Some(value) = &kept(value) else {
+                self.warn("a choice is nested too deeply; all values are allowed");
+                return;
+            };
             let fitting = fitting(&schema.shape, value);
             repaired |= fitting.is_some();
             choices.push(fitting.unwrap_or_else(|| value.clone()));

@@ -20,20 +20,19 @@ use crate::{
 
 /// A document as a value.
 #[derive(Debug)]
-pub(crate) struct Parsed {
+pub(super) struct Parsed {
     pub value: Value,
     /// JSON pointers of keys that were given more than once; the first of them.
     pub duplicates: Vec<String>,
 }
 
 /// Reads JSON or YAML. `format` is what an error says it was taken for.
-pub(crate) fn parse(format: &'static str, bytes: &[u8]) -> Result<Parsed, ReadError> {
-    let text = decode(format, bytes)?;
+pub(super) fn parse(format: &'static str, text: &str) -> Result<Parsed, ReadError> {
     if is_json(text) { json(format, text) } else { yaml(format, text) }
 }
 
 /// The text of a document, without its byte order mark.
-pub(crate) fn decode<'b>(format: &'static str, bytes: &'b [u8]) -> Result<&'b str, ReadError> {
+pub(super) fn decode<'b>(format: &'static str, bytes: &'b [u8]) -> Result<&'b str, ReadError> {
     if bytes.len() > DOCUMENT_BYTES_MAX {
         let (length, most) = (bytes.len(), DOCUMENT_BYTES_MAX);
         return Err(ReadError::new(

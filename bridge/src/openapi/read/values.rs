@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::limits::VALUE_DEPTH_MAX;
+
 /// An object of a document.
 pub(super) type Members = Map<String, Value>;
 
@@ -35,9 +37,51 @@ pub(super) fn array<'d>(members: &'d Members, key: &str) -> &'d [Value] {
     members.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// A member that is there and is not `null`.
+/// A default or an example: a member that is there, is not `null` and not too deep for a packed description.
 pub(super) fn given(members: &Members, key: &str) -> Option<Value> {
-    members.get(key).filter(|value| !value.is_null()).cloned()
+    members.get(key).and_then(kept)
+}
+
+/// A copy of a default, an example or a choice; `None` for `null` and for what is nested too deeply.
+pub(super) fn kept(value: &Value) -> Option<Value> {
+    (!value.is_null() && !is_deeper(value, VALUE_DEPTH_MAX)).then(|| value.clone())
+}
+
+fn is_deeper(value: &Value, levels: usize) -> bool {
+    let Some(left) = levels.checked_sub(1) else { return true };
+    match value {
+        Value::Array(items) => items.iter().any(|item| is_deeper(item, left)),
+        Value::Object(members) => members.values().any(|member| is_deeper(member, left)),
+        _ => false,
+    }
+}
+
+/// What copying a part's own texts and values takes, counted in schemas: what is within its other members is
+/// counted when they are read.
+pub(super) fn cost(members: &Members) -> usize {
+    const COPIED_WHOLE: &[&str] = &["default", "example", "examples", "x-example", "enum", "const"];
+    let bytes = members.iter().map(|(key, value)| match value {
+        Value::String(text) => text.len(),
+        _ if COPIED_WHOLE.contains(&key.as_str()) => bytes(value),
+        _ => 0,
+    });
+    bytes.sum::<usize>() / BYTES_PER_NODE
+}
+
+/// A schema takes about as much memory as this many bytes of text, several times over.
+pub(super) const BYTES_PER_NODE: usize = 64;
+
+/// About what a value takes.
+pub(super) fn bytes(value: &Value) -> usize {
+    const EACH: usize = 32;
+    match value {
+        Value::String(text) => EACH + text.len(),
+        Value::Array(items) => EACH + items.iter().map(bytes).sum::<usize>(),
+        Value::Object(members) => {
+            EACH + members.iter().map(|(key, member)| key.len() + bytes(member)).sum::<usize>()
+        }
+        _ => EACH,
+    }
 }
 
 /// The first line of a text, as a summary of it.

@@ -2,15 +2,25 @@
 
 use serde_json::{Value, json};
 
-use super::super::{FORMAT, read, text::parse};
-use crate::limits::{DOCUMENT_BYTES_MAX, DOCUMENT_DEPTH_MAX, DOCUMENT_VALUES_MAX};
+use super::super::{
+    FORMAT, read,
+    text::{self, Parsed},
+};
+use crate::{
+    limits::{DOCUMENT_BYTES_MAX, DOCUMENT_DEPTH_MAX, DOCUMENT_VALUES_MAX},
+    report::ReadError,
+};
+
+fn parse(bytes: &[u8]) -> Result<Parsed, ReadError> {
+    text::parse(FORMAT, text::decode(FORMAT, bytes)?)
+}
 
 fn value(text: &str) -> Value {
-    parse(FORMAT, text.as_bytes()).unwrap().value
+    parse(text.as_bytes()).unwrap().value
 }
 
 fn error(text: &str) -> String {
-    parse(FORMAT, text.as_bytes()).unwrap_err().to_string()
+    parse(text.as_bytes()).unwrap_err().to_string()
 }
 
 #[test]
@@ -73,7 +83,7 @@ fn anchors_and_merge_keys_are_unfolded() {
 fn a_key_given_twice_is_refused_in_yaml_and_told_in_json() {
     let refused = error("a: 1\nb: 2\na: 3\n");
     assert!(refused.contains("line 3") && refused.to_lowercase().contains("duplicate"), "{refused}");
-    let parsed = parse(FORMAT, br#"{"a": {"b/c": 1, "b/c": 2}, "d": 1}"#).unwrap();
+    let parsed = parse(br#"{"a": {"b/c": 1, "b/c": 2}, "d": 1}"#).unwrap();
     assert_eq!(parsed.value["a"]["b/c"], 2);
     assert_eq!(parsed.duplicates, ["#/a/b~1c"]);
 }
@@ -100,14 +110,14 @@ fn depth_is_limited_below_at_and_above() {
         [(DOCUMENT_DEPTH_MAX - 1, true), (DOCUMENT_DEPTH_MAX, true), (DOCUMENT_DEPTH_MAX + 1, false)]
     {
         let json = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
-        assert_eq!(parse(FORMAT, json.as_bytes()).is_ok(), fits, "JSON of {depth}");
+        assert_eq!(parse(json.as_bytes()).is_ok(), fits, "JSON of {depth}");
         let yaml = format!("# YAML\n{json}\n");
-        assert_eq!(parse(FORMAT, yaml.as_bytes()).is_ok(), fits, "YAML of {depth}");
+        assert_eq!(parse(yaml.as_bytes()).is_ok(), fits, "YAML of {depth}");
     }
     for depth in [5_000, 200_000] {
-        assert!(parse(FORMAT, "[".repeat(depth).as_bytes()).is_err());
-        assert!(parse(FORMAT, format!("a: {}", "[".repeat(depth)).as_bytes()).is_err());
-        assert!(parse(FORMAT, "- ".repeat(depth).as_bytes()).is_err());
+        assert!(parse("[".repeat(depth).as_bytes()).is_err());
+        assert!(parse(format!("a: {}", "[".repeat(depth)).as_bytes()).is_err());
+        assert!(parse("- ".repeat(depth).as_bytes()).is_err());
     }
 }
 
@@ -115,11 +125,11 @@ fn depth_is_limited_below_at_and_above() {
 fn size_is_limited_in_bytes_and_values() {
     let mut text = b"{}".to_vec();
     text.resize(DOCUMENT_BYTES_MAX, b' ');
-    assert!(parse(FORMAT, &text).is_ok());
+    assert!(parse(&text).is_ok());
     text.push(b' ');
-    assert!(parse(FORMAT, &text).unwrap_err().to_string().contains("at most 16777216"));
+    assert!(parse(&text).unwrap_err().to_string().contains("at most 16777216"));
     let values = |n: usize| format!("[{}1]", "1,".repeat(n - 2));
-    assert!(parse(FORMAT, values(DOCUMENT_VALUES_MAX).as_bytes()).is_ok());
+    assert!(parse(values(DOCUMENT_VALUES_MAX).as_bytes()).is_ok());
     assert!(error(&values(DOCUMENT_VALUES_MAX + 1)).contains("more than 2000000 values"));
 }
 
@@ -128,7 +138,7 @@ fn errors_say_where() {
     assert_eq!(error("{\"a\": 1,\n \"b\": }"), "OpenAPI: line 2, column 7: not valid JSON: expected value");
     assert!(error("a: 1\n b: 2\n").starts_with("OpenAPI: line 2, column"));
     let bytes = b"a: 1\nb: \xff\n";
-    let refused = parse(FORMAT, bytes).unwrap_err().to_string();
+    let refused = parse(bytes).unwrap_err().to_string();
     assert_eq!(refused, "OpenAPI: line 2, column 4: the document is not UTF-8; save it as UTF-8");
     assert!(read(b"\xff\xfe{\0}\0").unwrap_err().to_string().contains("UTF-16"));
     assert!(read(b"").is_err());
