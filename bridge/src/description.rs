@@ -7,7 +7,7 @@
 //! Invariants, checked by [`crate::Api::new`]: every [`SchemaId`] is an index into [`ApiDescription::schemas`];
 //! operation ids are unique; no two operations match the same method and path.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Number, Value};
 
 use crate::graphql::Schema as GraphqlSchema;
@@ -148,7 +148,7 @@ pub struct Parameter {
     pub description: String,
     #[serde(default, skip_serializing_if = "is_false")]
     pub deprecated: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     pub example: Option<Value>,
 }
 
@@ -197,7 +197,7 @@ pub struct Body {
     pub schema: Schema,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     pub example: Option<Value>,
 }
 
@@ -261,7 +261,7 @@ pub struct Content {
     /// Without parameters: `application/json`.
     pub media_type: String,
     pub schema: Schema,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     pub example: Option<Value>,
 }
 
@@ -293,9 +293,9 @@ pub struct Schema {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
     /// What the upstream takes when the value is left out; shown, never sent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     pub default: Option<Value>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     pub example: Option<Value>,
     #[serde(default, skip_serializing_if = "is_false")]
     pub deprecated: bool,
@@ -499,6 +499,11 @@ impl ApiDescription {
         }
         None
     }
+}
+
+/// An example or default that is null is one; without this it would be read as none.
+pub(crate) fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "the form that serde calls")]

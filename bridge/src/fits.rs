@@ -9,7 +9,7 @@ use regex_lite::RegexBuilder;
 use serde_json::{Number, Value};
 
 use crate::{
-    description::{ApiDescription, ArrayOf, NumberBounds, Object, Schema, Shape, StringBounds},
+    description::{ApiDescription, ArrayOf, NumberBounds, Object, OneOf, Schema, Shape, StringBounds},
     formats,
     limits::VALUE_DEPTH_MAX,
 };
@@ -57,16 +57,21 @@ impl Fitting<'_> {
             (Shape::String(bounds), Value::String(text)) => has_form(text, bounds),
             (Shape::Array(array), Value::Array(items)) => self.fits_array(array, items, depth),
             (Shape::Object(object), Value::Object(members)) => self.fits_object(object, members, depth),
-            (Shape::OneOf(one_of), _) => {
-                one_of.variants.is_empty()
-                    || one_of.variants.iter().any(|variant| self.fits(variant, value, depth))
-            }
+            (Shape::OneOf(one_of), _) => self.fits_one_of(one_of, value, depth),
             (Shape::Ref(id), _) => {
                 let description = self.description;
                 description.schema(*id).is_some_and(|named| self.fits(&named.schema, value, depth))
             }
             _ => false,
         }
+    }
+
+    /// A discriminator has to be there: tools that decide by it look at nothing else.
+    fn fits_one_of(&mut self, one_of: &OneOf, value: &Value, depth: usize) -> bool {
+        let tag = one_of.discriminator.as_ref().map(|discriminator| value.get(&discriminator.property));
+        one_of.variants.is_empty()
+            || (tag.is_none_or(|tag| tag.is_some_and(Value::is_string))
+                && one_of.variants.iter().any(|variant| self.fits(variant, value, depth)))
     }
 
     fn fits_array(&mut self, array: &ArrayOf, items: &[Value], depth: usize) -> bool {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::description::{NamedSchema, OneOf, Property, SchemaId};
+use crate::description::{Discriminator, NamedSchema, Property, SchemaId};
 
 fn alone(schema: &Schema, value: &Value) -> bool {
     fits(&ApiDescription::default(), schema, value)
@@ -38,6 +38,9 @@ fn values_fit_as_json_schema_says() {
     let one = Schema::of(Shape::Object(one));
     let union = OneOf { variants: vec![Schema::integer(), Schema::string().or_null()], discriminator: None };
     let union = Schema::of(Shape::OneOf(union));
+    let kind = Discriminator { property: "name".into(), mapping: Vec::new() };
+    let tagged = OneOf { variants: vec![Schema::default()], discriminator: Some(kind) };
+    let tagged = Schema::of(Shape::OneOf(tagged));
     for (schema, value, expected) in [
         (&Schema::default(), json!(null), true),
         (&Schema::boolean(), json!("true"), false),
@@ -71,6 +74,9 @@ fn values_fit_as_json_schema_says() {
         (&one, json!({}), false),
         (&union, json!(null), true),
         (&union, json!(true), false),
+        (&tagged, json!({"name": "a"}), true),
+        (&tagged, json!({"name": null}), false),
+        (&tagged, json!({}), false),
         (&choices(Schema::string(), &[json!("a")]), json!("a"), true),
         (&choices(Schema::string(), &[json!("a")]), json!("b"), false),
         (&choices(Schema::string().or_null(), &[json!("a")]), json!(null), true),

@@ -136,7 +136,11 @@ pub struct InputValue {
     #[serde(rename = "type")]
     pub ty: TypeRef,
     /// As JSON text: enum members as strings. Shown, never sent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "crate::description::given",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub default: Option<serde_json::Value>,
 }
 

@@ -114,9 +114,8 @@ fn info(description: &ApiDescription) -> Value {
     let or = |text: &str, other: &str| if text.is_empty() { other.to_owned() } else { text.to_owned() };
     let mut info = Map::new();
     info.insert("title".into(), or(&description.title, "Untitled service").into());
-    if !description.description.is_empty() {
-        info.insert("description".into(), markdown(&description.description).into());
-    }
+    let text = or(&description.description, "Each call is bought by the caller's own node and paid in USDC.");
+    info.insert("description".into(), markdown(&text).into());
     info.insert("version".into(), or(&description.version, "1").into());
     info.into()
 }

@@ -102,16 +102,27 @@ impl Maker<'_> {
             return Some(json!({}));
         }
         let mut variants = one_of.variants.iter().enumerate();
-        let (index, mut value) =
+        let (index, value) =
             variants.find_map(|(index, variant)| Some((index, self.value(variant, name, depth)?)))?;
-        if let (Some(discriminator), Value::Object(members)) = (&one_of.discriminator, &mut value) {
-            let own =
-                discriminator.mapping.iter().find(|(_, variant)| usize::try_from(*variant) == Ok(index));
-            if let (Some((own, _)), Some(member)) = (own, members.get_mut(&discriminator.property)) {
-                *member = own.as_str().into();
-            }
-        }
-        Some(value)
+        Some(self.tagged(one_of, index, &value).unwrap_or(value))
+    }
+
+    /// The value with the discriminator's member saying which alternative it is, if the alternative allows that.
+    fn tagged(&self, one_of: &OneOf, index: usize, value: &Value) -> Option<Value> {
+        let discriminator = one_of.discriminator.as_ref()?;
+        let variant = one_of.variants.get(index)?;
+        let is_own = |(_, variant): &&(String, u32)| usize::try_from(*variant) == Ok(index);
+        let mapped = discriminator.mapping.iter().find(is_own).map(|(tag, _)| tag);
+        // Without a mapping OpenAPI takes the schema's name.
+        let named = || match variant.shape {
+            Shape::Ref(id) => self.description.schema(id).map(|named| &named.name),
+            _ => None,
+        };
+        let tag = mapped.or_else(named)?;
+        let mut members = value.as_object()?.clone();
+        members.insert(discriminator.property.clone(), tag.as_str().into());
+        let tagged = Value::Object(members);
+        fits::fits(self.description, variant, &tagged).then_some(tagged)
     }
 }
 

@@ -38,8 +38,8 @@ pub(crate) fn descriptions() -> impl Strategy<Value = ApiDescription> {
 /// Makes ids and paths unique, and declares the path's parameter.
 fn numbered(index: usize, mut operation: Operation) -> Operation {
     operation.id = format!("{}{index}", operation.id);
-    operation.path = format!("/things{index}/{{the id}}.json");
-    let path = Parameter { name: "the id".into(), place: Place::Path, ..parameter_of(Schema::string()) };
+    operation.path = format!("/things{index}/{{the.id}}.json");
+    let path = Parameter { name: "the.id".into(), place: Place::Path, ..parameter_of(Schema::string()) };
     operation.parameters.push(Parameter { required: true, ..path });
     for (index, parameter) in operation.parameters.iter_mut().enumerate() {
         if parameter.place != Place::Path {

@@ -76,9 +76,8 @@ impl<'a, 'd> Operations<'a, 'd> {
         let failures = FAILURES.iter().chain([&UNAUTHORIZED]);
         let mut shared: Vec<_> = failures.filter(|failure| self.shared.contains(&failure.status)).collect();
         shared.sort_by_key(|failure| failure.status);
-        let reference = self.schemas.problem_reference();
-        let response = |failure: &Failure| {
-            let content = json!({ MEDIA_TYPE: { "schema": reference } });
+        let mut response = |failure: &Failure| {
+            let content = json!({ MEDIA_TYPE: { "schema": self.schemas.problem_reference() } });
             json!({ "description": failure.description, "content": content })
         };
         shared.into_iter().map(|failure| (failure.name.to_owned(), response(failure))).collect()
@@ -243,7 +242,7 @@ impl<'a, 'd> Operations<'a, 'd> {
     }
 
     /// The service's answer, or the network's with the same status.
-    fn joined(&self, mut own: Value, failure: &Failure) -> Value {
+    fn joined(&mut self, mut own: Value, failure: &Failure) -> Value {
         let problem = self.schemas.problem_reference();
         let both = match own["content"][MEDIA_TYPE]["schema"].take() {
             Value::Null => problem,

@@ -27,6 +27,7 @@ pub(super) struct Schemas<'d> {
     /// By [`SchemaId`].
     names: Vec<String>,
     problem: String,
+    problem_is_referred: bool,
     referred: BTreeSet<SchemaId>,
     unwritten: Vec<SchemaId>,
 }
@@ -37,11 +38,12 @@ impl<'d> Schemas<'d> {
         let names = description.schemas.iter().map(|named| taken.unique(&named.name, "Schema")).collect();
         let problem = taken.unique("Problem", "Problem");
         let (referred, unwritten) = (BTreeSet::new(), Vec::new());
-        Self { description, version, names, problem, referred, unwritten }
+        Self { description, version, names, problem, problem_is_referred: false, referred, unwritten }
     }
 
     /// What refers to the network's problems.
-    pub(super) fn problem_reference(&self) -> Value {
+    pub(super) fn problem_reference(&mut self) -> Value {
+        self.problem_is_referred = true;
         json!({ "$ref": pointer(&self.problem) })
     }
 
@@ -55,7 +57,9 @@ impl<'d> Schemas<'d> {
         }
         written.sort_by_key(|(id, ..)| *id);
         let mut components: Map<_, _> = written.into_iter().map(|(_, name, schema)| (name, schema)).collect();
-        components.insert(self.problem, super::problems::schema(self.version));
+        if self.problem_is_referred {
+            components.insert(self.problem, super::problems::schema(self.version));
+        }
         components
     }
 

@@ -1,5 +1,6 @@
 //! Documents are what their readers rely on: whole, valid, the same every time, in both versions.
 
+mod round_trip;
 mod tables;
 
 use std::collections::BTreeSet;
@@ -105,9 +106,10 @@ proptest! {
                 let pointer = target.trim_start_matches('#');
                 prop_assert!(document.pointer(pointer).is_some(), "{target}");
             }
-            let schemas = document["components"]["schemas"].as_object().expect("schemas");
-            let is_named = |name: &str| targets.contains(format!("#/components/schemas/{name}").as_str());
-            prop_assert!(schemas.keys().all(|name| is_named(name) || description.operations.is_empty()));
+            let schemas = document["components"]["schemas"].as_object();
+            for name in schemas.into_iter().flat_map(Map::keys) {
+                prop_assert!(targets.contains(format!("#/components/schemas/{name}").as_str()), "{name} is unused");
+            }
         }
     }
 

@@ -53,8 +53,8 @@ fn schemas_are_written_as_their_version_wants_them() {
         ),
         (
             json!({ "shape": to_planet(), "nullable": true, "description": "Home", "default": null }),
-            json!({ "anyOf": [planet(), { "type": "null" }], "description": "Home" }),
-            json!({ "anyOf": [planet(), null_30()], "description": "Home" }),
+            json!({ "anyOf": [planet(), { "type": "null" }], "description": "Home", "default": null }),
+            json!({ "anyOf": [planet(), null_30()], "description": "Home", "default": null }),
         ),
         (json!({ "shape": { "ref": 2 } }), json!({}), json!({})),
         (json!({ "shape": { "ref": 3 }, "nullable": true }), json!({}), json!({})),
