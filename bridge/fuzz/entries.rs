@@ -1,6 +1,12 @@
 //! What is fuzzed: each entry takes any bytes, must not panic, and checks what must hold for what was accepted.
 
-use farthing_bridge::graphql;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::OnceLock,
+};
+
+use farthing_bridge::{Api, Call, Request, graphql, openapi};
+use url::Url;
 
 /// SDL; what is accepted is printed as a schema that reads the same.
 pub fn sdl(bytes: &[u8]) {
@@ -24,3 +30,80 @@ fn prints_the_same(schema: &graphql::Schema) {
         Err(error) => panic!("what was printed is refused: {error}\n{printed}"),
     }
 }
+
+/// A call as three lines: path, query, body. What is accepted stays below the upstream's address, and its query says
+/// what was given.
+pub fn paths(bytes: &[u8]) {
+    const BASE: &str = "http://upstream.example:8080/base/x";
+    static PLANNED: OnceLock<(Api, Url)> = OnceLock::new();
+    let (api, base) = PLANNED.get_or_init(|| {
+        let description = openapi::read(CALLED).expect("the document is valid").description;
+        (Api::new(description).expect("the description is valid"), BASE.parse().expect("it is a URL"))
+    });
+    let text = String::from_utf8_lossy(bytes);
+    let mut lines = text.splitn(3, '\n').chain(std::iter::repeat(""));
+    let mut line = || lines.next().unwrap_or_default();
+    let (path, query, body) = (line(), line(), line());
+    for method in ["GET", "POST"] {
+        let plan = |params: &BTreeMap<String, String>| {
+            let call = Call { method, path, params, content_type: None, body: body.as_bytes() };
+            match api.plan(&call).map(|planned| planned.request) {
+                Ok(Request::Http(request)) => Some(request),
+                _ => None,
+            }
+        };
+        let Ok(params) = api.params_of(method, path, query) else { continue };
+        let Some(request) = plan(&params) else { continue };
+        let url = request.url(base).expect("a planned request stays below its base");
+        assert_eq!(url.origin(), base.origin());
+        assert!(url.path().starts_with("/base/x/"), "{url}");
+        let segments = url.path().to_lowercase().replace("%2e", ".").replace("%3b", ";");
+        assert!(
+            !segments.split('/').any(|segment| matches!(segment.split(';').next(), Some("." | ".."))),
+            "{url}"
+        );
+        assert_eq!(Url::parse(url.as_str()).as_ref(), Ok(&url), "it is read differently");
+        let mut again = api.params_of(method, path, &request.query).expect("what is written can be read");
+        let elsewhere = |name: &str| matches!(name, "id" | "part" | "x-tenant");
+        again.extend(
+            params.iter().filter(|(name, _)| elsewhere(name)).map(|(n, text)| (n.clone(), text.clone())),
+        );
+        let written = plan(&again).expect("what is read can be planned");
+        // Members are read in the order of the description, whatever order they came in.
+        let pairs = |query: &str| BTreeSet::from_iter(query.split('&').map(ToOwned::to_owned));
+        assert_eq!(pairs(&written.query), pairs(&request.query), "the query says something else: {params:?}");
+        assert_eq!(written.segments, request.segments);
+    }
+}
+
+/// What [`paths`] calls: every style, and parameters in all places.
+const CALLED: &[u8] = br#"{
+    "openapi": "3.1.0",
+    "info": {"title": "Things", "version": "1"},
+    "paths": {
+        "/things/{id}": {"get": {
+            "parameters": [
+                {"name": "id", "in": "path", "required": true, "schema": {"type": "string"}},
+                {"name": "x-tenant", "in": "header", "schema": {"type": "string"}},
+                {"name": "limit", "in": "query", "schema": {"type": "integer"}},
+                {"name": "ids", "in": "query", "schema": {"type": "array", "items": {"type": "integer"}}},
+                {"name": "words", "in": "query", "explode": false, "schema": {"type": "array", "items": {"type": "string"}}},
+                {"name": "piped", "in": "query", "style": "pipeDelimited", "explode": false, "schema": {"type": "array", "items": {"type": "string"}}},
+                {"name": "filter", "in": "query", "style": "deepObject", "schema": {"type": "object", "additionalProperties": false, "properties": {
+                    "mass": {"type": "object", "additionalProperties": false, "properties": {"gt": {"type": "number"}}},
+                    "tags": {"type": "array", "items": {"type": "string"}}
+                }}},
+                {"name": "json", "in": "query", "content": {"application/json": {"schema": {}}}}
+            ],
+            "responses": {"200": {"description": "Done"}}
+        }},
+        "/things/{id}/parts/.{part}.json": {"post": {
+            "parameters": [
+                {"name": "id", "in": "path", "required": true, "schema": {"type": "integer"}},
+                {"name": "part", "in": "path", "required": true, "schema": {"type": "array", "items": {"type": "string"}}}
+            ],
+            "requestBody": {"content": {"application/json": {"schema": {"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}}}}}},
+            "responses": {"200": {"description": "Done"}}
+        }}
+    }
+}"#;

@@ -82,6 +82,23 @@ const INTROSPECTION_WORDS: [&str; 20] = [
     "1e999",
 ];
 
+const CALLS: [&[u8]; 4] = [
+    b"/things/us7000\nlimit=5&ids=1&ids=2&words=a,b%2Cc&piped=a%7Cb&filter[mass][gt]=1.50&filter[tags]=x&json=%7B%7D",
+    b"/things/{id}\nid=a%2Fb&x-tenant=blue&filter.mass.gt=2&words=%5Ba",
+    b"/things/7/parts/.a.json\n\n{\"name\":\"x\"}",
+    b"/things/{id}/parts/.{part}.json\nid=7&part=a,b\n{\"name\":\"\\u0061\",\"more\":[1.10]}",
+];
+const CALL_WORDS: [&str; 34] = [
+    "/", "//", "\\", ".", "..", ";", "..;", "%2e", "%2E%2e", "%2f", "%5c", "%252e", "%00", "%0d%0a", "%",
+    "%c0%ae", "?", "#", "@", "{id}", "{part}", "{", "}", "[", "]", "&", "=", ",", "+", "|", "\n", "\"",
+    "null", "ids=",
+];
+
+#[test]
+fn no_call_makes_the_planner_panic_or_leaves_the_upstream() {
+    survives(entries::paths, &CALLS, &CALL_WORDS, 20_000);
+}
+
 #[test]
 fn no_sdl_makes_the_reader_panic() {
     survives(entries::sdl, &SDL, &SDL_WORDS, 20_000);

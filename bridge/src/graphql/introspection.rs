@@ -9,7 +9,7 @@ mod raw;
 #[cfg(test)]
 mod tests;
 
-use serde::Deserialize;
+use std::collections::HashMap;
 
 use super::{
     draft::{Argument, Body, Definition, Draft, Field, Fields, Head, Inputs, Named, Reference, Roots, Wrap},
@@ -106,7 +106,7 @@ fn draft(schema: raw::Schema, report: &mut Report) -> Result<Draft, ReadError> {
 
 /// Interfaces name their objects, and objects their interfaces; some servers say only the former.
 fn implement(types: &mut [Definition], possible: Vec<(String, String)>) {
-    let mut interfaces: std::collections::HashMap<String, Vec<String>> = std::collections::HashMap::new();
+    let mut interfaces: HashMap<String, Vec<String>> = HashMap::new();
     for (object, interface) in possible {
         interfaces.entry(object).or_default().push(interface);
     }
@@ -263,13 +263,13 @@ fn reference(place: &str, ty: Option<raw::TypeRef>) -> Result<Reference, ReadErr
     Ok(Reference { name, at: None, wraps })
 }
 
-/// Whether JSON may be an introspection result; cheap, reads nothing but its beginning.
+/// Whether bytes may be an introspection result; cheap, looks only at their beginning.
 #[must_use]
-pub fn looks_like_introspection(json: &[u8]) -> bool {
-    let json = json.strip_prefix(b"\xef\xbb\xbf").unwrap_or(json);
-    let head = json.get(..512).unwrap_or(json);
-    let head = String::from_utf8_lossy(head);
+pub fn looks_like_introspection(bytes: &[u8]) -> bool {
+    /// Servers put little before the schema: errors, timings.
+    const LOOKED_AT: usize = 4 * 1024;
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let head = String::from_utf8_lossy(bytes.get(..LOOKED_AT).unwrap_or(bytes));
     head.trim_start().starts_with('{')
         && ["\"__schema\"", "\"_service\""].iter().any(|member| head.contains(member))
-        && raw::Answer::deserialize(&mut serde_json::Deserializer::from_slice(json)).is_ok()
 }

@@ -15,7 +15,7 @@ use std::collections::HashSet;
 
 use super::{
     Schema,
-    draft::{Body, Definition, Draft, Field, Named, Roots},
+    draft::{At, Body, Definition, Draft, Field, Head, Named, Roots, place},
     reach,
     reading::SchemaReading,
     scalars,
@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{
     limits::TYPES_MAX,
-    report::{ReadError, Report},
+    report::{ReadError, ReadProblem, Report},
 };
 
 /// Compiles a draft. `format` names its source in errors.
@@ -67,15 +67,15 @@ const NOTHING_TO_CALL: &str = "there is no query and no mutation, so there is no
 /// What keeps a schema from being compiled.
 pub(super) struct Problems {
     format: &'static str,
-    list: Vec<crate::report::ReadProblem>,
+    list: Vec<ReadProblem>,
     /// Types that were told to be undefined.
     undefined: HashSet<String>,
 }
 
 impl Problems {
-    fn add(&mut self, position: super::draft::At, what: impl Into<String>) {
+    fn add(&mut self, position: At, what: impl Into<String>) {
         if self.list.len() < ReadError::PROBLEMS_MAX {
-            self.list.push(crate::report::ReadProblem { position, what: what.into() });
+            self.list.push(ReadProblem { position, what: what.into() });
         }
     }
 
@@ -102,7 +102,7 @@ fn define_known(types: &mut Vec<Definition>, report: &mut Report) {
     }
     let built_in = scalars::BUILT_IN.iter().map(|name| (*name).to_owned());
     types.extend(known.into_iter().chain(built_in).map(|name| Definition {
-        head: super::draft::Head { name, ..Default::default() },
+        head: Head { name, ..Default::default() },
         extends: false,
         body: Body::Scalar,
     }));
@@ -168,8 +168,10 @@ fn skip_subscriptions<'a>(
     let ty = types.get(usize::try_from(subscription?.0).ok()?)?;
     let Body::Object(object) = &ty.body else { return None };
     for Field { head, .. } in &object.fields {
-        let place = super::draft::place("subscription", &head.name, head.at);
-        report.skipped.add(place, "a subscription is a stream of answers; a call has one answer");
+        report.skipped.add(
+            place("subscription", &head.name, head.at),
+            "a subscription is a stream of answers; a call has one answer",
+        );
     }
     Some(&ty.head.name)
 }

@@ -21,7 +21,7 @@ pub(crate) fn survives(entry: fn(&[u8]), corpus: &[&[u8]], words: &[&str], input
 }
 
 fn mutated(random: &mut Random, corpus: &[&[u8]], words: &[&str]) -> Vec<u8> {
-    let mut input = random.pick(corpus).map(|input| input.to_vec()).unwrap_or_default();
+    let mut input = random.pick(corpus).map(<[u8]>::to_vec).unwrap_or_default();
     for _ in 0..=random.below(8) {
         let at = random.below(input.len() + 1);
         let end = (at + random.below(24)).min(input.len());
@@ -30,12 +30,8 @@ fn mutated(random: &mut Random, corpus: &[&[u8]], words: &[&str]) -> Vec<u8> {
             1 => input.truncate(at),
             2 => drop(input.splice(at..end, random.bytes(4))),
             3 => {
-                input = [input.get(..at), random.pick(corpus).and_then(|other| other.get(at..))]
-                    .into_iter()
-                    .flatten()
-                    .flatten()
-                    .copied()
-                    .collect()
+                let end_of_other = random.pick(corpus).and_then(|other| other.get(at..)).unwrap_or_default();
+                input.splice(at.., end_of_other.iter().copied());
             }
             4 => {
                 // The same again and again: nesting and repetition.
@@ -43,7 +39,7 @@ fn mutated(random: &mut Random, corpus: &[&[u8]], words: &[&str]) -> Vec<u8> {
                 drop(input.splice(at..at, piece));
             }
             _ => {
-                let word = random.pick(words).map(|word| word.as_bytes()).unwrap_or_default();
+                let word = random.pick(words).map(str::as_bytes).unwrap_or_default();
                 let word = word.repeat(1 + random.below(3) * random.below(40));
                 drop(input.splice(at..at, word));
             }

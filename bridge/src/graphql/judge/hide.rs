@@ -3,8 +3,10 @@
 
 use std::collections::HashSet;
 
-use super::super::draft::{Argument, Body, Definition, Field, Head, Roots};
-use crate::report::Report;
+use crate::{
+    graphql::draft::{Argument, Body, Definition, Field, Head, Roots},
+    report::Report,
+};
 
 /// Fields of the query root that only federation gateways call.
 const FEDERATION_FIELDS: [&str; 2] = ["_service", "_entities"];

@@ -1,7 +1,7 @@
 //! What is made of schemas that parse, and of everything that can be wrong with them.
 
-use super::super::{
-    SchemaReading,
+use crate::graphql::{
+    SchemaReading, print,
     schema::{Schema, TypeKind},
     sdl,
 };
@@ -19,7 +19,7 @@ fn refused(text: &str) -> String {
 }
 
 fn printed(text: &str) -> String {
-    super::super::print::sdl(&fine(text).schema)
+    print::sdl(&fine(text).schema)
 }
 
 fn kind<'a>(schema: &'a Schema, name: &str) -> &'a TypeKind {
@@ -105,7 +105,7 @@ fn of_duplicates_the_first_counts_and_the_others_are_told() {
     warning type T, line 9: `a` is declared twice; the first one counts
     warning input In, line 8: `a` is declared twice; the first one counts
     ");
-    insta::assert_snapshot!(super::super::print::sdl(&reading.schema), @r"
+    insta::assert_snapshot!(print::sdl(&reading.schema), @r"
     schema {
       query: Query
     }
@@ -143,7 +143,7 @@ fn extensions_join_what_they_extend_wherever_they_stand() {
                 extend type Alone { a: Int } extend schema { mutation: Alone }";
     let reading = fine(text);
     assert_eq!(shown(&reading.report), "");
-    insta::assert_snapshot!(super::super::print::sdl(&reading.schema), @r"
+    insta::assert_snapshot!(print::sdl(&reading.schema), @r"
     schema {
       query: Query
       mutation: Alone
@@ -342,7 +342,7 @@ fn inaccessible_things_are_hidden_with_all_that_needs_them() {
     skipped input In: `b` has a type that is marked `@inaccessible`
     skipped input In: `c` is marked `@inaccessible`
     ");
-    insta::assert_snapshot!(super::super::print::sdl(&reading.schema), @r"
+    insta::assert_snapshot!(print::sdl(&reading.schema), @r"
     schema {
       query: Query
     }

@@ -49,11 +49,8 @@ fn first_escape(text: &str) -> (Escape<'_>, &str) {
     match text.as_bytes().get(1) {
         Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => known(2),
         Some(b'u') => {
-            if let Some((digits, after)) =
-                text.get(2..).and_then(|rest| rest.strip_prefix('{')?.split_once('}'))
-            {
-                let code = (digits.len() <= 8).then(|| hexadecimal(digits)).flatten();
-                return code.and_then(char::from_u32).map_or(unknown, |c| (Escape::Character(c), after));
+            if let Some((code, after)) = text.get(2..).and_then(braced) {
+                return char::from_u32(code).map_or(unknown, |c| (Escape::Character(c), after));
             }
             match (unit(text), text.get(6..).and_then(unit)) {
                 (Some(high @ 0xd800..=0xdbff), Some(low @ 0xdc00..=0xdfff)) => {
@@ -70,6 +67,14 @@ fn first_escape(text: &str) -> (Escape<'_>, &str) {
         }
         _ => unknown,
     }
+}
+
+/// The code of a leading `{X…}` of at most eight digits, and what follows it.
+fn braced(text: &str) -> Option<(u32, &str)> {
+    let rest = text.strip_prefix('{')?;
+    let length = rest.bytes().take(9).take_while(u8::is_ascii_hexdigit).count();
+    let (digits, after) = rest.split_at_checked(length)?;
+    Some((hexadecimal(digits)?, after.strip_prefix('}')?))
 }
 
 /// The code of a leading `\uXXXX`.

@@ -1,5 +1,6 @@
 //! What a stranger's schema may be written like.
 
+mod anything;
 mod limits;
 mod mistakes;
 mod repairs;
