@@ -11,6 +11,10 @@ SHELL := /bin/bash
 # Where cargo puts programs; it knows about CARGO_TARGET_DIR and its own configuration.
 programs = $$(cargo metadata --no-deps --offline --format-version 1 | sed -E 's/.*"target_directory":"([^"]*)".*/\1/')/debug
 npm_installed := tests/contracts/node_modules/.package-lock.json
+tools_from_npm := tests/tools/node_modules/.package-lock.json
+tools_from_pypi := tests/tools/.venv/.installed
+wheels := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/farthing/wheels
+pip := tests/tools/.venv/bin/pip --quiet --disable-pip-version-check
 scripts = .ci/run $$(find deploy tests -name '*.sh' -not -path '*/node_modules/*')
 
 .PHONY: help
@@ -26,7 +30,7 @@ testnet: anvil build ## The same nodes, kept running, with commands to paste; Ct
 	"$(programs)/farthing" testnet up
 
 .PHONY: test
-test: node-deps ## All tests: pure rules, adapters, contracts on a real chain, whole nodes
+test: node-deps tools-deps ## All tests: pure rules, adapters, contracts on a real chain, whole nodes
 	cargo build --workspace --all-targets --locked
 	cargo test --workspace --locked
 
@@ -55,6 +59,26 @@ node-deps: $(npm_installed) ## Install the pinned solc and anvil into tests/cont
 $(npm_installed): tests/contracts/package.json tests/contracts/package-lock.json tests/contracts/.npmrc
 	npm ci --prefix tests/contracts
 	touch $@
+
+.PHONY: tools-deps
+tools-deps: $(tools_from_npm) $(tools_from_pypi) ## Install other people's validators, pinned, into tests/tools
+
+$(tools_from_npm): tests/tools/package.json tests/tools/package-lock.json tests/tools/.npmrc
+	npm ci --prefer-offline --prefix tests/tools
+	touch $@
+
+# Nothing else needs Python, so people without it lose only these tests, which then say so. CI must not lose any.
+# What was downloaded once is installed without asking anybody.
+$(tools_from_pypi): tests/tools/requirements.txt
+	@install() { $(pip) install --no-index --find-links "$(wheels)" --requirement $<; }; \
+	if python3 -m venv --clear tests/tools/.venv && \
+		{ install 2>/dev/null || { $(pip) download --dest "$(wheels)" --requirement $< && install; }; }; then \
+		touch $@; \
+	elif [[ -n "$${CI:-}" ]]; then \
+		exit 1; \
+	else \
+		printf '\n  SKIPPED: tests by tools from PyPI, because they could not be installed.\n  They need python3 (3.11 or newer) with venv: apt-get install python3-venv\n\n' >&2; \
+	fi
 
 # The local chain: the one on the PATH, or the pinned one.
 .PHONY: anvil

@@ -151,7 +151,7 @@ fn is_test(path: &str) -> bool {
 
 /// Path and text of every file with `extension` under `folder`, in order of path.
 fn files(folder: &Path, extension: &str) -> Vec<(String, String)> {
-    const NOT_OURS: [&str; 3] = ["target", "node_modules", ".git"];
+    const NOT_OURS: [&str; 4] = ["target", "node_modules", ".venv", ".git"];
     let mut found = Vec::new();
     let mut folders = vec![folder.to_path_buf()];
     while let Some(folder) = folders.pop() {
