@@ -1,11 +1,12 @@
 //! The command line: `farthing <noun> <verb>`.
 //!
-//! Arguments are read here; each noun has a file. `run`, `init`, `config` and `testnet` work by themselves, all
-//! others ask the running node over its control socket. Data goes to standard output, prose to standard
+//! Arguments are read here; each noun has a file. `run`, `init`, `config`, `bridge` and `testnet` work by themselves,
+//! all others ask the running node over its control socket. Data goes to standard output, prose to standard
 //! error, and every error ends with the next step.
 
 mod api;
 mod args;
+mod bridge;
 mod call;
 mod channel;
 mod config;
@@ -63,6 +64,7 @@ pub async fn execute(cli: Cli) -> Result<(), Failure> {
         Command::Call(arguments) => call::call(&context, arguments).await,
         Command::Wallet(verb) => wallet::wallet(&context, verb).await,
         Command::Api(verb) => api::api(&context, verb).await,
+        Command::Bridge(verb) => bridge::bridge(&context, verb).await,
         Command::Channel(verb) => channel::channel(&context, verb).await,
         Command::Settle => channel::settle(&context).await,
         Command::Secret(verb) => secret::secret(&context, &verb).await,

@@ -50,7 +50,7 @@ fn request(arguments: Call) -> Result<CallRequest, Failure> {
     })
 }
 
-fn unique(pairs: Vec<(String, String)>) -> Result<BTreeMap<String, String>, Failure> {
+pub(super) fn unique(pairs: Vec<(String, String)>) -> Result<BTreeMap<String, String>, Failure> {
     let mut map = BTreeMap::new();
     for (name, value) in pairs {
         if map.contains_key(&name) {
@@ -61,7 +61,7 @@ fn unique(pairs: Vec<(String, String)>) -> Result<BTreeMap<String, String>, Fail
     Ok(map)
 }
 
-fn read_body(body: &str) -> Result<serde_json::Value, Failure> {
+pub(super) fn read_body(body: &str) -> Result<serde_json::Value, Failure> {
     let text = match body.strip_prefix('@') {
         Some(path) => std::fs::read_to_string(path)
             .map_err(|error| Failure::usage(format!("{path} cannot be read ({error}); check the path")))?,

@@ -1,0 +1,114 @@
+//! Why there is no description: what was asked, what came, and what to do next.
+
+use std::fmt::Write as _;
+
+use farthing_bridge::report::ReadError;
+use url::Url;
+
+use super::{Tried, fetch::Miss};
+use crate::owner::upstream::UpstreamError;
+
+/// Why there is no description.
+#[derive(Debug, thiserror::Error)]
+pub enum IntakeError {
+    /// The address cannot be asked, or a header cannot be sent.
+    #[error(transparent)]
+    Address(#[from] UpstreamError),
+    #[error("{url}: {what}; check that the server runs and that the address is right")]
+    Unreachable { url: String, what: String },
+    #[error("{url}: {what}")]
+    Missed { url: String, what: String },
+    #[error("{url} answers with status {status}{}", next_after(*status))]
+    Status { url: String, status: u16 },
+    #[error(
+        "{url} is a web page and no API description; give the address of the document, or scan the server"
+    )]
+    Html { url: String },
+    /// Positions are `file:line:column`.
+    #[error("{}", unreadable(origin, error))]
+    Unreadable { origin: String, error: ReadError },
+    #[error(
+        "{url} speaks GraphQL but does not tell its schema: introspection is switched off; switch it on, or give \
+         the schema as a file (SDL) with the endpoint as upstream"
+    )]
+    Silent { url: String },
+    #[error(
+        "no {what} description was found at {url}; tried:{}\n{}",
+        listed(tried),
+        next_after_search(tried)
+    )]
+    NothingFound { url: String, what: &'static str, tried: Vec<Tried> },
+}
+
+impl IntakeError {
+    /// Whether a header of the owner's may be all that is missing.
+    #[must_use]
+    pub fn wants_authentication(&self) -> bool {
+        match self {
+            Self::Status { status, .. } => matches!(status, 401 | 403),
+            Self::NothingFound { tried, .. } => tried.iter().any(|tried| tried.came.wants_authentication()),
+            _ => false,
+        }
+    }
+
+    pub(super) fn missed(url: &Url, miss: &Miss) -> Self {
+        let (url, what) = (url.to_string(), miss.to_string());
+        match miss {
+            Miss::Unreachable(_) | Miss::TimedOut => Self::Unreachable { url, what },
+            _ => Self::Missed { url, what },
+        }
+    }
+}
+
+const fn next_after(status: u16) -> &'static str {
+    match status {
+        401 | 403 => "; give the header it wants, such as its API key",
+        404 | 410 => "; check the address, or scan the server",
+        _ => "; check the address and the server's log",
+    }
+}
+
+fn unreadable(origin: &str, error: &ReadError) -> String {
+    let mut text = format!("{origin} cannot be read as {}:", error.format);
+    for problem in &error.problems {
+        // Writing to a String does not fail.
+        let _ = match problem.position {
+            Some((line, column)) => write!(text, "\n  {origin}:{line}:{column}: {}", problem.what),
+            None => write!(text, "\n  {origin}: {}", problem.what),
+        };
+    }
+    text
+}
+
+/// One line for each answer that came: most places of a search answer the same.
+fn listed(tried: &[Tried]) -> String {
+    let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
+    for Tried { url, came } in tried {
+        let came = came.to_string();
+        match groups.iter_mut().find(|(other, _)| *other == came) {
+            Some((_, urls)) => urls.push(url),
+            None => groups.push((came, vec![url])),
+        }
+    }
+    let mut text = String::new();
+    for (came, urls) in groups {
+        let _ = write!(text, "\n  {came}:");
+        for url in urls {
+            let _ = write!(text, " {}", without_host(url));
+        }
+    }
+    text
+}
+
+/// The path: a search asks one host.
+fn without_host(url: &str) -> &str {
+    let Some((_, rest)) = url.split_once("://") else { return url };
+    rest.find('/').map_or(rest, |at| &rest[at..])
+}
+
+fn next_after_search(tried: &[Tried]) -> &'static str {
+    if tried.iter().any(|tried| tried.came.wants_authentication()) {
+        return "The server wants to know who asks; give the header it wants, such as its API key.";
+    }
+    "Give the description's file or address, or write the operations into a service file (`farthing api add FILE`)."
+}

@@ -1,0 +1,412 @@
+//! Searching a running server for API descriptions.
+//!
+//! 1. The address itself. When a description lies there, the search is over.
+//! 2. A path that cannot exist, whose answer tells servers that answer everything; what the front door's
+//!    `Link` header (RFC 8631) and the API catalog (RFC 9727) name.
+//! 3. Well-known places ([`places`]), and documentation pages for the documents they show ([`pages`]).
+//! 4. GraphQL endpoints.
+//!
+//! Bounds: five seconds a request, thirty in all, four requests at a time, one host, answers together as
+//! [`Fetcher`] allows. Invariant: every place asked is in [`Scan::tried`], in order, with what came.
+
+use std::{collections::HashSet, fmt, sync::Arc};
+
+use bytes::Bytes;
+use farthing_bridge::{openapi, report::ReadError};
+use futures::{StreamExt, stream};
+use url::Url;
+
+use super::{
+    Intake, IntakeError, IntakeOptions, Kind,
+    fetch::{Fetcher, Miss, Page},
+    graphql::{self, Endpoint},
+    pages, parse, places,
+};
+
+/// Requests under way at once: quick, and nothing that a small server notices.
+const AT_ONCE: usize = 4;
+/// Descriptions of one server; real ones have a few versions.
+const CANDIDATES_MAX: usize = 16;
+/// Page → script → configuration → document.
+const ROUNDS_MAX: usize = 4;
+/// Places that pages and headers may name.
+const LEADS_MAX: usize = 64;
+
+/// What a search found.
+#[derive(Debug)]
+pub struct Scan {
+    /// The address that was searched.
+    pub url: String,
+    /// Best first.
+    pub candidates: Vec<Candidate>,
+    /// Every place that was asked.
+    pub tried: Vec<Tried>,
+}
+
+/// A description that was found.
+#[derive(Debug, Clone)]
+pub struct Candidate {
+    pub found: Found,
+    /// Its `origin` is where it lies.
+    pub intake: Intake,
+}
+
+/// How a description was found. In order of trust.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Found {
+    Given,
+    /// In a `Link` header or the catalog.
+    Declared,
+    WellKnown,
+    Page,
+    Introspection,
+}
+
+impl fmt::Display for Found {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Given => "the address itself",
+            Self::Declared => "declared by the server",
+            Self::WellKnown => "well-known place",
+            Self::Page => "documentation page",
+            Self::Introspection => "GraphQL introspection",
+        })
+    }
+}
+
+/// A place that was asked, and what came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tried {
+    pub url: String,
+    pub came: Came,
+}
+
+/// What came from a place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Came {
+    Description,
+    /// Another status than success.
+    Status(u16),
+    /// A page or script; what it names is asked too.
+    Page,
+    /// The answer that any path gets.
+    Anything,
+    /// Something that is no description.
+    NoDescription,
+    /// A description with mistakes.
+    Unreadable(String),
+    /// GraphQL that does not tell its schema.
+    Silent,
+    /// No answer, and why.
+    Missed(String),
+}
+
+impl Came {
+    pub(super) fn of_endpoint(answer: &Result<Endpoint, Miss>) -> Self {
+        match answer {
+            Ok(Endpoint::Schema(_)) => Self::Description,
+            Ok(Endpoint::Unreadable(error)) => Self::Unreadable(first_problem(error)),
+            Ok(Endpoint::Silent) => Self::Silent,
+            Ok(Endpoint::Other(200..=299)) => Self::NoDescription,
+            Ok(Endpoint::Other(status)) => Self::Status(*status),
+            Err(miss) => Self::Missed(miss.to_string()),
+        }
+    }
+
+    pub(super) const fn wants_authentication(&self) -> bool {
+        matches!(self, Self::Status(401 | 403))
+    }
+}
+
+impl fmt::Display for Came {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Description => f.write_str("a description"),
+            Self::Status(status) => write!(f, "status {status}"),
+            Self::Page => f.write_str("a page or script that names no description"),
+            Self::Anything => f.write_str("the answer that any path gets"),
+            Self::NoDescription => f.write_str("something else than a description"),
+            Self::Unreadable(what) => write!(f, "a description that cannot be read ({what})"),
+            Self::Silent => f.write_str("GraphQL with introspection switched off"),
+            Self::Missed(why) => f.write_str(why),
+        }
+    }
+}
+
+impl Scan {
+    /// The best candidate.
+    ///
+    /// # Errors
+    /// [`IntakeError::Silent`] when the only thing found is GraphQL without introspection,
+    /// [`IntakeError::NothingFound`] with every place that was asked otherwise.
+    pub fn into_best(self) -> Result<Candidate, IntakeError> {
+        let Self { url, candidates, tried } = self;
+        if let Some(best) = candidates.into_iter().next() {
+            return Ok(best);
+        }
+        match tried.iter().find(|tried| tried.came == Came::Silent) {
+            Some(silent) => Err(IntakeError::Silent { url: silent.url.clone() }),
+            None => Err(IntakeError::NothingFound { url, what: "API", tried }),
+        }
+    }
+}
+
+/// Whether the name of a file says that it is a GraphQL schema.
+pub(super) fn is_schema_file(url: &Url) -> bool {
+    [".graphql", ".graphqls", ".gql", ".sdl"].iter().any(|kind| url.path().ends_with(kind))
+}
+
+/// Searches the server at `url`.
+///
+/// # Errors
+/// [`IntakeError`] when the address cannot be asked, does not answer, or is itself a description that cannot
+/// be read. Finding nothing is no error here; see [`Scan::into_best`].
+pub async fn scan(url: &Url, options: &IntakeOptions) -> Result<Scan, IntakeError> {
+    let fetcher = Arc::new(Fetcher::new(url, options.each, options)?);
+    let mut search = Search::new(Arc::clone(&fetcher));
+    let leads = search.first(url).await?;
+    if search.candidates.is_empty() {
+        let front = Place::following(places::root(url), Found::Page);
+        let round = [Place::plain(places::catalog(url), Found::Declared), front];
+        search.guard(places::nowhere(url, nonce()?)).await;
+        let mut leads = [leads, search.ask(round.into()).await].concat();
+        leads.extend(places::documents(url).into_iter().map(|url| Place::plain(url, Found::WellKnown)));
+        leads.extend(places::pages(url).into_iter().map(|url| Place::following(url, Found::Page)));
+        for _ in 0..ROUNDS_MAX {
+            leads = search.ask(leads).await;
+        }
+        search.graphql(url).await;
+    }
+    Ok(search.finish(url))
+}
+
+/// For the path that cannot exist.
+fn nonce() -> Result<u64, IntakeError> {
+    getrandom::u64().map_err(|_| IntakeError::Missed {
+        url: "the system".into(),
+        what: "it has no randomness to give; try again".into(),
+    })
+}
+
+/// Somewhere to ask.
+#[derive(Debug, Clone)]
+struct Place {
+    url: Url,
+    found: Found,
+    /// Whether other places may be taken from what comes, and what they are relative to.
+    follow: Option<Url>,
+}
+
+impl Place {
+    const fn plain(url: Url, found: Found) -> Self {
+        Self { url, found, follow: None }
+    }
+
+    fn following(url: Url, found: Found) -> Self {
+        Self { follow: Some(url.clone()), url, found }
+    }
+}
+
+/// A search under way.
+struct Search {
+    fetcher: Arc<Fetcher>,
+    seen: HashSet<Url>,
+    leads_left: usize,
+    candidates: Vec<Candidate>,
+    tried: Vec<Tried>,
+    /// The body that any path gets, from a server that answers everything.
+    anything: Option<Bytes>,
+}
+
+impl Search {
+    fn new(fetcher: Arc<Fetcher>) -> Self {
+        Self {
+            fetcher,
+            seen: HashSet::new(),
+            leads_left: LEADS_MAX,
+            candidates: Vec::new(),
+            tried: Vec::new(),
+            anything: None,
+        }
+    }
+
+    /// Asks the address itself. A server that is not there, or a description with mistakes, ends the search.
+    async fn first(&mut self, url: &Url) -> Result<Vec<Place>, IntakeError> {
+        let place = Place::following(url.clone(), Found::Given);
+        self.seen.insert(url.clone());
+        let page = match self.fetcher.get(url).await {
+            Err(miss @ Miss::Unreachable(_)) => return Err(IntakeError::missed(url, &miss)),
+            answer => answer,
+        };
+        let claims = |page: &Page| openapi::looks_like_openapi(&page.body) || is_schema_file(url);
+        if let Ok(page) = &page
+            && page.status.is_success()
+            && !page.is_html()
+            && claims(page)
+            && let Err(error) = parse(page.body.clone()).await
+        {
+            return Err(IntakeError::Unreadable { origin: url.to_string(), error });
+        }
+        Ok(self.judge(place, page).await)
+    }
+
+    /// Learns what the server answers where nothing is.
+    async fn guard(&mut self, nowhere: Url) {
+        if let Ok(page) = self.fetcher.get(&nowhere).await
+            && page.status.is_success()
+        {
+            self.anything = Some(page.body);
+        }
+    }
+
+    /// Asks all `places` that were not asked before; what they name is returned.
+    async fn ask(&mut self, places: Vec<Place>) -> Vec<Place> {
+        let new: Vec<_> = places.into_iter().filter(|place| self.seen.insert(place.url.clone())).collect();
+        let fetcher = Arc::clone(&self.fetcher);
+        let mut answers = stream::iter(new)
+            .map(|place| async {
+                let answer = fetcher.get(&place.url).await;
+                (place, answer)
+            })
+            .buffered(AT_ONCE);
+        let mut leads = Vec::new();
+        while let Some((place, answer)) = answers.next().await {
+            leads.extend(self.judge(place, answer).await);
+        }
+        leads
+    }
+
+    /// Notes what came from `place`, and returns what it leads to.
+    async fn judge(&mut self, place: Place, answer: Result<Page, Miss>) -> Vec<Place> {
+        let Place { url, found, follow } = place;
+        let mut leads = Vec::new();
+        let came = match answer {
+            Err(miss) => Came::Missed(miss.to_string()),
+            Ok(page) => {
+                if follow.is_some() {
+                    let declared = pages::linked(page.links(), &page.url);
+                    leads.extend(declared.into_iter().map(|url| Place::following(url, Found::Declared)));
+                }
+                self.judge_page(page, &url, found, follow, &mut leads).await
+            }
+        };
+        self.tried.push(Tried { url: url.to_string(), came });
+        leads.truncate(self.leads_left);
+        self.leads_left -= leads.len();
+        leads
+    }
+
+    async fn judge_page(
+        &mut self,
+        page: Page,
+        url: &Url,
+        found: Found,
+        follow: Option<Url>,
+        leads: &mut Vec<Place>,
+    ) -> Came {
+        if !page.status.is_success() {
+            return Came::Status(page.status.as_u16());
+        }
+        if found > Found::Declared && self.anything.as_ref() == Some(&page.body) {
+            return Came::Anything;
+        }
+        let is_text = page.is_html() || page.is_script();
+        if !is_text {
+            match parse(page.body.clone()).await {
+                Ok(reading) => {
+                    let intake = Intake::of_document(reading, url.to_string(), Some(&page.url));
+                    self.add(Candidate { found, intake });
+                    return Came::Description;
+                }
+                Err(error) if openapi::looks_like_openapi(&page.body) => {
+                    return Came::Unreadable(first_problem(&error));
+                }
+                Err(_) => {}
+            }
+            leads.extend(
+                pages::catalogued(&page.body, &page.url)
+                    .into_iter()
+                    .map(|url| Place::following(url, Found::Declared)),
+            );
+        }
+        let Some(base) = follow else {
+            return if is_text { Came::Page } else { Came::NoDescription };
+        };
+        // Behind a redirect, `/docs` → `/docs/`, the page's own address counts; a script has its page's.
+        let base = if base == *url { page.url.clone() } else { base };
+        let told = pages::leads(&page.text(), &base);
+        leads.extend(told.documents.into_iter().map(|document| Place {
+            url: document,
+            found: Found::Page,
+            follow: Some(base.clone()),
+        }));
+        leads.extend(told.scripts.into_iter().map(|script| Place {
+            url: script,
+            found: Found::Page,
+            follow: Some(base.clone()),
+        }));
+        if let Some(document) = told.embedded
+            && let Ok(reading) = parse(document.into()).await
+        {
+            self.add(Candidate {
+                found: Found::Page,
+                intake: Intake::of_document(reading, url.to_string(), Some(&base)),
+            });
+            return Came::Description;
+        }
+        if is_text { Came::Page } else { Came::NoDescription }
+    }
+
+    /// Asks the usual endpoints, one after the other: the first that tells its schema is the one.
+    async fn graphql(&mut self, url: &Url) {
+        for endpoint in places::graphql(url) {
+            let answer = graphql::ask(&self.fetcher, &endpoint).await;
+            let came = Came::of_endpoint(&answer);
+            if matches!(came, Came::Description | Came::Unreadable(_) | Came::Silent) {
+                self.set_endpoint(&endpoint);
+            }
+            self.tried.push(Tried { url: format!("{endpoint} (GraphQL)"), came });
+            if let Ok(Endpoint::Schema(reading)) = answer {
+                let intake = Intake::of_endpoint(*reading, &endpoint);
+                self.add(Candidate { found: Found::Introspection, intake });
+                break;
+            }
+        }
+    }
+
+    /// A schema that was found as text has the endpoint that was found.
+    fn set_endpoint(&mut self, endpoint: &Url) {
+        let schemas = self.candidates.iter_mut().map(|candidate| &mut candidate.intake);
+        for intake in schemas.filter(|intake| intake.kind() == Kind::Graphql && intake.upstreams.is_empty()) {
+            intake.upstreams.push(endpoint.clone());
+        }
+    }
+
+    /// The same document in JSON and YAML, or at two places, is one candidate.
+    fn add(&mut self, new: Candidate) {
+        let same = |old: &Candidate| {
+            old.intake.reading.description == new.intake.reading.description
+                && old.intake.upstreams == new.intake.upstreams
+        };
+        if self.candidates.len() < CANDIDATES_MAX && !self.candidates.iter().any(same) {
+            self.candidates.push(new);
+        }
+    }
+
+    fn finish(mut self, url: &Url) -> Scan {
+        self.candidates.sort_by_key(rank);
+        Scan { url: url.to_string(), candidates: self.candidates, tried: self.tried }
+    }
+}
+
+/// Smaller is better: something to sell, what the server declares itself, REST before GraphQL, more operations.
+fn rank(candidate: &Candidate) -> impl Ord + use<> {
+    let operations = candidate.intake.reading.description.operations.len();
+    let declared = candidate.found <= Found::Declared;
+    let is_graphql = candidate.intake.kind() == Kind::Graphql;
+    (operations == 0, !declared, is_graphql, std::cmp::Reverse(operations))
+}
+
+fn first_problem(error: &ReadError) -> String {
+    error.problems.first().map_or_else(|| error.to_string(), ToString::to_string)
+}

@@ -1,0 +1,191 @@
+//! What several of these tests ask for: the program with its two outputs, and servers to look at.
+
+use std::process::Stdio;
+
+use anyhow::{Context, Result, ensure};
+use axum::Router;
+use farthing::testnet::program;
+use serde_json::{Value, json};
+use tokio::{io::AsyncWriteExt, net::TcpListener, process::Command};
+
+/// What a command left behind.
+#[derive(Debug)]
+pub struct Ran {
+    pub code: i32,
+    pub out: String,
+    pub err: String,
+}
+
+impl Ran {
+    pub fn json(&self) -> Result<Value> {
+        serde_json::from_str(&self.out).with_context(|| format!("no JSON: {self:?}"))
+    }
+
+    /// The answer of a command that went well.
+    pub fn ok(self) -> Result<Self> {
+        ensure!(self.code == 0, "ended with {}: {}", self.code, self.err);
+        Ok(self)
+    }
+
+    /// Checks that the command failed with `code`, nothing on standard output, and all of `says` on the other.
+    pub fn fails(self, code: i32, says: &[&str]) -> Result<Self> {
+        ensure!(self.code == code && self.out.is_empty(), "no failure with {code}: {self:?}");
+        for text in says {
+            ensure!(self.err.contains(text), "it does not say `{text}`: {}", self.err);
+        }
+        Ok(self)
+    }
+}
+
+/// Runs `farthing bridge inspect`, without a home to write to.
+pub async fn inspect(arguments: &[&str]) -> Result<Ran> {
+    inspect_input(arguments, "").await
+}
+
+/// The same with something on standard input.
+pub async fn inspect_input(arguments: &[&str], input: &str) -> Result<Ran> {
+    let nowhere = tempfile::tempdir()?;
+    let mut child = Command::new(program("farthing")?)
+        .args(["bridge", "inspect"])
+        .args(arguments)
+        .env_clear()
+        .env("HOME", nowhere.path())
+        .current_dir(nowhere.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()?;
+    let mut stdin = child.stdin.take().context("no standard input")?;
+    // A command that fails early does not read.
+    let _ = stdin.write_all(input.as_bytes()).await;
+    drop(stdin);
+    let output = child.wait_with_output().await?;
+    ensure!(std::fs::read_dir(nowhere.path())?.next().is_none(), "inspecting left files behind");
+    Ok(Ran {
+        code: output.status.code().context("ended by a signal")?,
+        out: String::from_utf8(output.stdout)?,
+        err: String::from_utf8(output.stderr)?,
+    })
+}
+
+/// A file that lives as long as the returned folder.
+pub fn file(name: &str, text: &str) -> Result<(tempfile::TempDir, String)> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join(name);
+    std::fs::write(&path, text)?;
+    Ok((folder, path.display().to_string()))
+}
+
+/// A server that ends with the test. Its address has no slash at the end.
+pub async fn serve(router: Router) -> Result<String> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let url = format!("http://{}", listener.local_addr()?);
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    Ok(url)
+}
+
+/// A small API: `GET /things` with `limit` and `X-Trace`, `GET` and `DELETE /things/{id}`, `POST /things`.
+pub fn things() -> Value {
+    let parameter = |name: &str, place: &str, required: bool, schema: Value| json!({ "name": name, "in": place, "required": required, "schema": schema });
+    let answer = json!({ "200": { "description": "It." } });
+    let id = parameter("id", "path", true, json!({ "type": "integer" }));
+    json!({
+        "openapi": "3.1.0",
+        "info": { "title": "Things", "version": "1.2" },
+        "servers": [{ "url": "https://things.example/v1" }],
+        "paths": {
+            "/things": {
+                "get": {
+                    "operationId": "list_things",
+                    "summary": "Everything there is",
+                    "parameters": [
+                        parameter("limit", "query", false, json!({ "type": "integer", "maximum": 100 })),
+                        parameter("X-Trace", "header", false, json!({ "type": "string" })),
+                    ],
+                    "responses": answer,
+                },
+                "post": {
+                    "operationId": "add_thing",
+                    "requestBody": { "required": true, "content": { "application/json": { "schema": {
+                        "type": "object",
+                        "required": ["name"],
+                        "properties": { "name": { "type": "string" } },
+                    } } } },
+                    "responses": answer,
+                },
+            },
+            "/things/{id}": {
+                "get": { "operationId": "one_thing", "parameters": [id], "responses": answer },
+                "delete": { "operationId": "no_thing", "deprecated": true, "parameters": [id], "responses": answer },
+            },
+        },
+        "components": { "securitySchemes": {
+            "key": { "type": "apiKey", "in": "header", "name": "X-Things-Key" },
+        } },
+        "security": [{ "key": [] }],
+    })
+}
+
+/// A schema with what queries differ in: arguments of every kind, objects, a custom scalar, a mutation.
+pub const PLANETS: &str = r#"
+scalar Mass
+
+enum Method { TRANSIT RADIAL_VELOCITY }
+
+input Filter { name: String, methods: [Method!], heavierThan: Mass }
+
+type Star { name: String!, planets: [Planet!]! }
+
+type Planet {
+  name: String!
+  "In masses of the Earth."
+  mass: Mass
+  method: Method
+  star: Star!
+}
+
+type Query {
+  "Confirmed planets."
+  planets(limit: Int = 20, filter: Filter, heavierThan: Mass): [Planet!]!
+  planet(name: String!): Planet
+}
+
+type Mutation { note(planet: String!, text: String!): Planet! }
+
+type Subscription { found: Planet! }
+"#;
+
+/// What a server with `type Query { planets(limit: Int = 5): [Planet!]! } type Planet { name: String! }` answers to
+/// introspection.
+pub fn introspection() -> Value {
+    let named = |kind: &str, name: &str| json!({ "kind": kind, "name": name, "ofType": null });
+    let wrapped = |kind: &str, inner: Value| json!({ "kind": kind, "name": null, "ofType": inner });
+    let non_null = |inner: Value| wrapped("NON_NULL", inner);
+    let field = |name: &str, args: Value, ty: Value| {
+        json!({ "name": name, "description": null, "args": args, "type": ty, "isDeprecated": false,
+                "deprecationReason": null })
+    };
+    let object = |name: &str, field: Value| {
+        json!({ "kind": "OBJECT", "name": name, "description": null, "fields": [field], "inputFields": null,
+                "interfaces": [], "enumValues": null, "possibleTypes": null })
+    };
+    let scalar = |name: &str| {
+        json!({ "kind": "SCALAR", "name": name, "description": null, "fields": null, "inputFields": null,
+                "interfaces": null, "enumValues": null, "possibleTypes": null })
+    };
+    let limit = json!([{ "name": "limit", "description": null, "type": named("SCALAR", "Int"), "defaultValue": "5" }]);
+    let planets = non_null(wrapped("LIST", non_null(named("OBJECT", "Planet"))));
+    json!({ "data": { "__schema": {
+        "queryType": { "name": "Query" },
+        "mutationType": null,
+        "subscriptionType": null,
+        "types": [
+            object("Query", field("planets", limit, planets)),
+            object("Planet", field("name", json!([]), non_null(named("SCALAR", "String")))),
+            scalar("Int"),
+            scalar("String"),
+        ],
+        "directives": [],
+    } } })
+}
