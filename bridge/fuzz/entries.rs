@@ -5,7 +5,7 @@ use std::{
     sync::OnceLock,
 };
 
-use farthing_bridge::{Api, Call, Request, graphql, openapi};
+use farthing_bridge::{Api, Call, Request, document, graphql, openapi};
 use url::Url;
 
 /// SDL; what is accepted is printed as a schema that reads the same.
@@ -107,3 +107,18 @@ const CALLED: &[u8] = br#"{
         }}
     }
 }"#;
+
+/// OpenAPI in JSON or YAML; what is accepted can be called, packed and unpacked.
+pub fn openapi(bytes: &[u8]) {
+    let _ = openapi::looks_like_openapi(bytes);
+    let Ok(reading) = openapi::read(bytes) else { return };
+    if let Ok(packed) = document::encode(&reading.description) {
+        document::decode(&packed).expect("what is packed can be unpacked");
+    }
+    Api::new(reading.description).expect("what is read can be called");
+}
+
+/// The same, and the text is always taken for YAML.
+pub fn yaml(bytes: &[u8]) {
+    openapi(&[b"# YAML\n", bytes].concat());
+}

@@ -38,12 +38,12 @@ pub(crate) fn read<'d>(
     match declared {
         None if body.is_empty() => nothing,
         None => {
-            checker.object(Problem::Other("this operation takes no body; leave `body` out".into()));
+            checker.tell(Problem::Other("this operation takes no body; leave `body` out".into()));
             nothing
         }
         Some(declared) if body.is_empty() => {
             if declared.required {
-                checker.object(Problem::Other(format!("this operation needs a body: {}", wanted(declared))));
+                checker.tell(Problem::Other(format!("this operation needs a body: {}", wanted(declared))));
             }
             nothing
         }
@@ -64,7 +64,7 @@ fn given<'d>(checker: &mut Checker<'d>, declared: &'d Body, content_type: Option
     } else {
         let given = shown(given.as_deref().unwrap_or("nothing"));
         let what = format!("the body's content type is `{given}`, expected {}", wanted(declared));
-        checker.object(Problem::Other(what));
+        checker.tell(Problem::Other(what));
         Payload::Nothing
     };
     let is_free = declared.kind == BodyKind::Any || declared.media_type.contains('*');
@@ -113,7 +113,7 @@ fn is_accepted(declared: &Body, given: Option<&str>) -> bool {
 fn utf8<'b>(checker: &mut Checker<'_>, body: &'b [u8]) -> Option<&'b str> {
     let text = std::str::from_utf8(body).ok();
     if text.is_none() {
-        checker.object(Problem::Other("the body is not UTF-8 text".into()));
+        checker.tell(Problem::Other("the body is not UTF-8 text".into()));
     }
     text
 }
@@ -129,7 +129,7 @@ fn parse<'b>(checker: &mut Checker<'_>, text: &'b str) -> Option<Json<'b>> {
     match Json::parse(text, VALUE_DEPTH_MAX) {
         Ok(value) => Some(value),
         Err(error) => {
-            checker.object(Problem::Other(format!("the body is no JSON that can be passed on: {error}")));
+            checker.tell(Problem::Other(format!("the body is no JSON that can be passed on: {error}")));
             None
         }
     }
@@ -205,7 +205,7 @@ fn written_form<'d>(checker: &mut Checker<'d>, declared: &'d Body, body: &[u8]) 
             (_, [value]) => {
                 checker.text(&at, value, schema, STEPS_DEPTH_MAX);
             }
-            _ => checker.object(Problem::Twice { name: at.to_string(), places: "in the form" }),
+            _ => checker.tell(Problem::Twice { name: at.to_string(), places: "in the form" }),
         }
     }
     Payload::AsGiven

@@ -10,7 +10,7 @@ pub(crate) mod style;
 use std::{borrow::Cow, collections::BTreeMap};
 
 use crate::{
-    description::{Operation, Parameter, Place, Shape, Style},
+    description::{Operation, Parameter, Place, Schema, Shape, Style},
     json::Json,
     nearest,
     problem::Problem,
@@ -89,9 +89,9 @@ pub(crate) fn read<'a>(
     });
     let missing: Vec<_> = missing.map(|(parameter, _)| parameter.name.clone()).collect();
     if !missing.is_empty() {
-        checker.object(Problem::Missing(missing));
+        checker.tell(Problem::Missing(missing));
     }
-    unknown.into_iter().for_each(|problem| checker.object(problem));
+    unknown.into_iter().for_each(|problem| checker.tell(problem));
     for (parameter, given) in operation.parameters.iter().zip(&given) {
         arguments.declared.extend(argument(checker, parameter, given));
     }
@@ -100,7 +100,7 @@ pub(crate) fn read<'a>(
 }
 
 /// The parameter that `name` belongs to, and the dotted path below it; empty for the parameter itself.
-fn owner<'n>(checker: &Checker<'_>, operation: &Operation, name: &'n str) -> Option<(usize, &'n str)> {
+fn owner<'a, 'n>(checker: &Checker<'a>, operation: &'a Operation, name: &'n str) -> Option<(usize, &'n str)> {
     if let Some(index) = operation.parameters.iter().position(|parameter| parameter.name == name) {
         return Some((index, ""));
     }
@@ -119,20 +119,12 @@ fn owner<'n>(checker: &Checker<'_>, operation: &Operation, name: &'n str) -> Opt
 }
 
 /// Whether a parameter may be given in parts.
-pub(crate) fn has_members(checker: &Checker<'_>, parameter: &Parameter) -> bool {
-    let is_object = |schema| match checker.description().resolve(schema).map(|schema| &schema.shape) {
-        Some(Shape::Object(_)) => Some(true),
-        Some(Shape::OneOf(_)) => None,
-        _ => Some(false),
-    };
-    is_object(&parameter.schema).unwrap_or_else(|| {
-        match checker.description().resolve(&parameter.schema).map(|schema| &schema.shape) {
-            Some(Shape::OneOf(one_of)) => {
-                one_of.variants.iter().any(|variant| is_object(variant).unwrap_or(false))
-            }
-            _ => false,
-        }
-    })
+fn has_members<'a>(checker: &Checker<'a>, parameter: &'a Parameter) -> bool {
+    let is_object = |schema| matches!(checker.resolved(schema), Some(Schema { shape: Shape::Object(_), .. }));
+    match checker.resolved(&parameter.schema).map(|schema| &schema.shape) {
+        Some(Shape::OneOf(one_of)) => one_of.variants.iter().any(is_object),
+        _ => is_object(&parameter.schema),
+    }
 }
 
 fn argument<'a>(
@@ -148,7 +140,7 @@ fn argument<'a>(
         _ => None,
     };
     if let Some(places) = places {
-        checker.object(Problem::Twice { name: parameter.name.clone(), places });
+        checker.tell(Problem::Twice { name: parameter.name.clone(), places });
         return None;
     }
     let at = At::Root(&parameter.name);

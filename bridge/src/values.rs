@@ -23,6 +23,9 @@ use crate::{
 /// Steps into schemas within schemas: every level of a value may be an alternative of its own.
 pub(crate) const STEPS_DEPTH_MAX: usize = 2 * VALUE_DEPTH_MAX;
 
+/// What refusing a value takes, in steps of checking; as many bytes of its text are another step.
+const REFUSAL_CHECKS: usize = 20;
+
 /// Where a value stands: a parameter's name, then members and indices. Made into text only for an error.
 #[derive(Clone, Copy)]
 pub(crate) enum At<'n> {
@@ -65,7 +68,7 @@ impl<'d> Checker<'d> {
     }
 
     /// Adds what another check found. Beyond a screenful nobody reads on.
-    pub(crate) fn object(&mut self, problem: Problem) {
+    pub(crate) fn tell(&mut self, problem: Problem) {
         if self.problems.len() < PROBLEMS_MAX {
             self.problems.push(problem);
         }
@@ -73,12 +76,18 @@ impl<'d> Checker<'d> {
 
     /// Adds that `value` is not what was expected.
     pub(crate) fn refuse(&mut self, place: &At<'_>, value: &str, expected: impl Into<String>) {
-        self.object(Problem::Value {
+        // Alternatives are refused many times over, and each time it is written out what was refused.
+        self.spend(REFUSAL_CHECKS + value.len() / REFUSAL_CHECKS);
+        self.tell(Problem::Value {
             name: place.to_string(),
             value: shown(value),
             expected: expected.into(),
             nearest: None,
         });
+    }
+
+    const fn spend(&mut self, checks: usize) {
+        self.checks_left = self.checks_left.saturating_sub(checks);
     }
 
     /// `Ok` when nothing was wrong.
@@ -147,7 +156,7 @@ impl<'d> Checker<'d> {
         array: &'d ArrayOf,
         depth: usize,
     ) -> Option<Json<'a>> {
-        if text.is_empty() || !self.is_scalar(&array.items, STEPS_DEPTH_MAX) {
+        if text.is_empty() || !self.is_scalar(&array.items) {
             self.refuse(place, text, expected(self.description, schema));
             return None;
         }
@@ -161,14 +170,15 @@ impl<'d> Checker<'d> {
     }
 
     /// Whether commas can separate values of `schema`.
-    fn is_scalar(&self, schema: &'d Schema, depth: usize) -> bool {
-        self.resolved(schema).is_some_and(|schema| match &schema.shape {
-            Shape::Array(_) | Shape::Object(_) | Shape::Ref(_) => false,
-            Shape::OneOf(one_of) => {
-                depth > 0 && one_of.variants.iter().take(16).all(|variant| self.is_scalar(variant, depth / 2))
-            }
-            _ => true,
-        })
+    fn is_scalar(&self, schema: &'d Schema) -> bool {
+        let is_leaf = |schema| {
+            let shape = self.resolved(schema).map(|schema| &schema.shape);
+            shape.is_some_and(|shape| !matches!(shape, Shape::Array(_) | Shape::Object(_) | Shape::OneOf(_)))
+        };
+        match self.resolved(schema).map(|schema| &schema.shape) {
+            Some(Shape::OneOf(one_of)) => one_of.variants.iter().all(is_leaf),
+            _ => is_leaf(schema),
+        }
     }
 
     /// Whether `value` is one of `schema`; when it is not, it was said why.
@@ -239,7 +249,7 @@ impl<'d> Checker<'d> {
         object: &'d Object,
         given: impl Fn(&str) -> bool,
     ) -> bool {
-        self.checks_left = self.checks_left.saturating_sub(object.properties.len());
+        self.spend(object.properties.len());
         let missing = |property: &&Property| property.required && !given(&property.name);
         let missing: Vec<_> = object
             .properties
@@ -249,19 +259,19 @@ impl<'d> Checker<'d> {
             .collect();
         let complete = missing.is_empty();
         if !complete {
-            self.object(Problem::Missing(missing));
+            self.tell(Problem::Missing(missing));
         }
         complete
     }
 
     /// The schema of a member.
     pub(crate) fn member(&mut self, place: &At<'_>, object: &'d Object, name: &str) -> Option<&'d Schema> {
-        self.checks_left = self.checks_left.saturating_sub(object.properties.len());
+        self.spend(object.properties.len());
         let declared = object.properties.iter().find(|property| property.name == name);
         let schema = declared.map(|property| &property.schema).or(object.additional.as_deref());
         if schema.is_none() {
             let known = || object.properties.iter().map(|property| property.name.as_str());
-            self.object(Problem::NoMember {
+            self.tell(Problem::NoMember {
                 name: place.to_string(),
                 member: shown(name),
                 nearest: nearest(name, known()).map(ToOwned::to_owned),
@@ -275,7 +285,7 @@ impl<'d> Checker<'d> {
     pub(crate) fn exactly_one(&mut self, place: &At<'_>, object: &Object, given: usize) -> bool {
         let fits = !object.exactly_one || given == 1;
         if !fits {
-            self.object(Problem::Other(format!(
+            self.tell(Problem::Other(format!(
                 "`{place}` takes exactly one member that is not null, not {given}"
             )));
         }
@@ -288,7 +298,7 @@ impl<'d> Checker<'d> {
             array.items_min.is_none_or(|min| items >= min) && array.items_max.is_none_or(|max| items <= max);
         if !fits {
             let range = expected::range(array.items_min, array.items_max);
-            self.object(Problem::Other(format!("`{place}` has {items} items, expected {range}")));
+            self.tell(Problem::Other(format!("`{place}` has {items} items, expected {range}")));
         }
         fits
     }
@@ -338,7 +348,7 @@ impl<'d> Checker<'d> {
             }
         }
         if let [problems] = &mut near[..] {
-            std::mem::take(problems).into_iter().for_each(|problem| self.object(problem));
+            std::mem::take(problems).into_iter().for_each(|problem| self.tell(problem));
         } else {
             self.refuse(place, &value.to_text(), expected(self.description, schema));
         }
@@ -356,7 +366,7 @@ impl<'d> Checker<'d> {
         let known = schema.choices.iter().filter_map(serde_json::Value::as_str);
         let nearest = nearest(text, known).map(ToOwned::to_owned);
         let expected = expected(self.description, schema);
-        self.object(Problem::Value { name: place.to_string(), value: shown(text), expected, nearest });
+        self.tell(Problem::Value { name: place.to_string(), value: shown(text), expected, nearest });
     }
 
     /// Follows the references of `schema` and pays for the step; `None` when the budget or the depth is used up.
@@ -366,10 +376,10 @@ impl<'d> Checker<'d> {
         schema: &'d Schema,
         depth: usize,
     ) -> Option<Resolved<'d>> {
-        self.checks_left = self.checks_left.saturating_sub(1);
+        self.spend(1);
         let resolved = self.resolved(schema).filter(|_| depth > 0 && self.checks_left > 0);
         if resolved.is_none() {
-            self.object(Problem::Other(format!(
+            self.tell(Problem::Other(format!(
                 "`{place}` is nested too deeply, or too intricate to be checked"
             )));
         }

@@ -94,6 +94,81 @@ const CALL_WORDS: [&str; 34] = [
     "null", "ids=",
 ];
 
+const OPENAPI: [&[u8]; 3] = [
+    include_bytes!("../src/openapi/read/tests/documents/fastapi.json"),
+    include_bytes!("../src/openapi/read/tests/documents/spring.json"),
+    br##"{"openapi":"3.0.3","paths":{"/{a}.{b}":{"parameters":[{"name":"a","in":"path"}],"post":{"requestBody":{"content":{"application/json":{"schema":{"allOf":[{"$ref":"#/components/schemas/A"},{"oneOf":[{"type":"null"},{"const":1.5}]}]}}}}}}},"components":{"schemas":{"A":{"type":["object","string"],"properties":{"a":{"$ref":"#/components/schemas/A"}},"enum":[{},"a",null]}}}}"##,
+];
+const OPENAPI_WORDS: [&str; 26] = [
+    "{",
+    "}",
+    "[",
+    "]",
+    "\"",
+    ",",
+    ":",
+    "null",
+    "true",
+    "1e308",
+    "\"$ref\":",
+    "\"#/components/schemas/",
+    "\"allOf\":[",
+    "\"oneOf\":[",
+    "\"anyOf\":[",
+    "\"type\":",
+    "\"enum\":",
+    "\"properties\":{",
+    "\"items\":",
+    "\"required\":[",
+    "{a}",
+    "/",
+    "#",
+    "?",
+    "~1",
+    "%7B",
+];
+
+const YAML: [&[u8]; 2] = [
+    include_bytes!("../src/openapi/read/tests/documents/shop.yaml"),
+    b"openapi: 3.1\ninfo: {version: 1.10}\nx: &x {get: {responses: {200: {description: >-\n  a\n  b}}}}\npaths:\n  /a: *x\n  /b:\n    <<: *x\n    post: {operationId: no, parameters: [{name: 012, in: query}]}\n",
+];
+const YAML_WORDS: [&str; 24] = [
+    "\n",
+    "  ",
+    "- ",
+    ": ",
+    "&a ",
+    "*a",
+    "<<: ",
+    "{",
+    "}",
+    "[",
+    "]",
+    "|\n",
+    ">-\n",
+    "\"",
+    "'",
+    "#",
+    "!!str ",
+    "!!binary ",
+    "? ",
+    "---\n",
+    "~",
+    "0x1F",
+    "$ref: '#/definitions/",
+    "\t",
+];
+
+#[test]
+fn no_openapi_makes_the_reader_panic() {
+    survives(entries::openapi, &OPENAPI, &OPENAPI_WORDS, 10_000);
+}
+
+#[test]
+fn no_yaml_makes_the_reader_panic() {
+    survives(entries::yaml, &YAML, &YAML_WORDS, 10_000);
+}
+
 #[test]
 fn no_call_makes_the_planner_panic_or_leaves_the_upstream() {
     survives(entries::paths, &CALLS, &CALL_WORDS, 20_000);

@@ -41,7 +41,7 @@ pub(super) fn read<'a>(
             }
             match &mut objections[..] {
                 [problems] => {
-                    std::mem::take(problems).into_iter().for_each(|problem| checker.object(problem));
+                    std::mem::take(problems).into_iter().for_each(|problem| checker.tell(problem));
                 }
                 _ => refuse(checker, at, schema),
             }
@@ -56,7 +56,7 @@ pub(super) fn read<'a>(
 
 fn refuse(checker: &mut Checker<'_>, at: &At<'_>, schema: &Schema) {
     let expected = expected(checker.description(), schema);
-    checker.object(Problem::Other(format!("`{at}` was given in parts that do not fit, expected {expected}")));
+    checker.tell(Problem::Other(format!("`{at}` was given in parts that do not fit, expected {expected}")));
 }
 
 fn read_object<'a>(
@@ -94,7 +94,7 @@ fn read_member<'a>(
         (Some(text), []) => checker.text(at, text, schema, depth - 1),
         (None, parts) => read(checker, at, parts, schema, depth - 1),
         (Some(_), _) => {
-            checker.object(Problem::Twice { name: at.to_string(), places: "whole and in parts" });
+            checker.tell(Problem::Twice { name: at.to_string(), places: "whole and in parts" });
             None
         }
     }

@@ -47,7 +47,7 @@ pub(super) fn check(checker: &mut Checker<'_>, operation: &Operation, arguments:
             let taken = |name: &str| operation.parameters.iter().any(|other| other.name == name);
             for (name, _) in members.iter().filter(|(name, _)| taken(name)) {
                 let name = At::Member(&at, name).to_string();
-                checker.object(Problem::Twice { name, places: "as a member and as a parameter of its own" });
+                checker.tell(Problem::Twice { name, places: "as a member and as a parameter of its own" });
             }
         }
     }
