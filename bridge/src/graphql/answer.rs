@@ -10,6 +10,8 @@
 mod envelope;
 mod errors;
 mod rename;
+#[cfg(test)]
+mod tests;
 
 use std::{borrow::Cow, sync::Arc};
 

@@ -6,6 +6,8 @@
 
 mod leaf;
 mod object;
+#[cfg(test)]
+mod tests;
 
 pub(super) use self::leaf::quote;
 use super::schema::{ScalarForm, Schema, TypeId, TypeKind, TypeRef};
@@ -126,10 +128,7 @@ impl<'s> Coercer<'s> {
     fn parsed(&mut self, place: &At<'_>, ty: &TypeRef, text: &str) {
         match Json::parse(text, VALUE_DEPTH_MAX) {
             Ok(value) => self.json(place, ty, &value),
-            Err(error) => {
-                let expected = format!("{}; as JSON, {error}", self.expected(ty));
-                self.object(Problem::value(&place.to_string(), text, expected));
-            }
+            Err(error) => self.refuse_json(place, ty, text, error),
         }
     }
 

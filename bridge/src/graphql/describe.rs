@@ -6,6 +6,8 @@
 
 mod inputs;
 mod outputs;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashSet;
 

@@ -7,6 +7,8 @@
 //! name alone for its plain values. Below an interface or union a name means every member that has it.
 
 mod parse;
+#[cfg(test)]
+mod tests;
 
 use std::fmt::{Display, Write as _};
 

@@ -5,6 +5,8 @@
 //! makes the same requests.
 
 mod random;
+#[cfg(test)]
+mod tests;
 mod values;
 
 use std::collections::BTreeMap;

@@ -8,6 +8,8 @@
 //! were given; values travel as variables.
 
 mod arguments;
+#[cfg(test)]
+mod tests;
 
 use std::{
     collections::BTreeMap,
@@ -272,7 +274,9 @@ impl Operation {
         match fields::select(schema, &field.ty, text) {
             Ok(selection) => Cow::Owned(Chosen::of(schema, &selection)),
             Err(problem) => {
-                coercer.object(Problem::Other(problem));
+                // It speaks of `fields`, which may have another name here.
+                let name = format!("`{}`", self.fields.unwrap_or("fields"));
+                coercer.object(Problem::Other(problem.replacen("`fields`", &name, 1)));
                 Cow::Owned(Chosen::default())
             }
         }

@@ -8,6 +8,8 @@
 
 pub(super) mod aliases;
 pub(super) mod default;
+#[cfg(test)]
+mod tests;
 
 use super::schema::{Field, InputValue, Schema, TypeId, TypeKind};
 

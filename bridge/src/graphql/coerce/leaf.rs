@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::Coercer;
 use crate::{
     graphql::schema::{Enum, ScalarForm, TypeKind, TypeRef},
-    json::{Json, is_integer, is_number},
+    json::{Json, JsonError, is_integer, is_number},
     limits::VALUE_DEPTH_MAX,
     nearest,
     problem::Problem,
@@ -29,7 +29,10 @@ impl Coercer<'_> {
             ScalarForm::Float => is_float(text),
             ScalarForm::Boolean => matches!(text, "true" | "false"),
             ScalarForm::CustomNumber => is_number(text),
-            ScalarForm::CustomJson => Json::parse(text, VALUE_DEPTH_MAX).is_ok(),
+            ScalarForm::CustomJson => match Json::parse(text, VALUE_DEPTH_MAX) {
+                Ok(_) => true,
+                Err(error) => return self.refuse_json(place, ty, text, error),
+            },
         };
         if is_literal { self.out.push_str(text) } else { self.refuse(place, ty, text) }
     }
@@ -57,11 +60,14 @@ impl Coercer<'_> {
         if choices.values.iter().any(|value| value.name == text) {
             return quote(text, &mut self.out);
         }
-        let names = || choices.values.iter().map(|value| value.name.as_str());
+        let names = || choices.values.iter().take(COMPARED_MAX).map(|value| value.name.as_str());
         let nearest = match text.len() {
-            0..=COMPARED_BYTES_MAX => nearest(text, names().take(COMPARED_MAX)).map(ToOwned::to_owned),
+            0..=COMPARED_BYTES_MAX => {
+                names().find(|name| name.eq_ignore_ascii_case(text)).or_else(|| nearest(text, names()))
+            }
             _ => None,
         };
+        let nearest = nearest.map(ToOwned::to_owned);
         let expected = members(choices);
         self.object(Problem::Value { name: place.to_string(), value: shown(text), expected, nearest });
     }
@@ -73,6 +79,12 @@ impl Coercer<'_> {
             expected.push_str(", not null");
         }
         self.object(Problem::value(&place.to_string(), value, expected));
+    }
+
+    /// Says that `text` is not the JSON it should be.
+    pub(super) fn refuse_json(&mut self, place: &At<'_>, ty: &TypeRef, text: &str, error: JsonError) {
+        let expected = format!("{}; as JSON, {error}", self.expected(ty));
+        self.object(Problem::value(&place.to_string(), text, expected));
     }
 
     /// A value of the type in a few words.

@@ -33,7 +33,8 @@ impl Coercer<'_> {
                 return;
             }
         }
-        self.exactly_one(place, input, given.iter().flatten().map(|value| **value != Json::Null));
+        let not_null: Vec<bool> = given.iter().flatten().map(|value| **value != Json::Null).collect();
+        self.exactly_one(place, input, &not_null);
         self.fields(place, input, |coercer, place, index| match given[index] {
             Some(value) => {
                 coercer.json(place, &input.fields[index].ty, value);
@@ -70,11 +71,11 @@ impl Coercer<'_> {
                 return;
             }
         }
-        let not_null = given
-            .iter()
-            .filter(|given| given.whole.is_some() || !given.members.is_empty())
-            .map(|given| given.whole != Some("null"));
-        self.exactly_one(place, input, not_null);
+        let fields = given.iter().zip(&input.fields);
+        let fields = fields.filter(|(given, _)| given.whole.is_some() || !given.members.is_empty());
+        let not_null: Vec<bool> =
+            fields.map(|(given, field)| given.whole != Some("null") || self.is_verbatim(&field.ty)).collect();
+        self.exactly_one(place, input, &not_null);
         self.fields(place, input, |coercer, place, index| {
             coercer.given(place, &input.fields[index].ty, &given[index], depth + 1)
         });
@@ -118,10 +119,9 @@ impl Coercer<'_> {
     }
 
     /// `given` says of each given member whether it is other than null.
-    fn exactly_one(&mut self, place: &At<'_>, input: &Input, given: impl Iterator<Item = bool>) {
-        let given: Vec<bool> = given.collect();
-        if input.one_of && given != [true] {
-            let what = if given == [false] { "null".to_owned() } else { given.len().to_string() };
+    fn exactly_one(&mut self, place: &At<'_>, input: &Input, given: &[bool]) {
+        if input.one_of && *given != [true] {
+            let what = if *given == [false] { "null".to_owned() } else { given.len().to_string() };
             let names: Vec<_> =
                 input.fields.iter().take(20).map(|field| format!("`{}`", field.name)).collect();
             self.object(Problem::Other(format!(
