@@ -46,9 +46,9 @@ impl Values<'_, '_> {
                 let (text, is_quoted) = self.leaf(kind);
                 let mut json = String::new();
                 if is_quoted {
-                    quote(&text, &mut json)
+                    quote(&text, &mut json);
                 } else {
-                    json.push_str(&text)
+                    json.push_str(&text);
                 }
                 Some(json)
             }

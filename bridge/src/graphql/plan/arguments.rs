@@ -1,6 +1,6 @@
 //! What a caller gave, sorted by argument: every name once, in one place.
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::collections::BTreeMap;
 
 use super::Operation;
 use crate::{
@@ -107,13 +107,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    fn body_member(
-        &mut self,
-        field: &Field,
-        name: &Cow<'_, str>,
-        value: Json<'a>,
-        coercer: &mut Coercer<'_>,
-    ) {
+    fn body_member(&mut self, field: &Field, name: &str, value: Json<'a>, coercer: &mut Coercer<'_>) {
         let Some(index) = position(field, name) else {
             return coercer.object(Problem::NoMember {
                 name: "body".into(),
