@@ -6,13 +6,13 @@ use serde_json::json;
 use super::*;
 use crate::{description::Schema, fits::fits, testing};
 
-fn operation(responses: Value) -> ApiDescription {
+fn operation(responses: &Value) -> ApiDescription {
     let operations = json!([{ "method": "GET", "path": "/", "id": "get", "responses": responses }]);
     serde_json::from_value(json!({ "title": "", "operations": operations })).expect("a description")
 }
 
 fn answer(content: &Value) -> ApiDescription {
-    operation(json!([{ "status": { "code": 201 }, "content": content }]))
+    operation(&json!([{ "status": { "code": 201 }, "content": content }]))
 }
 
 fn sample(description: &ApiDescription) -> (Origin, u16, String) {
@@ -38,16 +38,16 @@ fn the_best_known_example_becomes_the_sample() {
 fn json_is_shown_before_other_successes_and_failures_never() {
     let content =
         |media_type: &str| json!({ "media_type": media_type, "schema": { "shape": { "string": {} } } });
-    let description = operation(json!([
+    let description = operation(&json!([
         { "status": { "code": 404 }, "content": content("application/json") },
         { "status": { "code": 200 }, "content": content("text/plain") },
         { "status": { "class": 2 }, "content": content("application/geo+json") },
     ]));
     assert_eq!(sample(&description), (Origin::Synthesised, 200, "\"text\"".into()));
-    let only_failure = operation(json!([{ "status": "default", "content": content("application/json") }]));
+    let only_failure = operation(&json!([{ "status": "default", "content": content("application/json") }]));
     assert_eq!(for_operation(&only_failure, 0), None);
     assert_eq!(
-        sample(&operation(json!([{ "status": { "code": 204 } }]))),
+        sample(&operation(&json!([{ "status": { "code": 204 } }]))),
         (Origin::Synthesised, 204, String::new())
     );
     let xml = answer(&json!({ "media_type": "application/xml", "schema": { "shape": { "object": {} } } }));

@@ -19,7 +19,6 @@ use crate::{
         ApiDescription, Body, BodyKind, Method, Operation, Parameter, Place, Response, RootKind, Schema,
         Shape, Status, Style,
     },
-    fits::fits,
     limits::SAMPLES_BYTES_MAX,
     samples,
 };
@@ -144,7 +143,7 @@ impl<'a, 'd> Operations<'a, 'd> {
         }
         let schema = self.schemas.write(&parameter.schema);
         let example =
-            parameter.example.as_ref().filter(|value| fits(self.description, &parameter.schema, value));
+            parameter.example.as_ref().filter(|value| self.schemas.can_show(&parameter.schema, value));
         if parameter.style == Style::Json {
             let mut media = json!({ "schema": schema });
             if let Some(example) = example {
@@ -168,16 +167,15 @@ impl<'a, 'd> Operations<'a, 'd> {
         if !body.description.is_empty() {
             written.insert("description".into(), markdown(&body.description).into());
         }
-        // Callers send a form's members as JSON; the owner's node makes a form of them.
-        let media_type = match body.kind {
-            BodyKind::Form => "application/json",
-            BodyKind::Json | BodyKind::Text | BodyKind::Any if !body.media_type.is_empty() => {
-                &body.media_type
-            }
-            BodyKind::Json | BodyKind::Text | BodyKind::Any => "*/*",
-        };
         let media = self.media(&body.schema, body.example.as_ref());
-        written.insert("content".into(), json!({ media_type: media }));
+        let mut content = Map::new();
+        // A form's members can come as JSON too; the owner's node makes a form of them.
+        if body.kind == BodyKind::Form {
+            content.insert("application/json".into(), media.clone());
+        }
+        let media_type = if body.media_type.is_empty() { "*/*" } else { &body.media_type };
+        content.insert(media_type.into(), media);
+        written.insert("content".into(), content.into());
         if body.required {
             written.insert("required".into(), true.into());
         }
@@ -186,7 +184,7 @@ impl<'a, 'd> Operations<'a, 'd> {
 
     fn media(&mut self, schema: &Schema, example: Option<&Value>) -> Value {
         let mut media = json!({ "schema": self.schemas.write(schema) });
-        if let Some(example) = example.filter(|value| fits(self.description, schema, value)) {
+        if let Some(example) = example.filter(|value| self.schemas.can_show(schema, value)) {
             media["example"] = example.clone();
         }
         media
@@ -274,7 +272,7 @@ impl<'a, 'd> Operations<'a, 'd> {
         }
         let Some(value) = samples::made_up(self.description, index) else { return };
         let bytes = value.to_string().len();
-        if bytes <= self.example_bytes_left && fits(self.description, &content.schema, &value) {
+        if bytes <= self.example_bytes_left && self.schemas.can_show(&content.schema, &value) {
             self.example_bytes_left -= bytes;
             media["examples"] =
                 json!({ "made-up": { "summary": "Made up from the schema", "value": value } });

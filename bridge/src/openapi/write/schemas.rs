@@ -84,8 +84,14 @@ impl<'d> Schemas<'d> {
         written.into()
     }
 
+    /// Whether a value can stand in the document as an example of `schema`. Tools follow a `$ref` wherever it
+    /// stands, also in a value.
+    pub(super) fn can_show(&self, schema: &Schema, value: &Value) -> bool {
+        !has_reference(value) && fits(self.description, schema, value)
+    }
+
     fn annotate(&self, schema: &Schema, written: &mut Map<String, Value>) {
-        let is_valid = |value: &&Value| fits(self.description, schema, value);
+        let is_valid = |value: &&Value| self.can_show(schema, value);
         if !schema.title.is_empty() {
             written.insert("title".into(), schema.title.as_str().into());
         }
@@ -270,6 +276,14 @@ impl<'d> Schemas<'d> {
             written.insert("$ref".into(), reference.into());
         }
         written
+    }
+}
+
+fn has_reference(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.iter().any(has_reference),
+        Value::Object(members) => members.iter().any(|(name, value)| name == "$ref" || has_reference(value)),
+        _ => false,
     }
 }
 

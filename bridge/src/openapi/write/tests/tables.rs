@@ -139,6 +139,11 @@ fn schemas_are_written_as_their_version_wants_them() {
             json!({ "type": "integer", "title": "Count", "default": 1, "example": 2, "deprecated": true }),
         ),
         (
+            json!({ "shape": "any", "default": { "$ref": "#/x" }, "example": [{ "$ref": "#/x" }] }),
+            json!({}),
+            json!({}),
+        ),
+        (
             json!({ "shape": { "integer": {} }, "default": "1", "example": 2.5 }),
             json!({ "type": "integer" }),
             json!({ "type": "integer" }),
