@@ -82,6 +82,7 @@ async fn graphql(
         Ok(Json(request)) => request,
         Err(rejection) => return unreadable(&rejection).written(media_type),
     };
+    tracing::debug!(target: "graphql", "received {} with {}", request.query, variables(&request));
     let permit = Arc::clone(&service.executing).acquire_owned().await;
     // The largest answers take a tenth of a second, which must not hold up other connections. The permit goes along,
     // because the work is finished even when the client has gone.
@@ -98,6 +99,10 @@ async fn graphql(
                 .written(media_type)
         }
     }
+}
+
+fn variables(request: &GraphQLRequest) -> String {
+    request.variables.as_ref().and_then(|given| serde_json::to_string(given).ok()).unwrap_or_else(|| "{}".to_owned())
 }
 
 /// The body is not `{query, variables, operationName}`; a GraphQL client still looks for `errors`.

@@ -24,9 +24,10 @@ use tokio::sync::mpsc;
 
 use crate::owner::registry::Registry;
 
+pub mod documents;
 pub mod known;
 
-pub use known::{Known, KnownError, Plan, PlanError};
+pub use known::{Known, KnownError, Plan, PlanError, kind_of, method_of};
 
 /// Peers asked about one service.
 const PEERS_ASKED_MAX: usize = 16;
@@ -233,7 +234,12 @@ impl Catalog {
             Some(blob) => blob,
             None => self.fetch_details(&listing).await.map_err(unavailable)?,
         };
-        let known = Known::new(listing, &blob).map_err(|e| unavailable(e.to_string()))?;
+        // Unpacking and checking a large description would hold up the other calls.
+        let reading = tokio::task::spawn_blocking(move || Known::new(listing, &blob));
+        let known = reading
+            .await
+            .map_err(|_| unavailable("the node failed while it read them".to_owned()))?
+            .map_err(|e| unavailable(e.to_string()))?;
         self.write(known.listing()).await;
         let known = Arc::new(known);
         let mut services = self.0.services.write().unwrap_or_else(PoisonError::into_inner);

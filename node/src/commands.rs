@@ -9,7 +9,7 @@ use axum::{
     extract::{DefaultBodyLimit, State},
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
-    routing::{delete, get, post},
+    routing::{get, post},
 };
 use bytes::Bytes;
 use farthing_chain::ChainError;
@@ -20,7 +20,7 @@ use crate::{
     control::types::{Peer, PingRequest, Pong, Problem, Secret, route},
     gateway::{auth::DEFAULT_SECRET, problem},
     node::Node,
-    owner::registry::RegistryError,
+    owner::{publish::PublishError, registry::RegistryError},
     settlement::SettlementError,
 };
 
@@ -29,7 +29,7 @@ mod services;
 mod status;
 
 /// Descriptions with their details can be long; nothing else here is.
-const REQUEST_BYTES_MAX: usize = 16 * 1024 * 1024;
+const REQUEST_BYTES_MAX: usize = 40 * 1024 * 1024;
 
 /// Every route of the socket.
 pub fn router(node: Node) -> Router {
@@ -41,7 +41,9 @@ pub fn router(node: Node) -> Router {
         .route(route::WALLET, get(money::wallet))
         .route(route::WALLET_SEND, post(money::send))
         .route(route::APIS, get(services::apis).post(services::add_api))
-        .route(route::API, delete(services::remove_api))
+        .route(route::API, get(services::show_api).delete(services::remove_api))
+        .route(route::API_RESCAN, post(services::rescan_api))
+        .route(route::API_OPENAPI, get(services::openapi))
         .route(route::API_PRICE, post(services::price_api))
         .route(route::API_PAUSE, post(services::pause_api))
         .route(route::API_RESUME, post(services::resume_api))
@@ -59,7 +61,7 @@ pub fn router(node: Node) -> Router {
 
 /// The same call as at port 3000; the socket's permissions stand for the secret.
 async fn call(State(node): State<Node>, headers: HeaderMap, body: Bytes) -> Response {
-    crate::gateway::answer(&node.consumer, DEFAULT_SECRET, &headers, &body, Instant::now()).await
+    crate::gateway::answer(&node.gateway(), DEFAULT_SECRET, &headers, &body, Instant::now()).await
 }
 
 async fn secret(State(node): State<Node>) -> Json<Secret> {
@@ -125,6 +127,12 @@ impl IntoResponse for Failed {
         let kind = HeaderValue::from_static("application/problem+json");
         response.headers_mut().insert(header::CONTENT_TYPE, kind);
         response
+    }
+}
+
+impl From<PublishError> for Failed {
+    fn from(error: PublishError) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, &error, "Nothing was published.")
     }
 }
 

@@ -24,7 +24,10 @@ use farthing_protocol::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::{catalog::Catalog, wallet::Signer};
+use crate::{
+    catalog::{Catalog, Known},
+    wallet::Signer,
+};
 
 pub mod answer;
 mod attempt;
@@ -248,6 +251,14 @@ impl Consumer {
             tasks: parts.tasks,
             stopping: parts.stopping,
         }))
+    }
+
+    /// A service, to look at before buying.
+    ///
+    /// # Errors
+    /// [`BuyError`] when nobody reachable knows it, or its details cannot be had.
+    pub async fn service(&self, id: ServiceId) -> Result<Arc<Known>, BuyError> {
+        Ok(self.0.catalog.service(id).await?)
     }
 
     /// Buys one call. It runs to its end even when the caller goes away: what was promised must be resolved.

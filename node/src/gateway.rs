@@ -2,32 +2,33 @@
 //!
 //! `POST /internal/call` authenticates the caller by its consumer secret, reads the call, buys it, and answers
 //! with the service's own status, headers and body. What is not the service's answer is a [`Problem`].
+//! [`services`] takes the same calls at an address of each service's own, and a service's documents are free.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Instant};
 
 use axum::{
     Router,
     body::Bytes,
     extract::{DefaultBodyLimit, State, rejection::BytesRejection},
-    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
+    http::{HeaderMap, StatusCode, header},
     response::{IntoResponse, Response},
-    routing::{get, post},
+    routing::{any, get, post},
 };
 use farthing_protocol::limits;
 use serde_json::json;
 
 use crate::{
-    consumer::{Bought, BuyError, Consumer},
+    catalog::documents,
+    consumer::{BuyError, Consumer, Order},
     status::Readiness,
 };
 
+mod answer;
 pub mod auth;
 pub mod call;
 pub mod metrics;
 pub mod problem;
+pub mod services;
 
 use auth::Secrets;
 use problem::Problem;
@@ -41,12 +42,15 @@ pub struct Gateway {
     pub consumer: Consumer,
     pub secrets: Arc<Secrets>,
     pub readiness: Readiness,
+    /// `https`, or `http` when TLS is somebody else's.
+    pub scheme: &'static str,
 }
 
 /// The routes of port 3000. Host and origin checks, connection limits and TLS are the accept loop's.
 pub fn router(gateway: Gateway) -> Router {
     Router::new()
         .route("/internal/call", post(buy))
+        .route("/services/{id}/{*path}", any(services::buy))
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
         .route("/metrics", get(metrics::show))
@@ -68,32 +72,47 @@ async fn buy(
     body: Result<Bytes, BytesRejection>,
 ) -> Response {
     let started = Instant::now();
-    let body = match body {
+    let body = match whole(body) {
         Ok(body) => body,
-        Err(rejection) if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE => {
-            return Problem::too_large(format!("the request has more than {REQUEST_BYTES_MAX} bytes"))
-                .into_response();
-        }
-        Err(rejection) => return Problem::malformed(rejection.body_text()).into_response(),
+        Err(problem) => return problem.into_response(),
     };
-    answer(&gateway.consumer, &secret, &headers, &body, started).await
+    answer(&gateway, &secret, &headers, &body, started).await
+}
+
+/// The body of a request, or why it is none.
+fn whole(body: Result<Bytes, BytesRejection>) -> Result<Bytes, Problem> {
+    body.map_err(|rejection| {
+        if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
+            return Problem::too_large(format!("the request has more than {REQUEST_BYTES_MAX} bytes"));
+        }
+        Problem::malformed(rejection.body_text())
+    })
 }
 
 /// Reads, buys and answers; shared with the control socket's `call`.
 pub async fn answer(
-    consumer: &Consumer,
+    gateway: &Gateway,
     secret: &str,
     headers: &HeaderMap,
     body: &[u8],
     started: Instant,
 ) -> Response {
-    let order = match call::read_order(secret, headers, body) {
-        Ok(order) => order,
-        Err(problem) => return problem.into_response(),
-    };
+    match call::read_order(secret, headers, body) {
+        Ok(order) => carry_out(gateway, order, headers, started).await,
+        Err(problem) => problem.into_response(),
+    }
+}
+
+/// Buys what is for sale, and hands out what is free.
+async fn carry_out(gateway: &Gateway, order: Order, headers: &HeaderMap, started: Instant) -> Response {
     let call_id = order.call_id;
-    match consumer.buy(order).await {
-        Ok(bought) => bought_response(bought, started.elapsed()),
+    let bought = match gateway.document(&order, headers).await {
+        Some(Ok(document)) => return document.into_response(),
+        Some(Err(error)) => Err(error),
+        None => gateway.consumer.buy(order).await,
+    };
+    match bought {
+        Ok(bought) => answer::bought(bought, started.elapsed()),
         Err(error) => {
             log(&error);
             Problem::from(&error).with_call_id(call_id).into_response()
@@ -101,45 +120,36 @@ pub async fn answer(
     }
 }
 
-/// The service's answer, with what it cost and where the time went.
-fn bought_response(bought: Bought, total: Duration) -> Response {
-    let status = StatusCode::from_u16(bought.status).unwrap_or(StatusCode::BAD_GATEWAY);
-    let mut response = (status, bought.body).into_response();
-    let headers = response.headers_mut();
-    headers.remove(header::CONTENT_TYPE);
-    for (name, value) in &bought.headers {
-        if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
-            headers.insert(name, value);
+impl Gateway {
+    /// The free document that an order asks for, if it asks for one.
+    async fn document(&self, order: &Order, headers: &HeaderMap) -> Option<Result<Document, BuyError>> {
+        if !documents::is_path(&order.path) {
+            return None;
         }
+        let known = match self.consumer.service(order.service).await {
+            Ok(known) => known,
+            Err(error) => return Some(Err(error)),
+        };
+        let document = documents::asked(&known, order.method, &order.path)?;
+        let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or("localhost:3000");
+        let server = services::address(&format!("{}://{host}", self.scheme), order.service);
+        let written = documents::write_document(&known, document, &server, &order.params);
+        Some(written.map(Document).map_err(BuyError::from))
     }
-    let timing = bought.timing;
-    let gateway = total.saturating_sub(timing.network).saturating_sub(timing.funding);
-    let network = timing.network.saturating_sub(timing.owner);
-    let owner = timing.owner.saturating_sub(timing.upstream);
-    let millis = |duration: Duration| {
-        let micros = duration.as_micros();
-        format!("{}.{:03}", micros / 1000, micros % 1000)
-    };
-    let server_timing = format!(
-        "gateway;dur={}, funding;dur={}, network;dur={}, owner;dur={}, upstream;dur={}",
-        millis(gateway),
-        millis(timing.funding),
-        millis(network),
-        millis(owner),
-        millis(timing.upstream),
-    );
-    for (name, value) in [
-        ("x-farthing-call-id", bought.call_id.to_string()),
-        ("x-farthing-price-usdc", bought.price.to_string()),
-        ("x-farthing-charged", bought.charged.to_string()),
-        ("x-farthing-receipt", format!("0x{}", hex::encode(bought.receipt))),
-        ("server-timing", server_timing),
-    ] {
-        if let Ok(value) = HeaderValue::try_from(value) {
-            headers.insert(name, value);
-        }
+}
+
+/// A free document as an answer: nothing was bought.
+struct Document(documents::Document);
+
+impl IntoResponse for Document {
+    fn into_response(self) -> Response {
+        let headers = [
+            ("content-type", self.0.content_type),
+            ("x-farthing-price-usdc", "0"),
+            ("x-farthing-charged", "0"),
+        ];
+        (headers, self.0.body).into_response()
     }
-    response
 }
 
 fn log(error: &BuyError) {

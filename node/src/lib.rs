@@ -21,5 +21,6 @@ pub mod serve;
 pub mod settlement;
 pub mod status;
 pub mod testnet;
+pub mod text;
 pub mod tls;
 pub mod wallet;

@@ -22,7 +22,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::{
     catalog::Catalog,
     clock,
-    config::Config,
+    config::{Config, TlsMode},
     consumer::{self, Consumer, channels::Channels, funding::Funding, spending},
     gateway::{Gateway, auth::Secrets},
     home::Home,
@@ -31,7 +31,9 @@ use crate::{
     owner::{
         self, Owner,
         book::Book,
+        intake::IntakeOptions,
         load::{self, Load},
+        publish::Reader,
         registry::Registry,
         running::Calls,
         upstream::UpstreamOptions,
@@ -212,7 +214,16 @@ impl Node {
             consumer: self.consumer.clone(),
             secrets: self.secrets.clone(),
             readiness: self.readiness.clone(),
+            scheme: scheme_of(self.config.gateway.tls != TlsMode::Off),
         }
+    }
+
+    /// Reads what owners bring.
+    #[must_use]
+    pub fn reader(&self) -> Reader {
+        let upstream = upstream_options(&self.config);
+        let intake = IntakeOptions { own_ports: upstream.own_ports.clone(), ..IntakeOptions::default() };
+        Reader { intake, upstream }
     }
 
     /// Publishes the node record, with what is offered now.
@@ -416,10 +427,14 @@ fn upstream_options(config: &Config) -> UpstreamOptions {
     }
 }
 
+const fn scheme_of(tls: bool) -> &'static str {
+    if tls { "https" } else { "http" }
+}
+
 /// Where the gateway can be called from this machine.
 #[must_use]
 pub fn gateway_url(listen: SocketAddr, tls: bool) -> String {
-    let scheme = if tls { "https" } else { "http" };
+    let scheme = scheme_of(tls);
     let host = if listen.ip().is_unspecified() || listen.ip().is_loopback() {
         "localhost".to_owned()
     } else {

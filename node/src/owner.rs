@@ -27,12 +27,17 @@ use tokio_util::task::TaskTracker;
 use crate::{clock, killpoint, wallet::Signer};
 
 pub mod admit;
+pub mod assemble;
 pub mod book;
+pub mod intake;
 pub mod load;
 pub mod new_service;
+pub mod publish;
 mod record;
 pub mod registry;
 pub mod running;
+pub mod samples;
+pub mod service_file;
 pub mod upstream;
 
 use admit::Admitted;

@@ -2,5 +2,6 @@
 
 pub mod anvil;
 pub mod proxies;
+pub mod recorder;
 pub mod upstream;
 pub mod world;

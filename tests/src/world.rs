@@ -3,11 +3,11 @@
 //! A test starts a [`World`], does its worst, and ends with [`World::settle_and_check`]: both ledgers and the
 //! chain must agree to the last micro (invariants M4, O1–O6, C1–C4, X1).
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use farthing::{
-    control::types::{Api, Audit, Channel, Charge, OperationFile, ServiceFile, Settled, Text, route},
+    control::types::{Api, Audit, Channel, Charge, OperationFile, ServiceFile, Settled, route},
     testnet::{LocalChain, NodeOptions, NodeProcess},
 };
 use farthing_protocol::{Address, Usdc, call::Method};
@@ -289,27 +289,17 @@ pub fn service_file(upstream: &str, charge: Charge) -> ServiceFile {
         "/raw",
     ];
     let operation = |method: Method, path: &str| OperationFile {
-        method: Text(method),
-        path: path.to_owned(),
-        summary: String::new(),
-        price: None,
-        parameters: Vec::new(),
         body: method == Method::Post,
         any_params: path == "/ok",
+        ..OperationFile::named(method, path.to_owned())
     };
     let gets = paths.iter().map(|path| operation(Method::Get, path));
     let posts = ["/ok", "/echo"].iter().map(|path| operation(Method::Post, path));
     ServiceFile {
-        id: None,
         name: "Test service".to_owned(),
-        summary: String::new(),
-        category: String::new(),
-        tags: Vec::new(),
-        description: String::new(),
         upstream: upstream.to_owned(),
-        upstream_headers: BTreeMap::new(),
-        price: PRICE.into(),
         charge,
         operations: gets.chain(posts).collect(),
+        ..ServiceFile::priced(PRICE)
     }
 }

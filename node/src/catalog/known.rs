@@ -3,12 +3,15 @@
 use std::collections::BTreeMap;
 
 use farthing_bridge::{
-    Api, ApiError, Kind, OperationSpec, ParameterSpec, Place, PrepareError, Prepared, RouteError,
+    Api, ApiError, PlanError as BridgeError, Request, RouteError,
+    api::Call,
+    description::Operation,
+    document::{self, DocumentError},
 };
 use farthing_protocol::{
     Listing, Usdc, Verified,
     call::Method,
-    listing::{self, Details, DetailsError, ValueKind},
+    listing::{Details, DetailsError, ServiceKind},
 };
 
 /// Headers a caller may always send: they say what it sends and what it can read.
@@ -21,24 +24,32 @@ pub struct Known {
     listing: Verified<Listing>,
     details: Details,
     api: Api,
+    /// By operation.
+    prices: Vec<Usdc>,
 }
 
 /// Why a service cannot be used.
-#[derive(Debug, Clone, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum KnownError {
     #[error(transparent)]
     Details(#[from] DetailsError),
     #[error(transparent)]
+    Document(#[from] DocumentError),
+    #[error(transparent)]
     Api(#[from] ApiError),
+    #[error("there is a price for {method} {path}, which is no operation of the service")]
+    PriceOfNothing { method: Method, path: String },
+    #[error("the listing says {listed} and the details describe {described}")]
+    Kind { listed: &'static str, described: &'static str },
 }
 
 /// A call that fits the service's description.
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub price: Usdc,
-    /// Where it goes, below the upstream's base.
-    pub prepared: Prepared,
-    /// To be sent along; names in lower case.
+    /// What the upstream is asked.
+    pub request: Request,
+    /// The caller's headers that say what it sends and can read; names in lower case.
     pub headers: BTreeMap<String, String>,
 }
 
@@ -54,14 +65,28 @@ pub enum PlanError {
 }
 
 impl Known {
-    /// Reads the details that `listing` pins and indexes the operations.
+    /// Reads the details that `listing` pins and indexes the operations. Large ones take a while.
     ///
     /// # Errors
     /// [`KnownError`] when they are not the pinned ones, or cannot be offered.
     pub fn new(listing: Verified<Listing>, details: &[u8]) -> Result<Self, KnownError> {
         let details = Details::from_blob(details, &listing)?;
-        let api = Api::new(details.operations.iter().map(operation_spec).collect())?;
-        Ok(Self { listing, details, api })
+        let api = Api::new(document::decode(&details.api)?)?;
+        let (listed, described) = (name_of(listing.kind), name_of(kind_of(&api)));
+        if listed != described {
+            return Err(KnownError::Kind { listed, described });
+        }
+        let operations = &api.description().operations;
+        for own in &details.prices {
+            if !operations.iter().any(|operation| is(operation, own.method, &own.path)) {
+                return Err(KnownError::PriceOfNothing { method: own.method, path: own.path.clone() });
+            }
+        }
+        let prices = operations
+            .iter()
+            .map(|operation| listing.price_of(&details, method_of(operation), &operation.path))
+            .collect();
+        Ok(Self { listing, details, api, prices })
     }
 
     #[must_use]
@@ -74,6 +99,16 @@ impl Known {
         &self.details
     }
 
+    #[must_use]
+    pub const fn api(&self) -> &Api {
+        &self.api
+    }
+
+    /// Operations with what a call of each costs.
+    pub fn operations(&self) -> impl Iterator<Item = (&Operation, Usdc)> {
+        self.api.description().operations.iter().zip(self.prices.iter().copied())
+    }
+
     /// Checks a call against the description and prices it.
     ///
     /// # Errors
@@ -84,68 +119,71 @@ impl Known {
         path: &str,
         params: &BTreeMap<String, String>,
         headers: &BTreeMap<String, String>,
-        body_bytes: usize,
+        body: &[u8],
     ) -> Result<Plan, PlanError> {
-        let prepared = self.api.prepare(method.as_str(), path, params)?;
-        let operation = &self.details.operations[prepared.operation];
-        if body_bytes > 0 && !operation.body {
-            let what = format!("{} {} takes no body; leave `body` out", operation.method, operation.path);
-            return Err(PlanError::BadParameter(what));
-        }
-        let mut passed_on: BTreeMap<String, String> = prepared.headers.iter().cloned().collect();
         for (name, value) in headers {
-            if !HEADERS_ALLOWED.contains(&name.as_str()) {
-                let shown: String = name.chars().filter(|c| !c.is_control()).take(60).collect();
-                return Err(PlanError::BadParameter(format!(
-                    "the header `{shown}` is not passed on; `headers` may have {}, and declared headers are `params`",
-                    HEADERS_ALLOWED.join(", ")
-                )));
-            }
-            if !value.bytes().all(|b| matches!(b, b' '..=b'~')) {
-                return Err(PlanError::BadParameter(format!("the header `{name}` must be printable ASCII")));
-            }
-            passed_on.entry(name.clone()).or_insert_with(|| value.clone());
+            check_header(name, value)?;
         }
-        Ok(Plan { price: self.listing.price_of(operation), prepared, headers: passed_on })
+        let content_type = headers.get("content-type").map(String::as_str);
+        let planned = self.api.plan(&Call { method: method.as_str(), path, params, content_type, body })?;
+        let price = self.prices.get(planned.operation).copied().unwrap_or(self.listing.price);
+        Ok(Plan { price, request: planned.request, headers: headers.clone() })
     }
 }
 
-impl From<PrepareError> for PlanError {
-    fn from(error: PrepareError) -> Self {
+fn check_header(name: &str, value: &str) -> Result<(), PlanError> {
+    if !HEADERS_ALLOWED.contains(&name) {
+        let shown: String = name.chars().filter(|c| !c.is_control()).take(60).collect();
+        return Err(PlanError::BadParameter(format!(
+            "the header `{shown}` is not passed on; `headers` may have {}, and declared headers are `params`",
+            HEADERS_ALLOWED.join(", ")
+        )));
+    }
+    if !value.bytes().all(|b| matches!(b, b' '..=b'~')) {
+        return Err(PlanError::BadParameter(format!("the header `{name}` must be printable ASCII")));
+    }
+    Ok(())
+}
+
+/// What kind of upstream an API has.
+#[must_use]
+pub fn kind_of(api: &Api) -> ServiceKind {
+    if api.description().graphql.is_some() { ServiceKind::Graphql } else { ServiceKind::Rest }
+}
+
+const fn name_of(kind: ServiceKind) -> &'static str {
+    match kind {
+        ServiceKind::Rest => "REST",
+        ServiceKind::Graphql => "GraphQL",
+    }
+}
+
+/// The operation's method in the protocol's words.
+#[must_use]
+pub const fn method_of(operation: &Operation) -> Method {
+    use farthing_bridge::description::Method as Described;
+    match operation.method {
+        Described::Get => Method::Get,
+        Described::Head => Method::Head,
+        Described::Post => Method::Post,
+        Described::Put => Method::Put,
+        Described::Patch => Method::Patch,
+        Described::Delete => Method::Delete,
+    }
+}
+
+fn is(operation: &Operation, method: Method, path: &str) -> bool {
+    method_of(operation) == method && operation.path == path
+}
+
+impl From<BridgeError> for PlanError {
+    fn from(error: BridgeError) -> Self {
         let text = error.to_string();
         match error {
-            PrepareError::Route(RouteError::MethodNotAllowed { .. }) => Self::MethodNotAllowed(text),
-            PrepareError::Route(RouteError::BadPath(_)) => Self::BadParameter(text),
-            PrepareError::Route(_) => Self::UnknownPath(text),
-            PrepareError::Parameters(_) => Self::BadParameter(text),
+            BridgeError::Route(RouteError::MethodNotAllowed { .. }) => Self::MethodNotAllowed(text),
+            BridgeError::Route(RouteError::BadPath(_)) => Self::BadParameter(text),
+            BridgeError::Route(_) => Self::UnknownPath(text),
+            BridgeError::Problems(_) => Self::BadParameter(text),
         }
-    }
-}
-
-fn operation_spec(operation: &listing::Operation) -> OperationSpec {
-    OperationSpec {
-        method: operation.method.as_str().to_owned(),
-        template: operation.path.clone(),
-        parameters: operation.parameters.iter().map(parameter_spec).collect(),
-        any_params: operation.any_params,
-    }
-}
-
-fn parameter_spec(parameter: &listing::Parameter) -> ParameterSpec {
-    ParameterSpec {
-        name: parameter.name.clone(),
-        place: match parameter.place {
-            listing::Place::Query => Place::Query,
-            listing::Place::Path => Place::Path,
-            listing::Place::Header => Place::Header,
-        },
-        kind: match parameter.kind {
-            ValueKind::Text => Kind::Text,
-            ValueKind::Integer => Kind::Integer,
-            ValueKind::Number => Kind::Number,
-            ValueKind::Boolean => Kind::Boolean,
-        },
-        required: parameter.required,
-        choices: parameter.choices.clone(),
     }
 }

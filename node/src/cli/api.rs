@@ -1,11 +1,19 @@
 //! `farthing api`: my services.
 
-use std::path::Path;
+mod add;
+mod show;
 
 use farthing_protocol::ServiceId;
 
-use super::{Context, args, failure::Failure, output::table};
-use crate::control::types::{Api, OperationName, PriceRequest, ServiceFile, route};
+use super::{
+    Context,
+    args::{self, OpenApiVersion},
+    failure::Failure,
+    output::table,
+};
+use crate::control::types::{
+    Api, ApiShown, OperationName, PriceRequest, Rescan, RescanRequest, SourceKind, route,
+};
 
 pub(super) async fn api(context: &Context, verb: args::Api) -> Result<(), Failure> {
     let node = context.node()?;
@@ -14,11 +22,35 @@ pub(super) async fn api(context: &Context, verb: args::Api) -> Result<(), Failur
         args::Api::List => {
             let apis: Vec<Api> = node.get(route::APIS).await?;
             if apis.is_empty() {
-                context.output.prose("No services yet; publish one with `farthing api add FILE`.");
+                context.output.prose("No services yet; publish one with `farthing api add --help`.");
             }
             return context.output.data(&apis, |apis| list(apis));
         }
-        args::Api::Add { file } => node.post(route::APIS, &read(&file)?).await?,
+        args::Api::Add(add) => {
+            let file = add::service_file(context, *add).await?;
+            let api: Api = node.post(route::APIS, &file).await?;
+            let shown: ApiShown = node.get(&path(route::API, api.id.0)).await?;
+            return context.output.data(&shown, show::added);
+        }
+        args::Api::Show { service } => {
+            let shown: ApiShown = node.get(&path(route::API, service)).await?;
+            return context.output.data(&shown, show::shown);
+        }
+        args::Api::Rescan { service, source, apply } => {
+            let source = source.map(|place| add::source_at(&place, SourceKind::Openapi)).transpose()?;
+            let request = RescanRequest { source, apply };
+            let rescan: Rescan = node.post(&path(route::API_RESCAN, service), &request).await?;
+            return context.output.data(&rescan, show::rescan);
+        }
+        args::Api::Openapi { service, version } => {
+            let version = match version {
+                OpenApiVersion::V31 => "3.1",
+                OpenApiVersion::V30 => "3.0",
+            };
+            let document = format!("{}?version={version}", path(route::API_OPENAPI, service));
+            let document: serde_json::Value = node.get(&document).await?;
+            return context.output.data(&document, |document| format!("{document:#}"));
+        }
         args::Api::Price { service, price, operation } => {
             let operation = operation.as_deref().map(operation_name).transpose()?;
             let request = PriceRequest { price: price.into(), operation };
@@ -40,28 +72,6 @@ fn operation_name(text: &str) -> Result<OperationName, Failure> {
     let (method, path) = text.trim().split_once(' ').ok_or_else(|| Failure::usage(next))?;
     let method = method.parse().map_err(|error| Failure::usage(format!("{error}; {next}")))?;
     Ok(OperationName { method, path: path.trim().to_owned() })
-}
-
-/// A service file is TOML, or JSON when its name says so.
-fn read(file: &Path) -> Result<ServiceFile, Failure> {
-    let shown = file.display();
-    let text = if file == Path::new("-") {
-        std::io::read_to_string(std::io::stdin())
-    } else {
-        std::fs::read_to_string(file)
-    };
-    let text =
-        text.map_err(|error| Failure::usage(format!("{shown} cannot be read ({error}); check the path")))?;
-    let json =
-        file.extension().is_some_and(|extension| extension == "json") || text.trim_start().starts_with('{');
-    let parsed = if json {
-        serde_json::from_str(&text).map_err(|error| error.to_string())
-    } else {
-        toml::from_str(&text).map_err(|error| error.to_string())
-    };
-    parsed.map_err(|error| {
-        Failure::usage(format!("{shown} is no service file: {error}\nCorrect it and try again."))
-    })
 }
 
 fn list(apis: &[Api]) -> String {
@@ -91,20 +101,5 @@ mod tests {
         assert_eq!((name.method.to_string().as_str(), name.path.as_str()), ("GET", "/v1/things"));
         assert!(operation_name("/v1/things").is_err());
         assert!(operation_name("FETCH /v1/things").is_err());
-    }
-
-    #[test]
-    fn a_service_file_is_toml_or_json() {
-        let folder = tempfile::tempdir().unwrap();
-        let write = |name: &str, text: &str| {
-            let path = folder.path().join(name);
-            std::fs::write(&path, text).unwrap();
-            path
-        };
-        let toml = write("a.toml", "name = \"a\"\nupstream = \"http://h\"\nprice = \"0.01\"\n");
-        let json = write("a.json", r#"{"name":"a","upstream":"http://h","price":"0.01"}"#);
-        assert_eq!(read(&toml).unwrap(), read(&json).unwrap());
-        let wrong = write("b.toml", "name = \"a\"\nupstream = \"http://h\"\nprice = 0.01\n");
-        assert!(read(&wrong).unwrap_err().to_string().contains("b.toml is no service file"));
     }
 }

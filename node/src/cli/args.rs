@@ -7,6 +7,12 @@ use farthing_protocol::{Address, ChannelId, ServiceId, Usdc, call::Method};
 
 use crate::control::types::Eth;
 
+mod add;
+mod inspect;
+
+pub use self::add::{Add, Charge, Samples};
+pub use self::inspect::{Inspect, OpenApiVersion, ScalarOverride};
+
 /// Buy and sell data by the call, paid in USDC.
 #[derive(Debug, Parser)]
 #[command(name = "farthing", version, max_term_width = 100, propagate_version = true, after_help = EXIT_CODES)]
@@ -69,6 +75,9 @@ pub enum Command {
     /// My services
     #[command(subcommand)]
     Api(Api),
+    /// What would become of an API, before it is published
+    #[command(subcommand)]
+    Bridge(Bridge),
     /// Payment channels
     #[command(subcommand)]
     Channel(Channel),
@@ -146,10 +155,29 @@ pub struct Amount {
 
 #[derive(Debug, Subcommand)]
 pub enum Api {
-    /// Publish a service described by a TOML or JSON file (- for standard input)
-    Add { file: PathBuf },
+    Add(Box<Add>),
     /// My services
     List,
+    /// One of my services: what it offers, what became of its description, its samples
+    Show {
+        service: ServiceId,
+    },
+    /// Read the description again and say what is different
+    Rescan {
+        service: ServiceId,
+        /// A newer description than the one that was registered
+        #[arg(long, value_name = "FILE|URL")]
+        source: Option<String>,
+        /// Publish the differences as a new version
+        #[arg(long)]
+        apply: bool,
+    },
+    /// The OpenAPI document that consumers get
+    Openapi {
+        service: ServiceId,
+        #[arg(long, value_enum, default_value = "3.1")]
+        version: OpenApiVersion,
+    },
     /// Change a price
     Price {
         service: ServiceId,
@@ -160,11 +188,23 @@ pub enum Api {
         operation: Option<String>,
     },
     /// Refuse calls for now
-    Pause { service: ServiceId },
+    Pause {
+        service: ServiceId,
+    },
     /// Serve again
-    Resume { service: ServiceId },
+    Resume {
+        service: ServiceId,
+    },
     /// Retire the service
-    Remove { service: ServiceId },
+    Remove {
+        service: ServiceId,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Bridge {
+    /// Read an API and show what would be offered; needs no node and no money
+    Inspect(Inspect),
 }
 
 #[derive(Debug, Subcommand)]

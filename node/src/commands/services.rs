@@ -1,25 +1,31 @@
-//! The owner's services: add, price, pause, remove.
+//! The owner's services: add, show, read again, price, pause, remove.
 
 use axum::{
     Json,
-    extract::{Path, State},
+    extract::{Path, Query, State},
+    http::header,
+    response::{IntoResponse, Response},
 };
-use farthing_protocol::{
-    ServiceId, Usdc,
-    call::ChargePolicy,
-    listing::{Details, Operation, Parameter, Place, ValueKind},
+use farthing_bridge::{
+    changes::changes,
+    description::{ApiDescription, Operation, Place},
+    openapi::Version,
 };
+use farthing_protocol::{ServiceId, Usdc, listing::ServiceKind};
+use serde::Deserialize;
 
 use super::Failed;
 use crate::{
+    catalog::{documents, method_of},
     control::types::{
-        Api, ApiOperation, ApiState, Charge, KindFile, ParameterFile, PlaceFile, PriceRequest, ServiceFile,
-        Text,
+        Api, ApiOperation, ApiShown, ApiState, Offer, OfferParameter, PriceRequest, Rescan, RescanRequest,
+        ServiceFile, Text,
     },
-    node::Node,
+    gateway::services::address,
+    node::{Node, gateway_url},
     owner::{
-        new_service::NewService,
         registry::{Registered, RegistryError},
+        samples,
     },
 };
 
@@ -34,9 +40,55 @@ pub(super) async fn add_api(
     State(node): State<Node>,
     Json(file): Json<ServiceFile>,
 ) -> Result<Json<Api>, Failed> {
-    let service = node.registry.add(new_service(file)).await?;
+    let new = node.reader().read(file).await?;
+    let service = node.registry.add(new).await?;
     node.publish().await;
     api(&node, &service).map(Json)
+}
+
+pub(super) async fn show_api(
+    State(node): State<Node>,
+    Path(id): Path<Text<ServiceId>>,
+) -> Result<Json<ApiShown>, Failed> {
+    let service = node.registry.get(id.0).ok_or(RegistryError::NotFound(id.0))?;
+    shown(&node, &service).map(Json)
+}
+
+/// Reads the source of a service again, says what is different, and publishes it when asked to.
+pub(super) async fn rescan_api(
+    State(node): State<Node>,
+    Path(id): Path<Text<ServiceId>>,
+    Json(request): Json<RescanRequest>,
+) -> Result<Json<Rescan>, Failed> {
+    let service = node.registry.get(id.0).ok_or(RegistryError::NotFound(id.0))?;
+    let new = node.reader().read_again(&service, request.source).await?;
+    let changes = changes(service.known().api().description(), &new.api);
+    let report = new.report.clone();
+    let applied = request.apply && !changes.is_empty();
+    let service = if applied { node.registry.add(new).await? } else { service };
+    if applied {
+        node.publish().await;
+    }
+    Ok(Json(Rescan { changes, report, applied, api: api(&node, &service)? }))
+}
+
+#[derive(Deserialize)]
+pub(super) struct DocumentVersion {
+    version: Option<String>,
+}
+
+/// The document that consumers get, with the address of this node's own gateway.
+pub(super) async fn openapi(
+    State(node): State<Node>,
+    Path(id): Path<Text<ServiceId>>,
+    Query(query): Query<DocumentVersion>,
+) -> Result<Response, Failed> {
+    let service = node.registry.get(id.0).ok_or(RegistryError::NotFound(id.0))?;
+    let version = if query.version.as_deref() == Some("3.0") { Version::V30 } else { Version::V31 };
+    let gateway = &node.config.gateway;
+    let origin = gateway_url(gateway.listen, gateway.tls != crate::config::TlsMode::Off);
+    let document = documents::openapi(service.known(), &address(&origin, id.0), version);
+    Ok(([(header::CONTENT_TYPE, "application/json")], document).into_response())
 }
 
 pub(super) async fn remove_api(
@@ -100,13 +152,11 @@ fn api(node: &Node, service: &Registered) -> Result<Api, Failed> {
         listing_version: listing.seq,
         operations: service
             .known()
-            .details()
-            .operations
-            .iter()
-            .map(|operation| ApiOperation {
-                method: operation.method.into(),
+            .operations()
+            .map(|(operation, price)| ApiOperation {
+                method: method_of(operation).into(),
                 path: operation.path.clone(),
-                price: listing.price_of(operation).into(),
+                price: price.into(),
             })
             .collect(),
         calls: served.clone().count() as u64,
@@ -114,53 +164,54 @@ fn api(node: &Node, service: &Registered) -> Result<Api, Failed> {
     })
 }
 
-fn new_service(file: ServiceFile) -> NewService {
-    let operations = file
-        .operations
-        .into_iter()
-        .map(|operation| Operation {
-            method: operation.method.0,
-            path: operation.path,
-            summary: operation.summary,
-            price: operation.price.map(|price| price.0),
-            parameters: operation.parameters.into_iter().map(parameter).collect(),
-            body: operation.body,
-            any_params: operation.any_params,
-        })
-        .collect();
-    NewService {
-        id: file.id.map(|id| id.0),
-        name: file.name,
-        summary: file.summary,
-        category: file.category,
-        tags: file.tags,
-        upstream: file.upstream,
-        upstream_headers: file.upstream_headers,
-        price: file.price.0,
-        charge_policy: match file.charge {
-            Charge::Success => ChargePolicy::Success,
-            Charge::Answered => ChargePolicy::Answered,
-        },
-        details: Details { description: file.description, operations },
-    }
+fn shown(node: &Node, service: &Registered) -> Result<ApiShown, Failed> {
+    let listing = service.listing();
+    let description = service.known().api().description();
+    let source = service.file().and_then(|file| file.source);
+    Ok(ApiShown {
+        api: api(node, service)?,
+        kind: match listing.kind {
+            ServiceKind::Rest => "REST",
+            ServiceKind::Graphql => "GraphQL",
+        }
+        .to_owned(),
+        summary: listing.summary.clone(),
+        category: listing.category.clone(),
+        tags: listing.tags.clone(),
+        description: description.description.clone(),
+        source: source.map_or_else(String::new, |source| source.url.unwrap_or(source.file)),
+        secrets: service.secret_names().map(ToOwned::to_owned).collect(),
+        report: service.report(),
+        offers: service
+            .known()
+            .operations()
+            .map(|(operation, price)| offer(description, operation, price))
+            .collect(),
+        samples: samples::read(service.samples()),
+    })
 }
 
-fn parameter(file: ParameterFile) -> Parameter {
-    Parameter {
-        name: file.name,
-        place: match file.place {
-            PlaceFile::Query => Place::Query,
-            PlaceFile::Path => Place::Path,
-            PlaceFile::Header => Place::Header,
-        },
-        kind: match file.kind {
-            KindFile::Text => ValueKind::Text,
-            KindFile::Integer => ValueKind::Integer,
-            KindFile::Number => ValueKind::Number,
-            KindFile::Boolean => ValueKind::Boolean,
-        },
-        required: file.required,
-        choices: file.choices,
-        description: file.description,
+fn offer(description: &ApiDescription, operation: &Operation, price: Usdc) -> Offer {
+    Offer {
+        method: method_of(operation).into(),
+        path: operation.path.clone(),
+        price: price.into(),
+        summary: operation.summary.clone(),
+        parameters: operation
+            .parameters
+            .iter()
+            .map(|parameter| OfferParameter {
+                name: parameter.name.clone(),
+                place: match parameter.place {
+                    Place::Query => "query",
+                    Place::Path => "path",
+                    Place::Header => "header",
+                }
+                .to_owned(),
+                kind: description.type_name(&parameter.schema),
+                required: parameter.required,
+            })
+            .collect(),
+        body: operation.body.as_ref().map(|body| description.type_name(&body.schema)),
     }
 }

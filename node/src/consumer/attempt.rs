@@ -418,9 +418,7 @@ impl Consumer {
 
 /// Checks an order against the service's description: operation, parameters, price.
 fn plan(service: &Arc<Known>, order: &Order) -> Result<Plan, BuyError> {
-    service
-        .plan(order.method, &order.path, &order.params, &order.headers, order.body.len())
-        .map_err(Into::into)
+    service.plan(order.method, &order.path, &order.params, &order.headers, &order.body).map_err(Into::into)
 }
 
 impl From<PlanError> for BuyError {

@@ -3,15 +3,25 @@
 //! Each command is one request on one [`route`]. Amounts, ids and addresses are text ([`Text`]), so that no
 //! reader has to guess a number's unit or precision. Errors are `application/problem+json` ([`Problem`]).
 
-use std::{collections::BTreeMap, fmt, str::FromStr};
+use std::{collections::BTreeMap, fmt};
 
 use farthing_protocol::{Address, CallId, ChannelId, ServiceId, Usdc, call::Method};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
-pub use self::service_file::{Charge, KindFile, OperationFile, ParameterFile, PlaceFile, ServiceFile};
+pub use self::services::{ApiShown, Offer, OfferParameter, Rescan, RescanRequest};
 pub use super::eth::Eth;
+pub use crate::{
+    owner::{
+        samples::OperationSample,
+        service_file::{
+            Charge, KindFile, OperationFile, ParameterFile, PlaceFile, SamplesFile, ScalarFile, ServiceFile,
+            SourceFile, SourceKind,
+        },
+    },
+    text::Text,
+};
 
-mod service_file;
+mod services;
 
 /// The paths of the control socket. `{id}` is a service or channel.
 pub mod route {
@@ -29,8 +39,12 @@ pub mod route {
     pub const WALLET_SEND: &str = "/wallet/send";
     /// `GET` → `Vec<`[`super::Api`]`>`; `POST` [`super::ServiceFile`] → [`super::Api`]
     pub const APIS: &str = "/apis";
-    /// `DELETE` → [`super::Api`], the last word on it.
+    /// `GET` → [`super::ApiShown`]; `DELETE` → [`super::Api`], the last word on it.
     pub const API: &str = "/apis/{id}";
+    /// `POST` [`super::RescanRequest`] → [`super::Rescan`]
+    pub const API_RESCAN: &str = "/apis/{id}/rescan";
+    /// `GET` → the published OpenAPI document; `?version=3.0` for the older form.
+    pub const API_OPENAPI: &str = "/apis/{id}/openapi.json";
     /// `POST` [`super::PriceRequest`] → [`super::Api`]
     pub const API_PRICE: &str = "/apis/{id}/price";
     /// `POST` → [`super::Api`]
@@ -53,43 +67,6 @@ pub mod route {
     pub const PEERS: &str = "/net/peers";
     /// `POST` [`super::PingRequest`] → [`super::Pong`]
     pub const PING: &str = "/net/ping";
-}
-
-/// A value as the text that its `Display` writes and its `FromStr` reads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Text<T>(pub T);
-
-impl<T> From<T> for Text<T> {
-    fn from(value: T) -> Self {
-        Self(value)
-    }
-}
-
-impl<T: fmt::Display> fmt::Display for Text<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl<T: FromStr> FromStr for Text<T> {
-    type Err = T::Err;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        text.parse().map(Self)
-    }
-}
-
-impl<T: fmt::Display> Serialize for Text<T> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&self.0)
-    }
-}
-
-impl<'de, T: FromStr<Err: fmt::Display>> Deserialize<'de> for Text<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map(Self).map_err(serde::de::Error::custom)
-    }
 }
 
 /// Why a request was not carried out (RFC 9457).

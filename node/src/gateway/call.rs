@@ -82,6 +82,11 @@ fn call_id(fields: &mut Map<String, Value>, http_headers: &HeaderMap) -> Result<
             other => Err(expected("call_id", "a string", &other)),
         })
         .transpose()?;
+    id_of(in_body, http_headers)
+}
+
+/// The id of a call whose body names `in_body`.
+pub(super) fn id_of(in_body: Option<String>, http_headers: &HeaderMap) -> Result<CallId, Problem> {
     let in_header = http_headers
         .get("idempotency-key")
         .map(|value| value.to_str().map(str::to_owned))

@@ -56,7 +56,7 @@ impl Owner {
         }
         parts.load.check_failures(payer)?;
         let service = self.registered(&request)?;
-        let plan = check_offer(&service, &request)?;
+        let plan = check_offer(&service, &request, &body)?;
         let place = parts.load.enter(payer, request.service).await?;
         let reserved = match (&request.payment, plan.price.is_zero()) {
             (_, true) => None,
@@ -95,9 +95,9 @@ impl Owner {
         self.0.load.check_failures(payer)?;
         self.0.load.count_failure(payer);
         let service = self.registered(request)?;
-        let plan = plan(&service, request)?;
+        let plan = plan(&service, request, body)?;
         let _place = self.0.load.enter(payer, request.service).await?;
-        Ok(service.upstream().fetch(upstream_request(&plan, request, body)).await)
+        Ok(service.upstream().fetch(upstream_request(&plan, body, request.deadline_ms)).await)
     }
 
     fn registered(&self, request: &CallRequest) -> Result<Arc<Registered>, Refusal> {
@@ -127,12 +127,12 @@ impl Owner {
 }
 
 /// Listing version, operation, parameters and price: what the owner offers today.
-fn check_offer(service: &Registered, request: &CallRequest) -> Result<Plan, Refusal> {
+fn check_offer(service: &Registered, request: &CallRequest, body: &[u8]) -> Result<Plan, Refusal> {
     let listing = service.listing();
     if listing.paused {
         return Err(Refusal::new(RefusalCode::ServicePaused, "the owner has paused the service"));
     }
-    let plan = plan(service, request)?;
+    let plan = plan(service, request, body)?;
     if request.listing_version != listing.seq || request.price != plan.price {
         let detail = format!("the price is {} USDC since version {}", plan.price, listing.seq);
         let mut refusal = Refusal::new(RefusalCode::PriceChanged, detail);
@@ -142,29 +142,27 @@ fn check_offer(service: &Registered, request: &CallRequest) -> Result<Plan, Refu
     Ok(plan)
 }
 
-fn plan(service: &Registered, request: &CallRequest) -> Result<Plan, Refusal> {
-    let planned = service.known().plan(
-        request.method,
-        &request.path,
-        &request.params,
-        &request.headers,
-        usize::try_from(request.body_bytes).unwrap_or(usize::MAX),
-    );
-    planned.map_err(|error| match error {
+fn plan(service: &Registered, request: &CallRequest, body: &[u8]) -> Result<Plan, Refusal> {
+    let planned =
+        service.known().plan(request.method, &request.path, &request.params, &request.headers, body);
+    let plan = planned.map_err(|error| match error {
         PlanError::UnknownPath(detail) => Refusal::new(RefusalCode::UnknownOperation, detail),
         PlanError::MethodNotAllowed(detail) => Refusal::new(RefusalCode::MethodNotAllowed, detail),
         PlanError::BadParameter(detail) => Refusal::new(RefusalCode::BadParameter, detail),
-    })
+    })?;
+    if let Some(name) = service.upstream().secret_in(&plan.request) {
+        let detail = format!("`{name}` is not a parameter of this operation");
+        return Err(Refusal::new(RefusalCode::BadParameter, detail));
+    }
+    Ok(plan)
 }
 
-fn upstream_request(plan: &Plan, request: &CallRequest, body: &Bytes) -> UpstreamRequest {
-    let deadline_ms = request.deadline_ms.clamp(1, limits::CALL_DEADLINE_MS_MAX);
+fn upstream_request(plan: &Plan, body: &Bytes, deadline_ms: u64) -> UpstreamRequest {
     UpstreamRequest {
-        method: request.method,
-        prepared: plan.prepared.clone(),
+        request: plan.request.clone(),
         headers: plan.headers.clone(),
         body: body.clone(),
-        deadline: Duration::from_millis(deadline_ms),
+        deadline: Duration::from_millis(deadline_ms.clamp(1, limits::CALL_DEADLINE_MS_MAX)),
     }
 }
 
@@ -181,7 +179,10 @@ fn payment_refusal(code: RefusalCode, price: Usdc) -> Refusal {
 impl Admitted {
     /// Asks the upstream.
     pub async fn fetch(&self) -> UpstreamAnswer {
-        self.service.upstream().fetch(upstream_request(&self.plan, &self.request, &self.body)).await
+        self.service
+            .upstream()
+            .fetch(upstream_request(&self.plan, &self.body, self.request.deadline_ms))
+            .await
     }
 
     /// Ends the reservation with what was charged.

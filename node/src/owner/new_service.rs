@@ -1,8 +1,14 @@
 //! What an owner says of a service when publishing it, checked before anything is signed.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
-use farthing_protocol::{ServiceId, Usdc, call::ChargePolicy, limits, listing::Details};
+use farthing_bridge::{
+    description::{ApiDescription, Place},
+    report::Report,
+};
+use farthing_protocol::{ServiceId, Usdc, call::ChargePolicy, limits, listing::OperationPrice};
+
+use super::service_file::ServiceFile;
 
 /// A service to publish.
 #[derive(Clone)]
@@ -13,13 +19,46 @@ pub struct NewService {
     pub summary: String,
     pub category: String,
     pub tags: Vec<String>,
-    /// Base URL of the owner's server.
+    /// Base URL of the owner's server; for GraphQL the endpoint itself.
     pub upstream: String,
-    /// Sent to the upstream with every call and never shown to anyone.
-    pub upstream_headers: BTreeMap<String, String>,
+    pub secrets: UpstreamSecrets,
     pub price: Usdc,
     pub charge_policy: ChargePolicy,
-    pub details: Details,
+    /// Only what is offered.
+    pub api: ApiDescription,
+    pub prices: Vec<OperationPrice>,
+    /// How it was registered, secrets and texts left out: what a later reading is compared with.
+    pub file: ServiceFile,
+    pub report: Report,
+    /// The samples document, when there is one.
+    pub samples: Option<Vec<u8>>,
+}
+
+/// Sent to the upstream with every call and never shown to anyone.
+#[derive(Clone, Default)]
+pub struct UpstreamSecrets {
+    pub headers: BTreeMap<String, String>,
+    pub query: BTreeMap<String, String>,
+}
+
+impl UpstreamSecrets {
+    /// Whether a caller's parameter of this name would meet one of them.
+    #[must_use]
+    pub fn has(&self, place: Place, name: &str) -> bool {
+        let of = |names: &BTreeMap<String, String>| names.keys().any(|own| own.eq_ignore_ascii_case(name));
+        match place {
+            Place::Query => of(&self.query),
+            Place::Header => of(&self.headers),
+            Place::Path => false,
+        }
+    }
+}
+
+impl std::fmt::Debug for UpstreamSecrets {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names: Vec<&String> = self.headers.keys().chain(self.query.keys()).collect();
+        f.debug_struct("UpstreamSecrets").field("names", &names).finish_non_exhaustive()
+    }
 }
 
 impl std::fmt::Debug for NewService {
@@ -36,89 +75,37 @@ pub struct NewServiceError {
     pub problem: String,
 }
 
+impl NewServiceError {
+    pub(super) fn new(field: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self { field: field.into(), problem: problem.into() }
+    }
+}
+
 impl NewService {
-    /// Checks what the listing itself does not: that there is something to sell, once each, within bounds.
+    /// Checks what neither the listing nor the bridge does: that there is something to sell, within bounds.
     ///
     /// # Errors
     /// [`NewServiceError`], naming the field and what was expected.
     pub fn check(&self) -> Result<(), NewServiceError> {
-        let operations = &self.details.operations;
+        let operations = &self.api.operations;
         if operations.is_empty() {
             let problem = "is empty; name at least one, such as method = \"GET\", path = \"/v1/things\"";
-            return Err(error("operations", problem));
+            return Err(NewServiceError::new("operations", problem));
         }
         if operations.len() > limits::OPERATIONS_MAX {
-            return Err(error("operations", format!("are more than {}", limits::OPERATIONS_MAX)));
+            let problem = format!("are more than {}; leave some out", limits::OPERATIONS_MAX);
+            return Err(NewServiceError::new("operations", problem));
         }
-        if self.details.description.len() > limits::DESCRIPTION_BYTES_MAX {
-            let problem = format!("has more than {} bytes", limits::DESCRIPTION_BYTES_MAX);
-            return Err(error("description", problem));
-        }
-        let mut seen = HashSet::new();
         for (i, operation) in operations.iter().enumerate() {
-            let at = |name: &str| format!("operations[{i}].{name}");
             if !operation.path.starts_with('/') || operation.path.len() > limits::PATH_BYTES_MAX {
-                return Err(error(at("path"), "must start with / and be a path such as /v1/things/{id}"));
+                let problem = "must start with / and be a path such as /v1/things/{id}";
+                return Err(NewServiceError::new(format!("operations[{i}].path"), problem));
             }
-            if operation.parameters.len() > limits::PARAMS_MAX {
-                return Err(error(at("parameters"), format!("are more than {}", limits::PARAMS_MAX)));
-            }
-            if !seen.insert((operation.method, &operation.path)) {
-                let problem = format!("repeats {} {}", operation.method, operation.path);
-                return Err(error(format!("operations[{i}]"), problem));
-            }
+        }
+        if self.upstream.is_empty() {
+            let problem = "is missing; it is the address of your own server, such as http://127.0.0.1:8080";
+            return Err(NewServiceError::new("upstream", problem));
         }
         Ok(())
-    }
-}
-
-fn error(field: impl Into<String>, problem: impl Into<String>) -> NewServiceError {
-    NewServiceError { field: field.into(), problem: problem.into() }
-}
-
-#[cfg(test)]
-mod tests {
-    use farthing_protocol::{call::Method, listing::Operation};
-
-    use super::*;
-
-    fn operation(path: &str) -> Operation {
-        Operation {
-            method: Method::Get,
-            path: path.to_owned(),
-            summary: String::new(),
-            price: None,
-            parameters: Vec::new(),
-            body: false,
-            any_params: false,
-        }
-    }
-
-    fn service(operations: Vec<Operation>) -> NewService {
-        NewService {
-            id: None,
-            name: "Earthquakes".to_owned(),
-            summary: String::new(),
-            category: String::new(),
-            tags: Vec::new(),
-            upstream: "http://127.0.0.1:4001".to_owned(),
-            upstream_headers: BTreeMap::new(),
-            price: Usdc::from_micros(2_000),
-            charge_policy: ChargePolicy::Success,
-            details: Details { description: String::new(), operations },
-        }
-    }
-
-    #[test]
-    fn every_mistake_names_its_field() {
-        assert_eq!(service(vec![operation("/a"), operation("/b")]).check(), Ok(()));
-        for (operations, field) in [
-            (vec![], "operations"),
-            (vec![operation("a")], "operations[0].path"),
-            (vec![operation("/a"), operation("/a")], "operations[1]"),
-            (vec![operation("/a"); limits::OPERATIONS_MAX + 1], "operations"),
-        ] {
-            assert_eq!(service(operations).check().unwrap_err().field, field);
-        }
     }
 }

@@ -5,25 +5,27 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
 };
 
+use farthing_bridge::{Api, document, report::Report};
 use farthing_ledger::{Ledger, LedgerError, Namespace};
 use farthing_protocol::{
     Hash, Listing, ServiceId, Signed, Usdc, Verified,
     call::Method,
     keccak256,
-    listing::{Accept, ServiceKind},
+    listing::{Accept, Details, OperationPrice, Pin},
     signed::DocumentError,
     wire,
 };
 use minicbor::{Decode, Encode};
 
 use crate::{
-    catalog::{Known, KnownError},
+    catalog::{Known, KnownError, kind_of, method_of},
     clock,
     wallet::Signer,
 };
 
 use super::{
-    new_service::{NewService, NewServiceError},
+    new_service::{NewService, NewServiceError, UpstreamSecrets},
+    service_file::ServiceFile,
     upstream::{Upstream, UpstreamError, UpstreamOptions},
 };
 
@@ -56,6 +58,35 @@ impl Registered {
     pub fn upstream_url(&self) -> &str {
         &self.stored.upstream
     }
+
+    /// Names of what this node adds to every upstream request.
+    pub fn secret_names(&self) -> impl Iterator<Item = &str> {
+        self.stored.headers.keys().chain(self.stored.query.keys()).map(String::as_str)
+    }
+
+    /// How it was registered, secrets left out; `None` for a service of an older version of this program.
+    #[must_use]
+    pub fn file(&self) -> Option<ServiceFile> {
+        serde_json::from_str(&self.stored.file).ok()
+    }
+
+    /// What became of its description at registration.
+    #[must_use]
+    pub fn report(&self) -> Report {
+        serde_json::from_str(&self.stored.report).unwrap_or_default()
+    }
+
+    /// The samples document; empty when there is none.
+    #[must_use]
+    pub fn samples(&self) -> &[u8] {
+        &self.stored.samples
+    }
+
+    /// What a new version of it is sent with: the secrets stay when none are given.
+    #[must_use]
+    pub fn secrets(&self) -> UpstreamSecrets {
+        UpstreamSecrets { headers: self.stored.headers.clone(), query: self.stored.query.clone() }
+    }
 }
 
 /// The stored form.
@@ -71,6 +102,19 @@ struct Stored {
     /// The owner's own secrets: added to every upstream request.
     #[n(3)]
     headers: BTreeMap<String, String>,
+    /// The same for parameters of the query.
+    #[n(4)]
+    #[cbor(default)]
+    query: BTreeMap<String, String>,
+    /// [`ServiceFile`] and [`Report`] as JSON.
+    #[n(5)]
+    #[cbor(default)]
+    file: String,
+    #[n(6)]
+    #[cbor(default)]
+    report: String,
+    #[cbor(n(7), with = "minicbor::bytes", default)]
+    samples: Vec<u8>,
 }
 
 impl std::fmt::Debug for Stored {
@@ -92,6 +136,10 @@ pub enum RegistryError {
     Listing(#[from] DocumentError),
     #[error("the operations are not valid: {0}")]
     Operations(#[from] KnownError),
+    #[error("the operations are not valid: {0}")]
+    Api(#[from] farthing_bridge::ApiError),
+    #[error("the description is too large: {0}")]
+    Document(#[from] document::DocumentError),
     #[error("upstream: {0}")]
     Upstream(#[from] UpstreamError),
     #[error(transparent)]
@@ -168,10 +216,13 @@ impl Registry {
     #[must_use]
     pub fn blob(&self, hash: &Hash) -> Option<Vec<u8>> {
         let services = self.0.services.read().unwrap_or_else(PoisonError::into_inner);
-        services
-            .values()
-            .find(|service| service.listing().details_hash == *hash)
-            .map(|service| service.stored.details.clone())
+        services.values().find_map(|service| {
+            if service.listing().details_hash == *hash {
+                return Some(service.stored.details.clone());
+            }
+            let samples = service.known.details().samples?;
+            (samples.hash == *hash).then(|| service.stored.samples.clone())
+        })
     }
 
     /// Publishes a service, or a new version of one.
@@ -185,7 +236,15 @@ impl Registry {
             None => None,
         };
         let earlier = earlier.as_ref().map(|service| service.listing());
-        let (details, details_hash) = new.details.to_blob();
+        // Judged as a stranger's would be, before anything is signed.
+        let api = Api::new(new.api)?;
+        let samples = new.samples.unwrap_or_default();
+        let details = Details {
+            api: document::encode(api.description())?,
+            prices: new.prices,
+            samples: (!samples.is_empty()).then(|| pin(&samples)),
+        };
+        let (details, details_hash) = details.to_blob();
         let now_secs = clock::now_secs();
         let created_secs = earlier.map_or(now_secs, |listing| listing.created_secs);
         let listing = Listing {
@@ -197,11 +256,11 @@ impl Registry {
             summary: new.summary,
             category: new.category,
             tags: new.tags,
-            kind: ServiceKind::Rest,
+            kind: kind_of(&api),
             price: new.price,
             charge_policy: new.charge_policy,
             accepts: self.0.accepts.clone(),
-            operations_count: u32::try_from(new.details.operations.len()).unwrap_or(u32::MAX),
+            operations_count: u32::try_from(api.description().operations.len()).unwrap_or(u32::MAX),
             details_hash,
             details_bytes: u32::try_from(details.len()).unwrap_or(u32::MAX),
             created_secs,
@@ -213,7 +272,11 @@ impl Registry {
             listing: self.0.signer.sign_document(&listing)?,
             details,
             upstream: new.upstream,
-            headers: new.upstream_headers,
+            headers: new.secrets.headers,
+            query: new.secrets.query,
+            file: serde_json::to_string(&new.file).unwrap_or_default(),
+            report: serde_json::to_string(&new.report).unwrap_or_default(),
+            samples,
         };
         self.store(stored).await
     }
@@ -232,10 +295,13 @@ impl Registry {
         let Some((method, path)) = operation else {
             return self.change(&registered, |listing| listing.price = price).await;
         };
+        let mut operations = registered.known.api().description().operations.iter();
+        if !operations.any(|operation| method_of(operation) == method && operation.path == path) {
+            return Err(RegistryError::NoSuchOperation { method, path });
+        }
         let mut details = registered.known.details().clone();
-        let found = details.operations.iter_mut().find(|o| o.method == method && o.path == path);
-        let found = found.ok_or(RegistryError::NoSuchOperation { method, path })?;
-        found.price = Some(price);
+        details.prices.retain(|own| own.method != method || own.path != path);
+        details.prices.push(OperationPrice { method, path, price });
         let (blob, details_hash) = details.to_blob();
         let mut stored = self.next_version(&registered, |listing| {
             listing.details_hash = details_hash;
@@ -305,6 +371,11 @@ fn open(bytes: &[u8], options: &UpstreamOptions) -> Result<Registered, RegistryE
     let stored: Stored =
         wire::decode(bytes).map_err(|e| DocumentError::Malformed(format!("stored service: {e}")))?;
     let known = Known::new(stored.listing.clone().verify()?, &stored.details)?;
-    let upstream = Upstream::new(&stored.upstream, stored.headers.clone(), options.clone())?;
+    let secrets = UpstreamSecrets { headers: stored.headers.clone(), query: stored.query.clone() };
+    let upstream = Upstream::new(&stored.upstream, secrets, options.clone())?;
     Ok(Registered { known, upstream, stored })
+}
+
+fn pin(content: &[u8]) -> Pin {
+    Pin { hash: keccak256(&[content]), bytes: u32::try_from(content.len()).unwrap_or(u32::MAX) }
 }

@@ -9,7 +9,9 @@
 //! No redirect is followed, no proxy asked, no cookie kept, nothing decompressed.
 
 mod address;
+mod graphql;
 mod options;
+mod request;
 
 use std::{
     collections::BTreeMap,
@@ -21,23 +23,17 @@ use std::{
 };
 
 use bytes::{Bytes, BytesMut};
-use farthing_bridge::{Prepared, headers::header_is_forbidden};
-use farthing_protocol::{Outcome, call::Method, limits};
+use farthing_bridge::Request;
+use farthing_protocol::{Outcome, limits};
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use tokio::time::timeout;
 use url::{Host, Url};
 
 use self::address::Resolver;
+pub(super) use self::request::secret_header;
 pub use self::{address::AddressClass, options::UpstreamOptions};
+use super::new_service::UpstreamSecrets;
 
-/// Request headers that say what the caller sends and can read; others must be declared by the operation.
-const REQUEST_HEADERS: &[HeaderName] = &[
-    header::ACCEPT,
-    header::ACCEPT_LANGUAGE,
-    header::CONTENT_TYPE,
-    header::IF_MODIFIED_SINCE,
-    header::IF_NONE_MATCH,
-];
 /// Response headers that mean something to the caller.
 const RESPONSE_HEADERS: &[HeaderName] = &[
     header::CONTENT_TYPE,
@@ -80,6 +76,8 @@ pub struct Upstream {
     class: Arc<OnceLock<AddressClass>>,
     /// The owner's own, marked sensitive.
     secret_headers: HeaderMap,
+    /// The owner's own; never shown, and a URL that has them is never logged.
+    secret_query: Vec<(String, String)>,
     options: UpstreamOptions,
 }
 
@@ -92,10 +90,10 @@ impl fmt::Debug for Upstream {
 /// One request below the base.
 #[derive(Debug, Clone)]
 pub struct UpstreamRequest {
-    pub method: Method,
-    pub prepared: Prepared,
-    /// Beyond the usual ones, only those among `prepared.headers` are passed on. Names in lower case.
+    pub request: Request,
+    /// The caller's; only those that say what it sends and can read are passed on. Names in lower case.
     pub headers: BTreeMap<String, String>,
+    /// The caller's.
     pub body: Bytes,
     /// What is left of the call's time.
     pub deadline: Duration,
@@ -139,19 +137,17 @@ impl Upstream {
     /// [`UpstreamError`] for an address or a header that cannot be used.
     pub fn new(
         base_url: &str,
-        secret_headers: BTreeMap<String, String>,
+        secrets: UpstreamSecrets,
         options: UpstreamOptions,
     ) -> Result<Self, UpstreamError> {
         let base = check_base(base_url, &options)?;
         let class = Arc::new(
             options.class.or_else(|| literal_class(&base)).map_or_else(OnceLock::new, OnceLock::from),
         );
-        let secret_headers = secret_headers
-            .into_iter()
-            .map(|(name, value)| secret_header(&name, &value).ok_or(UpstreamError::Header(name)))
-            .collect::<Result<_, _>>()?;
+        let secret_headers = request::secret_headers(&secrets).map_err(UpstreamError::Header)?;
+        let secret_query = secrets.query.into_iter().collect();
         let client = client(&base, &class, &options).ok_or(UpstreamError::Client)?;
-        Ok(Self { base, client, class, secret_headers, options })
+        Ok(Self { base, client, class, secret_headers, secret_query, options })
     }
 
     /// Base address, as registered.
@@ -172,7 +168,7 @@ impl Upstream {
         let started = Instant::now();
         let total = self.options.total.min(request.deadline);
         let mut answered = self.attempt(&request, started, total).await;
-        if answered.as_ref().is_err_and(|failure| failure.silent) && request.method.is_safe() {
+        if answered.as_ref().is_err_and(|failure| failure.silent) && request.is_safe() {
             answered = self.attempt(&request, started, total).await;
         }
         let elapsed = started.elapsed();
@@ -195,92 +191,60 @@ impl Upstream {
         total: Duration,
     ) -> Result<Answered, Failure> {
         let left = || total.saturating_sub(started.elapsed());
-        let request = self.http_request(request)?;
+        let sent = self.http_request(request)?;
         let slow_head = |_| Failure::new(Outcome::TimedOut, 0, "no head of an answer in time");
-        let response = timeout(self.options.first_byte.min(left()), self.client.execute(request))
+        let response = timeout(self.options.first_byte.min(left()), self.client.execute(sent))
             .await
             .map_err(slow_head)?
             .map_err(|error| failure_of(&error))?;
-        let outcome = self.judge(&response)?;
         let headers = self.passed_back(response.headers());
         let status = response.status().as_u16();
-        let body = self.body(response, left).await?;
-        Ok((outcome, status, headers, body))
-    }
-
-    fn http_request(&self, request: &UpstreamRequest) -> Result<reqwest::Request, Failure> {
-        let outside =
-            |_| Failure::new(Outcome::BadAnswer, 0, "the request would leave the upstream's address");
-        let url = request.prepared.url(&self.base).map_err(outside)?;
-        let method = match request.method {
-            Method::Get => http::Method::GET,
-            Method::Head => http::Method::HEAD,
-            Method::Post => http::Method::POST,
-            Method::Put => http::Method::PUT,
-            Method::Patch => http::Method::PATCH,
-            Method::Delete => http::Method::DELETE,
-        };
-        let mut sent = reqwest::Request::new(method, url);
-        *sent.headers_mut() = self.passed_on(request);
-        if !request.body.is_empty() {
-            *sent.body_mut() = Some(request.body.clone().into());
-        }
-        Ok(sent)
-    }
-
-    fn passed_on(&self, request: &UpstreamRequest) -> HeaderMap {
-        let declared = |name: &str| request.prepared.headers.iter().any(|(declared, _)| declared == name);
-        let mut headers = HeaderMap::new();
-        for (name, value) in
-            request.headers.iter().chain(request.prepared.headers.iter().map(|(n, v)| (n, v)))
-        {
-            let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) else {
-                continue;
-            };
-            let usual = REQUEST_HEADERS.contains(&name);
-            if usual || (declared(name.as_str()) && !header_is_forbidden(name.as_str())) {
-                headers.insert(name, value);
+        self.check_head(&response)?;
+        match &request.request {
+            Request::Http(_) => {
+                let outcome = self.judge(&response)?;
+                Ok((outcome, status, headers, self.body(response, left).await?))
+            }
+            Request::Graphql(asked) => {
+                let body = self.body(response, left).await?;
+                graphql::judge(&asked.unwrap, status, headers, &body)
             }
         }
-        headers.entry(header::ACCEPT).or_insert(HeaderValue::from_static("*/*"));
-        // A compressed answer could unfold to any size.
-        headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-        headers.insert(
-            header::USER_AGENT,
-            HeaderValue::from_static(concat!("farthing/", env!("CARGO_PKG_VERSION"))),
-        );
-        headers.extend(self.secret_headers.clone());
-        headers
     }
 
-    /// Everything the head of an answer tells.
-    fn judge(&self, response: &reqwest::Response) -> Result<Outcome, Failure> {
+    /// What the head of an answer rules out, whatever the server speaks.
+    fn check_head(&self, response: &reqwest::Response) -> Result<(), Failure> {
         let status = response.status();
         let failure = |outcome, reason| Err(Failure::new(outcome, status.as_u16(), reason));
-        let header = |name| response.headers().get(name).map(HeaderValue::as_bytes);
-        if status.is_server_error() {
-            return failure(Outcome::ServerError, "the upstream reports an error of its own");
-        }
         if status.is_redirection() && status != http::StatusCode::NOT_MODIFIED {
             return failure(
                 Outcome::BadAnswer,
                 "the upstream redirects; register the address it redirects to",
             );
         }
-        if header(header::CONTENT_ENCODING)
-            .is_some_and(|encoding| !encoding.eq_ignore_ascii_case(b"identity"))
-        {
+        let encoding = response.headers().get(header::CONTENT_ENCODING);
+        if encoding.is_some_and(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity")) {
             return failure(Outcome::BadAnswer, "the upstream compresses although it was asked not to");
         }
         if response.content_length().is_some_and(|bytes| bytes > self.options.body_bytes_max as u64) {
             return failure(Outcome::Oversize, "the body is larger than limits.response_bytes_max");
         }
+        Ok(())
+    }
+
+    /// What the status of an HTTP service tells.
+    fn judge(&self, response: &reqwest::Response) -> Result<Outcome, Failure> {
+        let status = response.status();
+        if status.is_server_error() {
+            let reason = "the upstream reports an error of its own";
+            return Err(Failure::new(Outcome::ServerError, status.as_u16(), reason));
+        }
         if status.is_client_error() {
             return Ok(Outcome::Declined);
         }
-        let html = |kind: &[u8]| kind.to_ascii_lowercase().starts_with(b"text/html");
-        if !self.options.html && header(header::CONTENT_TYPE).is_some_and(html) {
-            return failure(Outcome::BadAnswer, "the upstream answers a web page");
+        let html = |kind: &HeaderValue| kind.as_bytes().to_ascii_lowercase().starts_with(b"text/html");
+        if !self.options.html && response.headers().get(header::CONTENT_TYPE).is_some_and(html) {
+            return Err(Failure::new(Outcome::BadAnswer, status.as_u16(), "the upstream answers a web page"));
         }
         Ok(Outcome::Answered)
     }
@@ -396,24 +360,6 @@ fn literal_address(base: &Url) -> Option<IpAddr> {
 /// The class of a host that is an address itself; `None` for a name, which is resolved when connecting.
 pub(super) fn literal_class(base: &Url) -> Option<AddressClass> {
     literal_address(base).and_then(AddressClass::of)
-}
-
-/// A header that the owner adds, marked sensitive; `None` for one that belongs to the connection.
-pub(super) fn secret_header(name: &str, value: &str) -> Option<(HeaderName, HeaderValue)> {
-    const CONNECTION: &[HeaderName] = &[
-        header::HOST,
-        header::CONNECTION,
-        header::CONTENT_LENGTH,
-        header::TRANSFER_ENCODING,
-        header::UPGRADE,
-        header::TE,
-        header::TRAILER,
-        header::ACCEPT_ENCODING,
-    ];
-    let name = HeaderName::try_from(name).ok().filter(|name| !CONNECTION.contains(name))?;
-    let mut value = HeaderValue::try_from(value).ok()?;
-    value.set_sensitive(true);
-    Some((name, value))
 }
 
 /// A client that follows nothing, asks no proxy, and connects only to addresses of `class`; it is for URLs of

@@ -1,8 +1,10 @@
 //! Nodes and services as child processes, on free ports of the loopback interface.
 
 use std::{
+    collections::VecDeque,
     path::{Path, PathBuf},
     process::Stdio,
+    sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -10,7 +12,7 @@ use anyhow::{Context, bail, ensure};
 use farthing_protocol::Usdc;
 use tokio::{
     io::{AsyncBufReadExt, BufReader},
-    process::{Child, Command},
+    process::{Child, ChildStderr, Command},
 };
 
 use crate::control::{
@@ -295,6 +297,8 @@ fn log_file(data_dir: &Path) -> PathBuf {
 pub struct ServiceProcess {
     child: Child,
     pub url: String,
+    /// The newest lines of its log.
+    log: Arc<Mutex<VecDeque<String>>>,
 }
 
 impl ServiceProcess {
@@ -306,17 +310,35 @@ impl ServiceProcess {
         let mut child = Command::new(program(name)?)
             .args(["--listen", "127.0.0.1:0"])
             .stdin(Stdio::null())
+            .env("RUST_LOG", "info,graphql=debug")
+            .env("NO_COLOR", "1")
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(Stdio::piped())
             .kill_on_drop(true)
             .spawn()
             .with_context(|| format!("{name} could not be started"))?;
+        let log = follow(child.stderr.take().context("no log")?);
         let mut lines = BufReader::new(child.stdout.take().context("no output")?).lines();
         let line = tokio::time::timeout(UP_WITHIN, lines.next_line()).await??;
         let line = line.with_context(|| format!("{name} ended while starting"))?;
         let url =
             line.strip_prefix("listening on ").with_context(|| format!("{name} says: {line}"))?.to_owned();
-        Ok(Self { child, url })
+        Ok(Self { child, url, log })
+    }
+
+    /// What follows `mark` in the newest line of the log that has it.
+    pub async fn last_line_with(&self, mark: &str) -> Option<String> {
+        let until = tokio::time::Instant::now() + UP_WITHIN;
+        while tokio::time::Instant::now() < until {
+            let log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+            let found = log.iter().rev().find_map(|line| line.split_once(mark));
+            if let Some((_, rest)) = found {
+                return Some(rest.to_owned());
+            }
+            drop(log);
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        None
     }
 
     /// Ends the service at once.
@@ -326,6 +348,24 @@ impl ServiceProcess {
     pub async fn kill(&mut self) -> anyhow::Result<()> {
         self.child.kill().await.context("the service could not be killed")
     }
+}
+
+/// Keeps the newest lines of what a child writes, so that it never waits for a reader.
+fn follow(log: ChildStderr) -> Arc<Mutex<VecDeque<String>>> {
+    const LINES_KEPT: usize = 200;
+    let kept = Arc::new(Mutex::new(VecDeque::new()));
+    let writer = kept.clone();
+    tokio::spawn(async move {
+        let mut lines = BufReader::new(log).lines();
+        while let Ok(Some(line)) = lines.next_line().await {
+            let mut kept = writer.lock().unwrap_or_else(PoisonError::into_inner);
+            if kept.len() == LINES_KEPT {
+                kept.pop_front();
+            }
+            kept.push_back(line);
+        }
+    });
+    kept
 }
 
 /// A program of this workspace: beside the running one, or one folder up when that is a test.

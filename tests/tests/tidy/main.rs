@@ -19,7 +19,7 @@ const ADAPTERS: [&str; 3] = ["farthing-network", "farthing-ledger", "farthing-ch
 
 /// The layers of `node/src`, lowest first. A module may use its own layer and those below.
 const LAYERS: [(&str, &[&str]); 4] = [
-    ("foundation", &["clock", "config", "files", "killpoint", "lock", "secret", "tls", "wallet"]),
+    ("foundation", &["clock", "config", "files", "killpoint", "lock", "secret", "text", "tls", "wallet"]),
     ("use case", &["catalog", "chain_view", "consumer", "owner", "settlement", "status"]),
     ("edge", &["control", "gateway", "panel", "serve"]),
     ("composition", &["cli", "commands", "home", "journal", "lib", "main", "node", "testnet"]),

@@ -1,0 +1,105 @@
+//! Free documents of a service: what it offers, for people and programs, made from its verified description.
+//!
+//! `/openapi.json` of any service and `/schema.graphql` of a GraphQL one cost nothing and reach nobody: the
+//! consumer's node writes them itself. A service that has an operation of that path keeps it.
+
+use std::collections::BTreeMap;
+
+use farthing_bridge::{
+    description::{Method as Described, Operation},
+    graphql::print,
+    openapi::{Version, WriteOptions, write},
+};
+use farthing_protocol::{Usdc, call::Method};
+
+use super::{Known, PlanError};
+
+/// Path of the OpenAPI document below a service.
+pub const OPENAPI: &str = "/openapi.json";
+/// Path of the GraphQL schema below a service.
+pub const SCHEMA: &str = "/schema.graphql";
+
+/// A document to hand out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Document {
+    pub content_type: &'static str,
+    pub body: String,
+}
+
+/// Whether there may be a document at `path`.
+#[must_use]
+pub fn is_path(path: &str) -> bool {
+    [OPENAPI, SCHEMA].contains(&path)
+}
+
+/// Which document a call asks for, if it asks for one.
+#[must_use]
+pub fn asked(known: &Known, method: Method, path: &str) -> Option<&'static str> {
+    let path = [OPENAPI, SCHEMA].into_iter().find(|document| *document == path)?;
+    let exists = path == OPENAPI || known.api().description().graphql.is_some();
+    let operations = &known.api().description().operations;
+    let own = operations.iter().any(|operation| operation.method == Described::Get && operation.path == path);
+    (method == Method::Get && exists && !own).then_some(path)
+}
+
+/// Writes the document. `server` is the service's address as the caller sees it. `params` may have `version`,
+/// `3.1` or `3.0`.
+///
+/// # Errors
+/// [`PlanError`] for a version there is not, or another parameter.
+pub fn write_document(
+    known: &Known,
+    document: &str,
+    server: &str,
+    params: &BTreeMap<String, String>,
+) -> Result<Document, PlanError> {
+    if document == SCHEMA {
+        if let Some(name) = params.keys().next() {
+            return Err(PlanError::BadParameter(format!(
+                "{SCHEMA} takes no parameters, `{}` is one",
+                clip(name)
+            )));
+        }
+        let body = known.api().description().graphql.as_ref().map(print::sdl).unwrap_or_default();
+        return Ok(Document { content_type: "application/graphql; charset=utf-8", body });
+    }
+    let version = version(params)?;
+    Ok(Document { content_type: "application/json", body: openapi(known, server, version) })
+}
+
+/// The OpenAPI document of a service, as JSON text.
+#[must_use]
+pub fn openapi(known: &Known, server: &str, version: Version) -> String {
+    let price = |(operation, price): (&Operation, Usdc)| (operation.id.clone(), price.to_string());
+    let options = WriteOptions {
+        version,
+        servers: vec![server.to_owned()],
+        service: Some(known.listing().service.to_string()),
+        price: Some(known.listing().price.to_string()),
+        prices: known.operations().map(price).collect(),
+        needs_secret: true,
+    };
+    let document = write(known.api().description(), &options);
+    serde_json::to_string_pretty(&document).unwrap_or_default()
+}
+
+fn version(params: &BTreeMap<String, String>) -> Result<Version, PlanError> {
+    if let Some(name) = params.keys().find(|name| *name != "version") {
+        return Err(PlanError::BadParameter(format!(
+            "`{}` is not a parameter of {OPENAPI}; it takes `version`",
+            clip(name)
+        )));
+    }
+    match params.get("version").map(String::as_str) {
+        None | Some("3.1") => Ok(Version::V31),
+        Some("3.0") => Ok(Version::V30),
+        Some(other) => {
+            Err(PlanError::BadParameter(format!("`version` is `{}`, expected 3.1 or 3.0", clip(other))))
+        }
+    }
+}
+
+/// A stranger's text in an error: short, and nothing that a terminal would obey.
+fn clip(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(60).collect()
+}

@@ -1,0 +1,113 @@
+//! `farthing api add`: what to sell and how.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use farthing_protocol::{ServiceId, Usdc};
+
+use super::{ScalarOverride, pair};
+
+/// Publish a service: from an API description, a running server, or a service file
+///
+/// With a description, every operation is offered except GraphQL mutations, which are offered when named or with
+/// --mutations. `farthing bridge inspect` shows what would become of it, without publishing.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Add {
+    /// A service file, TOML or JSON (- for standard input)
+    #[arg(long = "from", value_name = "FILE", group = "what")]
+    pub from: Option<PathBuf>,
+    /// The same
+    #[arg(value_name = "FILE", group = "what", hide = true)]
+    pub file: Option<PathBuf>,
+    /// An OpenAPI 3.0 or 3.1 or Swagger 2.0 document, JSON or YAML
+    #[arg(long, value_name = "FILE|URL", group = "what")]
+    pub openapi: Option<String>,
+    /// A GraphQL schema, an introspection result, or a server that answers introspection
+    #[arg(long, value_name = "FILE|URL", group = "what")]
+    pub graphql: Option<String>,
+    /// A running server; its description is looked for
+    #[arg(long, value_name = "URL", group = "what")]
+    pub scan: Option<String>,
+    /// Which of the descriptions that a scan found, as it numbers them
+    #[arg(long, value_name = "NUMBER", requires = "scan")]
+    pub pick: Option<usize>,
+
+    /// In USDC, of every operation that names none of its own; 0 is free
+    #[arg(long, value_name = "USDC")]
+    pub price: Option<Usdc>,
+    /// Which answers are charged
+    #[arg(long, value_enum)]
+    pub charge: Option<Charge>,
+    /// The description's title unless given
+    #[arg(long)]
+    pub name: Option<String>,
+    /// One line
+    #[arg(long)]
+    pub summary: Option<String>,
+    /// Markdown, or @FILE
+    #[arg(long, value_name = "TEXT|@FILE")]
+    pub description: Option<String>,
+    #[arg(long)]
+    pub category: Option<String>,
+    /// May be repeated
+    #[arg(long = "tag", value_name = "TAG")]
+    pub tags: Vec<String>,
+
+    /// Your own server; for GraphQL the endpoint itself
+    #[arg(long, value_name = "URL")]
+    pub upstream: Option<String>,
+    /// Sent to your server with every call, such as an API key; a value @FILE is read from a file, which keeps it
+    /// out of the shell's history. Never published. May be repeated
+    #[arg(long = "upstream-header", value_name = "NAME=VALUE", value_parser = pair)]
+    pub upstream_headers: Vec<(String, String)>,
+    /// The same as a parameter of the query
+    #[arg(long = "upstream-query", value_name = "NAME=VALUE", value_parser = pair)]
+    pub upstream_query: Vec<(String, String)>,
+
+    /// Price of one operation, such as "GET /planets=0.005". May be repeated
+    #[arg(long = "operation-price", value_name = "METHOD PATH=USDC")]
+    pub operation_prices: Vec<String>,
+    /// Do not offer an operation, such as "DELETE /users/{id}". May be repeated
+    #[arg(long = "exclude", value_name = "METHOD PATH")]
+    pub exclude: Vec<String>,
+    /// Offer a GraphQL mutation, such as "POST /addNote". May be repeated
+    #[arg(long = "include", value_name = "METHOD PATH")]
+    pub include: Vec<String>,
+    /// Offer all GraphQL mutations
+    #[arg(long)]
+    pub mutations: bool,
+    /// How values of a custom scalar are read: NAME=json, NAME=number or NAME=string. May be repeated
+    #[arg(long = "scalar", value_name = "NAME=FORM")]
+    pub scalars: Vec<ScalarOverride>,
+    /// Free samples of answers: the description's, recorded from your server now, or none
+    #[arg(long, value_enum)]
+    pub samples: Option<Samples>,
+
+    /// Replace the service of this id with a new version
+    #[arg(long, value_name = "SERVICE")]
+    pub id: Option<ServiceId>,
+}
+
+const EXAMPLES: &str = "Examples:\n  \
+    farthing api add --openapi openapi.yaml --price 0.002\n  \
+    farthing api add --graphql http://127.0.0.1:4002/graphql --name Exoplanets --price 0.003\n  \
+    farthing api add --scan http://127.0.0.1:8080 --price 0.001 --exclude \"DELETE /users/{id}\"\n  \
+    farthing api add --from service.toml";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Charge {
+    /// Status below 400
+    Success,
+    /// 4xx as well
+    Answered,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Samples {
+    /// The description's examples, or made up from its schemas and labelled so
+    Described,
+    /// Answers of your server to calls that need no parameters
+    Recorded,
+    None,
+}

@@ -1,0 +1,141 @@
+//! A service under its own address: `/services/{id}/…` reads like the service's own server.
+//!
+//! The same calls as `POST /internal/call`, for tools that speak plain REST and for the documents that the
+//! bridge publishes: method, path, query, declared headers and body become an [`Order`].
+
+use std::{collections::BTreeMap, time::Instant};
+
+use axum::{
+    body::Bytes,
+    extract::{Path, State, rejection::BytesRejection},
+    http::{HeaderMap, Method as HttpMethod, Uri},
+    response::{IntoResponse, Response},
+};
+use farthing_bridge::description::{Operation, Place};
+use farthing_protocol::{ServiceId, Usdc, call::Method};
+
+use url::form_urlencoded;
+
+use crate::{
+    catalog::{Known, PlanError, documents},
+    consumer::{BuyError, Order},
+};
+
+use super::{Gateway, auth, call, problem::Problem};
+
+/// Prefix of every service's address; the service's id and a path of the service follow.
+pub const PREFIX: &str = "/services";
+
+/// Headers that mean the same on both sides of the gateway.
+const HEADERS_PASSED_ON: [&str; 5] =
+    ["accept", "accept-language", "content-type", "if-modified-since", "if-none-match"];
+
+/// The address of a service at a gateway that is reached as `origin`, such as `https://localhost:3000`.
+#[must_use]
+pub fn address(origin: &str, service: ServiceId) -> String {
+    format!("{origin}{PREFIX}/{service}")
+}
+
+pub(super) async fn buy(
+    State(gateway): State<Gateway>,
+    auth::Consumer(secret): auth::Consumer,
+    Path((id, _)): Path<(String, String)>,
+    uri: Uri,
+    method: HttpMethod,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Response {
+    let started = Instant::now();
+    let body = match super::whole(body) {
+        Ok(body) => body,
+        Err(problem) => return problem.into_response(),
+    };
+    // The path as it was written: what its escapes mean is the bridge's to say.
+    let path = uri.path().splitn(4, '/').nth(3).map_or_else(String::new, |path| format!("/{path}"));
+    let request =
+        Request { id: &id, path, query: uri.query().unwrap_or_default(), method: &method, headers: &headers };
+    match request.order(&gateway, secret, body).await {
+        Ok(order) => super::carry_out(&gateway, order, &headers, started).await,
+        Err(problem) => problem.into_response(),
+    }
+}
+
+struct Request<'a> {
+    id: &'a str,
+    path: String,
+    query: &'a str,
+    method: &'a HttpMethod,
+    headers: &'a HeaderMap,
+}
+
+impl Request<'_> {
+    async fn order(self, gateway: &Gateway, secret: String, body: Bytes) -> Result<Order, Problem> {
+        let service: ServiceId = self
+            .id
+            .parse()
+            .map_err(|e| Problem::malformed(format!("the service's id in the address: {e}")))?;
+        let method: Method = self.method.as_str().parse().map_err(|e| Problem::malformed(format!("{e}")))?;
+        let call_id = call::id_of(None, self.headers)?;
+        let known = gateway.consumer.service(service).await.map_err(|e| Problem::from(&e))?;
+        let params = if documents::asked(&known, method, &self.path).is_some() {
+            form_urlencoded::parse(self.query.as_bytes()).into_owned().collect()
+        } else {
+            let refused = |e| Problem::from(&BuyError::from(PlanError::from(e))).with_call_id(call_id);
+            known.api().params_of(method.as_str(), &self.path, self.query).map_err(refused)?
+        };
+        let max_price = self.text("x-farthing-max-price")?.map(|text| text.parse::<Usdc>());
+        Ok(Order {
+            secret,
+            call_id,
+            service,
+            method,
+            params: self.with_headers(&known, method, params)?,
+            headers: self.passed_on()?,
+            path: self.path,
+            body,
+            max_price: max_price
+                .transpose()
+                .map_err(|e| Problem::malformed(format!("`x-farthing-max-price`: {e}")))?,
+        })
+    }
+
+    fn text(&self, name: &str) -> Result<Option<&str>, Problem> {
+        let value = self.headers.get(name).map(|value| value.to_str());
+        value
+            .transpose()
+            .map_err(|_| Problem::malformed(format!("the header `{name}` must be printable ASCII")))
+    }
+
+    fn passed_on(&self) -> Result<BTreeMap<String, String>, Problem> {
+        let mut passed_on = BTreeMap::new();
+        for name in HEADERS_PASSED_ON {
+            if let Some(value) = self.text(name)? {
+                passed_on.insert(name.to_owned(), value.to_owned());
+            }
+        }
+        Ok(passed_on)
+    }
+
+    /// Headers that the operation declares travel as parameters.
+    fn with_headers(
+        &self,
+        known: &Known,
+        method: Method,
+        mut params: BTreeMap<String, String>,
+    ) -> Result<BTreeMap<String, String>, Problem> {
+        let Some(operation) = known.api().operation_at(method.as_str(), &self.path) else {
+            return Ok(params);
+        };
+        for name in header_parameters(operation) {
+            if let Some(value) = self.text(name)? {
+                params.insert(name.to_owned(), value.to_owned());
+            }
+        }
+        Ok(params)
+    }
+}
+
+fn header_parameters(operation: &Operation) -> impl Iterator<Item = &str> {
+    let headers = operation.parameters.iter().filter(|parameter| parameter.place == Place::Header);
+    headers.map(|parameter| parameter.name.as_str())
+}

@@ -1,0 +1,244 @@
+//! From what an owner brings — a file, a description, choices — to a service that can be published. Pure.
+//!
+//! In order: the operations come from the source, or from the file when there is none; those that are not
+//! offered are dropped; parameters that the owner's node fills in disappear; names, texts and prices are put
+//! together. Whatever is dropped is in the report, with the reason.
+
+use farthing_bridge::{
+    description::{
+        ApiDescription, Body, BodyKind, Method, Operation, Parameter, Place, RootKind, Schema, Style,
+    },
+    graphql, nearest,
+    report::{Reading, Report},
+};
+use farthing_protocol::{
+    call::ChargePolicy,
+    limits::{LISTING_NAME_CHARS_MAX, LISTING_SUMMARY_CHARS_MAX},
+    listing::OperationPrice,
+};
+
+use crate::catalog::method_of;
+
+use super::{
+    new_service::{NewService, NewServiceError, UpstreamSecrets},
+    service_file::{Charge, KindFile, OperationFile, ParameterFile, PlaceFile, ServiceFile},
+};
+
+/// Puts a service together. `reading` is what the file's source was read as.
+///
+/// # Errors
+/// [`NewServiceError`], naming the field and what was expected.
+pub fn assemble(file: ServiceFile, reading: Option<Reading>) -> Result<NewService, NewServiceError> {
+    let secrets =
+        UpstreamSecrets { headers: file.upstream_headers.clone(), query: file.upstream_query.clone() };
+    let (mut api, mut report) = match reading {
+        Some(reading) => {
+            let mut api = reading.description;
+            let mut report = reading.report;
+            choose(&mut api, &mut report, &file)?;
+            (api, report)
+        }
+        None => (described_by(&file), Report { format: "service file".to_owned(), ..Report::default() }),
+    };
+    remove_secret_parameters(&mut api, &mut report, &secrets);
+    report.bridged = api.operations.len();
+    let name = first_of(&file.name, &api.title, LISTING_NAME_CHARS_MAX);
+    let summary = first_of(&file.summary, &api.description, LISTING_SUMMARY_CHARS_MAX);
+    api.title.clone_from(&name);
+    if !file.description.is_empty() {
+        api.description.clone_from(&file.description);
+    }
+    let prices = prices(&api, &file);
+    let service = NewService {
+        id: file.id.map(|id| id.0),
+        name,
+        summary,
+        category: file.category.clone(),
+        tags: file.tags.clone(),
+        upstream: file.upstream.clone(),
+        secrets,
+        price: file.price.0,
+        charge_policy: match file.charge {
+            Charge::Success => ChargePolicy::Success,
+            Charge::Answered => ChargePolicy::Answered,
+        },
+        api,
+        prices,
+        file: remembered(file),
+        report,
+        samples: None,
+    };
+    service.check()?;
+    Ok(service)
+}
+
+/// Drops what the owner does not offer.
+fn choose(api: &mut ApiDescription, report: &mut Report, file: &ServiceFile) -> Result<(), NewServiceError> {
+    for (i, chosen) in file.operations.iter().enumerate() {
+        if !api.operations.iter().any(|operation| is(operation, chosen)) {
+            return Err(no_such_operation(api, chosen, i));
+        }
+        if !chosen.parameters.is_empty() || chosen.body {
+            let problem = "come from the source; leave `parameters` and `body` out here";
+            return Err(NewServiceError::new(format!("operations[{i}]"), problem));
+        }
+    }
+    let choice = |operation: &Operation| file.operations.iter().find(|chosen| is(operation, chosen));
+    let before = api.operations.len();
+    api.operations.retain_mut(|operation| {
+        let mutation = operation.root.as_ref().is_some_and(|root| root.kind == RootKind::Mutation);
+        let place = format!("{} {}", operation.method, operation.path);
+        match choice(operation) {
+            Some(chosen) if chosen.exclude => report.skipped.add(place, "not offered, as the owner chose"),
+            Some(chosen) => {
+                operation.any_params |= chosen.any_params;
+                return true;
+            }
+            None if mutation && !file.mutations => report.skipped.add(
+                place,
+                "a mutation; offer it by naming it among the operations, or all of them with `mutations`",
+            ),
+            None => return true,
+        }
+        false
+    });
+    if api.operations.len() < before {
+        graphql::prune(api);
+    }
+    if api.operations.is_empty() {
+        let problem = "leave nothing to offer; exclude fewer, or offer mutations";
+        return Err(NewServiceError::new("operations", problem));
+    }
+    Ok(())
+}
+
+fn is(operation: &Operation, chosen: &OperationFile) -> bool {
+    method_of(operation) == chosen.method.0 && operation.path == chosen.path
+}
+
+fn no_such_operation(api: &ApiDescription, chosen: &OperationFile, i: usize) -> NewServiceError {
+    let names: Vec<String> =
+        api.operations.iter().map(|operation| format!("{} {}", operation.method, operation.path)).collect();
+    let wanted = format!("{} {}", chosen.method, chosen.path);
+    let hint = match nearest(&wanted, names.iter().map(String::as_str)) {
+        Some(name) => format!("did you mean {name}?"),
+        None => "`farthing bridge inspect` lists the operations".to_owned(),
+    };
+    NewServiceError::new(
+        format!("operations[{i}]"),
+        format!("names {wanted}, which the source has not; {hint}"),
+    )
+}
+
+/// What the owner's node fills in is no business of a caller's.
+fn remove_secret_parameters(api: &mut ApiDescription, report: &mut Report, secrets: &UpstreamSecrets) {
+    for operation in &mut api.operations {
+        let place = format!("{} {}", operation.method, operation.path);
+        operation.parameters.retain(|parameter| {
+            let secret = secrets.has(parameter.place, &parameter.name);
+            if secret {
+                report.repaired.add(&place, format!("`{}` is filled in by this node", parameter.name));
+            }
+            !secret
+        });
+    }
+}
+
+/// The owner's own words, or the first line of the source's.
+fn first_of(own: &str, source: &str, chars_max: usize) -> String {
+    if !own.is_empty() {
+        return own.to_owned();
+    }
+    let line = source.lines().map(|line| line.trim_start_matches(['#', ' '])).find(|line| !line.is_empty());
+    let plain: String = line.unwrap_or_default().chars().filter(|c| !c.is_control()).collect();
+    match plain.char_indices().nth(chars_max) {
+        None => plain,
+        Some(_) => plain.chars().take(chars_max - 1).chain(['…']).collect(),
+    }
+}
+
+fn prices(api: &ApiDescription, file: &ServiceFile) -> Vec<OperationPrice> {
+    let price_of = |operation: &Operation| {
+        let chosen = file.operations.iter().find(|chosen| is(operation, chosen))?;
+        let price = chosen.price?.0;
+        Some(OperationPrice { method: method_of(operation), path: operation.path.clone(), price })
+    };
+    api.operations.iter().filter_map(price_of).collect()
+}
+
+/// The file without what must not, or need not, be remembered beside the service.
+fn remembered(mut file: ServiceFile) -> ServiceFile {
+    file.upstream_headers.clear();
+    file.upstream_query.clear();
+    if let Some(source) = &mut file.source {
+        source.text = None;
+    }
+    file
+}
+
+/// The API as a file without a source defines it.
+fn described_by(file: &ServiceFile) -> ApiDescription {
+    ApiDescription {
+        title: file.name.clone(),
+        description: file.description.clone(),
+        operations: file.operations.iter().filter(|file| !file.exclude).map(operation).collect(),
+        ..ApiDescription::default()
+    }
+}
+
+fn operation(file: &OperationFile) -> Operation {
+    Operation {
+        method: Method::parse(file.method.0.as_str()).unwrap_or_default(),
+        path: file.path.clone(),
+        id: format!("{} {}", file.method, file.path),
+        summary: file.summary.clone(),
+        parameters: file.parameters.iter().map(parameter).collect(),
+        body: file.body.then(any_body),
+        any_params: file.any_params,
+        ..Operation::default()
+    }
+}
+
+/// A body nobody described: passed on as it is.
+fn any_body() -> Body {
+    Body {
+        kind: BodyKind::Any,
+        media_type: String::new(),
+        required: false,
+        schema: Schema::default(),
+        description: String::new(),
+        example: None,
+    }
+}
+
+fn parameter(file: &ParameterFile) -> Parameter {
+    let mut schema = match file.kind {
+        KindFile::Text => Schema::string(),
+        KindFile::Integer => Schema::integer(),
+        KindFile::Number => Schema::number(),
+        KindFile::Boolean => Schema::boolean(),
+    };
+    schema.choices = file.choices.iter().map(|choice| choice_of(file.kind, choice)).collect();
+    Parameter {
+        name: file.name.clone(),
+        place: match file.place {
+            PlaceFile::Query => Place::Query,
+            PlaceFile::Path => Place::Path,
+            PlaceFile::Header => Place::Header,
+        },
+        style: Style::default(),
+        required: file.required,
+        schema,
+        description: file.description.clone(),
+        deprecated: false,
+        example: None,
+    }
+}
+
+/// A file writes choices as texts, whatever the parameter's type.
+fn choice_of(kind: KindFile, choice: &str) -> serde_json::Value {
+    match kind {
+        KindFile::Text => choice.into(),
+        _ => serde_json::from_str(choice).unwrap_or_else(|_| choice.into()),
+    }
+}

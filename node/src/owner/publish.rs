@@ -1,0 +1,180 @@
+//! From a service file to something that can be published: its source is read, then put together.
+
+use std::collections::BTreeMap;
+
+use farthing_bridge::{
+    graphql,
+    report::{Reading, Report},
+};
+use farthing_protocol::ServiceId;
+use url::Url;
+
+use crate::{catalog::method_of, secret::SecretText};
+
+use super::{
+    assemble::assemble,
+    intake::{self, IntakeError, IntakeOptions, Source},
+    new_service::{NewService, NewServiceError},
+    registry::Registered,
+    samples,
+    service_file::{OperationFile, SamplesFile, ScalarFile, ServiceFile, SourceFile, SourceKind},
+    upstream::{Upstream, UpstreamError, UpstreamOptions},
+};
+
+/// Why a service file cannot be published.
+#[derive(Debug, thiserror::Error)]
+pub enum PublishError {
+    #[error(transparent)]
+    Intake(#[from] IntakeError),
+    #[error(transparent)]
+    Service(#[from] NewServiceError),
+    #[error("upstream: {0}")]
+    Upstream(#[from] UpstreamError),
+    #[error("the service {0} was not registered from a source; publish it again with `farthing api add`")]
+    NoSource(ServiceId),
+}
+
+/// What reading needs from the node.
+#[derive(Debug, Clone)]
+pub struct Reader {
+    pub intake: IntakeOptions,
+    pub upstream: UpstreamOptions,
+}
+
+impl Reader {
+    /// Reads the file's source, if it names one, and puts the service together.
+    ///
+    /// # Errors
+    /// [`PublishError`], saying what cannot be read or offered.
+    pub async fn read(&self, mut file: ServiceFile) -> Result<NewService, PublishError> {
+        let reading = self.reading(&mut file).await?;
+        self.assemble(file, reading).await
+    }
+
+    /// Reads the source of a registered service again, or `source` instead of it, with today's choices.
+    ///
+    /// # Errors
+    /// [`PublishError`] as [`Reader::read`], and for a service that has no source.
+    pub async fn read_again(
+        &self,
+        service: &Registered,
+        source: Option<SourceFile>,
+    ) -> Result<NewService, PublishError> {
+        let mut file = choices_of(service).ok_or(PublishError::NoSource(service.listing().service))?;
+        file.source = source.or(file.source);
+        let reading = self.reading(&mut file).await?;
+        let Some(reading) = reading else {
+            return Err(PublishError::NoSource(service.listing().service));
+        };
+        // An operation that has gone is what the caller wants to hear of, and no mistake in the choices.
+        let has = |chosen: &OperationFile| {
+            let mut operations = reading.description.operations.iter();
+            operations
+                .any(|operation| method_of(operation) == chosen.method.0 && operation.path == chosen.path)
+        };
+        file.operations.retain(has);
+        self.assemble(file, Some(reading)).await
+    }
+
+    async fn reading(&self, file: &mut ServiceFile) -> Result<Option<Reading>, PublishError> {
+        let Some(source) = &file.source else { return Ok(None) };
+        let mut options = self.intake.clone();
+        let header = |(name, value): (&String, &String)| (name.clone(), SecretText::new(value));
+        options.headers = file.upstream_headers.iter().map(header).collect();
+        let found = intake::read(source_of(source)?, options).await?;
+        if file.upstream.is_empty()
+            && let Some(upstream) = found.upstream()
+        {
+            file.upstream = upstream.to_string();
+        }
+        let mut reading = found.reading;
+        override_scalars(&mut reading, &file.scalars)?;
+        Ok(Some(reading))
+    }
+
+    async fn assemble(
+        &self,
+        file: ServiceFile,
+        reading: Option<Reading>,
+    ) -> Result<NewService, PublishError> {
+        let wanted = file.samples;
+        let mut service = assemble(file, reading)?;
+        service.samples = match wanted {
+            SamplesFile::None => None,
+            SamplesFile::Described => samples::described(&service.api),
+            SamplesFile::Recorded => {
+                let options = self.upstream.clone();
+                let upstream = Upstream::new(&service.upstream, service.secrets.clone(), options)?;
+                samples::recorded(&service.api, &upstream).await
+            }
+        };
+        Ok(service)
+    }
+}
+
+/// How the service would be registered today: its file, with the prices and secrets it has now.
+fn choices_of(service: &Registered) -> Option<ServiceFile> {
+    let listing = service.listing();
+    let mut file = service.file()?;
+    let secrets = service.secrets();
+    (file.upstream_headers, file.upstream_query) = (secrets.headers, secrets.query);
+    service.upstream_url().clone_into(&mut file.upstream);
+    file.id = Some(listing.service.into());
+    file.price = listing.price.into();
+    for own in &service.known().details().prices {
+        let price = Some(own.price.into());
+        match file
+            .operations
+            .iter_mut()
+            .find(|chosen| chosen.method.0 == own.method && chosen.path == own.path)
+        {
+            Some(chosen) => chosen.price = price,
+            None => file
+                .operations
+                .push(OperationFile { price, ..OperationFile::named(own.method, own.path.clone()) }),
+        }
+    }
+    Some(file)
+}
+
+fn source_of(source: &SourceFile) -> Result<Source, NewServiceError> {
+    let address = |text: &str| {
+        Url::parse(text).map_err(|error| {
+            let problem = format!("is `{text}`, which is no address ({error}); write it as http://host:port/");
+            NewServiceError::new("source.url", problem)
+        })
+    };
+    match (source.kind, &source.url, &source.text) {
+        (SourceKind::Scan, Some(url), None) => Ok(Source::ScanUrl(address(url)?)),
+        (SourceKind::Openapi, Some(url), None) => Ok(Source::OpenApiUrl(address(url)?)),
+        (SourceKind::Graphql, Some(url), None) => Ok(Source::GraphqlUrl(address(url)?)),
+        (SourceKind::Openapi | SourceKind::Graphql, None, Some(text)) => {
+            let name = if source.file.is_empty() { "the source" } else { &source.file };
+            Ok(Source::Document { name: name.to_owned(), bytes: text.clone().into() })
+        }
+        _ => Err(NewServiceError::new("source", "needs either `url` or `text`, and a scan needs `url`")),
+    }
+}
+
+/// Reads values of custom scalars as the owner says, and describes the schema again.
+fn override_scalars(
+    reading: &mut Reading,
+    scalars: &BTreeMap<String, ScalarFile>,
+) -> Result<(), NewServiceError> {
+    if scalars.is_empty() {
+        return Ok(());
+    }
+    let Some(mut schema) = reading.description.graphql.take() else {
+        return Err(NewServiceError::new("scalars", "are GraphQL's; the source is something else"));
+    };
+    for (name, form) in scalars {
+        if !graphql::override_scalar(&mut schema, name, form.form()) {
+            let problem = format!("has `{name}`, which is no custom scalar of the schema");
+            return Err(NewServiceError::new("scalars", problem));
+        }
+    }
+    let title = std::mem::take(&mut reading.description.title);
+    // The report says the same as after the first description.
+    reading.description = graphql::describe(schema, &title, &mut Report::default());
+    Ok(())
+}

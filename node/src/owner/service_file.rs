@@ -1,0 +1,279 @@
+//! What is for sale, as `farthing api add` says it: from a small file, or from an API description and options.
+//!
+//! Without a `source` the operations are those of the file. With one they are those that the description offers,
+//! and the file's operations only choose among them: prices, exclusions.
+
+use std::collections::BTreeMap;
+
+use farthing_bridge::graphql::schema::ScalarForm;
+use farthing_protocol::{ServiceId, Usdc, call::Method};
+use serde::{Deserialize, Serialize};
+
+use crate::text::Text;
+
+/// A service as `farthing api add` reads it from a TOML or JSON file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServiceFile {
+    /// Chosen by the node when absent; the same id again replaces the service.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<Text<ServiceId>>,
+    /// The description's title when empty.
+    #[serde(default)]
+    pub name: String,
+    /// The first line of the description's when empty.
+    #[serde(default)]
+    pub summary: String,
+    #[serde(default)]
+    pub category: String,
+    #[serde(default)]
+    pub tags: Vec<String>,
+    /// Markdown; the source's own when empty.
+    #[serde(default)]
+    pub description: String,
+    /// Where the API is described.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<SourceFile>,
+    /// The owner's own server, for instance `http://127.0.0.1:8080/api`; the one the source names when empty.
+    #[serde(default)]
+    pub upstream: String,
+    /// Headers added to every upstream request, such as an API key. Never published.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub upstream_headers: BTreeMap<String, String>,
+    /// The same for parameters of the query.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub upstream_query: BTreeMap<String, String>,
+    /// Of every operation that names none of its own. Zero is free.
+    pub price: Text<Usdc>,
+    #[serde(default)]
+    pub charge: Charge,
+    /// Whether GraphQL mutations are offered that `operations` does not name.
+    #[serde(default)]
+    pub mutations: bool,
+    /// How values of GraphQL's custom scalars are read, where their names mislead.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub scalars: BTreeMap<String, ScalarFile>,
+    #[serde(default)]
+    pub samples: SamplesFile,
+    #[serde(default)]
+    pub operations: Vec<OperationFile>,
+}
+
+impl ServiceFile {
+    /// Nothing but a price.
+    #[must_use]
+    pub fn priced(price: Usdc) -> Self {
+        Self {
+            id: None,
+            name: String::new(),
+            summary: String::new(),
+            category: String::new(),
+            tags: Vec::new(),
+            description: String::new(),
+            source: None,
+            upstream: String::new(),
+            upstream_headers: BTreeMap::new(),
+            upstream_query: BTreeMap::new(),
+            price: price.into(),
+            charge: Charge::default(),
+            mutations: false,
+            scalars: BTreeMap::new(),
+            samples: SamplesFile::default(),
+            operations: Vec::new(),
+        }
+    }
+}
+
+/// An API description: its text, or where to fetch it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SourceFile {
+    pub kind: SourceKind,
+    /// Fetched by the node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// The document itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// The file that `text` came from, for errors and for the owner's memory.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub file: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SourceKind {
+    Openapi,
+    /// A schema, an introspection result, or a server that answers introspection.
+    Graphql,
+    /// A running server whose description is looked for.
+    Scan,
+}
+
+/// Examples of answers that anyone may look at for free.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SamplesFile {
+    /// The description's examples, or made up from its schemas and labelled so.
+    #[default]
+    Described,
+    /// Answers of the owner's server to calls that need no parameters, recorded at registration.
+    Recorded,
+    None,
+}
+
+/// The text form of a custom scalar's values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ScalarFile {
+    /// Any JSON.
+    Json,
+    /// Digits, passed on as they are.
+    Number,
+    String,
+}
+
+impl ScalarFile {
+    #[must_use]
+    pub const fn of(form: ScalarForm) -> Self {
+        match form {
+            ScalarForm::CustomJson => Self::Json,
+            ScalarForm::CustomNumber | ScalarForm::Int | ScalarForm::Float => Self::Number,
+            _ => Self::String,
+        }
+    }
+
+    #[must_use]
+    pub const fn form(self) -> ScalarForm {
+        match self {
+            Self::Json => ScalarForm::CustomJson,
+            Self::Number => ScalarForm::CustomNumber,
+            Self::String => ScalarForm::CustomString,
+        }
+    }
+}
+
+/// Which answers are charged.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Charge {
+    /// Status below 400.
+    #[default]
+    Success,
+    /// 4xx as well.
+    Answered,
+}
+
+/// An operation: defined, or chosen among those of the source.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OperationFile {
+    pub method: Text<Method>,
+    /// Template such as `/users/{id}`.
+    pub path: String,
+    #[serde(default)]
+    pub summary: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<Text<Usdc>>,
+    #[serde(default)]
+    pub parameters: Vec<ParameterFile>,
+    /// Whether a request body is passed on.
+    #[serde(default)]
+    pub body: bool,
+    /// Undeclared parameters go to the query instead of being refused.
+    #[serde(default)]
+    pub any_params: bool,
+    /// Not offered.
+    #[serde(default)]
+    pub exclude: bool,
+}
+
+impl OperationFile {
+    /// An operation of which only the name is said.
+    #[must_use]
+    pub const fn named(method: Method, path: String) -> Self {
+        Self {
+            method: Text(method),
+            path,
+            summary: String::new(),
+            price: None,
+            parameters: Vec::new(),
+            body: false,
+            any_params: false,
+            exclude: false,
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ParameterFile {
+    pub name: String,
+    #[serde(rename = "in", default)]
+    pub place: PlaceFile,
+    #[serde(rename = "type", default)]
+    pub kind: KindFile,
+    #[serde(default)]
+    pub required: bool,
+    #[serde(default)]
+    pub choices: Vec<String>,
+    #[serde(default)]
+    pub description: String,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PlaceFile {
+    #[default]
+    Query,
+    Path,
+    Header,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KindFile {
+    #[default]
+    #[serde(alias = "string")]
+    Text,
+    Integer,
+    Number,
+    Boolean,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_service_file_needs_little() {
+        let file: ServiceFile = toml::from_str(
+            r#"
+            name = "Earthquakes"
+            upstream = "http://127.0.0.1:8080"
+            price = "0.002"
+
+            [[operations]]
+            method = "get"
+            path = "/v1/earthquakes/recent"
+
+            [[operations.parameters]]
+            name = "limit"
+            type = "integer"
+            "#,
+        )
+        .unwrap();
+        assert_eq!(file.price.to_string(), "0.002");
+        assert_eq!(file.operations[0].parameters[0].kind, KindFile::Integer);
+        assert_eq!(file.operations[0].method.0, Method::Get);
+        let sent = serde_json::to_string(&file).unwrap();
+        assert_eq!(serde_json::from_str::<ServiceFile>(&sent).unwrap(), file);
+    }
+
+    #[test]
+    fn a_mistyped_field_of_a_service_file_is_named() {
+        let error =
+            toml::from_str::<ServiceFile>("name = \"x\"\nupstream = \"u\"\nprise = \"1\"\n").unwrap_err();
+        assert!(error.to_string().contains("prise"), "{error}");
+    }
+}

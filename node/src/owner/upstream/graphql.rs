@@ -1,0 +1,49 @@
+//! A GraphQL server's answer: judged by its body, because its status says little.
+
+use std::{borrow::Cow, collections::BTreeMap};
+
+use bytes::Bytes;
+use farthing_bridge::graphql::{self, Unwrap, Verdict};
+use farthing_protocol::Outcome;
+
+use super::{Answered, Failure};
+
+/// Errors of the service beside its data.
+const WARNINGS: &str = "x-farthing-warnings";
+
+/// Turns what the server said into the service's answer.
+pub(super) fn judge(
+    unwrap: &Unwrap,
+    status: u16,
+    mut headers: BTreeMap<String, String>,
+    body: &Bytes,
+) -> Result<Answered, Failure> {
+    let content_type = headers.get("content-type").map_or("", String::as_str);
+    let answer = graphql::answer(unwrap, status, content_type, body);
+    let outcome = match (answer.verdict, answer.status) {
+        (Verdict::Ok | Verdict::Partial, _) => Outcome::Answered,
+        (Verdict::Failed, 400..=499) => Outcome::Declined,
+        (Verdict::Failed, 502) => {
+            return Err(Failure::new(Outcome::BadAnswer, status, "the GraphQL server gave no data"));
+        }
+        (Verdict::Failed, said) => {
+            return Err(Failure::new(
+                Outcome::ServerError,
+                said,
+                "the GraphQL server reports an error of its own",
+            ));
+        }
+    };
+    headers.insert("content-type".to_owned(), answer.content_type.to_owned());
+    // They described the envelope, which the caller does not get.
+    headers.remove("etag");
+    headers.remove("last-modified");
+    if let Some(warnings) = answer.warnings() {
+        headers.insert(WARNINGS.to_owned(), warnings);
+    }
+    let taken = match answer.body {
+        Cow::Borrowed(part) => body.slice_ref(part),
+        Cow::Owned(whole) => whole.into(),
+    };
+    Ok((outcome, answer.status, headers, taken))
+}

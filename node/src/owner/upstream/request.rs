@@ -1,0 +1,141 @@
+//! A planned request as it goes out: URL, headers, body, and the owner's secrets last.
+
+use bytes::Bytes;
+use farthing_bridge::{Request, description::Method, headers::header_is_forbidden};
+use farthing_protocol::Outcome;
+use http::{HeaderMap, HeaderName, HeaderValue, header};
+use url::form_urlencoded;
+
+use super::{Failure, Upstream, UpstreamRequest};
+use crate::owner::new_service::UpstreamSecrets;
+
+/// Request headers that say what the caller sends and can read; others must be declared by the operation.
+const REQUEST_HEADERS: &[HeaderName] = &[
+    header::ACCEPT,
+    header::ACCEPT_LANGUAGE,
+    header::CONTENT_TYPE,
+    header::IF_MODIFIED_SINCE,
+    header::IF_NONE_MATCH,
+];
+/// GraphQL over HTTP, and what older servers understand.
+const ACCEPT_GRAPHQL: HeaderValue =
+    HeaderValue::from_static("application/graphql-response+json, application/json;q=0.9");
+
+impl UpstreamRequest {
+    /// Whether the upstream may be asked a second time.
+    pub(super) fn is_safe(&self) -> bool {
+        match &self.request {
+            Request::Http(request) => matches!(request.method, Method::Get | Method::Head),
+            Request::Graphql(request) => request.query.starts_with("query"),
+        }
+    }
+}
+
+impl Upstream {
+    /// The name of a parameter that the owner's own one would meet; the call is refused, because what a server
+    /// does with two of a name is its own affair.
+    #[must_use]
+    pub fn secret_in(&self, request: &Request) -> Option<String> {
+        let Request::Http(request) = request else { return None };
+        form_urlencoded::parse(request.query.as_bytes()).map(|(name, _)| name.into_owned()).find(|name| {
+            let base = name.split(['[', '.']).next().unwrap_or(name);
+            self.secret_query.iter().any(|(own, _)| own.eq_ignore_ascii_case(base))
+        })
+    }
+
+    pub(super) fn http_request(&self, request: &UpstreamRequest) -> Result<reqwest::Request, Failure> {
+        let outside =
+            |_| Failure::new(Outcome::BadAnswer, 0, "the request would leave the upstream's address");
+        let (method, mut url, body) = match &request.request {
+            Request::Http(http) => {
+                let body = match &http.body {
+                    farthing_bridge::Payload::AsGiven => request.body.clone(),
+                    written => Bytes::copy_from_slice(written.bytes(&request.body)),
+                };
+                (method_of(http.method), http.url(&self.base).map_err(outside)?, body)
+            }
+            Request::Graphql(graphql) => (http::Method::POST, self.base.clone(), graphql.body().into()),
+        };
+        if !self.secret_query.is_empty() {
+            url.query_pairs_mut().extend_pairs(&self.secret_query);
+        }
+        let mut sent = reqwest::Request::new(method, url);
+        *sent.headers_mut() = self.headers(request);
+        if !body.is_empty() {
+            *sent.body_mut() = Some(body.into());
+        }
+        Ok(sent)
+    }
+
+    fn headers(&self, request: &UpstreamRequest) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        match &request.request {
+            Request::Http(http) => {
+                let usual = request.headers.iter().filter(|(name, _)| is_usual(name));
+                let declared = http.headers.iter().filter(|(name, _)| !header_is_forbidden(name));
+                let all = usual.map(|(n, v)| (n, v)).chain(declared.map(|(n, v)| (n, v)));
+                for (name, value) in all {
+                    if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value))
+                    {
+                        headers.insert(name, value);
+                    }
+                }
+                headers.entry(header::ACCEPT).or_insert(HeaderValue::from_static("*/*"));
+            }
+            Request::Graphql(_) => {
+                headers.insert(header::ACCEPT, ACCEPT_GRAPHQL);
+                headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            }
+        }
+        // A compressed answer could unfold to any size.
+        headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        headers.insert(
+            header::USER_AGENT,
+            HeaderValue::from_static(concat!("farthing/", env!("CARGO_PKG_VERSION"))),
+        );
+        headers.extend(self.secret_headers.clone());
+        headers
+    }
+}
+
+fn is_usual(name: &str) -> bool {
+    REQUEST_HEADERS.iter().any(|usual| usual.as_str() == name)
+}
+
+const fn method_of(method: Method) -> http::Method {
+    match method {
+        Method::Get => http::Method::GET,
+        Method::Head => http::Method::HEAD,
+        Method::Post => http::Method::POST,
+        Method::Put => http::Method::PUT,
+        Method::Patch => http::Method::PATCH,
+        Method::Delete => http::Method::DELETE,
+    }
+}
+
+/// The owner's headers, marked sensitive.
+///
+/// # Errors
+/// The name of one that cannot be sent.
+pub(super) fn secret_headers(secrets: &UpstreamSecrets) -> Result<HeaderMap, String> {
+    let header = |(name, value): (&String, &String)| secret_header(name, value).ok_or_else(|| name.clone());
+    secrets.headers.iter().map(header).collect()
+}
+
+/// A header that the owner adds, marked sensitive; `None` for one that belongs to the connection.
+pub(in crate::owner) fn secret_header(name: &str, value: &str) -> Option<(HeaderName, HeaderValue)> {
+    const CONNECTION: &[HeaderName] = &[
+        header::HOST,
+        header::CONNECTION,
+        header::CONTENT_LENGTH,
+        header::TRANSFER_ENCODING,
+        header::UPGRADE,
+        header::TE,
+        header::TRAILER,
+        header::ACCEPT_ENCODING,
+    ];
+    let name = HeaderName::try_from(name).ok().filter(|name| !CONNECTION.contains(name))?;
+    let mut value = HeaderValue::try_from(value).ok()?;
+    value.set_sensitive(true);
+    Some((name, value))
+}

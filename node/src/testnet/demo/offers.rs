@@ -1,0 +1,86 @@
+//! What the demo's owners sell, and what its consumer asks for.
+
+use farthing_protocol::{Usdc, call::Method};
+use serde_json::{Value, json};
+
+use crate::control::types::{
+    Api, KindFile, OperationFile, ParameterFile, PlaceFile, ServiceFile, SourceFile, SourceKind,
+};
+
+pub(super) const EARTHQUAKES_PRICE: Usdc = Usdc::from_micros(2_000);
+pub(super) const PLANETS_PRICE: Usdc = Usdc::from_micros(3_000);
+const EARTHQUAKES_PATH: &str = "/v1/earthquakes/recent";
+
+/// Magnitudes and time filters as the service documents them.
+pub(super) fn earthquakes(upstream: &str) -> ServiceFile {
+    let parameter = |name: &str, kind, description: &str| ParameterFile {
+        name: name.to_owned(),
+        kind,
+        description: description.to_owned(),
+        place: PlaceFile::Query,
+        required: false,
+        choices: Vec::new(),
+    };
+    use KindFile::{Integer, Number, Text as Plain};
+    ServiceFile {
+        name: "Earthquakes".to_owned(),
+        summary: "Recent earthquakes worldwide, as GeoJSON (USGS)".to_owned(),
+        category: "geology".to_owned(),
+        tags: vec!["earthquakes".to_owned(), "geojson".to_owned()],
+        description: "Magnitude, place and time of recent earthquakes, newest first.".to_owned(),
+        upstream: upstream.to_owned(),
+        operations: vec![OperationFile {
+            summary: "Recent earthquakes, newest first".to_owned(),
+            parameters: vec![
+                parameter("format", Plain, "geojson"),
+                parameter("minmagnitude", Number, "Only this magnitude and above"),
+                parameter("maxmagnitude", Number, "Only this magnitude and below"),
+                parameter("starttime", Plain, "Only from this time on (ISO 8601)"),
+                parameter("endtime", Plain, "Only up to this time (ISO 8601)"),
+                parameter("limit", Integer, "At most so many"),
+            ],
+            ..OperationFile::named(Method::Get, EARTHQUAKES_PATH.to_owned())
+        }],
+        ..ServiceFile::priced(EARTHQUAKES_PRICE)
+    }
+}
+
+/// The bridge reads the GraphQL server itself; nothing is written by hand.
+pub(super) fn planets(service_url: &str) -> ServiceFile {
+    let source = SourceFile {
+        kind: SourceKind::Graphql,
+        url: Some(format!("{service_url}/graphql")),
+        text: None,
+        file: String::new(),
+    };
+    ServiceFile {
+        name: "Exoplanets".to_owned(),
+        summary: "Confirmed planets of other stars (NASA Exoplanet Archive)".to_owned(),
+        category: "astronomy".to_owned(),
+        tags: vec!["planets".to_owned(), "stars".to_owned()],
+        source: Some(source),
+        ..ServiceFile::priced(PLANETS_PRICE)
+    }
+}
+
+/// A call of the earthquake service.
+#[must_use]
+pub fn recent_earthquakes(api: &Api) -> Value {
+    json!({
+        "api_id_public": api.id.to_string(),
+        "path": EARTHQUAKES_PATH,
+        "method": "GET",
+        "params": { "format": "geojson", "minmagnitude": "4.5", "limit": "5" },
+    })
+}
+
+/// A call of the planet service: plain REST on this side, GraphQL on the other.
+#[must_use]
+pub fn transiting_planets(api: &Api) -> Value {
+    json!({
+        "api_id_public": api.id.to_string(),
+        "path": "/planets",
+        "method": "GET",
+        "params": { "discoveryMethod": "Transit", "limit": "5" },
+    })
+}

@@ -1,0 +1,137 @@
+//! An owner's server that answers whatever a test tells it to, and remembers every request.
+
+use std::{
+    net::SocketAddr,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use anyhow::Result;
+use axum::{
+    Router,
+    body::{Body, Bytes},
+    extract::State,
+    http::{HeaderMap, Method, Request, Response, StatusCode, Uri},
+};
+use tokio::net::TcpListener;
+use tower::ServiceExt;
+
+/// A request as it arrived.
+#[derive(Debug, Clone)]
+pub struct Seen {
+    pub method: Method,
+    /// Path and query, as they were written.
+    pub target: String,
+    pub headers: HeaderMap,
+    pub body: Bytes,
+}
+
+/// What the server answers.
+#[derive(Debug, Clone)]
+pub struct Scripted {
+    pub status: StatusCode,
+    pub headers: Vec<(&'static str, String)>,
+    pub body: String,
+}
+
+impl Scripted {
+    #[must_use]
+    pub fn json(status: u16, body: &str) -> Self {
+        let status = StatusCode::from_u16(status).unwrap_or(StatusCode::IM_A_TEAPOT);
+        Self { status, headers: vec![("content-type", "application/json".to_owned())], body: body.to_owned() }
+    }
+}
+
+/// A running server. It ends with the test's runtime.
+#[derive(Debug, Clone)]
+pub struct Recorder {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    seen: Mutex<Vec<Seen>>,
+    answer: Mutex<Scripted>,
+    /// Answers instead of the script.
+    behind: Option<Router>,
+}
+
+impl Recorder {
+    /// A server that answers `{}` until told otherwise.
+    ///
+    /// # Errors
+    /// When no port is free.
+    pub async fn start() -> Result<Self> {
+        Self::with(None).await
+    }
+
+    /// The same before a real service, which answers.
+    ///
+    /// # Errors
+    /// When no port is free.
+    pub async fn before(service: Router) -> Result<Self> {
+        Self::with(Some(service)).await
+    }
+
+    async fn with(behind: Option<Router>) -> Result<Self> {
+        let shared = Arc::new(Shared {
+            seen: Mutex::default(),
+            answer: Mutex::new(Scripted::json(200, "{}")),
+            behind,
+        });
+        let router = Router::new().fallback(record).with_state(shared.clone());
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let address = listener.local_addr()?;
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        Ok(Self { address, shared })
+    }
+
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    pub fn answer_with(&self, answer: Scripted) {
+        *self.shared.answer.lock().unwrap_or_else(PoisonError::into_inner) = answer;
+    }
+
+    /// Every request so far, oldest first.
+    #[must_use]
+    pub fn seen(&self) -> Vec<Seen> {
+        self.shared.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    #[must_use]
+    pub fn hits(&self) -> usize {
+        self.shared.seen.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+}
+
+async fn record(
+    State(shared): State<Arc<Shared>>,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response<Body> {
+    let target = uri.path_and_query().map_or_else(String::new, ToString::to_string);
+    let seen = Seen { method: method.clone(), target, headers: headers.clone(), body: body.clone() };
+    shared.seen.lock().unwrap_or_else(PoisonError::into_inner).push(seen);
+    if let Some(service) = &shared.behind {
+        let mut request = Request::new(Body::from(body));
+        (*request.method_mut(), *request.uri_mut(), *request.headers_mut()) = (method, uri, headers);
+        return match service.clone().oneshot(request).await {
+            Ok(response) => response,
+            Err(never) => match never {},
+        };
+    }
+    let answer = shared.answer.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let mut response = Response::new(Body::from(answer.body));
+    *response.status_mut() = answer.status;
+    for (name, value) in answer.headers {
+        if let Ok(value) = value.parse() {
+            response.headers_mut().insert(name, value);
+        }
+    }
+    response
+}

@@ -1,0 +1,9 @@
+//! Services that the bridge made sellable, bought between two nodes and paid on a chain.
+
+mod documents;
+mod planets;
+mod registration;
+mod rest;
+mod secrets;
+mod support;
+mod upstreams;

@@ -1,0 +1,111 @@
+//! From a description to a service for sale, and what becomes of it when the description changes.
+
+use anyhow::{Result, ensure};
+use farthing::control::types::{
+    ApiShown, OperationFile, Rescan, RescanRequest, ServiceFile, SourceFile, SourceKind, route,
+};
+use farthing_protocol::call::Method;
+use farthing_tests::{
+    recorder::{Recorder, Scripted},
+    world::{FUNDS, World},
+};
+use reqwest::StatusCode;
+use serde_json::json;
+
+use crate::support::{call, described_at, described_by, planets};
+
+fn document(paths: &str) -> Scripted {
+    Scripted::json(200, &format!(r#"{{"openapi":"3.1.0","info":{{"title":"Tides","version":"1"}},"paths":{{{paths}}}}}"#))
+}
+
+const TIDES: &str = r#""/tides":{"get":{"parameters":[{"name":"port","in":"query","schema":{"type":"string"}}],"responses":{"200":{"description":"Tides"}}}}"#;
+const PORTS: &str = r#""/ports":{"get":{"responses":{"200":{"description":"Ports"}}}}"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rescan_says_what_changed_and_publishes_it_when_asked_to() -> Result<()> {
+    let world = World::start().await?;
+    let recorder = Recorder::start().await?;
+    recorder.answer_with(document(TIDES));
+    let source = format!("{}/openapi.json", recorder.url());
+    let file = ServiceFile { upstream: recorder.url(), ..described_at(SourceKind::Openapi, source) };
+    let api = world.publish(&file).await?;
+    ensure!(api.name == "Tides" && api.listing_version == 1);
+
+    let path = route::API_RESCAN.replace("{id}", &api.id.to_string());
+    let rescan = async |apply: bool| -> Result<Rescan> {
+        Ok(world.owner.control().post(&path, &RescanRequest { source: None, apply }).await?)
+    };
+    let same = rescan(true).await?;
+    ensure!(same.changes.is_empty() && !same.applied && same.api.listing_version == 1, "{same:?}");
+
+    recorder.answer_with(document(&format!("{},{PORTS}", TIDES.replace("\"string\"", "\"integer\""))));
+    let seen = rescan(false).await?;
+    ensure!(seen.changes.added == ["GET /ports"] && !seen.applied, "{seen:?}");
+    ensure!(seen.changes.changed[0].what == ["parameter `port` was string and is integer"], "{seen:?}");
+    let not_yet = call(&world, &api, "GET", "/ports", json!({})).await?;
+    ensure!(not_yet.status == StatusCode::NOT_FOUND, "{not_yet:?}");
+
+    let applied = rescan(true).await?;
+    ensure!(applied.applied && applied.api.listing_version == 2, "{applied:?}");
+    recorder.answer_with(Scripted::json(200, "[]"));
+    let bought = call(&world, &api, "GET", "/ports", json!({})).await?;
+    ensure!(bought.status == StatusCode::OK, "{bought:?}");
+    world.settle_and_check(FUNDS).await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_report_is_kept_and_samples_are_at_hand() -> Result<()> {
+    let world = World::start().await?;
+    let (_, api) = planets(&world).await?;
+    let shown: ApiShown = world.owner.control().get(&route::API.replace("{id}", &api.id.to_string())).await?;
+    ensure!(shown.kind == "GraphQL" && shown.report.bridged == shown.offers.len(), "{shown:?}");
+    let skipped: Vec<_> = shown.report.skipped.list.iter().map(|finding| finding.place.as_str()).collect();
+    ensure!(skipped.contains(&"POST /addNote"), "{skipped:?}");
+    ensure!(!shown.samples.is_empty(), "samples are made from the description");
+    let recorded = ServiceFile {
+        samples: farthing::control::types::SamplesFile::Recorded,
+        ..described_at(SourceKind::Graphql, shown.api.upstream.clone())
+    };
+    let api = world.publish(&recorded).await?;
+    let shown: ApiShown = world.owner.control().get(&route::API.replace("{id}", &api.id.to_string())).await?;
+    let recorded: Vec<_> = shown.samples.iter().filter(|sample| sample.sample.body.contains("TRANSIT")).collect();
+    ensure!(!recorded.is_empty(), "an answer of the service itself: {:?}", shown.samples);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_offered_is_refused_with_the_field() -> Result<()> {
+    let world = World::start().await?;
+    let text = crate::rest::LIBRARY;
+    let base = || ServiceFile { upstream: "http://127.0.0.1:9".to_owned(), ..described_by(SourceKind::Openapi, text) };
+    let with = |edit: &dyn Fn(&mut ServiceFile)| {
+        let mut file = base();
+        edit(&mut file);
+        file
+    };
+    for (file, words) in [
+        (with(&|file| file.upstream.clear()), &["upstream"][..]),
+        (
+            with(&|file| file.operations = vec![OperationFile::named(Method::Get, "/serch".to_owned())]),
+            &["operations[0]", "GET /search"],
+        ),
+        (
+            with(&|file| {
+                file.source = Some(SourceFile { kind: SourceKind::Openapi, url: None, text: None, file: String::new() });
+            }),
+            &["source", "url"],
+        ),
+        (described_by(SourceKind::Openapi, "openapi: 3.1.0\ninfo: {title: x, version: 1}\npaths: {}\n"), &["operation"]),
+        (described_by(SourceKind::Openapi, "a: b: c"), &["line 1"]),
+        (described_by(SourceKind::Graphql, "type Query { a: Missing }"), &["Missing", "line 1"]),
+        (described_at(SourceKind::Openapi, "http://127.0.0.1:9/openapi.json".to_owned()), &["127.0.0.1:9"]),
+        (described_at(SourceKind::Openapi, "http://169.254.169.254/openapi.json".to_owned()), &["169.254.169.254"]),
+    ] {
+        let error = world.publish(&file).await.err().map(|error| error.to_string()).unwrap_or_default();
+        for word in words {
+            ensure!(error.contains(word), "`{error}` does not say `{word}`");
+        }
+    }
+    Ok(())
+}
