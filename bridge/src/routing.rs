@@ -120,7 +120,9 @@ impl Routes {
             }
             wanted
         };
-        let same_text = self.by_template.get(path.raw()).into_iter().flatten();
+        // Without a brace it is no template, and need not be looked up.
+        let same_text = path.raw().contains('{').then(|| self.by_template.get(path.raw())).flatten();
+        let same_text = same_text.into_iter().flatten();
         if let Some(route) = same_text.copied().find(|route| is_wanted(*route)) {
             return Ok(Routed { route, operation: self.routes[route].operation, path_values: None });
         }

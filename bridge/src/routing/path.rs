@@ -39,11 +39,12 @@ pub(super) struct Segment<'a> {
 impl<'a> Path<'a> {
     pub(super) fn parse(raw: &'a str) -> Result<Self, BadPath> {
         let rest = raw.strip_prefix('/').ok_or(BadPath::NotAbsolute)?;
-        if let Some(forbidden) = raw.chars().find(|c| matches!(c, '\\' | '?' | '#')) {
-            return Err(BadPath::Forbidden(forbidden));
-        }
-        if raw.contains(char::is_control) {
-            return Err(BadPath::Control);
+        for c in raw.chars() {
+            match c {
+                '\\' | '?' | '#' => return Err(BadPath::Forbidden(c)),
+                _ if c.is_control() => return Err(BadPath::Control),
+                _ => {}
+            }
         }
         let count = rest.split('/').count();
         let segments = rest
@@ -75,7 +76,9 @@ impl<'a> Segment<'a> {
         if is_dot_segment(&decoded) {
             return Err(BadPath::DotSegment);
         }
-        if decoded.contains(|c: char| matches!(c, '/' | '\\') || c.is_control()) {
+        // What was not encoded was looked at in the whole path.
+        let separates = |c: char| matches!(c, '/' | '\\') || c.is_control();
+        if matches!(decoded, Cow::Owned(_)) && decoded.contains(separates) {
             return Err(BadPath::EncodedSeparator);
         }
         Ok(Self { raw, decoded })
