@@ -91,10 +91,11 @@ async fn find(arguments: &Inspect) -> Result<Found, Failure> {
         let intake = intake::read(Source::GraphqlUrl(url), options).await?;
         return Ok(Found { intake, candidates: Vec::new() });
     }
-    let mut scan = intake::scan(&url, &options).await?;
-    let candidates = scan.candidates.clone();
-    scan.candidates.truncate(1);
-    Ok(Found { intake: scan.into_best()?.intake, candidates })
+    let scan = intake::scan(&url, &options).await?;
+    match scan.candidates.first() {
+        Some(best) => Ok(Found { intake: best.intake.clone(), candidates: scan.candidates }),
+        None => Ok(Found { intake: scan.into_best()?.intake, candidates: Vec::new() }),
+    }
 }
 
 /// `None` for what is a file.

@@ -122,8 +122,7 @@ async fn a_call_shows_the_query_that_goes_upstream() -> Result<()> {
     assert_eq!(query["operation"], "GET /planets");
     assert_eq!(query["variables"], json!({ "limit": 5 }));
     let text = query["query"].as_str().context("no query")?;
-    ensure!(text.contains("$limit: Int") && text.contains("planets(limit: $limit)"), "{text}");
-    ensure!(text.contains("name") && !text.contains("star"), "{text}");
+    assert_eq!(text, "query($limit: Int){planets(limit:$limit){name}}");
     let shown = inspect(&[&[path.as_str()], &call[..]].concat()).await?.ok()?;
     ensure!(shown.out.contains(text) && shown.out.contains(r#"{"limit":5}"#), "{}", shown.out);
     Ok(())
@@ -138,7 +137,7 @@ async fn a_call_that_would_be_refused_says_what_the_caller_would_be_told() -> Re
         (&rest, &["GET /things", "-p", "limit=many"], &["`limit`", "`many`"]),
         (&rest, &["GET /things/seven"], &["`id`", "`seven`"]),
         (&rest, &["GET /thing"], &["/thing"]),
-        (&rest, &["GET /things/../secret"], &[".."]),
+        (&rest, &["GET /things/../secret"], &["segment of dots"]),
         (&rest, &["POST /things", "--body", "{}"], &["name"]),
         (&rest, &["POST /things", "--body", "{"], &["not JSON"]),
         (&rest, &["/things"], &["GET /planets"]),
@@ -228,7 +227,8 @@ async fn a_file_is_read_up_to_its_limit() -> Result<()> {
     const BYTES_MAX: usize = 16 * 1024 * 1024;
     let document = things().to_string();
     for (bytes, fits) in [(BYTES_MAX - 1, true), (BYTES_MAX, true), (BYTES_MAX + 1, false)] {
-        let (_folder, path) = file("large.json", &format!("{document:bytes$}"))?;
+        let padded = document.clone() + &" ".repeat(bytes - document.len());
+        let (_folder, path) = file("large.json", &padded)?;
         let ran = inspect(&[&path]).await?;
         if fits {
             ran.ok()?

@@ -196,7 +196,7 @@ async fn a_redirect_to_another_host_is_refused_and_nothing_arrives_there() -> Re
     let router =
         Router::new().route("/openapi.json", get(move || async move { away })).route("/redoc", page(named));
     let url = serve(router).await?;
-    inspect(&[&url]).await?.fails(6, &["another host, and was not followed"])?;
+    inspect(&[&url]).await?.fails(6, &["another server, and was not followed"])?;
     assert_eq!(hits.load(Ordering::SeqCst), 0);
     Ok(())
 }

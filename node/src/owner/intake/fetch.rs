@@ -66,7 +66,7 @@ impl fmt::Display for Miss {
             Self::Unreachable(why) => write!(f, "no connection: {why}"),
             Self::TimedOut => f.write_str("no answer in time"),
             Self::NoTime => f.write_str("not asked, the time was over"),
-            Self::Elsewhere(to) => write!(f, "leads to {to}, another host, and was not followed"),
+            Self::Elsewhere(to) => write!(f, "leads to {to}, another server, and was not followed"),
             Self::Redirects => write!(f, "redirects more than {REDIRECTS_MAX} times"),
             Self::TooLarge(bytes) => write!(f, "larger than {} KiB", bytes / 1024),
             Self::Compressed => f.write_str("compressed although it was asked not to be"),

@@ -291,6 +291,7 @@ impl Search {
             }
         };
         self.tried.push(Tried { url: url.to_string(), came });
+        leads.retain(|lead| !self.seen.contains(&lead.url));
         leads.truncate(self.leads_left);
         self.leads_left -= leads.len();
         leads
