@@ -122,3 +122,44 @@ pub fn openapi(bytes: &[u8]) {
 pub fn yaml(bytes: &[u8]) {
     openapi(&[b"# YAML\n", bytes].concat());
 }
+
+/// A caller's own selection. What is accepted makes a query within its limit, of the schema's words only.
+pub fn fields(bytes: &[u8]) {
+    const SCHEMA: &str = "type Query { sky: Sky } union Sky = Star | Moon \
+        type Star { id: ID! name: String size: Float moons: [Moon!] sky: Sky } type Moon { id: ID! name: [String] star: Star }";
+    const WORDS: [&str; 16] = [
+        "query",
+        "sky",
+        "on",
+        "Star",
+        "Moon",
+        "id",
+        "name",
+        "size",
+        "moons",
+        "star",
+        "__typename",
+        "name_String",
+        "name_String_",
+        "moons_Moon",
+        "star_Star",
+        "sky_Sky",
+    ];
+    static PLANNED: OnceLock<Api> = OnceLock::new();
+    let api = PLANNED.get_or_init(|| {
+        let mut reading = graphql::sdl::read(SCHEMA.as_bytes()).expect("the schema is valid");
+        Api::new(graphql::describe(reading.schema, "Sky", &mut reading.report))
+            .expect("so is the description")
+    });
+    let text = String::from_utf8_lossy(bytes).into_owned();
+    let params = BTreeMap::from([("fields".to_owned(), text)]);
+    let call = Call { method: "GET", path: "/sky", params: &params, content_type: None, body: b"" };
+    if let Ok(Request::Graphql(request)) = api.plan(&call).map(|planned| planned.request) {
+        assert!(request.query.len() <= farthing_bridge::limits::QUERY_BYTES_MAX);
+        let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        for word in request.query.split(|c| !is_word(c)).filter(|word| !word.is_empty()) {
+            assert!(WORDS.contains(&word), "{word} in {}", request.query);
+        }
+        assert!(request.query.chars().all(|c| is_word(c) || "{}.: ".contains(c)), "{}", request.query);
+    }
+}

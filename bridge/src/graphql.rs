@@ -1,6 +1,12 @@
 //! GraphQL in: a schema becomes operations, a call becomes one query, an answer becomes a REST body.
 //!
-//! Reading order: [`schema`] is the compiled form that everything else works on.
+//! 1. [`sdl`] and [`introspection`] read a schema into its compiled form, [`schema`].
+//! 2. [`describe()`] makes an operation of every root field; [`prune()`] drops what the owner does not offer.
+//! 3. [`plan`] turns a call into a request: variables from what was given, and a selection, by default or by the
+//!    caller's `fields`.
+//! 4. [`answer()`] takes the value out of the upstream's response, or finds the status that its errors stand for.
+//!
+//! [`generate`] makes up calls, so that others' tools can check the queries.
 
 pub mod answer;
 mod check;
@@ -20,6 +26,8 @@ pub mod scalars;
 pub mod schema;
 pub mod sdl;
 mod selection;
+#[cfg(test)]
+mod testing;
 
 pub use answer::{Answer, Unwrap, UpstreamError, Verdict, answer};
 pub use describe::describe;

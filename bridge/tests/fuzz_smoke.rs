@@ -183,3 +183,16 @@ fn no_sdl_makes_the_reader_panic() {
 fn no_introspection_makes_the_reader_panic() {
     survives(entries::introspection, &INTROSPECTION, &INTROSPECTION_WORDS, 20_000);
 }
+
+const FIELDS: [&[u8]; 3] = [
+    b"id,name,moons(id,star.name)",
+    b"*,sky.name,moons.star(*),__typename",
+    b"sky(sky(sky(name,size)),moons)",
+];
+const FIELDS_WORDS: [&str; 14] =
+    ["id", "name", "moons", "star", "sky", "size", "*", ".", "(", ")", ",", " ", "__typename", "{"];
+
+#[test]
+fn no_fields_make_the_planner_panic_or_bring_a_callers_words_into_a_query() {
+    survives(entries::fields, &FIELDS, &FIELDS_WORDS, 20_000);
+}
