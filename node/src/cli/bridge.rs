@@ -10,7 +10,7 @@ mod request;
 use std::io::Read as _;
 
 use farthing_bridge::{
-    Api,
+    Api, ApiError,
     graphql::{
         self,
         schema::{ScalarForm, Schema, Type, TypeKind},
@@ -52,7 +52,7 @@ async fn inspect(context: &Context, arguments: Inspect) -> Result<(), Failure> {
         return request::generate(context, intake, count, arguments.seed);
     }
     // Whatever cannot be offered is found now and not at registration.
-    Api::new(intake.reading.description.clone()).map_err(unusable)?;
+    Api::new(intake.reading.description.clone()).map_err(|error| unusable(&error))?;
     report::show(context, &intake, &candidates)
 }
 
@@ -181,7 +181,7 @@ fn document(context: &Context, intake: &Intake, version: OpenApiVersion) -> Resu
 }
 
 /// A description that the readers made and that breaks a rule of descriptions: nothing an owner can correct.
-fn unusable(error: farthing_bridge::ApiError) -> Failure {
+fn unusable(error: &ApiError) -> Failure {
     Failure::new(Exit::Failure, format!("the description cannot be offered: {error}"))
 }
 

@@ -38,7 +38,7 @@ pub(super) fn show(
         .ok_or_else(|| Failure::usage("write the operation as \"GET /planets\""))?;
     let body = body.map(read_body).transpose()?.map(|body| body.to_string());
     let base = base(&intake);
-    let api = Api::new(intake.reading.description).map_err(unusable)?;
+    let api = Api::new(intake.reading.description).map_err(|error| unusable(&error))?;
     let params: BTreeMap<String, String> = unique(params)?;
     let planned = api
         .plan(&Call {
@@ -68,9 +68,9 @@ pub(super) fn generate(context: &Context, intake: Intake, count: u32, seed: u64)
     if intake.reading.description.graphql.is_none() {
         return Err(Failure::usage("--queries is for GraphQL; this is not a GraphQL schema"));
     }
-    let api = Api::new(intake.reading.description).map_err(unusable)?;
+    let api = Api::new(intake.reading.description).map_err(|error| unusable(&error))?;
     let mut lines = Vec::new();
-    let planner = Planner::new(api.description()).map_err(unusable)?;
+    let planner = Planner::new(api.description()).map_err(|error| unusable(&error))?;
     for generated in requests(&planner, api.description(), count as usize, seed) {
         let query = Query::new(generated.operation, generated.query, generated.variables)?;
         serde_json::to_writer(&mut lines, &query).map_err(|error| Failure::new(Exit::Failure, error))?;

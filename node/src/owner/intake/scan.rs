@@ -9,13 +9,17 @@
 //! Bounds: five seconds a request, thirty in all, four requests at a time, one host, answers together as
 //! [`Fetcher`] allows. Invariant: every place asked is in [`Scan::tried`], in order, with what came.
 
-use std::{collections::HashSet, fmt, sync::Arc};
+mod outcome;
+
+use std::{collections::HashSet, sync::Arc};
 
 use bytes::Bytes;
-use farthing_bridge::{openapi, report::ReadError};
+use farthing_bridge::openapi;
 use futures::{StreamExt, stream};
 use url::Url;
 
+use self::outcome::first_problem;
+pub use self::outcome::{Came, Candidate, Found, Scan, Tried};
 use super::{
     Intake, IntakeError, IntakeOptions, Kind,
     fetch::{Fetcher, Miss, Page},
@@ -31,130 +35,6 @@ const CANDIDATES_MAX: usize = 16;
 const ROUNDS_MAX: usize = 4;
 /// Places that pages and headers may name.
 const LEADS_MAX: usize = 64;
-
-/// What a search found.
-#[derive(Debug)]
-pub struct Scan {
-    /// The address that was searched.
-    pub url: String,
-    /// Best first.
-    pub candidates: Vec<Candidate>,
-    /// Every place that was asked.
-    pub tried: Vec<Tried>,
-}
-
-/// A description that was found.
-#[derive(Debug, Clone)]
-pub struct Candidate {
-    pub found: Found,
-    /// Its `origin` is where it lies.
-    pub intake: Intake,
-}
-
-/// How a description was found. In order of trust.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Found {
-    Given,
-    /// In a `Link` header or the catalog.
-    Declared,
-    WellKnown,
-    Page,
-    Introspection,
-}
-
-impl fmt::Display for Found {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Given => "the address itself",
-            Self::Declared => "declared by the server",
-            Self::WellKnown => "well-known place",
-            Self::Page => "documentation page",
-            Self::Introspection => "GraphQL introspection",
-        })
-    }
-}
-
-/// A place that was asked, and what came.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tried {
-    pub url: String,
-    pub came: Came,
-}
-
-/// What came from a place.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Came {
-    Description,
-    /// Another status than success.
-    Status(u16),
-    /// A page or script; what it names is asked too.
-    Page,
-    /// The answer that any path gets.
-    Anything,
-    /// Something that is no description.
-    NoDescription,
-    /// A description with mistakes.
-    Unreadable(String),
-    /// GraphQL that does not tell its schema.
-    Silent,
-    /// No answer, and why.
-    Missed(String),
-}
-
-impl Came {
-    pub(super) fn of_endpoint(answer: &Result<Endpoint, Miss>) -> Self {
-        match answer {
-            Ok(Endpoint::Schema(_)) => Self::Description,
-            Ok(Endpoint::Unreadable(error)) => Self::Unreadable(first_problem(error)),
-            Ok(Endpoint::Silent) => Self::Silent,
-            Ok(Endpoint::Other(200..=299)) => Self::NoDescription,
-            Ok(Endpoint::Other(status)) => Self::Status(*status),
-            Err(miss) => Self::Missed(miss.to_string()),
-        }
-    }
-
-    pub(super) const fn wants_authentication(&self) -> bool {
-        matches!(self, Self::Status(401 | 403))
-    }
-}
-
-impl fmt::Display for Came {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Description => f.write_str("a description"),
-            Self::Status(status) => write!(f, "status {status}"),
-            Self::Page => f.write_str("a page or script that names no description"),
-            Self::Anything => f.write_str("the answer that any path gets"),
-            Self::NoDescription => f.write_str("something else than a description"),
-            Self::Unreadable(what) => write!(f, "a description that cannot be read ({what})"),
-            Self::Silent => f.write_str("GraphQL with introspection switched off"),
-            Self::Missed(why) => f.write_str(why),
-        }
-    }
-}
-
-impl Scan {
-    /// The best candidate.
-    ///
-    /// # Errors
-    /// [`IntakeError::Silent`] when the only thing found is GraphQL without introspection,
-    /// [`IntakeError::NothingFound`] with every place that was asked otherwise.
-    pub fn into_best(self) -> Result<Candidate, IntakeError> {
-        let Self { url, candidates, tried } = self;
-        if let Some(best) = candidates.into_iter().next() {
-            return Ok(best);
-        }
-        match tried.iter().find(|tried| tried.came == Came::Silent) {
-            Some(silent) => Err(IntakeError::Silent { url: silent.url.clone() }),
-            None => Err(IntakeError::NothingFound { url, what: "API", tried }),
-        }
-    }
-}
-
-/// Whether the name of a file says that it is a GraphQL schema.
-pub(super) fn is_schema_file(url: &Url) -> bool {
-    [".graphql", ".graphqls", ".gql", ".sdl"].iter().any(|kind| url.path().ends_with(kind))
-}
 
 /// Searches the server at `url`.
 ///
@@ -178,6 +58,11 @@ pub async fn scan(url: &Url, options: &IntakeOptions) -> Result<Scan, IntakeErro
         search.graphql(url).await;
     }
     Ok(search.finish(url))
+}
+
+/// Whether the name of a file says that it is a GraphQL schema.
+pub(super) fn is_schema_file(url: &Url) -> bool {
+    [".graphql", ".graphqls", ".gql", ".sdl"].iter().any(|kind| url.path().ends_with(kind))
 }
 
 /// For the path that cannot exist.
@@ -406,8 +291,4 @@ fn rank(candidate: &Candidate) -> impl Ord + use<> {
     let declared = candidate.found <= Found::Declared;
     let is_graphql = candidate.intake.kind() == Kind::Graphql;
     (operations == 0, !declared, is_graphql, std::cmp::Reverse(operations))
-}
-
-fn first_problem(error: &ReadError) -> String {
-    error.problems.first().map_or_else(|| error.to_string(), ToString::to_string)
 }
