@@ -161,7 +161,7 @@ fn inferred_kind(members: &Members) -> &'static str {
     // Swagger 2.0's parameters are schemas whose `required` is a flag.
     let tells = |key: &&str| members.get(*key).is_some_and(|value| *key != "required" || value.is_array());
 
-    let found = TELLING.iter().find(|(_, keys)| keys.iter().any(|key| tells(key)));
+    let found = TELLING.iter().find(|(_, keys)| keys.iter().any(tells));
     found.map_or("", |(kind, _)| kind)
 }
 

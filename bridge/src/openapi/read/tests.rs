@@ -1,5 +1,7 @@
 //! What the reader makes of documents: a table for every oddity, and snapshots of whole documents.
 
+#![allow(clippy::needless_pass_by_value, reason = "tables are shorter to write with values")]
+
 mod documents;
 mod hostile;
 mod operations;

@@ -253,7 +253,7 @@ fn pointers(value: &Value, at: &str, found: &mut Vec<String>) {
     found.push(at.to_owned());
     match value {
         Value::Array(items) => {
-            items.iter().enumerate().for_each(|(i, item)| pointers(item, &format!("{at}/{i}"), found))
+            items.iter().enumerate().for_each(|(i, item)| pointers(item, &format!("{at}/{i}"), found));
         }
         Value::Object(members) => {
             for (key, member) in members {
