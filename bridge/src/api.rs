@@ -77,6 +77,13 @@ impl Api {
         &self.description
     }
 
+    /// The operation that a call of `method` and `path` is routed to.
+    #[must_use]
+    pub fn operation_at(&self, method: &str, path: &str) -> Option<&Operation> {
+        let routed = self.routes.find(method, path).ok()?;
+        self.description.operations.get(routed.operation)
+    }
+
     /// Turns a call into a request.
     ///
     /// # Errors

@@ -161,7 +161,8 @@ pub enum Place {
     Header,
 }
 
-/// How arrays and objects are written (OpenAPI 3.1, "Style Values"). Scalars look the same in all of them.
+/// How arrays and objects are written (OpenAPI 3.1, "Style Values"). Scalars look the same in all of them but
+/// [`Self::Json`]. Paths and headers know commas, exploded and JSON; the others are commas there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Style {
@@ -172,9 +173,9 @@ pub enum Style {
     Exploded,
     /// `a=1%202`.
     Space,
-    /// `a=1|2`.
+    /// `a=1%7C2`.
     Pipe,
-    /// `a[k]=v`.
+    /// `a%5Bk%5D=v`, that is `a[k]=v`.
     DeepObject,
     /// One JSON text, checked and sent as it came (OpenAPI's `content: application/json`).
     Json,
@@ -207,7 +208,7 @@ pub struct Body {
 pub enum BodyKind {
     /// JSON, checked against the schema and passed on byte by byte.
     Json,
-    /// A JSON object whose members become `application/x-www-form-urlencoded`.
+    /// A JSON object whose members become `application/x-www-form-urlencoded`, or such a form, which is passed on.
     Form,
     /// Passed on as it is.
     Text,
@@ -309,6 +310,7 @@ pub enum Shape {
     #[default]
     Any,
     Boolean,
+    /// Of 64 bits unless the format says otherwise; a longer one is refused.
     Integer(NumberBounds),
     Number(NumberBounds),
     String(StringBounds),
@@ -466,7 +468,8 @@ impl ApiDescription {
             return self.schema(id).map_or_else(|| "value".to_owned(), |named| named.name.clone());
         }
         if !schema.choices.is_empty() {
-            let shown = |choice: &Value| choice.as_str().map_or_else(|| choice.to_string(), ToOwned::to_owned);
+            let shown =
+                |choice: &Value| choice.as_str().map_or_else(|| choice.to_string(), ToOwned::to_owned);
             let mut names: Vec<String> = schema.choices.iter().take(CHOICES_SHOWN).map(shown).collect();
             if schema.choices.len() > CHOICES_SHOWN {
                 names.push("…".to_owned());

@@ -10,6 +10,7 @@ use farthing_bridge::{
     },
     graphql, nearest,
     report::{Reading, Report},
+    share::share,
 };
 use farthing_protocol::{
     call::ChargePolicy,
@@ -41,6 +42,8 @@ pub fn assemble(file: ServiceFile, reading: Option<Reading>) -> Result<NewServic
         None => (described_by(&file), Report { format: "service file".to_owned(), ..Report::default() }),
     };
     remove_secret_parameters(&mut api, &mut report, &secrets);
+    // Equal shapes are said once, and deep ones get names: both keep the description within its bounds.
+    share(&mut api);
     report.bridged = api.operations.len();
     let name = first_of(&file.name, &api.title, LISTING_NAME_CHARS_MAX);
     let summary = first_of(&file.summary, &api.description, LISTING_SUMMARY_CHARS_MAX);

@@ -14,7 +14,7 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use farthing::testnet::{
     NodeProcess,
-    demo::{Demo, Setup, metrics, tempdir},
+    demo::{Demo, Setup, metrics, recent_earthquakes, tempdir},
 };
 use farthing_protocol::Usdc;
 use hdrhistogram::Histogram;
@@ -166,7 +166,7 @@ async fn proxies(demo: &Demo, folder: &Path, report: &mut Report) -> Result<()> 
         println!("(nginx is not installed; the two proxies are not measured)");
         return Ok(());
     }
-    let proxies = farthing_tests::proxies::Proxies::start(folder, &demo.service.url, 2)?;
+    let proxies = farthing_tests::proxies::Proxies::start(folder, &demo.earthquakes.service.url, 2)?;
     let caller = proxies.caller(&path_and_query())?;
     let mut times = histogram()?;
     for _ in 0..WARM_UP {
@@ -212,7 +212,7 @@ fn path_and_query() -> String {
 fn direct(demo: &Demo) -> Result<Direct> {
     farthing::tls::install_provider();
     let client = reqwest::Client::builder().no_proxy().build()?;
-    Ok(Direct { client, url: format!("{}{}", demo.service.url, path_and_query()) })
+    Ok(Direct { client, url: format!("{}{}", demo.earthquakes.service.url, path_and_query()) })
 }
 
 impl Direct {
@@ -243,7 +243,7 @@ impl Paid {
             client: demo.consumer.https_client()?,
             url: format!("{}/internal/call", demo.gateway_url),
             secret: demo.secret.clone(),
-            body: demo.call_body().to_string(),
+            body: recent_earthquakes(&demo.earthquakes.api).to_string(),
         })
     }
 
@@ -274,7 +274,7 @@ struct Counters {
 }
 
 async fn counters(demo: &Demo) -> Result<Counters> {
-    let (owner, consumer) = (metrics(&demo.owner).await?, metrics(&demo.consumer).await?);
+    let (owner, consumer) = (metrics(&demo.earthquakes.node).await?, metrics(&demo.consumer).await?);
     let sum = |name: &str| owner.get(name).zip(consumer.get(name)).map(|(a, b)| a + b).context("metric");
     Ok(Counters {
         commits: sum("farthing_ledger_commits_total")?,
