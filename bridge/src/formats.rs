@@ -21,6 +21,15 @@ const FORMATS: &[Format] = &[
     Format { name: "url", example: "https://example.com/", accepts: is_uri },
     Format { name: "uri-reference", example: "/things/1", accepts: has_uri_characters },
     Format { name: "hostname", example: "example.com", accepts: is_hostname },
+    // What is right in ASCII is right here as well; capitals are not (RFC 5891, 5.3).
+    Format {
+        name: "idn-hostname",
+        example: "example.com",
+        accepts: |text| is_hostname(text) && !text.bytes().any(|b| b.is_ascii_uppercase()),
+    },
+    Format { name: "idn-email", example: "someone@example.com", accepts: is_email },
+    Format { name: "iri", example: "https://example.com/", accepts: is_uri },
+    Format { name: "iri-reference", example: "/things/1", accepts: has_uri_characters },
     Format { name: "ipv4", example: "192.0.2.1", accepts: |text| text.parse::<std::net::Ipv4Addr>().is_ok() },
     Format {
         name: "ipv6",
@@ -172,6 +181,10 @@ mod tests {
             ("uri", "https://a.b/c%20d?e=f#g", "https://a.b/c d"),
             ("uri", "https://a.b/%C3", "https://a.b/%C"),
             ("hostname", "xn--nxasmq6b.example", "-a.example"),
+            ("idn-hostname", "xn--bcher-kva.example", "Bücher.example"),
+            ("idn-email", "a@b.c", "a@b"),
+            ("iri", "urn:isbn:0451450523", "example.com"),
+            ("iri-reference", "a/b?c", "a b"),
             ("ipv4", "255.255.255.255", "256.0.0.1"),
             ("ipv6", "::", ":::"),
             ("byte", "AA==", "AA="),

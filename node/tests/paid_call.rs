@@ -2,12 +2,18 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use farthing::{config, consumer::Order, node::Node, owner::new_service::NewService, testnet::LocalChain};
-use farthing_protocol::{
-    CallId, Usdc,
-    call::{ChargePolicy, Method},
-    listing::{Details, Operation},
+use farthing::{
+    config,
+    consumer::Order,
+    node::Node,
+    owner::{
+        assemble::assemble,
+        new_service::NewService,
+        service_file::{OperationFile, ServiceFile},
+    },
+    testnet::LocalChain,
 };
+use farthing_protocol::{CallId, Usdc, call::Method};
 
 async fn node(chain: &LocalChain, folder: &std::path::Path, bootstrap: Option<String>) -> Node {
     let mut flags = vec![
@@ -63,33 +69,7 @@ async fn a_call_is_bought_served_charged_and_proven_by_a_receipt() {
     })
     .await;
 
-    let service = owner
-        .registry
-        .add(NewService {
-            id: None,
-            name: "Hello".to_owned(),
-            summary: String::new(),
-            category: String::new(),
-            tags: vec![],
-            upstream: url,
-            upstream_headers: BTreeMap::new(),
-            price: Usdc::from_micros(2_000),
-            charge_policy: ChargePolicy::Success,
-            details: Details {
-                description: String::new(),
-                operations: vec![Operation {
-                    method: Method::Get,
-                    path: "/hello".to_owned(),
-                    summary: String::new(),
-                    price: None,
-                    parameters: vec![],
-                    body: false,
-                    any_params: false,
-                }],
-            },
-        })
-        .await
-        .unwrap();
+    let service = owner.registry.add(hello(url)).await.unwrap();
     owner.publish().await;
     let id = service.listing().service;
     until(|| consumer.network.status().borrow().peers > 0).await;
@@ -118,4 +98,15 @@ async fn a_call_is_bought_served_charged_and_proven_by_a_receipt() {
     let _ = Arc::new(());
     consumer.shutdown().await;
     owner.shutdown().await;
+}
+
+/// One operation, described by hand.
+fn hello(upstream: String) -> NewService {
+    let file = ServiceFile {
+        name: "Hello".to_owned(),
+        upstream,
+        operations: vec![OperationFile::named(Method::Get, "/hello".to_owned())],
+        ..ServiceFile::priced(Usdc::from_micros(2_000))
+    };
+    assemble(file, None).unwrap()
 }

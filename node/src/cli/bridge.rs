@@ -9,21 +9,12 @@ mod request;
 
 use std::io::Read as _;
 
-use farthing_bridge::{
-    Api, ApiError,
-    graphql::{
-        self,
-        schema::{ScalarForm, Schema, Type, TypeKind},
-    },
-    limits::DOCUMENT_BYTES_MAX,
-    openapi,
-    report::Report,
-};
+use farthing_bridge::{Api, ApiError, limits::DOCUMENT_BYTES_MAX, openapi};
 use url::Url;
 
 use super::{
     Context,
-    args::{self, Inspect, OpenApiVersion, ScalarOverride},
+    args::{self, Inspect, OpenApiVersion},
     failure::{Exit, Failure},
 };
 use crate::{
@@ -39,7 +30,8 @@ pub(super) async fn bridge(context: &Context, verb: args::Bridge) -> Result<(), 
 
 async fn inspect(context: &Context, arguments: Inspect) -> Result<(), Failure> {
     let mut found = find(&arguments).await?;
-    override_scalars(&mut found.intake, &arguments.scalars)?;
+    let scalars = arguments.scalars.iter().map(|scalar| (scalar.name.as_str(), scalar.form));
+    intake::override_scalars(&mut found.intake.reading, scalars).map_err(Failure::usage)?;
     found.tell_others(context);
     let Found { intake, candidates } = found;
     if let Some(version) = arguments.openapi {
@@ -136,35 +128,6 @@ fn read(source: &str) -> Result<(Vec<u8>, String), Failure> {
         )));
     }
     Ok((bytes, name))
-}
-
-/// Changes what the values of custom scalars are, and describes the schema again.
-fn override_scalars(intake: &mut Intake, scalars: &[ScalarOverride]) -> Result<(), Failure> {
-    if scalars.is_empty() {
-        return Ok(());
-    }
-    let Some(mut schema) = intake.reading.description.graphql.take() else {
-        return Err(Failure::usage("--scalar is for GraphQL; this is not a GraphQL schema"));
-    };
-    for scalar in scalars {
-        if !graphql::override_scalar(&mut schema, &scalar.name, scalar.form) {
-            return Err(no_such_scalar(&schema, &scalar.name));
-        }
-    }
-    let title = std::mem::take(&mut intake.reading.description.title);
-    // The report says the same as after the first description.
-    intake.reading.description = graphql::describe(schema, &title, &mut Report::default());
-    Ok(())
-}
-
-fn no_such_scalar(schema: &Schema, name: &str) -> Failure {
-    let is_custom = |named: &&Type| {
-        use ScalarForm::{CustomJson, CustomNumber, CustomString};
-        matches!(&named.kind, TypeKind::Scalar(own) if matches!(own.form, CustomJson | CustomNumber | CustomString))
-    };
-    let known: Vec<_> = schema.types.iter().filter(is_custom).map(|named| named.name.as_str()).collect();
-    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-    Failure::usage(format!("{name} is no custom scalar of this schema; it has {known}"))
 }
 
 fn document(context: &Context, intake: &Intake, version: OpenApiVersion) -> Result<(), Failure> {

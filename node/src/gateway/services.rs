@@ -83,7 +83,7 @@ impl Request<'_> {
             let refused = |e| Problem::from(&BuyError::from(PlanError::from(e))).with_call_id(call_id);
             known.api().params_of(method.as_str(), &self.path, self.query).map_err(refused)?
         };
-        let max_price = self.text("x-farthing-max-price")?.map(|text| text.parse::<Usdc>());
+        let max_price = self.text("x-farthing-max-price")?.map(str::parse::<Usdc>);
         Ok(Order {
             secret,
             call_id,

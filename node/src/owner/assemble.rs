@@ -245,3 +245,77 @@ fn choice_of(kind: KindFile, choice: &str) -> serde_json::Value {
         _ => serde_json::from_str(choice).unwrap_or_else(|_| choice.into()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use farthing_bridge::read;
+    use farthing_protocol::{Usdc, call::Method as Called};
+
+    use super::*;
+
+    const SCHEMA: &str = "type Query { a(key: String): Int b: Int } type Mutation { c: Int d: Int }";
+
+    fn file() -> ServiceFile {
+        let upstream = "http://127.0.0.1:9".to_owned();
+        ServiceFile { name: "Test".to_owned(), upstream, ..ServiceFile::priced(Usdc::from_micros(2_000)) }
+    }
+
+    fn paths(service: &NewService) -> Vec<&str> {
+        service.api.operations.iter().map(|operation| operation.path.as_str()).collect()
+    }
+
+    fn bridged(file: ServiceFile) -> Result<NewService, NewServiceError> {
+        assemble(file, Some(read(SCHEMA.as_bytes()).unwrap()))
+    }
+
+    #[test]
+    fn mutations_are_offered_when_named_or_all_together() {
+        assert_eq!(paths(&bridged(file()).unwrap()), ["/a", "/b"]);
+        let all = ServiceFile { mutations: true, ..file() };
+        assert_eq!(paths(&bridged(all).unwrap()), ["/a", "/b", "/c", "/d"]);
+        let operations = vec![OperationFile::named(Called::Post, "/c".to_owned())];
+        let service = bridged(ServiceFile { operations, ..file() }).unwrap();
+        assert_eq!(paths(&service), ["/a", "/b", "/c"]);
+        assert_eq!((service.report.bridged, service.report.skipped.count()), (3, 1));
+    }
+
+    #[test]
+    fn choices_exclude_price_and_must_exist() {
+        let named = |path: &str| OperationFile::named(Called::Get, path.to_owned());
+        let price = Some(Usdc::from_micros(7).into());
+        let operations =
+            vec![OperationFile { exclude: true, ..named("/b") }, OperationFile { price, ..named("/a") }];
+        let service = bridged(ServiceFile { operations, ..file() }).unwrap();
+        assert_eq!(paths(&service), ["/a"]);
+        assert_eq!(service.prices[0].price, Usdc::from_micros(7));
+        let operations = vec![named("/a"), named("/bb")];
+        let error = bridged(ServiceFile { operations, ..file() }).unwrap_err().to_string();
+        assert!(error.contains("operations[1]") && error.contains("did you mean GET /b?"), "{error}");
+        let operations = ["/a", "/b"].map(|path| OperationFile { exclude: true, ..named(path) }).into();
+        assert_eq!(bridged(ServiceFile { operations, ..file() }).unwrap_err().field, "operations");
+    }
+
+    #[test]
+    fn what_the_owners_node_fills_in_is_offered_to_nobody_and_not_remembered() {
+        let mut file = file();
+        file.upstream_query.insert("KEY".to_owned(), "secret".to_owned());
+        let service = bridged(file).unwrap();
+        let a = &service.api.operations[0];
+        assert!(a.parameters.iter().all(|parameter| parameter.name != "key"), "{a:?}");
+        assert_eq!(service.report.repaired.count(), 1);
+        assert!(service.file.upstream_query.is_empty());
+        assert_eq!(service.secrets.query["KEY"], "secret");
+    }
+
+    #[test]
+    fn every_mistake_names_its_field() {
+        let named = |path: &str| OperationFile::named(Called::Get, path.to_owned());
+        let service = |operations| assemble(ServiceFile { operations, ..file() }, None);
+        assert!(service(vec![named("/a"), named("/b")]).is_ok());
+        assert_eq!(service(vec![]).unwrap_err().field, "operations");
+        assert_eq!(service(vec![named("a")]).unwrap_err().field, "operations[0].path");
+        let upstream = String::new();
+        let nowhere = assemble(ServiceFile { upstream, operations: vec![named("/a")], ..file() }, None);
+        assert_eq!(nowhere.unwrap_err().field, "upstream");
+    }
+}

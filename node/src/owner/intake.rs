@@ -15,6 +15,7 @@ mod fetch;
 mod graphql;
 mod pages;
 mod places;
+mod scalars;
 mod scan;
 
 use std::time::Duration;
@@ -25,6 +26,7 @@ use url::Url;
 
 pub use self::{
     error::IntakeError,
+    scalars::{ScalarError, override_scalars},
     scan::{Came, Candidate, Found, Scan, Tried, scan},
 };
 use self::{

@@ -1,11 +1,6 @@
 //! From a service file to something that can be published: its source is read, then put together.
 
-use std::collections::BTreeMap;
-
-use farthing_bridge::{
-    graphql,
-    report::{Reading, Report},
-};
+use farthing_bridge::report::Reading;
 use farthing_protocol::ServiceId;
 use url::Url;
 
@@ -13,11 +8,11 @@ use crate::{catalog::method_of, secret::SecretText};
 
 use super::{
     assemble::assemble,
-    intake::{self, IntakeError, IntakeOptions, Source},
+    intake::{self, IntakeError, IntakeOptions, ScalarError, Source, override_scalars},
     new_service::{NewService, NewServiceError},
     registry::Registered,
     samples,
-    service_file::{OperationFile, SamplesFile, ScalarFile, ServiceFile, SourceFile, SourceKind},
+    service_file::{OperationFile, SamplesFile, ServiceFile, SourceFile, SourceKind},
     upstream::{Upstream, UpstreamError, UpstreamOptions},
 };
 
@@ -26,6 +21,8 @@ use super::{
 pub enum PublishError {
     #[error(transparent)]
     Intake(#[from] IntakeError),
+    #[error("`scalars`: {0}")]
+    Scalar(#[from] ScalarError),
     #[error(transparent)]
     Service(#[from] NewServiceError),
     #[error("upstream: {0}")]
@@ -88,7 +85,8 @@ impl Reader {
             file.upstream = upstream.to_string();
         }
         let mut reading = found.reading;
-        override_scalars(&mut reading, &file.scalars)?;
+        let scalars = file.scalars.iter().map(|(name, form)| (name.as_str(), form.form()));
+        override_scalars(&mut reading, scalars)?;
         Ok(Some(reading))
     }
 
@@ -140,7 +138,8 @@ fn choices_of(service: &Registered) -> Option<ServiceFile> {
 fn source_of(source: &SourceFile) -> Result<Source, NewServiceError> {
     let address = |text: &str| {
         Url::parse(text).map_err(|error| {
-            let problem = format!("is `{text}`, which is no address ({error}); write it as http://host:port/");
+            let problem =
+                format!("is `{text}`, which is no address ({error}); write it as http://host:port/");
             NewServiceError::new("source.url", problem)
         })
     };
@@ -154,27 +153,4 @@ fn source_of(source: &SourceFile) -> Result<Source, NewServiceError> {
         }
         _ => Err(NewServiceError::new("source", "needs either `url` or `text`, and a scan needs `url`")),
     }
-}
-
-/// Reads values of custom scalars as the owner says, and describes the schema again.
-fn override_scalars(
-    reading: &mut Reading,
-    scalars: &BTreeMap<String, ScalarFile>,
-) -> Result<(), NewServiceError> {
-    if scalars.is_empty() {
-        return Ok(());
-    }
-    let Some(mut schema) = reading.description.graphql.take() else {
-        return Err(NewServiceError::new("scalars", "are GraphQL's; the source is something else"));
-    };
-    for (name, form) in scalars {
-        if !graphql::override_scalar(&mut schema, name, form.form()) {
-            let problem = format!("has `{name}`, which is no custom scalar of the schema");
-            return Err(NewServiceError::new("scalars", problem));
-        }
-    }
-    let title = std::mem::take(&mut reading.description.title);
-    // The report says the same as after the first description.
-    reading.description = graphql::describe(schema, &title, &mut Report::default());
-    Ok(())
 }

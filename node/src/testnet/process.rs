@@ -330,15 +330,17 @@ impl ServiceProcess {
     pub async fn last_line_with(&self, mark: &str) -> Option<String> {
         let until = tokio::time::Instant::now() + UP_WITHIN;
         while tokio::time::Instant::now() < until {
-            let log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
-            let found = log.iter().rev().find_map(|line| line.split_once(mark));
-            if let Some((_, rest)) = found {
-                return Some(rest.to_owned());
+            if let Some(rest) = self.logged(mark) {
+                return Some(rest);
             }
-            drop(log);
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            tokio::time::sleep(LOOK_EVERY).await;
         }
         None
+    }
+
+    fn logged(&self, mark: &str) -> Option<String> {
+        let log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        log.iter().rev().find_map(|line| line.split_once(mark)).map(|(_, rest)| rest.to_owned())
     }
 
     /// Ends the service at once.

@@ -15,7 +15,9 @@ async fn openapi_and_schema_of_a_service_are_free_and_reach_nobody() -> Result<(
     for (params, version) in [(json!({}), "3.1.0"), (json!({ "version": "3.0" }), "3.0.3")] {
         let answer = call(&world, &api, "GET", "/openapi.json", params).await?;
         ensure!(answer.status == StatusCode::OK, "{answer:?}");
-        ensure!(answer.header("x-farthing-charged") == "0" && answer.header("content-type") == "application/json");
+        ensure!(
+            answer.header("x-farthing-charged") == "0" && answer.header("content-type") == "application/json"
+        );
         let document = answer.json();
         ensure!(document["openapi"] == version, "{}", document["openapi"]);
         let server = document["servers"][0]["url"].as_str().context("no server")?;
@@ -31,7 +33,10 @@ async fn openapi_and_schema_of_a_service_are_free_and_reach_nobody() -> Result<(
     let url = format!("{}/services/{}/openapi.json", world.consumer.status().await?.gateway_url, api.id);
     let direct = world.client().get(&url).bearer_auth(&world.secret).send().await?;
     ensure!(direct.status() == StatusCode::OK, "{direct:?}");
-    refused(&call(&world, &api, "GET", "/openapi.json", json!({ "version": "2" })).await?, &["version", "3.1"])?;
+    refused(
+        &call(&world, &api, "GET", "/openapi.json", json!({ "version": "2" })).await?,
+        &["version", "3.1"],
+    )?;
     refused(&call(&world, &api, "GET", "/openapi.json", json!({ "v": "2" })).await?, &["version"])?;
     ensure!(recorder.hits() == before);
     ensure!(world.settle_and_check(FUNDS).await?.is_zero());

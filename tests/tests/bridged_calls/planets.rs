@@ -46,7 +46,8 @@ async fn planets_are_bought_by_rest_and_asked_for_by_graphql() -> Result<()> {
 async fn a_caller_chooses_fields_filters_and_pages() -> Result<()> {
     let world = World::start().await?;
     let (_, api) = planets(&world).await?;
-    let chosen = get(&world, &api, "/planets", json!({ "limit": "2", "fields": "name,star(name,mass)" })).await?;
+    let chosen =
+        get(&world, &api, "/planets", json!({ "limit": "2", "fields": "name,star(name,mass)" })).await?;
     let keys: Vec<_> = chosen[0].as_object().context("no planet")?.keys().cloned().collect();
     ensure!(keys == ["name", "star"], "{chosen}");
 
@@ -65,8 +66,12 @@ async fn a_caller_chooses_fields_filters_and_pages() -> Result<()> {
     let page = get(&world, &api, "/planetsConnection", json!({})).await?;
     ensure!(page["totalCount"] == 6_291, "{page}");
     let found = get(&world, &api, "/search", json!({ "text": "kepler-22" })).await?;
-    ensure!(found.as_array().is_some_and(|all| all.iter().all(|one| one["__typename"].is_string())), "{found}");
-    let names: Vec<_> = found.as_array().context("no list")?.iter().flat_map(|one| one.as_object()).flatten().collect();
+    ensure!(
+        found.as_array().is_some_and(|all| all.iter().all(|one| one["__typename"].is_string())),
+        "{found}"
+    );
+    let names: Vec<_> =
+        found.as_array().context("no list")?.iter().flat_map(|one| one.as_object()).flatten().collect();
     ensure!(names.iter().all(|(key, _)| !key.contains("__alias")), "aliases are renamed back: {found}");
     ensure!(get(&world, &api, "/planet", json!({ "name": "no such planet" })).await?.is_null());
     world.settle_and_check(FUNDS).await?;
@@ -94,7 +99,11 @@ async fn a_wrong_parameter_is_refused_free_with_the_nearest_right_name() -> Resu
         ("/rankedPlanets", json!({ "by": "MASS", "filter.mas.gt": "1" }), &["filter", "mas", "mass"]),
         ("/rankedPlanets", json!({ "by": "MASS", "filter.mass.gt": "1,5" }), &["filter.mass.gt", "number"]),
         ("/rankedPlanets", json!({ "by": "MASS", "filter.mass.gt": "NaN" }), &["filter.mass.gt", "number"]),
-        ("/rankedPlanets", json!({ "by": "MASS", "filter.controversial": "yes" }), &["filter.controversial", "true"]),
+        (
+            "/rankedPlanets",
+            json!({ "by": "MASS", "filter.controversial": "yes" }),
+            &["filter.controversial", "true"],
+        ),
         ("/rankedPlanets", json!({ "by": "MASS", "filter": "{\"mass\":1}" }), &["filter.mass"]),
         ("/rankedPlanets", json!({ "by": "MASS", "filter.near": "{}" }), &["ra", "dec"]),
         ("/rankedPlanets", json!({ "by": "MASS", "order": "null" }), &["order"]),

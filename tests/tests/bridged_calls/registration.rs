@@ -15,7 +15,10 @@ use serde_json::json;
 use crate::support::{call, described_at, described_by, planets};
 
 fn document(paths: &str) -> Scripted {
-    Scripted::json(200, &format!(r#"{{"openapi":"3.1.0","info":{{"title":"Tides","version":"1"}},"paths":{{{paths}}}}}"#))
+    Scripted::json(
+        200,
+        &format!(r#"{{"openapi":"3.1.0","info":{{"title":"Tides","version":"1"}},"paths":{{{paths}}}}}"#),
+    )
 }
 
 const TIDES: &str = r#""/tides":{"get":{"parameters":[{"name":"port","in":"query","schema":{"type":"string"}}],"responses":{"200":{"description":"Tides"}}}}"#;
@@ -69,7 +72,8 @@ async fn the_report_is_kept_and_samples_are_at_hand() -> Result<()> {
     };
     let api = world.publish(&recorded).await?;
     let shown: ApiShown = world.owner.control().get(&route::API.replace("{id}", &api.id.to_string())).await?;
-    let recorded: Vec<_> = shown.samples.iter().filter(|sample| sample.sample.body.contains("TRANSIT")).collect();
+    let recorded: Vec<_> =
+        shown.samples.iter().filter(|sample| sample.sample.body.contains("TRANSIT")).collect();
     ensure!(!recorded.is_empty(), "an answer of the service itself: {:?}", shown.samples);
     Ok(())
 }
@@ -78,7 +82,10 @@ async fn the_report_is_kept_and_samples_are_at_hand() -> Result<()> {
 async fn what_cannot_be_offered_is_refused_with_the_field() -> Result<()> {
     let world = World::start().await?;
     let text = crate::rest::LIBRARY;
-    let base = || ServiceFile { upstream: "http://127.0.0.1:9".to_owned(), ..described_by(SourceKind::Openapi, text) };
+    let base = || ServiceFile {
+        upstream: "http://127.0.0.1:9".to_owned(),
+        ..described_by(SourceKind::Openapi, text)
+    };
     let with = |edit: &dyn Fn(&mut ServiceFile)| {
         let mut file = base();
         edit(&mut file);
@@ -92,15 +99,26 @@ async fn what_cannot_be_offered_is_refused_with_the_field() -> Result<()> {
         ),
         (
             with(&|file| {
-                file.source = Some(SourceFile { kind: SourceKind::Openapi, url: None, text: None, file: String::new() });
+                file.source = Some(SourceFile {
+                    kind: SourceKind::Openapi,
+                    url: None,
+                    text: None,
+                    file: String::new(),
+                });
             }),
             &["source", "url"],
         ),
-        (described_by(SourceKind::Openapi, "openapi: 3.1.0\ninfo: {title: x, version: 1}\npaths: {}\n"), &["operation"]),
+        (
+            described_by(SourceKind::Openapi, "openapi: 3.1.0\ninfo: {title: x, version: 1}\npaths: {}\n"),
+            &["operation"],
+        ),
         (described_by(SourceKind::Openapi, "a: b: c"), &["line 1"]),
         (described_by(SourceKind::Graphql, "type Query { a: Missing }"), &["Missing", "line 1"]),
         (described_at(SourceKind::Openapi, "http://127.0.0.1:9/openapi.json".to_owned()), &["127.0.0.1:9"]),
-        (described_at(SourceKind::Openapi, "http://169.254.169.254/openapi.json".to_owned()), &["169.254.169.254"]),
+        (
+            described_at(SourceKind::Openapi, "http://169.254.169.254/openapi.json".to_owned()),
+            &["169.254.169.254"],
+        ),
     ] {
         let error = world.publish(&file).await.err().map(|error| error.to_string()).unwrap_or_default();
         for word in words {

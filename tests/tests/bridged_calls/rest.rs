@@ -93,9 +93,7 @@ async fn parameters_and_bodies_arrive_in_the_style_of_the_description() -> Resul
     let id = json!({ "id": "a/b c" });
     call(&world, &api, "GET", "/books/{id}", id).await?;
     call(&world, &api, "GET", "/books/7.pdf", json!({})).await?;
-    let body = |path: &str, body: Value| {
-        json!({ "api_id_public": api.id.to_string(), "path": path, "method": "POST", "body": body })
-    };
+    let body = |path: &str, body: Value| json!({ "api_id_public": api.id.to_string(), "path": path, "method": "POST", "body": body });
     world.call(&body("/books", json!({ "title": "Moby-Dick", "year": null }))).await?;
     world.call(&body("/form", json!({ "name": "Ishmael & co", "n": 3 }))).await?;
     let seen = recorder.seen();
@@ -114,7 +112,11 @@ async fn parameters_and_bodies_arrive_in_the_style_of_the_description() -> Resul
     ensure!(seen[0].headers.get("x-tenant").is_some_and(|tenant| tenant == "blue"));
     ensure!(seen[3].body == r#"{"title":"Moby-Dick","year":null}"#, "{:?}", seen[3].body);
     ensure!(seen[4].headers["content-type"] == "application/x-www-form-urlencoded");
-    ensure!(seen[4].body == "name=Ishmael%20%26%20co&n=3" || seen[4].body == "name=Ishmael+%26+co&n=3", "{:?}", seen[4].body);
+    ensure!(
+        seen[4].body == "name=Ishmael%20%26%20co&n=3" || seen[4].body == "name=Ishmael+%26+co&n=3",
+        "{:?}",
+        seen[4].body
+    );
     let charged = PRICE.saturating_mul(4).saturating_add(Usdc::from_micros(5_000));
     ensure!(world.settle_and_check(FUNDS).await? == charged);
     Ok(())
@@ -125,11 +127,38 @@ async fn nothing_reaches_the_upstream_outside_the_templates() -> Result<()> {
     let world = World::start().await?;
     let (recorder, api) = library(&world).await?;
     for path in [
-        "books/1", "//books/1", "/books//1", "/books/../secret", "/books/./1", "/books/%2e%2e/secret", "/books/%2E%2E",
-        "/books/..%2fsecret", "/books/%2e%2e%2fsecret", "/books/1%2f..%2f..%2fsecret", "/books/..;/secret", "/books/..%3b",
-        "/books\\1", "/books/1%5c..%5csecret", "/books/1?admin=1", "/books/1#x", "/books/1%00", "/books/%zz", "/books/1%",
-        "/books/\u{1}", "/books/%0d%0aHost:%20evil", "/books/%252e%252e/secret", "http://127.0.0.1:1/books/1", "/@evil/books/1",
-        "/secret", "/base/books/1", "/books/1/secret", "/books", "", "/", "/books/x.pdf", "/books/.",
+        "books/1",
+        "//books/1",
+        "/books//1",
+        "/books/../secret",
+        "/books/./1",
+        "/books/%2e%2e/secret",
+        "/books/%2E%2E",
+        "/books/..%2fsecret",
+        "/books/%2e%2e%2fsecret",
+        "/books/1%2f..%2f..%2fsecret",
+        "/books/..;/secret",
+        "/books/..%3b",
+        "/books\\1",
+        "/books/1%5c..%5csecret",
+        "/books/1?admin=1",
+        "/books/1#x",
+        "/books/1%00",
+        "/books/%zz",
+        "/books/1%",
+        "/books/\u{1}",
+        "/books/%0d%0aHost:%20evil",
+        "/books/%252e%252e/secret",
+        "http://127.0.0.1:1/books/1",
+        "/@evil/books/1",
+        "/secret",
+        "/base/books/1",
+        "/books/1/secret",
+        "/books",
+        "",
+        "/",
+        "/books/x.pdf",
+        "/books/.",
     ] {
         let answer = call(&world, &api, "GET", path, json!({})).await?;
         let refused = matches!(answer.status.as_u16(), 400 | 404 | 405);
@@ -140,7 +169,10 @@ async fn nothing_reaches_the_upstream_outside_the_templates() -> Result<()> {
         refused(&answer, &["id"]).with_context(|| value.to_owned())?;
     }
     let answer = call(&world, &api, "DELETE", "/books/1", json!({})).await?;
-    ensure!(answer.status == StatusCode::METHOD_NOT_ALLOWED, "an excluded operation is not there: {answer:?}");
+    ensure!(
+        answer.status == StatusCode::METHOD_NOT_ALLOWED,
+        "an excluded operation is not there: {answer:?}"
+    );
     ensure!(recorder.hits() == 0, "{:?}", recorder.seen());
     ensure!(world.settle_and_check(FUNDS).await?.is_zero());
     Ok(())
@@ -171,7 +203,8 @@ async fn a_call_that_does_not_fit_the_description_is_refused_free() -> Result<()
         (json!([]), &["object"]),
         (json!("no json"), &["JSON"]),
     ] {
-        let body = json!({ "api_id_public": api.id.to_string(), "path": "/books", "method": "POST", "body": body });
+        let body =
+            json!({ "api_id_public": api.id.to_string(), "path": "/books", "method": "POST", "body": body });
         refused(&world.call(&body).await?, words).with_context(|| body.to_string())?;
     }
     let nobody = json!({ "api_id_public": api.id.to_string(), "path": "/books", "method": "POST" });
@@ -190,12 +223,19 @@ async fn a_service_has_an_address_of_its_own_at_the_gateway() -> Result<()> {
     recorder.answer_with(Scripted::json(200, r#"[{"title":"Moby-Dick"}]"#));
     let base = format!("{}/services/{}", world.consumer.status().await?.gateway_url, api.id);
     let get = |target: &str| world.client().get(format!("{base}{target}")).bearer_auth(&world.secret);
-    let answer = get("/search?q=the+sea&tags=new&tags=old&ids=1,2&range[from]=3").header("x-tenant", "blue").send().await?;
+    let answer = get("/search?q=the+sea&tags=new&tags=old&ids=1,2&range[from]=3")
+        .header("x-tenant", "blue")
+        .send()
+        .await?;
     ensure!(answer.status() == StatusCode::OK, "{:?}", answer.text().await?);
     ensure!(answer.headers()["x-farthing-charged"] == "0.005");
     ensure!(answer.text().await? == r#"[{"title":"Moby-Dick"}]"#);
     let seen = recorder.seen();
-    ensure!(seen[0].target == "/base/search?q=the%20sea&tags=new&tags=old&ids=1,2&range%5Bfrom%5D=3", "{:?}", seen[0]);
+    ensure!(
+        seen[0].target == "/base/search?q=the%20sea&tags=new&tags=old&ids=1,2&range%5Bfrom%5D=3",
+        "{:?}",
+        seen[0]
+    );
     ensure!(seen[0].headers.get("x-tenant").is_some_and(|tenant| tenant == "blue"));
     ensure!(seen[0].headers.get("authorization").is_none(), "the gateway's secret stays at the gateway");
     let made = world
@@ -208,7 +248,9 @@ async fn a_service_has_an_address_of_its_own_at_the_gateway() -> Result<()> {
     let twice = (made.try_clone().context("clone")?.send().await?, made.send().await?);
     ensure!(twice.0.status() == StatusCode::OK && twice.1.status() == StatusCode::OK, "{twice:?}");
     ensure!(recorder.hits() == 2, "a repeat under one key is served once");
-    for (target, status) in [("/search?q=x", 400), ("/nothing", 404), ("/books/..%2fsecret", 400), ("/search?q=xx&odd=1", 400)] {
+    for (target, status) in
+        [("/search?q=x", 400), ("/nothing", 404), ("/books/..%2fsecret", 400), ("/search?q=xx&odd=1", 400)]
+    {
         let answer = get(target).send().await?;
         ensure!(answer.status().as_u16() == status, "{target}: {}", answer.text().await?);
     }

@@ -38,8 +38,7 @@ const APP: &str = "the-owners-app-id";
 
 async fn weather(world: &World) -> Result<(Recorder, Api)> {
     let recorder = Recorder::start().await?;
-    let mut file =
-        ServiceFile { upstream: recorder.url(), ..described_by(SourceKind::Openapi, WEATHER) };
+    let mut file = ServiceFile { upstream: recorder.url(), ..described_by(SourceKind::Openapi, WEATHER) };
     file.upstream_headers.insert("x-api-key".to_owned(), KEY.to_owned());
     file.upstream_query.insert("appid".to_owned(), APP.to_owned());
     file.operations =

@@ -26,13 +26,15 @@ pub fn described_at(kind: SourceKind, url: String) -> ServiceFile {
 pub async fn planets(world: &World) -> Result<(Recorder, Api)> {
     use farthing_demo_services::exoplanets;
     let recorder = Recorder::before(exoplanets::router(exoplanets::embedded()?)).await?;
-    let api = world.publish(&described_at(SourceKind::Graphql, format!("{}/graphql", recorder.url()))).await?;
+    let api =
+        world.publish(&described_at(SourceKind::Graphql, format!("{}/graphql", recorder.url()))).await?;
     Ok((recorder, api))
 }
 
 /// A call of `api` with parameters.
 pub async fn call(world: &World, api: &Api, method: &str, path: &str, params: Value) -> Result<Answer> {
-    let body = json!({ "api_id_public": api.id.to_string(), "path": path, "method": method, "params": params });
+    let body =
+        json!({ "api_id_public": api.id.to_string(), "path": path, "method": method, "params": params });
     world.call(&body).await
 }
 

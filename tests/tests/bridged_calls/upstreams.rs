@@ -22,14 +22,24 @@ async fn an_answer_is_judged_by_its_body_and_only_data_is_charged() -> Result<()
     let file = ServiceFile { upstream: recorder.url(), ..described_by(SourceKind::Graphql, SCHEMA) };
     let api = world.publish(&file).await?;
     let error = |extensions: &str| {
-        format!(r#"{{"data":null,"errors":[{{"message":"not today","path":["thing"],"extensions":{extensions},"stack":"secret line 7"}}]}}"#)
+        format!(
+            r#"{{"data":null,"errors":[{{"message":"not today","path":["thing"],"extensions":{extensions},"stack":"secret line 7"}}]}}"#
+        )
     };
     let huge = format!(r#"{{"data":{{"thing":{{"id":"1","name":"{}"}}}}}}"#, "x".repeat(200_000));
     let cases = [
-        (Scripted::json(200, r#"{"data":{"thing":{"id":"1","name":"a"}}}"#), 200, r#"{"id":"1","name":"a"}"#, true),
+        (
+            Scripted::json(200, r#"{"data":{"thing":{"id":"1","name":"a"}}}"#),
+            200,
+            r#"{"id":"1","name":"a"}"#,
+            true,
+        ),
         (Scripted::json(200, r#"{"data":{"thing":null}}"#), 200, "null", true),
         (
-            Scripted::json(200, r#"{"data":{"thing":{"id":"1","name":null}},"errors":[{"message":"no name"}]}"#),
+            Scripted::json(
+                200,
+                r#"{"data":{"thing":{"id":"1","name":null}},"errors":[{"message":"no name"}]}"#,
+            ),
             200,
             r#""name":null"#,
             true,
@@ -48,7 +58,10 @@ async fn an_answer_is_judged_by_its_body_and_only_data_is_charged() -> Result<()
         (Scripted::json(200, "[1]"), 502, "", false),
         (Scripted::json(200, "{\"data\":{\"thing\":{\"id\":"), 502, "", false),
         (
-            Scripted { headers: vec![("content-type", "text/html".to_owned())], ..Scripted::json(200, "<h1>Hello</h1>") },
+            Scripted {
+                headers: vec![("content-type", "text/html".to_owned())],
+                ..Scripted::json(200, "<h1>Hello</h1>")
+            },
             502,
             "",
             false,

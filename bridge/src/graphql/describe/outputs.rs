@@ -10,7 +10,7 @@ use super::inputs::{self, Inputs};
 use crate::{
     description::{Discriminator, Object, OneOf, Property, Schema, Shape},
     graphql::{
-        schema::{ScalarForm, Schema as GraphqlSchema, TypeId, TypeKind, TypeRef},
+        schema::{Scalar, ScalarForm, Schema as GraphqlSchema, TypeId, TypeKind, TypeRef},
         selection::{Selection, possible_types},
     },
 };
@@ -47,10 +47,11 @@ impl Outputs<'_, '_, '_> {
     fn leaf(&mut self, id: TypeId) -> Schema {
         let Some(ty) = self.schema.get(id) else { return Schema::default() };
         match &ty.kind {
-            // Services write large numbers as numbers or as text.
-            TypeKind::Scalar(scalar) if scalar.form == ScalarForm::CustomNumber => {
-                Schema { title: ty.name.clone(), ..Schema::default() }
-            }
+            // The form is how a caller's text is read, told by the name. No name promises how a service writes its
+            // answers: some write large numbers as text, and some write a `Degrees` as a number.
+            TypeKind::Scalar(Scalar {
+                form: ScalarForm::CustomNumber | ScalarForm::CustomString, ..
+            }) => Schema { title: ty.name.clone(), ..Schema::default() },
             TypeKind::Scalar(scalar) => inputs::scalar(&ty.name, scalar.form),
             TypeKind::Enum(choices) => self.enums.choices(id, choices),
             _ => Schema::default(),

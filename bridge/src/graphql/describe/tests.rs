@@ -91,7 +91,9 @@ fn made_up_value(schema: &Schema, ty: &TypeRef, selection: Option<&Selection>, t
                 "Int" => json!(7),
                 "Float" => json!(1.5),
                 "Boolean" => json!(true),
-                _ => json!("text"),
+                "String" | "ID" => json!("text"),
+                // Its name tells how a caller's text is read, and nothing of how the service writes it.
+                _ => [json!("text"), json!(1.5), json!({ "a": [true] })][turn % 3].clone(),
             },
             _ => panic!("{} needs a selection", on.name),
         };

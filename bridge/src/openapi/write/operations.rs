@@ -71,12 +71,12 @@ impl<'a, 'd> Operations<'a, 'd> {
     }
 
     /// The answers that [`Self::paths`] referred to.
-    pub(super) fn into_shared_responses(self) -> Map<String, Value> {
+    pub(super) fn into_shared_responses(mut self) -> Map<String, Value> {
         let failures = FAILURES.iter().chain([&UNAUTHORIZED]);
         let mut shared: Vec<_> = failures.filter(|failure| self.shared.contains(&failure.status)).collect();
         shared.sort_by_key(|failure| failure.status);
         let mut response = |failure: &Failure| {
-            let content = json!({ MEDIA_TYPE: { "schema": self.schemas.problem_reference() } });
+            let content = json!({ failure.media_type: { "schema": self.network(failure) } });
             json!({ "description": failure.description, "content": content })
         };
         shared.into_iter().map(|failure| (failure.name.to_owned(), response(failure))).collect()
@@ -241,15 +241,24 @@ impl<'a, 'd> Operations<'a, 'd> {
 
     /// The service's answer, or the network's with the same status.
     fn joined(&mut self, mut own: Value, failure: &Failure) -> Value {
-        let problem = self.schemas.problem_reference();
-        let both = match own["content"][MEDIA_TYPE]["schema"].take() {
-            Value::Null => problem,
-            schema => json!({ "anyOf": [schema, problem] }),
+        let network = self.network(failure);
+        let both = match own["content"][failure.media_type]["schema"].take() {
+            Value::Null => network,
+            schema => json!({ "anyOf": [schema, network] }),
         };
         let description = own["description"].as_str().unwrap_or_default().trim_end_matches('.');
         own["description"] = format!("{description}. Or: {}", failure.description).into();
-        own["content"][MEDIA_TYPE] = json!({ "schema": both });
+        own["content"][failure.media_type] = json!({ "schema": both });
         own
+    }
+
+    /// The form of the network's own answer.
+    fn network(&mut self, failure: &Failure) -> Value {
+        if failure.media_type == MEDIA_TYPE {
+            self.schemas.problem_reference()
+        } else {
+            json!({ "type": "string" })
+        }
     }
 
     /// Shows what an answer looks like where the service does not.

@@ -13,10 +13,17 @@ pub(super) struct Failure {
     /// Its name among the components.
     pub(super) name: &'static str,
     pub(super) description: &'static str,
+    /// [`MEDIA_TYPE`] or plain text.
+    pub(super) media_type: &'static str,
 }
 
 const fn failure(status: u16, name: &'static str, description: &'static str) -> Failure {
-    Failure { status, name, description }
+    Failure { status, name, description, media_type: MEDIA_TYPE }
+}
+
+/// Said before the request is read, in plain words.
+const fn plain(status: u16, name: &'static str, description: &'static str) -> Failure {
+    Failure { status, name, description, media_type: "text/plain" }
 }
 
 /// Without the consumer's secret nothing is bought.
@@ -24,7 +31,7 @@ pub(super) const UNAUTHORIZED: Failure =
     failure(401, "Unauthorized", "The consumer secret is missing or wrong. Not charged.");
 
 /// By status.
-pub(super) const FAILURES: [Failure; 10] = [
+pub(super) const FAILURES: [Failure; 12] = [
     failure(
         400,
         "BadRequest",
@@ -38,7 +45,13 @@ pub(super) const FAILURES: [Failure; 10] = [
     failure(404, "NotFound", "The service or what was asked for does not exist."),
     failure(409, "Conflict", "The price has changed, or the call id was used for another call."),
     failure(413, "ContentTooLarge", "The call is larger than may be passed on. Not charged."),
+    plain(
+        414,
+        "UriTooLong",
+        "The address is longer than is read; `POST /internal/call` takes more. Not charged.",
+    ),
     failure(429, "TooManyRequests", "Too many calls; `Retry-After` says when to try again. Not charged."),
+    plain(431, "HeadersTooLarge", "There are more or longer headers than are read. Not charged."),
     failure(500, "InternalError", "The node failed; repeated with the same call id, a call is charged once."),
     failure(502, "BadGateway", "The owner's node or the service behind it failed."),
     failure(503, "Unavailable", "The caller's node cannot buy at the moment; `next` says what helps."),

@@ -69,8 +69,9 @@ fn is_url(place: &str) -> bool {
 
 /// Looks for descriptions, shows them, and picks one: the named one, the only one, or the one a person chooses.
 async fn scan(context: &Context, url: &str, add: &Add) -> Result<SourceFile, Failure> {
-    let address = Url::parse(url)
-        .map_err(|error| Failure::usage(format!("{url} is no address ({error}); write it as http://host:port/")))?;
+    let address = Url::parse(url).map_err(|error| {
+        Failure::usage(format!("{url} is no address ({error}); write it as http://host:port/"))
+    })?;
     let headers = add.upstream_headers.iter().map(header).collect::<Result<_, _>>()?;
     let options = IntakeOptions { headers, ..IntakeOptions::default() };
     context.output.prose(&format!("Looking for a description at {url} …"));
@@ -87,8 +88,8 @@ async fn scan(context: &Context, url: &str, add: &Add) -> Result<SourceFile, Fai
         None => ask(count)?,
     };
     let candidate = number.checked_sub(1).and_then(|index| found.candidates.get(index));
-    let candidate =
-        candidate.ok_or_else(|| Failure::usage(format!("there is no description {number}, only 1 to {count}")))?;
+    let candidate = candidate
+        .ok_or_else(|| Failure::usage(format!("there is no description {number}, only 1 to {count}")))?;
     let kind = match candidate.intake.kind() {
         Kind::Rest => SourceKind::Openapi,
         Kind::Graphql => SourceKind::Graphql,

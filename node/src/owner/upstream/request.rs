@@ -73,7 +73,7 @@ impl Upstream {
             Request::Http(http) => {
                 let usual = request.headers.iter().filter(|(name, _)| is_usual(name));
                 let declared = http.headers.iter().filter(|(name, _)| !header_is_forbidden(name));
-                let all = usual.map(|(n, v)| (n, v)).chain(declared.map(|(n, v)| (n, v)));
+                let all = usual.chain(declared.map(|(name, value)| (name, value)));
                 for (name, value) in all {
                     if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value))
                     {

@@ -9,7 +9,10 @@ use std::{
     },
 };
 
-use farthing_bridge::{Api, Kind, OperationSpec, ParameterSpec, Place};
+use farthing_bridge::{
+    Api, Call,
+    description::{ApiDescription, Body, BodyKind, Method, Operation, Parameter, Place, Schema, Style},
+};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -28,27 +31,51 @@ fn impatient() -> UpstreamOptions {
 }
 
 fn api() -> Api {
-    let operation = |method: &str, parameters| OperationSpec {
-        method: method.into(),
-        template: "/items/{id}".into(),
+    let operation = |method: Method, parameters| Operation {
+        method,
+        path: "/items/{id}".into(),
+        id: method.to_string(),
         parameters,
+        body: (method == Method::Post).then(|| Body {
+            kind: BodyKind::Any,
+            media_type: String::new(),
+            required: false,
+            schema: Schema::default(),
+            description: String::new(),
+            example: None,
+        }),
         any_params: true,
+        ..Operation::default()
     };
-    let header = ParameterSpec {
+    let header = Parameter {
         name: "x-tenant".into(),
         place: Place::Header,
-        kind: Kind::Text,
+        style: Style::default(),
         required: false,
-        choices: Vec::new(),
+        schema: Schema::string(),
+        description: String::new(),
+        deprecated: false,
+        example: None,
     };
-    Api::new(vec![operation("GET", vec![header]), operation("POST", vec![])]).unwrap()
+    let operations = vec![operation(Method::Get, vec![header]), operation(Method::Post, vec![])];
+    Api::new(ApiDescription { operations, ..ApiDescription::default() }).unwrap()
 }
 
 fn request(method: Method, params: &[(&str, &str)]) -> UpstreamRequest {
+    request_with(method, params, Bytes::new())
+}
+
+fn request_with(method: Method, params: &[(&str, &str)], body: Bytes) -> UpstreamRequest {
     let params = params.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    let prepared = api().prepare(method.as_str(), "/items/7", &params).unwrap();
-    let headers = prepared.headers.iter().cloned().collect();
-    UpstreamRequest { method, prepared, headers, body: Bytes::new(), deadline: Duration::from_secs(30) }
+    let call =
+        Call { method: method.as_str(), path: "/items/7", params: &params, content_type: None, body: &body };
+    let request = api().plan(&call).unwrap().request;
+    UpstreamRequest { request, headers: BTreeMap::new(), body, deadline: Duration::from_secs(30) }
+}
+
+fn secret_header_of(name: &str, value: &str) -> UpstreamSecrets {
+    let headers = BTreeMap::from([(name.to_owned(), value.to_owned())]);
+    UpstreamSecrets { headers, ..UpstreamSecrets::default() }
 }
 
 /// A server that hands each connection to `serve`.
@@ -92,7 +119,8 @@ async fn scripted(answer: impl Into<Vec<u8>>) -> SocketAddr {
 }
 
 async fn fetch_from(address: SocketAddr, options: UpstreamOptions) -> UpstreamAnswer {
-    let upstream = Upstream::new(&format!("http://{address}/base"), BTreeMap::new(), options).unwrap();
+    let upstream =
+        Upstream::new(&format!("http://{address}/base"), UpstreamSecrets::default(), options).unwrap();
     upstream.fetch(request(Method::Get, &[])).await
 }
 
@@ -151,7 +179,8 @@ async fn a_body_that_trickles_ends_with_the_calls_deadline() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     });
-    let upstream = Upstream::new(&format!("http://{}", trickle.await), BTreeMap::new(), options()).unwrap();
+    let upstream =
+        Upstream::new(&format!("http://{}", trickle.await), UpstreamSecrets::default(), options()).unwrap();
     let deadline = Duration::from_millis(300);
     let answer = upstream.fetch(UpstreamRequest { deadline, ..request(Method::Get, &[]) }).await;
     assert_eq!(answer.outcome, Outcome::TimedOut);
@@ -187,7 +216,8 @@ async fn bytes_behind_a_body_never_become_the_next_answer() {
         }
     })
     .await;
-    let upstream = Upstream::new(&format!("http://{address}"), BTreeMap::new(), options()).unwrap();
+    let upstream =
+        Upstream::new(&format!("http://{address}"), UpstreamSecrets::default(), options()).unwrap();
     for _ in 0..20 {
         let answer = upstream.fetch(request(Method::Get, &[])).await;
         assert_eq!(answer.outcome, Outcome::Answered, "{}", answer.reason);
@@ -275,7 +305,7 @@ async fn only_declared_headers_reach_the_upstream_and_the_owners_secret_wins() {
         }
     })
     .await;
-    let secret = BTreeMap::from([("X-Api-Key".to_owned(), "owners-own".to_owned())]);
+    let secret = secret_header_of("X-Api-Key", "owners-own");
     let upstream = Upstream::new(&format!("http://{address}/base/"), secret, options()).unwrap();
     let mut request = request(Method::Get, &[("x-tenant", "blue"), ("q", "a b")]);
     for (name, value) in [
@@ -296,7 +326,9 @@ async fn only_declared_headers_reach_the_upstream_and_the_owners_secret_wins() {
         request.headers.insert(name.into(), value.into());
     }
     // Even a description that declares it does not get it through.
-    request.prepared.headers.push(("x-forwarded-for".into(), "127.0.0.1".into()));
+    if let Request::Http(http) = &mut request.request {
+        http.headers.push(("x-forwarded-for".into(), "127.0.0.1".into()));
+    }
     assert_eq!(upstream.fetch(request).await.outcome, Outcome::Answered);
     let head = hear.recv().await.unwrap();
     let (line, headers) = head.split_once("\r\n").unwrap();
@@ -328,9 +360,10 @@ async fn a_body_is_sent_with_its_length() {
         }
     })
     .await;
-    let upstream = Upstream::new(&format!("http://{address}"), BTreeMap::new(), options()).unwrap();
+    let upstream =
+        Upstream::new(&format!("http://{address}"), UpstreamSecrets::default(), options()).unwrap();
     let body = Bytes::from_static(b"hello");
-    let answer = upstream.fetch(UpstreamRequest { body, ..request(Method::Post, &[]) }).await;
+    let answer = upstream.fetch(request_with(Method::Post, &[], body)).await;
     assert_eq!((answer.outcome, answer.status), (Outcome::Answered, 201));
     let (head, body) = hear.recv().await.unwrap();
     assert!(head.contains("content-length: 5\r\n"), "{head}");
@@ -351,7 +384,8 @@ async fn a_connection_closed_without_an_answer_is_tried_once_more_for_safe_metho
             }
         })
         .await;
-        let upstream = Upstream::new(&format!("http://{address}"), BTreeMap::new(), options()).unwrap();
+        let upstream =
+            Upstream::new(&format!("http://{address}"), UpstreamSecrets::default(), options()).unwrap();
         let answer = upstream.fetch(request(method, &[])).await;
         assert_eq!(answer.outcome, Outcome::BadAnswer);
         assert_eq!(seen.load(Ordering::SeqCst), requests, "{method}");
@@ -362,7 +396,7 @@ async fn a_connection_closed_without_an_answer_is_tried_once_more_for_safe_metho
 fn an_address_that_cannot_be_an_upstream_is_refused_at_registration() {
     let make = |url: &str| {
         let options = UpstreamOptions { own_ports: vec![3000], ..options() };
-        Upstream::new(url, BTreeMap::new(), options).map(|upstream| upstream.class())
+        Upstream::new(url, UpstreamSecrets::default(), options).map(|upstream| upstream.class())
     };
     assert_eq!(make("http://localhost:8080/api").unwrap(), Some(AddressClass::SameMachine));
     assert_eq!(make("http://192.168.1.9").unwrap(), Some(AddressClass::Lan));
@@ -383,9 +417,9 @@ fn an_address_that_cannot_be_an_upstream_is_refused_at_registration() {
         assert_eq!(make(url).unwrap_err(), expected, "{url}");
     }
     for name in ["host", "content-length", "bad name", "x\r\ny"] {
-        let headers = BTreeMap::from([(name.to_owned(), "v".to_owned())]);
+        let secrets = secret_header_of(name, "v");
         assert!(
-            matches!(Upstream::new("http://h", headers, options()), Err(UpstreamError::Header(_))),
+            matches!(Upstream::new("http://h", secrets, options()), Err(UpstreamError::Header(_))),
             "{name}"
         );
     }
@@ -393,7 +427,22 @@ fn an_address_that_cannot_be_an_upstream_is_refused_at_registration() {
 
 #[test]
 fn the_owners_secret_is_never_printed() {
-    let secret = BTreeMap::from([("x-api-key".to_owned(), "owners-own".to_owned())]);
-    let upstream = Upstream::new("http://h", secret, options()).unwrap();
-    assert!(!format!("{upstream:?} {:?}", upstream.secret_headers).contains("owners-own"));
+    let mut secrets = secret_header_of("x-api-key", "owners-own");
+    secrets.query.insert("appid".to_owned(), "owners-own".to_owned());
+    let shown = format!("{secrets:?}");
+    let upstream = Upstream::new("http://h", secrets, options()).unwrap();
+    assert!(!format!("{shown} {upstream:?} {:?}", upstream.secret_headers).contains("owners-own"));
+}
+
+#[test]
+fn a_parameter_that_would_meet_the_owners_own_is_found() {
+    let mut secrets = UpstreamSecrets::default();
+    secrets.query.insert("appid".to_owned(), "owners-own".to_owned());
+    let upstream = Upstream::new("http://h", secrets, options()).unwrap();
+    for (name, is_met) in
+        [("appid", true), ("AppId", true), ("appid[]", true), ("appid.x", true), ("app", false)]
+    {
+        let found = upstream.secret_in(&request(Method::Get, &[(name, "v")]).request);
+        assert_eq!(found.is_some(), is_met, "{name}");
+    }
 }
