@@ -268,6 +268,19 @@ fn planets() -> Api {
 }
 
 #[test]
+fn fields_chosen_in_a_query_string_are_those_of_the_query() {
+    let api = planets();
+    for query in
+        ["fields=name,mass", "fields=name%2Cmass", "fields=name&fields=mass", "fields[]=name&fields[]=mass"]
+    {
+        let params = api.params_of("GET", "/planets", query).unwrap();
+        let call = Call { method: "GET", path: "/planets", params: &params, content_type: None, body: b"" };
+        let Request::Graphql(request) = api.plan(&call).unwrap().request else { panic!("{query}") };
+        assert_eq!(request.query, "query{planets{name mass}}", "{query}");
+    }
+}
+
+#[test]
 fn a_graphql_query_is_reached_by_get_and_by_post_with_a_body() {
     let api = planets();
     let plan = |method, path, pairs: &[(&str, &str)], content_type, body: &[u8]| {

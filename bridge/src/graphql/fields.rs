@@ -10,7 +10,10 @@ mod parse;
 #[cfg(test)]
 mod tests;
 
-use std::fmt::{Display, Write as _};
+use std::{
+    borrow::Cow,
+    fmt::{Display, Write as _},
+};
 
 use self::parse::{Name, Wanted, parse};
 use super::{
@@ -33,11 +36,18 @@ const LOOKUPS_MAX: usize = 20 * FIELDS_MAX;
 
 /// The selection that `text` asks of a field's result, or a sentence saying where it goes wrong.
 pub(super) fn select(schema: &Schema, result: &TypeRef, text: &str) -> Result<Selection, String> {
-    let wanted = parse(text)?;
+    let text = joined(text);
+    let wanted = parse(&text)?;
     let mut lookup = Lookup { schema, selected: 0, lookups: 0 };
     let mut selection = lookup.composite(result.named(), &wanted, 1)?;
     aliases::apply(schema, &mut selection);
     Ok(selection)
+}
+
+/// A list may be JSON as that of any parameter may, and a query string's is made so; its members are one text here.
+fn joined(text: &str) -> Cow<'_, str> {
+    let list = text.starts_with('[').then(|| serde_json::from_str::<Vec<String>>(text).ok());
+    list.flatten().map_or(Cow::Borrowed(text), |names| names.join(",").into())
 }
 
 struct Lookup<'s> {

@@ -16,6 +16,8 @@ fn fields_choose_what_is_asked_for() {
         ("name", "{name}"),
         ("name,mass", "{name mass}"),
         (" mass , name ", "{mass name}"),
+        (r#"["name","mass"]"#, "{name mass}"),
+        (r#"["star(name", "size)", "mass"]"#, "{star{name size}mass}"),
         ("name,name", "{name}"),
         ("star.name", "{star{name}}"),
         ("star(name,size)", "{star{name size}}"),
