@@ -1,9 +1,6 @@
 //! Generated OpenAPI documents, judged by three validators that know nothing of each other.
 
-use std::{
-    collections::BTreeSet,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeSet, path::PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
@@ -76,7 +73,7 @@ async fn documents(kit: &Kit, folder: &TempDir) -> Result<Vec<PathBuf>> {
     write_exoplanets(&exoplanets).await?;
     let mut sources = vec![exoplanets];
     for own in ["schemas", "documents"] {
-        let own = std::fs::read_dir(crate::kit::folder().join(own))?;
+        let own = std::fs::read_dir(given(own))?;
         let own: std::io::Result<BTreeSet<_>> = own.map(|entry| Ok(entry?.path())).collect();
         sources.extend(own?);
     }
@@ -106,16 +103,17 @@ async fn specification(kit: &Kit, documents: &[PathBuf]) -> Result<Said> {
 
 async fn redocly(kit: &Kit, documents: &[PathBuf]) -> Result<Said> {
     let mut command = kit.npm("redocly");
-    command.arg("lint").arg("--config").arg(configuration("redocly.yaml"));
+    command.arg("lint").arg("--config").arg(given("redocly.yaml"));
     run(command.args(["--format=stylish", "--max-problems=1000"]).args(documents), b"").await
 }
 
 async fn spectral(kit: &Kit, documents: &[PathBuf]) -> Result<Said> {
     let mut command = kit.npm("spectral");
-    command.arg("lint").arg("--ruleset").arg(configuration("spectral.yaml"));
+    command.arg("lint").arg("--ruleset").arg(given("spectral.yaml"));
     run(command.args(["--fail-severity=error", "--display-only-failures"]).args(documents), b"").await
 }
 
-fn configuration(name: &str) -> PathBuf {
+/// What the repository gives the tools.
+fn given(name: &str) -> PathBuf {
     folder().join(name)
 }

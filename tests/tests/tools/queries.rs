@@ -51,10 +51,12 @@ async fn every_query_for_github_is_valid_and_its_schema_is_read_in_seconds() -> 
     let registered = measured(&schema).await?;
     let lines = std::fs::read_to_string(&schema)?.lines().count();
     tell(&format!(
-        "GitHub's schema: {lines} lines registered in {:.2} s with {} MB",
+        "GitHub's schema: {lines} lines read in {:.2} s with {} MB",
         registered.elapsed.as_secs_f64(),
         registered.memory_kib * 1024 / 1_000_000,
     ));
+    let operations = registered.report["operations"].as_array().map_or(0, Vec::len);
+    ensure!(operations > 250, "{operations} operations");
     ensure!(registered.memory_kib < MEMORY_KIB_MAX, "{} KiB of memory", registered.memory_kib);
     ensure!(lines > 60_000, "that is another schema: {lines} lines");
     all_are_valid(&kit, &schema, 2_000).await
