@@ -132,7 +132,7 @@ impl IntoResponse for Failed {
 
 impl From<PublishError> for Failed {
     fn from(error: PublishError) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, &error, "Nothing was published.")
+        Self::new(StatusCode::BAD_REQUEST, &error, "nothing was published")
     }
 }
 

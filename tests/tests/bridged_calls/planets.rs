@@ -85,13 +85,12 @@ async fn a_wrong_parameter_is_refused_free_with_the_nearest_right_name() -> Resu
     let before = recorder.hits();
     for (path, params, words) in [
         ("/planets", json!({ "limt": "5" }), &["limt", "limit"][..]),
-        ("/planets", json!({ "limit": "7.0" }), &["limit", "7.0", "integer"]),
-        ("/planets", json!({ "limit": "1e3" }), &["limit", "integer"]),
+        ("/planets", json!({ "limit": "7.0" }), &["limit", "7.0", "whole number"]),
+        ("/planets", json!({ "limit": "1e3" }), &["limit", "whole number"]),
         ("/planets", json!({ "limit": "3000000000" }), &["limit", "32"]),
-        ("/planets", json!({ "limit": "+7" }), &["limit", "integer"]),
-        ("/planets", json!({ "limit": "" }), &["limit", "integer"]),
+        ("/planets", json!({ "limit": "+7" }), &["limit", "whole number"]),
+        ("/planets", json!({ "limit": "" }), &["limit", "whole number"]),
         ("/planets", json!({ "fields": "nme" }), &["nme", "name"]),
-        ("/planets", json!({ "fields": "name,star" }), &["star"]),
         ("/planets", json!({ "fields": "name}{__schema" }), &["fields"]),
         ("/planet", json!({}), &["missing", "name"]),
         ("/rankedPlanets", json!({ "by": "MAS" }), &["by", "MAS", "MASS"]),

@@ -7,7 +7,7 @@ use farthing::control::types::{
 use farthing_protocol::call::Method;
 use farthing_tests::{
     recorder::{Recorder, Scripted},
-    world::{FUNDS, World},
+    world::{FUNDS, World, eventually},
 };
 use reqwest::StatusCode;
 use serde_json::json;
@@ -51,8 +51,11 @@ async fn a_rescan_says_what_changed_and_publishes_it_when_asked_to() -> Result<(
     let applied = rescan(true).await?;
     ensure!(applied.applied && applied.api.listing_version == 2, "{applied:?}");
     recorder.answer_with(Scripted::json(200, "[]"));
-    let bought = call(&world, &api, "GET", "/ports", json!({})).await?;
-    ensure!(bought.status == StatusCode::OK, "{bought:?}");
+    // A consumer asks an owner for news of one service every two seconds at most.
+    eventually("the new version is known to the consumer", async || {
+        Ok(call(&world, &api, "GET", "/ports", json!({})).await?.status == StatusCode::OK)
+    })
+    .await?;
     world.settle_and_check(FUNDS).await?;
     Ok(())
 }
@@ -112,8 +115,8 @@ async fn what_cannot_be_offered_is_refused_with_the_field() -> Result<()> {
             described_by(SourceKind::Openapi, "openapi: 3.1.0\ninfo: {title: x, version: 1}\npaths: {}\n"),
             &["operation"],
         ),
-        (described_by(SourceKind::Openapi, "a: b: c"), &["line 1"]),
-        (described_by(SourceKind::Graphql, "type Query { a: Missing }"), &["Missing", "line 1"]),
+        (described_by(SourceKind::Openapi, "a: b: c"), &[":1:"]),
+        (described_by(SourceKind::Graphql, "type Query { a: Missing }"), &["Missing", ":1:17"]),
         (described_at(SourceKind::Openapi, "http://127.0.0.1:9/openapi.json".to_owned()), &["127.0.0.1:9"]),
         (
             described_at(SourceKind::Openapi, "http://169.254.169.254/openapi.json".to_owned()),

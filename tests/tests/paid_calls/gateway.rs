@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use farthing::control::types::{
-    Charge, KindFile, OperationFile, ParameterFile, PlaceFile, Secret, Text, route,
+    Charge, KindFile, OperationFile, ParameterFile, PlaceFile, Secret, route,
 };
 use farthing_protocol::{Usdc, call::Method};
 use farthing_tests::world::{Answer, FUNDS, PRICE, Setup, World, service_file};
@@ -366,17 +366,12 @@ async fn searchable(world: &World) -> Result<Value> {
     };
     let mut file = service_file(&world.upstream.url(), Charge::Success);
     file.operations = vec![OperationFile {
-        method: Text(Method::Get),
-        path: "/ok".to_owned(),
-        summary: String::new(),
-        price: None,
         parameters: vec![
             parameter("min", KindFile::Number, true),
             parameter("limit", KindFile::Integer, false),
             parameter("strict", KindFile::Boolean, false),
         ],
-        body: false,
-        any_params: false,
+        ..OperationFile::named(Method::Get, "/ok".to_owned())
     }];
     let api = world.publish(&file).await?;
     Ok(json!({ "api_id_public": api.id.to_string(), "path": "/ok", "method": "GET" }))

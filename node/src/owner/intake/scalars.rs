@@ -11,7 +11,7 @@ use farthing_bridge::{
 /// Why a custom scalar cannot be overridden.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ScalarError {
-    #[error("custom scalars are GraphQL's, and this is no GraphQL schema")]
+    #[error("custom scalars are GraphQL's, and this is not a GraphQL schema")]
     NotGraphql,
     #[error("{name} is no custom scalar of this schema; it has {known}")]
     Unknown { name: String, known: String },

@@ -72,11 +72,11 @@ impl Upstream {
         match &request.request {
             Request::Http(http) => {
                 let usual = request.headers.iter().filter(|(name, _)| is_usual(name));
-                let declared = http.headers.iter().filter(|(name, _)| !header_is_forbidden(name));
-                let all = usual.chain(declared.map(|(name, value)| (name, value)));
-                for (name, value) in all {
-                    if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value))
-                    {
+                // The content type is the bridge's word on the body that it wrote.
+                let is_declared = |name: &str| !header_is_forbidden(name) || name == "content-type";
+                let declared = http.headers.iter().filter(|(name, _)| is_declared(name));
+                for (name, value) in usual.chain(declared.map(|(name, value)| (name, value))) {
+                    if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
                         headers.insert(name, value);
                     }
                 }
