@@ -102,7 +102,11 @@ async fn graphql(
 }
 
 fn variables(request: &GraphQLRequest) -> String {
-    request.variables.as_ref().and_then(|given| serde_json::to_string(given).ok()).unwrap_or_else(|| "{}".to_owned())
+    request
+        .variables
+        .as_ref()
+        .and_then(|given| serde_json::to_string(given).ok())
+        .unwrap_or_else(|| "{}".to_owned())
 }
 
 /// The body is not `{query, variables, operationName}`; a GraphQL client still looks for `errors`.

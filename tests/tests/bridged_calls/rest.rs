@@ -196,7 +196,7 @@ async fn a_call_that_does_not_fit_the_description_is_refused_free() -> Result<()
         refused(&answer, words).with_context(|| format!("{path} {params}"))?;
     }
     for (body, words) in [
-        (json!({ "title": 7 }), &["body.title", "string"][..]),
+        (json!({ "title": 7 }), &["body.title", "text"][..]),
         (json!({ "year": 7 }), &["title"]),
         (json!({ "title": "a", "yaer": 7 }), &["yaer", "year"]),
         (json!({ "title": "a", "similar": [{ "title": 1 }] }), &["similar[0].title"]),
