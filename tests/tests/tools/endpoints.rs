@@ -43,9 +43,8 @@ async fn the_exoplanets_keep_what_their_document_promises() -> Result<()> {
     ensure!(said.code == 0, "{}\n{}", said.out, said.err);
     let charged = world.settle_and_check(FUNDS).await?;
     ensure!(charged > Usdc::ZERO, "no call was served, so nothing was shown:\n{}", said.out);
-    let summary: Vec<_> =
-        said.out.lines().filter(|line| line.contains("generated") || line.contains("passed")).collect();
-    tell(&format!("schemathesis: {}; {charged} USDC were charged", summary.join("; ").trim()));
+    let summary = said.out.lines().find(|line| line.contains("generated")).unwrap_or_default();
+    tell(&format!("schemathesis: {}, {charged} USDC were charged", summary.trim()));
     Ok(())
 }
 
