@@ -30,11 +30,15 @@ const FORMATS: &[Format] = &[
     Format { name: "idn-email", example: "someone@example.com", accepts: is_email },
     Format { name: "iri", example: "https://example.com/", accepts: is_uri },
     Format { name: "iri-reference", example: "/things/1", accepts: has_uri_characters },
-    Format { name: "ipv4", example: "192.0.2.1", accepts: |text| text.parse::<std::net::Ipv4Addr>().is_ok() },
+    Format {
+        name: "ipv4",
+        example: "192.0.2.1",
+        accepts: |text| text.parse::<core::net::Ipv4Addr>().is_ok(),
+    },
     Format {
         name: "ipv6",
         example: "2001:db8::1",
-        accepts: |text| text.parse::<std::net::Ipv6Addr>().is_ok(),
+        accepts: |text| text.parse::<core::net::Ipv6Addr>().is_ok(),
     },
     Format { name: "byte", example: "RmFydGhpbmc=", accepts: is_base64 },
     Format { name: "duration", example: "P1D", accepts: |text| text == "P1D" },

@@ -1,3 +1,5 @@
+//! Operations as callers see them: what is offered, what is promised, and that the promise can be kept.
+
 use serde_json::{Value, json};
 
 use crate::{

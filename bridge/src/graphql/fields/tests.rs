@@ -1,3 +1,5 @@
+//! The caller's own selection, well and badly written.
+
 use crate::{
     graphql::testing::{api, sky},
     limits::{FIELDS_BYTES_MAX, FIELDS_DEPTH_MAX, FIELDS_MAX},

@@ -1,3 +1,5 @@
+//! Made-up calls: they cover every operation, stay within limits, and repeat with the seed.
+
 use std::collections::BTreeMap;
 
 use async_graphql_parser::parse_query;

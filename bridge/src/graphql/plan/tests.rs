@@ -1,3 +1,5 @@
+//! Queries from calls, and every call that is refused, against the tables of the design.
+
 use std::collections::BTreeMap;
 
 use crate::{
