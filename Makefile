@@ -46,8 +46,9 @@ check: ## Formatting, lints, licences and banned dependencies, shell syntax
 	for script in $(scripts); do bash -n "$$script"; done
 
 .PHONY: bench
-bench: anvil build ## Measure paid calls against direct ones; prints a table and writes target/bench/report.json
+bench: anvil build ## Measure paid calls against direct ones, and the bridge; writes target/bench/report.json
 	"$(programs)/farthing-bench"
+	cargo bench --locked -p farthing-bridge
 
 .PHONY: contracts
 contracts: node-deps ## Compile the contracts and write their artifacts into protocol/contracts

@@ -7,6 +7,7 @@ use std::{
 };
 
 use farthing_protocol::{Address, Usdc};
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::control::types::{Api, ServiceFile, route};
 
@@ -143,13 +144,7 @@ async fn publish(
     file: ServiceFile,
 ) -> anyhow::Result<Seller> {
     let api: Api = node.control().post(route::APIS, &file).await?;
-    say(&format!(
-        "Its owner publishes “{}”, {} operations at {} USDC a call, as {}.",
-        api.name,
-        api.operations.len(),
-        api.price,
-        api.id
-    ));
+    say(&format!("The owner of “{}” publishes it for {} USDC a call, as {}.", api.name, api.price, api.id));
     Ok(Seller { service, node, wallet, api })
 }
 
@@ -205,7 +200,11 @@ pub async fn up() -> anyhow::Result<()> {
         say(&format!("{} status --data '{}'", program.display(), node.data_dir().display()));
     }
     say("\nCtrl-C stops everything and forgets it.");
-    tokio::signal::ctrl_c().await?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    tokio::select! {
+        interrupted = tokio::signal::ctrl_c() => interrupted?,
+        _ = terminate.recv() => {}
+    }
     demo.stop().await
 }
 

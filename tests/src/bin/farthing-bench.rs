@@ -14,11 +14,12 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use farthing::testnet::{
     NodeProcess,
-    demo::{Demo, Setup, metrics, recent_earthquakes, tempdir},
+    demo::{Demo, Setup, metrics, recent_earthquakes, tempdir, transiting_planets},
 };
 use farthing_protocol::Usdc;
 use hdrhistogram::Histogram;
 use serde::Serialize;
+use serde_json::{Value, json};
 
 const WARM_UP: usize = 50;
 const SEQUENTIAL: usize = 500;
@@ -34,6 +35,12 @@ struct Report {
     paid_p50_ms: f64,
     paid_p99_ms: f64,
     paid_minus_direct_p50_ms: f64,
+    /// The same GraphQL query posted to the service itself.
+    graphql_direct_p50_ms: f64,
+    bridged_p50_ms: f64,
+    bridged_minus_direct_p50_ms: f64,
+    /// What the bridge adds to a paid call: the difference above, less that of a plain call.
+    bridge_p50_ms: f64,
     parts_p50_ms: Parts,
     paid_calls_per_second: f64,
     paid_concurrent_p50_ms: f64,
@@ -84,6 +91,7 @@ async fn main() -> Result<()> {
     let mut report = Report { idle_memory_mib: memory_mib(&demo.consumer)?, ..Report::default() };
 
     sequential(&demo, &mut report).await?;
+    bridged(&demo, &mut report).await?;
     concurrent(&demo, &mut report).await?;
     proxies(&demo, &folder.0, &mut report).await?;
     starts(&mut demo, &mut report).await?;
@@ -122,6 +130,49 @@ async fn sequential(demo: &Demo, report: &mut Report) -> Result<()> {
     report.ledger_commits_per_call_sequential = ratio(after.commits - before.commits, SEQUENTIAL);
     report.signatures_per_call = ratio(after.signatures - before.signatures, SEQUENTIAL);
     Ok(())
+}
+
+/// Planets bought as REST and asked for as GraphQL, beside the same query posted to the service.
+async fn bridged(demo: &Demo, report: &mut Report) -> Result<()> {
+    let bridged = Paid { body: transiting_planets(&demo.planets.api).to_string(), ..Paid::new(demo)? };
+    bridged.call().await?;
+    let seen = demo.planets.service.last_line_with("received ").await.context("the service saw no query")?;
+    let (query, variables) = seen.rsplit_once(" with ").context("no variables in the log")?;
+    let direct = DirectGraphql {
+        client: direct(demo)?.client,
+        url: format!("{}/graphql", demo.planets.service.url),
+        body: json!({ "query": query, "variables": serde_json::from_str::<Value>(variables)? }).to_string(),
+    };
+    for _ in 0..WARM_UP {
+        direct.call().await?;
+        bridged.call().await?;
+    }
+    let (mut direct_times, mut bridged_times) = (histogram()?, histogram()?);
+    for _ in 0..SEQUENTIAL {
+        direct_times.record(micros(direct.call().await?))?;
+        bridged_times.record(micros(bridged.call().await?.0))?;
+    }
+    report.graphql_direct_p50_ms = at(&direct_times, 0.5);
+    report.bridged_p50_ms = at(&bridged_times, 0.5);
+    report.bridged_minus_direct_p50_ms = round(report.bridged_p50_ms - report.graphql_direct_p50_ms);
+    report.bridge_p50_ms = round(report.bridged_minus_direct_p50_ms - report.paid_minus_direct_p50_ms);
+    Ok(())
+}
+
+struct DirectGraphql {
+    client: reqwest::Client,
+    url: String,
+    body: String,
+}
+
+impl DirectGraphql {
+    async fn call(&self) -> Result<Duration> {
+        let started = Instant::now();
+        let request = self.client.post(&self.url).header("content-type", "application/json");
+        let response = request.body(self.body.clone()).send().await?.error_for_status()?;
+        response.bytes().await?;
+        Ok(started.elapsed())
+    }
 }
 
 /// 64 callers at once, everything on this machine.

@@ -76,7 +76,8 @@ impl Upstream {
                 let is_declared = |name: &str| !header_is_forbidden(name) || name == "content-type";
                 let declared = http.headers.iter().filter(|(name, _)| is_declared(name));
                 for (name, value) in usual.chain(declared.map(|(name, value)| (name, value))) {
-                    if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
+                    if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value))
+                    {
                         headers.insert(name, value);
                     }
                 }

@@ -250,7 +250,7 @@ impl Bought {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let line = |planet: &Value| {
             format!(
-                "{:24} of {:20} {} days a year",
+                "{:24} of {:20} a year of {} days",
                 text(&planet["name"]),
                 text(&planet["hostStar"]),
                 planet["orbitalPeriod"]
