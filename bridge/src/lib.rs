@@ -55,5 +55,12 @@ pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
 
 /// A stranger's text, shortened and without control characters, for repeating it in an error.
 fn shown(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control()).take(80).collect()
+    text.chars().filter(|c| !is_deceptive(*c)).take(80).collect()
+}
+
+/// Characters that move a cursor, reorder text or hide in it: no text of a stranger is shown with them.
+#[must_use]
+pub fn is_deceptive(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }

@@ -27,7 +27,7 @@ pub const PARAMETERS_MAX: usize = 64;
 /// An encoded description, as a listing pins it.
 pub const ENCODED_BYTES_MAX: usize = 480 * 1024;
 /// The same unpacked: what a stranger may make another node hold for one service.
-pub const UNPACKED_BYTES_MAX: usize = 16 * 1024 * 1024;
+pub const UNPACKED_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Levels of brackets in an unpacked description: what `serde_json` reads, 127, and room for 16 inline schemas.
 pub const UNPACKED_DEPTH_MAX: usize = 127;
 /// Values in an unpacked description, each of which may take 100 bytes of memory.

@@ -33,6 +33,19 @@ pub enum SecurityScheme {
     Other(String),
 }
 
+impl fmt::Display for SecurityScheme {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ApiKeyHeader(name) => write!(f, "an API key in the header {}", plain(name)),
+            Self::ApiKeyQuery(name) => write!(f, "an API key in the parameter {}", plain(name)),
+            Self::ApiKeyCookie(name) => write!(f, "an API key in the cookie {}", plain(name)),
+            Self::Basic => f.write_str("a user name and password (basic)"),
+            Self::Bearer => f.write_str("a bearer token"),
+            Self::Other(what) => f.write_str(&plain(what)),
+        }
+    }
+}
+
 /// What became of a document.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
@@ -94,7 +107,7 @@ impl Findings {
 }
 
 fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(300).collect()
+    text.chars().map(|c| if crate::is_deceptive(c) { ' ' } else { c }).take(300).collect()
 }
 
 /// Why a document cannot be read at all.

@@ -38,6 +38,8 @@ const ASK_TIMEOUT: Duration = Duration::from_secs(5);
 const SYNC_INTERVAL: Duration = Duration::from_secs(5);
 /// Services kept in memory; the ledger keeps the rest.
 const SERVICES_IN_MEMORY_MAX: usize = 1024;
+/// Packed details of the services in memory. Unpacked and indexed they take about thirty times as much.
+const DETAILS_IN_MEMORY_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// Look-ups at once. Calls of one service share a lock, so that a burst of first calls makes one look-up.
 const LOOKUPS_MAX: usize = 64;
 /// Listings remembered for others. Beyond it only what this node asks for itself is taken in.
@@ -243,7 +245,11 @@ impl Catalog {
         self.write(known.listing()).await;
         let known = Arc::new(known);
         let mut services = self.0.services.write().unwrap_or_else(PoisonError::into_inner);
-        if services.len() >= SERVICES_IN_MEMORY_MAX {
+        let details_bytes = |known: &Arc<Known>| u64::from(known.listing().details_bytes);
+        let held: u64 = services.values().map(details_bytes).sum();
+        if services.len() >= SERVICES_IN_MEMORY_MAX
+            || held + details_bytes(&known) > DETAILS_IN_MEMORY_BYTES_MAX
+        {
             services.clear();
         }
         services.insert(known.listing().service, known.clone());

@@ -61,7 +61,8 @@ pub fn router(node: Node) -> Router {
 
 /// The same call as at port 3000; the socket's permissions stand for the secret.
 async fn call(State(node): State<Node>, headers: HeaderMap, body: Bytes) -> Response {
-    crate::gateway::answer(&node.gateway(), DEFAULT_SECRET, &headers, &body, Instant::now()).await
+    let gateway = node.gateway();
+    crate::gateway::answer(&gateway, DEFAULT_SECRET, &gateway.url, &headers, &body, Instant::now()).await
 }
 
 async fn secret(State(node): State<Node>) -> Json<Secret> {

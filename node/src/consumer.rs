@@ -156,7 +156,9 @@ fn upstream_failure(outcome: Outcome, status: u16) -> String {
         Outcome::TimedOut => "the service did not answer the owner's node in time".to_owned(),
         Outcome::ServerError => format!("the service answered with status {status}"),
         Outcome::Oversize => "the service's answer is larger than the owner passes on".to_owned(),
-        Outcome::BadAnswer => "the service's answer is broken or a redirect".to_owned(),
+        Outcome::BadAnswer => {
+            "the service's answer is broken, a redirect, or has errors instead of data".to_owned()
+        }
         Outcome::Answered | Outcome::Declined => "the service answered".to_owned(),
     }
 }

@@ -10,7 +10,7 @@ use axum::{
     Router,
     body::Bytes,
     extract::{DefaultBodyLimit, State, rejection::BytesRejection},
-    http::{HeaderMap, StatusCode, header},
+    http::{HeaderMap, StatusCode, Uri, header, uri::Authority},
     response::{IntoResponse, Response},
     routing::{any, get, post},
 };
@@ -42,8 +42,8 @@ pub struct Gateway {
     pub consumer: Consumer,
     pub secrets: Arc<Secrets>,
     pub readiness: Readiness,
-    /// `https`, or `http` when TLS is somebody else's.
-    pub scheme: &'static str,
+    /// Where this gateway is, as far as the node knows: `https://localhost:3000`.
+    pub url: String,
 }
 
 /// The routes of port 3000. Host and origin checks, connection limits and TLS are the accept loop's.
@@ -68,6 +68,7 @@ pub fn router(gateway: Gateway) -> Router {
 async fn buy(
     State(gateway): State<Gateway>,
     auth::Consumer(secret): auth::Consumer,
+    uri: Uri,
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Response {
@@ -76,7 +77,8 @@ async fn buy(
         Ok(body) => body,
         Err(problem) => return problem.into_response(),
     };
-    answer(&gateway, &secret, &headers, &body, started).await
+    let origin = gateway.origin(&headers, &uri);
+    answer(&gateway, &secret, &origin, &headers, &body, started).await
 }
 
 /// The body of a request, or why it is none.
@@ -89,24 +91,25 @@ fn whole(body: Result<Bytes, BytesRejection>) -> Result<Bytes, Problem> {
     })
 }
 
-/// Reads, buys and answers; shared with the control socket's `call`.
+/// Reads, buys and answers; `origin` is this gateway as the caller reaches it. Shared with the control socket's `call`.
 pub async fn answer(
     gateway: &Gateway,
     secret: &str,
+    origin: &str,
     headers: &HeaderMap,
     body: &[u8],
     started: Instant,
 ) -> Response {
     match call::read_order(secret, headers, body) {
-        Ok(order) => carry_out(gateway, order, headers, started).await,
+        Ok(order) => carry_out(gateway, order, origin, started).await,
         Err(problem) => problem.into_response(),
     }
 }
 
 /// Buys what is for sale, and hands out what is free.
-async fn carry_out(gateway: &Gateway, order: Order, headers: &HeaderMap, started: Instant) -> Response {
+async fn carry_out(gateway: &Gateway, order: Order, origin: &str, started: Instant) -> Response {
     let call_id = order.call_id;
-    let bought = match gateway.document(&order, headers).await {
+    let bought = match gateway.document(&order, origin).await {
         Some(Ok(document)) => return document.into_response(),
         Some(Err(error)) => Err(error),
         None => gateway.consumer.buy(order).await,
@@ -121,8 +124,17 @@ async fn carry_out(gateway: &Gateway, order: Order, headers: &HeaderMap, started
 }
 
 impl Gateway {
+    /// This gateway as a caller reaches it, which may be by another name or port than the node knows.
+    fn origin(&self, headers: &HeaderMap, uri: &Uri) -> String {
+        let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+        // HTTP/2 has no `Host`.
+        let host = host.or_else(|| uri.authority().map(Authority::as_str));
+        let scheme = self.url.split("://").next().unwrap_or("https");
+        host.map_or_else(|| self.url.clone(), |host| format!("{scheme}://{host}"))
+    }
+
     /// The free document that an order asks for, if it asks for one.
-    async fn document(&self, order: &Order, headers: &HeaderMap) -> Option<Result<Document, BuyError>> {
+    async fn document(&self, order: &Order, origin: &str) -> Option<Result<Document, BuyError>> {
         if !documents::is_path(&order.path) {
             return None;
         }
@@ -131,8 +143,7 @@ impl Gateway {
             Err(error) => return Some(Err(error)),
         };
         let document = documents::asked(&known, order.method, &order.path)?;
-        let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or("localhost:3000");
-        let server = services::address(&format!("{}://{host}", self.scheme), order.service);
+        let server = services::address(origin, order.service);
         let written = documents::write_document(&known, document, &server, &order.params);
         Some(written.map(Document).map_err(BuyError::from))
     }
@@ -189,12 +200,26 @@ fn openapi() -> Response {
     for status in [400, 401, 402, 403, 404, 405, 409, 413, 429, 502, 503, 504] {
         responses[status.to_string()] = problem.clone();
     }
+    let in_path = |name: &str, description: &str| json!({ "name": name, "in": "path", "required": true, "description": description, "schema": { "type": "string" } });
+    let by_address = json!({
+        "parameters": [
+            in_path("id", "UUID of the service"),
+            in_path("path", "Path of the service, slashes included; `openapi.json` describes them all and is free"),
+        ],
+        "get": {
+            "operationId": "get",
+            "summary": "The same as plain REST; any method of the service, its query, declared headers and body",
+            "security": [{ "secret": [] }],
+            "responses": responses.clone(),
+        },
+    });
     let texts =
         json!({ "type": "object", "additionalProperties": { "type": ["string", "number", "boolean"] } });
     axum::Json(json!({
         "openapi": "3.1.0",
         "info": { "title": "Farthing gateway", "version": env!("CARGO_PKG_VERSION") },
         "paths": {
+            "/services/{id}/{path}": by_address,
             "/internal/call": {
                 "post": {
                     "operationId": "call",

@@ -214,7 +214,7 @@ impl Node {
             consumer: self.consumer.clone(),
             secrets: self.secrets.clone(),
             readiness: self.readiness.clone(),
-            scheme: scheme_of(self.config.gateway.tls != TlsMode::Off),
+            url: gateway_url(self.config.gateway.listen, self.config.gateway.tls != TlsMode::Off),
         }
     }
 
@@ -427,14 +427,10 @@ fn upstream_options(config: &Config) -> UpstreamOptions {
     }
 }
 
-const fn scheme_of(tls: bool) -> &'static str {
-    if tls { "https" } else { "http" }
-}
-
 /// Where the gateway can be called from this machine.
 #[must_use]
 pub fn gateway_url(listen: SocketAddr, tls: bool) -> String {
-    let scheme = scheme_of(tls);
+    let scheme = if tls { "https" } else { "http" };
     let host = if listen.ip().is_unspecified() || listen.ip().is_loopback() {
         "localhost".to_owned()
     } else {

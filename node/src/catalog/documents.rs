@@ -1,12 +1,12 @@
 //! Free documents of a service: what it offers, for people and programs, made from its verified description.
 //!
 //! `/openapi.json` of any service and `/schema.graphql` of a GraphQL one cost nothing and reach nobody: the
-//! consumer's node writes them itself. A service that has an operation of that path keeps it.
+//! consumer's node writes them itself. An operation of that path cannot be offered.
 
 use std::collections::BTreeMap;
 
 use farthing_bridge::{
-    description::{Method as Described, Operation},
+    description::Operation,
     graphql::print,
     openapi::{Version, WriteOptions, write},
 };
@@ -37,9 +37,7 @@ pub fn is_path(path: &str) -> bool {
 pub fn asked(known: &Known, method: Method, path: &str) -> Option<&'static str> {
     let path = [OPENAPI, SCHEMA].into_iter().find(|document| *document == path)?;
     let exists = path == OPENAPI || known.api().description().graphql.is_some();
-    let operations = &known.api().description().operations;
-    let own = operations.iter().any(|operation| operation.method == Described::Get && operation.path == path);
-    (method == Method::Get && exists && !own).then_some(path)
+    (method == Method::Get && exists).then_some(path)
 }
 
 /// Writes the document. `server` is the service's address as the caller sees it. `params` may have `version`,

@@ -9,7 +9,7 @@ mod request;
 
 use std::io::Read as _;
 
-use farthing_bridge::{Api, ApiError, limits::DOCUMENT_BYTES_MAX, openapi};
+use farthing_bridge::{Api, ApiError, document, limits::DOCUMENT_BYTES_MAX, openapi, share::share};
 use url::Url;
 
 use super::{
@@ -33,7 +33,7 @@ async fn inspect(context: &Context, arguments: Inspect) -> Result<(), Failure> {
     let scalars = arguments.scalars.iter().map(|scalar| (scalar.name.as_str(), scalar.form));
     intake::override_scalars(&mut found.intake.reading, scalars).map_err(Failure::usage)?;
     found.tell_others(context);
-    let Found { intake, candidates } = found;
+    let Found { mut intake, candidates } = found;
     if let Some(version) = arguments.openapi {
         return document(context, &intake, version);
     }
@@ -44,7 +44,12 @@ async fn inspect(context: &Context, arguments: Inspect) -> Result<(), Failure> {
         return request::generate(context, intake, count, arguments.seed);
     }
     // Whatever cannot be offered is found now and not at registration.
-    Api::new(intake.reading.description.clone()).map_err(|error| unusable(&error))?;
+    let api = Api::new(intake.reading.description.clone()).map_err(|error| unusable(&error))?;
+    let mut shared = api.description().clone();
+    share(&mut shared);
+    if let Err(error) = document::encode(&shared) {
+        intake.reading.report.warnings.add("publishing", format!("not possible as it is: {error}"));
+    }
     report::show(context, &intake, &candidates)
 }
 

@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, time::Instant};
 
 use axum::{
     body::Bytes,
-    extract::{Path, State, rejection::BytesRejection},
+    extract::{State, rejection::BytesRejection},
     http::{HeaderMap, Method as HttpMethod, Uri},
     response::{IntoResponse, Response},
 };
@@ -39,7 +39,6 @@ pub fn address(origin: &str, service: ServiceId) -> String {
 pub(super) async fn buy(
     State(gateway): State<Gateway>,
     auth::Consumer(secret): auth::Consumer,
-    Path((id, _)): Path<(String, String)>,
     uri: Uri,
     method: HttpMethod,
     headers: HeaderMap,
@@ -51,11 +50,13 @@ pub(super) async fn buy(
         Err(problem) => return problem.into_response(),
     };
     // The path as it was written: what its escapes mean is the bridge's to say.
-    let path = uri.path().splitn(4, '/').nth(3).map_or_else(String::new, |path| format!("/{path}"));
+    let mut parts = uri.path().splitn(4, '/').skip(2);
+    let id = parts.next().unwrap_or_default();
+    let path = parts.next().map_or_else(String::new, |path| format!("/{path}"));
     let request =
-        Request { id: &id, path, query: uri.query().unwrap_or_default(), method: &method, headers: &headers };
+        Request { id, path, query: uri.query().unwrap_or_default(), method: &method, headers: &headers };
     match request.order(&gateway, secret, body).await {
-        Ok(order) => super::carry_out(&gateway, order, &headers, started).await,
+        Ok(order) => super::carry_out(&gateway, order, &gateway.origin(&headers, &uri), started).await,
         Err(problem) => problem.into_response(),
     }
 }

@@ -150,7 +150,7 @@ fn plan(service: &Registered, request: &CallRequest, body: &[u8]) -> Result<Plan
         PlanError::MethodNotAllowed(detail) => Refusal::new(RefusalCode::MethodNotAllowed, detail),
         PlanError::BadParameter(detail) => Refusal::new(RefusalCode::BadParameter, detail),
     })?;
-    if let Some(name) = service.upstream().secret_in(&plan.request) {
+    if let Some(name) = service.upstream().secret_in(&plan.request, body) {
         let detail = format!("`{name}` is not a parameter of this operation");
         return Err(Refusal::new(RefusalCode::BadParameter, detail));
     }

@@ -18,7 +18,7 @@ use farthing_protocol::{
     listing::OperationPrice,
 };
 
-use crate::catalog::method_of;
+use crate::catalog::{documents, method_of};
 
 use super::{
     new_service::{NewService, NewServiceError, UpstreamSecrets},
@@ -34,9 +34,14 @@ pub fn assemble(file: ServiceFile, reading: Option<Reading>) -> Result<NewServic
         UpstreamSecrets { headers: file.upstream_headers.clone(), query: file.upstream_query.clone() };
     let (mut api, mut report) = match reading {
         Some(reading) => {
-            let mut api = reading.description;
-            let mut report = reading.report;
+            let (mut api, mut report) = (reading.description, reading.report);
             choose(&mut api, &mut report, &file)?;
+            if secrets.is_empty() {
+                for wanted in &reading.security {
+                    let what = format!("wants {wanted}; give it with upstream_headers or upstream_query");
+                    report.warnings.add("your server", what);
+                }
+            }
             (api, report)
         }
         None => (described_by(&file), Report { format: "service file".to_owned(), ..Report::default() }),
@@ -45,6 +50,10 @@ pub fn assemble(file: ServiceFile, reading: Option<Reading>) -> Result<NewServic
     // Equal shapes are said once, and deep ones get names: both keep the description within its bounds.
     share(&mut api);
     report.bridged = api.operations.len();
+    if file.name.is_empty() && api.graphql.is_some() {
+        let problem = "is missing; a GraphQL schema has no title, so say what the service is called";
+        return Err(NewServiceError::new("name", problem));
+    }
     let name = first_of(&file.name, &api.title, LISTING_NAME_CHARS_MAX);
     let summary = first_of(&file.summary, &api.description, LISTING_SUMMARY_CHARS_MAX);
     api.title.clone_from(&name);
@@ -91,6 +100,10 @@ fn choose(api: &mut ApiDescription, report: &mut Report, file: &ServiceFile) -> 
     api.operations.retain_mut(|operation| {
         let mutation = operation.root.as_ref().is_some_and(|root| root.kind == RootKind::Mutation);
         let place = format!("{} {}", operation.method, operation.path);
+        if operation.method == Method::Get && documents::is_path(&operation.path) {
+            report.skipped.add(place, "the path is that of the service's free document");
+            return false;
+        }
         match choice(operation) {
             Some(chosen) if chosen.exclude => report.skipped.add(place, "not offered, as the owner chose"),
             Some(chosen) => {
@@ -305,6 +318,16 @@ mod tests {
         assert_eq!(service.report.repaired.count(), 1);
         assert!(service.file.upstream_query.is_empty());
         assert_eq!(service.secrets.query["KEY"], "secret");
+    }
+
+    #[test]
+    fn names_and_summaries_are_the_owners_or_the_sources_first_line() {
+        let nameless = ServiceFile { name: String::new(), ..file() };
+        assert_eq!(bridged(nameless).unwrap_err().field, "name");
+        assert_eq!(first_of("own", "other", 80), "own");
+        assert_eq!(first_of("", "\n# Weather\nof *today*", 80), "Weather");
+        assert_eq!(first_of("", &"ä".repeat(80), 80), "ä".repeat(80));
+        assert_eq!(first_of("", &"ä".repeat(81), 80), "ä".repeat(79) + "…");
     }
 
     #[test]

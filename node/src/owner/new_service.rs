@@ -42,6 +42,11 @@ pub struct UpstreamSecrets {
 }
 
 impl UpstreamSecrets {
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.headers.is_empty() && self.query.is_empty()
+    }
+
     /// Whether a caller's parameter of this name would meet one of them.
     #[must_use]
     pub fn has(&self, place: Place, name: &str) -> bool {

@@ -8,7 +8,7 @@ use crate::{catalog::method_of, secret::SecretText};
 
 use super::{
     assemble::assemble,
-    intake::{self, IntakeError, IntakeOptions, ScalarError, Source, override_scalars},
+    intake::{self, IntakeError, IntakeOptions, Kind, ScalarError, Source, override_scalars},
     new_service::{NewService, NewServiceError},
     registry::Registered,
     samples,
@@ -78,7 +78,17 @@ impl Reader {
         let mut options = self.intake.clone();
         let header = |(name, value): (&String, &String)| (name.clone(), SecretText::new(value));
         options.headers = file.upstream_headers.iter().map(header).collect();
+        let kind = source.kind;
         let found = intake::read(source_of(source)?, options).await?;
+        match (kind, found.kind()) {
+            (SourceKind::Openapi, Kind::Graphql) => {
+                return Err(NewServiceError::new("source", "is a GraphQL schema; use --graphql").into());
+            }
+            (SourceKind::Graphql, Kind::Rest) => {
+                return Err(NewServiceError::new("source", "is an OpenAPI document; use --openapi").into());
+            }
+            _ => {}
+        }
         if file.upstream.is_empty()
             && let Some(upstream) = found.upstream()
         {
@@ -150,6 +160,11 @@ fn source_of(source: &SourceFile) -> Result<Source, NewServiceError> {
         (SourceKind::Openapi | SourceKind::Graphql, None, Some(text)) => {
             let name = if source.file.is_empty() { "the source" } else { &source.file };
             Ok(Source::Document { name: name.to_owned(), bytes: text.clone().into() })
+        }
+        (_, None, None) if !source.file.is_empty() => {
+            let problem =
+                format!("was the file {}; give it, or its newer version, with --source", source.file);
+            Err(NewServiceError::new("source", problem))
         }
         _ => Err(NewServiceError::new("source", "needs either `url` or `text`, and a scan needs `url`")),
     }

@@ -235,6 +235,11 @@ impl Registry {
             Some(id) => Some(self.get(id).ok_or(RegistryError::NotFound(id))?),
             None => None,
         };
+        // A new version keeps the keys unless it brings its own.
+        let secrets = match &earlier {
+            Some(service) if new.secrets.is_empty() => service.secrets(),
+            _ => new.secrets,
+        };
         let earlier = earlier.as_ref().map(|service| service.listing());
         // Judged as a stranger's would be, before anything is signed.
         let api = Api::new(new.api)?;
@@ -272,8 +277,8 @@ impl Registry {
             listing: self.0.signer.sign_document(&listing)?,
             details,
             upstream: new.upstream,
-            headers: new.secrets.headers,
-            query: new.secrets.query,
+            headers: secrets.headers,
+            query: secrets.query,
             file: serde_json::to_string(&new.file).unwrap_or_default(),
             report: serde_json::to_string(&new.report).unwrap_or_default(),
             samples,

@@ -37,7 +37,8 @@ pub struct ServiceFile {
     /// The owner's own server, for instance `http://127.0.0.1:8080/api`; the one the source names when empty.
     #[serde(default)]
     pub upstream: String,
-    /// Headers added to every upstream request, such as an API key. Never published.
+    /// Headers added to every upstream request, such as an API key; `@FILE` in a service file is read from there.
+    /// Never published. A replacement without any keeps those of the service.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub upstream_headers: BTreeMap<String, String>,
     /// The same for parameters of the query.

@@ -61,6 +61,26 @@ async fn a_rescan_says_what_changed_and_publishes_it_when_asked_to() -> Result<(
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_service_from_a_file_is_read_again_from_a_newer_one() -> Result<()> {
+    let world = World::start().await?;
+    let file = ServiceFile {
+        upstream: "http://127.0.0.1:9".to_owned(),
+        ..described_by(SourceKind::Openapi, crate::rest::LIBRARY)
+    };
+    let api = world.publish(&file).await?;
+    let path = route::API_RESCAN.replace("{id}", &api.id.to_string());
+    let nothing = world.owner.control().post::<Rescan>(&path, &RescanRequest::default()).await;
+    let error = nothing.err().map(|error| error.to_string()).unwrap_or_default();
+    ensure!(error.contains("--source") && error.contains("the test's own"), "{error}");
+    let newer = described_by(SourceKind::Openapi, &crate::rest::LIBRARY.replace("/search:", "/find:"));
+    let rescan: Rescan =
+        world.owner.control().post(&path, &RescanRequest { source: newer.source, apply: true }).await?;
+    ensure!(rescan.applied && rescan.changes.removed == ["GET /search"], "{rescan:?}");
+    ensure!(rescan.changes.added == ["GET /find"], "{rescan:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_report_is_kept_and_samples_are_at_hand() -> Result<()> {
     let world = World::start().await?;
     let (_, api) = planets(&world).await?;
@@ -117,6 +137,8 @@ async fn what_cannot_be_offered_is_refused_with_the_field() -> Result<()> {
         ),
         (described_by(SourceKind::Openapi, "a: b: c"), &[":1:"]),
         (described_by(SourceKind::Graphql, "type Query { a: Missing }"), &["Missing", ":1:17"]),
+        (described_by(SourceKind::Graphql, text), &["source", "--openapi"]),
+        (described_by(SourceKind::Openapi, "type Query { a: Int }"), &["source", "--graphql"]),
         (described_at(SourceKind::Openapi, "http://127.0.0.1:9/openapi.json".to_owned()), &["127.0.0.1:9"]),
         (
             described_at(SourceKind::Openapi, "http://169.254.169.254/openapi.json".to_owned()),

@@ -201,7 +201,7 @@ async fn a_call_that_does_not_fit_the_description_is_refused_free() -> Result<()
         (json!({ "title": "a", "yaer": 7 }), &["yaer", "year"]),
         (json!({ "title": "a", "similar": [{ "title": 1 }] }), &["similar[0].title"]),
         (json!([]), &["object"]),
-        (json!("no json"), &["JSON"]),
+        (json!("no json"), &["application/json"]),
     ] {
         let body =
             json!({ "api_id_public": api.id.to_string(), "path": "/books", "method": "POST", "body": body });

@@ -28,6 +28,13 @@ paths:
   /any:
     get:
       responses: { "200": { description: Anything } }
+  /form:
+    post:
+      requestBody: { content: { application/x-www-form-urlencoded: { schema: { type: object } } } }
+      responses: { "200": { description: Taken } }
+  /openapi.json:
+    get:
+      responses: { "200": { description: The server's own } }
 components:
   securitySchemes:
     header: { type: apiKey, in: header, name: X-Api-Key }
@@ -73,6 +80,15 @@ async fn the_owners_key_can_neither_be_read_nor_overridden() -> Result<()> {
         "headers": { "X-Api-Key": "mine" },
     });
     refused(&world.call(&header).await?, &["x-api-key"])?;
+    let form = json!({
+        "api_id_public": api.id.to_string(), "path": "/form", "method": "POST", "body": { "a": "1", "AppId": "mine" },
+    });
+    refused(&world.call(&form).await?, &["AppId"])?;
+    let encoded = json!({
+        "api_id_public": api.id.to_string(), "path": "/form", "method": "POST", "body": "a=1&appid=mine",
+        "headers": { "content-type": "application/x-www-form-urlencoded" },
+    });
+    refused(&world.call(&encoded).await?, &["appid"])?;
     ensure!(recorder.hits() == 1, "{:?}", recorder.seen());
 
     let mut told = String::new();

@@ -13,13 +13,18 @@ use serde_json::{Value, json};
 pub fn described_by(kind: SourceKind, text: &str) -> ServiceFile {
     let source =
         SourceFile { kind, url: None, text: Some(text.to_owned()), file: "the test's own".to_owned() };
-    ServiceFile { source: Some(source), ..ServiceFile::priced(PRICE) }
+    ServiceFile { name: name(kind), source: Some(source), ..ServiceFile::priced(PRICE) }
+}
+
+/// OpenAPI documents name themselves.
+fn name(kind: SourceKind) -> String {
+    if kind == SourceKind::Graphql { "Test service".to_owned() } else { String::new() }
 }
 
 /// A service whose source is fetched.
 pub fn described_at(kind: SourceKind, url: String) -> ServiceFile {
     let source = SourceFile { kind, url: Some(url), text: None, file: String::new() };
-    ServiceFile { source: Some(source), ..ServiceFile::priced(PRICE) }
+    ServiceFile { name: name(kind), source: Some(source), ..ServiceFile::priced(PRICE) }
 }
 
 /// The planet service behind a recorder, for sale.

@@ -103,13 +103,34 @@ fn yaml(format: &'static str, text: &str) -> Result<Parsed, ReadError> {
         tally.root(Version::AsText).deserialize(source)
     });
     let value = value.map_err(|error| {
-        let what = format!("not valid YAML: {}", error.without_snippet());
+        let what = in_our_words(&error.without_snippet().to_string());
         match error.location() {
             Some(at) => ReadError::at(format, (at.line(), at.column()), what),
             None => ReadError::new(format, what),
         }
     })?;
     Ok(Parsed { value, duplicates: tally.duplicates.into_inner() })
+}
+
+/// The YAML reader's advice is for programmers, and its limits are ours.
+fn in_our_words(error: &str) -> String {
+    if error.contains("duplicate mapping key") {
+        let key = error
+            .split_once("duplicate mapping key")
+            .map_or("", |(_, rest)| rest.trim_start_matches([':', ' ']));
+        let key = key.split(", set ").next().unwrap_or_default();
+        return format!("the key {key} is given twice; keep one of them");
+    }
+    if error.contains("Depth") {
+        return format!("nested more than {DOCUMENT_DEPTH_MAX} levels deep");
+    }
+    if error.contains("alias") || error.contains("anchor") {
+        return "its aliases unfold to more than can be read; write the values out".to_owned();
+    }
+    if error.contains("budget") {
+        return "larger than can be read; leave out what is not sold".to_owned();
+    }
+    format!("not valid YAML: {error}")
 }
 
 /// What YAML's aliases may unfold to.

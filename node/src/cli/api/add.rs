@@ -228,6 +228,13 @@ fn read(file: &Path) -> Result<ServiceFile, Failure> {
         let place = file.parent().unwrap_or(Path::new("")).join(&source.file);
         *source = source_at(&place.to_string_lossy(), source.kind)?;
     }
+    let folder = file.parent().unwrap_or(Path::new(""));
+    for secrets in [&mut parsed.upstream_headers, &mut parsed.upstream_query] {
+        for value in secrets.values_mut().filter(|value| value.starts_with('@')) {
+            let place = folder.join(&value[1..]);
+            *value = text_or_file(format!("@{}", place.display()))?.trim_end().to_owned();
+        }
+    }
     Ok(parsed)
 }
 
@@ -256,11 +263,14 @@ mod tests {
     fn a_service_file_may_name_the_description_beside_it() {
         let folder = tempfile::tempdir().unwrap();
         write(folder.path(), "schema.graphql", "type Query { a: Int }");
+        write(folder.path(), "key.txt", "secret\n");
         let file = write(
             folder.path(),
             "a.toml",
-            "price = \"0.01\"\n[source]\nkind = \"graphql\"\nfile = \"schema.graphql\"\n",
+            "price = \"0.01\"\nupstream_headers = { X-Key = \"@key.txt\" }\n[source]\nkind = \"graphql\"\nfile = \"schema.graphql\"\n",
         );
-        assert_eq!(read(&file).unwrap().source.unwrap().text.unwrap(), "type Query { a: Int }");
+        let file = read(&file).unwrap();
+        assert_eq!(file.source.unwrap().text.unwrap(), "type Query { a: Int }");
+        assert_eq!(file.upstream_headers["X-Key"], "secret");
     }
 }

@@ -39,7 +39,7 @@ pub struct Add {
     /// Which answers are charged
     #[arg(long, value_enum)]
     pub charge: Option<Charge>,
-    /// The description's title unless given
+    /// The description's title unless given; a GraphQL schema has none
     #[arg(long)]
     pub name: Option<String>,
     /// One line

@@ -144,7 +144,7 @@ fn text(inspection: &Inspection<'_>) -> String {
     let servers = if upstreams.is_empty() { "none named".to_owned() } else { upstreams.join(", ") };
     let _ = writeln!(text, "Upstream: {servers}");
     if !security.is_empty() {
-        let wanted: Vec<_> = security.iter().map(wanted).collect();
+        let wanted: Vec<_> = security.iter().map(ToString::to_string).collect();
         let _ = writeln!(text, "The upstream wants: {}", wanted.join(", "));
     }
     let rows = operations.iter().map(|row| {
@@ -203,22 +203,11 @@ fn body(row: &Row<'_>) -> Option<String> {
     row.body.map(|media_type| format!("body: {}", plain(media_type)))
 }
 
-fn wanted(scheme: &SecurityScheme) -> String {
-    match scheme {
-        SecurityScheme::ApiKeyHeader(name) => format!("an API key in the header {}", plain(name)),
-        SecurityScheme::ApiKeyQuery(name) => format!("an API key in the parameter {}", plain(name)),
-        SecurityScheme::ApiKeyCookie(name) => format!("an API key in the cookie {}", plain(name)),
-        SecurityScheme::Basic => "a user name and password (basic)".into(),
-        SecurityScheme::Bearer => "a bearer token".into(),
-        SecurityScheme::Other(what) => plain(what),
-    }
-}
-
 fn counted(count: usize, thing: &str) -> String {
     if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
 }
 
 /// A stranger's text on a terminal: no control characters, which could move the cursor or change colours.
 fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    text.chars().map(|c| if farthing_bridge::is_deceptive(c) { ' ' } else { c }).collect()
 }

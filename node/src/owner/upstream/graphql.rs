@@ -20,6 +20,11 @@ pub(super) fn judge(
 ) -> Result<Answered, Failure> {
     let content_type = headers.get("content-type").map_or("", String::as_str);
     let answer = graphql::answer(unwrap, status, content_type, body);
+    if answer.verdict == Verdict::Failed {
+        // The caller gets a status at most; the owner is told what its server said.
+        let messages: Vec<_> = answer.errors.iter().map(|error| error.message.as_str()).collect();
+        tracing::info!(status, messages = messages.join("; "), "the GraphQL server gave no data");
+    }
     let outcome = match (answer.verdict, answer.status) {
         (Verdict::Ok | Verdict::Partial, _) => Outcome::Answered,
         (Verdict::Failed, 400..=499) => Outcome::Declined,

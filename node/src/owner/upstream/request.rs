@@ -17,6 +17,7 @@ const REQUEST_HEADERS: &[HeaderName] = &[
     header::IF_MODIFIED_SINCE,
     header::IF_NONE_MATCH,
 ];
+const FORM: &str = "application/x-www-form-urlencoded";
 /// GraphQL over HTTP, and what older servers understand.
 const ACCEPT_GRAPHQL: HeaderValue =
     HeaderValue::from_static("application/graphql-response+json, application/json;q=0.9");
@@ -35,9 +36,13 @@ impl Upstream {
     /// The name of a parameter that the owner's own one would meet; the call is refused, because what a server
     /// does with two of a name is its own affair.
     #[must_use]
-    pub fn secret_in(&self, request: &Request) -> Option<String> {
+    pub fn secret_in(&self, request: &Request, body: &[u8]) -> Option<String> {
         let Request::Http(request) = request else { return None };
-        form_urlencoded::parse(request.query.as_bytes()).map(|(name, _)| name.into_owned()).find(|name| {
+        // Some servers read a form and the query as one.
+        let is_form = |(name, value): &(String, String)| name == "content-type" && value.starts_with(FORM);
+        let form = if request.headers.iter().any(is_form) { request.body.bytes(body) } else { &[] };
+        let names = form_urlencoded::parse(request.query.as_bytes()).chain(form_urlencoded::parse(form));
+        names.map(|(name, _)| name.into_owned()).find(|name| {
             let base = name.split(['[', '.']).next().unwrap_or(name);
             self.secret_query.iter().any(|(own, _)| own.eq_ignore_ascii_case(base))
         })
