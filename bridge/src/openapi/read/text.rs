@@ -124,7 +124,7 @@ fn in_our_words(error: &str) -> String {
     if error.contains("Depth") {
         return format!("nested more than {DOCUMENT_DEPTH_MAX} levels deep");
     }
-    if error.contains("alias") || error.contains("anchor") {
+    if error.contains("alias replay") {
         return "its aliases unfold to more than can be read; write the values out".to_owned();
     }
     if error.contains("budget") {

@@ -82,7 +82,7 @@ fn anchors_and_merge_keys_are_unfolded() {
 #[test]
 fn a_key_given_twice_is_refused_in_yaml_and_told_in_json() {
     let refused = error("a: 1\nb: 2\na: 3\n");
-    assert!(refused.contains("line 3") && refused.to_lowercase().contains("duplicate"), "{refused}");
+    assert!(refused.contains("line 3") && refused.contains("the key a is given twice"), "{refused}");
     let parsed = parse(br#"{"a": {"b/c": 1, "b/c": 2}, "d": 1}"#).unwrap();
     assert_eq!(parsed.value["a"]["b/c"], 2);
     assert_eq!(parsed.duplicates, ["#/a/b~1c"]);
@@ -96,7 +96,7 @@ fn alias_bombs_are_refused() {
         let ten = vec![format!("*a{before}"); 10].join(", ");
         text.push_str(&format!("a{i}: &a{i} [{ten}]\n"));
     }
-    assert!(error(&text).contains("not valid YAML"));
+    assert!(error(&text).contains("its aliases unfold"), "{}", error(&text));
     let long = "x".repeat(100_000);
     let many = "  - *long\n".repeat(1_000);
     let refused = error(&format!("long: &long {long}\nlist:\n{many}"));
