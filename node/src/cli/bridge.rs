@@ -44,12 +44,12 @@ async fn inspect(context: &Context, arguments: Inspect) -> Result<(), Failure> {
         return request::generate(context, intake, count, arguments.seed);
     }
     // Whatever cannot be offered is found now and not at registration.
-    let api = Api::new(intake.reading.description.clone()).map_err(|error| unusable(&error))?;
-    let mut shared = api.description().clone();
-    share(&mut shared);
-    if let Err(error) = document::encode(&shared) {
+    let mut offered = intake.reading.description.clone();
+    share(&mut offered);
+    if let Err(error) = document::encode(&offered) {
         intake.reading.report.warnings.add("publishing", format!("not possible as it is: {error}"));
     }
+    Api::new(offered).map_err(|error| unusable(&error))?;
     report::show(context, &intake, &candidates)
 }
 
