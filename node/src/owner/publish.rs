@@ -1,7 +1,7 @@
 //! From a service file to something that can be published: its source is read, then put together.
 
 use farthing_bridge::report::Reading;
-use farthing_protocol::ServiceId;
+use farthing_protocol::{ServiceId, listing::ServiceKind};
 use url::Url;
 
 use crate::{catalog::method_of, secret::SecretText};
@@ -58,7 +58,14 @@ impl Reader {
         source: Option<SourceFile>,
     ) -> Result<NewService, PublishError> {
         let mut file = choices_of(service).ok_or(PublishError::NoSource(service.listing().service))?;
-        file.source = source.or(file.source);
+        if let Some(newer) = source {
+            // What kind of API it is was settled at registration; the caller only says where the newer one is.
+            let kind = match service.listing().kind {
+                ServiceKind::Rest => SourceKind::Openapi,
+                ServiceKind::Graphql => SourceKind::Graphql,
+            };
+            file.source = Some(SourceFile { kind, ..newer });
+        }
         let reading = self.reading(&mut file).await?;
         let Some(reading) = reading else {
             return Err(PublishError::NoSource(service.listing().service));

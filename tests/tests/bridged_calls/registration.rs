@@ -77,6 +77,16 @@ async fn a_service_from_a_file_is_read_again_from_a_newer_one() -> Result<()> {
         world.owner.control().post(&path, &RescanRequest { source: newer.source, apply: true }).await?;
     ensure!(rescan.applied && rescan.changes.removed == ["GET /search"], "{rescan:?}");
     ensure!(rescan.changes.added == ["GET /find"], "{rescan:?}");
+
+    let upstream = "http://127.0.0.1:9".to_owned();
+    let schema = described_by(SourceKind::Graphql, "type Query { a: Int }");
+    let api = world.publish(&ServiceFile { upstream, ..schema }).await?;
+    // The command line does not know what kind of file it was given.
+    let newer = described_by(SourceKind::Openapi, "type Query { a: Int b: Int }");
+    let path = route::API_RESCAN.replace("{id}", &api.id.to_string());
+    let rescan: Rescan =
+        world.owner.control().post(&path, &RescanRequest { source: newer.source, apply: true }).await?;
+    ensure!(rescan.applied && rescan.changes.added == ["GET /b"], "{rescan:?}");
     Ok(())
 }
 
