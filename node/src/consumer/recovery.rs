@@ -175,16 +175,19 @@ impl Consumer {
     /// When the ledger cannot be read.
     pub fn recover(&self) -> Result<usize, LedgerError> {
         let open = self.0.ledger.unresolved()?;
+        // Everything is counted before the first question: a receipt also counts what other open and forgotten
+        // calls were charged, and would contradict books that do not know of them yet.
         for promise in &open {
-            let attempt = attempt_of(promise.clone());
-            if let Some(reservation) = &attempt.reservation {
-                self.0.channels.restore_in_flight(reservation);
+            if let Some(reservation) = attempt_of(promise.clone()).reservation {
+                self.0.channels.restore_in_flight(&reservation);
             }
             self.rehold(promise.day(), &promise.secret, promise.request.price);
+        }
+        self.compare_all_books();
+        for promise in &open {
             let (consumer, call_id) = (self.clone(), promise.request.call_id);
             self.0.tasks.spawn(async move { consumer.resolve(call_id).await });
         }
-        self.compare_all_books();
         Ok(open.len())
     }
 
