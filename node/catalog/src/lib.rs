@@ -1,0 +1,1 @@
+//! The listings of the network, as one node keeps them.
