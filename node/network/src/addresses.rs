@@ -69,10 +69,14 @@ fn is_global_v6(ip: Ipv6Addr) -> bool {
 }
 
 /// May an address that a stranger told us be dialled? It must be TCP or QUIC to a fixed IP, and a public
-/// one unless private networks are allowed. Names are not followed: they could resolve to anything.
+/// one unless private networks are allowed, as is another node of this process then. Names are not followed:
+/// they could resolve to anything.
 pub(crate) fn is_dialable(address: &Multiaddr, allow_private: bool) -> bool {
     let mut parts = address.iter();
     let ip: IpAddr = match parts.next() {
+        Some(Protocol::Memory(port)) => {
+            return allow_private && port != 0 && parts.all(|part| matches!(part, Protocol::P2p(_)));
+        }
         Some(Protocol::Ip4(ip)) => ip.into(),
         Some(Protocol::Ip6(ip)) => ip.into(),
         _ => return false,
@@ -149,12 +153,19 @@ mod tests {
             "/ip6/fd00::1/tcp/80",
             "/ip6/fe80::1/tcp/80",
             "/ip6/::ffff:192.168.1.1/tcp/80",
+            "/memory/7",
         ] {
             assert!(!is_dialable(&address(inside), false), "{inside}");
             assert!(is_dialable(&address(inside), true), "{inside}");
         }
-        for never in ["/ip4/0.0.0.0/tcp/80", "/ip4/224.0.0.1/tcp/80", "/dns4/x/tcp/80", "/ip4/9.9.9.9/tcp/0"]
-        {
+        for never in [
+            "/ip4/0.0.0.0/tcp/80",
+            "/ip4/224.0.0.1/tcp/80",
+            "/dns4/x/tcp/80",
+            "/ip4/9.9.9.9/tcp/0",
+            "/memory/0",
+            "/memory/7/tcp/80",
+        ] {
             assert!(!is_dialable(&address(never), true), "{never}");
         }
         for outside in ["/ip4/9.9.9.9/tcp/3001", "/ip4/9.9.9.9/udp/3001/quic-v1", "/ip6/2620:fe::9/tcp/3001"]

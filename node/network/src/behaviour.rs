@@ -1,6 +1,6 @@
 //! The swarm: transports, and the behaviours that share its connections.
 
-use std::{num::NonZeroUsize, time::Duration};
+use std::{num::NonZeroUsize, sync::Arc, time::Duration};
 
 use farthing_protocol::wire::NetworkName;
 use libp2p::{
@@ -17,8 +17,9 @@ use libp2p::{
 use crate::{
     NetworkConfig, NetworkError, NetworkLimits,
     exchange::{self, Accept},
-    gate,
+    gate, memory,
     records::DirectoryStore,
+    status::Counters,
 };
 
 /// A connection without a stream is kept this long: warm connections are what makes a call one round trip.
@@ -55,6 +56,7 @@ pub(crate) fn build(
     store: DirectoryStore,
     accept_call: Accept,
     accept_info: Accept,
+    counters: Arc<Counters>,
 ) -> Result<Swarm<Behaviour>, NetworkError> {
     let own = keypair.public().to_peer_id();
     let behaviour = Behaviour {
@@ -82,6 +84,11 @@ pub(crate) fn build(
         .with_tcp(tcp::Config::new(), noise::Config::new, yamux_config)
         .map_err(|_| NetworkError::Key)?
         .with_quic_config(quic_config)
+        .with_other_transport(|keypair| {
+            let security = memory::transport(keypair, yamux_config(), config.allow_private, counters);
+            security.map_err(Into::into)
+        })
+        .map_err(|_| NetworkError::Key)?
         .with_dns()
         .map_err(|source| NetworkError::Resolver { source })?
         .with_behaviour(|_| behaviour)

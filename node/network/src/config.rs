@@ -6,7 +6,8 @@ use farthing_protocol::{SecretKey, limits, wire::NetworkName};
 
 /// How one node takes part in the network.
 ///
-/// Multiaddresses are text, such as `/ip4/203.0.113.7/tcp/3001` or `/dns4/node.example/udp/3001/quic-v1`.
+/// Multiaddresses are text, such as `/ip4/203.0.113.7/tcp/3001` or `/dns4/node.example/udp/3001/quic-v1`. Nodes
+/// of one process may use `/memory/7` where private addresses are allowed; `/memory/0` takes a free number.
 #[derive(Clone, Debug)]
 pub struct NetworkConfig {
     /// The wallet's key is the node's network key: connections prove the wallet.

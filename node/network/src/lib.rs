@@ -27,6 +27,7 @@ mod gate;
 mod handle;
 mod identity;
 mod info;
+mod memory;
 mod publisher;
 mod reach;
 mod records;

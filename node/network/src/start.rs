@@ -77,6 +77,7 @@ impl Network {
             DirectoryStore::new(records.clone(), own.address(), config.network.clone()),
             Arc::new(move |peer, stream| call_server.accept(peer, stream)),
             Arc::new(move |peer, stream| info_server.accept(peer, stream)),
+            Arc::clone(&counters),
         )?;
         bind_all(&mut swarm, &listen).await?;
         for address in &announce {

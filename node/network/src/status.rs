@@ -114,10 +114,26 @@ counters! {
     lookups,
     /// Look-ups that found nothing.
     lookups_failed,
+    /// Requests to the directory's nodes for look-ups that ended.
+    lookup_requests,
+    /// Look-ups in which a node of the directory held a record.
+    lookups_answered,
+    /// Requests to the directory's nodes until the first of them answered with a record.
+    lookup_requests_until_answered,
+    /// Pieces written to connections within one process; a connection's security writes one for each message.
+    memory_messages_sent,
+    /// Bytes written to connections within one process. Those on sockets are counted by the system.
+    memory_bytes_sent,
+    /// Bytes read from connections within one process.
+    memory_bytes_received,
 }
 
 impl Counters {
     pub(crate) fn add(counter: &AtomicU64) {
         counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn add_many(counter: &AtomicU64, count: usize) {
+        counter.fetch_add(count as u64, Ordering::Relaxed);
     }
 }

@@ -5,7 +5,10 @@ use std::time::Instant;
 use farthing_protocol::{Address, wire};
 use libp2p::{
     PeerId,
-    kad::{self, GetRecordOk, InboundRequest, QueryId, QueryResult, Quorum, Record, RecordKey},
+    kad::{
+        self, GetRecordOk, InboundRequest, PeerRecord, QueryId, QueryResult, QueryStats, Quorum, Record,
+        RecordKey,
+    },
 };
 use tokio::sync::{mpsc, oneshot};
 
@@ -19,13 +22,15 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Lookup {
     found: mpsc::Sender<Vec<u8>>,
+    /// Somebody held a record.
+    answered: bool,
 }
 
 impl SwarmTask {
     pub(super) fn look_up(&mut self, owner: Address, found: mpsc::Sender<Vec<u8>>) {
         let key = RecordKey::from(wire::record_key(owner));
         let query = self.parts.swarm.behaviour_mut().kad.get_record(key);
-        self.lookups.insert(query, Lookup { found });
+        self.lookups.insert(query, Lookup { found, answered: false });
     }
 
     /// A look-up whose asker has what it needs would otherwise go on to the last of twenty peers.
@@ -110,7 +115,8 @@ impl SwarmTask {
             kad::Event::InboundRequest {
                 request: InboundRequest::PutRecord { source, record: Some(record), .. },
             } => self.on_put(source, &record),
-            kad::Event::OutboundQueryProgressed { id, result, step, .. } => {
+            kad::Event::OutboundQueryProgressed { id, result, stats, step } => {
+                self.count_requests(id, &result, &stats, step.last);
                 self.on_query(id, result, step.last);
             }
             kad::Event::RoutingUpdated { is_new_peer: true, .. } => {
@@ -134,6 +140,23 @@ impl SwarmTask {
         let taken = take_record(&parts.records, &parts.network, &parts.counters, signed, source);
         if taken == Err(crate::records::Rejected::Forged) {
             self.on_strike(source, Strike::BadSignature);
+        }
+    }
+
+    /// What look-ups cost: requests until somebody held a record, and until the end.
+    fn count_requests(&mut self, id: QueryId, result: &QueryResult, stats: &QueryStats, last: bool) {
+        let Some(lookup) = self.lookups.get_mut(&id) else { return };
+        let (counters, requests) = (&self.parts.counters, stats.num_requests() as usize);
+        let of_a_peer = matches!(
+            result,
+            QueryResult::GetRecord(Ok(GetRecordOk::FoundRecord(PeerRecord { peer: Some(_), .. })))
+        );
+        if of_a_peer && !std::mem::replace(&mut lookup.answered, true) {
+            Counters::add(&counters.lookups_answered);
+            Counters::add_many(&counters.lookup_requests_until_answered, requests);
+        }
+        if last {
+            Counters::add_many(&counters.lookup_requests, requests);
         }
     }
 

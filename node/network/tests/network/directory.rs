@@ -1,7 +1,7 @@
 //! Owners are found by their wallet addresses.
 
 use bytes::Bytes;
-use farthing_network::{CallFailure, DirectoryMode, NetworkConfig, NotStarted};
+use farthing_network::{CallFailure, DirectoryMode, NetworkConfig, NetworkError, NotStarted};
 use farthing_protocol::{
     Signed,
     info::{InfoRequest, InfoResponse},
@@ -135,4 +135,23 @@ async fn records_offered_in_a_flood_are_not_all_looked_at() {
     }
     assert!(refused >= 12, "{refused} of 20 refused");
     assert!(node.handle.status().borrow().records <= 480);
+}
+
+#[tokio::test]
+async fn nodes_of_one_process_meet_without_sockets() {
+    let in_process = || NetworkConfig { listen: vec!["/memory/0".to_owned()], ..config() };
+    let first = Node::start(in_process()).await;
+    let owner = Node::start(NetworkConfig { bootstrap: vec![first.listening()], ..in_process() }).await;
+    let consumer = Node::start(NetworkConfig { bootstrap: vec![first.listening()], ..in_process() }).await;
+    let owner_address = owner.address;
+    owner.handle.publish(FLAG_ACCEPTS_CALLS, 0, [0; 32]).await.unwrap();
+    let owner = owner.echo();
+    until("the record is found", async || consumer.handle.find(owner_address).await.is_ok()).await;
+    consumer.handle.call(owner_address, request(10), pattern(10), DEADLINE).await.unwrap();
+    let counted = owner.counters();
+    assert!(counted.memory_bytes_sent > 0 && counted.memory_bytes_received > 0, "{counted:?}");
+
+    let public = NetworkConfig { allow_private: false, ..in_process() };
+    let refused = farthing_network::Network::start(public).await.unwrap_err();
+    assert!(matches!(refused, NetworkError::Listen { .. }), "{refused}");
 }
