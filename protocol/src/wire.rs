@@ -75,6 +75,30 @@ impl NetworkName {
         format!("/farthing/{}/info/1", self.0)
     }
 
+    /// `/farthing/<net>/sync/1`
+    #[must_use]
+    pub fn sync_protocol(&self) -> String {
+        format!("/farthing/{}/sync/1", self.0)
+    }
+
+    /// `/farthing/<net>/gossip/1`
+    #[must_use]
+    pub fn gossip_protocol(&self) -> String {
+        format!("/farthing/{}/gossip/1", self.0)
+    }
+
+    /// `farthing/<net>/records/1`: the gossip topic of new node records.
+    #[must_use]
+    pub fn records_topic(&self) -> String {
+        format!("farthing/{}/records/1", self.0)
+    }
+
+    /// `farthing/<net>/listings/1`: the gossip topic of new listings.
+    #[must_use]
+    pub fn listings_topic(&self) -> String {
+        format!("farthing/{}/listings/1", self.0)
+    }
+
     /// `/farthing/<net>/kad/1`
     #[must_use]
     pub fn kad_protocol(&self) -> String {

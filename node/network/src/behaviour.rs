@@ -10,14 +10,14 @@ use libp2p::{
     identify,
     identity::Keypair,
     kad, noise, ping,
-    swarm::NetworkBehaviour,
+    swarm::{NetworkBehaviour, behaviour::toggle::Toggle},
     tcp, yamux,
 };
 
 use crate::{
     NetworkConfig, NetworkError, NetworkLimits,
     exchange::{self, Accept},
-    gate, memory,
+    gate, gossip, memory,
     records::DirectoryStore,
     status::Counters,
 };
@@ -47,6 +47,15 @@ pub(crate) struct Behaviour {
     pub(crate) kad: kad::Behaviour<DirectoryStore>,
     pub(crate) call: exchange::Behaviour,
     pub(crate) info: exchange::Behaviour,
+    pub(crate) sync: exchange::Behaviour,
+    pub(crate) gossip: Toggle<gossip::Behaviour>,
+}
+
+/// What happens to the streams that peers open, by protocol.
+pub(crate) struct Accepts {
+    pub(crate) call: Accept,
+    pub(crate) info: Accept,
+    pub(crate) sync: Accept,
 }
 
 /// Builds the swarm. It listens nowhere and knows nobody yet.
@@ -54,8 +63,8 @@ pub(crate) fn build(
     config: &NetworkConfig,
     keypair: Keypair,
     store: DirectoryStore,
-    accept_call: Accept,
-    accept_info: Accept,
+    topics: &gossip::Topics,
+    accept: Accepts,
     counters: Arc<Counters>,
 ) -> Result<Swarm<Behaviour>, NetworkError> {
     let own = keypair.public().to_peer_id();
@@ -72,12 +81,17 @@ pub(crate) fn build(
         kad: directory(own, store, config)?,
         call: exchange::Behaviour::new(
             protocol(&config.network, config.network.call_protocol())?,
-            accept_call,
+            accept.call,
         ),
         info: exchange::Behaviour::new(
             protocol(&config.network, config.network.info_protocol())?,
-            accept_info,
+            accept.info,
         ),
+        sync: exchange::Behaviour::new(
+            protocol(&config.network, config.network.sync_protocol())?,
+            accept.sync,
+        ),
+        gossip: gossip::behaviour(config, topics)?,
     };
     let swarm = SwarmBuilder::with_existing_identity(keypair)
         .with_tokio()

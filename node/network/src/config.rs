@@ -22,6 +22,9 @@ pub struct NetworkConfig {
     /// Whether private and loopback addresses are published, learned and dialled. For tests, compose files
     /// and LANs; on the public network a stranger's record must not point us at somebody's router.
     pub allow_private: bool,
+    /// Whether new records and listings are told to neighbours at once. Without it they travel by
+    /// reconciliation and look-ups alone.
+    pub gossip: bool,
     /// `farthing/0.1.0`
     pub agent: String,
     /// The highest sequence number this wallet ever published; the next record goes above it. Persist
@@ -48,6 +51,7 @@ impl NetworkConfig {
             announce: Vec::new(),
             bootstrap: Vec::new(),
             allow_private: false,
+            gossip: true,
             agent: concat!("farthing/", env!("CARGO_PKG_VERSION")).to_owned(),
             record_seq_start: 0,
             limits: NetworkLimits::default(),
@@ -87,6 +91,12 @@ pub struct NetworkLimits {
     pub head_deadline: Duration,
     /// The longest silence between two pieces of a body.
     pub body_idle_max: Duration,
+    /// Catalog sessions that others opened, of one peer and in all. A session may hold a few MiB.
+    pub inbound_syncs_per_peer_max: usize,
+    pub inbound_syncs_max: usize,
+    /// The longest silence in a catalog session, and its longest duration.
+    pub sync_idle_max: Duration,
+    pub sync_session_max: Duration,
     /// How long a shutdown waits for calls being served.
     pub drain_deadline: Duration,
 }
@@ -109,6 +119,10 @@ impl Default for NetworkLimits {
             records_per_source_max: 2_000,
             head_deadline: Duration::from_secs(5),
             body_idle_max: Duration::from_secs(15),
+            inbound_syncs_per_peer_max: 1,
+            inbound_syncs_max: 8,
+            sync_idle_max: Duration::from_secs(15),
+            sync_session_max: Duration::from_secs(60),
             drain_deadline: Duration::from_secs(10),
         }
     }

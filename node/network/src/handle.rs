@@ -7,7 +7,7 @@ use std::{
 
 use bytes::Bytes;
 use farthing_protocol::{
-    Address, CallMessage, CallReply, Hash, NodeRecord, Verified,
+    Address, CallMessage, CallReply, Hash, Listing, NodeRecord, Signed, Verified,
     info::{InfoRequest, InfoResponse},
     limits, wire,
 };
@@ -19,9 +19,10 @@ use tokio::{
 
 use crate::{
     CallFailure, CallTiming, CounterSnapshot, Interrupted, NetworkConfig, NetworkError, NetworkLimits,
-    NetworkStatus, NotStarted, PeerInfo,
+    NetworkStatus, NotStarted, PeerInfo, SyncStream,
     admission::Admission,
     call,
+    gossip::Subject,
     info::{self, INFO_DEADLINE},
     publisher::Publication,
     reach::Reach,
@@ -167,6 +168,24 @@ impl NetworkHandle {
         let (reply, answer) = oneshot::channel();
         self.0.send(Command::Publish { publication, reply }).await.map_err(|_| NetworkError::Stopped)?;
         answer.await.map_err(|_| NetworkError::Stopped)?
+    }
+
+    /// Opens a session with `peer` to bring both catalogs into agreement. The opener speaks first.
+    ///
+    /// # Errors
+    /// [`NotStarted`], naming why there is none. A peer that has no room closes the session at once.
+    pub async fn sync(&self, peer: Address) -> Result<SyncStream, NotStarted> {
+        let (stream, _) = self.0.stream(peer, Protocol::Sync).await?;
+        Ok(SyncStream::outbound(peer, stream, &self.0.limits))
+    }
+
+    /// Tells neighbours of a listing that is new. Returns whether there was anybody to tell; those who were
+    /// not told learn of it by reconciliation.
+    pub async fn gossip_listing(&self, listing: &Signed<Listing>) -> bool {
+        let (reply, told) = oneshot::channel();
+        let content = wire::encode(listing);
+        let sent = self.0.send(Command::Gossip { subject: Subject::Listing, content, reply }).await;
+        sent.is_ok() && told.await.unwrap_or(false)
     }
 
     /// Connected peers of this network, in order of their addresses. Empty once the network has stopped.

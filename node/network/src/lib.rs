@@ -24,9 +24,11 @@ mod exchange;
 mod flights;
 mod frame;
 mod gate;
+mod gossip;
 mod handle;
 mod identity;
 mod info;
+mod intake;
 mod memory;
 mod publisher;
 mod reach;
@@ -35,13 +37,16 @@ mod report;
 mod start;
 mod status;
 mod swarm;
+mod sync;
 
 pub use call::{CallFailure, CallTiming, InboundCall, Interrupted, NotStarted, Responder};
 pub use config::{NetworkConfig, NetworkError, NetworkLimits};
+pub use gossip::{InboundListing, ListingResponder, Verdict};
 pub use handle::NetworkHandle;
 pub use info::{InboundInfo, InfoResponder};
 pub use start::{Inbound, Network};
 pub use status::{CounterSnapshot, Direction, DirectoryMode, NetworkStatus, PeerInfo};
+pub use sync::{InboundSync, SyncEnded, SyncStream};
 
 /// Seconds since the Unix epoch, as records count time. A clock before 1970 reads as 1970.
 fn now_secs() -> u64 {

@@ -4,7 +4,6 @@
 //! order. A full store keeps the records closest to this node by XOR, which are the ones the directory will
 //! ask it for. An expired record that supersedes another is kept too: it says that its node has left.
 
-mod intake;
 mod store;
 
 use std::{
@@ -23,14 +22,17 @@ use libp2p::{
     kad::{KBucketDistance, KBucketKey},
 };
 
-use self::intake::Intake;
 pub(crate) use self::store::DirectoryStore;
-use crate::identity;
+use crate::{identity, intake::Intake};
 
 /// A record as it travels: the document's bytes and about 75 more for signature and framing.
 pub(crate) const RECORD_VALUE_BYTES_MAX: usize = limits::RECORD_BYTES_MAX + 128;
 /// How long a record that says goodbye is kept, so that an older one is not believed again.
 const GOODBYE_SECS: u64 = limits::RECORD_LIFETIME_SECS_MAX;
+
+/// Records of one source whose signatures are checked in a minute. An honest peer offers its own, and some
+/// others when it is met.
+const OFFERS_PER_MINUTE_MAX: u32 = 240;
 
 /// Why a record was not taken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -120,7 +122,7 @@ impl Records {
             by_source: HashMap::new(),
             records_max,
             per_source_max,
-            intake: Intake::default(),
+            intake: Intake::new(OFFERS_PER_MINUTE_MAX),
         }
     }
 

@@ -8,9 +8,10 @@ use tokio::sync::{mpsc, watch};
 use crate::{
     NetworkConfig, NetworkError, NetworkHandle, NetworkStatus, addresses,
     admission::Admission,
-    behaviour::{self, Behaviour},
+    behaviour::{self, Accepts, Behaviour},
     bootstrap::Bootstrap,
     call::{CallServer, InboundCall},
+    gossip::{InboundListing, JUDGED_MAX, Judge, Topics},
     identity,
     info::{InboundInfo, InfoServer},
     publisher::Publisher,
@@ -18,10 +19,13 @@ use crate::{
     report::Reporter,
     status::Counters,
     swarm::{COMMANDS_MAX, Parts, SwarmTask},
+    sync::{InboundSync, SyncServer},
 };
 
 /// Questions waiting for the node.
 const QUESTIONS_MAX: usize = 64;
+/// Gossiped listings waiting for the node, of 4 KiB at most.
+const LISTINGS_MAX: usize = 64;
 /// Binding a port is immediate; a listener that says nothing for this long is broken.
 const LISTEN_DEADLINE: Duration = Duration::from_secs(5);
 
@@ -29,12 +33,16 @@ const LISTEN_DEADLINE: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub struct Network;
 
-/// What other nodes want from this one. Both queues end when the network stops.
+/// What other nodes want from this one. The queues end when the network stops.
 #[derive(Debug)]
 pub struct Inbound {
     /// Has a place for every call that is admitted.
     pub calls: mpsc::Receiver<InboundCall>,
     pub info: mpsc::Receiver<InboundInfo>,
+    /// Has a place for every session that is admitted. Dropped when nobody synchronises.
+    pub syncs: mpsc::Receiver<InboundSync>,
+    /// Listings that neighbours tell of.
+    pub listings: mpsc::Receiver<InboundListing>,
 }
 
 impl Network {
@@ -64,9 +72,22 @@ impl Network {
             records.clone(),
             config.network.clone(),
             questions_in,
-            reporter,
+            reporter.clone(),
             Arc::clone(&counters),
         );
+        let (syncs_in, syncs) = mpsc::channel(config.limits.inbound_syncs_max);
+        let sync_server = SyncServer::new(syncs_in, config.limits.clone(), reporter.clone());
+        let (listings_in, listings) = mpsc::channel(LISTINGS_MAX);
+        let (judged_in, judged) = mpsc::channel(JUDGED_MAX);
+        let judge = Judge::new(
+            records.clone(),
+            config.network.clone(),
+            Arc::clone(&counters),
+            reporter,
+            listings_in,
+            judged_in,
+        );
+        let topics = Topics::new(&config.network);
         let calling =
             Admission::new(config.limits.outbound_calls_per_peer_max, config.limits.outbound_calls_max);
         let under_way = [Arc::clone(call_server.admission()), Arc::clone(&calling)];
@@ -75,8 +96,12 @@ impl Network {
             &config,
             keypair,
             DirectoryStore::new(records.clone(), own.address(), config.network.clone()),
-            Arc::new(move |peer, stream| call_server.accept(peer, stream)),
-            Arc::new(move |peer, stream| info_server.accept(peer, stream)),
+            &topics,
+            Accepts {
+                call: Arc::new(move |peer, stream| call_server.accept(peer, stream)),
+                info: Arc::new(move |peer, stream| info_server.accept(peer, stream)),
+                sync: Arc::new(move |peer, stream| sync_server.accept(peer, stream)),
+            },
             Arc::clone(&counters),
         )?;
         bind_all(&mut swarm, &listen).await?;
@@ -100,6 +125,9 @@ impl Network {
             records: records.clone(),
             publisher,
             bootstrap: Bootstrap::new(own.address(), bootstrap, std::time::Instant::now()),
+            topics,
+            judge,
+            judged,
             announce,
             under_way,
             counters: Arc::clone(&counters),
@@ -110,7 +138,7 @@ impl Network {
         });
         tokio::spawn(task.run());
         let handle = NetworkHandle::new(commands_in, status, records, counters, calling, &config);
-        Ok((handle, Inbound { calls, info }))
+        Ok((handle, Inbound { calls, info, syncs, listings }))
     }
 }
 

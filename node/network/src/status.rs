@@ -102,6 +102,12 @@ counters! {
     records_accepted,
     /// Node records rejected: forged, expired, older than the one held, or too many.
     records_rejected,
+    /// Gossiped objects received, each once.
+    gossip_received,
+    /// Received objects that were not looked at, because there were too many.
+    gossip_dropped,
+    /// Own objects told to neighbours.
+    gossip_sent,
     /// Connections opened, by either side.
     connections_opened,
     /// Connection attempts of ours that failed.

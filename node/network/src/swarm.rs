@@ -1,10 +1,12 @@
 //! The task that owns the swarm: it alone dials, listens, publishes and knows who is connected.
 //!
-//! It waits for four things, and treats each with one function that does not wait: a command from a handle,
-//! an event of the swarm, a report about a peer, and the moment when something is due.
+//! It waits for five things, and treats each with one function that does not wait: a command from a handle,
+//! an event of the swarm, a report about a peer, a judgement of what was gossiped, and the moment when
+//! something is due.
 
 mod connections;
 mod directory;
+mod gossip;
 mod peers;
 
 use std::{
@@ -24,6 +26,7 @@ use crate::{
     admission::Admission,
     behaviour::{Behaviour, BehaviourEvent},
     bootstrap::Bootstrap,
+    gossip::{Judge, Judged, Subject, Topics},
     publisher::{Publication, Publisher},
     records::SharedRecords,
     report::{BLOCK_DURATION, Strike, Strikes},
@@ -44,6 +47,7 @@ const GOODBYE_DEADLINE: Duration = Duration::from_millis(1500);
 pub(crate) enum Protocol {
     Call,
     Info,
+    Sync,
 }
 
 /// Why there is no stream. In every case nothing was sent.
@@ -76,6 +80,12 @@ pub(crate) enum Command {
         publication: Publication,
         reply: oneshot::Sender<Result<u64, crate::NetworkError>>,
     },
+    /// Tell neighbours; the reply says whether there were any.
+    Gossip {
+        subject: Subject,
+        content: Vec<u8>,
+        reply: oneshot::Sender<bool>,
+    },
     Peers {
         reply: oneshot::Sender<Vec<PeerInfo>>,
     },
@@ -93,6 +103,9 @@ pub(crate) struct Parts {
     pub(crate) records: SharedRecords,
     pub(crate) publisher: Publisher,
     pub(crate) bootstrap: Bootstrap,
+    pub(crate) topics: Topics,
+    pub(crate) judge: Judge,
+    pub(crate) judged: mpsc::Receiver<Judged>,
     pub(crate) announce: Vec<Multiaddr>,
     /// Calls being served and calls being made, to wait for in a shutdown.
     pub(crate) under_way: [Arc<Admission>; 2],
@@ -110,6 +123,8 @@ pub(crate) struct SwarmTask {
     lookups: HashMap<QueryId, Lookup>,
     /// The put of the own record that is under way.
     put: Option<QueryId>,
+    /// The newest own record that neighbours were told of.
+    gossiped_seq: u64,
     strikes: Strikes,
     /// How peers see this node, and how many said so.
     observed: BTreeMap<Multiaddr, u32>,
@@ -127,6 +142,7 @@ impl SwarmTask {
             peers: Peers::default(),
             lookups: HashMap::new(),
             put: None,
+            gossiped_seq: 0,
             strikes: Strikes::default(),
             observed: BTreeMap::new(),
             tick_due: Instant::now(),
@@ -162,6 +178,7 @@ impl SwarmTask {
                     events_in_a_row += 1;
                 }
                 Some((peer, strike)) = self.parts.reports.recv() => self.on_strike(peer, strike),
+                Some(judged) = self.parts.judged.recv() => self.on_judged(&judged),
                 () = tokio::time::sleep_until(due.into()) => events_in_a_row = 0,
             }
             if events_in_a_row >= EVENTS_IN_A_ROW_MAX {
@@ -178,6 +195,7 @@ impl SwarmTask {
             Command::Connect { record, reply } => self.connect(&record, reply),
             Command::Lookup { owner, found } => self.look_up(owner, found),
             Command::Publish { publication, reply } => self.publish(publication, reply),
+            Command::Gossip { subject, content, reply } => drop(reply.send(self.gossip(subject, content))),
             Command::Peers { reply } => drop(reply.send(self.peers.list())),
             Command::Shutdown { .. } => unreachable!("the loop takes this one itself"),
         }
@@ -190,11 +208,13 @@ impl SwarmTask {
             SwarmEvent::Behaviour(BehaviourEvent::Identify(event)) => self.on_identify(event),
             SwarmEvent::Behaviour(BehaviourEvent::Ping(event)) => self.on_ping(&event),
             SwarmEvent::Behaviour(BehaviourEvent::Kad(event)) => self.on_directory(event),
+            SwarmEvent::Behaviour(BehaviourEvent::Gossip(event)) => self.on_gossip(event),
             SwarmEvent::Behaviour(
                 BehaviourEvent::Limits(never)
                 | BehaviourEvent::Gate(never)
                 | BehaviourEvent::Call(never)
-                | BehaviourEvent::Info(never),
+                | BehaviourEvent::Info(never)
+                | BehaviourEvent::Sync(never),
             ) => match never {},
             SwarmEvent::ConnectionEstablished { peer_id, connection_id, endpoint, .. } => {
                 self.on_connected(peer_id, connection_id, &endpoint);

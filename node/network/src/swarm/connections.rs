@@ -50,6 +50,7 @@ impl SwarmTask {
         let (speaks, exchange) = match protocol {
             Protocol::Call => (identified.speaks_call, &mut behaviour.call),
             Protocol::Info => (identified.speaks_info, &mut behaviour.info),
+            Protocol::Sync => (identified.speaks_sync, &mut behaviour.sync),
         };
         if speaks {
             exchange.open(id, Opening(reply));
@@ -190,6 +191,7 @@ impl SwarmTask {
             agent: info.agent_version.clone(),
             speaks_call: speaks(network.call_protocol()),
             speaks_info: speaks(network.info_protocol()),
+            speaks_sync: speaks(network.sync_protocol()),
         };
         self.observe(&info.observed_addr);
         if in_directory {

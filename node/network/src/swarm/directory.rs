@@ -55,6 +55,7 @@ impl SwarmTask {
         let signed = self.parts.publisher.publish(publication, now, crate::now_secs());
         let seq = signed.map_err(NetworkError::from).map(|record| {
             let seq = record.seq;
+            self.gossip_record(&record);
             let stored = self.parts.records.lock().insert(record, self.parts.own, crate::now_secs());
             if let Err(error) = stored {
                 tracing::warn!(%error, "the own record was not stored");
@@ -78,7 +79,10 @@ impl SwarmTask {
         self.rise_above_others(now);
         self.parts.publisher.put_started(now);
         match self.parts.publisher.for_put(crate::now_secs()) {
-            Ok(record) => self.put(&record),
+            Ok(record) => {
+                self.put(&record);
+                self.gossip_record(&record);
+            }
             Err(error) => tracing::warn!(%error, "the own record cannot be signed"),
         }
     }
@@ -104,7 +108,10 @@ impl SwarmTask {
 
     pub(super) fn say_goodbye(&mut self) {
         match self.parts.publisher.withdraw(crate::now_secs()) {
-            Ok(Some(record)) => self.put(&record),
+            Ok(Some(record)) => {
+                self.put(&record);
+                self.gossip_record(&record);
+            }
             Ok(None) => {}
             Err(error) => tracing::warn!(%error, "the goodbye cannot be signed"),
         }

@@ -41,6 +41,7 @@ pub(super) struct Identified {
     pub(super) agent: String,
     pub(super) speaks_call: bool,
     pub(super) speaks_info: bool,
+    pub(super) speaks_sync: bool,
 }
 
 /// Connected peers, and who waits for which.

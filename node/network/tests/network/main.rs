@@ -1,10 +1,12 @@
-//! The network over real loopback connections: calls, the directory, hostile peers, coming and going.
+//! The network over real loopback connections: calls, the directory, gossip, sessions, hostile peers, coming and going.
 
 mod calls;
 mod directory;
+mod gossip;
 mod hostile;
 mod lifecycle;
 mod proxy;
 mod raw;
 mod round_trips;
 mod support;
+mod sync;

@@ -87,6 +87,7 @@ pub(crate) struct RawBehaviour {
     pub(crate) identify: identify::Behaviour,
     pub(crate) call: request_response::Behaviour<RawCodec>,
     pub(crate) info: request_response::Behaviour<RawCodec>,
+    pub(crate) sync: request_response::Behaviour<RawCodec>,
 }
 
 pub(crate) fn wallet_keypair(key: &SecretKey) -> Keypair {
@@ -106,6 +107,7 @@ pub(crate) fn raw_peer(keypair: Keypair, identify_version: String, answer: &[u8]
         identify: identify::Behaviour::new(identify::Config::new(identify_version, keypair.public())),
         call: exchange(network().call_protocol()),
         info: exchange(network().info_protocol()),
+        sync: exchange(network().sync_protocol()),
     };
     SwarmBuilder::with_existing_identity(keypair)
         .with_tokio()
@@ -148,6 +150,13 @@ pub(crate) async fn ask(swarm: &mut Swarm<RawBehaviour>, bytes: Vec<u8>) -> Opti
     answer(swarm).await
 }
 
+/// The same on a session of the catalog.
+pub(crate) async fn synchronise(swarm: &mut Swarm<RawBehaviour>, bytes: Vec<u8>) -> Option<Vec<u8>> {
+    let peer = *swarm.connected_peers().next()?;
+    swarm.behaviour_mut().sync.send_request(&peer, bytes.into());
+    answer(swarm).await
+}
+
 async fn answer(swarm: &mut Swarm<RawBehaviour>) -> Option<Vec<u8>> {
     use libp2p::{
         request_response::{Event, Message},
@@ -155,18 +164,20 @@ async fn answer(swarm: &mut Swarm<RawBehaviour>) -> Option<Vec<u8>> {
     };
     loop {
         match swarm.select_next_some().await {
-            SwarmEvent::Behaviour(RawBehaviourEvent::Call(event) | RawBehaviourEvent::Info(event)) => {
-                match event {
-                    Event::Message { message: Message::Response { response, .. }, .. } => {
-                        return Some(response);
-                    }
-                    Event::OutboundFailure { .. } => return None,
-                    Event::Message { message: Message::Request { channel, .. }, .. } => {
-                        let _ = swarm.behaviour_mut().call.send_response(channel, Vec::new());
-                    }
-                    _ => {}
+            SwarmEvent::Behaviour(
+                RawBehaviourEvent::Call(event)
+                | RawBehaviourEvent::Info(event)
+                | RawBehaviourEvent::Sync(event),
+            ) => match event {
+                Event::Message { message: Message::Response { response, .. }, .. } => {
+                    return Some(response);
                 }
-            }
+                Event::OutboundFailure { .. } => return None,
+                Event::Message { message: Message::Request { channel, .. }, .. } => {
+                    let _ = swarm.behaviour_mut().call.send_response(channel, Vec::new());
+                }
+                _ => {}
+            },
             SwarmEvent::ConnectionClosed { .. } => return None,
             _ => {}
         }

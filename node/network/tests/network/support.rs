@@ -8,11 +8,14 @@ use std::{
 };
 
 use bytes::Bytes;
-use farthing_network::{Inbound, InboundCall, InboundInfo, Network, NetworkConfig, NetworkHandle};
+use farthing_network::{
+    Inbound, InboundCall, InboundInfo, InboundListing, InboundSync, Network, NetworkConfig, NetworkHandle,
+};
 use farthing_protocol::{
-    Address, CallId, CallMessage, CallReply, CallRequest, CallResponse, ChannelId, NodeRecord, Outcome,
-    Receipt, SecretKey, ServiceId, Signature, Usdc,
-    call::{CallStatus, Method, Payment},
+    Address, CallId, CallMessage, CallReply, CallRequest, CallResponse, ChannelId, Listing, NodeRecord,
+    Outcome, Receipt, SecretKey, ServiceId, Signature, Signed, Usdc,
+    call::{CallStatus, ChargePolicy, Method, Payment},
+    listing::ServiceKind,
     wire::NetworkName,
 };
 use tokio::sync::mpsc;
@@ -49,12 +52,14 @@ pub(crate) struct Node {
     pub(crate) address: Address,
     pub(crate) calls: mpsc::Receiver<InboundCall>,
     pub(crate) info: mpsc::Receiver<InboundInfo>,
+    pub(crate) syncs: mpsc::Receiver<InboundSync>,
+    pub(crate) listings: mpsc::Receiver<InboundListing>,
 }
 
 impl Node {
     pub(crate) async fn start(config: NetworkConfig) -> Self {
-        let (handle, Inbound { calls, info }) = Network::start(config).await.unwrap();
-        Self { address: handle.own_address(), handle, calls, info }
+        let (handle, Inbound { calls, info, syncs, listings }) = Network::start(config).await.unwrap();
+        Self { address: handle.own_address(), handle, calls, info, syncs, listings }
     }
 
     /// A node that knows `others`.
@@ -169,6 +174,37 @@ pub(crate) fn record(key: &SecretKey, seq: u64, addresses: &[&str]) -> NodeRecor
         listings_root: [0; 32],
         agent: "test".to_owned(),
     }
+}
+
+/// A listing as `key`'s node would publish it; different for every `n`.
+pub(crate) fn listing(key: &SecretKey, n: u32) -> Listing {
+    let mut service = [3; 16];
+    service[..4].copy_from_slice(&n.to_be_bytes());
+    Listing {
+        network: network().as_str().to_owned(),
+        service: ServiceId::from_bytes(service),
+        owner: key.address(),
+        seq: 1,
+        name: format!("Service {n}"),
+        summary: String::new(),
+        category: "test".to_owned(),
+        tags: Vec::new(),
+        kind: ServiceKind::Rest,
+        price: Usdc::ZERO,
+        charge_policy: ChargePolicy::default(),
+        accepts: Vec::new(),
+        operations_count: 1,
+        details_hash: [0; 32],
+        details_bytes: 1,
+        created_secs: now_secs(),
+        updated_secs: now_secs(),
+        tombstone: false,
+        paused: false,
+    }
+}
+
+pub(crate) fn signed_listing(key: &SecretKey, n: u32) -> Signed<Listing> {
+    Signed::sign(&listing(key, n), key).unwrap()
 }
 
 pub(crate) fn now_secs() -> u64 {

@@ -1,0 +1,167 @@
+//! Gossip: the fast path by which new records and listings travel. Everything works without it.
+//!
+//! 1. A neighbour's message arrives; its id is the hash of its content, so one object is looked at once,
+//!    however many neighbours send it.
+//! 2. [`Judge`] verifies it on a task of its own and has it stored: records in the record store, listings by
+//!    the node, which answers with a [`Verdict`].
+//! 3. What was new is passed on, what was known is not, and what is forged counts against the neighbour.
+//!
+//! Messages carry neither author nor sequence number: the objects in them are signed and sequenced.
+
+mod judge;
+
+use std::time::Duration;
+
+use farthing_protocol::{Address, Listing, Verified, keccak256, limits, wire::NetworkName};
+use libp2p::{
+    gossipsub::{
+        self, ConfigBuilder, IdentTopic, IdentityTransform, MessageAuthenticity, MessageId, TopicHash,
+        ValidationMode, Version, WhitelistSubscriptionFilter,
+    },
+    swarm::behaviour::toggle::Toggle,
+};
+use tokio::sync::oneshot;
+
+pub(crate) use self::judge::{JUDGED_MAX, Judge, Judged};
+use crate::{NetworkConfig, NetworkError, records::RECORD_VALUE_BYTES_MAX};
+
+pub(crate) type Behaviour = gossipsub::Behaviour<IdentityTransform, WhitelistSubscriptionFilter>;
+
+/// Repairs the mesh and offers what was missed. New objects do not wait for it, so it is rare: a heartbeat
+/// of an idle node costs no message, but a thousand simulated nodes all wake for theirs.
+const HEARTBEAT: Duration = Duration::from_secs(5);
+/// Neighbours that new objects are passed on to. Four keep a network of thousands in one piece, and every
+/// one more costs every node one more copy of every object.
+const MESH: usize = 4;
+const MESH_MIN: usize = 3;
+const MESH_MAX: usize = 8;
+/// Heartbeats for which messages are kept to be asked for, and for which they are offered. The first must
+/// be longer than a verdict may take.
+const HISTORY: usize = 3;
+const HISTORY_OFFERED: usize = 2;
+/// Ids in one offer, of 34 bytes each; a control message of this size fits the frame limit.
+const OFFERED_IDS_MAX: usize = 200;
+const CONTROL_BYTES_MAX: usize = 8 * 1024;
+/// One frame: an object or a control message. Also what a neighbour can make us hold of an unfinished one.
+const FRAME_BYTES_MAX: usize = 16 * 1024;
+/// What a message has besides its content: the topic's name and field headers.
+const ENVELOPE_BYTES_MAX: usize = 128;
+/// A listing as it travels: the document's bytes, signature and framing.
+const LISTING_VALUE_BYTES_MAX: usize = limits::LISTING_BYTES_MAX + 128;
+/// Messages waiting for one slow neighbour; more are dropped, reconciliation makes up for it.
+const QUEUE_MAX: usize = 64;
+
+/// The two things that are gossiped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Subject {
+    Record,
+    Listing,
+}
+
+/// The topics of one network.
+#[derive(Clone, Debug)]
+pub(crate) struct Topics {
+    records: IdentTopic,
+    listings: IdentTopic,
+}
+
+impl Topics {
+    pub(crate) fn new(network: &NetworkName) -> Self {
+        Self {
+            records: IdentTopic::new(network.records_topic()),
+            listings: IdentTopic::new(network.listings_topic()),
+        }
+    }
+
+    pub(crate) fn of(&self, subject: Subject) -> TopicHash {
+        match subject {
+            Subject::Record => self.records.hash(),
+            Subject::Listing => self.listings.hash(),
+        }
+    }
+
+    pub(crate) fn subject(&self, topic: &TopicHash) -> Option<Subject> {
+        [Subject::Record, Subject::Listing].into_iter().find(|subject| self.of(*subject) == *topic)
+    }
+}
+
+/// A listing that a neighbour gossiped: signed by its owner and of this network. Whether it is newer than
+/// what is known, and within its owner's limits, is the node's to say.
+#[derive(Debug)]
+pub struct InboundListing {
+    pub listing: Verified<Listing>,
+    /// The neighbour that passed it on, which is rarely its owner.
+    pub from: Address,
+    pub reply: ListingResponder,
+}
+
+/// What the node makes of a gossiped listing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Taken; neighbours are told.
+    New,
+    /// Held already, or older than what is held, or beyond a limit: nobody is told, nobody is at fault.
+    Known,
+    /// What no honest neighbour passes on. Counts against it.
+    Refused,
+}
+
+/// Where the verdict on one listing goes. Dropping it means [`Verdict::Known`].
+#[derive(Debug)]
+pub struct ListingResponder(oneshot::Sender<Verdict>);
+
+impl ListingResponder {
+    /// Returns whether the verdict was still waited for.
+    pub fn send(self, verdict: Verdict) -> bool {
+        self.0.send(verdict).is_ok()
+    }
+}
+
+/// Builds the behaviour, subscribed to both topics; or nothing when gossip is off.
+pub(crate) fn behaviour(config: &NetworkConfig, topics: &Topics) -> Result<Toggle<Behaviour>, NetworkError> {
+    if !config.gossip {
+        return Ok(None.into());
+    }
+    // The network's name is all that differs between two configurations, so nothing else can be at fault.
+    let refused = || NetworkError::Network(config.network.to_string());
+    let all = [&topics.records, &topics.listings];
+    let known = WhitelistSubscriptionFilter(all.map(IdentTopic::hash).into());
+    let settings = settings(&config.network, topics).map_err(|_| refused())?;
+    let gossip = Behaviour::new_with_subscription_filter(MessageAuthenticity::Anonymous, settings, known);
+    let mut gossip = gossip.map_err(|_| refused())?;
+    for topic in all {
+        gossip.subscribe(topic).map_err(|_| refused())?;
+    }
+    Ok(Some(gossip).into())
+}
+
+/// One protocol name, so that it is sent together with the first message; see [`crate::exchange`].
+fn settings(
+    network: &NetworkName,
+    topics: &Topics,
+) -> Result<gossipsub::Config, gossipsub::ConfigBuilderError> {
+    ConfigBuilder::default()
+        .protocol_id(network.gossip_protocol(), Version::V1_1)
+        .validation_mode(ValidationMode::Anonymous)
+        .validate_messages()
+        // With the topic, or whoever sends an object under the wrong one first would keep it from us.
+        .message_id_fn(|m| MessageId::new(&keccak256(&[m.topic.as_str().as_bytes(), b"\0", &m.data])))
+        .flood_publish(true)
+        .heartbeat_interval(HEARTBEAT)
+        .heartbeat_initial_delay(Duration::ZERO)
+        .mesh_n(MESH)
+        .mesh_n_low(MESH_MIN)
+        .mesh_n_high(MESH_MAX)
+        .mesh_outbound_min(1)
+        .gossip_lazy(MESH_MIN)
+        .gossip_factor(0.0)
+        .history_length(HISTORY)
+        .history_gossip(HISTORY_OFFERED)
+        .max_control_messages_sent(OFFERED_IDS_MAX)
+        .max_control_message_size(CONTROL_BYTES_MAX)
+        .max_transmit_size(FRAME_BYTES_MAX)
+        .max_transmit_size_for_topic(RECORD_VALUE_BYTES_MAX + ENVELOPE_BYTES_MAX, topics.records.hash())
+        .max_transmit_size_for_topic(LISTING_VALUE_BYTES_MAX + ENVELOPE_BYTES_MAX, topics.listings.hash())
+        .connection_handler_queue_len(QUEUE_MAX)
+        .build()
+}

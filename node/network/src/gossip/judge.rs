@@ -1,0 +1,167 @@
+//! What a gossiped object is worth: verified, stored, and then passed on, dropped or held against its sender.
+
+use std::{sync::Arc, time::Duration};
+
+use farthing_protocol::{
+    Address, Listing, Signed,
+    signature::SignatureError,
+    signed::DocumentError,
+    wire::{self, NetworkName},
+};
+use libp2p::{
+    PeerId,
+    gossipsub::{MessageAcceptance, MessageId},
+};
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::timeout,
+};
+
+use super::{InboundListing, ListingResponder, Subject, Verdict};
+use crate::{
+    admission::Admission,
+    info::take_record,
+    intake::Intake,
+    records::{Rejected, SharedRecords},
+    report::{Reporter, Strike},
+    status::Counters,
+};
+
+/// Objects of one neighbour that are looked at in a minute, as many as a network of a million services that
+/// change once a fortnight makes. What is more comes by reconciliation.
+const OBJECTS_PER_MINUTE_MAX: u32 = 50;
+/// Objects being judged, per neighbour and in all.
+const JUDGED_PER_PEER_MAX: usize = 50;
+pub(crate) const JUDGED_MAX: usize = 256;
+/// How long the node may think about a listing.
+const VERDICT_DEADLINE: Duration = Duration::from_secs(5);
+
+/// What is to be done with one message.
+#[derive(Debug)]
+pub(crate) struct Judged {
+    pub(crate) message: MessageId,
+    pub(crate) from: PeerId,
+    pub(crate) acceptance: MessageAcceptance,
+}
+
+/// What judging needs, shared by the tasks that do it.
+#[derive(Debug)]
+struct Court {
+    records: SharedRecords,
+    network: NetworkName,
+    counters: Arc<Counters>,
+    reporter: Reporter,
+    listings: mpsc::Sender<InboundListing>,
+}
+
+/// Judges gossiped objects, within bounds.
+#[derive(Debug)]
+pub(crate) struct Judge {
+    court: Arc<Court>,
+    intake: Intake,
+    admission: Arc<Admission>,
+    judged: mpsc::Sender<Judged>,
+}
+
+impl Judge {
+    /// `judged` has room for [`JUDGED_MAX`], so that no verdict waits for the swarm's task.
+    pub(crate) fn new(
+        records: SharedRecords,
+        network: NetworkName,
+        counters: Arc<Counters>,
+        reporter: Reporter,
+        listings: mpsc::Sender<InboundListing>,
+        judged: mpsc::Sender<Judged>,
+    ) -> Self {
+        Self {
+            court: Arc::new(Court { records, network, counters, reporter, listings }),
+            intake: Intake::new(OBJECTS_PER_MINUTE_MAX),
+            admission: Admission::new(JUDGED_PER_PEER_MAX, JUDGED_MAX),
+            judged,
+        }
+    }
+
+    /// Judges `content`, which the neighbour `wallet` sent, on a task of its own. False when there are too
+    /// many to be looked at: then nothing will come.
+    pub(crate) fn consider(
+        &mut self,
+        wallet: Address,
+        subject: Subject,
+        content: Vec<u8>,
+        message: MessageId,
+        from: PeerId,
+    ) -> bool {
+        Counters::add(&self.court.counters.gossip_received);
+        let heard = self.intake.admits(wallet, crate::now_secs());
+        let Some(permit) = heard.then(|| self.admission.admit(wallet)).flatten() else {
+            Counters::add(&self.court.counters.gossip_dropped);
+            return false;
+        };
+        let (court, judged) = (Arc::clone(&self.court), self.judged.clone());
+        tokio::spawn(async move {
+            let acceptance = match subject {
+                Subject::Record => court.record(wallet, &content),
+                Subject::Listing => court.listing(wallet, &content).await,
+            };
+            // An error means that the network has stopped.
+            let _ = judged.send(Judged { message, from, acceptance }).await;
+            drop(permit);
+        });
+        true
+    }
+}
+
+impl Court {
+    fn record(&self, from: Address, content: &[u8]) -> MessageAcceptance {
+        let Ok(record) = wire::decode(content) else { return self.refuse(from, Strike::Malformed) };
+        match take_record(&self.records, &self.network, &self.counters, record, from) {
+            Ok(()) => MessageAcceptance::Accept,
+            Err(Rejected::Forged) => self.refuse(from, Strike::BadSignature),
+            Err(Rejected::TooLarge(_)) => self.refuse(from, Strike::TooLarge),
+            Err(Rejected::Malformed(_) | Rejected::WrongKey(_) | Rejected::OtherNetwork) => {
+                MessageAcceptance::Reject
+            }
+            // Known, or no room, or clocks that differ: nobody is at fault.
+            Err(
+                Rejected::NotNewer { .. }
+                | Rejected::Time(_)
+                | Rejected::TooMany
+                | Rejected::SourceFull
+                | Rejected::StoreFull,
+            ) => MessageAcceptance::Ignore,
+        }
+    }
+
+    async fn listing(&self, from: Address, content: &[u8]) -> MessageAcceptance {
+        let Ok(listing) = wire::decode::<Signed<Listing>>(content) else {
+            return self.refuse(from, Strike::Malformed);
+        };
+        let listing = match listing.verify() {
+            Ok(listing) if listing.network == self.network.as_str() => listing,
+            Err(DocumentError::Signature(SignatureError::Malformed | SignatureError::WrongSigner { .. })) => {
+                return self.refuse(from, Strike::BadSignature);
+            }
+            Err(DocumentError::TooLarge { .. }) => return self.refuse(from, Strike::TooLarge),
+            // A rule we have and the neighbour's version has not is no reason to block it.
+            Ok(_) | Err(DocumentError::Malformed(_) | DocumentError::Invalid(_)) => {
+                return MessageAcceptance::Reject;
+            }
+        };
+        let (reply, verdict) = oneshot::channel();
+        let inbound = InboundListing { listing, from, reply: ListingResponder(reply) };
+        if self.listings.try_send(inbound).is_err() {
+            Counters::add(&self.counters.gossip_dropped);
+            return MessageAcceptance::Ignore;
+        }
+        match timeout(VERDICT_DEADLINE, verdict).await {
+            Ok(Ok(Verdict::New)) => MessageAcceptance::Accept,
+            Ok(Ok(Verdict::Refused)) => self.refuse(from, Strike::Malformed),
+            Ok(Ok(Verdict::Known) | Err(_)) | Err(_) => MessageAcceptance::Ignore,
+        }
+    }
+
+    fn refuse(&self, from: Address, strike: Strike) -> MessageAcceptance {
+        self.reporter.strike(from, strike);
+        MessageAcceptance::Reject
+    }
+}

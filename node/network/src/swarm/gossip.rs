@@ -1,0 +1,57 @@
+//! Gossip in the swarm's task: telling neighbours what is new, and doing with their news as it is judged.
+
+use farthing_protocol::{NodeRecord, Verified, wire};
+use libp2p::gossipsub::{Event, MessageAcceptance, PublishError};
+
+use super::SwarmTask;
+use crate::{
+    gossip::{Judged, Subject},
+    identity,
+    status::Counters,
+};
+
+impl SwarmTask {
+    /// Tells every neighbour that takes part in gossip. False when there was none.
+    pub(super) fn gossip(&mut self, subject: Subject, content: Vec<u8>) -> bool {
+        let topic = self.parts.topics.of(subject);
+        let Some(gossip) = self.parts.swarm.behaviour_mut().gossip.as_mut() else { return false };
+        match gossip.publish(topic, content) {
+            Ok(_) => {
+                Counters::add(&self.parts.counters.gossip_sent);
+                true
+            }
+            // It was told within the last minute.
+            Err(PublishError::Duplicate) => true,
+            Err(error) => {
+                tracing::debug!(%error, ?subject, "nobody was told");
+                false
+            }
+        }
+    }
+
+    /// Tells neighbours of the own record, once for each version; new neighbours are given it anyway.
+    pub(super) fn gossip_record(&mut self, record: &Verified<NodeRecord>) {
+        let is_news = record.seq > self.gossiped_seq;
+        if is_news && self.gossip(Subject::Record, wire::encode(&record.to_signed())) {
+            self.gossiped_seq = record.seq;
+        }
+    }
+
+    pub(super) fn on_gossip(&mut self, event: Event) {
+        let Event::Message { propagation_source: from, message_id, message } = event else { return };
+        let considered = match (identity::wallet(&from), self.parts.topics.subject(&message.topic)) {
+            (Some(wallet), Some(subject)) => {
+                self.parts.judge.consider(wallet, subject, message.data, message_id.clone(), from)
+            }
+            _ => false,
+        };
+        if !considered {
+            self.on_judged(&Judged { message: message_id, from, acceptance: MessageAcceptance::Ignore });
+        }
+    }
+
+    pub(super) fn on_judged(&mut self, judged: &Judged) {
+        let Some(gossip) = self.parts.swarm.behaviour_mut().gossip.as_mut() else { return };
+        gossip.report_message_validation_result(&judged.message, &judged.from, judged.acceptance);
+    }
+}

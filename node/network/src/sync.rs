@@ -1,0 +1,140 @@
+//! `/farthing/<net>/sync/1`: sessions in which two nodes bring their catalogs into agreement.
+//!
+//! A session is one stream of frames: a 4-byte big-endian length and so many bytes, whose meaning is the
+//! catalog's business. The opener speaks first. A session ends when either side closes it, breaks a rule,
+//! is silent for too long or takes too long in all; nobody learns more than that it ended, because whatever
+//! is missing then is made up for by the next session.
+
+use std::{fmt, sync::Arc};
+
+use bytes::Bytes;
+use farthing_protocol::{Address, limits};
+use futures::AsyncWriteExt;
+use libp2p::Stream;
+use tokio::{
+    sync::mpsc,
+    time::{Instant, timeout_at},
+};
+
+use crate::{
+    NetworkLimits,
+    admission::{Admission, Permit},
+    frame::{self, FrameError},
+    report::{Reporter, Strike},
+};
+
+/// A session that another node opened.
+#[derive(Debug)]
+pub struct InboundSync {
+    /// The wallet that opened it, proven by its connection.
+    pub peer: Address,
+    pub stream: SyncStream,
+}
+
+/// The session is over, whatever ended it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the synchronisation ended early; what is missing comes with the next one")]
+pub struct SyncEnded;
+
+/// One session. Dropping it ends it at once, [`Self::close`] after the other side has everything.
+pub struct SyncStream {
+    peer: Address,
+    stream: Stream,
+    ends: Instant,
+    limits: NetworkLimits,
+    /// Only a session that the peer opened is its fault when it breaks a rule, and takes one of its places.
+    inbound: Option<(Reporter, Permit)>,
+}
+
+impl SyncStream {
+    pub(crate) fn outbound(peer: Address, stream: Stream, limits: &NetworkLimits) -> Self {
+        let ends = Instant::now() + limits.sync_session_max;
+        Self { peer, stream, ends, limits: limits.clone(), inbound: None }
+    }
+
+    /// Sends one frame of at most [`limits::SYNC_FRAME_BYTES_MAX`], waiting for the other side to read.
+    ///
+    /// # Errors
+    /// [`SyncEnded`] when the session is over, or the frame is larger than the other side would take.
+    pub async fn send(&mut self, frame: Bytes) -> Result<(), SyncEnded> {
+        if frame.len() > limits::SYNC_FRAME_BYTES_MAX {
+            tracing::warn!(bytes = frame.len(), "a synchronisation frame is too large to be sent");
+            return Err(SyncEnded);
+        }
+        let nothing = Bytes::new();
+        let sending = frame::write_frame(&mut self.stream, &frame, &nothing, self.limits.sync_idle_max);
+        match timeout_at(self.ends, sending).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(self.ended(&error)),
+            Err(_) => Err(SyncEnded),
+        }
+    }
+
+    /// The other side's next frame; nothing when the session is over.
+    pub async fn recv(&mut self) -> Option<Bytes> {
+        let reading =
+            frame::read_head(&mut self.stream, limits::SYNC_FRAME_BYTES_MAX, self.limits.sync_idle_max);
+        match timeout_at(self.ends, reading).await.ok()? {
+            Ok(frame) => Some(frame.into()),
+            // The other side closed the stream between two frames, as one does.
+            Err(FrameError::Truncated { missing: 4 }) => None,
+            Err(error) => {
+                self.ended(&error);
+                None
+            }
+        }
+    }
+
+    /// Ends the session after everything sent has left.
+    pub async fn close(mut self) {
+        let until = self.ends.min(Instant::now() + self.limits.sync_idle_max);
+        // A peer that has gone already needs no goodbye.
+        let _ = timeout_at(until, self.stream.close()).await;
+    }
+
+    fn ended(&self, error: &FrameError) -> SyncEnded {
+        tracing::debug!(peer = %self.peer, %error, "a synchronisation ended early");
+        if let (FrameError::TooLarge { .. }, Some((reporter, _))) = (error, &self.inbound) {
+            reporter.strike(self.peer, Strike::TooLarge);
+        }
+        SyncEnded
+    }
+}
+
+impl fmt::Debug for SyncStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SyncStream").field("peer", &self.peer).finish_non_exhaustive()
+    }
+}
+
+/// Hands the sessions that peers open to the node, as many as there are places for.
+#[derive(Debug)]
+pub(crate) struct SyncServer {
+    admission: Arc<Admission>,
+    sessions: mpsc::Sender<InboundSync>,
+    limits: NetworkLimits,
+    reporter: Reporter,
+}
+
+impl SyncServer {
+    pub(crate) fn new(
+        sessions: mpsc::Sender<InboundSync>,
+        limits: NetworkLimits,
+        reporter: Reporter,
+    ) -> Arc<Self> {
+        let admission = Admission::new(limits.inbound_syncs_per_peer_max, limits.inbound_syncs_max);
+        Arc::new(Self { admission, sessions, limits, reporter })
+    }
+
+    /// Takes a stream that `peer` opened. One without a place is dropped, which its opener sees as the end
+    /// of its session; it comes again after a while anyway.
+    pub(crate) fn accept(&self, peer: Address, stream: Stream) {
+        let Some(permit) = self.admission.admit(peer) else { return };
+        let stream = SyncStream {
+            inbound: Some((self.reporter.clone(), permit)),
+            ..SyncStream::outbound(peer, stream, &self.limits)
+        };
+        // The queue has a place for every admitted session, so this fails only when nobody synchronises.
+        let _ = self.sessions.try_send(InboundSync { peer, stream });
+    }
+}
