@@ -19,7 +19,7 @@ scripts = .ci/run $$(find deploy tests -name '*.sh' -not -path '*/node_modules/*
 
 .PHONY: help
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: demo
 demo: anvil build ## Buy earthquake data from another node, paid per call, settled on a local chain; takes no configuration
@@ -35,7 +35,7 @@ test: node-deps tools-deps ## All tests: pure rules, adapters, contracts on a re
 	cargo test --workspace --locked
 
 .PHONY: check
-check: ## Formatting, lints, licences and banned dependencies, shell syntax
+check: ## Formatting, lints, licences and banned dependencies, shell syntax, the hardening of the systemd unit
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	@if command -v cargo-deny >/dev/null; then \
@@ -44,11 +44,40 @@ check: ## Formatting, lints, licences and banned dependencies, shell syntax
 		printf '\n  SKIPPED: licences and banned dependencies, because cargo-deny is not installed.\n  Install it with: cargo install --locked cargo-deny\n\n' >&2; \
 	fi
 	for script in $(scripts); do bash -n "$$script"; done
+	@if command -v systemd-analyze >/dev/null; then \
+		systemd-analyze security --no-pager --offline=true --threshold=15 deploy/farthing.service >/dev/null; \
+	else \
+		printf '\n  SKIPPED: the hardening of deploy/farthing.service, because systemd-analyze is not installed.\n\n' >&2; \
+	fi
 
 .PHONY: bench
 bench: anvil build ## Measure paid calls against direct ones, and the bridge; writes target/bench/report.json
 	"$(programs)/farthing-bench"
 	cargo bench --locked -p farthing-bridge
+
+# The engine's own builder skips what an image does not need.
+image_build = DOCKER_BUILDKIT=1 docker build --file deploy/Dockerfile
+testnet_compose = $$(docker compose version >/dev/null 2>&1 && echo docker compose || echo docker-compose) \
+	--project-name farthing-testnet --file deploy/compose.testnet.yaml
+
+.PHONY: image
+image: ## Build the container image `farthing`; docker's build arguments choose other bases: IMAGE_ARGS=…
+	$(image_build) $(IMAGE_ARGS) --tag farthing .
+
+.PHONY: compose-up
+compose-up: image ## Start a network of five nodes with a chain of its own in containers, and show what to paste
+	$(image_build) $(IMAGE_ARGS) --target testnet --tag farthing-testnet .
+	$(testnet_compose) up --detach
+	@until $(testnet_compose) exec -T setup farthing testnet prepare --check; do sleep 2; done
+	$(testnet_compose) logs --no-color setup
+
+.PHONY: compose-down
+compose-down: ## Stop that network and forget it, wallets and all
+	$(testnet_compose) down --volumes
+
+.PHONY: compose-test
+compose-test: anvil build ## The same network built, bought from, killed, restarted; needs docker or root with dockerd, and no network
+	deploy/test/compose-test.sh "$(programs)" "$${FARTHING_ANVIL:-$$(command -v anvil || echo tests/contracts/node_modules/@foundry-rs/anvil-linux-*/bin/anvil)}"
 
 .PHONY: contracts
 contracts: node-deps ## Compile the contracts and write their artifacts into protocol/contracts

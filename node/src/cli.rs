@@ -17,6 +17,7 @@ mod output;
 mod run;
 mod secret;
 mod status;
+mod testnet;
 mod wallet;
 
 use clap::Parser;
@@ -26,7 +27,7 @@ pub use self::{
     args::{Cli, Command, Global, LogFormat},
     failure::{Exit, Failure},
 };
-use crate::{control::ControlClient, testnet};
+use crate::control::ControlClient;
 
 /// What a command has to work with.
 struct Context {
@@ -70,11 +71,7 @@ pub async fn execute(cli: Cli) -> Result<(), Failure> {
         Command::Secret(verb) => secret::secret(&context, &verb).await,
         Command::Net(verb) => net::net(&context, verb).await,
         Command::Config(verb) => config::config(&context, &verb),
-        Command::Testnet(args::Testnet::Up) => Ok(testnet::demo::up().await?),
-        Command::Testnet(args::Testnet::Demo { report }) => {
-            testnet::demo::run(report.as_deref()).await?;
-            Ok(())
-        }
+        Command::Testnet(verb) => testnet::testnet(verb).await,
     }
 }
 

@@ -44,6 +44,13 @@ pub fn dev_account(index: u32) -> Result<SecretKey, ChainError> {
     SecretKey::from_bytes(&signer.to_bytes().0).map_err(|error| invalid(error.to_string()))
 }
 
+/// Where a contract lands that a key deploys with the first transaction it ever sends (CREATE with nonce 0), so
+/// that nodes can be told of a test chain's token before there is a chain.
+#[must_use]
+pub fn first_contract_of(deployer: Address) -> Address {
+    from_eth(to_eth(deployer).create(0))
+}
+
 /// A key's way to send to one chain.
 #[derive(Debug)]
 pub struct Deployer {

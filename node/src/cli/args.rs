@@ -262,6 +262,33 @@ pub enum Testnet {
         #[arg(long, value_name = "FILE")]
         report: Option<PathBuf>,
     },
+    /// Fund nodes that run elsewhere, publish the demo's services, and keep it so
+    Prepare(Prepare),
+    /// End with 0 when an HTTP server answers; for containers
+    Probe { url: String },
+}
+
+/// The defaults are the names in deploy/compose.testnet.yaml.
+#[derive(Debug, Args)]
+pub struct Prepare {
+    /// JSON-RPC of an anvil chain
+    #[arg(long, value_name = "URL", default_value = "http://chain:8545")]
+    pub rpc_url: String,
+    /// Folder of the nodes' data folders: bootstrap, neighbour, earthquake-owner, planet-owner, consumer
+    #[arg(long, value_name = "FOLDER", default_value = "/nodes")]
+    pub nodes: PathBuf,
+    /// Where the owner of the earthquake service reaches its server
+    #[arg(long, value_name = "URL", default_value = "http://earthquakes:4001")]
+    pub earthquakes_url: String,
+    /// Where the owner of the planet service reaches its server
+    #[arg(long, value_name = "URL", default_value = "http://exoplanets:4002")]
+    pub planets_url: String,
+    /// Where people reach the consumer's gateway
+    #[arg(long, value_name = "URL", default_value = "https://localhost:3000")]
+    pub gateway_url: String,
+    /// Only say whether everything is there
+    #[arg(long)]
+    pub check: bool,
 }
 
 fn pair(text: &str) -> Result<(String, String), &'static str> {

@@ -16,7 +16,7 @@ use super::{
     process::{NodeOptions, NodeProcess, ServiceProcess, program},
 };
 
-mod offers;
+pub(super) mod offers;
 mod story;
 
 pub use offers::{recent_earthquakes, transiting_planets};

@@ -34,6 +34,25 @@ pub async fn usdc_of(url: &str, token: Address, wallet: Address) -> anyhow::Resu
     ))
 }
 
+/// Wei of any address.
+///
+/// # Errors
+/// When the chain does not answer, or answers something else.
+pub async fn eth_of(url: &str, wallet: Address) -> anyhow::Result<u128> {
+    let result = call(url, "eth_getBalance", json!([wallet.to_string(), "latest"])).await?;
+    let text = result.as_str().context("eth_getBalance gave no text")?;
+    Ok(u128::from_str_radix(text.trim_start_matches("0x"), 16)?)
+}
+
+/// Whether there is a contract at this address.
+///
+/// # Errors
+/// When the chain does not answer, or answers something else.
+pub async fn has_code(url: &str, address: Address) -> anyhow::Result<bool> {
+    let result = call(url, "eth_getCode", json!([address.to_string(), "latest"])).await?;
+    Ok(result.as_str().context("eth_getCode gave no text")? != "0x")
+}
+
 /// Transactions a wallet has sent.
 ///
 /// # Errors

@@ -12,7 +12,7 @@ pub(super) const PLANETS_PRICE: Usdc = Usdc::from_micros(3_000);
 const EARTHQUAKES_PATH: &str = "/v1/earthquakes/recent";
 
 /// Magnitudes and time filters as the service documents them.
-pub(super) fn earthquakes(upstream: &str) -> ServiceFile {
+pub(in crate::testnet) fn earthquakes(upstream: &str) -> ServiceFile {
     let parameter = |name: &str, kind, description: &str| ParameterFile {
         name: name.to_owned(),
         kind,
@@ -46,7 +46,7 @@ pub(super) fn earthquakes(upstream: &str) -> ServiceFile {
 }
 
 /// The bridge reads the GraphQL server itself; nothing is written by hand.
-pub(super) fn planets(service_url: &str) -> ServiceFile {
+pub(in crate::testnet) fn planets(service_url: &str) -> ServiceFile {
     let source = SourceFile {
         kind: SourceKind::Graphql,
         url: Some(format!("{service_url}/graphql")),

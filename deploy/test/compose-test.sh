@@ -1,0 +1,255 @@
+#!/usr/bin/env bash
+# The container image and the compose testnet, tried out: `make compose-test`.
+#
+# In order: an engine, the one that answers or one of our own; images from the programs that are built already, over
+# a base made of this machine's C library; the network started one container at a time in a shuffled order; one call
+# bought of each service through the published port; what the image promises; a node killed and started again; the
+# whole network restarted. Nothing is downloaded, and at the end nothing is left, whatever happened.
+#
+# Usage: compose-test.sh PROGRAMS ANVIL: the folder with farthing, earthquakes and exoplanets, and the local chain.
+# SEED=… repeats a start order.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+programs="$1"
+anvil="$2"
+nodes=(bootstrap neighbour earthquake-owner planet-owner consumer)
+services=("${nodes[@]}" earthquakes exoplanets chain setup)
+# Two slow cores make five wallets here, a second of hashing each, and everything else at the same time.
+healthy_within_secs=180
+connected_within_secs=30
+
+work="$(mktemp -d "${TMPDIR:-/tmp}/farthing-compose.XXXXXX")"
+project="farthing-test-$$"
+export FARTHING_IMAGE="$project-node" FARTHING_TESTNET_IMAGE="$project-tools"
+engine_pid=""
+is_up=""
+
+say() { printf '%4d s  %s\n' "$SECONDS" "$*"; }
+
+skip() {
+    printf '\n  SKIPPED: the compose testnet, because %s.\n\n' "$1" >&2
+    exit 0
+}
+
+fail() {
+    printf '\nFAILED: %s\n' "$*" >&2
+    exit 1
+}
+
+# Runs a command where the engine's published ports are.
+beside_engine() {
+    if [[ -n "$engine_pid" ]]; then nsenter --net="/proc/$engine_pid/ns/net" "$@"; else "$@"; fi
+}
+
+compose() { "${compose_program[@]}" -p "$project" -f deploy/compose.testnet.yaml "$@"; }
+
+container() { docker ps --all --quiet --filter "label=com.docker.compose.project=$project" --filter "label=com.docker.compose.service=$1"; }
+
+# The command line of one node.
+farthing() {
+    local node="$1"
+    shift
+    docker exec "$(container "$node")" /usr/local/bin/farthing "$@"
+}
+
+state_of() { docker inspect --format "$2" "$(container "$1")"; }
+
+tear_down() {
+    local code="$?"
+    trap - EXIT INT TERM
+    if [[ -n "$is_up" ]]; then
+        if [[ "$code" != 0 ]]; then
+            docker ps --all --filter "label=com.docker.compose.project=$project" || true
+            for service in "${services[@]}"; do
+                printf '\n--- %s\n' "$service"
+                docker logs --tail 25 "$(container "$service")" 2>&1 || true
+            done
+        fi
+        compose down --volumes --timeout 40 >"$work/down.log" 2>&1 || { cat "$work/down.log" >&2; code=1; }
+        docker image rm --force "$project-node" "$project-tools" "$project-base" >/dev/null || true
+        for kind in container volume network; do
+            [[ -z "$(docker "$kind" ls --quiet --filter "label=com.docker.compose.project=$project" \
+                $([[ $kind == container ]] && echo --all))" ]] || { echo "a $kind was left behind" >&2; code=1; }
+        done
+    fi
+    if [[ -n "$engine_pid" ]]; then
+        kill "$engine_pid" && wait "$engine_pid" || true
+        [[ "$code" == 0 ]] || tail -5 "$work/engine.log" >&2
+    fi
+    rm -rf "$work"
+    exit "$code"
+}
+
+# An engine of our own lives in namespaces of its own: bridges, packet filters and mounts end with it.
+start_engine() {
+    [[ "$(id -u)" == 0 ]] || skip "no Docker engine answers and only root can start one"
+    local tool
+    for tool in dockerd unshare nsenter ip; do
+        command -v "$tool" >/dev/null || skip "no Docker engine answers and $tool is missing (apt-get install docker.io)"
+    done
+    export DOCKER_HOST="unix://$work/engine.sock"
+    unshare --net --mount bash -c 'ip link set lo up && exec dockerd "$@"' engine \
+        --data-root "$work/engine" --exec-root "$work/exec" --pidfile "$work/engine.pid" --host "$DOCKER_HOST" \
+        >"$work/engine.log" 2>&1 &
+    engine_pid="$!"
+    for _ in $(seq 240); do
+        if docker version >/dev/null 2>&1; then return; fi
+        if ! kill -0 "$engine_pid" 2>/dev/null; then
+            engine_pid=""
+            tail -5 "$work/engine.log" >&2
+            skip "no Docker engine can be started here (its last words stand above)"
+        fi
+        sleep 0.25
+    done
+    skip "the Docker engine did not come up within a minute"
+}
+
+# The least a dynamically linked program needs, in place of a distribution's base image.
+make_base() {
+    local root="$work/base" library
+    mkdir -p "$root"/{mnt,tmp,etc/ssl/certs,usr/local/bin}
+    chmod 1777 "$root/tmp"
+    printf 'root:x:0:0::/root:/sbin/nologin\n' >"$root/etc/passwd"
+    cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
+    # Lines such as `libm.so.6 => /lib/x86_64-linux-gnu/libm.so.6 (0x…)` and `/lib64/ld-linux-x86-64.so.2 (0x…)`.
+    for library in $(ldd "$programs/farthing" "$programs/earthquakes" "$programs/exoplanets" "$anvil" |
+        grep -oE '/[^ ]+ \(0x' | cut -d' ' -f1 | sort -u); do
+        install -D -m 0755 "$library" "$root$library"
+    done
+    # glibc loads these when a name is looked up.
+    local libc_folder
+    libc_folder="$(dirname "$(ldd "$programs/farthing" | grep -oE '/[^ ]*/libc\.so\.6')")"
+    for library in libnss_files.so.2 libnss_dns.so.2 libresolv.so.2; do
+        install -D -m 0755 "$libc_folder/$library" "$root$libc_folder/$library"
+    done
+    tar -C "$root" -c . | docker import - "$project-base" >/dev/null
+}
+
+# build TAG PROGRAM…: the Dockerfile's target for programs that were compiled elsewhere.
+build() {
+    local tag="$1" tree="$work/$1" program
+    shift
+    mkdir -p "$tree/usr/local/bin"
+    for program in "$@"; do
+        # What is copied into an image and out again need not carry its debug information.
+        strip -o "$tree/usr/local/bin/$(basename "$program")" "$program"
+    done
+    docker build --quiet --file deploy/Dockerfile --target prebuilt --build-arg "BASE_IMAGE=$project-base" \
+        --tag "$tag" "$tree" >"$work/build.log" 2>&1 || { cat "$work/build.log" >&2; fail "the image $tag was not built"; }
+}
+
+# until_within SECONDS WHAT COMMAND…: repeats a command until it succeeds.
+until_within() {
+    local deadline="$((SECONDS + $1))" what="$2"
+    shift 2
+    until "$@"; do
+        ((SECONDS < deadline)) || fail "$what did not happen in time"
+        sleep 1
+    done
+}
+
+all_are_healthy() {
+    local service
+    for service in "${services[@]}"; do
+        [[ "$(state_of "$service" '{{.State.Health.Status}}')" == healthy ]] || return 1
+    done
+}
+
+# Every node is connected to all four others.
+all_are_connected() {
+    local node
+    for node in "${nodes[@]}"; do
+        [[ "$(farthing "$node" net peers --json 2>/dev/null | grep -c '"wallet"')" == 4 ]] || return 1
+    done
+}
+
+# field NAME: the first text of that name in JSON on standard input.
+field() { grep -oE "\"$1\": *\"[^\"]*\"" | head -n 1 | cut -d'"' -f4; }
+
+# buy PRICE WORD CURL-ARGUMENTS…: one call through the published port; the answer must hold the word.
+buy() {
+    local price="$1" word="$2"
+    shift 2
+    beside_engine curl --silent --show-error --max-time 60 --noproxy '*' --cacert "$work/ca.pem" --dump-header "$work/head" \
+        --output "$work/body" --header "Authorization: Bearer $(farthing consumer secret show)" "$@" || return 1
+    grep -q "^HTTP/[0-9.]* 200" "$work/head" || { head -c 500 "$work/head" "$work/body" >&2; return 1; }
+    grep -qi "^x-farthing-charged: $price"$'\r'"\$" "$work/head" || { cat "$work/head" >&2; return 1; }
+    grep -q "$word" "$work/body"
+}
+
+buy_earthquakes() {
+    buy 0.002 '"FeatureCollection"' "https://localhost:$port/internal/call" --data "{\"api_id_public\":\"$earthquakes\",
+        \"method\":\"GET\",\"path\":\"/v1/earthquakes/recent\",\"params\":{\"limit\":\"2\"}}"
+}
+
+buy_planets() { buy 0.003 '"hostStar"' "https://localhost:$port/services/$planets/planets?limit=2"; }
+
+expect() { [[ "$2" == "$3" ]] || fail "$1: expected $3, found $2"; }
+
+if command -v docker >/dev/null && docker compose version >/dev/null 2>&1; then
+    compose_program=(docker compose)
+elif command -v docker >/dev/null && command -v docker-compose >/dev/null; then
+    compose_program=(docker-compose)
+else
+    skip "docker or docker-compose is missing (apt-get install docker.io docker-compose)"
+fi
+trap tear_down EXIT INT TERM
+docker version >/dev/null 2>&1 || start_engine
+say "the engine answers: $(docker version --format '{{.Server.Version}}')"
+
+is_up=yes
+make_base
+build "$project-node" "$programs/farthing"
+build "$project-tools" "$programs/farthing" "$programs/earthquakes" "$programs/exoplanets" "$anvil"
+say "both images are built: $(docker image inspect --format '{{.Size}}' "$project-node") and $(docker image inspect --format '{{.Size}}' "$project-tools") bytes"
+
+# With an engine of somebody else, port 3000 may be taken.
+port=3000
+[[ -n "$engine_pid" ]] || port="$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')"
+export FARTHING_GATEWAY_PORT="$port"
+seed="${SEED:-$RANDOM}"
+mapfile -t order < <(shuf --echo "${services[@]}" --random-source=<(yes "$seed"))
+say "starting, SEED=$seed: ${order[*]}"
+compose up --no-start >"$work/up.log" 2>&1 || { cat "$work/up.log" >&2; fail "the containers were not created"; }
+for service in "${order[@]}"; do docker start "$(container "$service")" >/dev/null; done
+until_within "$connected_within_secs" "that all five nodes are connected" all_are_connected
+say "all five nodes are connected"
+until_within "$healthy_within_secs" "that every container is healthy" all_are_healthy
+say "every container is healthy"
+
+docker cp "$(container consumer):/data/tls/ca.pem" "$work/ca.pem" >/dev/null
+earthquakes="$(farthing earthquake-owner api list --json | field id)"
+planets="$(farthing planet-owner api list --json | field id)"
+buy_earthquakes || fail "the earthquakes were not bought"
+buy_planets || fail "the planets were not bought"
+expect "the consumer's spending" "$(farthing consumer status --json | field spent_today)" 0.005
+expect "the earthquake owner's earnings" "$(farthing earthquake-owner wallet balance --json | field unclaimed)" 0.002
+expect "the planet owner's earnings" "$(farthing planet-owner wallet balance --json | field unclaimed)" 0.003
+say "bought one call of each service; the books agree"
+
+for node in "${nodes[@]}"; do
+    expect "the user of $node" "$(awk '/^Uid:/ { print $2 }' "/proc/$(state_of "$node" '{{.State.Pid}}')/status")" 10001
+    written="$(farthing "$node" init --data /elsewhere 2>&1)" && fail "the root of $node can be written"
+    [[ "$written" == *"mount a volume"* ]] || fail "$node does not say how it gets a folder: $written"
+done
+published="$(docker ps --filter "label=com.docker.compose.project=$project" --format '{{.Ports}}' | grep -oE '[^ ,]+->')"
+expect "published ports" "$published" "127.0.0.1:$port->"
+say "no node runs as root or can write outside of its volume; one port is published, to this machine"
+
+wallet="$(farthing consumer wallet address)"
+docker kill "$(container consumer)" >/dev/null
+docker start "$(container consumer)" >/dev/null
+until_within "$healthy_within_secs" "that the killed consumer is healthy again" all_are_healthy
+expect "the wallet after a kill" "$(farthing consumer wallet address)" "$wallet"
+buy_earthquakes || fail "the killed consumer does not buy"
+say "a killed node came back as itself and buys"
+
+compose stop --timeout 40 >"$work/stop.log" 2>&1
+for node in "${nodes[@]}"; do expect "the exit code of $node" "$(state_of "$node" '{{.State.ExitCode}}')" 0; done
+compose start >"$work/start.log" 2>&1
+until_within "$healthy_within_secs" "that the restarted network is healthy" all_are_healthy
+buy_planets || fail "the restarted network does not sell"
+expect "the earthquake owner's earnings after a restart" "$(farthing earthquake-owner wallet balance --json | field unclaimed)" 0.004
+expect "services after a restart" "$(farthing planet-owner api list --json | grep -c '"upstream"')" 1
+say "the whole network stopped in good order and started again with its money"
