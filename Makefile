@@ -34,6 +34,11 @@ test: node-deps tools-deps ## All tests: pure rules, adapters, contracts on a re
 	cargo build --workspace --all-targets --locked
 	cargo test --workspace --locked
 
+.PHONY: nat-test
+nat-test: anvil ## The NAT laboratory with its long outage: whole nodes behind routers in network namespaces; as root
+	cargo build --workspace --all-targets --locked
+	FARTHING_NAT_OUTAGE_SECS=90 cargo test --workspace --test nat --locked
+
 .PHONY: check
 check: ## Formatting, lints, licences and banned dependencies, shell syntax, the hardening of the systemd unit
 	cargo fmt --all --check

@@ -12,4 +12,4 @@ pub mod process;
 pub mod rpc;
 
 pub use chain::LocalChain;
-pub use process::{NodeOptions, NodeProcess, ServiceProcess, program};
+pub use process::{NodeOptions, NodeProcess, ServiceProcess, launched, program};

@@ -1,7 +1,9 @@
 //! What the end-to-end tests share: real parts, started for one test and ended with it.
 
 pub mod anvil;
+pub mod portal;
 pub mod proxies;
 pub mod recorder;
+pub mod tell;
 pub mod upstream;
 pub mod world;

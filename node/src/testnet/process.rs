@@ -2,6 +2,7 @@
 
 use std::{
     collections::VecDeque,
+    ffi::OsStr,
     path::{Path, PathBuf},
     process::Stdio,
     sync::{Arc, Mutex, PoisonError},
@@ -38,6 +39,9 @@ pub struct NodeOptions {
     pub settings: Vec<(String, String)>,
     /// Further environment of the process.
     pub environment: Vec<(String, String)>,
+    /// Words before the program's name, for instance `ip netns exec lab`. They must become the program, as
+    /// `exec` does, so that ending the process ends the node.
+    pub launcher: Vec<String>,
 }
 
 impl NodeOptions {
@@ -49,6 +53,7 @@ impl NodeOptions {
             gateway_port: 0,
             settings: Vec::new(),
             environment: Vec::new(),
+            launcher: Vec::new(),
         }
     }
 
@@ -261,7 +266,7 @@ impl NodeProcess {
 fn spawn(chain: &[(String, String)], options: &NodeOptions) -> anyhow::Result<Child> {
     std::fs::create_dir_all(&options.data_dir)?;
     let log = std::fs::File::options().create(true).append(true).open(log_file(&options.data_dir))?;
-    let mut command = Command::new(program("farthing")?);
+    let mut command = launched(&options.launcher, &program("farthing")?);
     command.arg("run").arg("--data").arg(&options.data_dir);
     let fixed = [
         ("gateway.listen".to_owned(), format!("127.0.0.1:{}", options.gateway_port)),
@@ -281,6 +286,15 @@ fn spawn(chain: &[(String, String)], options: &NodeOptions) -> anyhow::Result<Ch
         .stderr(log)
         .kill_on_drop(true);
     command.spawn().context("the node could not be started")
+}
+
+/// `program`, started by `launcher` when that is not empty.
+#[must_use]
+pub fn launched(launcher: &[String], program: &Path) -> Command {
+    let mut words = launcher.iter().map(OsStr::new).chain([program.as_os_str()]);
+    let mut command = Command::new(words.next().unwrap_or(program.as_os_str()));
+    command.args(words);
+    command
 }
 
 /// `section.key` → `FARTHING_SECTION__KEY`

@@ -3,13 +3,13 @@
 use std::{
     env,
     ffi::OsStr,
-    io::Write as _,
     path::{Path, PathBuf},
     process::Stdio,
     time::Duration,
 };
 
 use anyhow::{Context, Result, ensure};
+pub use farthing_tests::tell::tell;
 use tokio::{io::AsyncWriteExt as _, process::Command};
 
 /// Far longer than any of them takes, so that only a hanging one runs into it.
@@ -87,12 +87,6 @@ impl Kit {
 /// `tests/tools` of the repository: what the tools are given, and the tools themselves.
 pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tools")
-}
-
-/// Says something that is seen although the test passes: a measurement, or that there was none.
-pub fn tell(text: &str) {
-    // `eprintln` would be captured. A closed standard error is no reason to fail.
-    let _ = writeln!(std::io::stderr(), "{text}");
 }
 
 /// Runs a command to its end, with `input` on its standard input.

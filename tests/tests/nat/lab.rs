@@ -1,0 +1,286 @@
+//! Networks in namespaces: an internet, public hosts, and three routers with a LAN behind each.
+//!
+//! ```text
+//!                       ┌─ boot1 20.1.0.2, boot2 20.2.0.2, boot3 20.3.0.2, public 20.40.0.2
+//!   internet (router) ──┼─ home     20.11.0.2 ── 192.168.10.1 ─┬─ owner 192.168.10.2
+//!                       │           masquerade, may forward    └─ neighbour 192.168.10.3
+//!                       ├─ plain    20.21.0.2 ── 192.168.20.1 ─── behind_plain 192.168.20.2
+//!                       └─ symmetric 20.31.0.2 ─ 192.168.30.1 ─── behind_symmetric 192.168.30.2
+//! ```
+//!
+//! The addresses outside look public, because nodes believe nothing that strangers say of private ones; no packet
+//! leaves the namespaces. They are named for the process that made them, are removed when [`Lab`] is dropped, and
+//! what a killed process left behind is removed by the next.
+
+mod commands;
+mod leftovers;
+pub mod router;
+
+use std::{
+    env,
+    net::Ipv4Addr,
+    process,
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+use anyhow::{Result, ensure};
+use farthing_tests::tell::tell;
+
+use self::{
+    commands::{command_in, missing, run, run_in},
+    router::{Forwarded, Translation},
+};
+
+/// A host, or a router.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    Internet,
+    /// A public host; 1 to 3 in networks apart from each other.
+    Boot(u8),
+    /// A public host that nobody begins with.
+    Public,
+    /// The owner's router.
+    Home,
+    Owner,
+    /// In the owner's LAN.
+    Neighbour,
+    PlainRouter,
+    BehindPlain,
+    SymmetricRouter,
+    BehindSymmetric,
+}
+
+const PLACES: [Place; 12] = [
+    Place::Internet,
+    Place::Boot(1),
+    Place::Boot(2),
+    Place::Boot(3),
+    Place::Public,
+    Place::Home,
+    Place::Owner,
+    Place::Neighbour,
+    Place::PlainRouter,
+    Place::BehindPlain,
+    Place::SymmetricRouter,
+    Place::BehindSymmetric,
+];
+
+/// The home's address before and after its provider changes it.
+pub const HOME_FIRST: Ipv4Addr = Ipv4Addr::new(20, 11, 0, 2);
+pub const HOME_SECOND: Ipv4Addr = Ipv4Addr::new(20, 12, 0, 2);
+pub const OWNER: Ipv4Addr = Ipv4Addr::new(192, 168, 10, 2);
+
+/// Interfaces have one name in every namespace: towards the internet, and towards the LAN.
+const WAN: &str = "wan";
+const LAN: &str = "lan";
+
+impl Place {
+    fn name(self) -> String {
+        match self {
+            Self::Boot(n) => format!("boot{n}"),
+            other => format!("{other:?}").to_lowercase(),
+        }
+    }
+
+    /// The address on the internet, of the places that have one.
+    pub const fn public(self) -> Option<Ipv4Addr> {
+        match self {
+            Self::Boot(n) => Some(Ipv4Addr::new(20, n, 0, 2)),
+            Self::Public => Some(Ipv4Addr::new(20, 40, 0, 2)),
+            Self::Home => Some(HOME_FIRST),
+            Self::PlainRouter => Some(Ipv4Addr::new(20, 21, 0, 2)),
+            Self::SymmetricRouter => Some(Ipv4Addr::new(20, 31, 0, 2)),
+            _ => None,
+        }
+    }
+
+    /// The router in front, the name of its interface, and the own address in its LAN.
+    const fn behind(self) -> Option<(Self, &'static str, Ipv4Addr)> {
+        match self {
+            Self::Owner => Some((Self::Home, "owner", OWNER)),
+            Self::Neighbour => Some((Self::Home, "neighbour", Ipv4Addr::new(192, 168, 10, 3))),
+            Self::BehindPlain => Some((Self::PlainRouter, "host", Ipv4Addr::new(192, 168, 20, 2))),
+            Self::BehindSymmetric => Some((Self::SymmetricRouter, "host", Ipv4Addr::new(192, 168, 30, 2))),
+            _ => None,
+        }
+    }
+}
+
+/// The networks.
+#[derive(Debug)]
+pub struct Lab {
+    /// Of every namespace's name: this process and the lab's number in it.
+    prefix: String,
+}
+
+impl Lab {
+    /// `None`, and a loud word, where there can be no lab; there the test has nothing to say.
+    ///
+    /// # Errors
+    /// When a command fails; where `CI` is set, also when `ip` or `nft` is missing: what is not run there is run
+    /// nowhere.
+    pub fn build() -> Result<Option<Self>> {
+        static BUILT: AtomicU32 = AtomicU32::new(0);
+        if let Some(missing) = missing() {
+            let required = env::var_os("CI").is_some() && !missing.is_for_root();
+            ensure!(!required, "{missing}");
+            tell(&format!("\n  SKIPPED: a case of the NAT laboratory, because {missing}\n"));
+            return Ok(None);
+        }
+        leftovers::remove()?;
+        let number = BUILT.fetch_add(1, Ordering::Relaxed);
+        let lab = Self { prefix: format!("{}{}-{number}-", leftovers::PREFIX, process::id()) };
+        lab.lay_out()?;
+        Ok(Some(lab))
+    }
+
+    /// What starts a program at a place.
+    #[must_use]
+    pub fn launcher(&self, place: Place) -> Vec<String> {
+        command_in(&self.namespace(place))
+    }
+
+    /// What the owner's router forwards from now on.
+    ///
+    /// # Errors
+    /// When `nft` refuses.
+    pub fn forward(&self, forwarded: Forwarded) -> Result<()> {
+        self.translate(Place::Home, Translation::KeepsPorts, Some((OWNER, forwarded)))
+    }
+
+    /// The owner's provider gives its router another address.
+    ///
+    /// # Errors
+    /// When `ip` refuses.
+    #[expect(dead_code)]
+    pub fn move_home(&self) -> Result<()> {
+        let commands = format!(
+            "address delete {HOME_FIRST}/24 dev {WAN}\naddress add {HOME_SECOND}/24 dev {WAN}\n\
+             route add default via {}\n",
+            gateway(HOME_SECOND)
+        );
+        self.ip(Place::Home, &commands)
+    }
+
+    /// Nothing passes between the owner's router and the internet, and nobody is told.
+    ///
+    /// # Errors
+    /// When `nft` refuses.
+    pub fn cut_home_off(&self) -> Result<()> {
+        let home = Place::Home.name();
+        let rules = format!(
+            "table ip outage {{ chain forward {{ type filter hook forward priority -10\n\
+             iifname {home} drop\noifname {home} drop\n}}\n}}\n"
+        );
+        self.nft(Place::Internet, &rules)
+    }
+
+    /// The end of [`Self::cut_home_off`].
+    ///
+    /// # Errors
+    /// When `nft` refuses.
+    pub fn reconnect_home(&self) -> Result<()> {
+        self.nft(Place::Internet, "delete table ip outage\n")
+    }
+
+    fn lay_out(&self) -> Result<()> {
+        let names = PLACES.map(|place| format!("netns add {}\n", self.namespace(place)));
+        run(&["ip", "-batch", "-"], &names.concat())?;
+        for place in PLACES {
+            self.ip(place, "link set lo up\n")?;
+        }
+        for place in PLACES {
+            if let Some(address) = place.public() {
+                self.connect_to_internet(place, address)?;
+            }
+        }
+        for router in [Place::Home, Place::PlainRouter, Place::SymmetricRouter] {
+            self.ip(router, &format!("link add {LAN} type bridge\nlink set {LAN} up\n"))?;
+        }
+        for place in PLACES {
+            if let Some((router, port, address)) = place.behind() {
+                self.connect_to_lan(place, router, port, address)?;
+            }
+        }
+        for router in [Place::Internet, Place::Home, Place::PlainRouter, Place::SymmetricRouter] {
+            let forwarding = ["sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward"];
+            run_in(&self.namespace(router), &forwarding, "")?;
+        }
+        // The address that the home will move to.
+        let second = format!("address add {}/24 dev {}\n", gateway(HOME_SECOND), Place::Home.name());
+        self.ip(Place::Internet, &second)?;
+        self.translate(Place::PlainRouter, Translation::KeepsPorts, None)?;
+        self.translate(Place::SymmetricRouter, Translation::RandomPorts, None)?;
+        self.forward(Forwarded::NOTHING)
+    }
+
+    fn connect_to_internet(&self, place: Place, address: Ipv4Addr) -> Result<()> {
+        let port = place.name();
+        self.cable(place, WAN, Place::Internet, &port)?;
+        let gateway = gateway(address);
+        self.ip(Place::Internet, &format!("address add {gateway}/24 dev {port}\nlink set {port} up\n"))?;
+        self.ip(
+            place,
+            &format!(
+                "address add {address}/24 dev {WAN}\nlink set {WAN} up\nroute add default via {gateway}\n"
+            ),
+        )
+    }
+
+    fn connect_to_lan(&self, place: Place, router: Place, port: &str, address: Ipv4Addr) -> Result<()> {
+        self.cable(place, LAN, router, port)?;
+        let gateway = gateway(address);
+        self.ip(
+            router,
+            &format!("link set {port} master {LAN} up\naddress replace {gateway}/24 dev {LAN}\n"),
+        )?;
+        self.ip(
+            place,
+            &format!(
+                "address add {address}/24 dev {LAN}\nlink set {LAN} up\nroute add default via {gateway}\n"
+            ),
+        )
+    }
+
+    fn cable(&self, one: Place, one_end: &str, other: Place, other_end: &str) -> Result<()> {
+        let (one, other) = (self.namespace(one), self.namespace(other));
+        let link = format!("link add {one_end} netns {one} type veth peer name {other_end} netns {other}\n");
+        run(&["ip", "-batch", "-"], &link)
+    }
+
+    fn translate(
+        &self,
+        router: Place,
+        translation: Translation,
+        forward: Option<(Ipv4Addr, Forwarded)>,
+    ) -> Result<()> {
+        self.nft(router, &router::rules(WAN, translation, forward))
+    }
+
+    fn namespace(&self, place: Place) -> String {
+        format!("{}{}", self.prefix, place.name())
+    }
+
+    fn ip(&self, place: Place, commands: &str) -> Result<()> {
+        run(&["ip", "-netns", &self.namespace(place), "-batch", "-"], commands)
+    }
+
+    fn nft(&self, place: Place, rules: &str) -> Result<()> {
+        run_in(&self.namespace(place), &["nft", "-f", "-"], rules)
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        // What cannot be removed now is removed by the next lab of another process.
+        for place in PLACES {
+            let _ = run(&["ip", "netns", "delete", &self.namespace(place)], "");
+        }
+    }
+}
+
+/// The router of a network has the first address in it.
+const fn gateway(address: Ipv4Addr) -> Ipv4Addr {
+    let [a, b, c, _] = address.octets();
+    Ipv4Addr::new(a, b, c, 1)
+}

@@ -1,0 +1,303 @@
+//! Nodes in a lab, what the owner among them sells, and the books of all of them.
+
+use std::{
+    collections::BTreeMap,
+    net::{Ipv4Addr, SocketAddr},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, bail, ensure};
+use farthing::{
+    control::{
+        RawAnswer,
+        types::{Api, Audit, CallRequest, Channel, Charge, HEADER_CHARGED, Peer, Settled, Text, route},
+    },
+    testnet::{LocalChain, NodeOptions, NodeProcess, anvil::Anvil},
+};
+use farthing_protocol::{Address, Usdc, call::Method};
+use farthing_tests::{
+    portal::Portal,
+    tell::tell,
+    upstream::Upstream,
+    world::{PRICE, service_file},
+};
+use futures::future::try_join_all;
+use serde_json::json;
+
+use crate::lab::{Lab, Place, router::PORT};
+
+/// Nodes that all others begin with. Three, because three peers are asked whether a port is open.
+const BOOTS: [Place; 3] = [Place::Boot(1), Place::Boot(2), Place::Boot(3)];
+/// Where nodes inside reach the chain, and the owner its own server.
+const CHAIN_PORT: u16 = 8545;
+const UPSTREAM: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
+const FUNDS: Usdc = Usdc::from_micros(5_000_000);
+/// The longest that anything may take when nothing else is said.
+pub const PATIENCE: Duration = Duration::from_secs(90);
+
+/// A network with an owner in it. Nodes end before the networks they are in.
+#[derive(Debug)]
+pub struct Market {
+    pub owner: NodeProcess,
+    pub consumers: Vec<Consumer>,
+    pub upstream: Upstream,
+    api: Api,
+    owner_wallet: Address,
+    _boots: Vec<NodeProcess>,
+    _portals: [Portal; 2],
+    chain: LocalChain,
+    pub lab: Lab,
+    _folder: tempfile::TempDir,
+}
+
+/// Somebody who buys.
+#[derive(Debug)]
+pub struct Consumer {
+    pub place: Place,
+    pub node: NodeProcess,
+    wallet: Address,
+}
+
+/// How to make a market.
+#[derive(Debug, Default)]
+pub struct Setup {
+    /// Of the owner, as the environment takes them.
+    pub owner: Vec<(&'static str, String)>,
+    /// Of everybody but the nodes to begin with.
+    pub all: Vec<(&'static str, String)>,
+    pub consumers: Vec<Place>,
+}
+
+impl Market {
+    /// Starts everything and waits until the owner's service is published. `None` where there can be no lab.
+    ///
+    /// # Errors
+    /// What did not start, with its log.
+    pub async fn open(setup: Setup) -> Result<Option<Self>> {
+        let Some(lab) = Lab::build()? else { return Ok(None) };
+        let folder = tempfile::tempdir()?;
+        let (chain, upstream) = tokio::try_join!(LocalChain::start(), Upstream::start())?;
+        let portal = |place, name: &str, listen, server| {
+            let (launcher, socket) = (lab.launcher(place), folder.path().join(name));
+            async move { Portal::open(&launcher, listen, &socket, server).await }
+        };
+        let chain_inside = SocketAddr::new(public(BOOTS[0])?.into(), CHAIN_PORT);
+        let portals = [
+            portal(BOOTS[0], "chain", chain_inside, address_of(&chain.rpc_url())?).await?,
+            portal(Place::Owner, "upstream", UPSTREAM, address_of(&upstream.url())?).await?,
+        ];
+
+        let on_chain = vec![
+            ("chain.preset".to_owned(), "local".to_owned()),
+            ("chain.rpc_urls".to_owned(), format!("http://{chain_inside}")),
+            ("chain.chain_id".to_owned(), Anvil::CHAIN_ID.to_string()),
+            ("chain.token".to_owned(), chain.token.to_string()),
+            ("chain.poll_interval_ms".to_owned(), "250".to_owned()),
+        ];
+        let start = |place: Place, settings: &[(&str, String)]| {
+            let mut options = NodeOptions::new(folder.path().join(format!("{place:?}")))
+                .bootstrap(BOOTS.iter().filter(|boot| **boot != place).flat_map(|boot| addresses(*boot)))
+                .set("network.listen", &addresses_at(Ipv4Addr::UNSPECIFIED).join(","))
+                .set("network.allow_private", &false);
+            options.launcher = lab.launcher(place);
+            for (key, value) in settings {
+                options = options.set(key, value);
+            }
+            NodeProcess::start_on(on_chain.clone(), options)
+        };
+        let announced = |place| [("network.announce", addresses(place).join(","))];
+        let boots = try_join_all(BOOTS.map(|place| async move { start(place, &announced(place)).await }));
+        let owned = [&setup.all[..], &setup.owner].concat();
+        let consumers = setup.consumers.iter().map(|place| start(*place, &setup.all));
+        let (boots, owner, nodes) =
+            tokio::try_join!(boots, start(Place::Owner, &owned), try_join_all(consumers))?;
+
+        let owner_wallet = owner.status().await?.address.0;
+        chain.fund(owner_wallet, Usdc::ZERO).await?;
+        let mut consumers = Vec::new();
+        for (place, node) in setup.consumers.into_iter().zip(nodes) {
+            let wallet = node.status().await?.address.0;
+            chain.fund(wallet, FUNDS).await?;
+            node.wait_until_ready().await?;
+            node.wait_for_usdc(FUNDS).await?;
+            consumers.push(Consumer { place, node, wallet });
+        }
+        owner.wait_until_ready().await?;
+        let service = service_file(&format!("http://{UPSTREAM}"), Charge::Success);
+        let api = owner.control().post(route::APIS, &service).await?;
+        Ok(Some(Self {
+            owner,
+            consumers,
+            upstream,
+            api,
+            owner_wallet,
+            _boots: boots,
+            _portals: portals,
+            chain,
+            lab,
+            _folder: folder,
+        }))
+    }
+
+    /// # Panics
+    /// When nobody buys there.
+    pub fn consumer(&self, place: Place) -> &Consumer {
+        self.consumers.iter().find(|consumer| consumer.place == place).expect("the setup has this consumer")
+    }
+
+    /// `GET path` under a call id of the test's own.
+    ///
+    /// # Errors
+    /// When the consumer's node does not answer.
+    pub async fn call(&self, consumer: &Consumer, path: &str, call_id: &str) -> Result<RawAnswer> {
+        let request = CallRequest {
+            api_id_public: self.api.id,
+            path: path.to_owned(),
+            method: Text(Method::Get),
+            params: BTreeMap::new(),
+            body: None,
+            headers: BTreeMap::new(),
+            max_price: None,
+            call_id: Some(call_id.to_owned()),
+        };
+        Ok(consumer.node.control().post_raw(route::CALL, &request).await?)
+    }
+
+    /// Calls until the call is served, always under the same id, and returns how long that took.
+    ///
+    /// # Errors
+    /// The last answer, when it never was.
+    pub async fn call_until_served(
+        &self,
+        consumer: &Consumer,
+        path: &str,
+        call_id: &str,
+    ) -> Result<Duration> {
+        let began = Instant::now();
+        loop {
+            let answer = self.call(consumer, path, call_id).await?;
+            if answer.status.is_success() {
+                let charged = answer.headers.get(HEADER_CHARGED).and_then(|value| value.to_str().ok());
+                ensure!(charged == Some(&PRICE.to_string()), "charged {charged:?}");
+                return Ok(began.elapsed());
+            }
+            let said = String::from_utf8_lossy(&answer.body);
+            ensure!(began.elapsed() < PATIENCE, "{:?} is not served: {said}", consumer.place);
+            tokio::time::sleep(Duration::from_millis(250)).await;
+        }
+    }
+
+    /// Where the consumer is connected to the owner.
+    ///
+    /// # Errors
+    /// When it is not.
+    pub async fn way_to_owner(&self, consumer: &Consumer) -> Result<String> {
+        let peers: Vec<Peer> = consumer.node.control().get(route::PEERS).await?;
+        let owner = peers.into_iter().find(|peer| peer.wallet.0 == self.owner_wallet);
+        Ok(owner.context("the consumer is not connected to the owner")?.address)
+    }
+
+    /// Settles, closes every channel, and compares all books with the chain: `calls` were served and charged.
+    ///
+    /// # Errors
+    /// The first thing that does not add up.
+    pub async fn check_books(&self, calls: u64) -> Result<()> {
+        let charged = Usdc::from_micros(PRICE.micros() * calls);
+        ensure!(self.upstream.hits() == calls, "{} executions, {calls} calls", self.upstream.hits());
+        for consumer in &self.consumers {
+            until("every call is decided", PATIENCE, async || {
+                Ok(audit(&consumer.node).await?.calls_undecided == 0)
+            })
+            .await?;
+        }
+        // After an outage the chain, too, has to be found again.
+        let mut refused = String::new();
+        let settled = until("the owner settles", PATIENCE, async || {
+            let settled = self.owner.control().post::<Settled>(route::SETTLE, &json!({})).await;
+            refused = settled.as_ref().map_or_else(ToString::to_string, |_| String::new());
+            Ok(settled.is_ok())
+        });
+        settled.await.context(refused)?;
+        let mut paid = Usdc::ZERO;
+        for Consumer { node, wallet, .. } in &self.consumers {
+            close_channels(node).await?;
+            let left = self.chain.usdc_of(*wallet).await?;
+            paid = FUNDS
+                .checked_sub(left)
+                .and_then(|loss| paid.checked_add(loss))
+                .context("a consumer gained money")?;
+            ensure!(audit(node).await?.violations.is_empty(), "{:?}", audit(node).await?.violations);
+        }
+        let gain = self.chain.usdc_of(self.owner_wallet).await?;
+        let served = audit(&self.owner).await?;
+        ensure!(served.violations.is_empty(), "{:?}", served.violations);
+        ensure!(gain == paid && gain == charged, "owner +{gain}, consumers -{paid}, charged {charged}");
+        Ok(())
+    }
+}
+
+/// Runs one case and says what it promised and how long it took.
+///
+/// # Errors
+/// Those of the case, with its name.
+pub async fn case<T>(promise: &str, case: impl Future<Output = Result<T>>) -> Result<T> {
+    let began = Instant::now();
+    let value = case.await.with_context(|| promise.to_owned())?;
+    tell(&format!("  nat: {promise} ({} s)", began.elapsed().as_secs()));
+    Ok(value)
+}
+
+/// Looks again and again until `holds`, and returns how long that took.
+///
+/// # Errors
+/// When it does not come true within `patience`.
+pub async fn until(
+    what: &str,
+    patience: Duration,
+    mut holds: impl AsyncFnMut() -> Result<bool>,
+) -> Result<Duration> {
+    let began = Instant::now();
+    while began.elapsed() < patience {
+        if holds().await? {
+            return Ok(began.elapsed());
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    bail!("it did not come true within {} s that {what}", patience.as_secs())
+}
+
+/// [`PORT`] of a public host, over both transports.
+fn addresses(place: Place) -> Vec<String> {
+    place.public().map(|ip| addresses_at(ip).to_vec()).unwrap_or_default()
+}
+
+/// [`PORT`] of an address, over both transports.
+pub fn addresses_at(ip: Ipv4Addr) -> [String; 2] {
+    [format!("/ip4/{ip}/tcp/{PORT}"), format!("/ip4/{ip}/udp/{PORT}/quic-v1")]
+}
+
+fn public(place: Place) -> Result<Ipv4Addr> {
+    place.public().with_context(|| format!("{place:?} has no public address"))
+}
+
+fn address_of(url: &str) -> Result<SocketAddr> {
+    Ok(url.strip_prefix("http://").context("no http address")?.parse()?)
+}
+
+async fn audit(node: &NodeProcess) -> Result<Audit> {
+    Ok(node.control().get(route::AUDIT).await?)
+}
+
+async fn close_channels(node: &NodeProcess) -> Result<()> {
+    let channels: Vec<Channel> = node.control().get(route::CHANNELS).await?;
+    for channel in channels.iter().filter(|channel| channel.state != "closed") {
+        let path = route::CHANNEL_CLOSE.replace("{id}", &channel.id.to_string());
+        let _: Channel = node.control().post(&path, &json!({})).await?;
+    }
+    until("the channels are closed", PATIENCE, async || {
+        let channels: Vec<Channel> = node.control().get(route::CHANNELS).await?;
+        Ok(channels.iter().all(|channel| channel.state == "closed"))
+    })
+    .await
+    .map(drop)
+}
