@@ -6,7 +6,7 @@
 //! lets both ends of a call, the tests and an offline audit share one opinion.
 //!
 //! Reading order: [`money`], [`identity`], [`id`] → [`signature`], [`signed`] →
-//! [`listing`], [`record`], [`channel`] → [`call`], [`info`], [`refusal`] →
+//! [`listing`], [`record`], [`channel`] → [`call`], [`info`], [`sync`], [`refusal`] →
 //! [`wire`], [`limits`].
 
 pub mod call;
@@ -22,6 +22,7 @@ pub mod record;
 pub mod refusal;
 pub mod signature;
 pub mod signed;
+pub mod sync;
 pub mod wire;
 
 pub use call::{CallMessage, CallReply, CallRequest, CallResponse, Outcome};

@@ -58,8 +58,11 @@ pub const INFO_RESPONSE_BYTES_MAX: usize = 1024 * 1024;
 /// Items asked for, or answered with, in one info message.
 pub const INFO_ITEMS_MAX: usize = 64;
 
-/// A frame of `sync/1`: a batch of listings, compressed. Larger ones would only be held in memory longer.
+/// A frame of `sync/1`: a batch of listings, or a comparison of some 25,000, compressed. Larger ones would only
+/// be held in memory longer.
 pub const SYNC_FRAME_BYTES_MAX: usize = 1024 * 1024;
+/// Listings offered or asked for in one sync message: 140 KB of names.
+pub const SYNC_ITEMS_MAX: usize = 8 * 1024;
 
 /// Text of a refusal: one line for a person.
 pub const REFUSAL_DETAIL_BYTES_MAX: usize = 1024;

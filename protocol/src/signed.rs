@@ -95,14 +95,24 @@ impl<T: Document> Signed<T> {
         Ok(Self { bytes, signature, document: PhantomData })
     }
 
+    /// What the document says while nothing is proven: its size, form and rules are checked, its signature is
+    /// not. For checks that are cheaper than a signature and come before it.
+    ///
+    /// # Errors
+    /// [`DocumentError`], naming the first check that failed.
+    pub fn claimed(&self) -> Result<T, DocumentError> {
+        check_size(&self.bytes, T::BYTES_MAX)?;
+        let value: T = wire::decode(&self.bytes).map_err(|e| DocumentError::Malformed(e.to_string()))?;
+        value.validate()?;
+        Ok(value)
+    }
+
     /// Checks size, form, rules and signature, cheapest first.
     ///
     /// # Errors
     /// [`DocumentError`], naming the first check that failed.
     pub fn verify(self) -> Result<Verified<T>, DocumentError> {
-        check_size(&self.bytes, T::BYTES_MAX)?;
-        let value: T = wire::decode(&self.bytes).map_err(|e| DocumentError::Malformed(e.to_string()))?;
-        value.validate()?;
+        let value = self.claimed()?;
         let expected = value.signer();
         let signer = self.signature.recover(&digest::<T>(&self.bytes))?.address();
         if signer != expected {

@@ -1,1 +1,36 @@
-//! The listings of the network, as one node keeps them.
+//! The listings of the network, as one node keeps them: stored, searched, reconciled with neighbours.
+//!
+//! Reading order: `catalog` (the handle: open, offer, ask) → `verdict`, `options`, `budget` (what is taken, and
+//! how much) → `shelf` (everything known in memory, and the rules) → `writer`, `store`, `shared` (the one thread
+//! that writes, and its file) → `search`, `index` → `sync` (reconciliation) → `content` (details by hash).
+//!
+//! The truth is `catalog.redb`, the signed listings as their owners published them. The index is derived from
+//! it, the content is a cache, and the memory is filled from it at the start. All of it can be lost: the network
+//! has it. The crate knows no network; callers bring the bytes and the clock.
+
+mod budget;
+mod catalog;
+mod content;
+mod error;
+mod index;
+mod options;
+mod search;
+mod shared;
+mod shelf;
+mod store;
+mod sync;
+mod verdict;
+mod writer;
+
+pub use catalog::{Catalog, Counts, Known, Opened};
+pub use error::{CatalogError, Result};
+pub use options::{Limits, Options};
+pub use search::{
+    FACET_VALUES_MAX, Facets, Hit, OFFSET_MAX, PAGE_HITS_MAX, Page, PriceBand, Query, Sort, WORDS_CHARS_MAX,
+};
+pub use shelf::{LookAlike, State};
+pub use sync::{
+    Initiator, Responder, SESSION_MESSAGES_MAX, SESSION_ROUNDS_MAX, SESSION_SECS_MAX, Step, Summary,
+    SyncError,
+};
+pub use verdict::{Reason, Source, Verdict};

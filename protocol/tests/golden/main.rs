@@ -37,6 +37,11 @@ fn messages_of_info_keep_their_bytes() {
 }
 
 #[test]
+fn messages_of_sync_keep_their_bytes() {
+    check("sync_message", &examples::sync_messages());
+}
+
+#[test]
 fn documents_keep_their_bytes() {
     check::<NodeRecord>("node_record", &[("a record", examples::node_record())]);
     check::<Signed<NodeRecord>>("signed_node_record", &[("as it travels", examples::signed_record())]);

@@ -11,6 +11,7 @@ use farthing_protocol::{
     info::{InfoRequest, InfoResponse},
     listing::{Accept, Details, OperationPrice, Pin, SCHEME_CHANNEL, SCHEME_FREE, ServiceKind},
     record::{FLAG_ACCEPTS_CALLS, FLAG_TCP_VERIFIED},
+    sync::{ItemName, SyncMessage},
 };
 use minicbor::bytes::ByteVec;
 
@@ -280,6 +281,18 @@ pub fn info_responses() -> Vec<(&'static str, InfoResponse)> {
         ("content that is not held", InfoResponse::Blob(None)),
         ("done", InfoResponse::Done),
         ("refused", InfoResponse::Refused("too many questions".to_owned())),
+    ]
+}
+
+pub fn sync_messages() -> Vec<(&'static str, SyncMessage)> {
+    let names = vec![ItemName::of(&signed_listing().content_hash()), ItemName::from_bytes([0x5a; 16])];
+    vec![
+        ("a comparison, compressed", SyncMessage::Compare(ByteVec::from(vec![0x28, 0xb5, 0x2f, 0xfd]))),
+        ("listings to have", SyncMessage::Offer(names.clone())),
+        ("listings wanted", SyncMessage::Fetch(names)),
+        ("listings, compressed", SyncMessage::Listings(ByteVec::from(vec![0x28, 0xb5, 0x2f, 0xfd]))),
+        ("done", SyncMessage::Done),
+        ("refused", SyncMessage::Refused("too many questions".to_owned())),
     ]
 }
 

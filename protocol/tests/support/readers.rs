@@ -4,6 +4,7 @@ use farthing_protocol::{
     CallMessage, CallReply, ChannelConfig, Listing, NodeRecord, Receipt, Refusal, Signed,
     info::{InfoRequest, InfoResponse},
     listing::Details,
+    sync::SyncMessage,
     wire,
 };
 use minicbor::{Decode, Encode};
@@ -12,12 +13,13 @@ use minicbor::{Decode, Encode};
 pub type Reader = (&'static str, fn(&[u8]));
 
 /// Every reader. What one accepts is written and read once more, and must stay the same.
-pub const READERS: [Reader; 11] = [
+pub const READERS: [Reader; 12] = [
     ("CallMessage", read::<CallMessage>),
     ("CallReply", read::<CallReply>),
     ("Refusal", read::<Refusal>),
     ("InfoRequest", read::<InfoRequest>),
     ("InfoResponse", read::<InfoResponse>),
+    ("SyncMessage", read::<SyncMessage>),
     ("Signed<NodeRecord>", read::<Signed<NodeRecord>>),
     ("Signed<Listing>", read::<Signed<Listing>>),
     ("NodeRecord", read::<NodeRecord>),

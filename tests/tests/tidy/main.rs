@@ -15,7 +15,7 @@ use serde_json::Value;
 use source::{SourceFile, repository, source_files};
 
 const PURE: [&str; 2] = ["farthing-protocol", "farthing-bridge"];
-const ADAPTERS: [&str; 3] = ["farthing-network", "farthing-ledger", "farthing-chain"];
+const ADAPTERS: [&str; 4] = ["farthing-network", "farthing-ledger", "farthing-chain", "farthing-catalog"];
 
 /// The layers of `node/src`, lowest first. A module may use its own layer and those below.
 const LAYERS: [(&str, &[&str]); 4] = [
@@ -41,6 +41,7 @@ fn packages_depend_only_in_the_direction_of_the_architecture() {
         ("farthing-network", vec!["farthing-protocol"]),
         ("farthing-ledger", vec!["farthing-protocol"]),
         ("farthing-chain", vec!["farthing-protocol"]),
+        ("farthing-catalog", vec!["farthing-protocol"]),
         ("farthing", node_sees.clone()),
         ("farthing-demo-services", vec![]),
         ("farthing-tests", [&node_sees[..], &["farthing", "farthing-demo-services"]].concat()),
@@ -151,7 +152,7 @@ fn adapters_are_reached_through_use_cases() {
     let mut breaches = Breaches::default();
     for file in source_files(&repository().join("node/src")) {
         let kind = layer(file.top_module()).map_or("", |layer| LAYERS[layer].0);
-        for adapter in ["farthing_network", "farthing_ledger", "farthing_chain"] {
+        for adapter in ["farthing_network", "farthing_ledger", "farthing_chain", "farthing_catalog"] {
             if file.has_word(adapter) && matches!(kind, "foundation" | "edge") {
                 breaches
                     .add(&file.path, format!("is of the {kind} layer and uses {adapter}; ask a use case"));

@@ -1,0 +1,337 @@
+//! The catalog everyone holds: opening it, offering listings to it, asking it.
+//!
+//! A listing is examined where it is offered, cheapest first: known, refused before, readable, of this network
+//! and time, newer, within its owner's and its neighbour's share, signed. Then the writer takes it.
+
+use std::{fs, path::Path, sync::Arc};
+
+use farthing_protocol::{
+    Address, Hash, Listing, ServiceId, Signed, Verified, signed::DocumentError, sync::ItemName,
+};
+use tokio::{sync::Semaphore, task};
+
+use crate::{
+    content::Content,
+    error::{CatalogError, Result},
+    index::Index,
+    options::Options,
+    search::{self, Page, Query, WORDS_CHARS_MAX},
+    shared::Shared,
+    shelf::{LookAlike, State},
+    store::Store,
+    verdict::{Reason, Source, Verdict},
+    writer::{Job, Queue},
+};
+
+/// Batches examined at once: signatures fill a core each.
+const EXAMINATIONS_MAX: usize = 2;
+/// Text kept of a service's operations; some 200 operations with a line each.
+const OPERATIONS_BYTES_MAX: usize = 16 * 1024;
+
+/// The listings of the network, as this node keeps them. A cheap handle; the last one dropped closes the files.
+#[derive(Clone, Debug)]
+pub struct Catalog {
+    pub(crate) inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Inner {
+    // Dropped first: the writer finishes while everything else is there.
+    queue: Queue,
+    pub(crate) shared: Arc<Shared>,
+    content: Content,
+    examinations: Semaphore,
+    pub(crate) snapshot: crate::sync::SnapshotCache,
+}
+
+/// How opening went.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Opened {
+    /// What was damaged and what became of it, one sentence each, for a person.
+    pub notices: Vec<String>,
+    /// Listings that are being written to the search index anew; until then search misses some.
+    pub indexing: usize,
+}
+
+/// How much there is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Listings, tombstones not included.
+    pub listings: usize,
+    pub tombstones: usize,
+    /// Listings and tombstones of owners whose node record was never seen.
+    pub strangers: usize,
+    /// Owners known, some without a listing.
+    pub owners: usize,
+    /// Versions remembered so that they are not fetched again.
+    pub refused: usize,
+}
+
+/// A listing with what the catalog knows about it.
+#[derive(Clone, Debug)]
+pub struct Known {
+    pub listing: Verified<Listing>,
+    pub state: State,
+    /// Seconds since the Unix epoch.
+    pub first_seen_secs: u64,
+    pub look_alike: Option<LookAlike>,
+}
+
+impl Catalog {
+    /// Opens the catalog in the folder `dir`: `catalog.redb`, `content.redb` and `catalog-index`. What is missing
+    /// is made, what is damaged is moved aside and made anew. Blocks while it reads all listings once.
+    ///
+    /// # Errors
+    /// [`CatalogError`] when the folder cannot be used or another process has the files open.
+    pub fn open(dir: &Path, options: Options) -> Result<(Self, Opened)> {
+        fs::create_dir_all(dir).map_err(CatalogError::folder(dir))?;
+        let (store, shelf, store_notice) = Store::open(&dir.join("catalog.redb"), &options)?;
+        let index = Index::open(&dir.join("catalog-index"), store.epoch())?;
+        let (content, content_notice) =
+            Content::open(&dir.join("content.redb"), options.limits.content_bytes_max)?;
+        let unindexed = match index.rebuild {
+            true => shelf.iter().map(|(slot, _)| slot).collect(),
+            false => store.unindexed()?,
+        };
+        let opened = Opened {
+            notices: [store_notice, index.notice, content_notice].into_iter().flatten().collect(),
+            indexing: unindexed.len(),
+        };
+        let shared = Arc::new(Shared::new(options, store, index.index, shelf));
+        let queue = Queue::start(Arc::clone(&shared), unindexed).map_err(CatalogError::folder(dir))?;
+        let inner = Inner {
+            queue,
+            shared,
+            content,
+            examinations: Semaphore::new(EXAMINATIONS_MAX),
+            snapshot: crate::sync::SnapshotCache::default(),
+        };
+        Ok((Self { inner: Arc::new(inner) }, opened))
+    }
+
+    /// Offers listings; what is new, newer and right is stored when this returns. One verdict for each, in
+    /// order.
+    pub async fn offer(&self, listings: Vec<Signed<Listing>>, source: Source, now_secs: u64) -> Vec<Verdict> {
+        let count = listings.len();
+        let _permit = self.inner.examinations.acquire().await;
+        let this = Arc::clone(&self.inner);
+        let examined = task::spawn_blocking(move || this.examine_and_put(listings, source, now_secs)).await;
+        examined.unwrap_or_else(|_| vec![Verdict::Refused(Reason::Storage); count])
+    }
+
+    /// The listing of a service, tombstones included, verified once more.
+    ///
+    /// # Errors
+    /// [`CatalogError`] when it is here and cannot be read.
+    pub fn get(&self, service: ServiceId, now_secs: u64) -> Result<Option<Known>> {
+        let shared = &self.inner.shared;
+        let (state, look_alike) = {
+            let shelf = shared.shelf();
+            let Some((slot, entry)) = shelf.find(service) else { return Ok(None) };
+            let owner = shelf.owners.get(entry.owner);
+            (
+                owner.map_or(State::Dormant, |owner| shelf.owners.state(owner, now_secs)),
+                shelf.look_alike(slot),
+            )
+        };
+        let Some(row) = shared.store.row(service)? else { return Ok(None) };
+        let first_seen_secs = row.first_seen_secs;
+        let listing = row.signed.verify().map_err(|e| CatalogError::Damaged(e.to_string()))?;
+        Ok(Some(Known { listing, state, first_seen_secs, look_alike }))
+    }
+
+    /// The listing of a service as its owner signed it, to pass on.
+    ///
+    /// # Errors
+    /// [`CatalogError`] when the store cannot be read.
+    pub fn listing_signed(&self, service: ServiceId) -> Result<Option<Signed<Listing>>> {
+        Ok(self.inner.shared.store.row(service)?.map(|row| row.signed))
+    }
+
+    /// Every listing and tombstone of an owner, as it signed them.
+    ///
+    /// # Errors
+    /// [`CatalogError`] when the store cannot be read.
+    pub fn by_owner(&self, owner: Address) -> Result<Vec<Signed<Listing>>> {
+        let services: Vec<ServiceId> = {
+            let shelf = self.inner.shared.shelf();
+            let slots = shelf.owners.find(owner).map(|(_, owner)| owner.slots.as_slice()).unwrap_or_default();
+            slots.iter().filter_map(|&slot| shelf.get(slot)).map(|entry| entry.service).collect()
+        };
+        let rows = self.inner.shared.store.rows(&services)?;
+        Ok(rows.into_iter().flatten().map(|row| row.signed).collect())
+    }
+
+    /// Whether this exact version is here.
+    #[must_use]
+    pub fn has(&self, content_hash: &Hash) -> bool {
+        self.inner.shared.shelf().find_item(&ItemName::of(content_hash)).is_some()
+    }
+
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        let refused = self.inner.shared.gate().refused.len();
+        let shelf = self.inner.shared.shelf();
+        Counts {
+            listings: shelf.len() - shelf.tombstones(),
+            tombstones: shelf.tombstones(),
+            strangers: shelf.strangers(),
+            owners: shelf.owners.len(),
+            refused,
+        }
+    }
+
+    /// A node record of `owner` is valid until `expires_secs`: its listings are live until then. The caller has
+    /// verified the record.
+    pub fn owner_seen(&self, owner: Address, expires_secs: u64) {
+        self.inner.shared.shelf_mut().owner_seen(owner, expires_secs);
+    }
+
+    /// The owner said goodbye, or its record is known to have expired.
+    pub fn owner_gone(&self, owner: Address, now_secs: u64) {
+        self.inner.shared.shelf_mut().owners.gone(owner, now_secs);
+    }
+
+    /// Removes the listings of owners that have been away too long, and stores who was seen since the last
+    /// time. Due every few minutes. Returns how many listings left.
+    ///
+    /// # Errors
+    /// [`CatalogError`] when the storage fails.
+    pub async fn sweep(&self, now_secs: u64) -> Result<usize> {
+        self.ask(move |answer| Job::Sweep { now_secs, answer }).await?
+    }
+
+    /// Makes a service findable by its operations: one text each, such as `GET /planets list planets`. They are
+    /// known once somebody has fetched the details.
+    ///
+    /// # Errors
+    /// [`CatalogError`] when the storage fails.
+    pub async fn index_operations(&self, service: ServiceId, operations: &[String]) -> Result<()> {
+        let mut text = String::new();
+        for operation in operations {
+            if text.len() + operation.len() > OPERATIONS_BYTES_MAX {
+                break;
+            }
+            text.push_str(operation);
+            text.push('\n');
+        }
+        self.ask(move |answer| Job::Operations { service, text, answer }).await?
+    }
+
+    /// Waits until everything stored so far can be found by search.
+    ///
+    /// # Errors
+    /// [`CatalogError`] when the index failed.
+    pub async fn settled(&self) -> Result<()> {
+        self.ask(|answer| Job::Settle { answer }).await?
+    }
+
+    /// Searches what is here; works without any network.
+    ///
+    /// # Errors
+    /// [`CatalogError`] when the store or the index cannot be read.
+    pub async fn search(&self, query: Query, now_secs: u64) -> Result<Page> {
+        let this = Arc::clone(&self.inner);
+        task::spawn_blocking(move || this.search(query, now_secs)).await.map_err(|_| CatalogError::Closed)?
+    }
+
+    /// Content by its Keccak-256, if it is here.
+    ///
+    /// # Errors
+    /// [`CatalogError`] when the file cannot be read.
+    pub fn blob(&self, hash: &Hash) -> Result<Option<Vec<u8>>> {
+        self.inner.content.get(hash)
+    }
+
+    /// Keeps content; the content used longest ago leaves for it. Returns false, and keeps nothing, when the
+    /// bytes are not what `hash` names or too large. Blocks for one commit.
+    ///
+    /// # Errors
+    /// [`CatalogError`] when the storage fails.
+    pub fn put_blob(&self, hash: Hash, bytes: &[u8]) -> Result<bool> {
+        self.inner.content.put(hash, bytes)
+    }
+
+    async fn ask<T: Send + 'static>(
+        &self,
+        job: impl FnOnce(std::sync::mpsc::SyncSender<T>) -> Job + Send + 'static,
+    ) -> Result<T> {
+        let this = Arc::clone(&self.inner);
+        task::spawn_blocking(move || this.queue.ask(job)).await.map_err(|_| CatalogError::Closed)?
+    }
+}
+
+impl Inner {
+    fn examine_and_put(&self, listings: Vec<Signed<Listing>>, source: Source, now_secs: u64) -> Vec<Verdict> {
+        let mut good = Vec::new();
+        let examined: Vec<Option<Verdict>> = listings
+            .into_iter()
+            .map(|listing| match self.examine(listing, source, now_secs) {
+                Ok(verified) => {
+                    good.push(verified);
+                    None
+                }
+                Err(verdict) => Some(verdict),
+            })
+            .collect();
+        let stored = match good.is_empty() {
+            true => Ok(Vec::new()),
+            false => self.queue.ask(|answer| Job::Put { listings: good, source, now_secs, answer }),
+        };
+        let mut stored = stored.unwrap_or_default().into_iter();
+        let verdict = |examined: Option<Verdict>| {
+            examined.unwrap_or_else(|| stored.next().unwrap_or(Verdict::Refused(Reason::Storage)))
+        };
+        examined.into_iter().map(verdict).collect()
+    }
+
+    /// Everything that can be decided without writing, cheapest first.
+    fn examine(
+        &self,
+        listing: Signed<Listing>,
+        source: Source,
+        now_secs: u64,
+    ) -> Result<(Verified<Listing>, ItemName), Verdict> {
+        let item = ItemName::of(&listing.content_hash());
+        if self.shared.shelf().find_item(&item).is_some() {
+            return Err(Verdict::Known);
+        }
+        let own = source == Source::Own;
+        if !own && self.shared.gate().refused.contains(&item, now_secs) {
+            return Err(Verdict::Refused(Reason::Refused));
+        }
+        let verified = self.verify(listing, item, source, now_secs);
+        verified.map(|listing| (listing, item)).map_err(|reason| {
+            self.shared.remember(item, &reason, now_secs);
+            Verdict::Refused(reason)
+        })
+    }
+
+    fn verify(
+        &self,
+        listing: Signed<Listing>,
+        item: ItemName,
+        source: Source,
+        now_secs: u64,
+    ) -> Result<Verified<Listing>, Reason> {
+        let claimed = listing.claimed().map_err(|e| Reason::Malformed(e.to_string()))?;
+        self.shared.shelf().check(&claimed, item, now_secs)?;
+        if !self.shared.gate().sources.take(source, now_secs) {
+            return Err(Reason::OverBudget);
+        }
+        listing.verify().map_err(|error| match error {
+            DocumentError::Signature(_) => Reason::BadSignature,
+            other => Reason::Malformed(other.to_string()),
+        })
+    }
+
+    fn search(&self, mut query: Query, now_secs: u64) -> Result<Page> {
+        query.words = query.words.chars().take(WORDS_CHARS_MAX).collect();
+        let matches = self.shared.index.find(&query.words, query.sort == search::Sort::Relevance)?;
+        let found = search::select(&self.shared.shelf(), &query, matches, now_secs);
+        let services: Vec<ServiceId> = found.hits.iter().map(|(service, ..)| *service).collect();
+        let rows = self.shared.store.rows(&services)?;
+        let listings = rows.into_iter().map(|row| row.and_then(|row| row.signed.claimed().ok()));
+        Ok(search::page(found, listings.collect()))
+    }
+}

@@ -1,0 +1,78 @@
+//! What a catalog is told when it is opened: whose it is, and every bound with its reason.
+
+use farthing_protocol::{Address, limits};
+
+/// How a catalog is set up.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The network's name; listings of others are refused.
+    pub network: String,
+    /// This node's wallet: its listings are always live and never leave.
+    pub own: Address,
+    pub limits: Limits,
+}
+
+impl Options {
+    /// With the limits of the network.
+    #[must_use]
+    pub fn new(network: impl Into<String>, own: Address) -> Self {
+        Self { network: network.into(), own, limits: Limits::default() }
+    }
+}
+
+/// Bounds of a catalog. The defaults are the network's; tests set small ones.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Listings kept in all: twice what the network is laid out for, about 200 bytes of memory each.
+    pub listings_max: usize,
+    /// Of these, listings of owners whose node record was never seen: a fifth, so that invented owners cannot
+    /// fill a catalog.
+    pub strangers_max: usize,
+    /// Listings of one owner, and as many tombstones.
+    pub per_owner_max: usize,
+    /// Owners remembered without a listing, because their record may arrive first.
+    pub owners_without_listings_max: usize,
+    /// Versions of one listing that may arrive in a row: an owner corrects a typing error or two.
+    pub updates_burst: u32,
+    /// After which one more is taken each time this passes.
+    pub update_every_secs: u64,
+    /// New objects a minute that one neighbour may send unasked, and the burst it starts with.
+    pub pushed_per_minute: u32,
+    /// New objects a neighbour may give after this node said which it wants, at once; a sixtieth of it is
+    /// added each minute. Checking 10,000 signatures takes two seconds of one core.
+    pub given_burst: u32,
+    /// New objects this node takes from one neighbour it asked, at once; a sixtieth of it is added each minute.
+    /// A newcomer learns a whole network this way.
+    pub fetched_burst: u32,
+    /// Neighbours whose budgets are remembered; four times the connections of a node.
+    pub sources_max: usize,
+    /// Refused and superseded versions remembered so that they are not fetched again: about 4 MB.
+    pub refused_max: usize,
+    /// How long a listing is still shown after its owner's record expired.
+    pub greyed_secs: u64,
+    /// How long it is kept.
+    pub kept_secs: u64,
+    /// Content kept on disk.
+    pub content_bytes_max: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            listings_max: 200_000,
+            strangers_max: 40_000,
+            per_owner_max: limits::LISTINGS_PER_OWNER_MAX,
+            owners_without_listings_max: 20_000,
+            updates_burst: 6,
+            update_every_secs: 600,
+            pushed_per_minute: 50,
+            given_burst: 10_000,
+            fetched_burst: 200_000,
+            sources_max: 1024,
+            refused_max: 64 * 1024,
+            greyed_secs: 7 * 24 * 3600,
+            kept_secs: 30 * 24 * 3600,
+            content_bytes_max: 256 * 1024 * 1024,
+        }
+    }
+}

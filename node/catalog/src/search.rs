@@ -1,0 +1,312 @@
+//! Searching: a query, and a page of what was found with counts for every way to narrow it down.
+//!
+//! The index says which slots have the words; then one pass over them filters, counts and sorts by what the
+//! shelf knows, and only the listings of the page are read. A facet is counted as if its own filter were not
+//! set, so that it shows what choosing otherwise would give.
+
+use std::{
+    cmp::{Ordering, Reverse},
+    collections::HashMap,
+};
+
+use farthing_protocol::{Address, Listing, ServiceId, Usdc, listing::ServiceKind};
+
+use crate::shelf::{Entry, LookAlike, Shelf, Slot, State};
+
+/// Characters of a query's words that are looked at.
+pub const WORDS_CHARS_MAX: usize = 256;
+/// Hits of one page.
+pub const PAGE_HITS_MAX: usize = 100;
+/// How far into the hits one can turn the pages; beyond, a filter is the better way.
+pub const OFFSET_MAX: usize = 10_000;
+/// Values of one facet, the most frequent first.
+pub const FACET_VALUES_MAX: usize = 30;
+
+/// Upper ends of the price ranges, in micro-USDC; the last range has none.
+const PRICE_BANDS_MICROS: [u64; 5] = [0, 1_000, 10_000, 100_000, 1_000_000];
+
+/// What is looked for. The default finds everything, newest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Query {
+    /// Words in any order; all must occur. The last may be unfinished.
+    pub words: String,
+    pub category: Option<String>,
+    pub tag: Option<String>,
+    pub kind: Option<ServiceKind>,
+    pub price_max: Option<Usdc>,
+    /// Only services whose owner is there.
+    pub online: bool,
+    pub owner: Option<Address>,
+    pub sort: Sort,
+    pub offset: usize,
+    /// Hits wanted; none means [`PAGE_HITS_MAX`].
+    pub limit: Option<usize>,
+}
+
+/// The order of the hits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sort {
+    /// Best match first; without words the newest.
+    #[default]
+    Relevance,
+    /// Cheapest first.
+    Price,
+    /// Last updated first.
+    Newest,
+    /// From A to Z.
+    Name,
+}
+
+/// Hits and counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Page {
+    pub hits: Vec<Hit>,
+    /// How many there are on all pages.
+    pub total: usize,
+    pub facets: Facets,
+}
+
+/// A listing that was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hit {
+    pub listing: Listing,
+    pub state: State,
+    /// A warning: people may take this listing for another one.
+    pub look_alike: Option<LookAlike>,
+}
+
+/// How many hits there would be with each choice.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facets {
+    pub categories: Vec<(String, usize)>,
+    pub tags: Vec<(String, usize)>,
+    pub kinds: Vec<(ServiceKind, usize)>,
+    pub prices: Vec<PriceBand>,
+    /// Services whose owner is there.
+    pub online: usize,
+}
+
+/// A range of prices and how many services are in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PriceBand {
+    /// The highest price of the range, inclusive; none is the last range.
+    pub up_to: Option<Usdc>,
+    pub count: usize,
+}
+
+/// What the pass over the shelf found.
+#[derive(Debug)]
+pub(crate) struct Found {
+    /// Of the page, in order.
+    pub(crate) hits: Vec<(ServiceId, State, Option<LookAlike>)>,
+    pub(crate) total: usize,
+    pub(crate) facets: Facets,
+}
+
+/// Filters that a listing can fail, as bits.
+const CATEGORY: u8 = 1;
+const TAG: u8 = 2;
+const KIND: u8 = 4;
+const PRICE: u8 = 8;
+const ONLINE: u8 = 16;
+
+/// Filters, counts and sorts. `matches` are the slots that have the words; none means that every slot does.
+pub(crate) fn select(
+    shelf: &Shelf,
+    query: &Query,
+    matches: Option<Vec<(Slot, f32)>>,
+    now_secs: u64,
+) -> Found {
+    let mut pass = Pass::new(shelf, query, now_secs);
+    let by_score = query.sort == Sort::Relevance;
+    match matches {
+        None => shelf.iter().for_each(|(slot, entry)| pass.look_at(slot, entry, 0.0)),
+        Some(matches) => {
+            for (slot, score) in matches {
+                if let Some(entry) = shelf.get(slot) {
+                    pass.look_at(slot, entry, if by_score { score } else { 0.0 });
+                }
+            }
+        }
+    }
+    pass.finish()
+}
+
+struct Candidate {
+    slot: Slot,
+    /// Lower comes first.
+    rank: (u64, u64),
+}
+
+struct Pass<'a> {
+    shelf: &'a Shelf,
+    query: &'a Query,
+    states: Vec<State>,
+    /// A category or tag that no listing has matches nothing.
+    category: Option<Option<u32>>,
+    tag: Option<Option<u32>>,
+    owner: Option<Option<u32>>,
+    candidates: Vec<Candidate>,
+    categories: Vec<u32>,
+    tags: Vec<u32>,
+    kinds: [usize; 2],
+    prices: [usize; PRICE_BANDS_MICROS.len() + 1],
+    online: usize,
+}
+
+impl<'a> Pass<'a> {
+    fn new(shelf: &'a Shelf, query: &'a Query, now_secs: u64) -> Self {
+        let word = |text: &Option<String>| text.as_ref().map(|text| shelf.words.find(text));
+        Self {
+            states: shelf.owners.states(now_secs),
+            category: word(&query.category),
+            tag: word(&query.tag),
+            owner: query.owner.map(|owner| shelf.owners.find(owner).map(|(id, _)| id)),
+            candidates: Vec::new(),
+            categories: vec![0; shelf.words.bound()],
+            tags: vec![0; shelf.words.bound()],
+            kinds: [0; 2],
+            prices: [0; PRICE_BANDS_MICROS.len() + 1],
+            online: 0,
+            shelf,
+            query,
+        }
+    }
+
+    fn look_at(&mut self, slot: Slot, entry: &Entry, score: f32) {
+        let state = self.states[entry.owner as usize];
+        if entry.tombstone
+            || state == State::Dormant
+            || self.owner.is_some_and(|owner| owner != Some(entry.owner))
+        {
+            return;
+        }
+        let failed = self.failed(entry, state);
+        // Counted where no other filter stands in the way.
+        let counts = |facet: u8| failed & !facet == 0;
+        if counts(CATEGORY) {
+            self.categories[entry.category as usize] += 1;
+        }
+        if counts(TAG) {
+            entry.tags.iter().for_each(|&tag| self.tags[tag as usize] += 1);
+        }
+        if counts(KIND) {
+            self.kinds[usize::from(entry.kind == ServiceKind::Graphql)] += 1;
+        }
+        if counts(PRICE) {
+            self.prices[PRICE_BANDS_MICROS.partition_point(|&up_to| up_to < entry.price_micros)] += 1;
+        }
+        if counts(ONLINE) && state == State::Live {
+            self.online += 1;
+        }
+        if failed == 0 {
+            self.candidates.push(Candidate { slot, rank: rank(self.query.sort, entry, score) });
+        }
+    }
+
+    fn failed(&self, entry: &Entry, state: State) -> u8 {
+        let query = self.query;
+        let mut failed = 0;
+        let mut fails = |filter: u8, unless: bool| failed |= if unless { 0 } else { filter };
+        fails(CATEGORY, self.category.is_none_or(|category| category == Some(entry.category)));
+        fails(TAG, self.tag.is_none_or(|tag| tag.is_some_and(|tag| entry.tags.contains(&tag))));
+        fails(KIND, query.kind.is_none_or(|kind| kind == entry.kind));
+        fails(PRICE, query.price_max.is_none_or(|max| entry.price_micros <= max.micros()));
+        fails(ONLINE, !query.online || state == State::Live);
+        failed
+    }
+
+    fn finish(mut self) -> Found {
+        let total = self.candidates.len();
+        let start = self.query.offset.min(OFFSET_MAX).min(total);
+        let limit = self.query.limit.unwrap_or(PAGE_HITS_MAX).min(PAGE_HITS_MAX);
+        let end = (start + limit).min(total);
+        let shelf = self.shelf;
+        let by_name = self.query.sort == Sort::Name;
+        let order = |one: &Candidate, other: &Candidate| {
+            let names = || if by_name { compare_names(shelf, one.slot, other.slot) } else { Ordering::Equal };
+            one.rank.cmp(&other.rank).then_with(names).then(one.slot.cmp(&other.slot))
+        };
+        if end < total {
+            self.candidates.select_nth_unstable_by(end, order);
+            self.candidates.truncate(end);
+        }
+        self.candidates.sort_unstable_by(order);
+        let hit = |candidate: &Candidate| {
+            let entry = shelf.get(candidate.slot)?;
+            let state = self.states[entry.owner as usize];
+            Some((entry.service, state, shelf.look_alike(candidate.slot)))
+        };
+        Found {
+            hits: self.candidates[start..].iter().filter_map(hit).collect(),
+            total,
+            facets: Facets {
+                categories: values(shelf, &self.categories),
+                tags: values(shelf, &self.tags),
+                kinds: [ServiceKind::Rest, ServiceKind::Graphql].into_iter().zip(self.kinds).collect(),
+                prices: price_bands(self.prices),
+                online: self.online,
+            },
+        }
+    }
+}
+
+/// Lower comes first.
+fn rank(sort: Sort, entry: &Entry, score: f32) -> (u64, u64) {
+    // Scores are not negative, and the bits of such floats rise with them.
+    let best = u64::from(u32::MAX - score.max(0.0).to_bits());
+    let newest = u64::MAX - entry.updated_secs;
+    match sort {
+        Sort::Relevance => (best, newest),
+        Sort::Price => (entry.price_micros, newest),
+        Sort::Newest => (newest, 0),
+        Sort::Name => {
+            let mut letters = entry.name.chars().flat_map(char::to_lowercase).map(u64::from);
+            let mut packed = || (0..3).fold(0, |packed, _| packed << 21 | letters.next().unwrap_or(0));
+            (packed(), packed())
+        }
+    }
+}
+
+fn compare_names(shelf: &Shelf, one: Slot, other: Slot) -> Ordering {
+    let letters = |slot| shelf.get(slot).map(|entry| entry.name.chars().flat_map(char::to_lowercase));
+    match (letters(one), letters(other)) {
+        (Some(one), Some(other)) => one.cmp(other),
+        _ => Ordering::Equal,
+    }
+}
+
+fn values(shelf: &Shelf, counts: &[u32]) -> Vec<(String, usize)> {
+    let mut counted: Vec<(Reverse<u32>, u32)> = counts
+        .iter()
+        .zip(0..)
+        .filter(|(count, _)| **count > 0)
+        .map(|(&count, id)| (Reverse(count), id))
+        .collect();
+    if counted.len() > FACET_VALUES_MAX {
+        counted.select_nth_unstable(FACET_VALUES_MAX);
+        counted.truncate(FACET_VALUES_MAX);
+    }
+    let mut values: Vec<(String, usize)> = counted
+        .into_iter()
+        .map(|(Reverse(count), id)| (shelf.words.text(id).to_string(), count as usize))
+        .filter(|(text, _)| !text.is_empty())
+        .collect();
+    values.sort_unstable_by(|(one, a), (other, b)| b.cmp(a).then_with(|| one.cmp(other)));
+    values
+}
+
+fn price_bands(counts: [usize; PRICE_BANDS_MICROS.len() + 1]) -> Vec<PriceBand> {
+    let ends = PRICE_BANDS_MICROS.into_iter().map(|micros| Some(Usdc::from_micros(micros))).chain([None]);
+    ends.zip(counts).map(|(up_to, count)| PriceBand { up_to, count }).collect()
+}
+
+/// Puts the listings that were read to what was found.
+pub(crate) fn page(found: Found, listings: Vec<Option<Listing>>) -> Page {
+    let mut listings: HashMap<ServiceId, Listing> =
+        listings.into_iter().flatten().map(|listing| (listing.service, listing)).collect();
+    let hits = found.hits.into_iter().filter_map(|(service, state, look_alike)| {
+        Some(Hit { listing: listings.remove(&service)?, state, look_alike })
+    });
+    Page { hits: hits.collect(), total: found.total, facets: found.facets }
+}

@@ -1,0 +1,80 @@
+//! What the handle and the writer share: the shelf, the gate, the store and the index, each behind its own lock.
+
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use farthing_protocol::sync::ItemName;
+
+use crate::{
+    budget::{Refused, Sources},
+    index::Index,
+    options::Options,
+    shelf::Shelf,
+    store::Store,
+    verdict::Reason,
+};
+
+/// Budgets and what was refused.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    pub(crate) sources: Sources,
+    pub(crate) refused: Refused,
+}
+
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) options: Options,
+    pub(crate) store: Store,
+    pub(crate) index: Index,
+    shelf: RwLock<Shelf>,
+    gate: Mutex<Gate>,
+}
+
+impl Shared {
+    pub(crate) fn new(options: Options, store: Store, index: Index, shelf: Shelf) -> Self {
+        let sources = Sources::new(options.limits.clone());
+        let refused = Refused::new(options.limits.refused_max);
+        let (shelf, gate) = (RwLock::new(shelf), Mutex::new(Gate { sources, refused }));
+        Self { options, store, index, shelf, gate }
+    }
+
+    pub(crate) fn shelf(&self) -> RwLockReadGuard<'_, Shelf> {
+        self.shelf.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The writer puts and removes; everybody may tell that an owner was seen.
+    pub(crate) fn shelf_mut(&self) -> RwLockWriteGuard<'_, Shelf> {
+        self.shelf.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn gate(&self) -> MutexGuard<'_, Gate> {
+        self.gate.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// After the storage failed: what is stored counts.
+    pub(crate) fn reload(&self) {
+        match self.store.load(&self.options) {
+            Ok(shelf) => *self.shelf_mut() = shelf,
+            Err(error) => tracing::error!(cause = ?error, "the catalog cannot be read either"),
+        }
+    }
+
+    /// Remembers a refused version, so that it is not fetched again soon.
+    pub(crate) fn remember(&self, item: ItemName, reason: &Reason, now_secs: u64) {
+        let secs = remember_secs(reason);
+        if secs > 0 {
+            self.gate().refused.add(item, now_secs.saturating_add(secs));
+        }
+    }
+}
+
+/// How long a refusal holds. A bad signature says nothing about the version, which somebody else may send with
+/// the right one.
+pub(crate) const fn remember_secs(reason: &Reason) -> u64 {
+    match reason {
+        Reason::Malformed(_) | Reason::WrongNetwork | Reason::OtherOwner | Reason::Superseded => 24 * 3600,
+        Reason::FromTheFuture | Reason::OwnerAway => 600,
+        Reason::OwnerFull | Reason::Full => 1800,
+        Reason::TooOften { retry_secs } => *retry_secs,
+        Reason::BadSignature | Reason::OverBudget | Reason::Refused | Reason::Storage => 0,
+    }
+}

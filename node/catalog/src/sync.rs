@@ -1,0 +1,147 @@
+//! Reconciliation: two catalogs find out which versions only one of them has, and exchange those, both ways.
+//!
+//! Whoever begins holds an [`Initiator`], the other side a [`Responder`]; each takes a message and says what
+//! comes next, and neither knows a socket. First they compare (range-based set reconciliation, Meyer 2023, as the
+//! `negentropy` protocol does it) a picture of each catalog taken when the session began; then the initiator
+//! fetches what it lacks and offers what the other lacks. What is received is offered to the catalog like
+//! everything from strangers.
+//!
+//! Invariant: a session ends. Messages, listings and bytes are bounded on both sides, nothing is taken that was
+//! not asked for, and decompression stops at a bound of ours, whatever a frame says about itself.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use farthing_protocol::limits;
+
+use crate::{catalog::Catalog, error::CatalogError, verdict::Verdict};
+
+mod compare;
+mod initiator;
+mod pack;
+mod responder;
+
+use compare::Snapshot;
+pub use initiator::{Initiator, Step, Summary};
+pub use responder::Responder;
+
+/// Messages of one session from one side. A newcomer to 200,000 listings of the largest size needs 800.
+pub const SESSION_MESSAGES_MAX: u32 = 2_048;
+/// Rounds of comparison. Sixteen to the power of the rounds is what they tell apart; frames of full lists need
+/// one round each.
+pub const SESSION_ROUNDS_MAX: u32 = 64;
+/// How long a session may take. Checking the signatures of 200,000 listings takes about two minutes.
+pub const SESSION_SECS_MAX: u64 = 600;
+
+/// Why a session ended early.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum SyncError {
+    #[error("the peer's message cannot be read: {0}")]
+    Malformed(String),
+    #[error("the peer sent {0}, which has no place here")]
+    Unexpected(&'static str),
+    #[error("the peer sent a listing that nobody asked for")]
+    Unasked,
+    #[error("the peer sent a listing that no honest node would pass on")]
+    Forged,
+    #[error("the session takes more messages or more time than it may")]
+    TooLong,
+    #[error("the peer refused: {0}")]
+    Refused(String),
+    #[error(transparent)]
+    Catalog(#[from] CatalogError),
+}
+
+impl SyncError {
+    /// Whether the peer should be held to account.
+    #[must_use]
+    pub const fn is_hostile(&self) -> bool {
+        matches!(self, Self::Malformed(_) | Self::Unexpected(_) | Self::Unasked | Self::Forged)
+    }
+}
+
+/// The picture of the catalog that the last session was given, good until something changes.
+#[derive(Debug, Default)]
+pub(crate) struct SnapshotCache(Mutex<Option<(u64, Snapshot)>>);
+
+impl Catalog {
+    /// Everything here as of now. Blocks for some milliseconds when something changed.
+    fn snapshot(&self) -> Result<Snapshot, SyncError> {
+        let shelf = self.inner.shared.shelf();
+        let revision = shelf.revision();
+        let mut cached = self.inner.snapshot.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((taken, snapshot)) = &*cached
+            && *taken == revision
+        {
+            return Ok(snapshot.clone());
+        }
+        let snapshot = Snapshot::new(shelf.iter().map(|(_, entry)| (entry.updated_secs, entry.item)))?;
+        *cached = Some((revision, snapshot.clone()));
+        Ok(snapshot)
+    }
+
+    /// The listings with these names, as many as fit into a frame, packed.
+    fn pack(&self, names: &[farthing_protocol::sync::ItemName]) -> Result<Vec<u8>, SyncError> {
+        let shared = Arc::clone(&self.inner.shared);
+        let mut batch = pack::Batch::default();
+        // Read some at a time: a frame holds some 2,000 of the 8,192 that may be asked for.
+        for names in names.chunks(256) {
+            let services: Vec<_> = {
+                let shelf = shared.shelf();
+                names.iter().filter_map(|name| shelf.find_item(name)).map(|entry| entry.service).collect()
+            };
+            for row in shared.store.rows(&services)?.into_iter().flatten() {
+                if !batch.add(row.signed) {
+                    return Ok(batch.pack()?);
+                }
+            }
+        }
+        Ok(batch.pack()?)
+    }
+
+    /// Which of these are worth fetching: not here, and not refused a while ago.
+    fn wanted(&self, names: &mut Vec<farthing_protocol::sync::ItemName>, now_secs: u64) {
+        {
+            let shelf = self.inner.shared.shelf();
+            names.retain(|name| shelf.find_item(name).is_none());
+        }
+        let gate = self.inner.shared.gate();
+        names.retain(|name| !gate.refused.contains(name, now_secs));
+    }
+}
+
+/// What a batch of received listings came to.
+struct Taken {
+    stored: usize,
+    /// The neighbour sent more than its share; there is no use in asking on.
+    over_budget: bool,
+}
+
+fn judge(verdicts: &[Verdict]) -> Result<Taken, SyncError> {
+    use crate::verdict::Reason::OverBudget;
+    if verdicts.iter().any(Verdict::is_hostile) {
+        return Err(SyncError::Forged);
+    }
+    Ok(Taken {
+        stored: verdicts.iter().filter(|verdict| **verdict == Verdict::Stored).count(),
+        over_budget: verdicts.contains(&Verdict::Refused(OverBudget)),
+    })
+}
+
+fn check_names(names: &[farthing_protocol::sync::ItemName]) -> Result<(), SyncError> {
+    if names.len() > limits::SYNC_ITEMS_MAX {
+        return Err(SyncError::Malformed(format!("it names {} listings", names.len())));
+    }
+    Ok(())
+}
+
+fn name_of(message: &farthing_protocol::sync::SyncMessage) -> &'static str {
+    use farthing_protocol::sync::SyncMessage;
+    match message {
+        SyncMessage::Compare(_) => "a comparison",
+        SyncMessage::Offer(_) => "an offer",
+        SyncMessage::Fetch(_) => "a request",
+        SyncMessage::Listings(_) => "listings",
+        SyncMessage::Done => "a farewell",
+        SyncMessage::Refused(_) => "a refusal",
+    }
+}

@@ -1,0 +1,162 @@
+//! The side that begins: compares, fetches what it lacks, offers what the other lacks.
+
+use std::collections::HashSet;
+
+use farthing_protocol::{
+    Address, limits,
+    sync::{ItemName, SyncMessage},
+};
+
+use super::{
+    SESSION_MESSAGES_MAX, SESSION_SECS_MAX, SyncError, check_names, compare::Comparison, judge, name_of, pack,
+};
+use crate::{catalog::Catalog, verdict::Source};
+
+/// What comes next.
+#[derive(Debug)]
+pub enum Step {
+    /// Send this and bring back the answer.
+    Send(SyncMessage),
+    /// Both have what they could get; close the stream.
+    Done(Summary),
+}
+
+/// What a session did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Messages of comparison sent.
+    pub rounds: u32,
+    /// Versions that only the peer had, and how many of them were new here.
+    pub lacked: usize,
+    pub stored: usize,
+    /// Versions that only this side had, and how many of them the peer took.
+    pub offered: usize,
+    pub given: usize,
+}
+
+/// A reconciliation that this node began.
+#[derive(Debug)]
+pub struct Initiator {
+    catalog: Catalog,
+    peer: Address,
+    began_secs: u64,
+    messages: u32,
+    phase: Phase,
+    need: Vec<ItemName>,
+    have: Vec<ItemName>,
+    summary: Summary,
+}
+
+#[derive(Debug)]
+enum Phase {
+    Comparing(Box<Comparison>),
+    Fetching(HashSet<ItemName>),
+    Offering(HashSet<ItemName>),
+}
+
+impl Catalog {
+    /// Begins to reconcile with `peer`: the session and its first message.
+    ///
+    /// # Errors
+    /// [`SyncError`] when the catalog cannot be read.
+    pub fn initiator(&self, peer: Address, now_secs: u64) -> Result<(Initiator, SyncMessage), SyncError> {
+        let mut comparison = Comparison::new(self.snapshot()?)?;
+        let first = SyncMessage::Compare(comparison.begin()?.into());
+        let initiator = Initiator {
+            catalog: self.clone(),
+            peer,
+            began_secs: now_secs,
+            messages: 1,
+            phase: Phase::Comparing(Box::new(comparison)),
+            need: Vec::new(),
+            have: Vec::new(),
+            summary: Summary { rounds: 1, ..Summary::default() },
+        };
+        Ok((initiator, first))
+    }
+}
+
+impl Initiator {
+    /// Takes the peer's answer.
+    ///
+    /// # Errors
+    /// [`SyncError`] ends the session; what was stored stays.
+    pub async fn on(&mut self, answer: SyncMessage, now_secs: u64) -> Result<Step, SyncError> {
+        self.messages += 1;
+        if self.messages > SESSION_MESSAGES_MAX || now_secs.saturating_sub(self.began_secs) > SESSION_SECS_MAX
+        {
+            return Err(SyncError::TooLong);
+        }
+        match (&mut self.phase, answer) {
+            (_, SyncMessage::Refused(reason)) => Err(SyncError::Refused(reason.chars().take(200).collect())),
+            (Phase::Comparing(comparison), SyncMessage::Compare(message)) => {
+                let (difference, next) = comparison.learn(&message)?;
+                self.have.extend(difference.have);
+                self.need.extend(difference.need);
+                // More than a catalog can hold is not worth knowing.
+                self.need.truncate(self.catalog.inner.shared.options.limits.listings_max);
+                if let Some(next) = next {
+                    self.summary.rounds += 1;
+                    return Ok(Step::Send(SyncMessage::Compare(next.into())));
+                }
+                self.summary.lacked = self.need.len();
+                self.catalog.wanted(&mut self.need, now_secs);
+                Ok(self.next())
+            }
+            (Phase::Fetching(_), SyncMessage::Listings(packed)) => self.take(&packed, now_secs).await,
+            (Phase::Offering(offered), SyncMessage::Fetch(names)) => {
+                check_names(&names)?;
+                if names.is_empty() || !names.iter().all(|name| offered.contains(name)) {
+                    return Err(SyncError::Unexpected("a request for what was not offered"));
+                }
+                Ok(Step::Send(SyncMessage::Listings(self.catalog.pack(&names)?.into())))
+            }
+            (Phase::Offering(_), SyncMessage::Done) => Ok(self.next()),
+            (_, other) => Err(SyncError::Unexpected(name_of(&other))),
+        }
+    }
+
+    /// Fetches what is still lacking, then offers what is left to give.
+    fn next(&mut self) -> Step {
+        if !self.need.is_empty() {
+            let names = self.need.split_off(self.need.len().saturating_sub(limits::SYNC_ITEMS_MAX));
+            self.phase = Phase::Fetching(names.iter().copied().collect());
+            return Step::Send(SyncMessage::Fetch(names));
+        }
+        let mut names = self.have.split_off(self.have.len().saturating_sub(limits::SYNC_ITEMS_MAX));
+        {
+            // What was fetched may have replaced what was here.
+            let shelf = self.catalog.inner.shared.shelf();
+            names.retain(|name| shelf.find_item(name).is_some());
+        }
+        if names.is_empty() {
+            return if self.have.is_empty() { Step::Done(self.summary) } else { self.next() };
+        }
+        self.summary.offered += names.len();
+        self.phase = Phase::Offering(names.iter().copied().collect());
+        Step::Send(SyncMessage::Offer(names))
+    }
+
+    async fn take(&mut self, packed: &[u8], now_secs: u64) -> Result<Step, SyncError> {
+        let Phase::Fetching(asked) = &mut self.phase else { return Err(SyncError::Unexpected("listings")) };
+        let listings = pack::unpack(packed)?;
+        for listing in &listings {
+            if !asked.remove(&ItemName::of(&listing.content_hash())) {
+                return Err(SyncError::Unasked);
+            }
+        }
+        if listings.is_empty() {
+            // The peer no longer has the rest.
+            asked.clear();
+        }
+        let rest: Vec<ItemName> = asked.iter().copied().collect();
+        let verdicts = self.catalog.offer(listings, Source::Fetched(self.peer), now_secs).await;
+        let taken = judge(&verdicts)?;
+        self.summary.stored += taken.stored;
+        if taken.over_budget {
+            self.need.clear();
+            return Ok(self.next());
+        }
+        if rest.is_empty() { Ok(self.next()) } else { Ok(Step::Send(SyncMessage::Fetch(rest))) }
+    }
+}

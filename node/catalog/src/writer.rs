@@ -1,0 +1,306 @@
+//! The one thread that writes: it decides, stores, answers, then teaches the index.
+//!
+//! 1. Jobs wait in a bounded queue; the thread takes what waits, up to a bound, into one transaction.
+//! 2. It puts the listings on the shelf, writes the transaction, and answers. When the storage fails, the
+//!    shelf is filled anew from what is stored.
+//! 3. At most once a second the index learns the slots that changed. They are noted in the same transaction as
+//!    the change, so a crash in between is made good at the next start; a rebuild notes all of them.
+//! 4. When nothing came for a while, the index writer's memory is given back.
+
+use std::{
+    collections::BTreeSet,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc,
+        mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel},
+    },
+    thread::JoinHandle,
+    time::{Duration, Instant},
+};
+
+use farthing_protocol::{Listing, ServiceId, Verified, sync::ItemName, wire};
+
+use crate::{
+    error::{CatalogError, Result},
+    index::{self, Words},
+    shared::{Shared, remember_secs},
+    shelf::{Left, Slot},
+    store::{Changes, Row},
+    verdict::{Reason, Source, Verdict},
+};
+
+/// Jobs waiting; each holds the listings of one frame at most.
+const QUEUE_JOBS_MAX: usize = 32;
+/// Listings in one transaction; more would only make those who wait wait longer.
+const GROUP_LISTINGS_MAX: usize = 4_096;
+/// The index is committed at most this often: a commit writes some ten files.
+const INDEX_EVERY: Duration = Duration::from_secs(1);
+/// Slots that the index learns in one go, between two looks at the queue.
+const INDEX_SLOTS_MAX: usize = 4_096;
+/// After this long without work the index writer goes.
+const IDLE: Duration = Duration::from_secs(10);
+/// How long what left is not asked for again. Its owner keeps others from bringing it back after that.
+const LEFT_SECS: u64 = 24 * 3600;
+
+/// Something to write.
+pub(crate) enum Job {
+    Put {
+        listings: Vec<(Verified<Listing>, ItemName)>,
+        source: Source,
+        now_secs: u64,
+        answer: SyncSender<Vec<Verdict>>,
+    },
+    Operations {
+        service: ServiceId,
+        text: String,
+        answer: SyncSender<Result<()>>,
+    },
+    Sweep {
+        now_secs: u64,
+        answer: SyncSender<Result<usize>>,
+    },
+    /// Answered when everything before it can be found.
+    Settle {
+        answer: SyncSender<Result<()>>,
+    },
+}
+
+/// The sending side. Dropping it ends the thread after what is queued is stored and can be found.
+#[derive(Debug)]
+pub(crate) struct Queue {
+    sender: Option<SyncSender<Job>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Queue {
+    pub(crate) fn start(shared: Arc<Shared>, unindexed: BTreeSet<Slot>) -> std::io::Result<Self> {
+        let (sender, receiver) = sync_channel(QUEUE_JOBS_MAX);
+        let thread = std::thread::Builder::new().name("catalog".into()).spawn(move || {
+            let mut writer =
+                Writer { shared, unindexed, index: None, indexed_at: None, settling: Vec::new() };
+            // A panic closes the queue, and callers learn that the catalog is closed.
+            let _ = catch_unwind(AssertUnwindSafe(|| writer.run(&receiver)));
+        })?;
+        Ok(Self { sender: Some(sender), thread: Some(thread) })
+    }
+
+    /// Queues a job and waits for its answer. Blocks.
+    pub(crate) fn ask<T>(&self, job: impl FnOnce(SyncSender<T>) -> Job) -> Result<T> {
+        let (answer, answered) = sync_channel(1);
+        let sender = self.sender.as_ref().ok_or(CatalogError::Closed)?;
+        sender.send(job(answer)).map_err(|_| CatalogError::Closed)?;
+        answered.recv().map_err(|_| CatalogError::Closed)
+    }
+}
+
+impl Drop for Queue {
+    fn drop(&mut self) {
+        drop(self.sender.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Writer {
+    shared: Arc<Shared>,
+    /// Slots the index has yet to learn.
+    unindexed: BTreeSet<Slot>,
+    index: Option<index::Writer>,
+    indexed_at: Option<Instant>,
+    settling: Vec<SyncSender<Result<()>>>,
+}
+
+/// An answer that waits for the transaction.
+type Answer = Box<dyn FnOnce(&Result<()>)>;
+
+impl Writer {
+    fn run(&mut self, jobs: &Receiver<Job>) {
+        loop {
+            match jobs.recv_timeout(self.patience()) {
+                Ok(job) => self.write(job, jobs),
+                Err(RecvTimeoutError::Timeout) if self.unindexed.is_empty() => self.rest(),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            if !self.unindexed.is_empty() && self.patience().is_zero() {
+                self.teach();
+            }
+            if self.unindexed.is_empty() {
+                self.settled(&Ok(()));
+            }
+        }
+        // What is left is noted in the store, and the next start learns it; a clean end leaves little.
+        if self.unindexed.len() <= INDEX_SLOTS_MAX && !self.unindexed.is_empty() {
+            self.teach();
+        }
+        self.rest();
+    }
+
+    /// How long to wait for a job before there is something else to do.
+    fn patience(&self) -> Duration {
+        let since = self.indexed_at.map(|at| at.elapsed());
+        match since {
+            _ if self.unindexed.is_empty() => IDLE,
+            _ if !self.settling.is_empty() => Duration::ZERO,
+            Some(since) => INDEX_EVERY.saturating_sub(since),
+            None => Duration::ZERO,
+        }
+    }
+
+    fn write(&mut self, first: Job, jobs: &Receiver<Job>) {
+        let mut changes = Changes::default();
+        let mut answers: Vec<Answer> = Vec::new();
+        let mut next = Some(first);
+        while let Some(job) = next {
+            self.apply(job, &mut changes, &mut answers);
+            next = if changes.put.len() < GROUP_LISTINGS_MAX { jobs.try_recv().ok() } else { None };
+        }
+        let stored = self.shared.store.apply(&changes);
+        match &stored {
+            Ok(()) => self.unindexed.append(&mut changes.unindexed),
+            Err(error) => {
+                tracing::error!(cause = ?error, "the catalog could not store what it took; it is as it was before");
+                self.shared.reload();
+            }
+        }
+        answers.into_iter().for_each(|answer| answer(&stored));
+    }
+
+    fn apply(&mut self, job: Job, changes: &mut Changes, answers: &mut Vec<Answer>) {
+        match job {
+            Job::Put { listings, source, now_secs, answer } => {
+                let verdicts: Vec<Verdict> = listings
+                    .into_iter()
+                    .map(|(listing, item)| self.put(&listing, item, source, now_secs, changes))
+                    .collect();
+                answers.push(Box::new(move |stored| {
+                    let failed = |verdict| match verdict {
+                        Verdict::Stored if stored.is_err() => Verdict::Refused(Reason::Storage),
+                        verdict => verdict,
+                    };
+                    // Whoever asked may have given up; what is stored is stored.
+                    let _ = answer.send(verdicts.into_iter().map(failed).collect());
+                }));
+            }
+            Job::Operations { service, text, answer } => {
+                if let Some((slot, _)) = self.shared.shelf().find(service) {
+                    changes.unindexed.insert(slot);
+                    changes.operations.push((service, text));
+                }
+                answers.push(Box::new(move |stored| drop(answer.send(stored.clone()))));
+            }
+            Job::Sweep { now_secs, answer } => {
+                let mut shelf = self.shared.shelf_mut();
+                let left = shelf.sweep(now_secs);
+                changes.forgotten.extend(shelf.owners.forget(now_secs));
+                changes.owners.extend(shelf.owners.take_unstored());
+                drop(shelf);
+                let count = left.len();
+                self.leave(left, now_secs, changes);
+                answers.push(Box::new(move |stored| drop(answer.send(stored.clone().map(|()| count)))));
+            }
+            Job::Settle { answer } => self.settling.push(answer),
+        }
+    }
+
+    fn put(
+        &self,
+        listing: &Verified<Listing>,
+        item: ItemName,
+        source: Source,
+        now_secs: u64,
+        changes: &mut Changes,
+    ) -> Verdict {
+        let mut shelf = self.shared.shelf_mut();
+        if shelf.find_item(&item).is_some() {
+            return Verdict::Known;
+        }
+        let placed = match shelf.put(listing, item, source, now_secs) {
+            Ok(placed) => placed,
+            Err(reason) => {
+                drop(shelf);
+                self.shared.remember(item, &reason, now_secs);
+                return Verdict::Refused(reason);
+            }
+        };
+        drop(shelf);
+        let row = Row {
+            signed: listing.to_signed(),
+            first_seen_secs: placed.first_seen_secs,
+            slot: placed.slot,
+            brought_by: source.peer(),
+        };
+        self.leave(placed.left, now_secs, changes);
+        changes.put.push((listing.service, wire::encode(&row)));
+        changes.unindexed.insert(placed.slot);
+        if let Some(replaced) = placed.replaced {
+            self.shared.gate().refused.add(replaced, now_secs + remember_secs(&Reason::Superseded));
+        }
+        Verdict::Stored
+    }
+
+    fn leave(&self, left: Vec<Left>, now_secs: u64, changes: &mut Changes) {
+        let mut gate = self.shared.gate();
+        for left in left {
+            // It may have come in this very transaction.
+            changes.put.retain(|(service, _)| *service != left.service);
+            changes.remove.push(left.service);
+            changes.unindexed.insert(left.slot);
+            gate.refused.add(left.item, now_secs + LEFT_SECS);
+        }
+    }
+
+    /// Teaches the index some of what changed.
+    fn teach(&mut self) {
+        let slots: BTreeSet<Slot> = self.unindexed.iter().copied().take(INDEX_SLOTS_MAX).collect();
+        let taught = self.try_teach(&slots);
+        self.indexed_at = Some(Instant::now());
+        // When it fails, the slots stay noted in the store.
+        slots.iter().for_each(|slot| {
+            self.unindexed.remove(slot);
+        });
+        if let Err(error) = taught {
+            tracing::error!(cause = ?error, "the search index is behind until the next start");
+            self.index = None;
+            self.settled(&Err(error));
+        }
+    }
+
+    fn try_teach(&mut self, slots: &BTreeSet<Slot>) -> Result<()> {
+        let index = match &mut self.index {
+            Some(index) => index,
+            none => none.insert(self.shared.index.writer()?),
+        };
+        let occupied: Vec<(Slot, ServiceId)> = {
+            let shelf = self.shared.shelf();
+            let listed = |&slot: &Slot| shelf.get(slot).filter(|e| !e.tombstone).map(|e| (slot, e.service));
+            slots.iter().filter_map(listed).collect()
+        };
+        let services: Vec<ServiceId> = occupied.iter().map(|(_, service)| *service).collect();
+        let rows = self.shared.store.rows(&services)?;
+        let operations = self.shared.store.operations(&services)?;
+        slots.iter().for_each(|&slot| index.remove(slot));
+        for (((slot, _), row), operations) in occupied.into_iter().zip(rows).zip(operations) {
+            let Some(listing) = row.and_then(|row| row.signed.claimed().ok()) else { continue };
+            let text = format!("{}\n{}\n{}", listing.summary, listing.category, listing.tags.join("\n"));
+            index.add(&Words { slot, name: &listing.name, text, operations: &operations })?;
+        }
+        index.commit()?;
+        self.shared.index.reload()?;
+        self.shared.store.indexed(slots)
+    }
+
+    fn settled(&mut self, outcome: &Result<()>) {
+        self.settling.drain(..).for_each(|answer| drop(answer.send(outcome.clone())));
+    }
+
+    /// Gives the index writer's memory and threads back.
+    fn rest(&mut self) {
+        if let Some(index) = self.index.take()
+            && let Err(error) = index.close()
+        {
+            tracing::warn!(cause = ?error, "the search index did not finish tidying up");
+        }
+    }
+}

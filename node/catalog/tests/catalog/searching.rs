@@ -1,0 +1,155 @@
+//! Finding listings.
+
+use farthing_catalog::{Query, Sort};
+use farthing_protocol::{Listing, Usdc, listing::ServiceKind};
+
+use crate::world::{FOREVER_SECS, NOW_SECS, World, fetched, key, pushed, service, signed, words};
+
+/// A catalog of services that differ; each has an owner of its own with its number.
+async fn filled(listings: &[(&str, fn(&mut Listing))]) -> World {
+    let world = World::new();
+    let listings: Vec<_> = (1..)
+        .zip(listings)
+        .map(|(number, (name, change))| {
+            signed(number, number, |listing| {
+                listing.name = (*name).to_owned();
+                listing.updated_secs += number;
+                change(listing);
+            })
+        })
+        .collect();
+    world.catalog.offer(listings, fetched(), NOW_SECS).await;
+    world.catalog.settled().await.unwrap();
+    world
+}
+
+#[tokio::test]
+async fn words_are_found_in_every_part_of_a_listing_and_the_name_counts_most() {
+    let world = filled(&[
+        ("Seismic data", |listing| listing.summary = "Earthquakes of the last days".to_owned()),
+        ("Earthquakes", |_| {}),
+        ("Tremors", |listing| listing.tags = vec!["earthquakes".to_owned()]),
+        ("Rumbles", |listing| listing.category = "Earthquakes".to_owned()),
+        ("Exoplanets", |_| {}),
+    ])
+    .await;
+    let names = world.names(words("earthquakes")).await;
+    assert_eq!(names[0], "Earthquakes");
+    assert_eq!(names.len(), 4);
+    assert!(!names.contains(&"Exoplanets".to_owned()));
+}
+
+#[tokio::test]
+async fn unfinished_mistyped_and_accented_words_are_found() {
+    let world = filled(&[("Café prices", |_| {}), ("Weather forecast", |_| {}), ("Wein", |_| {})]).await;
+    for (typed, found) in [
+        ("cafe", "Café prices"),
+        ("CAFÉ", "Café prices"),
+        ("weath", "Weather forecast"),
+        ("forecst weather", "Weather forecast"),
+        ("weather forecst", "Weather forecast"),
+        ("waether", "Weather forecast"),
+    ] {
+        assert_eq!(world.names(words(typed)).await, [found], "{typed}");
+    }
+    assert!(world.names(words("wien")).await.is_empty(), "a short word is what it is");
+    assert!(world.names(words("weather prices")).await.is_empty(), "all words must occur");
+}
+
+#[tokio::test]
+async fn no_text_is_an_error_of_syntax() {
+    let world = filled(&[("Weather AND (sun", |_| {})]).await;
+    for hostile in
+        ["\"", "name:weather", "a AND", "(", "*", "~1 ^2", "[a TO", "\\", "+-!", "\u{0}", "\u{202e}x"]
+    {
+        world.catalog.search(words(hostile), NOW_SECS).await.unwrap();
+    }
+    assert_eq!(world.names(words("weather AND (")).await, ["Weather AND (sun"]);
+    assert_eq!(world.names(words(&"weather ".repeat(10_000))).await, ["Weather AND (sun"]);
+    world.catalog.search(words(&"x".repeat(1_000_000)), NOW_SECS).await.unwrap();
+}
+
+#[tokio::test]
+async fn filters_narrow_and_facets_show_what_other_choices_would_give() {
+    let world = filled(&[
+        ("One", |listing| listing.category = "Weather".to_owned()),
+        ("Two", |listing| {
+            (listing.category, listing.price) = ("weather".to_owned(), Usdc::from_micros(5_000))
+        }),
+        ("Three", |listing| (listing.category, listing.kind) = ("space".to_owned(), ServiceKind::Graphql)),
+        ("Four", |listing| listing.price = Usdc::ZERO),
+    ])
+    .await;
+    world.catalog.owner_seen(key(2).address(), FOREVER_SECS);
+    let query = Query { category: Some("weather".to_owned()), ..Query::default() };
+    let page = world.catalog.search(query.clone(), NOW_SECS).await.unwrap();
+    assert_eq!(page.total, 2);
+    let categories = [("weather", 2), ("science", 1), ("space", 1)];
+    assert_eq!(page.facets.categories, categories.map(|(name, count)| (name.to_owned(), count)));
+    assert_eq!(page.facets.kinds, [(ServiceKind::Rest, 2), (ServiceKind::Graphql, 0)]);
+    assert_eq!(page.facets.online, 1);
+    let counts: Vec<usize> = page.facets.prices.iter().map(|band| band.count).collect();
+    assert_eq!(counts, [0, 1, 1, 0, 0, 0]);
+
+    assert_eq!(world.names(Query { online: true, ..query.clone() }).await, ["Two"]);
+    assert_eq!(world.names(Query { price_max: Some(Usdc::from_micros(4_999)), ..query }).await, ["One"]);
+    assert_eq!(world.names(Query { kind: Some(ServiceKind::Graphql), ..Query::default() }).await, ["Three"]);
+    assert_eq!(world.names(Query { owner: Some(key(4).address()), ..Query::default() }).await, ["Four"]);
+    assert!(world.names(Query { tag: Some("none".to_owned()), ..Query::default() }).await.is_empty());
+}
+
+#[tokio::test]
+async fn hits_are_sorted_and_turned_page_by_page() {
+    let world = filled(&[
+        ("banana", |listing| listing.price = Usdc::from_micros(30)),
+        ("Apple", |listing| listing.price = Usdc::from_micros(20)),
+        ("cherry", |listing| listing.price = Usdc::from_micros(10)),
+    ])
+    .await;
+    let sorted = |sort| Query { sort, ..Query::default() };
+    assert_eq!(world.names(sorted(Sort::Price)).await, ["cherry", "Apple", "banana"]);
+    assert_eq!(world.names(sorted(Sort::Newest)).await, ["cherry", "Apple", "banana"]);
+    assert_eq!(world.names(sorted(Sort::Name)).await, ["Apple", "banana", "cherry"]);
+    assert_eq!(world.names(Query { limit: Some(2), ..sorted(Sort::Name) }).await, ["Apple", "banana"]);
+    assert_eq!(world.names(Query { offset: 2, ..sorted(Sort::Name) }).await, ["cherry"]);
+    assert!(world.names(Query { offset: 3, ..sorted(Sort::Name) }).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_service_is_found_by_its_operations_once_they_are_known() {
+    let world = filled(&[("Exoplanets", |_| {})]).await;
+    assert!(world.names(words("orbit")).await.is_empty());
+    let operations = ["GET /planets list planets".to_owned(), "GET /orbit/{id} the orbit of one".to_owned()];
+    world.catalog.index_operations(service(1), &operations).await.unwrap();
+    world.catalog.settled().await.unwrap();
+    assert_eq!(world.names(words("orbit")).await, ["Exoplanets"]);
+    let (world, _) = world.reopen(|folder| std::fs::remove_dir_all(folder.join("catalog-index")).unwrap());
+    world.catalog.settled().await.unwrap();
+    assert_eq!(world.names(words("planets orbit")).await, ["Exoplanets"], "an index made anew knows it too");
+}
+
+#[tokio::test]
+async fn a_new_version_is_found_by_its_new_words_only() {
+    let world = filled(&[("Sunshine", |_| {})]).await;
+    let changed = signed(1, 1, |listing| (listing.seq, listing.name) = (2, "Moonlight".to_owned()));
+    world.offer(&changed, pushed()).await;
+    world.catalog.settled().await.unwrap();
+    assert!(world.names(words("sunshine")).await.is_empty());
+    assert_eq!(world.names(words("moonlight")).await, ["Moonlight"]);
+}
+
+#[tokio::test]
+async fn a_name_like_an_older_ones_carries_a_warning() {
+    let world = filled(&[("Earthquakes", |_| {})]).await;
+    let later_secs = NOW_SECS + 2 * 24 * 3600;
+    let imitation = signed(2, 2, |listing| listing.name = "E\u{430}rthquakes!".to_owned());
+    world.offer_at(&imitation, pushed(), later_secs).await;
+    let look_alike = |number| world.catalog.get(service(number), later_secs).unwrap().unwrap().look_alike;
+    let warning = look_alike(2).expect("the younger one is warned of");
+    assert_eq!((warning.service, warning.owner), (service(1), key(1).address()));
+    assert!(warning.older);
+    assert_eq!(look_alike(1), None, "the older one is not");
+    world.catalog.settled().await.unwrap();
+    let page = world.catalog.search(Query::default(), later_secs).await.unwrap();
+    assert_eq!(page.hits.iter().filter(|hit| hit.look_alike.is_some()).count(), 1);
+}
