@@ -63,6 +63,12 @@ pub const INFO_ITEMS_MAX: usize = 64;
 pub const SYNC_FRAME_BYTES_MAX: usize = 1024 * 1024;
 /// Listings offered or asked for in one sync message: 140 KB of names.
 pub const SYNC_ITEMS_MAX: usize = 8 * 1024;
+/// `reach/1` frames: eight addresses of 128 bytes, or eight reasons, and what is around them.
+pub const REACH_FRAME_BYTES_MAX: usize = 8 * 1024;
+/// Addresses of one request to be dialled: as many as a record holds.
+pub const REACH_ADDRESSES_MAX: usize = RECORD_ADDRESSES_MAX;
+/// Why a dial failed.
+pub const REACH_REASON_CHARS_MAX: usize = 160;
 
 /// Text of a refusal: one line for a person.
 pub const REFUSAL_DETAIL_BYTES_MAX: usize = 1024;

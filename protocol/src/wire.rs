@@ -99,6 +99,12 @@ impl NetworkName {
         format!("farthing/{}/listings/1", self.0)
     }
 
+    /// `/farthing/<net>/reach/1`
+    #[must_use]
+    pub fn reach_protocol(&self) -> String {
+        format!("/farthing/{}/reach/1", self.0)
+    }
+
     /// `/farthing/<net>/kad/1`
     #[must_use]
     pub fn kad_protocol(&self) -> String {

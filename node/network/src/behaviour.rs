@@ -9,7 +9,7 @@ use libp2p::{
     core::upgrade::Version,
     identify,
     identity::Keypair,
-    kad, noise, ping,
+    kad, memory_connection_limits, noise, ping,
     swarm::{NetworkBehaviour, behaviour::toggle::Toggle},
     tcp, yamux,
 };
@@ -17,7 +17,7 @@ use libp2p::{
 use crate::{
     NetworkConfig, NetworkError, NetworkLimits,
     exchange::{self, Accept},
-    gate, gossip, memory,
+    gate, gossip, memory, memory_limit, portmap,
     records::DirectoryStore,
     status::Counters,
 };
@@ -41,6 +41,7 @@ const DIRECTORY_QUERY_TIMEOUT: Duration = Duration::from_secs(8);
 #[derive(NetworkBehaviour)]
 pub(crate) struct Behaviour {
     pub(crate) limits: connection_limits::Behaviour,
+    pub(crate) memory: Toggle<memory_connection_limits::Behaviour>,
     pub(crate) gate: gate::Behaviour,
     pub(crate) identify: identify::Behaviour,
     pub(crate) ping: ping::Behaviour,
@@ -49,6 +50,8 @@ pub(crate) struct Behaviour {
     pub(crate) info: exchange::Behaviour,
     pub(crate) sync: exchange::Behaviour,
     pub(crate) gossip: Toggle<gossip::Behaviour>,
+    pub(crate) reach: exchange::Behaviour,
+    pub(crate) portmap: Toggle<portmap::Behaviour>,
 }
 
 /// What happens to the streams that peers open, by protocol.
@@ -56,6 +59,7 @@ pub(crate) struct Accepts {
     pub(crate) call: Accept,
     pub(crate) info: Accept,
     pub(crate) sync: Accept,
+    pub(crate) reach: Accept,
 }
 
 /// Builds the swarm. It listens nowhere and knows nobody yet.
@@ -70,10 +74,10 @@ pub(crate) fn build(
     let own = keypair.public().to_peer_id();
     let behaviour = Behaviour {
         limits: connection_limits::Behaviour::new(connection_limits(&config.limits)),
-        gate: gate::Behaviour::new(
-            config.limits.connections_per_ip_max,
-            config.limits.connections_per_private_ip_max,
-        ),
+        memory: memory_limit::connection_bytes_max()
+            .map(memory_connection_limits::Behaviour::with_max_bytes)
+            .into(),
+        gate: gate::Behaviour::new(&config.limits),
         identify: identify::Behaviour::new(identify_config(config, &keypair)),
         ping: ping::Behaviour::new(
             ping::Config::new().with_interval(PING_INTERVAL).with_timeout(PING_TIMEOUT),
@@ -92,6 +96,11 @@ pub(crate) fn build(
             accept.sync,
         ),
         gossip: gossip::behaviour(config, topics)?,
+        reach: exchange::Behaviour::new(
+            protocol(&config.network, config.network.reach_protocol())?,
+            accept.reach,
+        ),
+        portmap: config.reach.upnp.then(portmap::Behaviour::default).into(),
     };
     let swarm = SwarmBuilder::with_existing_identity(keypair)
         .with_tokio()

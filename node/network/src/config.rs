@@ -30,6 +30,7 @@ pub struct NetworkConfig {
     /// The highest sequence number this wallet ever published; the next record goes above it. Persist
     /// [`crate::NetworkStatus::record_seq`] and hand it back here.
     pub record_seq_start: u64,
+    pub reach: ReachConfig,
     pub limits: NetworkLimits,
 }
 
@@ -54,7 +55,44 @@ impl NetworkConfig {
             gossip: true,
             agent: concat!("farthing/", env!("CARGO_PKG_VERSION")).to_owned(),
             record_seq_start: 0,
+            reach: ReachConfig::default(),
             limits: NetworkLimits::default(),
+        }
+    }
+}
+
+/// How this node finds out whether it can be reached, and how it helps others to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReachConfig {
+    /// Whether the router is asked by UPnP to forward the listening ports.
+    pub upnp: bool,
+    /// From the start to the first test: peers have been found by then.
+    pub first: Duration,
+    /// From one test to the next.
+    pub interval: Duration,
+    /// The same after a test that leaves an address in doubt.
+    pub retry: Duration,
+    /// From a change of address to its test, so that changes that come together are tested together.
+    pub debounce: Duration,
+    /// Peers that are asked in a test; two of three decide.
+    pub peers: usize,
+    /// How often one peer is dialled back, and asked to.
+    pub asker_interval: Duration,
+    /// One dial of a peer that asked for it.
+    pub dial_deadline: Duration,
+}
+
+impl Default for ReachConfig {
+    fn default() -> Self {
+        Self {
+            upnp: false,
+            first: Duration::from_secs(10),
+            interval: Duration::from_secs(15 * 60),
+            retry: Duration::from_secs(60),
+            debounce: Duration::from_secs(2),
+            peers: 3,
+            asker_interval: Duration::from_secs(60),
+            dial_deadline: Duration::from_secs(5),
         }
     }
 }
@@ -64,10 +102,16 @@ impl NetworkConfig {
 pub struct NetworkLimits {
     /// Open connections. A connection costs about 100 KiB; a node talks to a few dozen peers.
     pub connections_max: u32,
+    /// Of those, kept free for peers with open channels: strangers never take the last quarter.
+    pub connections_reserved: u32,
     /// Two, so that both sides may dial at the same moment.
     pub connections_per_peer_max: u32,
     /// Handshakes in progress, each way.
     pub connections_pending_max: u32,
+    /// Handshakes from one public address: a quarter, so that half-open connections keep nobody else out.
+    pub connections_pending_per_ip_max: u32,
+    /// The same for private and loopback ranges.
+    pub connections_pending_per_private_ip_max: u32,
     /// Inbound connections from one public address (IPv6: one /64).
     pub connections_per_ip_max: u32,
     /// The same for private and loopback ranges, where one address may stand for a whole test network.
@@ -105,8 +149,11 @@ impl Default for NetworkLimits {
     fn default() -> Self {
         Self {
             connections_max: 256,
+            connections_reserved: 64,
             connections_per_peer_max: 2,
             connections_pending_max: 32,
+            connections_pending_per_ip_max: 8,
+            connections_pending_per_private_ip_max: 24,
             connections_per_ip_max: 16,
             connections_per_private_ip_max: 100,
             inbound_calls_per_peer_max: 64,

@@ -19,7 +19,7 @@ use tokio::{
 
 use crate::{
     CallFailure, CallTiming, CounterSnapshot, Interrupted, NetworkConfig, NetworkError, NetworkLimits,
-    NetworkStatus, NotStarted, PeerInfo, SyncStream,
+    NetworkStatus, NotStarted, PeerInfo, Reachability, SyncStream,
     admission::Admission,
     call,
     gossip::Subject,
@@ -196,6 +196,24 @@ impl NetworkHandle {
     /// The wallets of [`Self::peers`].
     pub async fn connected_peers(&self) -> Vec<Address> {
         self.0.peers().await.into_iter().map(|peer| peer.address).collect()
+    }
+
+    /// Tests now whether other nodes can dial this one, and returns what is known then: the last result when
+    /// there is nobody to ask, or everybody was asked a moment ago.
+    ///
+    /// # Errors
+    /// [`NetworkError::Stopped`]
+    pub async fn test_reachability(&self) -> Result<Reachability, NetworkError> {
+        let (reply, answer) = oneshot::channel();
+        self.0.send(Command::TestReachability { reply }).await.map_err(|_| NetworkError::Stopped)?;
+        answer.await.map_err(|_| NetworkError::Stopped)
+    }
+
+    /// Keeps connections free for these wallets, with which channels are open; they replace those named
+    /// before.
+    pub async fn favour(&self, peers: Vec<Address>) {
+        // After the network has stopped there is nothing to keep free.
+        let _ = self.0.send(Command::Favour { peers: peers.into_iter().collect() }).await;
     }
 
     /// The network's state, to read or to watch.

@@ -36,6 +36,8 @@ pub(crate) struct Publisher {
     seq: u64,
     publication: Option<Publication>,
     addresses: Vec<Multiaddr>,
+    /// `record::FLAG_…_VERIFIED`
+    reach_flags: u32,
     changed: bool,
     record: Option<Verified<NodeRecord>>,
     put_due: Option<Instant>,
@@ -51,6 +53,7 @@ impl Publisher {
             seq: seq_start,
             publication: None,
             addresses: Vec::new(),
+            reach_flags: 0,
             changed: false,
             record: None,
             put_due: None,
@@ -79,10 +82,18 @@ impl Publisher {
         self.sign(now_secs, limits::RECORD_LIFETIME_SECS_MAX)
     }
 
-    /// Notes where the node can be reached. True when that changed what is published.
-    pub(crate) fn set_addresses(&mut self, addresses: Vec<Multiaddr>, now: Instant) -> bool {
-        let changed = self.addresses != addresses && self.publication.is_some();
+    /// Notes where the node can be reached, and over which transports that was verified. True when that
+    /// changed what is published.
+    pub(crate) fn set_addresses(
+        &mut self,
+        addresses: Vec<Multiaddr>,
+        reach_flags: u32,
+        now: Instant,
+    ) -> bool {
+        let is_new = self.addresses != addresses || self.reach_flags != reach_flags;
+        let changed = is_new && self.publication.is_some();
         self.addresses = addresses;
+        self.reach_flags = reach_flags;
         if changed {
             self.changed = true;
             self.put_soon(now);
@@ -122,7 +133,7 @@ impl Publisher {
             seq: self.seq,
             issued_secs: now_secs,
             expires_secs: now_secs.saturating_add(lifetime_secs),
-            flags: publication.flags,
+            flags: publication.flags | self.reach_flags,
             protocol_min: PROTOCOL_VERSION,
             protocol_max: PROTOCOL_VERSION,
             addresses: self.addresses.iter().map(|address| address.to_vec().into()).collect(),

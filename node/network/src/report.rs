@@ -11,8 +11,9 @@ use tokio::sync::mpsc;
 /// Five of these in ten minutes are no accident.
 const STRIKES_MAX: usize = 5;
 const STRIKES_WINDOW: Duration = Duration::from_secs(600);
-/// How long a peer stays blocked.
-pub(crate) const BLOCK_DURATION: Duration = Duration::from_secs(600);
+/// How long a peer stays blocked the first time; twice as long each time it comes to that again.
+const BLOCK_MIN: Duration = Duration::from_secs(600);
+const BLOCK_MAX: Duration = Duration::from_secs(24 * 3600);
 /// Peers with strikes that are remembered.
 const STRUCK_PEERS_MAX: usize = 1024;
 /// Reports waiting for the swarm's task; more are dropped, a flood needs no exact count.
@@ -41,28 +42,43 @@ impl Reporter {
     }
 }
 
-/// Recent strikes by peer.
+/// Recent strikes by peer, and what they led to.
 #[derive(Debug, Default)]
-pub(crate) struct Strikes(HashMap<Address, VecDeque<Instant>>);
+pub(crate) struct Strikes {
+    recent: HashMap<Address, VecDeque<Instant>>,
+    /// The end of a peer's last block, and how many it had.
+    blocks: HashMap<Address, (Instant, u32)>,
+}
 
 impl Strikes {
-    /// Notes one strike; true when it is one too many and the peer is to be blocked.
-    pub(crate) fn note(&mut self, peer: Address, now: Instant) -> bool {
-        let recent = |at: &Instant| now.duration_since(*at) < STRIKES_WINDOW;
-        if self.0.len() >= STRUCK_PEERS_MAX && !self.0.contains_key(&peer) {
-            self.0.retain(|_, strikes| strikes.back().is_some_and(recent));
-            if self.0.len() >= STRUCK_PEERS_MAX {
-                return false;
+    /// Notes one strike. When it is one too many, the peer is to be blocked for this long.
+    pub(crate) fn note(&mut self, peer: Address, now: Instant) -> Option<Duration> {
+        let is_recent = |at: &Instant| now.duration_since(*at) < STRIKES_WINDOW;
+        if self.recent.len() >= STRUCK_PEERS_MAX && !self.recent.contains_key(&peer) {
+            self.recent.retain(|_, strikes| strikes.back().is_some_and(is_recent));
+            if self.recent.len() >= STRUCK_PEERS_MAX {
+                return None;
             }
         }
-        let strikes = self.0.entry(peer).or_default();
-        strikes.retain(recent);
+        let strikes = self.recent.entry(peer).or_default();
+        strikes.retain(is_recent);
         strikes.push_back(now);
-        let blocked = strikes.len() >= STRIKES_MAX;
-        if blocked {
-            self.0.remove(&peer);
+        if strikes.len() < STRIKES_MAX {
+            return None;
         }
-        blocked
+        self.recent.remove(&peer);
+        Some(self.block(peer, now))
+    }
+
+    /// A peer that behaves for a day after its block begins anew.
+    fn block(&mut self, peer: Address, now: Instant) -> Duration {
+        self.blocks.retain(|_, (ended, _)| now.saturating_duration_since(*ended) < BLOCK_MAX);
+        let times = self.blocks.get(&peer).map_or(0, |(_, times)| *times);
+        let duration = BLOCK_MIN.saturating_mul(1 << times.min(16)).min(BLOCK_MAX);
+        if self.blocks.len() < STRUCK_PEERS_MAX || times > 0 {
+            self.blocks.insert(peer, (now + duration, times + 1));
+        }
+        duration
     }
 }
 
@@ -77,10 +93,10 @@ mod tests {
         let mut strikes = Strikes::default();
         let start = Instant::now();
         for n in 0..4 {
-            assert!(!strikes.note(PEER, start + Duration::from_secs(n)));
+            assert_eq!(strikes.note(PEER, start + Duration::from_secs(n)), None);
         }
-        assert!(strikes.note(PEER, start + Duration::from_secs(599)));
-        assert!(!strikes.note(PEER, start + Duration::from_secs(600)), "and counting starts again");
+        assert_eq!(strikes.note(PEER, start + Duration::from_secs(599)), Some(BLOCK_MIN));
+        assert_eq!(strikes.note(PEER, start + Duration::from_secs(600)), None, "and counting starts again");
     }
 
     #[test]
@@ -88,7 +104,22 @@ mod tests {
         let mut strikes = Strikes::default();
         let start = Instant::now();
         for n in 0..20 {
-            assert!(!strikes.note(PEER, start + Duration::from_secs(n * 150)), "strike {n}");
+            assert_eq!(strikes.note(PEER, start + Duration::from_secs(n * 150)), None, "strike {n}");
         }
+    }
+
+    #[test]
+    fn every_block_is_twice_as_long_as_the_last_up_to_a_day() {
+        let mut strikes = Strikes::default();
+        let mut now = Instant::now();
+        let mut block = |now| (0..5).find_map(|_| strikes.note(PEER, now)).unwrap();
+        let mut minutes = Vec::new();
+        for _ in 0..10 {
+            let duration = block(now);
+            minutes.push(duration.as_secs() / 60);
+            now += duration;
+        }
+        assert_eq!(minutes, [10, 20, 40, 80, 160, 320, 640, 1280, 1440, 1440]);
+        assert_eq!(block(now + BLOCK_MAX), BLOCK_MIN, "after a good day");
     }
 }

@@ -1,6 +1,10 @@
 //! Putting the parts together: key, store, servers, swarm, listeners; then the swarm's task runs.
 
-use std::{io, sync::Arc, time::Duration};
+use std::{
+    io,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use libp2p::{Multiaddr, Swarm, TransportError, core::transport::ListenerId, swarm::SwarmEvent};
 use tokio::sync::{mpsc, watch};
@@ -15,6 +19,7 @@ use crate::{
     identity,
     info::{InboundInfo, InfoServer},
     publisher::Publisher,
+    reachability::{Prober, ReachServer},
     records::{DirectoryStore, Records, SharedRecords},
     report::Reporter,
     status::Counters,
@@ -75,6 +80,14 @@ impl Network {
             reporter.clone(),
             Arc::clone(&counters),
         );
+        let (commands_in, commands) = mpsc::channel(COMMANDS_MAX);
+        let reach_server = ReachServer::new(
+            &config.reach,
+            config.allow_private,
+            commands_in.downgrade(),
+            reporter.clone(),
+            Arc::clone(&counters),
+        );
         let (syncs_in, syncs) = mpsc::channel(config.limits.inbound_syncs_max);
         let sync_server = SyncServer::new(syncs_in, config.limits.clone(), reporter.clone());
         let (listings_in, listings) = mpsc::channel(LISTINGS_MAX);
@@ -101,15 +114,12 @@ impl Network {
                 call: Arc::new(move |peer, stream| call_server.accept(peer, stream)),
                 info: Arc::new(move |peer, stream| info_server.accept(peer, stream)),
                 sync: Arc::new(move |peer, stream| sync_server.accept(peer, stream)),
+                reach: Arc::new(move |peer, stream| reach_server.accept(peer, stream)),
             },
             Arc::clone(&counters),
         )?;
         bind_all(&mut swarm, &listen).await?;
-        for address in &announce {
-            swarm.add_external_address(addresses::without_peer(address));
-        }
 
-        let (commands_in, commands) = mpsc::channel(COMMANDS_MAX);
         let (status_in, status) = watch::channel(NetworkStatus::default());
         let publisher = Publisher::new(
             config.key.clone(),
@@ -124,11 +134,13 @@ impl Network {
             status: status_in,
             records: records.clone(),
             publisher,
-            bootstrap: Bootstrap::new(own.address(), bootstrap, std::time::Instant::now()),
             topics,
             judge,
             judged,
-            announce,
+            bootstrap: Bootstrap::new(own.address(), bootstrap, Instant::now()),
+            prober: Prober::new(config.reach.clone(), config.allow_private, announce, Instant::now()),
+            own_commands: commands_in.downgrade(),
+            reach_deadline: config.reach.dial_deadline,
             under_way,
             counters: Arc::clone(&counters),
             own: own.address(),

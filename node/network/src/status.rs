@@ -7,6 +7,8 @@ use std::{
 
 use farthing_protocol::Address;
 
+use crate::Reachability;
+
 /// The network at a glance; a new value whenever something in it changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NetworkStatus {
@@ -26,6 +28,8 @@ pub struct NetworkStatus {
     pub record_seq: u64,
     /// Node records held for others.
     pub records: usize,
+    /// Whether the outside can dial this node.
+    pub reachability: Reachability,
 }
 
 /// The node's part in the directory.
@@ -116,6 +120,10 @@ counters! {
     peers_blocked,
     /// Peers turned away because they belong to another network.
     peers_of_other_networks,
+    /// Dials made because peers asked to be dialled back.
+    dial_backs,
+    /// Requests to be dialled back that were refused: too soon again, or not to be understood.
+    dial_backs_refused,
     /// Look-ups of owners in the directory.
     lookups,
     /// Look-ups that found nothing.

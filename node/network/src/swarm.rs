@@ -8,28 +8,31 @@ mod connections;
 mod directory;
 mod gossip;
 mod peers;
+mod reachability;
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use farthing_protocol::{Address, NodeRecord, Verified, wire::NetworkName};
+use farthing_protocol::{Address, NodeRecord, Verified, reach::ReachResponse, wire::NetworkName};
 use futures::StreamExt;
 use libp2p::{Multiaddr, PeerId, Stream, Swarm, kad::QueryId, swarm::SwarmEvent};
 use tokio::sync::{mpsc, oneshot, watch};
 
+pub(crate) use self::connections::innermost;
 use self::{directory::Lookup, peers::Peers};
 use crate::{
-    NetworkStatus, NotStarted, PeerInfo,
+    NetworkStatus, NotStarted, PeerInfo, Reachability,
     admission::Admission,
     behaviour::{Behaviour, BehaviourEvent},
     bootstrap::Bootstrap,
     gossip::{Judge, Judged, Subject, Topics},
     publisher::{Publication, Publisher},
+    reachability::{Asker, Prober},
     records::SharedRecords,
-    report::{BLOCK_DURATION, Strike, Strikes},
+    report::{Strike, Strikes},
     status::Counters,
 };
 
@@ -48,6 +51,7 @@ pub(crate) enum Protocol {
     Call,
     Info,
     Sync,
+    Reach,
 }
 
 /// Why there is no stream. In every case nothing was sent.
@@ -89,6 +93,24 @@ pub(crate) enum Command {
     Peers {
         reply: oneshot::Sender<Vec<PeerInfo>>,
     },
+    /// Where a connected peer comes from.
+    Asker {
+        peer: Address,
+        reply: oneshot::Sender<Option<Asker>>,
+    },
+    /// What a peer that was asked to dial back says.
+    DialledBack {
+        peer: Address,
+        answer: Result<ReachResponse, String>,
+    },
+    /// Test now whether this node can be reached.
+    TestReachability {
+        reply: oneshot::Sender<Reachability>,
+    },
+    /// The peers with open channels.
+    Favour {
+        peers: HashSet<Address>,
+    },
     Shutdown {
         reply: oneshot::Sender<()>,
     },
@@ -106,7 +128,10 @@ pub(crate) struct Parts {
     pub(crate) topics: Topics,
     pub(crate) judge: Judge,
     pub(crate) judged: mpsc::Receiver<Judged>,
-    pub(crate) announce: Vec<Multiaddr>,
+    pub(crate) prober: Prober,
+    /// This task's own queue, for the tasks it starts. Weak: nobody else holding it ends the task.
+    pub(crate) own_commands: mpsc::WeakSender<Command>,
+    pub(crate) reach_deadline: Duration,
     /// Calls being served and calls being made, to wait for in a shutdown.
     pub(crate) under_way: [Arc<Admission>; 2],
     pub(crate) counters: Arc<Counters>,
@@ -128,6 +153,8 @@ pub(crate) struct SwarmTask {
     strikes: Strikes,
     /// How peers see this node, and how many said so.
     observed: BTreeMap<Multiaddr, u32>,
+    /// Who waits for the end of a test of reachability.
+    awaiting_reach: Vec<oneshot::Sender<Reachability>>,
     tick_due: Instant,
     /// Counts ticks, so that everybody gets a turn at being dialled.
     ticks: usize,
@@ -145,6 +172,7 @@ impl SwarmTask {
             gossiped_seq: 0,
             strikes: Strikes::default(),
             observed: BTreeMap::new(),
+            awaiting_reach: Vec::new(),
             tick_due: Instant::now(),
             ticks: 0,
             status_is_stale: true,
@@ -189,7 +217,7 @@ impl SwarmTask {
     }
 
     fn on_command(&mut self, command: Command) {
-        self.status_is_stale |= matches!(command, Command::Publish { .. });
+        self.status_is_stale |= matches!(command, Command::Publish { .. } | Command::DialledBack { .. });
         match command {
             Command::Open { owner, protocol, reply } => self.open(owner, protocol, reply),
             Command::Connect { record, reply } => self.connect(&record, reply),
@@ -197,6 +225,10 @@ impl SwarmTask {
             Command::Publish { publication, reply } => self.publish(publication, reply),
             Command::Gossip { subject, content, reply } => drop(reply.send(self.gossip(subject, content))),
             Command::Peers { reply } => drop(reply.send(self.peers.list())),
+            Command::Asker { peer, reply } => drop(reply.send(self.peers.asker(peer))),
+            Command::DialledBack { peer, answer } => self.on_dialled_back(peer, answer),
+            Command::TestReachability { reply } => self.test_reachability(reply),
+            Command::Favour { peers } => self.parts.swarm.behaviour_mut().gate.favour(peers),
             Command::Shutdown { .. } => unreachable!("the loop takes this one itself"),
         }
     }
@@ -211,11 +243,14 @@ impl SwarmTask {
             SwarmEvent::Behaviour(BehaviourEvent::Gossip(event)) => self.on_gossip(event),
             SwarmEvent::Behaviour(
                 BehaviourEvent::Limits(never)
+                | BehaviourEvent::Memory(never)
                 | BehaviourEvent::Gate(never)
                 | BehaviourEvent::Call(never)
                 | BehaviourEvent::Info(never)
-                | BehaviourEvent::Sync(never),
+                | BehaviourEvent::Sync(never)
+                | BehaviourEvent::Reach(never),
             ) => match never {},
+            SwarmEvent::Behaviour(BehaviourEvent::Portmap(event)) => self.on_portmap(event),
             SwarmEvent::ConnectionEstablished { peer_id, connection_id, endpoint, .. } => {
                 self.on_connected(peer_id, connection_id, &endpoint);
             }
@@ -242,13 +277,15 @@ impl SwarmTask {
         let swarm = &self.parts.swarm;
         let bootstrap = self.parts.bootstrap.next_due(|peer| swarm.is_connected(peer));
         let put = self.parts.publisher.next_due().filter(|_| self.put.is_none());
-        [bootstrap, put].into_iter().flatten().fold(self.tick_due, Instant::min)
+        let reach = self.parts.prober.next_due();
+        [bootstrap, put, reach].into_iter().flatten().fold(self.tick_due, Instant::min)
     }
 
     fn do_what_is_due(&mut self) {
         let now = Instant::now();
         self.dial_bootstrap(now);
         self.put_if_due(now);
+        self.probe_if_due(now);
         if self.tick_due <= now {
             self.tick_due = now + TICK;
             self.ticks = self.ticks.wrapping_add(1);
@@ -260,17 +297,17 @@ impl SwarmTask {
 
     fn on_strike(&mut self, peer: Address, strike: Strike) {
         tracing::debug!(%peer, ?strike, "a peer broke the protocol");
-        if self.strikes.note(peer, Instant::now())
+        if let Some(duration) = self.strikes.note(peer, Instant::now())
             && let Some(id) = self.peers.id_of(peer)
         {
-            self.block(id, peer);
+            self.block(id, peer, duration);
         }
     }
 
-    fn block(&mut self, id: PeerId, peer: Address) {
-        tracing::warn!(%peer, minutes = BLOCK_DURATION.as_secs() / 60, "blocked a peer for bad frames");
+    fn block(&mut self, id: PeerId, peer: Address, duration: Duration) {
+        tracing::warn!(%peer, minutes = duration.as_secs() / 60, "blocked a peer for bad frames");
         Counters::add(&self.parts.counters.peers_blocked);
-        self.parts.swarm.behaviour_mut().gate.block(id, BLOCK_DURATION);
+        self.parts.swarm.behaviour_mut().gate.block(id, duration);
         // An error would mean that it has gone already.
         let _ = self.parts.swarm.disconnect_peer_id(id);
     }
@@ -295,6 +332,7 @@ impl SwarmTask {
             directory_peers: swarm.behaviour_mut().kad.kbuckets().map(|bucket| bucket.num_entries()).sum(),
             record_seq: self.parts.publisher.seq(),
             records: self.parts.records.lock().len(),
+            reachability: self.parts.prober.report(),
         };
         self.parts.status.send_if_modified(|shown| {
             let changed = *shown != status;

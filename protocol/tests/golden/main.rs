@@ -42,6 +42,12 @@ fn messages_of_sync_keep_their_bytes() {
 }
 
 #[test]
+fn messages_of_reach_keep_their_bytes() {
+    check("reach_request", &examples::reach_requests());
+    check("reach_response", &examples::reach_responses());
+}
+
+#[test]
 fn documents_keep_their_bytes() {
     check::<NodeRecord>("node_record", &[("a record", examples::node_record())]);
     check::<Signed<NodeRecord>>("signed_node_record", &[("as it travels", examples::signed_record())]);

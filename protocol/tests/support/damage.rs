@@ -18,6 +18,8 @@ pub fn valid() -> Vec<Vec<u8>> {
     all.extend(examples::call_messages().iter().map(|(_, value)| wire::encode(value)));
     all.extend(examples::call_replies().iter().map(|(_, value)| wire::encode(value)));
     all.extend(examples::refusals().iter().map(|(_, value)| wire::encode(value)));
+    all.extend(examples::reach_requests().iter().map(|(_, value)| wire::encode(value)));
+    all.extend(examples::reach_responses().iter().map(|(_, value)| wire::encode(value)));
     all.extend(examples::info_requests().iter().map(|(_, value)| wire::encode(value)));
     all.extend(examples::info_responses().iter().map(|(_, value)| wire::encode(value)));
     all.extend(examples::sync_messages().iter().map(|(_, value)| wire::encode(value)));

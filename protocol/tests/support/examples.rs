@@ -10,6 +10,7 @@ use farthing_protocol::{
     call::{CallStatus, ChannelSync, ChargePolicy, Method, Payment, response_hash},
     info::{InfoRequest, InfoResponse},
     listing::{Accept, Details, OperationPrice, Pin, SCHEME_CHANNEL, SCHEME_FREE, ServiceKind},
+    reach::{DialBack, ReachRequest, ReachResponse},
     record::{FLAG_ACCEPTS_CALLS, FLAG_TCP_VERIFIED},
     sync::{ItemName, SyncMessage},
 };
@@ -293,6 +294,20 @@ pub fn sync_messages() -> Vec<(&'static str, SyncMessage)> {
         ("listings, compressed", SyncMessage::Listings(ByteVec::from(vec![0x28, 0xb5, 0x2f, 0xfd]))),
         ("done", SyncMessage::Done),
         ("refused", SyncMessage::Refused("too many questions".to_owned())),
+    ]
+}
+
+pub fn reach_requests() -> Vec<(&'static str, ReachRequest)> {
+    let addresses = node_record().addresses;
+    vec![("addresses to dial", ReachRequest { nonce: [0x5a; 32], addresses })]
+}
+
+pub fn reach_responses() -> Vec<(&'static str, ReachResponse)> {
+    let ends = vec![DialBack::Reached, DialBack::Failed("connection refused".to_owned())];
+    vec![
+        ("how two dials ended", ReachResponse::Dialled(ends)),
+        ("asked too soon", ReachResponse::TooSoon { retry_after_secs: 42 }),
+        ("refused", ReachResponse::Refused("too many dial-backs are under way".to_owned())),
     ]
 }
 

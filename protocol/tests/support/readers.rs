@@ -4,6 +4,7 @@ use farthing_protocol::{
     CallMessage, CallReply, ChannelConfig, Listing, NodeRecord, Receipt, Refusal, Signed,
     info::{InfoRequest, InfoResponse},
     listing::Details,
+    reach::{ReachRequest, ReachResponse},
     sync::SyncMessage,
     wire,
 };
@@ -13,13 +14,15 @@ use minicbor::{Decode, Encode};
 pub type Reader = (&'static str, fn(&[u8]));
 
 /// Every reader. What one accepts is written and read once more, and must stay the same.
-pub const READERS: [Reader; 12] = [
+pub const READERS: [Reader; 14] = [
     ("CallMessage", read::<CallMessage>),
     ("CallReply", read::<CallReply>),
     ("Refusal", read::<Refusal>),
     ("InfoRequest", read::<InfoRequest>),
     ("InfoResponse", read::<InfoResponse>),
     ("SyncMessage", read::<SyncMessage>),
+    ("ReachRequest", read::<ReachRequest>),
+    ("ReachResponse", read::<ReachResponse>),
     ("Signed<NodeRecord>", read::<Signed<NodeRecord>>),
     ("Signed<Listing>", read::<Signed<Listing>>),
     ("NodeRecord", read::<NodeRecord>),

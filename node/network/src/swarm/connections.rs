@@ -51,6 +51,7 @@ impl SwarmTask {
             Protocol::Call => (identified.speaks_call, &mut behaviour.call),
             Protocol::Info => (identified.speaks_info, &mut behaviour.info),
             Protocol::Sync => (identified.speaks_sync, &mut behaviour.sync),
+            Protocol::Reach => (identified.speaks_reach, &mut behaviour.reach),
         };
         if speaks {
             exchange.open(id, Opening(reply));
@@ -133,6 +134,10 @@ impl SwarmTask {
     }
 
     pub(super) fn on_connected(&mut self, id: PeerId, connection: ConnectionId, endpoint: &ConnectedPoint) {
+        if self.is_dial_back(&id, endpoint) {
+            self.parts.swarm.close_connection(connection);
+            return;
+        }
         Counters::add(&self.parts.counters.connections_opened);
         self.parts.bootstrap.connected(connection, id);
         self.peers.connected(id, connection, endpoint);
@@ -140,6 +145,7 @@ impl SwarmTask {
 
     pub(super) fn on_closed(&mut self, id: PeerId, connection: ConnectionId, remaining: u32, reason: &str) {
         tracing::debug!(peer = ?self.peers.address_of(&id), reason, "a connection closed");
+        self.forget_view_of(&id, remaining);
         self.peers.closed(id, connection, reason);
         if remaining == 0 {
             self.parts.bootstrap.lost(&id, Instant::now());
@@ -192,8 +198,10 @@ impl SwarmTask {
             speaks_call: speaks(network.call_protocol()),
             speaks_info: speaks(network.info_protocol()),
             speaks_sync: speaks(network.sync_protocol()),
+            speaks_reach: speaks(network.reach_protocol()),
         };
         self.observe(&info.observed_addr);
+        self.take_view_of(id, &info.observed_addr);
         if in_directory {
             self.learn_addresses(id, &info.listen_addrs);
         }
@@ -282,7 +290,7 @@ fn brief(error: &DialError) -> String {
     }
 }
 
-fn innermost(error: &dyn std::error::Error) -> String {
+pub(crate) fn innermost(error: &dyn std::error::Error) -> String {
     let mut innermost = error;
     while let Some(source) = innermost.source() {
         innermost = source;

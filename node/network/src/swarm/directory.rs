@@ -14,8 +14,8 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::SwarmTask;
 use crate::{
-    NetworkError, addresses, info::take_record, publisher::Publication, records::RECORD_VALUE_BYTES_MAX,
-    report::Strike, status::Counters,
+    NetworkError, info::take_record, publisher::Publication, records::RECORD_VALUE_BYTES_MAX, report::Strike,
+    status::Counters,
 };
 
 /// One look-up under way: whom its finds go to.
@@ -65,11 +65,11 @@ impl SwarmTask {
         let _ = reply.send(seq);
     }
 
-    /// The addresses under which this node is found may have changed.
+    /// The addresses on which this node listens may have changed.
     pub(super) fn addresses_changed(&mut self) {
         let listening: Vec<_> = self.parts.swarm.listeners().cloned().collect();
-        let published = addresses::to_publish(&self.parts.announce, &listening, self.parts.allow_private);
-        self.parts.publisher.set_addresses(published, Instant::now());
+        self.parts.prober.set_listening(listening, Instant::now());
+        self.publish_addresses();
     }
 
     pub(super) fn put_if_due(&mut self, now: Instant) {

@@ -4,6 +4,7 @@
 
 use std::{
     collections::HashMap,
+    net::IpAddr,
     time::{Duration, SystemTime},
 };
 
@@ -11,7 +12,10 @@ use farthing_protocol::Address;
 use libp2p::{Multiaddr, PeerId, core::ConnectedPoint, swarm::ConnectionId};
 use tokio::sync::oneshot;
 
-use crate::{Direction, NotStarted, PeerInfo, identity};
+use crate::{
+    Direction, NotStarted, PeerInfo, addresses, identity,
+    reachability::{Asker, Tester},
+};
 
 /// Whoever waits for one peer to be connected and identified.
 pub(super) type Waiter = oneshot::Sender<Result<(), NotStarted>>;
@@ -35,6 +39,13 @@ pub(super) struct Peer {
     identified: Option<Identified>,
 }
 
+impl Peer {
+    /// Where its connections come from or go to, without names.
+    fn ips(&self) -> Vec<IpAddr> {
+        self.connections.iter().filter_map(|connection| addresses::ip(&connection.address)).collect()
+    }
+}
+
 /// What a peer says about itself.
 #[derive(Debug)]
 pub(super) struct Identified {
@@ -42,6 +53,7 @@ pub(super) struct Identified {
     pub(super) speaks_call: bool,
     pub(super) speaks_info: bool,
     pub(super) speaks_sync: bool,
+    pub(super) speaks_reach: bool,
 }
 
 /// Connected peers, and who waits for which.
@@ -147,6 +159,28 @@ impl Peers {
 
     pub(super) fn identified_count(&self) -> usize {
         self.by_id.values().filter(|peer| peer.identified.is_some()).count()
+    }
+
+    /// The remote ends of all connections to a peer.
+    pub(super) fn remotes_of(&self, address: Address) -> Vec<Multiaddr> {
+        let peer = self.id_of(address).and_then(|id| self.by_id.get(&id));
+        peer.map_or_else(Vec::new, |peer| peer.connections.iter().map(|c| c.address.clone()).collect())
+    }
+
+    pub(super) fn asker(&self, address: Address) -> Option<Asker> {
+        let id = self.id_of(address)?;
+        Some(Asker { id, ips: self.by_id.get(&id)?.ips() })
+    }
+
+    /// Peers that can be asked to dial back.
+    pub(super) fn testers(&self) -> Vec<Tester> {
+        let speaks =
+            |peer: &&Peer| peer.identified.as_ref().is_some_and(|identified| identified.speaks_reach);
+        self.by_id
+            .values()
+            .filter(speaks)
+            .map(|peer| Tester { peer: peer.address, ips: peer.ips() })
+            .collect()
     }
 
     pub(super) fn list(&self) -> Vec<PeerInfo> {

@@ -7,6 +7,7 @@ mod hostile;
 mod lifecycle;
 mod proxy;
 mod raw;
+mod reachability;
 mod round_trips;
 mod support;
 mod sync;

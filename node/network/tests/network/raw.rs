@@ -88,6 +88,7 @@ pub(crate) struct RawBehaviour {
     pub(crate) call: request_response::Behaviour<RawCodec>,
     pub(crate) info: request_response::Behaviour<RawCodec>,
     pub(crate) sync: request_response::Behaviour<RawCodec>,
+    pub(crate) reach: request_response::Behaviour<RawCodec>,
 }
 
 pub(crate) fn wallet_keypair(key: &SecretKey) -> Keypair {
@@ -108,6 +109,7 @@ pub(crate) fn raw_peer(keypair: Keypair, identify_version: String, answer: &[u8]
         call: exchange(network().call_protocol()),
         info: exchange(network().info_protocol()),
         sync: exchange(network().sync_protocol()),
+        reach: exchange(network().reach_protocol()),
     };
     SwarmBuilder::with_existing_identity(keypair)
         .with_tokio()
@@ -157,6 +159,34 @@ pub(crate) async fn synchronise(swarm: &mut Swarm<RawBehaviour>, bytes: Vec<u8>)
     answer(swarm).await
 }
 
+/// The same on a reach stream.
+pub(crate) async fn ask_reach(swarm: &mut Swarm<RawBehaviour>, bytes: Vec<u8>) -> Option<Vec<u8>> {
+    let peer = *swarm.connected_peers().next()?;
+    swarm.behaviour_mut().reach.send_request(&peer, bytes.into());
+    answer(swarm).await
+}
+
+/// Answers every request until it is aborted.
+pub(crate) async fn serve(mut swarm: Swarm<RawBehaviour>) {
+    use libp2p::{
+        request_response::{Event, Message},
+        swarm::SwarmEvent,
+    };
+    loop {
+        if let SwarmEvent::Behaviour(
+            RawBehaviourEvent::Call(event)
+            | RawBehaviourEvent::Info(event)
+            | RawBehaviourEvent::Sync(event)
+            | RawBehaviourEvent::Reach(event),
+        ) = swarm.select_next_some().await
+            && let Event::Message { message: Message::Request { channel, .. }, .. } = event
+        {
+            // Every behaviour sends answers by the channel alone.
+            let _ = swarm.behaviour_mut().call.send_response(channel, Vec::new());
+        }
+    }
+}
+
 async fn answer(swarm: &mut Swarm<RawBehaviour>) -> Option<Vec<u8>> {
     use libp2p::{
         request_response::{Event, Message},
@@ -167,7 +197,8 @@ async fn answer(swarm: &mut Swarm<RawBehaviour>) -> Option<Vec<u8>> {
             SwarmEvent::Behaviour(
                 RawBehaviourEvent::Call(event)
                 | RawBehaviourEvent::Info(event)
-                | RawBehaviourEvent::Sync(event),
+                | RawBehaviourEvent::Sync(event)
+                | RawBehaviourEvent::Reach(event),
             ) => match event {
                 Event::Message { message: Message::Response { response, .. }, .. } => {
                     return Some(response);

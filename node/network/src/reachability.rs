@@ -1,0 +1,415 @@
+//! Whether other nodes can dial this one: asked of peers, believed when their dials arrive. Pure but for the
+//! clock and the randomness passed in.
+//!
+//! In the order things happen:
+//! 1. What is announced, observed by peers and mapped by a router makes `candidates`.
+//! 2. When a test is due, `testers` are chosen and each gets a request with a nonce of its own.
+//! 3. Each of them (`server`, `dialer`) dials every address under a key that only it and we can compute;
+//!    [`Prober::arrived`] sees who came through, whatever the peer then says.
+//! 4. The `verdict` of a test changes what is published, and `report` with its `words` says so.
+//!
+//! Architecture invariant: an address is never verified by what a peer says, only by a connection that arrives
+//! under the key of that peer, that test and that address.
+
+mod candidates;
+mod dialer;
+mod limiter;
+mod place;
+mod report;
+mod server;
+mod testers;
+mod verdict;
+mod words;
+
+use std::{
+    net::IpAddr,
+    time::{Duration, Instant},
+};
+
+use farthing_protocol::{
+    Address, Hash,
+    reach::{ReachRequest, ReachResponse, dial_back_key},
+    record::{FLAG_QUIC_VERIFIED, FLAG_TCP_VERIFIED},
+};
+use libp2p::{Multiaddr, PeerId};
+
+pub use self::{
+    candidates::Source,
+    place::Transport,
+    report::{AddressCheck, CheckFailure, Gateway, ReachState, Reachability},
+};
+use self::{
+    candidates::{Known, Observations},
+    place::Family,
+    testers::Turns,
+    verdict::{Standing, Vote},
+};
+pub(crate) use self::{
+    server::{Asker, ReachServer, exchange},
+    testers::Tester,
+};
+use crate::{ReachConfig, addresses, identity};
+
+/// A peer to be asked, and what.
+#[derive(Debug)]
+pub(crate) struct Ask {
+    pub(crate) peer: Address,
+    pub(crate) request: ReachRequest,
+}
+
+/// Tests this node's addresses, and remembers what came of it.
+#[derive(Debug)]
+pub(crate) struct Prober {
+    config: ReachConfig,
+    allow_private: bool,
+    announced: Vec<Multiaddr>,
+    listening: Vec<Multiaddr>,
+    mapped: Vec<Multiaddr>,
+    gateway: Gateway,
+    observations: Observations,
+    /// The IPs that observers agree on, at most one of each family.
+    seen: Vec<IpAddr>,
+    standings: Vec<Standing>,
+    turns: Turns,
+    round: Option<Round>,
+    /// No test before this moment, so that a starting node first finds its peers.
+    first: Instant,
+    due: Instant,
+    /// The address of the interface towards the peers, where a router has to forward to.
+    local_ip: Option<IpAddr>,
+    checked_secs: Option<u64>,
+    peers_asked: usize,
+    testers: usize,
+}
+
+/// A test under way.
+#[derive(Debug)]
+struct Round {
+    asked: Vec<Asked>,
+    /// Something changed meanwhile, so that another test follows at once.
+    outdated: bool,
+}
+
+/// One peer's part in a test.
+#[derive(Debug)]
+struct Asked {
+    peer: Address,
+    dials: Vec<Dial>,
+    answer: Option<Result<ReachResponse, String>>,
+}
+
+#[derive(Debug)]
+struct Dial {
+    /// The candidate, as it is published, and as the peer was told to dial it.
+    address: Multiaddr,
+    dialled: Multiaddr,
+    /// Who the peer is on this dial.
+    key: PeerId,
+    arrival: Option<Vote>,
+}
+
+impl Prober {
+    pub(crate) fn new(
+        config: ReachConfig,
+        allow_private: bool,
+        announced: Vec<Multiaddr>,
+        now: Instant,
+    ) -> Self {
+        let first = now + config.first;
+        let gateway = if config.upnp { Gateway::Unknown } else { Gateway::NotAsked };
+        let mut prober = Self {
+            turns: Turns::new(config.asker_interval),
+            config,
+            allow_private,
+            announced,
+            listening: Vec::new(),
+            mapped: Vec::new(),
+            gateway,
+            observations: Observations::default(),
+            seen: Vec::new(),
+            standings: Vec::new(),
+            round: None,
+            first,
+            due: first,
+            local_ip: None,
+            checked_secs: None,
+            peers_asked: 0,
+            testers: 0,
+        };
+        prober.refresh(now);
+        prober
+    }
+
+    pub(crate) fn set_listening(&mut self, listening: Vec<Multiaddr>, now: Instant) {
+        self.listening = listening;
+        self.refresh(now);
+    }
+
+    /// A peer, connected from `observer`, sees this node at `own`.
+    pub(crate) fn observed(&mut self, peer: Address, own: IpAddr, observer: IpAddr, now: Instant) {
+        self.observations.note(peer, own, observer);
+        self.refresh(now);
+    }
+
+    /// The peer is no longer connected.
+    pub(crate) fn forget(&mut self, peer: Address, now: Instant) {
+        self.observations.forget(peer);
+        self.refresh(now);
+    }
+
+    /// The router forwards this address to us, as it says.
+    pub(crate) fn mapped(&mut self, address: Multiaddr, now: Instant) {
+        self.gateway = addresses::ip(&address).map_or(self.gateway, Gateway::Maps);
+        if !self.mapped.contains(&address) {
+            self.mapped.push(address);
+        }
+        self.refresh(now);
+    }
+
+    pub(crate) fn unmapped(&mut self, address: &Multiaddr, now: Instant) {
+        self.mapped.retain(|other| other != address);
+        self.refresh(now);
+    }
+
+    pub(crate) fn set_gateway(&mut self, gateway: Gateway) {
+        self.gateway = gateway;
+    }
+
+    pub(crate) fn set_local_ip(&mut self, ip: Option<IpAddr>) {
+        self.local_ip = ip.or(self.local_ip);
+    }
+
+    /// Computes the candidates anew. What is known of those that stay is kept; a new one is tested soon.
+    fn refresh(&mut self, now: Instant) {
+        let agreed = |family: Family| {
+            let previous = self.seen.iter().find(|ip| Family::of_ip(**ip) == family).copied();
+            self.observations.agreed(family, previous, self.allow_private)
+        };
+        self.seen = Family::BOTH.into_iter().filter_map(agreed).collect();
+        let known = Known {
+            announced: &self.announced,
+            listening: &self.listening,
+            mapped: &self.mapped,
+            seen: &self.seen,
+            allow_private: self.allow_private,
+        };
+        let mut changed = false;
+        let mut old = std::mem::take(&mut self.standings);
+        for candidate in known.candidates() {
+            let same = old.iter().position(|standing| standing.candidate == candidate);
+            changed |= same.is_none();
+            self.standings
+                .push(same.map_or_else(|| Standing::new(candidate), |index| old.swap_remove(index)));
+        }
+        if changed {
+            self.due = self.due.min(now + self.config.debounce).max(self.first);
+            self.round.iter_mut().for_each(|round| round.outdated = true);
+        }
+    }
+
+    /// When the next test is due; nothing while one is under way.
+    pub(crate) fn next_due(&self) -> Option<Instant> {
+        self.round.is_none().then_some(self.due)
+    }
+
+    pub(crate) fn is_testing(&self) -> bool {
+        self.round.is_some()
+    }
+
+    /// Begins a test, if there is something to test and somebody to ask. [`Self::next_due`] says when to come
+    /// back if not.
+    pub(crate) fn begin(
+        &mut self,
+        testers: &[Tester],
+        now: Instant,
+        mut random: impl FnMut() -> Hash,
+    ) -> Vec<Ask> {
+        if self.round.is_some() {
+            return Vec::new();
+        }
+        let salt = random();
+        let chosen = match self.choose(testers, &salt, now) {
+            Ok(chosen) => chosen,
+            Err(free_at) => {
+                self.due = free_at;
+                return Vec::new();
+            }
+        };
+        if chosen.is_empty() {
+            self.due = now + self.config.debounce.max(Duration::from_secs(1));
+            return Vec::new();
+        }
+        let asks = chosen.iter().map(|(peer, families)| self.ask(*peer, families, random())).collect();
+        let (asks, asked): (Vec<_>, Vec<_>) =
+            Vec::into_iter(asks).filter(|(_, asked): &(Ask, Asked)| !asked.dials.is_empty()).unzip();
+        asked.iter().for_each(|asked| self.turns.asked(asked.peer, now));
+        self.round = Some(Round { asked, outdated: false });
+        asks
+    }
+
+    /// Whom to ask about which families.
+    fn choose(
+        &mut self,
+        testers: &[Tester],
+        salt: &Hash,
+        now: Instant,
+    ) -> Result<Vec<(Address, Vec<Family>)>, Instant> {
+        let mut chosen: Vec<(Address, Vec<Family>)> = Vec::new();
+        self.testers = 0;
+        for family in Family::BOTH {
+            let peers: Vec<(Address, IpAddr)> = testers
+                .iter()
+                .filter_map(|tester| {
+                    Some((tester.peer, tester.outside(family, &self.seen, self.allow_private)?))
+                })
+                .collect();
+            self.testers = self.testers.max(peers.len());
+            if !self.to_dial(&[family]).is_empty() {
+                for peer in self.turns.choose(&peers, self.config.peers, salt, now)? {
+                    match chosen.iter_mut().find(|(other, _)| *other == peer) {
+                        Some((_, families)) => families.push(family),
+                        None => chosen.push((peer, vec![family])),
+                    }
+                }
+            }
+        }
+        Ok(chosen)
+    }
+
+    /// Candidates of these families, as they are published and as they are dialled.
+    fn to_dial(&self, families: &[Family]) -> Vec<(Multiaddr, Multiaddr)> {
+        let of_families = |dialled: &Multiaddr| Family::of(dialled).is_some_and(|of| families.contains(&of));
+        self.standings
+            .iter()
+            .filter_map(|standing| {
+                let dialled = standing.candidate.dialled.clone().filter(of_families)?;
+                Some((standing.candidate.address.clone(), dialled))
+            })
+            .collect()
+    }
+
+    fn ask(&self, peer: Address, families: &[Family], nonce: Hash) -> (Ask, Asked) {
+        let key_of = |index| Some(identity::peer_id(&dial_back_key(&nonce, index)?.public_key()));
+        let dials: Vec<Dial> = (0..)
+            .zip(self.to_dial(families))
+            .map_while(|(index, (address, dialled))| {
+                Some(Dial { address, dialled, key: key_of(index)?, arrival: None })
+            })
+            .collect();
+        let addresses = dials.iter().map(|dial| dial.dialled.to_vec().into()).collect();
+        (Ask { peer, request: ReachRequest { nonce, addresses } }, Asked { peer, dials, answer: None })
+    }
+
+    /// The keys under which peers may come to dial back now.
+    pub(crate) fn expected(&self) -> impl Iterator<Item = PeerId> {
+        self.round.iter().flat_map(|round| &round.asked).flat_map(|asked| &asked.dials).map(|dial| dial.key)
+    }
+
+    /// Somebody connected to us. True when it is a dial-back; then it has done what it was for.
+    ///
+    /// It proves nothing when it came over a way that our own packets to that peer had opened in our router
+    /// (`ways` are the remote ends of our connections to it), from inside our LAN, or to something else than
+    /// the peer was told to dial.
+    pub(crate) fn arrived(
+        &mut self,
+        key: &PeerId,
+        local: &Multiaddr,
+        remote: &Multiaddr,
+        ways: impl FnOnce(Address) -> Vec<Multiaddr>,
+    ) -> bool {
+        let asked = self.round.iter_mut().flat_map(|round| &mut round.asked);
+        let found = asked
+            .flat_map(|asked| {
+                let peer = asked.peer;
+                asked.dials.iter_mut().map(move |dial| (peer, dial))
+            })
+            .find(|(_, dial)| dial.key == *key);
+        let Some((peer, dial)) = found else { return false };
+        let is_inside = !self.allow_private && !addresses::ip(remote).is_some_and(addresses::is_global);
+        let vote = if ways(peer).iter().any(|way| addresses::without_peer(way) == *remote) {
+            Vote::Undecided("it came through a way that our own connection had opened".to_owned())
+        } else if is_inside {
+            Vote::Undecided("it came from inside our own network".to_owned())
+        } else if !place::are_alike(local, &dial.dialled) {
+            Vote::Undecided("it came over another transport than it was asked to test".to_owned())
+        } else {
+            Vote::Arrived
+        };
+        dial.arrival.get_or_insert(vote);
+        true
+    }
+
+    /// What a peer answered, or why it did not. True when that ends the test.
+    pub(crate) fn answered(
+        &mut self,
+        peer: Address,
+        answer: Result<ReachResponse, String>,
+        now: Instant,
+        now_secs: u64,
+    ) -> bool {
+        let Some(round) = &mut self.round else { return false };
+        if let Some(asked) = round.asked.iter_mut().find(|asked| asked.peer == peer) {
+            asked.answer.get_or_insert(answer);
+        }
+        if round.asked.iter().any(|asked| asked.answer.is_none()) {
+            return false;
+        }
+        if let Some(round) = self.round.take() {
+            self.conclude(&round, now, now_secs);
+        }
+        true
+    }
+
+    fn conclude(&mut self, round: &Round, now: Instant, now_secs: u64) {
+        for standing in &mut self.standings {
+            let votes: Vec<_> =
+                round.asked.iter().filter_map(|asked| asked.vote(&standing.candidate.address)).collect();
+            if !votes.is_empty() {
+                standing.judge(votes);
+            }
+        }
+        self.peers_asked = round.asked.len();
+        self.checked_secs = Some(now_secs);
+        let wait = if round.outdated {
+            self.config.debounce
+        } else if self.standings.iter().any(Standing::is_in_doubt) {
+            self.config.retry.min(self.config.interval)
+        } else {
+            self.config.interval
+        };
+        self.due = now + wait;
+    }
+
+    /// The addresses under which this node believes it can be reached: those that were verified first.
+    pub(crate) fn believed(&self) -> Vec<Multiaddr> {
+        let (verified, announced): (Vec<_>, Vec<_>) = self
+            .standings
+            .iter()
+            .filter(|standing| standing.believed)
+            .partition(|standing| standing.reachable == Some(true));
+        verified.into_iter().chain(announced).map(|standing| standing.candidate.address.clone()).collect()
+    }
+
+    /// `record::FLAG_TCP_VERIFIED` and `FLAG_QUIC_VERIFIED`, as far as they hold.
+    pub(crate) fn flags(&self) -> u32 {
+        let verified = self.standings.iter().filter(|s| s.believed && s.reachable == Some(true));
+        verified.fold(0, |flags, standing| {
+            flags
+                | match Transport::of(&standing.candidate.address) {
+                    Some((Transport::Tcp, _)) => FLAG_TCP_VERIFIED,
+                    Some((Transport::Quic, _)) => FLAG_QUIC_VERIFIED,
+                    None => 0,
+                }
+        })
+    }
+}
+
+impl Asked {
+    fn vote(&self, address: &Multiaddr) -> Option<(Address, Vote)> {
+        let index = self.dials.iter().position(|dial| dial.address == *address)?;
+        let unanswered = Err("it did not answer".to_owned());
+        let answer = self.answer.as_ref().unwrap_or(&unanswered);
+        let arrival = self.dials[index].arrival.clone();
+        Some((self.peer, arrival.unwrap_or_else(|| Vote::without_arrival(answer, index))))
+    }
+}

@@ -1,0 +1,157 @@
+//! Where a node listens, as far as dialling it back is concerned: an IP, a transport and a port. Pure.
+
+use std::{
+    fmt,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+};
+
+use libp2p::{Multiaddr, multiaddr::Protocol};
+
+use crate::addresses;
+
+/// What carries a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Transport {
+    Tcp,
+    Quic,
+}
+
+impl Transport {
+    /// What a router forwards.
+    #[must_use]
+    pub const fn port_kind(self) -> &'static str {
+        match self {
+            Self::Tcp => "TCP",
+            Self::Quic => "UDP",
+        }
+    }
+
+    /// The transport and port of an address, whatever stands before them.
+    pub(super) fn of(address: &Multiaddr) -> Option<(Self, u16)> {
+        let mut parts = address.iter().skip(1);
+        match (parts.next()?, parts.next()) {
+            (Protocol::Tcp(port), None | Some(Protocol::P2p(_))) => Some((Self::Tcp, port)),
+            (Protocol::Udp(port), Some(Protocol::QuicV1)) => Some((Self::Quic, port)),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Tcp => "TCP",
+            Self::Quic => "QUIC",
+        })
+    }
+}
+
+/// A family of IP addresses: what is reachable in one says nothing about the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Family {
+    V4,
+    V6,
+}
+
+impl Family {
+    pub(super) const BOTH: [Self; 2] = [Self::V4, Self::V6];
+
+    pub(super) const fn of_ip(ip: IpAddr) -> Self {
+        if ip.is_ipv4() { Self::V4 } else { Self::V6 }
+    }
+
+    /// Of an address that begins with an IP or a name.
+    pub(super) fn of(address: &Multiaddr) -> Option<Self> {
+        match address.iter().next()? {
+            Protocol::Ip4(_) | Protocol::Dns4(_) | Protocol::Dns(_) => Some(Self::V4),
+            Protocol::Ip6(_) | Protocol::Dns6(_) => Some(Self::V6),
+            _ => None,
+        }
+    }
+}
+
+/// `/ip4/203.0.113.7/udp/3001/quic-v1`
+pub(super) fn address(ip: IpAddr, transport: Transport, port: u16) -> Multiaddr {
+    match transport {
+        Transport::Tcp => Multiaddr::from(ip).with(Protocol::Tcp(port)),
+        Transport::Quic => Multiaddr::from(ip).with(Protocol::Udp(port)).with(Protocol::QuicV1),
+    }
+}
+
+/// Whether both addresses are of the same transport and family, and so one may arrive at the other.
+pub(super) fn are_alike(one: &Multiaddr, other: &Multiaddr) -> bool {
+    let kind = |address| (Transport::of(address).map(|(transport, _)| transport), Family::of(address));
+    kind(one) == kind(other)
+}
+
+/// The network an IP belongs to, roughly as providers get them: a /16 of IPv4, a /32 of IPv6. Two peers of
+/// one network are one witness.
+pub(super) fn network_of(ip: IpAddr) -> IpAddr {
+    match ip {
+        IpAddr::V4(ip) => {
+            let [a, b, ..] = ip.octets();
+            Ipv4Addr::new(a, b, 0, 0).into()
+        }
+        IpAddr::V6(ip) => {
+            let [a, b, ..] = ip.segments();
+            Ipv6Addr::new(a, b, 0, 0, 0, 0, 0, 0).into()
+        }
+    }
+}
+
+/// Whether providers share this address among their customers (RFC 6598, 100.64.0.0/10).
+pub(super) fn is_shared(ip: IpAddr) -> bool {
+    matches!(ip, IpAddr::V4(ip) if ip.octets()[0] == 100 && (64..128).contains(&ip.octets()[1]))
+}
+
+/// May a peer with these IPs have us dial this address?
+pub(super) fn may_be_dialled(address: &Multiaddr, of_peer: &[IpAddr], allow_private: bool) -> bool {
+    addresses::is_dialable(address, allow_private)
+        && addresses::ip(address).is_some_and(|ip| of_peer.contains(&ip))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_read_and_written_back() {
+        for text in [
+            "/ip4/203.0.113.7/tcp/3001",
+            "/ip4/203.0.113.7/udp/3001/quic-v1",
+            "/ip6/2620:fe::9/tcp/1",
+            "/ip6/2620:fe::9/udp/65535/quic-v1",
+        ] {
+            let read: Multiaddr = text.parse().unwrap();
+            let (transport, port) = Transport::of(&read).unwrap();
+            assert_eq!(address(addresses::ip(&read).unwrap(), transport, port), read);
+        }
+        for other in ["/ip4/203.0.113.7/udp/3001", "/ip4/203.0.113.7/tcp/80/ws", "/ip4/203.0.113.7"] {
+            assert_eq!(Transport::of(&other.parse().unwrap()), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn neighbours_are_of_one_network() {
+        let network = |text: &str| network_of(text.parse().unwrap());
+        assert_eq!(network("9.9.1.1"), network("9.9.200.200"));
+        assert_ne!(network("9.9.1.1"), network("9.10.1.1"));
+        assert_eq!(network("2620:fe:1::"), network("2620:fe:2::"));
+        assert_ne!(network("2620:fe::"), network("2620:ff::"));
+    }
+
+    #[test]
+    fn a_peer_is_dialled_where_it_comes_from_and_nowhere_else() {
+        let at = |text: &str| text.parse::<Multiaddr>().unwrap();
+        let public = ["9.9.9.9".parse().unwrap()];
+        assert!(may_be_dialled(&at("/ip4/9.9.9.9/tcp/3001"), &public, false));
+        assert!(may_be_dialled(&at("/ip4/9.9.9.9/udp/5000/quic-v1"), &public, false));
+        assert!(!may_be_dialled(&at("/ip4/9.9.9.10/tcp/3001"), &public, true), "somebody else");
+        assert!(!may_be_dialled(&at("/dns4/victim.example/tcp/80"), &public, true), "a name");
+        let private = ["192.168.1.2".parse().unwrap(), "127.0.0.1".parse().unwrap()];
+        for inside in ["/ip4/192.168.1.2/tcp/3001", "/ip4/127.0.0.1/tcp/3001"] {
+            assert!(!may_be_dialled(&at(inside), &private, false), "{inside}");
+            assert!(may_be_dialled(&at(inside), &private, true), "{inside}");
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Which peers are asked to dial this node, and when. Pure.
+
+use std::{
+    cmp::Reverse,
+    collections::{BTreeSet, HashMap},
+    net::IpAddr,
+    time::{Duration, Instant},
+};
+
+use farthing_protocol::{Address, Hash, keccak256};
+
+use super::place::{self, Family};
+use crate::addresses;
+
+/// A peer that may be asked, and the IPs from which it is connected.
+#[derive(Clone, Debug)]
+pub(crate) struct Tester {
+    pub(crate) peer: Address,
+    pub(crate) ips: Vec<IpAddr>,
+}
+
+impl Tester {
+    /// The IP from which it can judge addresses of `family`: not from our LAN, and not from behind our own
+    /// router, unless the whole network is private.
+    pub(super) fn outside(&self, family: Family, own: &[IpAddr], allow_private: bool) -> Option<IpAddr> {
+        let is_outside = |ip: &&IpAddr| allow_private || (addresses::is_global(**ip) && !own.contains(*ip));
+        self.ips.iter().filter(|ip| Family::of_ip(**ip) == family).find(is_outside).copied()
+    }
+}
+
+/// When each peer was asked last, so that none is asked more often than it answers.
+#[derive(Debug)]
+pub(super) struct Turns {
+    interval: Duration,
+    asked: HashMap<Address, Instant>,
+}
+
+impl Turns {
+    pub(super) fn new(interval: Duration) -> Self {
+        Self { interval, asked: HashMap::new() }
+    }
+
+    pub(super) fn asked(&mut self, peer: Address, now: Instant) {
+        self.asked.retain(|_, at| now.duration_since(*at) < self.interval);
+        self.asked.insert(peer, now);
+    }
+
+    fn free_at(&self, peer: Address, now: Instant) -> Instant {
+        self.asked.get(&peer).map_or(now, |at| *at + self.interval)
+    }
+
+    /// Up to `count` of these peers, of distinct networks as far as there are; the moment to try again when
+    /// too many of them were asked lately. `salt` makes the choice one that nobody can prepare for.
+    pub(super) fn choose(
+        &self,
+        peers: &[(Address, IpAddr)],
+        count: usize,
+        salt: &Hash,
+        now: Instant,
+    ) -> Result<Vec<Address>, Instant> {
+        let mut free: Vec<Instant> = peers.iter().map(|(peer, _)| self.free_at(*peer, now)).collect();
+        free.sort_unstable();
+        let count = count.min(peers.len());
+        if let Some(last) = free.get(count.saturating_sub(1)).filter(|at| **at > now) {
+            return Err(*last);
+        }
+        let mut rest: Vec<_> = peers.iter().filter(|(peer, _)| self.free_at(*peer, now) <= now).collect();
+        rest.sort_by_cached_key(|(peer, _)| Reverse(keccak256(&[salt, peer.as_bytes()])));
+        let mut networks = BTreeSet::new();
+        let (distinct, alike): (Vec<&(Address, IpAddr)>, Vec<_>) =
+            rest.into_iter().partition(|(_, ip)| networks.insert(place::network_of(*ip)));
+        Ok(distinct.into_iter().chain(alike).take(count).map(|(peer, _)| *peer).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    fn peer(n: u8, ip: &str) -> (Address, IpAddr) {
+        (Address::from_bytes([n; 20]), ip.parse().unwrap())
+    }
+
+    #[test]
+    fn distinct_networks_come_first() {
+        let peers: Vec<_> = (1..=20)
+            .map(|n| peer(n, &format!("8.1.0.{n}")))
+            .chain([peer(30, "8.2.0.1"), peer(31, "8.3.0.1")])
+            .collect();
+        for salt in 0..16 {
+            let chosen = Turns::new(MINUTE).choose(&peers, 3, &[salt; 32], Instant::now()).unwrap();
+            assert_eq!(chosen.len(), 3);
+            assert!(chosen.contains(&peers[20].0) && chosen.contains(&peers[21].0), "salt {salt}");
+        }
+        let chosen = |salt| Turns::new(MINUTE).choose(&peers, 3, &[salt; 32], Instant::now()).unwrap();
+        assert!((0..16).any(|salt| chosen(salt) != chosen(16)), "and the choice varies");
+    }
+
+    #[test]
+    fn nobody_is_asked_twice_in_a_minute() {
+        let peers: Vec<_> = (1..=4).map(|n| peer(n, &format!("8.{n}.0.1"))).collect();
+        let now = Instant::now();
+        let mut turns = Turns::new(MINUTE);
+        let first = turns.choose(&peers, 3, &[0; 32], now).unwrap();
+        for (n, peer) in (0..).zip(&first) {
+            turns.asked(*peer, now + Duration::from_secs(n));
+        }
+        let soon = now + Duration::from_secs(5);
+        let wait = turns.choose(&peers, 3, &[0; 32], soon).unwrap_err();
+        assert_eq!(wait, now + MINUTE + Duration::from_secs(1), "the fourth is free, two more are needed");
+        assert_eq!(turns.choose(&peers, 3, &[0; 32], wait).unwrap().len(), 3);
+    }
+
+    #[test]
+    fn whoever_sits_behind_the_same_router_cannot_judge() {
+        let own = ["9.9.9.9".parse().unwrap()];
+        let tester = |ips: &[&str]| Tester {
+            peer: Address::from_bytes([1; 20]),
+            ips: ips.iter().map(|ip| ip.parse().unwrap()).collect(),
+        };
+        let outside = |ips: &[&str], private| tester(ips).outside(Family::V4, &own, private).is_some();
+        assert!(outside(&["8.8.8.8"], false));
+        assert!(!outside(&["192.168.1.7"], false) && outside(&["192.168.1.7"], true));
+        assert!(!outside(&["9.9.9.9"], false), "through the router's hairpin");
+        assert!(!outside(&["2620:fe::1"], true), "of the other family");
+    }
+}

@@ -1,0 +1,252 @@
+//! Reachability in plain words, for the console, `farthing net reach` and `farthing doctor`. Pure.
+
+use super::{AddressCheck, ReachState, Reachability, Transport};
+
+impl Reachability {
+    /// Says which port is reachable over what, what to do otherwise, and how old the news is. One line.
+    ///
+    /// `Port 3001: TCP reachable; UDP not forwarded — forward UDP 3001 to 192.168.1.20. Checked 3 minutes ago
+    /// by 3 peers.`
+    #[must_use]
+    pub fn sentence(&self, now_secs: u64) -> String {
+        let ports: Vec<(Transport, u16)> = [Transport::Tcp, Transport::Quic]
+            .into_iter()
+            .filter_map(|transport| Some((transport, self.outer_port(transport)?)))
+            .collect();
+        let Some(&(_, first)) = ports.first() else {
+            return "This node listens nowhere: nobody can connect to it.".to_owned();
+        };
+        let is_one_port = ports.iter().all(|(_, port)| *port == first);
+        let head = if is_one_port { format!("Port {first}: ") } else { String::new() };
+        let Some(checked_secs) = self.checked_secs else {
+            let ports = if is_one_port { head } else { "Ports: ".to_owned() };
+            return format!("{ports}{}", self.untested());
+        };
+        let states: Vec<String> = ports
+            .iter()
+            .map(|&(transport, port)| {
+                let kind = transport.port_kind();
+                let name = if is_one_port { kind.to_owned() } else { format!("{kind} port {port}") };
+                format!("{name} {}", self.state(transport, port))
+            })
+            .collect();
+        let age = age(now_secs.saturating_sub(checked_secs));
+        let peers = counted(self.peers_asked, "peer");
+        let shared = if self.shared && !self.is_reachable() { SHARED } else { "" };
+        format!("{head}{}. Checked {age} by {peers}.{shared}", states.join("; "))
+    }
+
+    fn untested(&self) -> &'static str {
+        match (self.testing, self.testers, self.checks.is_empty()) {
+            (true, ..) => "being tested.",
+            (false, 0, _) => "not tested yet; peers test it once some are connected.",
+            (false, _, true) => {
+                "not tested yet; too few peers agree on this node's public address. Name it in \
+                 `network.announce` if you know it."
+            }
+            (false, _, false) => "not tested yet.",
+        }
+    }
+
+    fn state(&self, transport: Transport, port: u16) -> String {
+        match self.verdict(transport) {
+            ReachState::Reachable => "reachable".to_owned(),
+            ReachState::NotReachable => self.advice(transport, port),
+            ReachState::Testing => "being tested".to_owned(),
+            ReachState::Unknown => match self.checks_of(transport).next() {
+                Some(check) if check.asked == 0 => {
+                    "not tested, because no peer sees this node at the announced address".to_owned()
+                }
+                Some(_) => "undecided".to_owned(),
+                None => "not tested".to_owned(),
+            },
+        }
+    }
+
+    fn advice(&self, transport: Transport, port: u16) -> String {
+        let kind = transport.port_kind();
+        let is_direct = self.private || self.local_ip.is_some_and(|ip| self.seen.contains(&ip));
+        if is_direct {
+            return format!("not let through — open {kind} {port} in the firewall of this machine");
+        }
+        let machine = self.local_ip.map_or_else(|| "this machine".to_owned(), |ip| ip.to_string());
+        match self.inner_port(transport) {
+            Some(inner) if inner != port => {
+                format!("not forwarded — forward {kind} {port} to port {inner} of {machine}")
+            }
+            _ => format!("not forwarded — forward {kind} {port} to {machine}"),
+        }
+    }
+
+    fn checks_of(&self, transport: Transport) -> impl Iterator<Item = &AddressCheck> {
+        self.checks.iter().filter(move |check| check.transport == transport)
+    }
+
+    /// The port the outside uses: of the best address, or else the one this node listens on.
+    fn outer_port(&self, transport: Transport) -> Option<u16> {
+        let verdict = self.verdict(transport);
+        let best = self.checks_of(transport).find(|check| check.verdict == verdict);
+        best.map(|check| check.port).or_else(|| self.inner_port(transport))
+    }
+
+    const fn inner_port(&self, transport: Transport) -> Option<u16> {
+        match transport {
+            Transport::Tcp => self.tcp_port,
+            Transport::Quic => self.quic_port,
+        }
+    }
+}
+
+const SHARED: &str = " Your provider seems to share one public address among several customers (CGNAT), so a \
+                      forward on your router is not enough: ask for an address of your own, or announce a \
+                      tunnel's.";
+
+fn age(secs: u64) -> String {
+    match secs {
+        0..5 => "just now".to_owned(),
+        5..60 => format!("{secs} seconds ago"),
+        60..3600 => format!("{} ago", counted(usize::try_from(secs / 60).unwrap_or(usize::MAX), "minute")),
+        _ => format!("{} ago", counted(usize::try_from(secs / 3600).unwrap_or(usize::MAX), "hour")),
+    }
+}
+
+fn counted(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reachability::{Gateway, Source};
+
+    const NOW_SECS: u64 = 1_000_000;
+
+    fn check(transport: Transport, port: u16, verdict: ReachState) -> AddressCheck {
+        AddressCheck {
+            address: format!("/ip4/9.9.9.9/…/{port}"),
+            transport,
+            port,
+            source: Source::Observed,
+            verdict,
+            published: verdict == ReachState::Reachable,
+            arrived: 0,
+            asked: 3,
+            failures: Vec::new(),
+        }
+    }
+
+    /// At home behind a router, tested three minutes ago.
+    fn home(tcp: ReachState, udp: ReachState) -> Reachability {
+        Reachability {
+            checks: vec![check(Transport::Tcp, 3001, tcp), check(Transport::Quic, 3001, udp)],
+            testing: false,
+            checked_secs: Some(NOW_SECS - 200),
+            peers_asked: 3,
+            testers: 5,
+            tcp_port: Some(3001),
+            quic_port: Some(3001),
+            local_ip: Some("192.168.1.20".parse().unwrap()),
+            seen: vec!["9.9.9.9".parse().unwrap()],
+            gateway: Gateway::Absent,
+            private: false,
+            shared: false,
+        }
+    }
+
+    #[test]
+    fn the_words_say_what_is_reachable_and_what_to_do() {
+        use ReachState::{NotReachable, Reachable, Unknown};
+        let untested = || Reachability { checked_secs: None, ..home(Unknown, Unknown) };
+        let cases = [
+            (
+                home(Reachable, NotReachable),
+                "Port 3001: TCP reachable; UDP not forwarded — forward UDP 3001 to 192.168.1.20. Checked 3 \
+                 minutes ago by 3 peers.",
+            ),
+            (
+                home(Reachable, Reachable),
+                "Port 3001: TCP reachable; UDP reachable. Checked 3 minutes ago by 3 peers.",
+            ),
+            (
+                Reachability {
+                    checks: vec![check(Transport::Tcp, 4001, NotReachable)],
+                    quic_port: None,
+                    peers_asked: 1,
+                    checked_secs: Some(NOW_SECS),
+                    ..home(Unknown, Unknown)
+                },
+                "Port 4001: TCP not forwarded — forward TCP 4001 to port 3001 of 192.168.1.20. Checked just \
+                 now by 1 peer.",
+            ),
+            (
+                Reachability {
+                    checks: vec![
+                        check(Transport::Tcp, 4001, Reachable),
+                        check(Transport::Quic, 3001, Unknown),
+                    ],
+                    checked_secs: Some(NOW_SECS - 7300),
+                    ..home(Unknown, Unknown)
+                },
+                "TCP port 4001 reachable; UDP port 3001 undecided. Checked 2 hours ago by 3 peers.",
+            ),
+            (
+                Reachability { local_ip: Some("9.9.9.9".parse().unwrap()), ..home(NotReachable, Reachable) },
+                "Port 3001: TCP not let through — open TCP 3001 in the firewall of this machine; UDP \
+                 reachable. Checked 3 minutes ago by 3 peers.",
+            ),
+            (
+                Reachability { local_ip: None, shared: true, ..home(NotReachable, NotReachable) },
+                "Port 3001: TCP not forwarded — forward TCP 3001 to this machine; UDP not forwarded — \
+                 forward UDP 3001 to this machine. Checked 3 minutes ago by 3 peers. Your provider seems to \
+                 share one public address among several customers (CGNAT), so a forward on your router is \
+                 not enough: ask for an address of your own, or announce a tunnel's.",
+            ),
+            (
+                Reachability { testers: 0, ..untested() },
+                "Port 3001: not tested yet; peers test it once some are connected.",
+            ),
+            (untested(), "Port 3001: not tested yet."),
+            (Reachability { testing: true, ..untested() }, "Port 3001: being tested."),
+            (
+                Reachability { checks: Vec::new(), ..untested() },
+                "Port 3001: not tested yet; too few peers agree on this node's public address. Name it in \
+                 `network.announce` if you know it.",
+            ),
+            (
+                Reachability { private: true, ..home(Reachable, NotReachable) },
+                "Port 3001: TCP reachable; UDP not let through — open UDP 3001 in the firewall of this \
+                 machine. Checked 3 minutes ago by 3 peers.",
+            ),
+            (Reachability::default(), "This node listens nowhere: nobody can connect to it."),
+        ];
+        for (reachability, words) in cases {
+            assert_eq!(reachability.sentence(NOW_SECS), words);
+        }
+    }
+
+    #[test]
+    fn an_address_that_nobody_may_dial_is_said_to_be_untested() {
+        let mut reachability = home(ReachState::Unknown, ReachState::Reachable);
+        reachability.checks[0].asked = 0;
+        assert_eq!(
+            reachability.sentence(NOW_SECS),
+            "Port 3001: TCP not tested, because no peer sees this node at the announced address; UDP \
+             reachable. Checked 3 minutes ago by 3 peers."
+        );
+    }
+
+    #[test]
+    fn ages_are_said_in_the_unit_one_would_use() {
+        for (secs, words) in [
+            (0, "just now"),
+            (5, "5 seconds ago"),
+            (59, "59 seconds ago"),
+            (60, "1 minute ago"),
+            (3599, "59 minutes ago"),
+            (3600, "1 hour ago"),
+            (90_000, "25 hours ago"),
+        ] {
+            assert_eq!(age(secs), words);
+        }
+    }
+}

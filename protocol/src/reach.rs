@@ -1,0 +1,71 @@
+//! `/farthing/<net>/reach/1`: "dial me, and I will see whether you got through".
+//!
+//! A node asks a peer to dial it on fresh connections. For each address the peer takes a key that only the
+//! two of them can compute ([`dial_back_key`]) and completes a handshake under it: the handshake itself shows
+//! the asker that this peer came through to this address, and shows the peer that the asker's wallet answers
+//! there. Nothing else is sent on these connections. A peer's word alone proves nothing.
+
+use minicbor::{CborLen, Decode, Encode, bytes::ByteVec};
+
+use crate::{Hash, SecretKey, keccak256};
+
+/// Asks to be dialled.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, CborLen)]
+#[cbor(map)]
+pub struct ReachRequest {
+    /// Random, for this peer and this test alone.
+    #[cbor(n(0), with = "minicbor::bytes")]
+    pub nonce: Hash,
+    /// Binary multiaddresses of TCP or QUIC on an IP from which the peer sees the asker; at most
+    /// [`crate::limits::REACH_ADDRESSES_MAX`].
+    #[n(1)]
+    pub addresses: Vec<ByteVec>,
+}
+
+/// What became of a request.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, CborLen)]
+pub enum ReachResponse {
+    /// One for each address, in the request's order.
+    #[n(0)]
+    Dialled(#[n(0)] Vec<DialBack>),
+    /// A peer is dialled once a minute.
+    #[n(1)]
+    TooSoon {
+        #[n(0)]
+        retry_after_secs: u64,
+    },
+    #[n(2)]
+    Refused(#[n(0)] String),
+}
+
+/// How one dial ended.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, CborLen)]
+pub enum DialBack {
+    #[n(0)]
+    Reached,
+    /// Why not, in a line for a person.
+    #[n(1)]
+    Failed(#[n(0)] String),
+}
+
+/// The key under which the `index`-th address of a request is dialled. `None` for one nonce in 2¹²⁸, whose
+/// hash is no key.
+#[must_use]
+pub fn dial_back_key(nonce: &Hash, index: u8) -> Option<SecretKey> {
+    SecretKey::from_bytes(&keccak256(&[b"farthing reach/1 dial-back", nonce, &[index]])).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_address_of_every_request_has_a_key_of_its_own() {
+        let addresses = [([1; 32], 0), ([1; 32], 1), ([2; 32], 0), ([2; 32], 1)];
+        let keys = addresses.map(|(nonce, index)| dial_back_key(&nonce, index).unwrap().address());
+        for (n, key) in keys.iter().enumerate() {
+            assert!(!keys[..n].contains(key));
+        }
+        assert_eq!(dial_back_key(&[1; 32], 0).unwrap().address(), keys[0], "both sides compute the same");
+    }
+}
