@@ -7,7 +7,7 @@ use std::{io, net::SocketAddr};
 
 use tokio::{
     net::TcpListener,
-    signal::unix::{SignalKind, signal},
+    signal::unix::{Signal, SignalKind, signal},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -25,11 +25,16 @@ use crate::{
 };
 
 pub(super) async fn run(context: &Context) -> Result<(), Failure> {
+    // From the first moment: the first process of a container has no other way to be told to end.
+    let mut signals = Signals::new().map_err(|error| Failure::new(Exit::Failure, error))?;
     let mut config = config::load(&context.sources())?.config;
     let listener = bind(config.gateway.listen).await?;
     config.gateway.listen = listener.local_addr().map_err(|error| Failure::new(Exit::Failure, error))?;
 
-    let node = Node::start(config.clone()).await?;
+    let node = tokio::select! {
+        started = Node::start(config.clone()) => started?,
+        () = signals.first() => return Ok(()),
+    };
     let tls = server_tls(&config).map_err(|error| Failure::new(Exit::Failure, error))?;
     announce(context, &config, &node, tls.as_ref());
 
@@ -40,7 +45,7 @@ pub(super) async fn run(context: &Context) -> Result<(), Failure> {
     let stopping = stop.clone();
     let control = tokio::spawn(async move { control::serve(&data_dir, routes, stopping).await });
 
-    wait_for_signal().await.map_err(|error| Failure::new(Exit::Failure, error))?;
+    signals.first().await;
     context.output.prose("Stopping: running calls end first.");
     stop.cancel();
     let (gateway, control) = tokio::join!(gateway, control);
@@ -107,12 +112,21 @@ fn announce(context: &Context, config: &Config, node: &Node, tls: Option<&Server
     context.output.prose(&text);
 }
 
-async fn wait_for_signal() -> io::Result<()> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
+/// The signals that end a node, noticed from when this is made.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn new() -> io::Result<Self> {
+        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
     }
-    Ok(())
+
+    async fn first(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
 }
