@@ -165,7 +165,7 @@ all_are_healthy() {
 all_are_connected() {
     local node
     for node in "${nodes[@]}"; do
-        [[ "$(farthing "$node" net peers --json 2>/dev/null | grep -c '"wallet"')" == 4 ]] || return 1
+        [[ "$(farthing "$node" net peers --json 2>/dev/null | grep -c '"wallet"')" -ge 4 ]] || return 1
     done
 }
 

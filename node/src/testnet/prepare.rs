@@ -29,7 +29,7 @@ use super::{
 };
 use crate::control::{
     ControlClient,
-    types::{Api, ApiState, Health, ServiceFile, Status, route},
+    types::{Api, ApiState, Health, PingRequest, Pong, ServiceFile, Status, route},
 };
 
 /// How people talk to the containers.
@@ -176,7 +176,20 @@ impl Market {
                 Err(error) => missing.push(Missing::Patience(format!("{name}: {error:#}"))),
             }
         }
+        if missing.is_empty() {
+            for owner in [EARTHQUAKE_OWNER, PLANET_OWNER] {
+                if let Err(error) = bounded(self.consumer_reaches(owner)).await {
+                    missing.push(Missing::Patience(format!("{CONSUMER} does not reach {owner}: {error:#}")));
+                }
+            }
+        }
         missing
+    }
+
+    async fn consumer_reaches(&self, owner: &str) -> anyhow::Result<()> {
+        let Status { address: wallet, .. } = self.node(owner).get(route::STATUS).await?;
+        let _: Pong = self.node(CONSUMER).post(route::PING, &PingRequest { wallet }).await?;
+        Ok(())
     }
 
     async fn contracts_are_there(&self) -> anyhow::Result<bool> {
