@@ -135,7 +135,7 @@ pub(crate) fn select(
 struct Candidate {
     slot: Slot,
     /// Lower comes first.
-    rank: (u64, u64),
+    rank: u128,
 }
 
 struct Pass<'a> {
@@ -252,19 +252,16 @@ impl<'a> Pass<'a> {
 }
 
 /// Lower comes first.
-fn rank(sort: Sort, entry: &Entry, score: f32) -> (u64, u64) {
+fn rank(sort: Sort, entry: &Entry, score: f32) -> u128 {
     // Scores are not negative, and the bits of such floats rise with them.
     let best = u64::from(u32::MAX - score.max(0.0).to_bits());
     let newest = u64::MAX - entry.updated_secs;
+    let rank = |first: u64, then: u64| u128::from(first) << 64 | u128::from(then);
     match sort {
-        Sort::Relevance => (best, newest),
-        Sort::Price => (entry.price_micros, newest),
-        Sort::Newest => (newest, 0),
-        Sort::Name => {
-            let mut letters = entry.name.chars().flat_map(char::to_lowercase).map(u64::from);
-            let mut packed = || (0..3).fold(0, |packed, _| packed << 21 | letters.next().unwrap_or(0));
-            (packed(), packed())
-        }
+        Sort::Relevance => rank(best, newest),
+        Sort::Price => rank(entry.price_micros, newest),
+        Sort::Newest => rank(newest, 0),
+        Sort::Name => entry.name_begins,
     }
 }
 

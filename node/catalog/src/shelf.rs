@@ -45,6 +45,8 @@ pub(crate) struct Entry {
     pub(crate) category: WordId,
     pub(crate) tags: Box<[WordId]>,
     pub(crate) name: Box<str>,
+    /// The name's first sixteen bytes in lower case, which sort like the name.
+    pub(crate) name_begins: u128,
     updates: Bucket,
     /// Who brought it, while its owner is a stranger.
     brought_by: Option<Address>,
@@ -229,6 +231,7 @@ impl Shelf {
             left.iter().for_each(|left| self.remove(left.slot));
             let updates = Bucket::full(self.update_rate(), now_secs);
             let slot = self.place(None, listing, item, now_secs, updates, source.peer());
+            self.add_name(slot);
             return Ok(Placed { slot, first_seen_secs: now_secs, replaced: None, left });
         };
         let (first_seen_secs, mut updates) = (held.first_seen_secs, held.updates);
@@ -236,6 +239,7 @@ impl Shelf {
         updates.take(self.update_rate(), now_secs);
         self.remove(slot);
         self.place(Some(slot), listing, item, first_seen_secs, updates, brought_by);
+        self.add_name(slot);
         Ok(Placed { slot, first_seen_secs, replaced, left: Vec::new() })
     }
 
@@ -253,8 +257,11 @@ impl Shelf {
         self.place(usable.then_some(slot), listing, item, first_seen_secs, updates, brought_by)
     }
 
-    /// After everything is restored: slots that nothing was restored to are free.
+    /// After everything is restored: names are found, and slots that nothing was restored to are free.
     pub(crate) fn restored(&mut self) {
+        let named = (0..).zip(&self.slots).filter_map(|(slot, entry)| Some((slot, entry.as_ref()?)));
+        let named = named.filter(|(_, entry)| !entry.tombstone);
+        self.names.fill(named.map(|(slot, entry)| (&*entry.name, slot)));
         self.free =
             (0..).zip(&self.slots).filter(|(_, entry)| entry.is_none()).map(|(slot, _)| slot).collect();
     }
@@ -284,8 +291,6 @@ impl Shelf {
         }
         if listing.tombstone {
             self.tombstones += 1;
-        } else {
-            self.names.add(&listing.name, slot);
         }
         self.by_service.insert(listing.service, slot);
         self.by_item.insert(item, slot);
@@ -303,11 +308,18 @@ impl Shelf {
             category: self.words.add(&listing.category),
             tags: listing.tags.iter().map(|tag| self.words.add(tag)).collect(),
             name: listing.name.as_str().into(),
+            name_begins: beginning(&listing.name),
             updates,
             brought_by,
         });
         self.revision += 1;
         slot
+    }
+
+    fn add_name(&mut self, slot: Slot) {
+        if let Some(entry) = self.slots[slot as usize].as_ref().filter(|entry| !entry.tombstone) {
+            self.names.add(&entry.name, slot);
+        }
     }
 
     fn remove(&mut self, slot: Slot) {
@@ -429,4 +441,12 @@ impl Shelf {
     const fn update_rate(&self) -> Rate {
         Rate { burst: self.limits.updates_burst, per: 1, per_secs: self.limits.update_every_secs }
     }
+}
+
+fn beginning(name: &str) -> u128 {
+    let mut bytes = [0; 16];
+    let lower = name.chars().take(bytes.len()).flat_map(char::to_lowercase).collect::<String>();
+    let length = lower.len().min(bytes.len());
+    bytes[..length].copy_from_slice(&lower.as_bytes()[..length]);
+    u128::from_be_bytes(bytes)
 }

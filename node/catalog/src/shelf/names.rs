@@ -16,17 +16,33 @@ const CLOSE_CHARS_MIN: usize = 6;
 const CHARS_MAX: usize = 32;
 
 /// Where names are found by how they look. Numbers are slots of the shelf.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Names {
-    /// Four bytes of a keyed hash find candidates, which are then compared. The key is this process's own, so
-    /// nobody can prepare names that meet under one hash.
+    /// Four bytes of a hash find candidates, which are then compared.
     keys: BTreeSet<(u32, u32)>,
-    hasher: RandomState,
+    /// Makes the hash this process's own, so that nobody can prepare names that meet under one hash.
+    secret: u64,
+}
+
+impl Default for Names {
+    fn default() -> Self {
+        // Odd, so that no letter's weight vanishes.
+        Self { keys: BTreeSet::new(), secret: RandomState::new().hash_one("names") | 1 }
+    }
 }
 
 impl Names {
+    /// Adds many at once, which packs them closer than one by one.
+    pub(crate) fn fill<'a>(&mut self, names: impl Iterator<Item = (&'a str, u32)>) {
+        let mut keys: Vec<(u32, u32)> = std::mem::take(&mut self.keys).into_iter().collect();
+        for (name, slot) in names {
+            keys.extend(self.keys_of(name).into_iter().map(|key| (key, slot)));
+        }
+        self.keys = keys.into_iter().collect();
+    }
+
     pub(crate) fn add(&mut self, name: &str, slot: u32) {
-        let keys: Vec<u32> = self.keys_of(name);
+        let keys = self.keys_of(name);
         self.keys.extend(keys.into_iter().map(|key| (key, slot)));
     }
 
@@ -39,29 +55,41 @@ impl Names {
     /// Slots whose name may look like `name`; compare them with [`alike`].
     pub(crate) fn candidates(&self, name: &str) -> BTreeSet<u32> {
         let keys = self.keys_of(name);
-        keys.into_iter()
-            .flat_map(|key| self.keys.range((key, 0)..=(key, u32::MAX)))
-            .map(|&(_, slot)| slot)
-            .collect()
+        let slots = keys.into_iter().flat_map(|key| self.keys.range((key, 0)..=(key, u32::MAX)));
+        slots.map(|&(_, slot)| slot).collect()
     }
 
+    /// Of the skeleton, and of the skeleton without each of its letters: a polynomial in the secret, so that
+    /// each takes one step from the ends to the gap.
     fn keys_of(&self, name: &str) -> Vec<u32> {
         let skeleton = skeleton(name);
-        let mut keys = vec![self.key(&skeleton)];
-        if skeleton.len() >= CLOSE_CHARS_MIN {
-            keys.extend((0..skeleton.len()).map(|gap| {
-                let shorter: Vec<char> =
-                    [&skeleton[..gap], &skeleton[gap + 1..]].into_iter().flatten().copied().collect();
-                self.key(&shorter)
-            }));
+        let letters: Vec<u64> = skeleton.iter().map(|&letter| u64::from(letter) + 1).collect();
+        let step = |hash: u64, letter: u64| hash.wrapping_mul(self.secret).wrapping_add(letter);
+        let whole = letters.iter().fold(0, |hash, &letter| step(hash, letter));
+        let mut keys = vec![self.key(whole)];
+        if letters.len() >= CLOSE_CHARS_MIN {
+            // From the last letter to the first: what stands behind the gap, and the weight of what stands before.
+            let (mut behind, mut weight, mut before) = (0_u64, 1_u64, whole);
+            let before_each: Vec<u64> = letters
+                .iter()
+                .scan(0, |hash, &letter| Some(std::mem::replace(hash, step(*hash, letter))))
+                .collect();
+            for (&letter, &ahead) in letters.iter().zip(&before_each).rev() {
+                before = ahead;
+                keys.push(self.key(before.wrapping_mul(weight).wrapping_add(behind)));
+                behind = behind.wrapping_add(letter.wrapping_mul(weight));
+                weight = weight.wrapping_mul(self.secret);
+            }
+            debug_assert_eq!((before, behind), (0, whole), "the ends have met");
         }
         keys
     }
 
-    fn key(&self, skeleton: &[char]) -> u32 {
-        // The lower half of a good hash is a good hash.
-        let [a, b, c, d, ..] = self.hasher.hash_one(skeleton).to_le_bytes();
-        u32::from_le_bytes([a, b, c, d])
+    fn key(&self, hash: u64) -> u32 {
+        // The upper half of a product depends on all of its factors.
+        let mixed = (hash ^ hash >> 32).wrapping_mul(self.secret);
+        let [a, b, c, d, ..] = mixed.to_be_bytes();
+        u32::from_be_bytes([a, b, c, d])
     }
 
     #[cfg(test)]

@@ -1,5 +1,7 @@
 //! The catalog's promises, kept by the real store, index and reconciliation in a folder of each test's own.
 
+mod damage;
+mod floods;
 mod reconciling;
 mod searching;
 mod taking;

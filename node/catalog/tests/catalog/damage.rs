@@ -1,0 +1,156 @@
+//! Files that were damaged, lost or swapped: said, rebuilt, never fatal.
+
+use std::{
+    fs,
+    io::{Seek, SeekFrom, Write},
+    path::Path,
+};
+
+use farthing_catalog::{Catalog, CatalogError, Options, Query, Verdict};
+use farthing_protocol::keccak256;
+
+use crate::world::{NOW_SECS, World, key, own, pushed, service, signed, words};
+
+async fn with_one_listing() -> World {
+    let world = World::new();
+    world.offer(&signed(1, 1, |listing| listing.name = "Earthquakes".to_owned()), pushed()).await;
+    world.catalog.settled().await.unwrap();
+    world
+}
+
+/// Writes noise over a part of a file.
+fn scribble(file: &Path, from: u64, length: usize) {
+    let mut file = fs::OpenOptions::new().write(true).open(file).unwrap();
+    file.seek(SeekFrom::Start(from)).unwrap();
+    file.write_all(&vec![0xa5; length]).unwrap();
+}
+
+fn damaged_files(folder: &Path) -> Vec<String> {
+    let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.filter(|name| name.contains("damaged")).collect()
+}
+
+#[tokio::test]
+async fn a_damaged_catalog_is_moved_aside_and_filled_anew() {
+    for (from, length) in [(0, 64), (0, 8192), (4096, 64 * 1024)] {
+        let world = with_one_listing().await;
+        let (world, opened) = world.reopen(|folder| scribble(&folder.join("catalog.redb"), from, length));
+        assert!(opened.notices[0].contains("could not be read"), "{from}: {opened:?}");
+        assert_eq!(damaged_files(world.folder.path()), ["catalog.redb.damaged-1"]);
+        assert_eq!(world.catalog.counts().listings, 0);
+        assert!(world.names(words("earthquakes")).await.is_empty(), "the index of the old one is gone");
+        assert_eq!(world.offer(&signed(1, 1, |_| {}), pushed()).await, Verdict::Stored);
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_is_no_catalog_is_moved_aside_and_kept() {
+    let world = with_one_listing().await;
+    let (world, opened) =
+        world.reopen(|folder| fs::write(folder.join("catalog.redb"), "a letter to grandmother").unwrap());
+    assert_eq!(opened.notices.len(), 2, "the catalog and its index: {opened:?}");
+    let kept = fs::read_to_string(world.folder.path().join("catalog.redb.damaged-1")).unwrap();
+    assert_eq!(kept, "a letter to grandmother");
+    let (_, opened) = world.reopen(|folder| fs::write(folder.join("catalog.redb"), "another").unwrap());
+    assert!(opened.notices[0].contains("damaged-2"), "{opened:?}");
+}
+
+#[tokio::test]
+async fn the_catalog_of_another_network_is_not_used() {
+    let world = with_one_listing().await;
+    let World { folder, catalog, .. } = world;
+    drop(catalog);
+    let (catalog, opened) = Catalog::open(folder.path(), Options::new("other", own().address())).unwrap();
+    assert!(opened.notices[0].contains("its network is local-test, not other"), "{opened:?}");
+    assert_eq!(catalog.counts().listings, 0);
+}
+
+#[tokio::test]
+async fn two_processes_cannot_share_a_catalog() {
+    let world = with_one_listing().await;
+    let again = Catalog::open(world.folder.path(), Options::new("local-test", own().address()));
+    assert!(matches!(again, Err(CatalogError::InUse)), "{again:?}");
+    assert_eq!(world.catalog.counts().listings, 1, "and the first is not harmed");
+}
+
+#[tokio::test]
+async fn an_index_that_is_missing_or_damaged_is_made_anew() {
+    type Damage = fn(&Path);
+    let damages: [(&str, Damage); 5] = [
+        ("gone", |index| fs::remove_dir_all(index).unwrap()),
+        ("without its list", |index| fs::write(index.join("meta.json"), "{}").unwrap()),
+        ("of another version", |index| fs::write(index.join("mark"), "0 0").unwrap()),
+        ("a segment is gone", |index| fs::remove_file(segment(index)).unwrap()),
+        ("a segment is damaged", |index| scribble(&segment(index), 0, 8)),
+    ];
+    for (what, damage) in damages {
+        let world = with_one_listing().await;
+        let (world, opened) = world.reopen(|folder| damage(&folder.join("catalog-index")));
+        assert_eq!(opened.indexing, 1, "{what}: {opened:?}");
+        world.catalog.settled().await.unwrap();
+        assert_eq!(world.names(words("earthquakes")).await, ["Earthquakes"], "{what}");
+    }
+}
+
+/// A file with the words of a segment.
+fn segment(index: &Path) -> std::path::PathBuf {
+    let files = fs::read_dir(index).unwrap().map(|entry| entry.unwrap().path());
+    files.filter(|file| file.extension().is_some_and(|extension| extension == "idx")).min().unwrap()
+}
+
+#[tokio::test]
+async fn slots_stay_the_same_and_new_listings_use_those_that_are_free() {
+    let world = World::new();
+    for number in 1..=5 {
+        world.catalog.owner_seen(key(number).address(), NOW_SECS + if number == 3 { 1 } else { 10_000_000 });
+        world
+            .offer(&signed(number, number, |listing| listing.name = format!("Name{number}")), pushed())
+            .await;
+    }
+    world.catalog.sweep(NOW_SECS + 1 + 30 * 24 * 3600).await.unwrap();
+    let (world, _) = world.reopen(|_| {});
+    world.offer(&signed(6, 6, |listing| listing.name = "Name6".to_owned()), pushed()).await;
+    world.catalog.settled().await.unwrap();
+    for number in [1, 2, 4, 5, 6] {
+        assert_eq!(world.names(words(&format!("name{number}"))).await, [format!("Name{number}")]);
+    }
+    assert!(world.catalog.get(service(3), NOW_SECS).unwrap().is_none());
+    assert_eq!(world.names(Query::default()).await.len(), 5);
+}
+
+#[tokio::test]
+async fn content_is_what_its_hash_says_or_missing() {
+    let world = World::new();
+    let (blob, other) = (b"details of a service".to_vec(), b"other bytes".to_vec());
+    let hash = keccak256(&[&blob]);
+    assert_eq!(world.catalog.blob(&hash).unwrap(), None);
+    assert!(!world.catalog.put_blob(hash, &other).unwrap(), "bytes that are not the hash's are not kept");
+    assert!(world.catalog.put_blob(hash, &blob).unwrap());
+    assert_eq!(world.catalog.blob(&hash).unwrap(), Some(blob.clone()));
+    let (world, _) = world.reopen(|_| {});
+    assert_eq!(world.catalog.blob(&hash).unwrap(), Some(blob.clone()), "it survives an orderly restart");
+    let (world, opened) = world.reopen(|folder| fs::write(folder.join("content.redb"), "noise").unwrap());
+    assert!(opened.notices[0].contains("begun anew"), "{opened:?}");
+    assert_eq!(world.catalog.blob(&hash).unwrap(), None);
+    assert!(world.catalog.put_blob(hash, &blob).unwrap());
+}
+
+#[tokio::test]
+async fn content_used_longest_ago_leaves_first() {
+    let limits = farthing_catalog::Limits { content_bytes_max: 3_000, ..farthing_catalog::Limits::default() };
+    let world = World::with(limits);
+    let blobs: Vec<(_, Vec<u8>)> =
+        (0..4_u8).map(|byte| vec![byte; 1_000]).map(|b| (keccak256(&[&b]), b)).collect();
+    let has = |world: &World, number: usize| world.catalog.blob(&blobs[number].0).unwrap().is_some();
+    for (hash, blob) in &blobs[..3] {
+        assert!(world.catalog.put_blob(*hash, blob).unwrap());
+    }
+    assert!(has(&world, 0), "used again");
+    assert!(world.catalog.put_blob(blobs[3].0, &blobs[3].1).unwrap());
+    assert!(!has(&world, 1), "it was used longest ago");
+    assert!(has(&world, 0) && has(&world, 2) && has(&world, 3));
+    let large = vec![9; 3_001];
+    assert!(!world.catalog.put_blob(keccak256(&[&large]), &large).unwrap(), "larger than the cache");
+    let (world, _) = world.reopen(|_| {});
+    assert!(has(&world, 0) && has(&world, 2) && has(&world, 3));
+}
