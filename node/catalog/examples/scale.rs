@@ -15,7 +15,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use farthing_catalog::{Catalog, Limits, Options, Query, Sort, Source, Step};
+use farthing_catalog::{Catalog, Limits, Options, Query, Sort, Source, Step, Summary};
 use farthing_protocol::{
     Address, Listing, SecretKey, ServiceId, Signed, Usdc, call::ChargePolicy, keccak256,
     listing::ServiceKind, wire,
@@ -121,8 +121,10 @@ async fn main() -> Outcome<()> {
 async fn fill(count: u64) -> Outcome<()> {
     let signed = sign_all(count);
     println!("{count} listings of {} owners, {} bytes each", count / 20, wire::encode(&signed[0]).len());
-    let folder = tempfile::tempdir()?;
-    let (full, lacking) = (folder.path().join("full"), folder.path().join("lacking"));
+    let temporary = tempfile::tempdir()?;
+    // Kept when it is named, so that measuring can be repeated.
+    let folder = std::env::var_os("FARTHING_SCALE_FOLDER").map_or(temporary.path().to_owned(), Into::into);
+    let (full, lacking) = (folder.join("full"), folder.join("lacking"));
     let (catalog, _) = open(&full)?;
     let began = Instant::now();
     offer(&catalog, &signed).await;
@@ -141,9 +143,10 @@ async fn fill(count: u64) -> Outcome<()> {
 
 async fn measure(full: &Path, lacking: &Path) -> Outcome<()> {
     let before = memory_kib();
-    let began = Instant::now();
+    let began = (Instant::now(), processor());
     let (catalog, opened) = open(full)?;
-    println!("opened in {:.1?}, {} to index", began.elapsed(), opened.indexing);
+    let elapsed = (began.0.elapsed(), processor() - began.1);
+    println!("opened in {:.1?} ({:.1?} of a core), {} to index", elapsed.0, elapsed.1, opened.indexing);
     println!(
         "memory when idle: {} MiB, {} of them the catalog's",
         memory_kib() / 1024,
@@ -267,15 +270,18 @@ async fn search(catalog: &Catalog, query: &Query) -> Outcome<usize> {
 }
 
 async fn time_queries(catalog: &Catalog, query: impl Fn(u64) -> Query, count: u64) -> Outcome<String> {
-    let mut times = Vec::new();
+    let (mut times, mut processor_times) = (Vec::new(), Vec::new());
     let mut found = 0;
     for number in 0..count {
         let query = query(number);
-        let began = Instant::now();
+        let began = (Instant::now(), processor());
         found += search(catalog, &query).await?;
-        times.push((began.elapsed(), query));
+        times.push((began.0.elapsed(), query));
+        processor_times.push(processor() - began.1);
     }
     times.sort_by_key(|(time, _)| *time);
+    processor_times.sort();
+    let of_processor = |percent: usize| processor_times[(processor_times.len() - 1) * percent / 100];
     let at = |percent: usize| times[(times.len() - 1) * percent / 100].0;
     let slowest = times.last().map(|(time, query)| (*time, query.words.clone(), query.sort)).unwrap_or((
         Duration::ZERO,
@@ -283,15 +289,17 @@ async fn time_queries(catalog: &Catalog, query: impl Fn(u64) -> Query, count: u6
         Sort::Name,
     ));
     Ok(format!(
-        "p50 {:.1?}, p99 {:.1?}, {} found on average; slowest {slowest:?}",
+        "p50 {:.1?}, p99 {:.1?}; of a core p50 {:.1?}, p99 {:.1?}; {} found on average; slowest {slowest:?}",
         at(50),
         at(99),
+        of_processor(50),
+        of_processor(99),
         found as u64 / count
     ))
 }
 
 async fn reconcile(from: &Catalog, with: &Catalog, what: &str) -> Outcome<()> {
-    let began = Instant::now();
+    let began = (Instant::now(), processor());
     let (one, other) = (Address::from_bytes([3; 20]), Address::from_bytes([4; 20]));
     let (mut initiator, mut message) = from.initiator(other, NOW_SECS)?;
     let mut responder = with.responder(one, NOW_SECS);
@@ -303,10 +311,11 @@ async fn reconcile(from: &Catalog, with: &Catalog, what: &str) -> Outcome<()> {
         match initiator.on(answer, NOW_SECS).await? {
             Step::Send(next) => message = next,
             Step::Done(summary) => {
+                let elapsed = (began.0.elapsed(), processor() - began.1);
+                let (kib, Summary { lacked, stored, .. }) = (bytes / 1024, summary);
                 println!(
-                    "{what}: {:.1?}, {messages} messages, {} KiB, {summary:?}",
-                    began.elapsed(),
-                    bytes / 1024
+                    "{what}: {:.1?} ({:.1?} of a core), {messages} messages, {kib} KiB, {stored} of {lacked} stored",
+                    elapsed.0, elapsed.1
                 );
                 return Ok(());
             }
@@ -339,4 +348,11 @@ fn memory_kib() -> i64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0)
+}
+
+/// Time that all threads of this process spent on a core: what remains on a machine that does nothing else.
+fn processor() -> Duration {
+    let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let times = tasks.filter_map(|task| fs::read_to_string(task.path().join("schedstat")).ok());
+    times.filter_map(|times| times.split(' ').next()?.parse().ok()).map(Duration::from_nanos).sum()
 }

@@ -202,7 +202,7 @@ impl Catalog {
     }
 
     /// Makes a service findable by its operations: one text each, such as `GET /planets list planets`. They are
-    /// known once somebody has fetched the details.
+    /// known once somebody has fetched the details, and stay until they are told anew or the listing leaves.
     ///
     /// # Errors
     /// [`CatalogError`] when the storage fails.

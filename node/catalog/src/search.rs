@@ -11,7 +11,7 @@ use std::{
 
 use farthing_protocol::{Address, Listing, ServiceId, Usdc, listing::ServiceKind};
 
-use crate::shelf::{Entry, LookAlike, Shelf, Slot, State};
+use crate::shelf::{Card, LookAlike, Shelf, Slot, State};
 
 /// Characters of a query's words that are looked at.
 pub const WORDS_CHARS_MAX: usize = 256;
@@ -120,11 +120,11 @@ pub(crate) fn select(
     let mut pass = Pass::new(shelf, query, now_secs);
     let by_score = query.sort == Sort::Relevance;
     match matches {
-        None => shelf.iter().for_each(|(slot, entry)| pass.look_at(slot, entry, 0.0)),
+        None => (0..).zip(shelf.cards()).for_each(|(slot, card)| pass.look_at(slot, card, 0.0)),
         Some(matches) => {
             for (slot, score) in matches {
-                if let Some(entry) = shelf.get(slot) {
-                    pass.look_at(slot, entry, if by_score { score } else { 0.0 });
+                if let Some(card) = shelf.cards().get(slot as usize) {
+                    pass.look_at(slot, card, if by_score { score } else { 0.0 });
                 }
             }
         }
@@ -173,52 +173,76 @@ impl<'a> Pass<'a> {
         }
     }
 
-    fn look_at(&mut self, slot: Slot, entry: &Entry, score: f32) {
-        let state = self.states[entry.owner as usize];
-        if entry.tombstone
-            || state == State::Dormant
-            || self.owner.is_some_and(|owner| owner != Some(entry.owner))
-        {
+    fn look_at(&mut self, slot: Slot, card: &Card, score: f32) {
+        if !card.listed || self.owner.is_some_and(|owner| owner != Some(card.owner)) {
             return;
         }
-        let failed = self.failed(entry, state);
+        let state = self.states[card.owner as usize];
+        if state == State::Dormant {
+            return;
+        }
+        let failed = self.failed(card, state);
         // Counted where no other filter stands in the way.
         let counts = |facet: u8| failed & !facet == 0;
         if counts(CATEGORY) {
-            self.categories[entry.category as usize] += 1;
+            self.categories[card.category as usize] += 1;
         }
         if counts(TAG) {
-            entry.tags.iter().for_each(|&tag| self.tags[tag as usize] += 1);
+            card.tags().iter().for_each(|&tag| self.tags[tag as usize] += 1);
         }
         if counts(KIND) {
-            self.kinds[usize::from(entry.kind == ServiceKind::Graphql)] += 1;
+            self.kinds[usize::from(card.kind == ServiceKind::Graphql)] += 1;
         }
         if counts(PRICE) {
-            self.prices[PRICE_BANDS_MICROS.partition_point(|&up_to| up_to < entry.price_micros)] += 1;
+            self.prices[PRICE_BANDS_MICROS.partition_point(|&up_to| up_to < card.price_micros)] += 1;
         }
         if counts(ONLINE) && state == State::Live {
             self.online += 1;
         }
         if failed == 0 {
-            self.candidates.push(Candidate { slot, rank: rank(self.query.sort, entry, score) });
+            let rank = self.rank(slot, card, score);
+            self.candidates.push(Candidate { slot, rank });
         }
     }
 
-    fn failed(&self, entry: &Entry, state: State) -> u8 {
+    fn failed(&self, card: &Card, state: State) -> u8 {
         let query = self.query;
         let mut failed = 0;
-        let mut fails = |filter: u8, unless: bool| failed |= if unless { 0 } else { filter };
-        fails(CATEGORY, self.category.is_none_or(|category| category == Some(entry.category)));
-        fails(TAG, self.tag.is_none_or(|tag| tag.is_some_and(|tag| entry.tags.contains(&tag))));
-        fails(KIND, query.kind.is_none_or(|kind| kind == entry.kind));
-        fails(PRICE, query.price_max.is_none_or(|max| entry.price_micros <= max.micros()));
-        fails(ONLINE, !query.online || state == State::Live);
+        if self.category.is_some_and(|category| category != Some(card.category)) {
+            failed |= CATEGORY;
+        }
+        if self.tag.is_some_and(|tag| !tag.is_some_and(|tag| card.tags().contains(&tag))) {
+            failed |= TAG;
+        }
+        if query.kind.is_some_and(|kind| kind != card.kind) {
+            failed |= KIND;
+        }
+        if query.price_max.is_some_and(|max| card.price_micros > max.micros()) {
+            failed |= PRICE;
+        }
+        if query.online && state != State::Live {
+            failed |= ONLINE;
+        }
         failed
+    }
+
+    /// Lower comes first.
+    fn rank(&self, slot: Slot, card: &Card, score: f32) -> u128 {
+        // Scores are not negative, and the bits of such floats rise with them.
+        let best = u64::from(u32::MAX - score.max(0.0).to_bits());
+        let newest = u64::MAX - card.updated_secs;
+        let rank = |first: u64, then: u64| u128::from(first) << 64 | u128::from(then);
+        match self.query.sort {
+            Sort::Relevance => rank(best, newest),
+            Sort::Price => rank(card.price_micros, newest),
+            Sort::Newest => rank(newest, 0),
+            Sort::Name => self.shelf.get(slot).map_or(u128::MAX, |entry| entry.name_begins),
+        }
     }
 
     fn finish(mut self) -> Found {
         let total = self.candidates.len();
-        let start = self.query.offset.min(OFFSET_MAX).min(total);
+        let start = if self.query.offset > OFFSET_MAX { total } else { self.query.offset.min(total) };
         let limit = self.query.limit.unwrap_or(PAGE_HITS_MAX).min(PAGE_HITS_MAX);
         let end = (start + limit).min(total);
         let shelf = self.shelf;
@@ -248,20 +272,6 @@ impl<'a> Pass<'a> {
                 online: self.online,
             },
         }
-    }
-}
-
-/// Lower comes first.
-fn rank(sort: Sort, entry: &Entry, score: f32) -> u128 {
-    // Scores are not negative, and the bits of such floats rise with them.
-    let best = u64::from(u32::MAX - score.max(0.0).to_bits());
-    let newest = u64::MAX - entry.updated_secs;
-    let rank = |first: u64, then: u64| u128::from(first) << 64 | u128::from(then);
-    match sort {
-        Sort::Relevance => rank(best, newest),
-        Sort::Price => rank(entry.price_micros, newest),
-        Sort::Newest => rank(newest, 0),
-        Sort::Name => entry.name_begins,
     }
 }
 

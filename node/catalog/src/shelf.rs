@@ -29,27 +29,55 @@ use {names::Names, words::Words};
 /// A place on the shelf.
 pub(crate) type Slot = u32;
 
-/// One listing, as far as deciding, comparing, filtering and sorting need it.
+/// One listing, as far as deciding and comparing need it.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) service: ServiceId,
     pub(crate) owner: OwnerId,
     pub(crate) item: ItemName,
     pub(crate) seq: u64,
-    pub(crate) price_micros: u64,
     pub(crate) created_secs: u64,
     pub(crate) updated_secs: u64,
     pub(crate) first_seen_secs: u64,
-    pub(crate) kind: ServiceKind,
     pub(crate) tombstone: bool,
-    pub(crate) category: WordId,
-    pub(crate) tags: Box<[WordId]>,
     pub(crate) name: Box<str>,
     /// The name's first sixteen bytes in lower case, which sort like the name.
     pub(crate) name_begins: u128,
     updates: Bucket,
     /// Who brought it, while its owner is a stranger.
     brought_by: Option<Address>,
+}
+
+/// What search looks at of every listing, in one cache line: a search without words looks at all of them.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+pub(crate) struct Card {
+    pub(crate) price_micros: u64,
+    pub(crate) updated_secs: u64,
+    pub(crate) owner: OwnerId,
+    pub(crate) category: WordId,
+    tags: [WordId; limits::LISTING_TAGS_MAX],
+    tags_count: u8,
+    pub(crate) kind: ServiceKind,
+    /// Whether there is a listing here, and it is not a tombstone.
+    pub(crate) listed: bool,
+}
+
+impl Card {
+    const EMPTY: Self = Self {
+        price_micros: 0,
+        updated_secs: 0,
+        owner: 0,
+        category: 0,
+        tags: [0; limits::LISTING_TAGS_MAX],
+        tags_count: 0,
+        kind: ServiceKind::Rest,
+        listed: false,
+    };
+
+    pub(crate) fn tags(&self) -> &[WordId] {
+        &self.tags[..usize::from(self.tags_count)]
+    }
 }
 
 /// A listing that made room or has to go.
@@ -65,6 +93,7 @@ pub(crate) struct Left {
 pub(crate) struct Placed {
     pub(crate) slot: Slot,
     pub(crate) first_seen_secs: u64,
+    pub(crate) brought_by: Option<Address>,
     /// The version before.
     pub(crate) replaced: Option<ItemName>,
     pub(crate) left: Vec<Left>,
@@ -89,6 +118,8 @@ pub(crate) struct Shelf {
     own: Address,
     limits: Limits,
     slots: Vec<Option<Entry>>,
+    /// As many as slots.
+    cards: Vec<Card>,
     free: Vec<Slot>,
     by_service: HashMap<ServiceId, Slot>,
     by_item: HashMap<ItemName, Slot>,
@@ -114,6 +145,7 @@ impl Shelf {
             own: options.own,
             limits: options.limits.clone(),
             slots: Vec::new(),
+            cards: Vec::new(),
             free: Vec::new(),
             by_service: HashMap::new(),
             by_item: HashMap::new(),
@@ -146,6 +178,11 @@ impl Shelf {
 
     pub(crate) fn get(&self, slot: Slot) -> Option<&Entry> {
         self.slots.get(slot as usize)?.as_ref()
+    }
+
+    /// What search looks at, by slot.
+    pub(crate) fn cards(&self) -> &[Card] {
+        &self.cards
     }
 
     pub(crate) fn find(&self, service: ServiceId) -> Option<(Slot, &Entry)> {
@@ -232,7 +269,8 @@ impl Shelf {
             let updates = Bucket::full(self.update_rate(), now_secs);
             let slot = self.place(None, listing, item, now_secs, updates, source.peer());
             self.add_name(slot);
-            return Ok(Placed { slot, first_seen_secs: now_secs, replaced: None, left });
+            let brought_by = source.peer();
+            return Ok(Placed { slot, first_seen_secs: now_secs, brought_by, replaced: None, left });
         };
         let (first_seen_secs, mut updates) = (held.first_seen_secs, held.updates);
         let (replaced, brought_by) = (Some(held.item), held.brought_by);
@@ -240,7 +278,7 @@ impl Shelf {
         self.remove(slot);
         self.place(Some(slot), listing, item, first_seen_secs, updates, brought_by);
         self.add_name(slot);
-        Ok(Placed { slot, first_seen_secs, replaced, left: Vec::new() })
+        Ok(Placed { slot, first_seen_secs, brought_by, replaced, left: Vec::new() })
     }
 
     /// Puts back a listing that the store held. Returns its slot, which is another one when `slot` is taken.
@@ -278,6 +316,7 @@ impl Shelf {
         let slot = slot.or_else(|| self.free.pop()).unwrap_or_else(|| self.slots.len() as Slot);
         if self.slots.len() <= slot as usize {
             self.slots.resize(slot as usize + 1, None);
+            self.cards.resize(slot as usize + 1, Card::EMPTY);
         }
         if self.free.last() == Some(&slot) {
             // A new version takes the slot that the one before just left.
@@ -294,19 +333,16 @@ impl Shelf {
         }
         self.by_service.insert(listing.service, slot);
         self.by_item.insert(item, slot);
+        self.cards[slot as usize] = self.card(listing, owner);
         self.slots[slot as usize] = Some(Entry {
             service: listing.service,
             owner,
             item,
             seq: listing.seq,
-            price_micros: listing.price.micros(),
             created_secs: listing.created_secs,
             updated_secs: listing.updated_secs,
             first_seen_secs,
-            kind: listing.kind,
             tombstone: listing.tombstone,
-            category: self.words.add(&listing.category),
-            tags: listing.tags.iter().map(|tag| self.words.add(tag)).collect(),
             name: listing.name.as_str().into(),
             name_begins: beginning(&listing.name),
             updates,
@@ -314,6 +350,23 @@ impl Shelf {
         });
         self.revision += 1;
         slot
+    }
+
+    fn card(&mut self, listing: &Listing, owner: OwnerId) -> Card {
+        let mut card = Card {
+            price_micros: listing.price.micros(),
+            updated_secs: listing.updated_secs,
+            owner,
+            category: self.words.add(&listing.category),
+            kind: listing.kind,
+            listed: !listing.tombstone,
+            ..Card::EMPTY
+        };
+        for (place, tag) in card.tags.iter_mut().zip(&listing.tags) {
+            *place = self.words.add(tag);
+            card.tags_count += 1;
+        }
+        card
     }
 
     fn add_name(&mut self, slot: Slot) {
@@ -333,8 +386,9 @@ impl Shelf {
         } else {
             self.names.remove(&entry.name, slot);
         }
-        self.words.release(entry.category);
-        entry.tags.iter().for_each(|&tag| self.words.release(tag));
+        let card = std::mem::replace(&mut self.cards[slot as usize], Card::EMPTY);
+        self.words.release(card.category);
+        card.tags().iter().for_each(|&tag| self.words.release(tag));
         self.free.push(slot);
         self.revision += 1;
     }

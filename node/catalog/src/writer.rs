@@ -135,6 +135,10 @@ impl Writer {
             self.teach();
         }
         self.rest();
+        let owners = self.shared.shelf_mut().owners.take_unstored();
+        if let Err(error) = self.shared.store.apply(&Changes { owners, ..Changes::default() }) {
+            tracing::warn!(cause = ?error, "who was seen since the last sweep is forgotten");
+        }
     }
 
     /// How long to wait for a job before there is something else to do.
@@ -229,7 +233,7 @@ impl Writer {
             signed: listing.to_signed(),
             first_seen_secs: placed.first_seen_secs,
             slot: placed.slot,
-            brought_by: source.peer(),
+            brought_by: placed.brought_by,
         };
         self.leave(placed.left, now_secs, changes);
         changes.put.push((listing.service, wire::encode(&row)));

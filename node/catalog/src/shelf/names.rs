@@ -12,6 +12,8 @@ use std::{
 
 /// Below this many letters, one letter makes another word: `bird` is not `bard`.
 const CLOSE_CHARS_MIN: usize = 6;
+/// Slots looked at under one key: thousands may be called `Weather`.
+const CROWD_MAX: usize = 64;
 /// Letters looked at; people do not compare more.
 const CHARS_MAX: usize = 32;
 
@@ -52,10 +54,12 @@ impl Names {
         }
     }
 
-    /// Slots whose name may look like `name`; compare them with [`alike`].
+    /// Slots whose name may look like `name`; compare them with [`alike`]. Of a crowd the lowest slots, which
+    /// are mostly the oldest.
     pub(crate) fn candidates(&self, name: &str) -> BTreeSet<u32> {
         let keys = self.keys_of(name);
-        let slots = keys.into_iter().flat_map(|key| self.keys.range((key, 0)..=(key, u32::MAX)));
+        let of_key = |key| self.keys.range((key, 0)..=(key, u32::MAX)).take(CROWD_MAX);
+        let slots = keys.into_iter().flat_map(of_key);
         slots.map(|&(_, slot)| slot).collect()
     }
 

@@ -91,6 +91,41 @@ async fn a_peer_that_compares_without_end_is_left() {
 }
 
 #[tokio::test]
+async fn noise_in_a_comparison_is_an_error_and_never_a_panic() {
+    let world = World::new();
+    let listings = (0..200).map(|number| signed(number, number, |_| {})).collect();
+    world.catalog.offer(listings, fetched(), NOW_SECS).await;
+    let (_, first) = World::new().catalog.initiator(peer(1), NOW_SECS).unwrap();
+    let SyncMessage::Compare(first) = first else { panic!("it begins with a comparison") };
+    let answer = world.catalog.responder(peer(2), NOW_SECS).on(SyncMessage::Compare(first), NOW_SECS).await;
+    let SyncMessage::Compare(packed) = answer.unwrap() else { panic!("and is answered by one") };
+    let honest = zstd::bulk::decompress(&packed, 1 << 20).unwrap();
+    // SplitMix64: the same noise on every machine.
+    let mut state = 7_u64;
+    let mut random = move |below: usize| {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        usize::try_from(mixed >> 33).unwrap() % below
+    };
+    for _ in 0..1_000 {
+        let mut noise = honest.clone();
+        for _ in 0..=random(4) {
+            let at = random(noise.len());
+            match random(3) {
+                0 => noise.truncate(at + 1),
+                1 => noise[at] = u8::try_from(random(256)).unwrap(),
+                _ => noise.insert(at, u8::try_from(random(256)).unwrap()),
+            }
+        }
+        let packed = SyncMessage::Compare(zstd::bulk::compress(&noise, 1).unwrap().into());
+        let _ = world.catalog.responder(peer(2), NOW_SECS).on(packed.clone(), NOW_SECS).await;
+        let (mut initiator, _) = world.catalog.initiator(peer(2), NOW_SECS).unwrap();
+        let _ = initiator.on(packed, NOW_SECS).await;
+    }
+    assert_eq!(world.catalog.counts().listings, 200);
+}
+
+#[tokio::test]
 async fn a_session_ends_when_its_time_is_over() {
     let [one, other] = [World::new(), World::new()];
     let (mut initiator, first) = one.catalog.initiator(peer(2), NOW_SECS).unwrap();
