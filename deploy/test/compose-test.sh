@@ -204,6 +204,9 @@ elif command -v docker >/dev/null && command -v docker-compose >/dev/null; then
 else
     skip "docker or docker-compose is missing (apt-get install docker.io docker-compose)"
 fi
+for tool in curl strip; do
+    command -v "$tool" >/dev/null || skip "$tool is missing (apt-get install curl binutils)"
+done
 for program in "$programs"/{farthing,earthquakes,exoplanets} "$anvil"; do
     [[ -x "$program" ]] || fail "$program is missing; make compose-test builds it"
 done
