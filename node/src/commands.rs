@@ -17,7 +17,9 @@ use farthing_ledger::LedgerError;
 
 use crate::{
     consumer::BuyError,
-    control::types::{Peer, PingRequest, Pong, Problem, Secret, route},
+    control::types::{
+        Lookup, LookupRecord, LookupRequest, LookupStep, Peer, PingRequest, Pong, Problem, Secret, route,
+    },
     gateway::{auth::DEFAULT_SECRET, problem},
     node::Node,
     owner::{publish::PublishError, registry::RegistryError},
@@ -55,6 +57,7 @@ pub fn router(node: Node) -> Router {
         .route(route::SECRET_ROTATE, post(rotate_secret))
         .route(route::PEERS, get(peers))
         .route(route::PING, post(ping))
+        .route(route::LOOKUP, post(lookup))
         .layer(DefaultBodyLimit::max(REQUEST_BYTES_MAX))
         .with_state(node)
 }
@@ -102,6 +105,30 @@ async fn ping(State(node): State<Node>, Json(request): Json<PingRequest>) -> Res
         address: peer.and_then(|peer| peer.addresses.first().cloned()).unwrap_or_default(),
         rtt_us: u64::try_from(rtt.as_micros()).unwrap_or(u64::MAX),
     }))
+}
+
+async fn lookup(State(node): State<Node>, Json(request): Json<LookupRequest>) -> Json<Lookup> {
+    let found = node.network.lookup(request.wallet.0).await;
+    let addresses = found.addresses;
+    Json(Lookup {
+        record: found.record.map(|record| LookupRecord {
+            seq: record.seq,
+            issued_secs: record.issued_secs,
+            expires_secs: record.expires_secs,
+            addresses,
+            listings: record.listings_count,
+        }),
+        steps: found
+            .steps
+            .into_iter()
+            .map(|step| LookupStep {
+                name: step.name.to_owned(),
+                took_us: u64::try_from(step.took.as_micros()).unwrap_or(u64::MAX),
+                outcome: step.outcome,
+                helped: step.helped,
+            })
+            .collect(),
+    })
 }
 
 /// A use case's refusal, as the command line shows it.

@@ -74,6 +74,8 @@ pub struct Network {
     pub announce: Vec<String>,
     pub bootstrap: Vec<String>,
     pub allow_private: bool,
+    pub gossip: bool,
+    pub mdns: bool,
     /// The chain's id when absent.
     pub name: Option<String>,
 }
@@ -170,6 +172,8 @@ impl Raw {
                 announce: self.list("network.announce")?,
                 bootstrap: self.list("network.bootstrap")?,
                 allow_private: self.required("network.allow_private")?,
+                gossip: self.required("network.gossip")?,
+                mdns: self.required("network.mdns")?,
                 name: self.optional("network.name")?,
             },
             chain: Chain {

@@ -341,6 +341,9 @@ async fn start_network(
     network.announce.clone_from(&config.network.announce);
     network.bootstrap.clone_from(&config.network.bootstrap);
     network.allow_private = config.network.allow_private;
+    network.gossip = config.network.gossip;
+    network.mdns = config.network.mdns;
+    network.state_dir = Some(config.node.data_dir.clone());
     let stored = ledger.get(Namespace::Settings, RECORD_SEQ_KEY)?;
     let last =
         stored.and_then(|bytes| <[u8; 8]>::try_from(bytes.as_ref()).ok()).map_or(0, u64::from_be_bytes);

@@ -24,6 +24,26 @@ pub(crate) fn ip(address: &Multiaddr) -> Option<IpAddr> {
     }
 }
 
+/// The network an IP belongs to, roughly as providers get them: a /16 of IPv4, a /32 of IPv6. Nodes of
+/// distinct networks are unlikely to lie together, and peers of one network are one witness.
+pub(crate) fn network_of(ip: IpAddr) -> IpAddr {
+    match ip {
+        IpAddr::V4(ip) => {
+            let [a, b, ..] = ip.octets();
+            Ipv4Addr::new(a, b, 0, 0).into()
+        }
+        IpAddr::V6(ip) => {
+            let [a, b, ..] = ip.segments();
+            Ipv6Addr::new(a, b, 0, 0, 0, 0, 0, 0).into()
+        }
+    }
+}
+
+/// The network of an address. Nothing for private ranges, where everybody is a neighbour, and for names.
+pub(crate) fn public_network(address: &Multiaddr) -> Option<IpAddr> {
+    ip(address).filter(|ip| is_global(*ip)).map(|ip| network_of(ip.to_canonical()))
+}
+
 /// The peer an address names with `/p2p/…`.
 pub(crate) fn peer(address: &Multiaddr) -> Option<PeerId> {
     address.iter().find_map(|part| match part {
@@ -171,6 +191,18 @@ mod tests {
         for outside in ["/ip4/9.9.9.9/tcp/3001", "/ip4/9.9.9.9/udp/3001/quic-v1", "/ip6/2620:fe::9/tcp/3001"]
         {
             assert!(is_dialable(&address(outside), false), "{outside}");
+        }
+    }
+
+    #[test]
+    fn addresses_of_one_provider_are_one_network() {
+        let network = |text| public_network(&address(text));
+        assert_eq!(network("/ip4/9.9.1.1/tcp/1"), network("/ip4/9.9.200.1/udp/1/quic-v1"));
+        assert_ne!(network("/ip4/9.9.1.1/tcp/1"), network("/ip4/9.10.1.1/tcp/1"));
+        assert_eq!(network("/ip6/2620:fe::1/tcp/1"), network("/ip6/2620:fe:1::1/tcp/1"));
+        assert_ne!(network("/ip6/2620:fe::1/tcp/1"), network("/ip6/2620:ff::1/tcp/1"));
+        for nobody in ["/ip4/192.168.1.1/tcp/1", "/ip6/fd00::1/tcp/1", "/dns4/x/tcp/1"] {
+            assert_eq!(network(nobody), None, "{nobody}");
         }
     }
 

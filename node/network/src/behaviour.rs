@@ -9,7 +9,7 @@ use libp2p::{
     core::upgrade::Version,
     identify,
     identity::Keypair,
-    kad, memory_connection_limits, noise, ping,
+    kad, mdns, memory_connection_limits, noise, ping,
     swarm::{NetworkBehaviour, behaviour::toggle::Toggle},
     tcp, yamux,
 };
@@ -22,8 +22,6 @@ use crate::{
     status::Counters,
 };
 
-/// A connection without a stream is kept this long: warm connections are what makes a call one round trip.
-const CONNECTION_IDLE_MAX: Duration = Duration::from_secs(600);
 /// A handshake over a slow line takes a second or two.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(6);
 const PING_INTERVAL: Duration = Duration::from_secs(15);
@@ -52,6 +50,7 @@ pub(crate) struct Behaviour {
     pub(crate) gossip: Toggle<gossip::Behaviour>,
     pub(crate) reach: exchange::Behaviour,
     pub(crate) portmap: Toggle<portmap::Behaviour>,
+    pub(crate) mdns: Toggle<mdns::tokio::Behaviour>,
 }
 
 /// What happens to the streams that peers open, by protocol.
@@ -101,6 +100,7 @@ pub(crate) fn build(
             accept.reach,
         ),
         portmap: config.reach.upnp.then(portmap::Behaviour::default).into(),
+        mdns: neighbourhood(own, config.mdns),
     };
     let swarm = SwarmBuilder::with_existing_identity(keypair)
         .with_tokio()
@@ -118,7 +118,7 @@ pub(crate) fn build(
         .unwrap_or_else(|never| match never {})
         .with_swarm_config(|swarm| {
             swarm
-                .with_idle_connection_timeout(CONNECTION_IDLE_MAX)
+                .with_idle_connection_timeout(config.limits.connection_idle_max)
                 .with_substream_upgrade_protocol_override(Version::V1Lazy)
                 .with_max_negotiating_inbound_streams(STREAMS_MAX)
                 .with_notify_handler_buffer_size(NonZeroUsize::new(32).expect("32 is not zero"))
@@ -148,6 +148,16 @@ fn identify_config(config: &NetworkConfig, keypair: &Keypair) -> identify::Confi
         .with_cache_size(0)
         // What a public node's interfaces are called concerns nobody; it shows what it announces.
         .with_hide_listen_addrs(!config.allow_private)
+}
+
+/// Looking around in the local network. A system without multicast does without.
+fn neighbourhood(own: PeerId, wanted: bool) -> Toggle<mdns::tokio::Behaviour> {
+    let start = || {
+        mdns::tokio::Behaviour::new(mdns::Config::default(), own)
+            .inspect_err(|error| tracing::warn!(%error, "nodes of the local network are not looked for"))
+            .ok()
+    };
+    wanted.then(start).flatten().into()
 }
 
 /// Routing entries come only from identify, so a peer of another network never enters the table. Records

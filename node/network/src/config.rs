@@ -1,6 +1,6 @@
 //! What a node's network is started with, and why starting may fail.
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use farthing_protocol::{SecretKey, limits, wire::NetworkName};
 
@@ -25,6 +25,10 @@ pub struct NetworkConfig {
     /// Whether new records and listings are told to neighbours at once. Without it they travel by
     /// reconciliation and look-ups alone.
     pub gossip: bool,
+    /// Whether nodes of the same local network are looked for by multicast.
+    pub mdns: bool,
+    /// The folder in which known peers and records are kept across restarts, as `network.redb`.
+    pub state_dir: Option<PathBuf>,
     /// `farthing/0.1.0`
     pub agent: String,
     /// The highest sequence number this wallet ever published; the next record goes above it. Persist
@@ -53,6 +57,8 @@ impl NetworkConfig {
             bootstrap: Vec::new(),
             allow_private: false,
             gossip: true,
+            mdns: false,
+            state_dir: None,
             agent: concat!("farthing/", env!("CARGO_PKG_VERSION")).to_owned(),
             record_seq_start: 0,
             reach: ReachConfig::default(),
@@ -104,6 +110,9 @@ pub struct NetworkLimits {
     pub connections_max: u32,
     /// Of those, kept free for peers with open channels: strangers never take the last quarter.
     pub connections_reserved: u32,
+    /// A connection without a stream is kept this long: warm connections are what makes a call one round trip.
+    /// Those to neighbours in gossip stay.
+    pub connection_idle_max: Duration,
     /// Two, so that both sides may dial at the same moment.
     pub connections_per_peer_max: u32,
     /// Handshakes in progress, each way.
@@ -150,6 +159,7 @@ impl Default for NetworkLimits {
         Self {
             connections_max: 256,
             connections_reserved: 64,
+            connection_idle_max: Duration::from_secs(600),
             connections_per_peer_max: 2,
             connections_pending_max: 32,
             connections_pending_per_ip_max: 8,

@@ -18,8 +18,8 @@ use tokio::{
 };
 
 use crate::{
-    CallFailure, CallTiming, CounterSnapshot, Interrupted, NetworkConfig, NetworkError, NetworkLimits,
-    NetworkStatus, NotStarted, PeerInfo, Reachability, SyncStream,
+    CallFailure, CallTiming, CounterSnapshot, Interrupted, Lookup, NetworkConfig, NetworkError,
+    NetworkLimits, NetworkStatus, NotStarted, PeerInfo, Reachability, SyncStream,
     admission::Admission,
     call,
     gossip::Subject,
@@ -145,6 +145,12 @@ impl NetworkHandle {
     /// [`NotStarted`], naming why there is none.
     pub async fn find(&self, owner: Address) -> Result<Verified<NodeRecord>, NotStarted> {
         self.0.find(owner).await
+    }
+
+    /// Looks for `owner` everywhere, connects to it, and tells what each step brought. Unlike
+    /// [`Self::find`], it does not believe what it knows already, nor that looking is in vain. 12 s at most.
+    pub async fn lookup(&self, owner: Address) -> Lookup {
+        self.0.lookup(owner).await
     }
 
     /// Every live record this node knows, its own included; at most [`NetworkLimits::records_max`].

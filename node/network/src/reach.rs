@@ -2,7 +2,8 @@
 //!
 //! A record that is known is dialled first. When there is none, or nobody answers there, a fresh one is
 //! looked for: in the directory and, at the same time, at three connected peers. The look-up ends half a
-//! second after the first valid record and takes the newest, which is then dialled.
+//! second after the first valid record and takes the newest, which is then dialled. When nothing was found,
+//! the other connected peers are asked as well.
 //!
 //! One wallet is looked for once at a time, whoever waits; what was not found is not looked for again for
 //! a while. Nothing is ever charged on this path.
@@ -29,6 +30,7 @@ use crate::{
     flights::Flights,
     handle::Inner,
     info,
+    lookup::Sightings,
     records::{self, Rejected},
     status::Counters,
     swarm::{Command, Protocol},
@@ -41,8 +43,10 @@ const DIAL_DEADLINE: Duration = Duration::from_secs(4);
 /// One look-up, and how long it goes on after its first find.
 const LOOKUP_DEADLINE: Duration = Duration::from_secs(4);
 const LOOKUP_AFTER_FIRST: Duration = Duration::from_millis(500);
-/// Connected peers that are asked directly.
+/// Connected peers that are asked directly, and those that are asked when nobody else knew: whoever fills a
+/// node's neighbourhood with liars must not silence the one honest neighbour.
 const ASKED_PEERS: usize = 3;
+const ASKED_AGAIN: usize = 64;
 /// Records of one look-up that wait to be checked.
 const FOUND_MAX: usize = 16;
 /// Wallets being reached, and being looked for.
@@ -102,7 +106,17 @@ impl Inner {
         }
     }
 
-    async fn connect(&self, record: &Verified<NodeRecord>) -> Result<(), NotStarted> {
+    /// Keeps a record that was found, and forgets that its owner was ever looked for in vain.
+    pub(crate) fn remember(&self, record: &Verified<NodeRecord>) {
+        let now_secs = crate::now_secs();
+        // It may be held already, or the store may be full; neither matters here.
+        let _: Result<(), Rejected> = self.records.lock().insert(record.clone(), self.own, now_secs);
+        if record.check_time(now_secs).is_ok() {
+            lock(&self.reach.absentees).found(record.signer());
+        }
+    }
+
+    pub(crate) async fn connect(&self, record: &Verified<NodeRecord>) -> Result<(), NotStarted> {
         let (reply, answer) = oneshot::channel();
         self.send(Command::Connect { record: Box::new(record.clone()), reply }).await?;
         match timeout(DIAL_DEADLINE, answer).await {
@@ -137,19 +151,12 @@ impl Inner {
             return self.records.get_alive(owner).ok_or(NotStarted::NotFoundLately(owner, wait));
         }
         Counters::add(&self.counters.lookups);
-        let asked = self.asked(owner).await;
-        let anybody = !asked.is_empty();
-        let found = self.newest(owner, asked).await?;
+        let (found, anybody) = self.search(owner, &mut Sightings::default()).await?;
         if let Some(record) = &found {
-            // It may be held already, or the store may be full; neither matters here.
-            let _: Result<(), Rejected> =
-                self.records.lock().insert(record.clone(), self.own, crate::now_secs());
+            self.remember(record);
         }
         match found {
-            Some(record) if record.check_time(crate::now_secs()).is_ok() => {
-                lock(&self.reach.absentees).found(owner);
-                Ok(record)
-            }
+            Some(record) if record.check_time(crate::now_secs()).is_ok() => Ok(record),
             Some(_) => Err(NotStarted::Offline(owner)),
             None => {
                 Counters::add(&self.counters.lookups_failed);
@@ -162,12 +169,31 @@ impl Inner {
         }
     }
 
-    /// Whom to ask besides the directory: the owner itself if it is connected, and some others.
-    async fn asked(&self, owner: Address) -> Vec<Address> {
+    /// The newest record that the directory and connected peers hold, and whether there was anybody to ask.
+    pub(crate) async fn search(
+        self: &Arc<Self>,
+        owner: Address,
+        seen: &mut Sightings,
+    ) -> Result<(Option<Verified<NodeRecord>>, bool), NotStarted> {
+        let mut peers = self.closest_peers(owner).await;
+        let others = peers.split_off(peers.len().min(ASKED_PEERS));
+        let anybody = !peers.is_empty();
+        let (found, mut from_directory) = mpsc::channel(FOUND_MAX);
+        self.send(Command::Lookup { owner, found }).await?;
+        let found = self.newest(owner, peers, &mut from_directory, seen).await;
+        if found.is_some() || others.is_empty() {
+            return Ok((found, anybody));
+        }
+        // The directory's last word may still come while the others are asked.
+        Ok((self.newest(owner, others, &mut from_directory, seen).await, anybody))
+    }
+
+    /// Whom to ask besides the directory: those closest to the wallet first, which is as good as chance and
+    /// does not always ask the same. The owner itself is the closest of all.
+    async fn closest_peers(&self, owner: Address) -> Vec<Address> {
         let mut peers: Vec<Address> = self.peers().await.into_iter().map(|peer| peer.address).collect();
-        // Closest to the wallet, which is as good as chance and does not always ask the same.
         peers.sort_by_key(|peer| distance(*peer, owner));
-        peers.truncate(ASKED_PEERS);
+        peers.truncate(ASKED_PEERS + ASKED_AGAIN);
         peers
     }
 
@@ -175,9 +201,9 @@ impl Inner {
         self: &Arc<Self>,
         owner: Address,
         asked: Vec<Address>,
-    ) -> Result<Option<Verified<NodeRecord>>, NotStarted> {
-        let (found, mut from_directory) = mpsc::channel(FOUND_MAX);
-        self.send(Command::Lookup { owner, found }).await?;
+        from_directory: &mut mpsc::Receiver<Vec<u8>>,
+        seen: &mut Sightings,
+    ) -> Option<Verified<NodeRecord>> {
         let mut from_peers: FuturesUnordered<_> =
             asked.into_iter().map(|peer| self.who_has(peer, owner)).collect();
         let mut newest: Option<Verified<NodeRecord>> = None;
@@ -187,9 +213,12 @@ impl Inner {
             let next = async {
                 tokio::select! {
                     Some(value) = from_directory.recv() => {
-                        Some(records::decode(&value, Some(owner), &self.network).ok())
+                        let record = records::decode(&value, Some(owner), &self.network).ok();
+                        seen.directory.note(record.as_ref());
+                        Some(record)
                     }
                     Some((peer, record)) = from_peers.next() => {
+                        seen.peers.note(record.as_ref());
                         holders.extend(record.iter().map(|record| (peer, record.seq)));
                         Some(record)
                     }
@@ -212,7 +241,7 @@ impl Inner {
         if let Some(newest) = &newest {
             self.refresh(holders, newest);
         }
-        Ok(newest)
+        newest
     }
 
     async fn who_has(&self, peer: Address, owner: Address) -> (Address, Option<Verified<NodeRecord>>) {

@@ -7,7 +7,7 @@
 mod store;
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeSet, HashMap, HashSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -110,6 +110,8 @@ pub(crate) struct Records {
     records_max: usize,
     per_source_max: usize,
     intake: Intake,
+    /// Wallets whose entries changed since they were last stored; nothing while nobody stores them.
+    changed: Option<HashSet<Address>>,
 }
 
 impl Records {
@@ -123,6 +125,7 @@ impl Records {
             records_max,
             per_source_max,
             intake: Intake::new(OFFERS_PER_MINUTE_MAX),
+            changed: None,
         }
     }
 
@@ -156,6 +159,7 @@ impl Records {
         self.by_distance.insert((distance, owner));
         *self.by_source.entry(source).or_default() += 1;
         self.entries.insert(owner, Entry { record, source, distance });
+        self.note_change(owner);
         Ok(())
     }
 
@@ -195,12 +199,46 @@ impl Records {
 
     pub(crate) fn remove(&mut self, owner: Address) {
         let Some(entry) = self.entries.remove(&owner) else { return };
+        self.note_change(owner);
         self.by_distance.remove(&(entry.distance, owner));
         if let Some(count) = self.by_source.get_mut(&entry.source) {
             *count -= 1;
             if *count == 0 {
                 self.by_source.remove(&entry.source);
             }
+        }
+    }
+
+    /// From now on, what changes is remembered until [`Self::take_changed`] asks.
+    pub(crate) fn track_changes(&mut self) {
+        self.changed.get_or_insert_default();
+    }
+
+    /// Puts back a record that was stored, as its owner's own word. What is not taken any more, because it
+    /// expired or was superseded, is to be removed from where it was stored.
+    pub(crate) fn restore(&mut self, owner: Address, record: Option<Verified<NodeRecord>>, now_secs: u64) {
+        let taken = record.is_some_and(|record| self.insert(record, owner, now_secs).is_ok());
+        if let Some(changed) = &mut self.changed {
+            if taken {
+                changed.remove(&owner);
+            } else {
+                changed.insert(owner);
+            }
+        }
+    }
+
+    /// Some of the wallets whose entries changed, each with its record as it travels, or without if it is gone.
+    pub(crate) fn take_changed(&mut self, count_max: usize) -> Vec<(Address, Option<Vec<u8>>)> {
+        let Some(changed) = &mut self.changed else { return Vec::new() };
+        let some: Vec<Address> = changed.iter().take(count_max).copied().collect();
+        changed.retain(|owner| !some.contains(owner));
+        let value = |owner| self.get(owner).map(|record| wire::encode(&record.to_signed()));
+        some.into_iter().map(|owner| (owner, value(owner))).collect()
+    }
+
+    fn note_change(&mut self, owner: Address) {
+        if let Some(changed) = &mut self.changed {
+            changed.insert(owner);
         }
     }
 

@@ -22,6 +22,7 @@ use crate::{
     reachability::{Prober, ReachServer},
     records::{DirectoryStore, Records, SharedRecords},
     report::Reporter,
+    saved::{Saved, SharedBook},
     status::Counters,
     swarm::{COMMANDS_MAX, Parts, SwarmTask},
     sync::{InboundSync, SyncServer},
@@ -68,6 +69,8 @@ impl Network {
             config.limits.records_max,
             config.limits.records_per_source_max,
         ));
+        let book = SharedBook::default();
+        let saved = open_saved(&config, &book, &records).await;
         let (reporter, reports) = Reporter::new();
         let (calls_in, calls) = mpsc::channel(config.limits.inbound_calls_max);
         let (questions_in, info) = mpsc::channel(QUESTIONS_MAX);
@@ -134,6 +137,8 @@ impl Network {
             status: status_in,
             records: records.clone(),
             publisher,
+            book,
+            saved,
             topics,
             judge,
             judged,
@@ -152,6 +157,14 @@ impl Network {
         let handle = NetworkHandle::new(commands_in, status, records, counters, calling, &config);
         Ok((handle, Inbound { calls, info, syncs, listings }))
     }
+}
+
+/// Reads who was known before, off the runtime's threads.
+async fn open_saved(config: &NetworkConfig, book: &SharedBook, records: &SharedRecords) -> Option<Saved> {
+    let dir = config.state_dir.clone()?;
+    let (network, book, records) = (config.network.clone(), book.clone(), records.clone());
+    let opening = tokio::task::spawn_blocking(move || Saved::open(&dir, &network, &book, &records));
+    opening.await.ok().flatten()
 }
 
 /// Listens on every address. A system without IPv6 does without the wildcards that come with the defaults.

@@ -30,6 +30,10 @@ pub struct NetworkStatus {
     pub records: usize,
     /// Whether the outside can dial this node.
     pub reachability: Reachability,
+    /// Peers that were met and are remembered with their addresses.
+    pub peers_known: usize,
+    /// Another node seems to run with this wallet's key; neither is reached reliably until one is stopped.
+    pub duplicate_identity: bool,
 }
 
 /// The node's part in the directory.

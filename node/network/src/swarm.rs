@@ -4,6 +4,7 @@
 //! an event of the swarm, a report about a peer, a judgement of what was gossiped, and the moment when
 //! something is due.
 
+mod company;
 mod connections;
 mod directory;
 mod gossip;
@@ -18,7 +19,11 @@ use std::{
 
 use farthing_protocol::{Address, NodeRecord, Verified, reach::ReachResponse, wire::NetworkName};
 use futures::StreamExt;
-use libp2p::{Multiaddr, PeerId, Stream, Swarm, kad::QueryId, swarm::SwarmEvent};
+use libp2p::{
+    Multiaddr, PeerId, Stream, Swarm,
+    kad::QueryId,
+    swarm::{ListenError, SwarmEvent},
+};
 use tokio::sync::{mpsc, oneshot, watch};
 
 pub(crate) use self::connections::innermost;
@@ -28,12 +33,15 @@ use crate::{
     admission::Admission,
     behaviour::{Behaviour, BehaviourEvent},
     bootstrap::Bootstrap,
+    company::Company,
     gossip::{Judge, Judged, Subject, Topics},
     publisher::{Publication, Publisher},
     reachability::{Asker, Prober},
     records::SharedRecords,
     report::{Strike, Strikes},
+    saved::{Saved, SharedBook},
     status::Counters,
+    twin::Twin,
 };
 
 /// Commands waiting for the task; a full queue makes handles wait.
@@ -125,6 +133,9 @@ pub(crate) struct Parts {
     pub(crate) records: SharedRecords,
     pub(crate) publisher: Publisher,
     pub(crate) bootstrap: Bootstrap,
+    pub(crate) book: SharedBook,
+    /// Writes the book and the records down until it is dropped.
+    pub(crate) saved: Option<Saved>,
     pub(crate) topics: Topics,
     pub(crate) judge: Judge,
     pub(crate) judged: mpsc::Receiver<Judged>,
@@ -150,6 +161,10 @@ pub(crate) struct SwarmTask {
     put: Option<QueryId>,
     /// The newest own record that neighbours were told of.
     gossiped_seq: u64,
+    company: Company,
+    /// Nodes of the local network, which change too often to be written down.
+    nearby: HashMap<PeerId, Vec<Multiaddr>>,
+    twin: Twin,
     strikes: Strikes,
     /// How peers see this node, and how many said so.
     observed: BTreeMap<Multiaddr, u32>,
@@ -164,12 +179,16 @@ pub(crate) struct SwarmTask {
 
 impl SwarmTask {
     pub(crate) fn new(parts: Parts) -> Self {
+        let company = Company::new(parts.own);
         let mut task = Self {
             parts,
             peers: Peers::default(),
             lookups: HashMap::new(),
             put: None,
             gossiped_seq: 0,
+            company,
+            nearby: HashMap::new(),
+            twin: Twin::default(),
             strikes: Strikes::default(),
             observed: BTreeMap::new(),
             awaiting_reach: Vec::new(),
@@ -241,6 +260,7 @@ impl SwarmTask {
             SwarmEvent::Behaviour(BehaviourEvent::Ping(event)) => self.on_ping(&event),
             SwarmEvent::Behaviour(BehaviourEvent::Kad(event)) => self.on_directory(event),
             SwarmEvent::Behaviour(BehaviourEvent::Gossip(event)) => self.on_gossip(event),
+            SwarmEvent::Behaviour(BehaviourEvent::Mdns(event)) => self.on_nearby(event),
             SwarmEvent::Behaviour(
                 BehaviourEvent::Limits(never)
                 | BehaviourEvent::Memory(never)
@@ -262,6 +282,9 @@ impl SwarmTask {
                 self.on_dial_failed(connection_id, peer_id, &error);
             }
             SwarmEvent::IncomingConnectionError { error, send_back_addr, .. } => {
+                if matches!(error, ListenError::LocalPeerId { .. }) {
+                    self.twin.dialled_by_own_key(Instant::now());
+                }
                 tracing::debug!(%send_back_addr, %error, "an incoming connection failed");
             }
             SwarmEvent::NewListenAddr { .. }
@@ -291,7 +314,8 @@ impl SwarmTask {
             self.ticks = self.ticks.wrapping_add(1);
             self.status_is_stale = true;
             self.finish_abandoned_lookups();
-            self.keep_company();
+            self.watch_own_record(now);
+            self.keep_company(now);
         }
     }
 
@@ -333,6 +357,8 @@ impl SwarmTask {
             record_seq: self.parts.publisher.seq(),
             records: self.parts.records.lock().len(),
             reachability: self.parts.prober.report(),
+            peers_known: self.parts.book.lock().len(),
+            duplicate_identity: self.twin.is_suspected(Instant::now()),
         };
         self.parts.status.send_if_modified(|shown| {
             let changed = *shown != status;
@@ -341,11 +367,19 @@ impl SwarmTask {
         });
     }
 
-    /// Takes and makes no more calls, says goodbye, and waits for the calls under way.
+    /// Takes and makes no more calls, says goodbye, waits for the calls under way, and writes down who is known.
     async fn shut_down(&mut self) {
         self.parts.under_way.iter().for_each(|calls| calls.close());
         self.parts.commands.close();
         self.say_goodbye();
+        self.drain().await;
+        if let Some(saved) = self.parts.saved.take() {
+            // An error would mean that writing ended badly, which is no reason not to end.
+            let _ = tokio::task::spawn_blocking(move || drop(saved)).await;
+        }
+    }
+
+    async fn drain(&mut self) {
         let started = Instant::now();
         loop {
             let goodbye_over = self.put.is_none() || started.elapsed() >= GOODBYE_DEADLINE;

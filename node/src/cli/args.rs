@@ -236,6 +236,8 @@ pub enum Net {
     Peers,
     /// Measure the way to a node
     Ping { wallet: Address },
+    /// Look for a node everywhere and tell what every step brought
+    Lookup { wallet: Address },
 }
 
 #[derive(Debug, Subcommand)]

@@ -1,7 +1,11 @@
 //! `farthing net`: the other nodes.
 
-use super::{Context, args, failure::Failure, output::table};
-use crate::control::types::{Peer, PingRequest, Pong, route};
+use super::{
+    Context, args,
+    failure::{Exit, Failure},
+    output::table,
+};
+use crate::control::types::{Lookup, LookupRequest, LookupStep, Peer, PingRequest, Pong, route};
 
 pub(super) async fn net(context: &Context, verb: args::Net) -> Result<(), Failure> {
     let node = context.node()?;
@@ -14,6 +18,11 @@ pub(super) async fn net(context: &Context, verb: args::Net) -> Result<(), Failur
             let pong: Pong = node.post(route::PING, &PingRequest { wallet: wallet.into() }).await?;
             context.output.data(&pong, |pong| format!("{} ms  {}", millis(pong.rtt_us), pong.address))
         }
+        args::Net::Lookup { wallet } => {
+            let lookup: Lookup = node.post(route::LOOKUP, &LookupRequest { wallet: wallet.into() }).await?;
+            context.output.data(&lookup, told)?;
+            if lookup.record.is_some() { Ok(()) } else { Err(Failure::silent(Exit::Failure)) }
+        }
     }
 }
 
@@ -23,6 +32,22 @@ fn list(peers: &[Peer]) -> String {
         [peer.wallet.to_string(), rtt, peer.address.clone(), peer.agent.clone()]
     };
     table(["WALLET", "ROUND TRIP", "ADDRESS", "AGENT"], peers.iter().map(row))
+}
+
+fn told(lookup: &Lookup) -> String {
+    let row = |step: &LookupStep| {
+        let mark = if step.helped { "yes" } else { "-" };
+        [step.name.clone(), format!("{} ms", millis(step.took_us)), mark.to_owned(), step.outcome.clone()]
+    };
+    let steps = table(["STEP", "TOOK", "HELPED", "OUTCOME"], lookup.steps.iter().map(row));
+    let found = match &lookup.record {
+        None => "no record was found; its node may be offline or on another network".to_owned(),
+        Some(record) if record.addresses.is_empty() => {
+            format!("record {} names no address: it calls others and cannot be called", record.seq)
+        }
+        Some(record) => format!("record {}: {}", record.seq, record.addresses.join(", ")),
+    };
+    format!("{steps}\n{found}")
 }
 
 fn millis(micros: u64) -> String {

@@ -116,7 +116,12 @@ pub(super) async fn doctor(State(node): State<Node>) -> Json<Doctor> {
             ),
             check(
                 "network",
-                if network.peers > 0 {
+                if network.duplicate_identity {
+                    Err((
+                        "another node runs with this wallet's key, so neither is reached reliably".to_owned(),
+                        "stop one of the two; a copy of the data folder must not run beside the original",
+                    ))
+                } else if network.peers > 0 {
                     Ok(format!("peers: {}; listening on {}", network.peers, network.listening.join(", ")))
                 } else {
                     Err((

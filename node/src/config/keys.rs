@@ -3,9 +3,9 @@
 //! Reading, checking, `config show`, the example file and the list of environment variables all come from
 //! this table, so none of them can drift from the others.
 
-use std::net::{IpAddr, SocketAddr};
+mod form;
 
-use farthing_protocol::{Address, Usdc};
+pub use self::form::{Form, Item};
 
 /// One setting, `section.key` in the file and `FARTHING_SECTION__KEY` in the environment.
 #[derive(Debug)]
@@ -15,38 +15,6 @@ pub struct Key {
     pub default: Fallback,
     /// One sentence for the example file, with the unit and the reason.
     pub about: &'static str,
-}
-
-/// What a value looks like.
-#[derive(Debug, Clone, Copy)]
-pub enum Form {
-    Text,
-    Path,
-    /// Given directly, or as the path of a file under the same name with `_file` behind it; never shown.
-    Secret,
-    Switch,
-    Integer {
-        min: u64,
-        max: u64,
-    },
-    /// USDC as decimal text.
-    Amount,
-    Choice(&'static [&'static str]),
-    /// Address and port to listen on.
-    Socket,
-    Wallet,
-    Url,
-    /// A list of the form inside.
-    List(Item),
-}
-
-/// What a list is made of.
-#[derive(Debug, Clone, Copy)]
-pub enum Item {
-    Host,
-    Ip,
-    Multiaddr,
-    Url,
 }
 
 /// What holds when nothing else is said.
@@ -153,6 +121,18 @@ pub const KEYS: &[Key] = &[
         Form::Switch,
         Value("false"),
         "Publish and dial private and loopback addresses: for test networks on one machine or LAN.",
+    ),
+    key(
+        "network.gossip",
+        Form::Switch,
+        Value("true"),
+        "Tell neighbours of new records and listings at once; without it they spread within minutes.",
+    ),
+    key(
+        "network.mdns",
+        Form::Switch,
+        Value("false"),
+        "Look for nodes of the same local network by multicast.",
     ),
     key(
         "network.name",
@@ -397,64 +377,6 @@ impl Key {
     }
 }
 
-impl Form {
-    /// Whether one value has this form; otherwise what was expected, to follow "expected".
-    ///
-    /// # Errors
-    /// The expectation in words.
-    pub fn check(&self, text: &str) -> Result<(), String> {
-        let right = match self {
-            Self::Text | Self::Path | Self::Secret => !text.is_empty(),
-            Self::Switch => matches!(text, "true" | "false"),
-            Self::Integer { min, max } => text.parse::<u64>().is_ok_and(|n| (*min..=*max).contains(&n)),
-            Self::Amount => return text.parse::<Usdc>().map(drop).map_err(|error| error.to_string()),
-            Self::Choice(choices) => choices.contains(&text),
-            Self::Socket => text.parse::<SocketAddr>().is_ok(),
-            Self::Wallet => return text.parse::<Address>().map(drop).map_err(|error| error.to_string()),
-            Self::Url => Item::Url.fits(text),
-            Self::List(item) => item.fits(text),
-        };
-        if right { Ok(()) } else { Err(format!("expected {}", self.expectation())) }
-    }
-
-    fn expectation(&self) -> String {
-        match self {
-            Self::Text | Self::Secret => "a text that is not empty".into(),
-            Self::Path => "a path".into(),
-            Self::Switch => "true or false".into(),
-            Self::Integer { min, max: u64::MAX } => format!("a whole number from {min}"),
-            Self::Integer { min, max } => format!("a whole number from {min} to {max}"),
-            Self::Amount => "an amount of USDC such as \"0.002\"".into(),
-            Self::Choice(choices) => format!("one of {}", choices.join(", ")),
-            Self::Socket => "an address with a port such as 0.0.0.0:3000".into(),
-            Self::Wallet => "an address such as 0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913".into(),
-            Self::Url => "an address such as https://chain.example".into(),
-            Self::List(Item::Host) => "host names such as node.example, without port".into(),
-            Self::List(Item::Ip) => "IP addresses such as 10.0.0.7".into(),
-            Self::List(Item::Multiaddr) => "multiaddresses such as /ip4/0.0.0.0/tcp/3001".into(),
-            Self::List(Item::Url) => "addresses such as https://chain.example".into(),
-        }
-    }
-}
-
-impl Item {
-    fn fits(self, text: &str) -> bool {
-        match self {
-            Self::Host => {
-                let name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | ':' | '_');
-                !text.is_empty()
-                    && text.len() <= 253
-                    && text.chars().all(name)
-                    && (!text.contains(':') || text.parse::<IpAddr>().is_ok())
-            }
-            Self::Ip => text.parse::<IpAddr>().is_ok(),
-            Self::Multiaddr => text.starts_with('/') && !text.contains(char::is_whitespace),
-            Self::Url => url::Url::parse(text)
-                .is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host()),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -479,16 +401,6 @@ mod tests {
             assert_eq!(KEYS.iter().filter(|other| other.name == key.name).count(), 1, "{}", key.name);
             assert_eq!(key.name.matches('.').count(), 1, "{}", key.name);
             assert!(key.about.ends_with(['.', ',']) || key.about.ends_with("old"), "{}", key.name);
-        }
-    }
-
-    #[test]
-    fn numbers_are_held_to_their_bounds() {
-        let form = Form::Integer { min: 3, max: 5 };
-        for (text, right) in
-            [("2", false), ("3", true), ("5", true), ("6", false), ("", false), ("4.0", false)]
-        {
-            assert_eq!(form.check(text).is_ok(), right, "{text}");
         }
     }
 }

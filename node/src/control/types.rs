@@ -67,6 +67,8 @@ pub mod route {
     pub const PEERS: &str = "/net/peers";
     /// `POST` [`super::PingRequest`] → [`super::Pong`]
     pub const PING: &str = "/net/ping";
+    /// `POST` [`super::LookupRequest`] → [`super::Lookup`]
+    pub const LOOKUP: &str = "/net/lookup";
 }
 
 /// Why a request was not carried out (RFC 9457).
@@ -358,6 +360,38 @@ pub struct PingRequest {
 pub struct Pong {
     pub address: String,
     pub rtt_us: u64,
+}
+
+/// `farthing net lookup`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LookupRequest {
+    pub wallet: Text<Address>,
+}
+
+/// What a look-up found, and what every step of it brought.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lookup {
+    pub record: Option<LookupRecord>,
+    pub steps: Vec<LookupStep>,
+}
+
+/// Where a wallet's node says it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LookupRecord {
+    pub seq: u64,
+    pub issued_secs: u64,
+    pub expires_secs: u64,
+    pub addresses: Vec<String>,
+    pub listings: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LookupStep {
+    pub name: String,
+    pub took_us: u64,
+    pub outcome: String,
+    pub helped: bool,
 }
 
 /// What [`farthing_protocol::CallId`] a finished call had, among the gateway's headers.

@@ -80,7 +80,7 @@ impl Observations {
                 let witness = if allow_private {
                     Witness::Peer(*peer)
                 } else {
-                    Witness::Network(place::network_of(seen.observer))
+                    Witness::Network(addresses::network_of(seen.observer))
                 };
                 witnesses.entry(seen.own).or_default().insert(witness);
             }

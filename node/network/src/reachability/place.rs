@@ -1,9 +1,6 @@
 //! Where a node listens, as far as dialling it back is concerned: an IP, a transport and a port. Pure.
 
-use std::{
-    fmt,
-    net::{IpAddr, Ipv4Addr, Ipv6Addr},
-};
+use std::{fmt, net::IpAddr};
 
 use libp2p::{Multiaddr, multiaddr::Protocol};
 
@@ -84,21 +81,6 @@ pub(super) fn are_alike(one: &Multiaddr, other: &Multiaddr) -> bool {
     kind(one) == kind(other)
 }
 
-/// The network an IP belongs to, roughly as providers get them: a /16 of IPv4, a /32 of IPv6. Two peers of
-/// one network are one witness.
-pub(super) fn network_of(ip: IpAddr) -> IpAddr {
-    match ip {
-        IpAddr::V4(ip) => {
-            let [a, b, ..] = ip.octets();
-            Ipv4Addr::new(a, b, 0, 0).into()
-        }
-        IpAddr::V6(ip) => {
-            let [a, b, ..] = ip.segments();
-            Ipv6Addr::new(a, b, 0, 0, 0, 0, 0, 0).into()
-        }
-    }
-}
-
 /// Whether providers share this address among their customers (RFC 6598, 100.64.0.0/10).
 pub(super) fn is_shared(ip: IpAddr) -> bool {
     matches!(ip, IpAddr::V4(ip) if ip.octets()[0] == 100 && (64..128).contains(&ip.octets()[1]))
@@ -129,15 +111,6 @@ mod tests {
         for other in ["/ip4/203.0.113.7/udp/3001", "/ip4/203.0.113.7/tcp/80/ws", "/ip4/203.0.113.7"] {
             assert_eq!(Transport::of(&other.parse().unwrap()), None, "{other}");
         }
-    }
-
-    #[test]
-    fn neighbours_are_of_one_network() {
-        let network = |text: &str| network_of(text.parse().unwrap());
-        assert_eq!(network("9.9.1.1"), network("9.9.200.200"));
-        assert_ne!(network("9.9.1.1"), network("9.10.1.1"));
-        assert_eq!(network("2620:fe:1::"), network("2620:fe:2::"));
-        assert_ne!(network("2620:fe::"), network("2620:ff::"));
     }
 
     #[test]

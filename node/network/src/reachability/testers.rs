@@ -9,7 +9,7 @@ use std::{
 
 use farthing_protocol::{Address, Hash, keccak256};
 
-use super::place::{self, Family};
+use super::place::Family;
 use crate::addresses;
 
 /// A peer that may be asked, and the IPs from which it is connected.
@@ -68,7 +68,7 @@ impl Turns {
         rest.sort_by_cached_key(|(peer, _)| Reverse(keccak256(&[salt, peer.as_bytes()])));
         let mut networks = BTreeSet::new();
         let (distinct, alike): (Vec<&(Address, IpAddr)>, Vec<_>) =
-            rest.into_iter().partition(|(_, ip)| networks.insert(place::network_of(*ip)));
+            rest.into_iter().partition(|(_, ip)| networks.insert(addresses::network_of(*ip)));
         Ok(distinct.into_iter().chain(alike).take(count).map(|(peer, _)| *peer).collect())
     }
 }

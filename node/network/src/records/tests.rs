@@ -68,6 +68,82 @@ fn ten_thousand_forged_records_leave_no_trace() {
     assert_consistent(&records);
 }
 
+/// Offers the same bytes ten thousand times and says why they were refused the last time.
+fn offer_ten_thousand_times(records: &mut Records, value: &[u8]) -> Rejected {
+    let mut last = None;
+    for n in 0..10_000 {
+        let taken = decode(value, None, &network()).and_then(|r| records.insert(r, SOURCE, NOW_SECS));
+        last = Some(taken.expect_err(&n.to_string()));
+    }
+    last.unwrap()
+}
+
+#[test]
+fn ten_thousand_records_too_large_or_of_another_network_leave_no_trace() {
+    let mut records = store(100, 100);
+    let too_large = vec![0; RECORD_VALUE_BYTES_MAX + 1];
+    assert_eq!(offer_ten_thousand_times(&mut records, &too_large), Rejected::TooLarge(too_large.len()));
+    let mut foreign = signed(1, 1, NOW_SECS, 3600).verify().unwrap().into_inner();
+    foreign.network = "other".to_owned();
+    let foreign = wire::encode(&Signed::sign(&foreign, &key(1)).unwrap());
+    assert_eq!(offer_ten_thousand_times(&mut records, &foreign), Rejected::OtherNetwork);
+    assert_eq!(records.len(), 0);
+    assert_consistent(&records);
+}
+
+#[test]
+fn ten_thousand_records_out_of_their_time_leave_no_trace_and_the_reason_names_clocks() {
+    let mut records = store(100, 100);
+    let ahead = wire::encode(&signed(1, 1, NOW_SECS + 3600, 3600));
+    let Rejected::Time(reason) = offer_ten_thousand_times(&mut records, &ahead) else { panic!() };
+    assert!(reason.contains("check both nodes' clocks"), "{reason}");
+    let expired = wire::encode(&signed(1, 1, NOW_SECS - 7200, 3600));
+    assert!(matches!(offer_ten_thousand_times(&mut records, &expired), Rejected::Time(_)));
+    assert_eq!(records.len(), 0);
+    assert_consistent(&records);
+}
+
+#[test]
+fn a_record_replayed_ten_thousand_times_is_held_once() {
+    let mut records = store(100, 100);
+    records.insert(verified(1, 7), SOURCE, NOW_SECS).unwrap();
+    let replayed = wire::encode(&signed(1, 6, NOW_SECS, 3600));
+    assert_eq!(offer_ten_thousand_times(&mut records, &replayed), Rejected::NotNewer { held: 7 });
+    assert_eq!((records.len(), records.get(key(1).address()).unwrap().seq), (1, 7));
+    assert_consistent(&records);
+}
+
+#[test]
+fn a_node_whose_clock_is_an_hour_behind_is_believed_until_its_record_expires() {
+    let mut records = store(100, 100);
+    let behind = signed(1, 1, NOW_SECS - 3600, limits::RECORD_LIFETIME_SECS_MAX).verify().unwrap();
+    let expires_secs = behind.expires_secs;
+    records.insert(behind, SOURCE, NOW_SECS).unwrap();
+    assert_eq!(records.alive(expires_secs - 1).count(), 1);
+    assert_eq!(records.alive(expires_secs).count(), 0);
+}
+
+#[test]
+fn what_changed_is_stored_and_what_was_stored_is_not_stored_again() {
+    let mut records = store(100, 100);
+    records.track_changes();
+    records.insert(verified(1, 1), SOURCE, NOW_SECS).unwrap();
+    records.insert(verified(2, 1), SOURCE, NOW_SECS).unwrap();
+    records.remove(key(2).address());
+    let changed: HashMap<_, _> = records.take_changed(10).into_iter().collect();
+    assert_eq!(changed[&key(1).address()], Some(wire::encode(&signed(1, 1, NOW_SECS, 3600))));
+    assert_eq!(changed[&key(2).address()], None);
+    assert_eq!(records.take_changed(10), []);
+
+    records.restore(key(3).address(), Some(verified(3, 1)), NOW_SECS);
+    assert_eq!(records.take_changed(10), [], "it is stored already");
+    let late_secs = NOW_SECS + 7200;
+    records.restore(key(4).address(), Some(verified(4, 1)), late_secs);
+    records.restore(key(5).address(), None, late_secs);
+    assert_eq!(records.take_changed(1).len(), 1, "and what expired or was forged is removed");
+    assert_eq!(records.take_changed(10).len(), 1);
+}
+
 #[test]
 fn a_record_is_checked_before_it_is_kept() {
     let value = wire::encode(&signed(1, 1, NOW_SECS, 3600));

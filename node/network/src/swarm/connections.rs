@@ -31,8 +31,6 @@ const DIALLED_ADDRESSES_MAX: usize = 4;
 const LEARNED_ADDRESSES_MAX: usize = 8;
 /// Addresses under which peers see this node that are shown.
 const OBSERVED_MAX: usize = 16;
-/// Peers that a node keeps connected of its own accord, so that it hears of others.
-const COMPANY_MIN: usize = 8;
 
 impl SwarmTask {
     /// Opens a stream to a peer that is connected and speaks the protocol.
@@ -72,17 +70,25 @@ impl SwarmTask {
             return;
         }
         self.peers.wait(id, reply);
-        if let Err(error) = self.dial_record(record)
+        if let Err(error) = self.dial_known(id, Some(record))
             && !matches!(error, DialError::DialPeerConditionFalse(_))
         {
             self.give_up(id, &error);
         }
     }
 
-    fn dial_record(&mut self, record: &Verified<NodeRecord>) -> Result<(), DialError> {
-        let mut known = addresses::of_record(record, self.parts.allow_private);
+    /// Dials a peer where it was met or says it is, best history first.
+    pub(super) fn dial_known(
+        &mut self,
+        id: PeerId,
+        record: Option<&Verified<NodeRecord>>,
+    ) -> Result<(), DialError> {
+        let announced = record.map_or_else(Vec::new, |r| addresses::of_record(r, self.parts.allow_private));
+        let nearby = self.nearby.get(&id).into_iter().flatten().cloned();
+        let announced: Vec<Multiaddr> = nearby.chain(announced).collect();
+        let mut known = self.parts.book.lock().best_first(&id, &announced);
         known.truncate(DIALLED_ADDRESSES_MAX);
-        let options = DialOpts::peer_id(identity::peer_id(&record.public_key))
+        let options = DialOpts::peer_id(id)
             .condition(PeerCondition::DisconnectedAndNotDialing)
             .addresses(known)
             .build();
@@ -109,30 +115,6 @@ impl SwarmTask {
         }
     }
 
-    /// Dials somebody known while few are connected.
-    pub(super) fn keep_company(&mut self) {
-        if self.peers.identified_count() >= COMPANY_MIN {
-            return;
-        }
-        let stranger = {
-            let records = self.parts.records.lock();
-            let is_stranger = |record: &&Verified<NodeRecord>| {
-                record.signer() != self.parts.own
-                    && !record.addresses.is_empty()
-                    && self.peers.id_of(record.signer()).is_none()
-            };
-            let strangers: Vec<_> = records.alive(crate::now_secs()).filter(is_stranger).collect();
-            // One that does not answer must not keep the others waiting.
-            let turn = self.ticks.checked_rem(strangers.len());
-            turn.map(|turn| strangers[turn].clone())
-        };
-        if let Some(record) = stranger
-            && let Err(error) = self.dial_record(&record)
-        {
-            tracing::trace!(peer = %record.signer(), %error, "not dialled");
-        }
-    }
-
     pub(super) fn on_connected(&mut self, id: PeerId, connection: ConnectionId, endpoint: &ConnectedPoint) {
         if self.is_dial_back(&id, endpoint) {
             self.parts.swarm.close_connection(connection);
@@ -156,7 +138,9 @@ impl SwarmTask {
         Counters::add(&self.parts.counters.dials_failed);
         if matches!(error, DialError::LocalPeerId { .. }) {
             self.parts.bootstrap.is_own(connection);
+            self.twin.dialled_own_key(Instant::now());
         }
+        self.note_failure(id, error);
         self.parts.bootstrap.failed(connection, Instant::now());
         tracing::debug!(peer = ?id.as_ref().and_then(identity::wallet), error = %brief(error), "a dial failed");
         if let Some(id) = id
@@ -206,6 +190,8 @@ impl SwarmTask {
             self.learn_addresses(id, &info.listen_addrs);
         }
         self.parts.bootstrap.confirmed(&id);
+        self.company.met(&id);
+        self.note_meeting(id);
         if self.peers.identified(id, identified) {
             self.greet(id);
             self.parts.publisher.put_soon(Instant::now());
@@ -228,7 +214,9 @@ impl SwarmTask {
             .filter(|address| addresses::is_dialable(address, self.parts.allow_private))
             .filter(|address| local || !is_loopback(address))
             .take(LEARNED_ADDRESSES_MAX);
+        let now_secs = crate::now_secs();
         for address in usable {
+            self.parts.book.lock().listens(id, address, now_secs);
             self.parts.swarm.behaviour_mut().kad.add_address(&id, addresses::without_peer(address));
         }
     }

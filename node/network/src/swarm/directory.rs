@@ -90,11 +90,18 @@ impl SwarmTask {
     /// After a restore from a backup, others may hold a newer record of ours than we remember.
     fn rise_above_others(&mut self, now: Instant) {
         let held = self.parts.records.lock().get(self.parts.own).map(|record| record.seq);
+        let own_seq = self.parts.publisher.seq();
         if let Some(seq) = held
             && self.parts.publisher.rise_above(seq, now)
         {
             tracing::info!(seq, "the own record continues above one that others hold");
+            self.twin.rose(own_seq, seq, now);
         }
+    }
+
+    /// Looks whether somebody else publishes under our wallet. Going above costs one record a minute at most.
+    pub(super) fn watch_own_record(&mut self, now: Instant) {
+        self.rise_above_others(now);
     }
 
     fn put(&mut self, record: &farthing_protocol::Verified<farthing_protocol::NodeRecord>) {

@@ -147,6 +147,19 @@ impl Peers {
         self.by_id.get(id)?.connections.first().map(|connection| &connection.address)
     }
 
+    /// The networks of the connected peers of this network, one for each peer.
+    pub(super) fn networks(&self) -> Vec<Option<IpAddr>> {
+        let known = self.by_id.values().filter(|peer| peer.identified.is_some());
+        known.filter_map(|peer| Some(addresses::public_network(&peer.connections.first()?.address))).collect()
+    }
+
+    /// Where this node dialled the peer and was let in.
+    pub(super) fn dialled(&self, id: &PeerId) -> Vec<Multiaddr> {
+        let connections = self.by_id.get(id).map_or(&[][..], |peer| &peer.connections);
+        let outbound = connections.iter().filter(|connection| connection.direction == Direction::Outbound);
+        outbound.map(|connection| connection.address.clone()).collect()
+    }
+
     /// A connected peer of this network.
     pub(super) fn identity(&self, address: Address) -> Option<(PeerId, &Identified)> {
         let id = self.id_of(address)?;

@@ -1,7 +1,9 @@
 //! The network over real loopback connections: calls, the directory, gossip, sessions, hostile peers, coming and going.
 
 mod calls;
+mod company;
 mod directory;
+mod eclipse;
 mod gossip;
 mod hostile;
 mod lifecycle;

@@ -1,0 +1,180 @@
+//! The file itself: three tables, opened whatever state they are in.
+
+use std::{
+    fs, io,
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::{Path, PathBuf},
+};
+
+use farthing_protocol::{Address, wire::NetworkName};
+use libp2p::{Multiaddr, PeerId};
+use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable, TableDefinition};
+
+use crate::peer_book::Known;
+
+const FILE: &str = "network.redb";
+/// The layout of the tables below, and the network they are about.
+const FORMAT: TableDefinition<&str, &str> = TableDefinition::new("format");
+const VERSION: &str = "1";
+/// (peer id, multiaddress) → (successes, failures, seen in seconds since the Unix epoch).
+const PEERS: TableDefinition<(&[u8], &[u8]), (u32, u32, u64)> = TableDefinition::new("peers");
+/// Wallet → its signed record, as it travels.
+const RECORDS: TableDefinition<[u8; 20], &[u8]> = TableDefinition::new("records");
+/// It is read once and written in small pieces.
+const CACHE_BYTES: usize = 1024 * 1024;
+/// Damaged files that are kept for whoever wants to know; more are replaced.
+const DAMAGED_MAX: u32 = 3;
+
+type Peers = Vec<(PeerId, Known)>;
+
+#[derive(Debug, thiserror::Error)]
+enum Unusable {
+    #[error("another program has it open")]
+    Open,
+    #[error("it is of another network or another version")]
+    Foreign,
+    #[error("{0}")]
+    Damaged(#[from] redb::Error),
+    #[error("reading it failed in an unforeseen way")]
+    Panicked,
+}
+
+pub(super) struct File(Database);
+
+impl std::fmt::Debug for File {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("network.redb")
+    }
+}
+
+impl File {
+    /// Opens or begins the file and reads the peers. Nothing when the disk does not let us; a warning says so.
+    pub(super) fn open(dir: &Path, network: &NetworkName) -> Option<(Self, Peers)> {
+        let path = dir.join(FILE);
+        let why = match fs::create_dir_all(dir).map_err(redb::Error::Io).map_err(Unusable::from) {
+            Ok(()) => match try_open(&path, network) {
+                Ok(opened) => return Some(opened),
+                Err(why) => why,
+            },
+            Err(why) => why,
+        };
+        if matches!(why, Unusable::Open) {
+            tracing::warn!(path = %path.display(), %why, "known peers are neither read nor written down");
+            return None;
+        }
+        match set_aside(&path).map_err(redb::Error::Io).map_err(Unusable::from) {
+            Ok(kept) => {
+                tracing::warn!(kept = %kept.display(), %why, "the book of known peers could not be used; a new one is begun");
+            }
+            Err(error) => {
+                tracing::warn!(path = %path.display(), %why, %error, "known peers are neither read nor written down");
+                return None;
+            }
+        }
+        try_open(&path, network)
+            .inspect_err(
+                |error| tracing::warn!(path = %path.display(), %error, "known peers are not written down"),
+            )
+            .ok()
+    }
+
+    /// Every stored record. Strangers' bytes: to be verified.
+    pub(super) fn records(&self) -> Result<Vec<(Address, Vec<u8>)>, redb::Error> {
+        let table = self.0.begin_read()?.open_table(RECORDS)?;
+        let all = table.iter()?.map(|row| {
+            let (owner, value) = row?;
+            Ok((Address::from_bytes(owner.value()), value.value().to_vec()))
+        });
+        all.collect()
+    }
+
+    /// Replaces what is stored of these peers and wallets; what is empty is removed.
+    pub(super) fn write(
+        &self,
+        peers: &[(PeerId, Vec<Known>)],
+        records: &[(Address, Option<Vec<u8>>)],
+    ) -> Result<(), redb::Error> {
+        let transaction = self.0.begin_write()?;
+        {
+            let mut table = transaction.open_table(PEERS)?;
+            for (peer, all) in peers {
+                let peer = peer.to_bytes();
+                let (first, last): ((&[u8], &[u8]), _) =
+                    ((&peer, &[]), (peer.as_slice(), [0xff; 256].as_slice()));
+                table.retain_in(first..last, |_, _| false)?;
+                for known in all {
+                    let row = (known.successes, known.failures, known.seen_secs);
+                    table.insert((peer.as_slice(), known.address.as_ref()), row)?;
+                }
+            }
+            let mut table = transaction.open_table(RECORDS)?;
+            for (owner, value) in records {
+                match value {
+                    Some(value) => drop(table.insert(*owner.as_bytes(), value.as_slice())?),
+                    None => drop(table.remove(*owner.as_bytes())?),
+                }
+            }
+        }
+        transaction.commit()?;
+        Ok(())
+    }
+}
+
+/// Opens the file, or begins it where there is none. The library may panic over a file that was tampered
+/// with, which is no reason for the node to end.
+fn try_open(path: &Path, network: &NetworkName) -> Result<(File, Peers), Unusable> {
+    catch_unwind(AssertUnwindSafe(|| open_and_read(path, network))).unwrap_or(Err(Unusable::Panicked))
+}
+
+fn open_and_read(path: &Path, network: &NetworkName) -> Result<(File, Peers), Unusable> {
+    let database = Database::builder().set_cache_size(CACHE_BYTES).create(path);
+    let database = database.map_err(|error| match error {
+        DatabaseError::DatabaseAlreadyOpen => Unusable::Open,
+        error => Unusable::Damaged(error.into()),
+    })?;
+    prepare(&database, network)?;
+    let peers = read_peers(&database)?;
+    Ok((File(database), peers))
+}
+
+fn prepare(database: &Database, network: &NetworkName) -> Result<(), Unusable> {
+    let transaction = database.begin_write().map_err(redb::Error::from)?;
+    let usable = (|| {
+        let mut format = transaction.open_table(FORMAT)?;
+        let mut is = |key: &str, wanted: &str| -> Result<bool, redb::Error> {
+            let held = format.get(key)?.map(|value| value.value() == wanted);
+            if held.is_none() {
+                format.insert(key, wanted)?;
+            }
+            Ok(held.unwrap_or(true))
+        };
+        let usable = is("version", VERSION)? && is("network", network.as_str())?;
+        transaction.open_table(PEERS)?;
+        transaction.open_table(RECORDS)?;
+        Ok::<_, redb::Error>(usable)
+    })()?;
+    transaction.commit().map_err(redb::Error::from)?;
+    if usable { Ok(()) } else { Err(Unusable::Foreign) }
+}
+
+fn read_peers(database: &Database) -> Result<Peers, redb::Error> {
+    let table = database.begin_read()?.open_table(PEERS)?;
+    let mut peers = Vec::new();
+    for row in table.iter()? {
+        let (key, value) = row?;
+        let ((peer, address), (successes, failures, seen_secs)) = (key.value(), value.value());
+        // One row that cannot be read is one address less.
+        if let (Ok(peer), Ok(address)) = (PeerId::from_bytes(peer), Multiaddr::try_from(address.to_vec())) {
+            peers.push((peer, Known { address, successes, failures, seen_secs }));
+        }
+    }
+    Ok(peers)
+}
+
+/// Moves the file out of the way and says where to.
+fn set_aside(path: &Path) -> io::Result<PathBuf> {
+    let name = |n: u32| path.with_file_name(format!("{FILE}.damaged-{n}"));
+    let free = (1..DAMAGED_MAX).map(name).find(|name| !name.exists()).unwrap_or_else(|| name(DAMAGED_MAX));
+    fs::rename(path, &free)?;
+    Ok(free)
+}

@@ -1,0 +1,112 @@
+//! A node finds its way back: through the peers it met, through losses, through a damaged book.
+
+use std::path::Path;
+
+use farthing_network::NetworkConfig;
+use farthing_protocol::{SecretKey, Signed, info::InfoRequest, wire};
+use redb::{Database, TableDefinition};
+use tempfile::TempDir;
+
+use crate::support::{Node, config, new_key, record, reserved_port, until};
+
+const RECORDS: TableDefinition<[u8; 20], &[u8]> = TableDefinition::new("records");
+
+fn remembering(dir: &Path) -> NetworkConfig {
+    NetworkConfig { state_dir: Some(dir.to_owned()), ..config() }
+}
+
+/// Meets `others` once, so that the book in `dir` knows them.
+async fn meet(dir: &Path, others: &[&Node]) {
+    let bootstrap = others.iter().map(|other| other.listening()).collect();
+    let node = Node::start(NetworkConfig { bootstrap, ..remembering(dir) }).await;
+    for other in others {
+        node.connected_to(other.address).await;
+    }
+    assert_eq!(node.handle.status().borrow().peers_known, others.len());
+    node.handle.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_restarted_node_returns_to_those_it_met() {
+    let dir = TempDir::new().unwrap();
+    let (first, second) = (Node::start(config()).await, Node::start(config()).await);
+    meet(dir.path(), &[&first, &second]).await;
+    let returned = Node::start(remembering(dir.path())).await;
+    returned.connected_to(first.address).await;
+    returned.connected_to(second.address).await;
+}
+
+/// A node on a port of its own, so that it can come back.
+async fn at_port(key: SecretKey, port: u16) -> Node {
+    Node::start(NetworkConfig { key, listen: vec![format!("/ip4/127.0.0.1/tcp/{port}")], ..config() }).await
+}
+
+#[tokio::test]
+async fn after_losing_everybody_a_node_returns_by_itself() {
+    let dir = TempDir::new().unwrap();
+    let (_reserved, port) = reserved_port();
+    let key = new_key();
+    let only = at_port(key.clone(), port).await;
+    meet(dir.path(), &[&only]).await;
+    let lonely = Node::start(remembering(dir.path())).await;
+    lonely.connected_to(only.address).await;
+    only.handle.shutdown().await;
+    until("everybody is gone", async || lonely.handle.connected_peers().await.is_empty()).await;
+    let again = at_port(key, port).await;
+    lonely.connected_to(again.address).await;
+}
+
+#[tokio::test]
+async fn a_book_that_cannot_be_read_is_set_aside_and_a_new_one_begun() {
+    let other = Node::start(config()).await;
+    for what in ["garbage", "another network", "a folder"] {
+        let dir = TempDir::new().unwrap();
+        let path = dir.path().join("network.redb");
+        match what {
+            "garbage" => std::fs::write(&path, [0xa5; 10_000]).unwrap(),
+            "a folder" => std::fs::create_dir(&path).unwrap(),
+            _ => {
+                let network = wire::NetworkName::new("elsewhere").unwrap();
+                let node = Node::start(NetworkConfig { network, ..remembering(dir.path()) }).await;
+                node.handle.shutdown().await;
+            }
+        }
+        meet(dir.path(), &[&other]).await;
+        assert!(dir.path().join("network.redb.damaged-1").exists(), "{what}");
+        let returned = Node::start(remembering(dir.path())).await;
+        returned.connected_to(other.address).await;
+    }
+}
+
+#[tokio::test]
+async fn a_folder_that_cannot_be_written_is_done_without() {
+    let dir = TempDir::new().unwrap();
+    let file = dir.path().join("a-file");
+    std::fs::write(&file, "in the way").unwrap();
+    let other = Node::start(config()).await;
+    meet(&file.join("below"), &[&other]).await;
+}
+
+#[tokio::test]
+async fn records_are_known_again_after_a_restart_unless_somebody_changed_them() {
+    let dir = TempDir::new().unwrap();
+    let (key, victim) = (new_key(), new_key());
+    let genuine = Signed::sign(&record(&key, 5, &[]), &key).unwrap();
+    let holder = Node::start(remembering(dir.path())).await;
+    let teller = Node::joining(&[&holder]).await;
+    teller.connected_to(holder.address).await;
+    teller.handle.ask(holder.address, InfoRequest::Push(vec![genuine])).await.unwrap();
+    holder.handle.shutdown().await;
+    {
+        let database = Database::open(dir.path().join("network.redb")).unwrap();
+        let mut forged = wire::encode(&Signed::sign(&record(&victim, 6, &[]), &victim).unwrap());
+        let last = forged.len() - 2;
+        forged[last] ^= 1;
+        let transaction = database.begin_write().unwrap();
+        transaction.open_table(RECORDS).unwrap().insert(*victim.address().as_bytes(), &*forged).unwrap();
+        transaction.commit().unwrap();
+    }
+    let returned = Node::start(remembering(dir.path())).await;
+    until("the record is known again", async || returned.handle.records().iter().any(|r| r.seq == 5)).await;
+    assert!(returned.handle.records().iter().all(|record| record.signer() != victim.address()));
+}

@@ -1,0 +1,230 @@
+//! Peers that surround a node may hide others from it, but neither forge them nor hold it up.
+
+use std::{sync::Arc, time::Duration};
+
+use farthing_network::{CallFailure, NetworkConfig, NotStarted};
+use farthing_protocol::{
+    SecretKey, Signed,
+    info::{InfoRequest, InfoResponse},
+    wire,
+};
+use futures::StreamExt;
+use libp2p::{
+    Multiaddr, StreamProtocol, Swarm, SwarmBuilder, identify,
+    kad::{self, store::RecordStore},
+    noise,
+    request_response::{self, ProtocolSupport},
+    swarm::{NetworkBehaviour, SwarmEvent},
+    tcp, yamux,
+};
+use tokio::sync::Notify;
+
+use crate::{
+    raw::{self, RawCodec, Sent, raw_peer, wallet_keypair},
+    support::{Node, config, network, new_key, record, signed_listing, until},
+};
+
+const HOSTILE_PEERS: usize = 50;
+
+#[derive(NetworkBehaviour)]
+struct Liar {
+    identify: identify::Behaviour,
+    info: request_response::Behaviour<RawCodec>,
+    kad: kad::Behaviour<kad::store::MemoryStore>,
+}
+
+/// A member of the directory that answers every question with a lie about one wallet, or with noise.
+fn liar(about: &SecretKey, n: usize) -> Swarm<Liar> {
+    let keypair = wallet_keypair(&new_key());
+    let own = keypair.public().to_peer_id();
+    let mut lie =
+        wire::encode(&Signed::sign(&record(about, 1000, &["/ip4/127.0.0.1/tcp/1"]), about).unwrap());
+    let last = lie.len() - 2;
+    lie[last] ^= 1;
+    let said = match n % 3 {
+        0 => Vec::new(),
+        1 => vec![0xff; 100],
+        _ => {
+            let lie: Signed<_> = wire::decode(&lie).unwrap();
+            wire::encode(&InfoResponse::Records(vec![lie]))
+        }
+    };
+    let answer = [&u32::try_from(said.len()).unwrap().to_be_bytes()[..], &said].concat();
+    let protocol = |name| StreamProtocol::try_from_owned(name).unwrap();
+    let mut settings = kad::Config::new(protocol(network().kad_protocol()));
+    settings.set_kbucket_inserts(kad::BucketInserts::Manual);
+    let mut directory = kad::Behaviour::with_config(own, kad::store::MemoryStore::new(own), settings);
+    directory.set_mode(Some(kad::Mode::Server));
+    directory.store_mut().put(kad::Record::new(wire::record_key(about.address()), lie)).unwrap();
+    let behaviour = Liar {
+        identify: identify::Behaviour::new(identify::Config::new(
+            network().identify_version(),
+            keypair.public(),
+        )),
+        info: request_response::Behaviour::with_codec(
+            RawCodec { answer },
+            [(protocol(network().info_protocol()), ProtocolSupport::Full)],
+            request_response::Config::default(),
+        ),
+        kad: directory,
+    };
+    SwarmBuilder::with_existing_identity(keypair)
+        .with_tokio()
+        .with_tcp(tcp::Config::new(), noise::Config::new, yamux::Config::default)
+        .unwrap()
+        .with_behaviour(|_| behaviour)
+        .unwrap()
+        .with_swarm_config(|config| config.with_idle_connection_timeout(Duration::from_secs(60)))
+        .build()
+}
+
+async fn lie_to(node: String, about: SecretKey, n: usize) {
+    let mut swarm = liar(&about, n);
+    swarm.listen_on("/ip4/127.0.0.1/tcp/0".parse().unwrap()).unwrap();
+    let node: Multiaddr = node.parse().unwrap();
+    swarm.dial(node.clone()).unwrap();
+    loop {
+        match swarm.select_next_some().await {
+            SwarmEvent::Behaviour(LiarEvent::Info(request_response::Event::Message {
+                message: request_response::Message::Request { channel, .. },
+                ..
+            })) => {
+                let _ = swarm.behaviour_mut().info.send_response(channel, Vec::new());
+            }
+            // Not so many at once: it tries again.
+            SwarmEvent::OutgoingConnectionError { .. } => {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                swarm.dial(node.clone()).unwrap();
+            }
+            _ => {}
+        }
+    }
+}
+
+#[tokio::test]
+async fn fifty_liars_may_hide_an_owner_but_never_forge_it_and_one_honest_peer_is_enough() {
+    let owner = new_key();
+    let node = Node::start(config()).await;
+    let liars: Vec<_> =
+        (0..HOSTILE_PEERS).map(|n| tokio::spawn(lie_to(node.listening(), owner.clone(), n))).collect();
+    until("all are connected", async || node.handle.connected_peers().await.len() >= HOSTILE_PEERS).await;
+
+    let found = node.handle.find(owner.address()).await;
+    assert_eq!(found.unwrap_err(), NotStarted::NotFound(owner.address()));
+    let again = node.handle.find(owner.address()).await;
+    assert!(matches!(again, Err(NotStarted::NotFoundLately(..))), "{again:?}");
+
+    // An honest peer joins that holds the record.
+    let genuine = Signed::sign(&record(&owner, 7, &[]), &owner).unwrap();
+    let honest = Node::start(config()).await;
+    let teller = Node::joining(&[&honest]).await;
+    teller.connected_to(honest.address).await;
+    teller.handle.ask(honest.address, InfoRequest::Push(vec![genuine])).await.unwrap();
+    assert!(honest.handle.find(owner.address()).await.is_ok());
+    let meeting = Node::joining(&[&node, &honest]).await;
+    meeting.connected_to(node.address).await;
+    meeting.connected_to(honest.address).await;
+
+    let lookup = node.handle.lookup(owner.address()).await;
+    assert!(lookup.steps.iter().any(|step| step.name == "peers" && step.helped), "{:#?}", lookup.steps);
+    let record = lookup.record.expect("an honest peer holds it");
+    assert_eq!((record.seq, record.signer()), (7, owner.address()));
+    assert_eq!(node.handle.find(owner.address()).await.unwrap().seq, 7, "and it is not absent any more");
+    liars.iter().for_each(tokio::task::JoinHandle::abort);
+}
+
+#[tokio::test]
+async fn a_peer_that_finishes_nothing_it_begins_holds_up_nobody_else() {
+    let mut node = Node::start(config()).await;
+    let key = new_key();
+    let mut staller = raw_peer(wallet_keypair(&key), network().identify_version(), &[]);
+    raw::connect(&mut staller, &node.listening()).await;
+    let end = Arc::new(Notify::new());
+    let peer = *staller.connected_peers().next().unwrap();
+    // Half a length each, and then nothing.
+    let half = || Sent { bytes: vec![0, 0], silent_until: Some(Arc::clone(&end)) };
+    for _ in 0..40 {
+        let behaviour = staller.behaviour_mut();
+        behaviour.call.send_request(&peer, half());
+        behaviour.info.send_request(&peer, half());
+        behaviour.sync.send_request(&peer, half());
+    }
+    let stalling = tokio::spawn(async move {
+        loop {
+            staller.select_next_some().await;
+        }
+    });
+    assert_eq!(node.syncs.recv().await.unwrap().peer, key.address());
+
+    let honest = Node::joining(&[&node]).await;
+    honest.connected_to(node.address).await;
+    let started = std::time::Instant::now();
+    assert!(honest.handle.ping(node.address).await.is_ok());
+    let mut session = honest.handle.sync(node.address).await.unwrap();
+    session.send(Vec::from("hello").into()).await.unwrap();
+    loop {
+        let inbound = node.syncs.recv().await.unwrap();
+        if inbound.peer == honest.address {
+            break;
+        }
+    }
+    assert!(honest.handle.find(new_key().address()).await.is_err(), "the directory answers, too");
+    honest.handle.gossip_listing(&signed_listing(&new_key(), 1)).await;
+    assert!(started.elapsed() < Duration::from_secs(15));
+    stalling.abort();
+}
+
+#[tokio::test]
+async fn a_look_up_tells_what_every_step_brought() {
+    let first = Node::start(config()).await;
+    let owner = Node::joining(&[&first]).await;
+    owner.connected_to(first.address).await;
+    owner.handle.publish(0, 0, [0; 32]).await.unwrap();
+    until("the record arrived", async || first.handle.find(owner.address).await.is_ok()).await;
+    let searcher = Node::start(NetworkConfig {
+        listen: Vec::new(),
+        bootstrap: vec![first.listening()],
+        gossip: false,
+        ..config()
+    })
+    .await;
+    searcher.connected_to(first.address).await;
+    let found = searcher.handle.lookup(owner.address).await;
+    let names: Vec<_> = found.steps.iter().map(|step| step.name).collect();
+    assert_eq!(names, ["self", "connected", "local records", "directory", "peers", "dial"]);
+    assert!(found.steps.last().unwrap().helped, "{:#?}", found.steps);
+    assert_eq!(found.record.unwrap().signer(), owner.address);
+
+    let absent = new_key().address();
+    assert!(searcher.handle.find(absent).await.is_err());
+    let looked = searcher.handle.lookup(absent).await;
+    assert!(looked.record.is_none());
+    let directory = looked.steps.iter().find(|step| step.name == "peers").unwrap();
+    assert!(directory.outcome.starts_with("nothing in "), "it looked although it was not found lately");
+    let own = searcher.handle.lookup(searcher.address).await;
+    assert_eq!(own.steps[0].outcome, "this node");
+    let call = searcher.handle.ask(absent, InfoRequest::Peers).await;
+    assert!(matches!(call, Err(CallFailure::NeverStarted(_))));
+}
+
+#[tokio::test]
+async fn two_nodes_with_one_wallet_notice_each_other() {
+    let hubs = [Node::start(config()).await, Node::start(config()).await];
+    let key = new_key();
+    let start = |hub: &Node| {
+        let bootstrap = vec![hub.listening()];
+        Node::start(NetworkConfig { key: key.clone(), listen: Vec::new(), bootstrap, ..config() })
+    };
+    let twins = [start(&hubs[0]).await, start(&hubs[1]).await];
+    let _bridge = Node::joining(&[&hubs[0], &hubs[1]]).await;
+    let suspects = |node: &Node| node.handle.status().borrow().duplicate_identity;
+    until("one of them is suspicious", async || {
+        for twin in &twins {
+            twin.handle.publish(0, 0, [0; 32]).await.unwrap();
+            tokio::time::sleep(Duration::from_millis(300)).await;
+        }
+        twins.iter().any(suspects)
+    })
+    .await;
+    assert!(!suspects(&hubs[0]) && !suspects(&hubs[1]));
+}
