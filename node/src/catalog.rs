@@ -1,31 +1,34 @@
-//! What this node knows of others' services: found by UUID, verified, kept for the next call.
+//! The services of the network, as this node knows them: found, verified, kept, searched.
 //!
-//! A service is looked for in memory, in the ledger, then among the connected peers; its details are fetched
-//! by hash from the owner or whoever has them. Nothing found here is believed without its owner's signature.
+//! 1. Listings arrive by gossip and by comparing catalogs with neighbours ([`neighbours`]), and are kept by the
+//!    store (`farthing-catalog`), which verifies and bounds them.
+//! 2. A search asks the store alone, so it works without a connection.
+//! 3. A call needs a service's details: [`content`] fetches them by hash, from the owner or whoever has them, and
+//!    [`Known`] checks and indexes them. Nothing found here is believed without its owner's signature.
 
 use std::{
     collections::HashMap,
-    sync::{
-        Arc, Mutex, PoisonError, RwLock,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Arc, Mutex, PoisonError, RwLock},
     time::{Duration, Instant},
 };
 
-use farthing_ledger::{Ledger, LedgerError, Namespace};
-use farthing_network::{InboundInfo, NetworkHandle};
+use farthing_catalog as store;
+use farthing_network::NetworkHandle;
 use farthing_protocol::{
-    Address, Hash, Listing, ServiceId, Signed, Verified,
+    Address, Listing, ServiceId, Signed, Verified,
     info::{InfoRequest, InfoResponse},
-    keccak256, limits, wire,
 };
 use futures::{StreamExt, stream::FuturesUnordered};
 use tokio::sync::mpsc;
 
-use crate::owner::registry::Registry;
+use crate::{clock, owner::registry::Registry};
 
+mod agenda;
+mod content;
 pub mod documents;
 pub mod known;
+mod liveness;
+mod neighbours;
 
 pub use known::{Known, KnownError, Plan, PlanError, kind_of, method_of};
 
@@ -34,33 +37,36 @@ const PEERS_ASKED_MAX: usize = 16;
 /// How often an owner is asked for a newer version of one service.
 const REFRESH_EVERY: Duration = Duration::from_secs(2);
 const ASK_TIMEOUT: Duration = Duration::from_secs(5);
-/// How often new peers are asked for their own listings.
-const SYNC_INTERVAL: Duration = Duration::from_secs(5);
-/// Services kept in memory; the ledger keeps the rest.
+/// Services kept in memory, ready to plan calls with; the store keeps the rest.
 const SERVICES_IN_MEMORY_MAX: usize = 1024;
 /// Packed details of the services in memory. Unpacked and indexed they take about thirty times as much.
 const DETAILS_IN_MEMORY_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// Look-ups at once. Calls of one service share a lock, so that a burst of first calls makes one look-up.
 const LOOKUPS_MAX: usize = 64;
-/// Listings remembered for others. Beyond it only what this node asks for itself is taken in.
-const LISTINGS_MAX: usize = 10_000;
+
+/// News waiting to be passed on.
+const NEWS_MAX: usize = 64;
 
 /// Why a service cannot be used.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum CatalogError {
     #[error("no connected node knows the service {0}")]
     Unknown(ServiceId),
+    #[error("the owner {owner} retired the service {service}")]
+    Retired { service: ServiceId, owner: Address },
     #[error("the details of the service cannot be had: {reason}")]
     DetailsUnavailable { owner: Address, reason: String },
+    #[error("the catalog failed: {0}")]
+    Store(#[from] store::CatalogError),
 }
 
-/// The services of the network, as far as this node needed them. A cheap handle.
+/// The services of the network. A cheap handle.
 #[derive(Clone, Debug)]
 pub struct Catalog(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    ledger: Ledger,
+    store: store::Catalog,
     network: NetworkHandle,
     network_name: String,
     registry: Registry,
@@ -68,39 +74,83 @@ struct Inner {
     looking: [tokio::sync::Mutex<()>; LOOKUPS_MAX],
     /// When a service's owner was last asked for a newer version.
     asked: Mutex<HashMap<ServiceId, Instant>>,
-    /// Listings of others in the ledger.
-    remembered: AtomicUsize,
+    news: mpsc::Sender<News>,
+}
+
+/// Something new that neighbours should hear of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum News {
+    /// This node's own listings changed.
+    Own,
+    /// A neighbour brought something in a session that it opened.
+    From(Address),
 }
 
 impl Catalog {
-    /// # Errors
-    /// [`LedgerError`] when the remembered listings cannot be read.
+    /// With what [`Catalog::agree`] is to be started with.
+    #[must_use]
     pub fn new(
-        ledger: Ledger,
+        store: store::Catalog,
         network: NetworkHandle,
         network_name: String,
         registry: Registry,
-    ) -> Result<Self, LedgerError> {
-        let remembered = AtomicUsize::new(ledger.list(Namespace::Listings)?.len());
-        let services = RwLock::default();
-        let asked = Mutex::default();
-        let looking = std::array::from_fn(|_| tokio::sync::Mutex::default());
-        Ok(Self(Arc::new(Inner {
-            ledger,
+    ) -> (Self, mpsc::Receiver<News>) {
+        let (news, heard) = mpsc::channel(NEWS_MAX);
+        let inner = Inner {
+            store,
             network,
             network_name,
             registry,
-            services,
-            looking,
-            asked,
-            remembered,
-        })))
+            services: RwLock::default(),
+            looking: std::array::from_fn(|_| tokio::sync::Mutex::default()),
+            asked: Mutex::default(),
+            news,
+        };
+        (Self(Arc::new(inner)), heard)
+    }
+
+    /// When many news wait, neighbours hear of this one with them.
+    fn tell(&self, news: News) {
+        let _ = self.0.news.try_send(news);
+    }
+
+    /// Finds services among all listings this node has, without asking anybody.
+    ///
+    /// # Errors
+    /// [`CatalogError::Store`] when the index cannot be read.
+    pub async fn search(&self, query: store::Query) -> Result<store::Page, CatalogError> {
+        Ok(self.0.store.search(query, clock::now_secs()).await?)
+    }
+
+    /// How much of the network this node knows.
+    #[must_use]
+    pub fn counts(&self) -> store::Counts {
+        self.0.store.counts()
+    }
+
+    /// What the store has of a service, asking neighbours when it has nothing.
+    ///
+    /// # Errors
+    /// [`CatalogError`] when nobody reachable knows it, or its owner retired it.
+    pub async fn entry(&self, id: ServiceId) -> Result<store::Known, CatalogError> {
+        let now_secs = clock::now_secs();
+        let entry = match self.0.store.get(id, now_secs)? {
+            Some(entry) => entry,
+            None => {
+                self.listing(id).await?;
+                self.0.store.get(id, now_secs)?.ok_or(CatalogError::Unknown(id))?
+            }
+        };
+        if entry.listing.tombstone {
+            return Err(CatalogError::Retired { service: id, owner: entry.listing.owner });
+        }
+        Ok(entry)
     }
 
     /// The service, ready to plan calls with.
     ///
     /// # Errors
-    /// [`CatalogError`] when nobody reachable knows it, or its details cannot be had.
+    /// [`CatalogError`] when nobody reachable knows it, its owner retired it, or its details cannot be had.
     pub async fn service(&self, id: ServiceId) -> Result<Arc<Known>, CatalogError> {
         if let Some(known) = self.in_memory(id) {
             return Ok(known);
@@ -109,10 +159,7 @@ impl Catalog {
         if let Some(known) = self.in_memory(id) {
             return Ok(known);
         }
-        let listing = match self.in_ledger(id) {
-            Some(listing) => listing,
-            None => self.ask_peers(id).await.ok_or(CatalogError::Unknown(id))?,
-        };
+        let listing = self.listing(id).await?;
         self.open(listing).await
     }
 
@@ -128,6 +175,7 @@ impl Catalog {
             owner: current.owner,
             reason: "it refused with a listing that is not a newer one of its own".to_owned(),
         })?;
+        self.keep(&listing, current.owner).await;
         self.open(listing).await
     }
 
@@ -145,6 +193,7 @@ impl Catalog {
         if !replaces(&listing, known.listing()) {
             return None;
         }
+        self.keep(&listing, owner).await;
         self.open(listing).await.ok()
     }
 
@@ -160,90 +209,35 @@ impl Catalog {
         true
     }
 
-    /// Answers other nodes' questions until the network ends.
-    pub async fn answer(&self, mut inbound: mpsc::Receiver<InboundInfo>) {
-        while let Some(question) = inbound.recv().await {
-            let answer = match &question.request {
-                InfoRequest::Services(ids) => InfoResponse::Listings(
-                    ids.iter()
-                        .take(limits::INFO_ITEMS_MAX)
-                        .filter_map(|id| self.signed_listing(*id))
-                        .collect(),
-                ),
-                InfoRequest::OwnListings => InfoResponse::Listings(
-                    self.0
-                        .registry
-                        .all()
-                        .iter()
-                        .take(limits::INFO_ITEMS_MAX)
-                        .map(|service| service.listing().to_signed())
-                        .collect(),
-                ),
-                InfoRequest::Blob(hash) => InfoResponse::Blob(self.blob(hash).map(Into::into)),
-                InfoRequest::Records(_) | InfoRequest::Push(_) | InfoRequest::Peers => {
-                    InfoResponse::Refused("answered by the network itself".to_owned())
-                }
-            };
-            question.reply.send(answer);
+    /// The newest listing this node or a connected one has.
+    async fn listing(&self, id: ServiceId) -> Result<Verified<Listing>, CatalogError> {
+        // A call must not fail because the catalog's disk does; somebody else knows the service too.
+        let stored = self.0.store.get(id, clock::now_secs()).unwrap_or_else(|error| {
+            tracing::warn!(%error, "the catalog cannot be read");
+            None
+        });
+        let listing = match stored {
+            Some(entry) => entry.listing,
+            None => self.ask_peers(id).await.ok_or(CatalogError::Unknown(id))?,
+        };
+        if listing.tombstone {
+            return Err(CatalogError::Retired { service: id, owner: listing.owner });
         }
-    }
-
-    /// Asks every newly connected peer for its own listings, and everyone again now and then, so that a
-    /// service is found at nodes that are connected to its owner.
-    pub async fn sync(&self) {
-        let mut asked: HashMap<Address, u32> = HashMap::new();
-        let mut round: u32 = 0;
-        loop {
-            tokio::time::sleep(SYNC_INTERVAL).await;
-            round = round.wrapping_add(1);
-            let peers = self.0.network.connected_peers().await;
-            asked.retain(|peer, _| peers.contains(peer));
-            for peer in peers {
-                if asked.get(&peer).is_some_and(|last| round.wrapping_sub(*last) < 12) {
-                    continue;
-                }
-                asked.insert(peer, round);
-                if let Ok(InfoResponse::Listings(listings)) =
-                    self.0.network.ask(peer, InfoRequest::OwnListings).await
-                {
-                    for listing in listings.into_iter().take(limits::LISTINGS_PER_OWNER_MAX) {
-                        self.remember(listing, peer).await;
-                    }
-                }
-            }
-        }
-    }
-
-    /// Stores a listing that its owner sent, when it is newer than what is known.
-    async fn remember(&self, listing: Signed<Listing>, owner: Address) {
-        let Some(listing) = self.accept(listing).filter(|listing| listing.owner == owner) else { return };
-        let stored = self.in_ledger(listing.service);
-        let is_newer = stored.as_ref().is_none_or(|stored| replaces(&listing, stored));
-        let has_room = stored.is_some() || self.0.remembered.load(Ordering::Relaxed) < LISTINGS_MAX;
-        if is_newer && has_room {
-            self.write(&listing).await;
-            if stored.is_none() {
-                self.0.remembered.fetch_add(1, Ordering::Relaxed);
-            }
-            self.0.services.write().unwrap_or_else(PoisonError::into_inner).remove(&listing.service);
-        }
+        Ok(listing)
     }
 
     async fn open(&self, listing: Verified<Listing>) -> Result<Arc<Known>, CatalogError> {
         let owner = listing.owner;
         let unavailable = |reason: String| CatalogError::DetailsUnavailable { owner, reason };
-        let blob = match self.blob(&listing.details_hash) {
-            Some(blob) => blob,
-            None => self.fetch_details(&listing).await.map_err(unavailable)?,
-        };
+        let blob = self.content(listing.details_hash, owner).await.map_err(unavailable)?;
         // Unpacking and checking a large description would hold up the other calls.
         let reading = tokio::task::spawn_blocking(move || Known::new(listing, &blob));
         let known = reading
             .await
             .map_err(|_| unavailable("the node failed while it read them".to_owned()))?
             .map_err(|e| unavailable(e.to_string()))?;
-        self.write(known.listing()).await;
         let known = Arc::new(known);
+        self.index(&known).await;
         let mut services = self.0.services.write().unwrap_or_else(PoisonError::into_inner);
         let details_bytes = |known: &Arc<Known>| u64::from(known.listing().details_bytes);
         let held: u64 = services.values().map(details_bytes).sum();
@@ -260,16 +254,19 @@ impl Catalog {
         self.0.services.read().unwrap_or_else(PoisonError::into_inner).get(&id).cloned()
     }
 
-    fn in_ledger(&self, id: ServiceId) -> Option<Verified<Listing>> {
-        let bytes = self.0.ledger.get(Namespace::Listings, id.as_bytes()).ok()??;
-        wire::decode::<Signed<Listing>>(&bytes).ok()?.verify().ok()
+    /// The next call of a service that changed starts from its new listing.
+    fn forget(&self, id: ServiceId) {
+        self.0.services.write().unwrap_or_else(PoisonError::into_inner).remove(&id);
     }
 
-    async fn write(&self, listing: &Verified<Listing>) {
-        let (key, value) = (listing.service.as_bytes().to_vec(), wire::encode(&listing.to_signed()));
-        if let Err(error) = self.0.ledger.put(Namespace::Listings, key, value).await {
-            tracing::warn!(%error, "a listing is not remembered");
-        }
+    fn forget_all(&self) {
+        self.0.services.write().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// Gives the store what this node came by itself. A listing the store has no place for serves all the same.
+    async fn keep(&self, listing: &Verified<Listing>, from: Address) {
+        let offered = vec![listing.to_signed()];
+        self.0.store.offer(offered, store::Source::Pushed(from), clock::now_secs()).await;
     }
 
     /// The newest listing any connected peer has. Waits for all who answer in time, because one of them may
@@ -281,50 +278,22 @@ impl Catalog {
             .take(PEERS_ASKED_MAX)
             .map(|peer| {
                 let question = self.0.network.ask(peer, InfoRequest::Services(vec![id]));
-                tokio::time::timeout(ASK_TIMEOUT, question)
+                async move { (peer, tokio::time::timeout(ASK_TIMEOUT, question).await) }
             })
             .collect();
         let answers: Vec<_> = questions.collect().await;
-        answers
+        let newest = answers
             .into_iter()
-            .filter_map(|answer| match answer {
-                Ok(Ok(InfoResponse::Listings(listings))) => Some(listings),
+            .filter_map(|(peer, answer)| match answer {
+                Ok(Ok(InfoResponse::Listings(listings))) => Some((peer, listings.into_iter().next()?)),
                 _ => None,
             })
-            .flatten()
-            .take(PEERS_ASKED_MAX)
-            .filter_map(|listing| self.accept(listing))
-            .filter(|listing| listing.service == id)
-            .reduce(|best, other| if replaces(&other, &best) { other } else { best })
-    }
-
-    async fn fetch_details(&self, listing: &Verified<Listing>) -> Result<Vec<u8>, String> {
-        let question = InfoRequest::Blob(listing.details_hash);
-        let blob = match self.0.network.ask(listing.owner, question).await {
-            Ok(InfoResponse::Blob(Some(blob))) => Vec::from(blob),
-            Ok(_) => return Err("the owner no longer has them".to_owned()),
-            Err(error) => return Err(error.to_string()),
-        };
-        if keccak256(&[&blob]) != listing.details_hash {
-            return Err("the owner sent other content than its listing names".to_owned());
-        }
-        let (key, value) = (listing.details_hash.to_vec(), blob.clone());
-        if let Err(error) = self.0.ledger.put(Namespace::Blobs, key, value).await {
-            tracing::warn!(%error, "details are not remembered");
-        }
-        Ok(blob)
-    }
-
-    fn blob(&self, hash: &Hash) -> Option<Vec<u8>> {
-        let stored = || Some(self.0.ledger.get(Namespace::Blobs, hash).ok()??.to_vec());
-        self.0.registry.blob(hash).or_else(stored)
-    }
-
-    fn signed_listing(&self, id: ServiceId) -> Option<Signed<Listing>> {
-        match self.0.registry.get(id) {
-            Some(own) => Some(own.listing().to_signed()),
-            None => self.in_ledger(id).map(|listing| listing.to_signed()),
-        }
+            .filter_map(|(peer, listing)| Some((peer, self.accept(listing)?)))
+            .filter(|(_, listing)| listing.service == id)
+            .reduce(|best, other| if replaces(&other.1, &best.1) { other } else { best });
+        let (peer, listing) = newest?;
+        self.keep(&listing, peer).await;
+        Some(listing)
     }
 
     /// A listing with a good signature, of this network.

@@ -8,6 +8,7 @@ mod api;
 mod args;
 mod bridge;
 mod call;
+mod catalog;
 mod channel;
 mod config;
 mod failure;
@@ -65,6 +66,7 @@ pub async fn execute(cli: Cli) -> Result<(), Failure> {
         Command::Call(arguments) => call::call(&context, arguments).await,
         Command::Wallet(verb) => wallet::wallet(&context, verb).await,
         Command::Api(verb) => api::api(&context, verb).await,
+        Command::Catalog(verb) => catalog::catalog(&context, verb).await,
         Command::Bridge(verb) => bridge::bridge(&context, verb).await,
         Command::Channel(verb) => channel::channel(&context, verb).await,
         Command::Settle => channel::settle(&context).await,

@@ -26,6 +26,7 @@ use crate::{
     settlement::SettlementError,
 };
 
+mod catalog;
 mod money;
 mod services;
 mod status;
@@ -49,6 +50,10 @@ pub fn router(node: Node) -> Router {
         .route(route::API_PRICE, post(services::price_api))
         .route(route::API_PAUSE, post(services::pause_api))
         .route(route::API_RESUME, post(services::resume_api))
+        .route(route::CATALOG_SEARCH, post(catalog::search))
+        .route(route::CATALOG_SERVICE, get(catalog::show))
+        .route(route::CATALOG_OPENAPI, get(catalog::openapi))
+        .route(route::CATALOG_SAMPLES, get(catalog::sample))
         .route(route::CHANNELS, get(money::channels).post(money::open_channel))
         .route(route::CHANNEL_CLOSE, post(money::close_channel))
         .route(route::SETTLE, post(money::settle))

@@ -113,7 +113,8 @@ impl Node {
         let book = Book::default();
         restore(&ledger, &signer, &channels, &book)?;
 
-        let catalog = Catalog::new(ledger.clone(), network.clone(), network_name.clone(), registry.clone())?;
+        let store = open_catalog(&config, &network_name, signer.address()).await?;
+        let (catalog, news) = Catalog::new(store, network.clone(), network_name.clone(), registry.clone());
         let funding = Funding::new(
             signer.address(),
             chain.clone(),
@@ -192,11 +193,12 @@ impl Node {
             _lock: Arc::new(lock),
         };
         node.background.spawn(settlement_task);
-        node.spawn({
-            let catalog = catalog.clone();
-            async move { catalog.answer(inbound.info).await }
-        });
-        node.spawn(async move { catalog.sync().await });
+        node.spawn_for(&catalog, |catalog| async move { catalog.answer(inbound.info).await });
+        node.spawn_for(&catalog, |catalog| async move { catalog.hear(inbound.listings).await });
+        node.spawn_for(&catalog, |catalog| async move { catalog.be_compared(inbound.syncs).await });
+        node.spawn_for(&catalog, |catalog| async move { catalog.agree(news).await });
+        node.spawn_for(&catalog, |catalog| async move { catalog.watch_owners().await });
+        node.spawn_for(&catalog, |catalog| async move { catalog.follow_changes().await });
         node.spawn(async move { owner.run(inbound.calls).await });
         node.spawn(prune(node.ledger.clone()));
         node.publish().await;
@@ -226,7 +228,7 @@ impl Node {
         Reader { intake, upstream }
     }
 
-    /// Publishes the node record, with what is offered now.
+    /// Publishes the node record and the listings, with what is offered now.
     pub async fn publish(&self) {
         let (count, root) = self.registry.root();
         let flags = if count > 0 { FLAG_ACCEPTS_CALLS } else { 0 };
@@ -239,6 +241,15 @@ impl Node {
             }
             Err(error) => tracing::warn!(%error, "the node record was not published"),
         }
+        self.catalog.publish().await;
+    }
+
+    fn spawn_for<F: Future<Output = ()> + Send + 'static>(
+        &self,
+        catalog: &Catalog,
+        task: impl FnOnce(Catalog) -> F,
+    ) {
+        self.spawn(task(catalog.clone()));
     }
 
     /// Runs a task until shutdown.
@@ -327,6 +338,21 @@ fn accept(spec: &ChainSpec, pay_to: Address) -> Accept {
         min_deposit: Usdc::ZERO,
         close_delay_secs: spec.close_delay_secs,
     }
+}
+
+/// Opens the listings of the network. Whatever is wrong with them, the network has them too.
+async fn open_catalog(
+    config: &Config,
+    network: &str,
+    own: Address,
+) -> anyhow::Result<farthing_catalog::Catalog> {
+    let (folder, options) = (config.node.data_dir.clone(), farthing_catalog::Options::new(network, own));
+    let opening = tokio::task::spawn_blocking(move || farthing_catalog::Catalog::open(&folder, options));
+    let (catalog, opened) = opening.await?.context("the catalog in the data folder cannot be opened")?;
+    for notice in &opened.notices {
+        tracing::warn!("{notice}");
+    }
+    Ok(catalog)
 }
 
 async fn start_network(

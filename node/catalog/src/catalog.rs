@@ -8,7 +8,10 @@ use std::{fs, path::Path, sync::Arc};
 use farthing_protocol::{
     Address, Hash, Listing, ServiceId, Signed, Verified, signed::DocumentError, sync::ItemName,
 };
-use tokio::{sync::Semaphore, task};
+use tokio::{
+    sync::{Semaphore, broadcast},
+    task,
+};
 
 use crate::{
     content::Content,
@@ -162,6 +165,13 @@ impl Catalog {
         Ok(rows.into_iter().flatten().map(|row| row.signed).collect())
     }
 
+    /// Services of which a new or newer listing was stored, from now on. A listener that is far behind misses the
+    /// oldest, and is told so.
+    #[must_use]
+    pub fn changes(&self) -> broadcast::Receiver<ServiceId> {
+        self.inner.shared.changes.subscribe()
+    }
+
     /// Whether this exact version is here.
     #[must_use]
     pub fn has(&self, content_hash: &Hash) -> bool {
@@ -190,6 +200,19 @@ impl Catalog {
     /// The owner said goodbye, or its record is known to have expired.
     pub fn owner_gone(&self, owner: Address, now_secs: u64) {
         self.inner.shared.shelf_mut().owners.gone(owner, now_secs);
+    }
+
+    /// Owners whose listings are here and whose node record is not known or has expired, at most `owners_max`:
+    /// worth asking a neighbour for.
+    #[must_use]
+    pub fn owners_missing(&self, now_secs: u64, owners_max: usize) -> Vec<Address> {
+        let shelf = self.inner.shared.shelf();
+        let owners = shelf.owners.iter().map(|(_, owner)| owner);
+        owners
+            .filter(|owner| !owner.slots.is_empty() && shelf.owners.state(owner, now_secs) != State::Live)
+            .map(|owner| owner.address)
+            .take(owners_max)
+            .collect()
     }
 
     /// Removes the listings of owners that have been away too long, and stores who was seen since the last

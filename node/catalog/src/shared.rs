@@ -2,7 +2,8 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use farthing_protocol::sync::ItemName;
+use farthing_protocol::{ServiceId, sync::ItemName};
+use tokio::sync::broadcast;
 
 use crate::{
     budget::{Refused, Sources},
@@ -12,6 +13,9 @@ use crate::{
     store::Store,
     verdict::Reason,
 };
+
+/// Changes that a slow listener may be behind; it is told that it missed some.
+const CHANGES_MAX: usize = 1_024;
 
 /// Budgets and what was refused.
 #[derive(Debug)]
@@ -25,6 +29,8 @@ pub(crate) struct Shared {
     pub(crate) options: Options,
     pub(crate) store: Store,
     pub(crate) index: Index,
+    /// Services whose newest version was just stored.
+    pub(crate) changes: broadcast::Sender<ServiceId>,
     shelf: RwLock<Shelf>,
     gate: Mutex<Gate>,
 }
@@ -34,7 +40,8 @@ impl Shared {
         let sources = Sources::new(options.limits.clone());
         let refused = Refused::new(options.limits.refused_max);
         let (shelf, gate) = (RwLock::new(shelf), Mutex::new(Gate { sources, refused }));
-        Self { options, store, index, shelf, gate }
+        let (changes, _) = broadcast::channel(CHANGES_MAX);
+        Self { options, store, index, changes, shelf, gate }
     }
 
     pub(crate) fn shelf(&self) -> RwLockReadGuard<'_, Shelf> {

@@ -162,7 +162,11 @@ impl Writer {
         }
         let stored = self.shared.store.apply(&changes);
         match &stored {
-            Ok(()) => self.unindexed.append(&mut changes.unindexed),
+            Ok(()) => {
+                self.unindexed.append(&mut changes.unindexed);
+                // Nobody may be listening.
+                changes.put.iter().for_each(|(service, _)| drop(self.shared.changes.send(*service)));
+            }
             Err(error) => {
                 tracing::error!(cause = ?error, "the catalog could not store what it took; it is as it was before");
                 self.shared.reload();

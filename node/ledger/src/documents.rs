@@ -36,6 +36,8 @@ pub enum Namespace {
     Secrets = 6,
     /// What the services of this node's subscriptions look like.
     Subscriptions = 7,
+    /// Last listings of services that the owner retired.
+    Retired = 8,
 }
 
 /// One change of [`Ledger::put_many`]; `value: None` deletes.

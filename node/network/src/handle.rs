@@ -126,6 +126,20 @@ impl NetworkHandle {
         self.0.ask(peer, &request).await
     }
 
+    /// Asks `peer` for the records of these wallets, at most [`limits::INFO_ITEMS_MAX`], and keeps those that are
+    /// newer than what is known. Returns how many were.
+    ///
+    /// # Errors
+    /// As [`Self::ask`].
+    pub async fn fetch_records(&self, peer: Address, wallets: Vec<Address>) -> Result<usize, CallFailure> {
+        let asked = wallets.len();
+        let answer = self.0.ask(peer, &InfoRequest::Records(wallets)).await?;
+        let InfoResponse::Records(records) = answer else { return Ok(0) };
+        let take =
+            |record| info::take_record(&self.0.records, &self.0.network, &self.0.counters, record, peer);
+        Ok(records.into_iter().take(asked).map(take).filter(Result::is_ok).count())
+    }
+
     /// The round trip of a question to `peer`, over a connection that is there or made first.
     ///
     /// # Errors

@@ -1,16 +1,11 @@
 //! `farthing api`: my services.
 
 mod add;
-mod show;
+pub(super) mod show;
 
 use farthing_protocol::ServiceId;
 
-use super::{
-    Context,
-    args::{self, OpenApiVersion},
-    failure::Failure,
-    output::table,
-};
+use super::{Context, args, failure::Failure, output::table};
 use crate::control::types::{
     Api, ApiShown, OperationName, PriceRequest, Rescan, RescanRequest, SourceKind, route,
 };
@@ -43,11 +38,7 @@ pub(super) async fn api(context: &Context, verb: args::Api) -> Result<(), Failur
             return context.output.data(&rescan, show::rescan);
         }
         args::Api::Openapi { service, version } => {
-            let version = match version {
-                OpenApiVersion::V31 => "3.1",
-                OpenApiVersion::V30 => "3.0",
-            };
-            let document = format!("{}?version={version}", path(route::API_OPENAPI, service));
+            let document = format!("{}?version={}", path(route::API_OPENAPI, service), version.as_str());
             let document: serde_json::Value = node.get(&document).await?;
             return context.output.data(&document, |document| format!("{document:#}"));
         }
@@ -63,11 +54,11 @@ pub(super) async fn api(context: &Context, verb: args::Api) -> Result<(), Failur
     context.output.data(&api, |api| list(std::slice::from_ref(api)))
 }
 
-fn path(route: &str, service: ServiceId) -> String {
+pub(super) fn path(route: &str, service: ServiceId) -> String {
     route.replace("{id}", &service.to_string())
 }
 
-fn operation_name(text: &str) -> Result<OperationName, Failure> {
+pub(super) fn operation_name(text: &str) -> Result<OperationName, Failure> {
     let next = "write the operation as \"GET /v1/things\"";
     let (method, path) = text.trim().split_once(' ').ok_or_else(|| Failure::usage(next))?;
     let method = method.parse().map_err(|error| Failure::usage(format!("{error}; {next}")))?;

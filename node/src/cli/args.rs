@@ -8,9 +8,11 @@ use farthing_protocol::{Address, ChannelId, ServiceId, Usdc, call::Method};
 use crate::control::types::Eth;
 
 mod add;
+mod catalog;
 mod inspect;
 
 pub use self::add::{Add, Charge, Samples};
+pub use self::catalog::{Catalog, Search};
 pub use self::inspect::{Inspect, OpenApiVersion, ScalarOverride};
 
 /// Buy and sell data by the call, paid in USDC.
@@ -75,6 +77,9 @@ pub enum Command {
     /// My services
     #[command(subcommand)]
     Api(Api),
+    /// The services of the network
+    #[command(subcommand)]
+    Catalog(Catalog),
     /// What would become of an API, before it is published
     #[command(subcommand)]
     Bridge(Bridge),

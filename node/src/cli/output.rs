@@ -77,6 +77,11 @@ pub(super) fn table<const N: usize>(
     all.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
+/// A stranger's text for a terminal: nothing in it is obeyed, and nothing reorders or hides what is read.
+pub(super) fn plain(text: &str) -> String {
+    text.chars().filter(|c| matches!(c, '\n' | '\t') || !farthing_bridge::is_deceptive(*c)).collect()
+}
+
 /// Names and values, one a line.
 pub(super) fn pairs<const N: usize>(pairs: [(&str, String); N]) -> String {
     let width = pairs.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);

@@ -74,7 +74,7 @@ pub(super) async fn rescan_api(
 
 #[derive(Deserialize)]
 pub(super) struct DocumentVersion {
-    version: Option<String>,
+    pub(super) version: Option<String>,
 }
 
 /// The document that consumers get, with the address of this node's own gateway.
@@ -191,7 +191,7 @@ fn shown(node: &Node, service: &Registered) -> Result<ApiShown, Failed> {
     })
 }
 
-fn offer(description: &ApiDescription, operation: &Operation, price: Usdc) -> Offer {
+pub(super) fn offer(description: &ApiDescription, operation: &Operation, price: Usdc) -> Offer {
     Offer {
         method: method_of(operation).into(),
         path: operation.path.clone(),

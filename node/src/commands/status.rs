@@ -80,6 +80,8 @@ pub(super) async fn doctor(State(node): State<Node>) -> Json<Doctor> {
         )),
     };
     let audit = full_audit(&node).await;
+    let known = node.catalog.counts();
+    let catalog = format!("{} services of {} owners are known", known.listings, known.owners);
     Json(Doctor {
         checks: vec![
             check(
@@ -114,6 +116,7 @@ pub(super) async fn doctor(State(node): State<Node>) -> Json<Doctor> {
                     )),
                 },
             ),
+            check("catalog", Ok(catalog)),
             check(
                 "network",
                 if network.duplicate_identity {

@@ -101,7 +101,12 @@ pub const KEYS: &[Key] = &[
     key(
         "network.listen",
         Form::List(Item::Multiaddr),
-        List(&["/ip4/0.0.0.0/tcp/3001", "/ip4/0.0.0.0/udp/3001/quic-v1"]),
+        List(&[
+            "/ip4/0.0.0.0/tcp/3001",
+            "/ip4/0.0.0.0/udp/3001/quic-v1",
+            "/ip6/::/tcp/3001",
+            "/ip6/::/udp/3001/quic-v1",
+        ]),
         "Where other nodes connect, as multiaddresses.",
     ),
     key(

@@ -434,7 +434,10 @@ impl From<PlanError> for BuyError {
 impl From<CatalogError> for BuyError {
     fn from(error: CatalogError) -> Self {
         match error {
-            CatalogError::Unknown(service) => Self::UnknownService(service),
+            CatalogError::Unknown(service) | CatalogError::Retired { service, .. } => {
+                Self::UnknownService(service)
+            }
+            CatalogError::Store(error) => Self::LedgerClosed(error.to_string()),
             CatalogError::DetailsUnavailable { owner, reason } => Self::DetailsUnavailable { owner, reason },
         }
     }

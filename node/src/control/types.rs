@@ -8,6 +8,10 @@ use std::{collections::BTreeMap, fmt};
 use farthing_protocol::{Address, CallId, ChannelId, ServiceId, Usdc, call::Method};
 use serde::{Deserialize, Serialize};
 
+pub use self::catalog::{
+    CatalogHit, CatalogKind, CatalogPage, CatalogQuery, CatalogSamples, CatalogService, CatalogSort,
+    CatalogState, Count, Counts, LookAlike,
+};
 pub use self::services::{ApiShown, Offer, OfferParameter, Rescan, RescanRequest};
 pub use super::eth::Eth;
 pub use crate::{
@@ -21,6 +25,7 @@ pub use crate::{
     text::Text,
 };
 
+mod catalog;
 mod services;
 
 /// The paths of the control socket. `{id}` is a service or channel.
@@ -51,6 +56,14 @@ pub mod route {
     pub const API_PAUSE: &str = "/apis/{id}/pause";
     /// `POST` → [`super::Api`]
     pub const API_RESUME: &str = "/apis/{id}/resume";
+    /// `POST` [`super::CatalogQuery`] → [`super::CatalogPage`]
+    pub const CATALOG_SEARCH: &str = "/catalog/search";
+    /// `GET` → [`super::CatalogService`]
+    pub const CATALOG_SERVICE: &str = "/catalog/{id}";
+    /// `GET` → the service's OpenAPI document; `?version=3.0` for the older form.
+    pub const CATALOG_OPENAPI: &str = "/catalog/{id}/openapi.json";
+    /// `GET` → [`super::CatalogSamples`]
+    pub const CATALOG_SAMPLES: &str = "/catalog/{id}/samples";
     /// `GET` → `Vec<`[`super::Channel`]`>`; `POST` [`super::OpenRequest`] → [`super::Channel`]
     pub const CHANNELS: &str = "/channels";
     /// `POST` → [`super::Channel`]

@@ -5,8 +5,9 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
 };
 
+use bytes::Bytes;
 use farthing_bridge::{Api, document, report::Report};
-use farthing_ledger::{Ledger, LedgerError, Namespace};
+use farthing_ledger::{Document, Ledger, LedgerError, Namespace};
 use farthing_protocol::{
     Hash, Listing, ServiceId, Signed, Usdc, Verified,
     call::Method,
@@ -329,15 +330,29 @@ impl Registry {
         self.change(&registered, |listing| listing.paused = paused).await
     }
 
-    /// Retires a service.
+    /// Retires a service. Its last listing says so, and is kept to be told to everybody who knew it.
     ///
     /// # Errors
     /// [`RegistryError`]; the service stays then.
     pub async fn remove(&self, service: ServiceId) -> Result<(), RegistryError> {
-        self.get(service).ok_or(RegistryError::NotFound(service))?;
-        self.0.ledger.delete(Namespace::Services, service.as_bytes().to_vec()).await?;
+        let registered = self.get(service).ok_or(RegistryError::NotFound(service))?;
+        let last = self.next_version(&registered, |listing| listing.tombstone = true)?.listing;
+        let key = Bytes::copy_from_slice(service.as_bytes());
+        let gone = Document { namespace: Namespace::Services, key: key.clone(), value: None };
+        let word = Document { namespace: Namespace::Retired, key, value: Some(wire::encode(&last).into()) };
+        self.0.ledger.put_many(vec![gone, word]).await?;
         self.0.services.write().unwrap_or_else(PoisonError::into_inner).remove(&service);
         Ok(())
+    }
+
+    /// What this owner tells the network: the listings of its services, and the last ones of retired services.
+    ///
+    /// # Errors
+    /// [`LedgerError`] when the retired ones cannot be read.
+    pub fn listings(&self) -> Result<Vec<Signed<Listing>>, LedgerError> {
+        let retired = self.0.ledger.list(Namespace::Retired)?;
+        let retired = retired.into_iter().filter_map(|(_, bytes)| wire::decode(&bytes).ok());
+        Ok(self.all().iter().map(|service| service.listing().to_signed()).chain(retired).collect())
     }
 
     async fn change(

@@ -6,7 +6,7 @@ use farthing_bridge::samples::Origin;
 
 use crate::{
     cli::{bridge::report::findings_text, output::table},
-    control::types::{ApiShown, Offer, Rescan},
+    control::types::{ApiShown, Offer, OperationSample, Rescan},
 };
 
 /// What was just published.
@@ -44,18 +44,20 @@ pub(super) fn shown(shown: &ApiShown) -> String {
     if !shown.samples.is_empty() {
         line(&mut text, format_args!("\nFree samples:"));
         for sample in &shown.samples {
-            let origin = match sample.sample.origin {
-                Origin::Recorded => "recorded",
-                Origin::MediaExample | Origin::SchemaExample => "the description's example",
-                Origin::Synthesised => "made up from the schema",
-            };
-            line(
-                &mut text,
-                format_args!("  {} ({origin}, {} bytes)", sample.operation, sample.sample.body.len()),
-            );
+            line(&mut text, format_args!("  {}", sample_line(sample)));
         }
     }
     text
+}
+
+/// A sample without its body.
+pub(in crate::cli) fn sample_line(sample: &OperationSample) -> String {
+    let origin = match sample.sample.origin {
+        Origin::Recorded => "recorded",
+        Origin::MediaExample | Origin::SchemaExample => "the description's example",
+        Origin::Synthesised => "made up from the schema",
+    };
+    format!("{} ({origin}, {} bytes)", sample.operation, sample.sample.body.len())
 }
 
 fn head(shown: &ApiShown) -> String {
@@ -74,7 +76,8 @@ fn head(shown: &ApiShown) -> String {
     text
 }
 
-fn offers(offers: &[Offer]) -> String {
+/// Operations with prices and what they take.
+pub(in crate::cli) fn offers(offers: &[Offer]) -> String {
     let row = |offer: &Offer| {
         let parameters = offer.parameters.iter().map(|parameter| {
             let mark = if parameter.required { "" } else { "?" };

@@ -54,6 +54,17 @@ pub enum OpenApiVersion {
     V30,
 }
 
+impl OpenApiVersion {
+    /// As the documents' `version` parameter takes it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::V31 => "3.1",
+            Self::V30 => "3.0",
+        }
+    }
+}
+
 /// What a custom scalar's values are, against the guess by its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScalarOverride {

@@ -1,0 +1,274 @@
+//! With whom to compare catalogs, and when. Pure.
+//!
+//! A session works both ways, so of two nodes that meet, the one with the lower wallet opens it. After that a random
+//! neighbour is chosen every five minutes: that is what everything arrives by in the end. In between, what is new
+//! here is passed on by sessions with a few neighbours, so that it travels fast even where gossip does not.
+
+use std::{
+    collections::{HashMap, HashSet},
+    time::{Duration, Instant},
+};
+
+use farthing_protocol::Address;
+
+/// How often a random neighbour is asked.
+pub const REGULARLY: Duration = Duration::from_secs(300);
+/// Several changes in a row make one round of sessions.
+const GATHER: Duration = Duration::from_millis(400);
+/// Neighbours that are told of a change: gossip has told the rest, or they are told by these.
+const TOLD_OF_OWN: usize = 4;
+const TOLD_OF_OTHERS: usize = 2;
+/// Sessions that may wait; with more neighbours than this, the others are reached through these.
+const WAITING_MAX: usize = 32;
+/// Sessions of this node's own at once: each holds up to a megabyte.
+const RUNNING_MAX: usize = 4;
+/// A session that failed is tried again after this: the other side may have been busy with another.
+const AGAIN_AFTER: Duration = Duration::from_secs(5);
+/// How often in a row; after that the regular sessions make up for it.
+const AGAIN_MAX: u32 = 3;
+
+/// How a session ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// Both have what they could get; whether something was new here.
+    Agreed {
+        learned: bool,
+    },
+    Failed,
+}
+
+/// What is still to be done.
+#[derive(Debug)]
+pub struct Agenda {
+    own: Address,
+    connected: HashSet<Address>,
+    waiting: HashMap<Address, Instant>,
+    running: HashSet<Address>,
+    /// Failures in a row.
+    failures: HashMap<Address, u32>,
+    regular: Instant,
+    random: u64,
+}
+
+impl Agenda {
+    /// `seed` makes nodes differ in whom they choose.
+    #[must_use]
+    pub fn new(own: Address, seed: u64, now: Instant) -> Self {
+        let mut agenda = Self {
+            own,
+            connected: HashSet::new(),
+            waiting: HashMap::new(),
+            running: HashSet::new(),
+            failures: HashMap::new(),
+            regular: now,
+            random: seed | 1,
+        };
+        agenda.plan_regular(now);
+        agenda
+    }
+
+    /// Who is connected now.
+    pub fn connected(&mut self, peers: HashSet<Address>, now: Instant) {
+        for peer in peers.difference(&self.connected) {
+            if self.own < *peer && self.waiting.len() < WAITING_MAX {
+                self.waiting.entry(*peer).or_insert(now);
+            }
+        }
+        self.waiting.retain(|peer, _| peers.contains(peer));
+        self.failures.retain(|peer, _| peers.contains(peer));
+        self.connected = peers;
+    }
+
+    /// This node's own listings changed.
+    pub fn published(&mut self, now: Instant) {
+        self.tell(None, TOLD_OF_OWN, now);
+    }
+
+    /// A session with `peer` brought something new.
+    pub fn learned_from(&mut self, peer: Address, now: Instant) {
+        self.tell(Some(peer), TOLD_OF_OTHERS, now);
+    }
+
+    /// With whom to begin a session now. Say with [`Self::ended`] how it went.
+    pub fn next(&mut self, now: Instant) -> Option<Address> {
+        if self.regular <= now {
+            self.plan_regular(now);
+            for peer in self.choose(None, 1) {
+                self.waiting.entry(peer).or_insert(now);
+            }
+        }
+        if self.running.len() >= RUNNING_MAX {
+            return None;
+        }
+        let due = self.waiting.iter().filter(|(peer, at)| **at <= now && !self.running.contains(*peer));
+        let peer = due.min_by_key(|(peer, at)| (**at, **peer)).map(|(peer, _)| *peer)?;
+        self.waiting.remove(&peer);
+        self.running.insert(peer);
+        Some(peer)
+    }
+
+    /// A session of [`Self::next`] is over.
+    pub fn ended(&mut self, peer: Address, how: Ended, now: Instant) {
+        self.running.remove(&peer);
+        match how {
+            Ended::Agreed { learned } => {
+                self.failures.remove(&peer);
+                if learned {
+                    self.learned_from(peer, now);
+                }
+            }
+            Ended::Failed => {
+                let failures = self.failures.entry(peer).or_default();
+                *failures += 1;
+                if *failures <= AGAIN_MAX && self.connected.contains(&peer) {
+                    self.waiting.entry(peer).or_insert(now + AGAIN_AFTER);
+                }
+            }
+        }
+    }
+
+    /// Sessions that wait anyway will bring the change along.
+    fn tell(&mut self, except: Option<Address>, count: usize, now: Instant) {
+        let waiting = self.waiting.keys().filter(|peer| Some(**peer) != except).count();
+        for peer in self.choose(except, count.saturating_sub(waiting)) {
+            self.waiting.entry(peer).or_insert(now + GATHER);
+        }
+    }
+
+    /// Between three quarters and five quarters of the interval, so that nodes do not fall into step.
+    fn plan_regular(&mut self, now: Instant) {
+        let half = REGULARLY / 2;
+        let part = u32::try_from(self.next_random() % 1_000).unwrap_or(0);
+        self.regular = now + REGULARLY - half / 2 + half * part / 1_000;
+    }
+
+    fn choose(&mut self, except: Option<Address>, count: usize) -> Vec<Address> {
+        let mut peers: Vec<Address> =
+            self.connected.iter().copied().filter(|peer| Some(*peer) != except).collect();
+        peers.sort_unstable();
+        let mut chosen = Vec::new();
+        while chosen.len() < count && !peers.is_empty() {
+            let index = usize::try_from(self.next_random() % peers.len() as u64).unwrap_or(0);
+            chosen.push(peers.swap_remove(index));
+        }
+        chosen
+    }
+
+    /// Xorshift (Marsaglia, 2003): choices need to differ, not to be unpredictable.
+    const fn next_random(&mut self) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OWN: Address = Address::from_bytes([50; 20]);
+
+    fn peer(n: u8) -> Address {
+        Address::from_bytes([n; 20])
+    }
+
+    fn with_peers(numbers: impl IntoIterator<Item = u8>, now: Instant) -> Agenda {
+        let mut agenda = Agenda::new(OWN, 7, now);
+        agenda.connected(numbers.into_iter().map(peer).collect(), now);
+        agenda
+    }
+
+    /// Everybody whose turn it is, as if each session ended at once.
+    fn due(agenda: &mut Agenda, now: Instant) -> Vec<Address> {
+        let mut due = Vec::new();
+        while let Some(peer) = agenda.next(now) {
+            agenda.ended(peer, Ended::Agreed { learned: false }, now);
+            due.push(peer);
+        }
+        due.sort_unstable();
+        due
+    }
+
+    #[test]
+    fn of_two_that_meet_the_lower_wallet_opens_the_session() {
+        let now = Instant::now();
+        assert_eq!(due(&mut with_peers([49, 51], now), now), [peer(51)]);
+        let mut agenda = with_peers([51], now);
+        assert_eq!(due(&mut agenda, now), [peer(51)]);
+        agenda.connected([peer(51)].into(), now);
+        assert_eq!(due(&mut agenda, now), [], "once, as long as it stays");
+        agenda.connected(HashSet::new(), now);
+        agenda.connected([peer(51)].into(), now);
+        assert_eq!(due(&mut agenda, now), [peer(51)], "and again when it comes back");
+    }
+
+    #[test]
+    fn a_random_neighbour_is_asked_regularly_whoever_met_whom() {
+        let mut now = Instant::now();
+        let mut agenda = with_peers(1..=40, now);
+        let mut asked = HashSet::new();
+        for _ in 0..60 {
+            now = agenda.regular;
+            let due = due(&mut agenda, now);
+            assert_eq!(due.len(), 1);
+            asked.extend(due);
+        }
+        assert!(asked.len() > 20, "{} different ones", asked.len());
+    }
+
+    #[test]
+    fn a_change_is_told_to_a_few_and_never_back_to_its_teller() {
+        let now = Instant::now();
+        // All of them lower than this node, so that none is asked for having come.
+        let mut agenda = with_peers(1..=20, now);
+        agenda.published(now);
+        agenda.published(now);
+        assert_eq!(due(&mut agenda, now), [], "changes in a row are gathered");
+        let told = due(&mut agenda, now + GATHER);
+        assert_eq!(told.len(), TOLD_OF_OWN);
+        for _ in 0..50 {
+            agenda.learned_from(peer(3), now);
+        }
+        assert!(!due(&mut agenda, now + GATHER).contains(&peer(3)));
+    }
+
+    #[test]
+    fn whoever_left_is_not_asked_and_the_list_is_bounded() {
+        let now = Instant::now();
+        let mut agenda = with_peers([60, 61], now);
+        agenda.connected([peer(61)].into(), now);
+        assert_eq!(due(&mut agenda, now), [peer(61)]);
+        let mut agenda = with_peers(51..=255, now);
+        assert_eq!(due(&mut agenda, now).len(), WAITING_MAX);
+    }
+
+    #[test]
+    fn a_few_sessions_run_at_once_and_never_two_with_one_neighbour() {
+        let now = Instant::now();
+        let mut agenda = with_peers(51..=70, now);
+        let running: Vec<_> = std::iter::from_fn(|| agenda.next(now)).collect();
+        assert_eq!(running.len(), RUNNING_MAX);
+        agenda.published(now);
+        for peer in &running[1..] {
+            agenda.ended(*peer, Ended::Agreed { learned: false }, now);
+        }
+        let later: Vec<_> = std::iter::from_fn(|| agenda.next(now + GATHER)).collect();
+        assert!(!later.contains(&running[0]));
+    }
+
+    #[test]
+    fn a_session_that_fails_is_tried_a_few_times_again() {
+        let mut now = Instant::now();
+        let mut agenda = with_peers([51], now);
+        for _ in 0..=AGAIN_MAX {
+            assert_eq!(agenda.next(now), Some(peer(51)));
+            agenda.ended(peer(51), Ended::Failed, now);
+            assert_eq!(agenda.next(now), None);
+            now += AGAIN_AFTER;
+        }
+        assert_eq!(agenda.next(now), None);
+        now += 2 * REGULARLY;
+        assert_eq!(agenda.next(now), Some(peer(51)), "and regularly, whatever happened");
+    }
+}

@@ -1,0 +1,235 @@
+//! What this node and its neighbours tell each other of services.
+//!
+//! 1. [`Catalog::publish`] puts this node's own listings into the store and has them passed on.
+//! 2. [`Catalog::hear`] takes what neighbours gossip.
+//! 3. [`Catalog::agree`] opens sessions, as the [`Agenda`] says, in which two catalogs are compared and completed;
+//!    [`Catalog::be_compared`] answers those that others open.
+//! 4. [`Catalog::answer`] answers questions about single services and content.
+
+use std::time::{Duration, Instant};
+
+use farthing_catalog as store;
+use farthing_network::{InboundInfo, InboundListing, InboundSync, SyncStream, Verdict};
+use farthing_protocol::{
+    Address, Listing, ServiceId, Signed,
+    info::{InfoRequest, InfoResponse},
+    limits,
+    sync::SyncMessage,
+    wire,
+};
+use tokio::{sync::mpsc, task::JoinSet};
+
+use super::{
+    Catalog, News,
+    agenda::{Agenda, Ended},
+};
+use crate::clock;
+
+/// How often connections are looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// Owners of new listings whose records are asked for after one session.
+const OWNERS_ASKED_MAX: usize = 1_024;
+
+/// Why a session ended before both catalogs agreed.
+#[derive(Debug, thiserror::Error)]
+enum SessionError {
+    #[error("no stream: {0}")]
+    NotStarted(#[from] farthing_network::NotStarted),
+    #[error(transparent)]
+    Ended(#[from] farthing_network::SyncEnded),
+    #[error("the neighbour ended it without a word")]
+    Silent,
+    #[error("a message cannot be read: {0}")]
+    Malformed(String),
+    #[error(transparent)]
+    Session(#[from] store::SyncError),
+}
+
+impl Catalog {
+    /// Takes this node's own listings into the catalog and tells the neighbours of those that are new.
+    pub async fn publish(&self) {
+        let listings = match self.0.registry.listings() {
+            Ok(listings) => listings,
+            Err(error) => return tracing::warn!(%error, "the own listings cannot be read"),
+        };
+        let verdicts = self.0.store.offer(listings.clone(), store::Source::Own, clock::now_secs()).await;
+        let mut is_new = false;
+        for (listing, verdict) in listings.iter().zip(verdicts) {
+            match verdict {
+                store::Verdict::Stored => {
+                    is_new = true;
+                    self.0.network.gossip_listing(listing).await;
+                }
+                store::Verdict::Known => {}
+                store::Verdict::Refused(reason) => tracing::warn!(%reason, "an own listing is not kept"),
+            }
+        }
+        if is_new {
+            self.tell(News::Own);
+        }
+    }
+
+    /// Takes what neighbours gossip, until the network ends.
+    pub async fn hear(&self, mut inbound: mpsc::Receiver<InboundListing>) {
+        while let Some(InboundListing { listing, from, reply }) = inbound.recv().await {
+            let offered = vec![listing.to_signed()];
+            let source = store::Source::Pushed(from);
+            let verdicts = self.0.store.offer(offered, source, clock::now_secs()).await;
+            reply.send(match verdicts.first() {
+                Some(store::Verdict::Stored) => Verdict::New,
+                Some(refused) if refused.is_hostile() => Verdict::Refused,
+                _ => Verdict::Known,
+            });
+        }
+    }
+
+    /// Compares catalogs with neighbours, as the agenda says. `news` is what [`Catalog::new`] gave.
+    pub async fn agree(&self, mut news: mpsc::Receiver<News>) {
+        let seed = getrandom::u64().unwrap_or_default();
+        let mut agenda = Agenda::new(self.0.network.own_address(), seed, Instant::now());
+        let mut sessions = JoinSet::new();
+        let mut look = tokio::time::interval(LOOK_EVERY);
+        loop {
+            tokio::select! {
+                _ = look.tick() => {
+                    let peers = self.0.network.connected_peers().await;
+                    agenda.connected(peers.into_iter().collect(), Instant::now());
+                }
+                Some(news) = news.recv() => match news {
+                    News::Own => agenda.published(Instant::now()),
+                    News::From(peer) => agenda.learned_from(peer, Instant::now()),
+                },
+                Some(Ok((peer, how))) = sessions.join_next() => agenda.ended(peer, how, Instant::now()),
+            }
+            while let Some(peer) = agenda.next(Instant::now()) {
+                let catalog = self.clone();
+                sessions.spawn(async move { (peer, catalog.begin(peer).await) });
+            }
+        }
+    }
+
+    /// One session that this node opens.
+    async fn begin(&self, peer: Address) -> Ended {
+        match self.compare(peer).await {
+            Ok(summary) => {
+                tracing::debug!(%peer, ?summary, "catalogs compared");
+                if summary.stored > 0 {
+                    self.ask_for_records(peer).await;
+                }
+                Ended::Agreed { learned: summary.stored > 0 }
+            }
+            Err(error) => {
+                tracing::debug!(%peer, %error, "catalogs not compared");
+                Ended::Failed
+            }
+        }
+    }
+
+    async fn compare(&self, peer: Address) -> Result<store::Summary, SessionError> {
+        let mut stream = self.0.network.sync(peer).await?;
+        let (mut session, mut message) = self.0.store.initiator(peer, clock::now_secs())?;
+        loop {
+            stream.send(wire::encode(&message).into()).await?;
+            let answer = receive(&mut stream).await?.ok_or(SessionError::Silent)?;
+            match session.on(answer, clock::now_secs()).await? {
+                store::Step::Send(next) => message = next,
+                store::Step::Done(summary) => {
+                    stream.close().await;
+                    return Ok(summary);
+                }
+            }
+        }
+    }
+
+    /// Answers the sessions that others open, until the network ends. The network bounds their number.
+    pub async fn be_compared(&self, mut inbound: mpsc::Receiver<InboundSync>) {
+        let mut sessions = JoinSet::new();
+        loop {
+            tokio::select! {
+                session = inbound.recv() => {
+                    let Some(InboundSync { peer, stream }) = session else { return };
+                    let catalog = self.clone();
+                    sessions.spawn(async move { catalog.respond(peer, stream).await });
+                }
+                Some(_) = sessions.join_next() => {}
+            }
+        }
+    }
+
+    async fn respond(&self, peer: Address, mut stream: SyncStream) {
+        let mut session = self.0.store.responder(peer, clock::now_secs());
+        if let Err(error) = exchange(&mut session, &mut stream).await {
+            tracing::debug!(%peer, %error, "a session of a neighbour ended early");
+        }
+        if session.stored() > 0 {
+            self.ask_for_records(peer).await;
+            self.tell(News::From(peer));
+        }
+        stream.close().await;
+    }
+
+    /// Answers questions about services and content, until the network ends.
+    pub async fn answer(&self, mut inbound: mpsc::Receiver<InboundInfo>) {
+        while let Some(question) = inbound.recv().await {
+            let answer = match &question.request {
+                InfoRequest::Services(ids) => InfoResponse::Listings(
+                    ids.iter()
+                        .take(limits::INFO_ITEMS_MAX)
+                        .filter_map(|id| self.signed_listing(*id))
+                        .collect(),
+                ),
+                InfoRequest::OwnListings => {
+                    let own = self.0.registry.listings().unwrap_or_default();
+                    InfoResponse::Listings(own.into_iter().take(limits::INFO_ITEMS_MAX).collect())
+                }
+                InfoRequest::Blob(hash) => InfoResponse::Blob(self.at_hand(hash).map(Into::into)),
+                InfoRequest::Records(_) | InfoRequest::Push(_) | InfoRequest::Peers => {
+                    InfoResponse::Refused("answered by the network itself".to_owned())
+                }
+            };
+            question.reply.send(answer);
+        }
+    }
+
+    fn signed_listing(&self, id: ServiceId) -> Option<Signed<Listing>> {
+        match self.0.registry.get(id) {
+            Some(own) => Some(own.listing().to_signed()),
+            None => self.0.store.listing_signed(id).ok().flatten(),
+        }
+    }
+
+    /// A listing is shown as online while its owner's record is known, and its bringer knows it best.
+    async fn ask_for_records(&self, peer: Address) {
+        let mut unknown = self.0.store.owners_missing(clock::now_secs(), OWNERS_ASKED_MAX);
+        while !unknown.is_empty() {
+            let rest = unknown.split_off(unknown.len().min(limits::INFO_ITEMS_MAX));
+            if self.0.network.fetch_records(peer, unknown).await.is_err() {
+                return;
+            }
+            unknown = rest;
+        }
+    }
+}
+
+async fn exchange(session: &mut store::Responder, stream: &mut SyncStream) -> Result<(), SessionError> {
+    while let Some(message) = receive(stream).await? {
+        let is_last = message == SyncMessage::Done;
+        let answer = match session.on(message, clock::now_secs()).await {
+            Ok(answer) => answer,
+            Err(error) => {
+                stream.send(wire::encode(&SyncMessage::Refused(error.to_string())).into()).await?;
+                return Err(error.into());
+            }
+        };
+        stream.send(wire::encode(&answer).into()).await?;
+        if is_last {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+async fn receive(stream: &mut SyncStream) -> Result<Option<SyncMessage>, SessionError> {
+    let Some(frame) = stream.recv().await else { return Ok(None) };
+    wire::decode(&frame).map(Some).map_err(|error| SessionError::Malformed(error.to_string()))
+}

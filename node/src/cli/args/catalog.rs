@@ -1,0 +1,60 @@
+//! Arguments of `farthing catalog`.
+
+use clap::{Args, Subcommand};
+use farthing_protocol::{Address, ServiceId, Usdc};
+
+use super::OpenApiVersion;
+use crate::control::types::{CatalogKind, CatalogSort};
+
+#[derive(Debug, Subcommand)]
+pub enum Catalog {
+    /// Find services by words, category, tag, kind and price; free, and works offline
+    Search(Box<Search>),
+    /// A service: its owner, what it offers, what a call costs
+    Show { service: ServiceId },
+    /// The OpenAPI document of a service
+    Openapi {
+        service: ServiceId,
+        #[arg(long, value_enum, default_value = "3.1")]
+        version: OpenApiVersion,
+    },
+    /// What answers of a service look like; free, and never asks the service itself
+    Sample {
+        service: ServiceId,
+        /// Only of one operation, such as "GET /v1/things"; prints the body alone
+        #[arg(value_name = "METHOD PATH")]
+        operation: Option<String>,
+    },
+}
+
+#[derive(Debug, Args)]
+pub struct Search {
+    /// Words of name, summary, tags, category and operations; the last may be cut short
+    pub words: Vec<String>,
+    /// Only of this category
+    #[arg(long)]
+    pub category: Option<String>,
+    /// Only with this tag
+    #[arg(long)]
+    pub tag: Option<String>,
+    /// Only of this kind
+    #[arg(long, value_enum)]
+    pub kind: Option<CatalogKind>,
+    /// Only services whose price is at most this, in USDC
+    #[arg(long, value_name = "USDC")]
+    pub max_price: Option<Usdc>,
+    /// Only of this owner
+    #[arg(long, value_name = "WALLET")]
+    pub owner: Option<Address>,
+    /// Only services whose owner can be reached now
+    #[arg(long)]
+    pub online: bool,
+    #[arg(long, value_enum, default_value = "relevance")]
+    pub sort: CatalogSort,
+    /// Services to show
+    #[arg(long, default_value_t = 20)]
+    pub limit: usize,
+    /// Services to leave out before the first
+    #[arg(long, default_value_t = 0)]
+    pub offset: usize,
+}

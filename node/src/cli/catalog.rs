@@ -1,0 +1,181 @@
+//! `farthing catalog`: the services of the network, found and looked at without paying.
+
+use std::fmt::Write;
+
+use super::{
+    Context,
+    api::{operation_name, path, show},
+    args,
+    failure::{Exit, Failure},
+    output::{plain, table},
+};
+use crate::control::types::{
+    CatalogHit, CatalogPage, CatalogQuery, CatalogSamples, CatalogService, LookAlike, OperationSample, route,
+};
+
+pub(super) async fn catalog(context: &Context, verb: args::Catalog) -> Result<(), Failure> {
+    let node = context.node()?;
+    match verb {
+        args::Catalog::Search(search) => {
+            let page: CatalogPage = node.post(route::CATALOG_SEARCH, &query(*search)).await?;
+            if page.total == 0 {
+                context.output.prose(
+                    "Nothing fits. Fewer or shorter words find more; `farthing net peers` shows \
+                                      whether this node hears of others.",
+                );
+            }
+            context.output.data(&page, found)
+        }
+        args::Catalog::Show { service } => {
+            let shown: CatalogService = node.get(&path(route::CATALOG_SERVICE, service)).await?;
+            context.output.data(&shown, shown_text)
+        }
+        args::Catalog::Openapi { service, version } => {
+            let document = format!("{}?version={}", path(route::CATALOG_OPENAPI, service), version.as_str());
+            let document: serde_json::Value = node.get(&document).await?;
+            context.output.data(&document, |document| format!("{document:#}"))
+        }
+        args::Catalog::Sample { service, operation } => {
+            let mut samples: CatalogSamples = node.get(&path(route::CATALOG_SAMPLES, service)).await?;
+            let Some(operation) = operation else {
+                return context.output.data(&samples, all_samples);
+            };
+            let name = operation_name(&operation)?;
+            let wanted = format!("{} {}", name.method, name.path);
+            samples.samples.retain(|sample| sample.operation == wanted);
+            if samples.samples.is_empty() {
+                let why =
+                    format!("there is no sample of {wanted}; `farthing catalog sample {service}` shows all");
+                return Err(Failure::new(Exit::Failure, why));
+            }
+            context.output.data(&samples, |samples| samples.samples.iter().map(body).collect())
+        }
+    }
+}
+
+fn query(search: args::Search) -> CatalogQuery {
+    CatalogQuery {
+        words: search.words.join(" "),
+        category: search.category,
+        tag: search.tag,
+        kind: search.kind,
+        price_max: search.max_price.map(Into::into),
+        owner: search.owner.map(Into::into),
+        online: search.online,
+        sort: search.sort,
+        offset: search.offset,
+        limit: Some(search.limit),
+    }
+}
+
+fn found(page: &CatalogPage) -> String {
+    let row = |hit: &CatalogHit| {
+        let mark = if hit.look_alike.is_some() { " (!)" } else { "" };
+        [
+            hit.id.to_string(),
+            format!("{}{mark}", hit.name),
+            hit.price.to_string(),
+            hit.kind.to_string(),
+            hit.state.to_string(),
+            hit.category.clone(),
+            short(&hit.owner.to_string()),
+        ]
+    };
+    let heading = ["SERVICE", "NAME", "USDC", "KIND", "STATE", "CATEGORY", "OWNER"];
+    let mut text = table(heading, page.hits.iter().map(row));
+    let shown = page.offset + page.hits.len();
+    if shown < page.total {
+        line(
+            &mut text,
+            format_args!("\n\n{} of {}; more with --offset {shown}", page.hits.len(), page.total),
+        );
+    }
+    for hit in &page.hits {
+        if let Some(look_alike) = &hit.look_alike {
+            line(&mut text, format_args!("\n{}", warning(hit, look_alike)));
+        }
+    }
+    text
+}
+
+/// Who stands behind a name is decided by the wallet, not by the name.
+fn warning(hit: &CatalogHit, other: &LookAlike) -> String {
+    format!(
+        "(!) \"{}\" of {} resembles {}\"{}\" of {} ({}).",
+        hit.name,
+        hit.owner,
+        if other.older { "the older " } else { "" },
+        other.name,
+        other.owner,
+        other.service
+    )
+}
+
+fn shown_text(shown: &CatalogService) -> String {
+    let hit = &shown.hit;
+    let mut text = String::new();
+    for (name, value) in [
+        ("service", hit.id.to_string()),
+        ("name", hit.name.clone()),
+        ("summary", hit.summary.clone()),
+        ("owner", hit.owner.to_string()),
+        ("state", format!("{}, version {}", hit.state, hit.version)),
+        ("kind", hit.kind.to_string()),
+        ("price", format!("{} USDC a call", hit.price)),
+        ("category", hit.category.clone()),
+        ("tags", hit.tags.join(", ")),
+        ("address", shown.address.clone()),
+    ] {
+        if !value.is_empty() {
+            line(&mut text, format_args!("{name:10}  {value}\n"));
+        }
+    }
+    if let Some(look_alike) = &hit.look_alike {
+        line(&mut text, format_args!("\n{}\n", warning(hit, look_alike)));
+    }
+    if let Some(why) = &shown.details_missing {
+        line(&mut text, format_args!("\nIts operations cannot be shown: {why}.\n"));
+        return text;
+    }
+    if !shown.description.is_empty() {
+        line(&mut text, format_args!("\n{}\n", plain(&shown.description)));
+    }
+    line(&mut text, format_args!("\n{}\n", show::offers(&shown.offers)));
+    if shown.samples > 0 {
+        line(&mut text, format_args!("\nFree samples: farthing catalog sample {}\n", hit.id));
+    }
+    if let Some(first) = shown.offers.first() {
+        line(&mut text, format_args!("Buy: farthing call {} {} {}\n", hit.id, first.method, first.path));
+    }
+    text
+}
+
+fn all_samples(samples: &CatalogSamples) -> String {
+    if samples.samples.is_empty() {
+        return "The owner published no samples.".to_owned();
+    }
+    let one = |sample: &OperationSample| format!("# {}\n{}", show::sample_line(sample), body(sample));
+    samples.samples.iter().map(one).collect::<Vec<_>>().join("\n")
+}
+
+/// The body, indented when it is JSON.
+fn body(sample: &OperationSample) -> String {
+    let text = &sample.sample.body;
+    let json = serde_json::from_str::<serde_json::Value>(text).ok();
+    let mut text = plain(&json.map_or_else(|| text.clone(), |json| format!("{json:#}")));
+    text.push('\n');
+    text
+}
+
+/// A wallet, short enough for a table.
+fn short(wallet: &str) -> String {
+    match (wallet.get(..8), wallet.get(wallet.len().saturating_sub(4)..)) {
+        (Some(head), Some(tail)) => format!("{head}…{tail}"),
+        _ => wallet.to_owned(),
+    }
+}
+
+/// Writing to memory does not fail.
+fn line(text: &mut String, arguments: std::fmt::Arguments<'_>) {
+    let _ = text.write_fmt(arguments);
+}

@@ -1,0 +1,196 @@
+//! The services of the network: search, show, documents, samples.
+
+use axum::{
+    Json,
+    extract::{Path, Query, State},
+    http::{StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use farthing_bridge::openapi::Version;
+use farthing_catalog as store;
+use farthing_protocol::{Listing, ServiceId, listing::ServiceKind};
+
+use super::{
+    Failed,
+    services::{DocumentVersion, offer},
+};
+use crate::{
+    catalog::{CatalogError, documents},
+    control::types::{
+        CatalogHit, CatalogKind, CatalogPage, CatalogQuery, CatalogSamples, CatalogService, CatalogSort,
+        CatalogState, Count, Counts, LookAlike, Text,
+    },
+    gateway::services::address,
+    node::{Node, gateway_url},
+    owner::samples,
+};
+
+const LIMIT_DEFAULT: usize = 20;
+
+pub(super) async fn search(
+    State(node): State<Node>,
+    Json(query): Json<CatalogQuery>,
+) -> Result<Json<CatalogPage>, Failed> {
+    let offset = query.offset;
+    let query = store::Query {
+        words: query.words,
+        category: query.category,
+        tag: query.tag,
+        kind: query.kind.map(|kind| match kind {
+            CatalogKind::Rest => ServiceKind::Rest,
+            CatalogKind::Graphql => ServiceKind::Graphql,
+        }),
+        price_max: query.price_max.map(|price| price.0),
+        owner: query.owner.map(|owner| owner.0),
+        online: query.online,
+        sort: match query.sort {
+            CatalogSort::Relevance => store::Sort::Relevance,
+            CatalogSort::Price => store::Sort::Price,
+            CatalogSort::Newest => store::Sort::Newest,
+            CatalogSort::Name => store::Sort::Name,
+        },
+        offset,
+        limit: Some(query.limit.unwrap_or(LIMIT_DEFAULT)),
+    };
+    let page = node.catalog.search(query).await?;
+    let facets = page.facets;
+    Ok(Json(CatalogPage {
+        total: page.total,
+        offset,
+        hits: page.hits.iter().map(|hit| shown(&hit.listing, hit.state, hit.look_alike.as_ref())).collect(),
+        counts: Counts {
+            categories: counts(facets.categories),
+            tags: counts(facets.tags),
+            kinds: facets
+                .kinds
+                .into_iter()
+                .map(|(kind, count)| (kind_of(kind).to_string(), count))
+                .map(count)
+                .collect(),
+            prices: facets
+                .prices
+                .into_iter()
+                .map(|band| {
+                    count((
+                        band.up_to.map_or_else(|| "more".to_owned(), |price| format!("≤ {price}")),
+                        band.count,
+                    ))
+                })
+                .collect(),
+            online: facets.online,
+        },
+    }))
+}
+
+pub(super) async fn show(
+    State(node): State<Node>,
+    Path(id): Path<Text<ServiceId>>,
+) -> Result<Json<CatalogService>, Failed> {
+    let entry = node.catalog.entry(id.0).await?;
+    let shown = CatalogService {
+        hit: shown(&entry.listing, entry.state, entry.look_alike.as_ref()),
+        description: String::new(),
+        offers: Vec::new(),
+        samples: 0,
+        address: address(&origin(&node), id.0),
+        details_missing: None,
+    };
+    let known = match node.catalog.service(id.0).await {
+        Ok(known) => known,
+        Err(error) => return Ok(Json(CatalogService { details_missing: Some(error.to_string()), ..shown })),
+    };
+    let description = known.api().description();
+    let samples = node.catalog.samples(&known).await.unwrap_or_default();
+    Ok(Json(CatalogService {
+        description: description.description.clone(),
+        offers: known.operations().map(|(operation, price)| offer(description, operation, price)).collect(),
+        samples: samples::read(&samples).len(),
+        ..shown
+    }))
+}
+
+pub(super) async fn openapi(
+    State(node): State<Node>,
+    Path(id): Path<Text<ServiceId>>,
+    Query(query): Query<DocumentVersion>,
+) -> Result<Response, Failed> {
+    let known = node.catalog.service(id.0).await?;
+    let version = if query.version.as_deref() == Some("3.0") { Version::V30 } else { Version::V31 };
+    let document = documents::openapi(&known, &address(&origin(&node), id.0), version);
+    Ok(([(header::CONTENT_TYPE, "application/json")], document).into_response())
+}
+
+pub(super) async fn sample(
+    State(node): State<Node>,
+    Path(id): Path<Text<ServiceId>>,
+) -> Result<Json<CatalogSamples>, Failed> {
+    let known = node.catalog.service(id.0).await?;
+    let document = node.catalog.samples(&known).await?;
+    Ok(Json(CatalogSamples { id, samples: samples::read(&document) }))
+}
+
+fn origin(node: &Node) -> String {
+    let gateway = &node.config.gateway;
+    gateway_url(gateway.listen, gateway.tls != crate::config::TlsMode::Off)
+}
+
+fn shown(listing: &Listing, state: store::State, older: Option<&store::LookAlike>) -> CatalogHit {
+    CatalogHit {
+        id: listing.service.into(),
+        name: listing.name.clone(),
+        summary: listing.summary.clone(),
+        category: listing.category.clone(),
+        tags: listing.tags.clone(),
+        kind: kind_of(listing.kind),
+        price: listing.price.into(),
+        operations: listing.operations_count,
+        owner: listing.owner.into(),
+        state: match state {
+            _ if listing.paused => CatalogState::Paused,
+            store::State::Live => CatalogState::Online,
+            store::State::Away | store::State::Dormant => CatalogState::Away,
+        },
+        updated_secs: listing.updated_secs,
+        version: listing.seq,
+        look_alike: older.map(|other| LookAlike {
+            service: other.service.into(),
+            name: other.name.clone(),
+            owner: other.owner.into(),
+            older: other.older,
+        }),
+    }
+}
+
+const fn kind_of(kind: ServiceKind) -> CatalogKind {
+    match kind {
+        ServiceKind::Rest => CatalogKind::Rest,
+        ServiceKind::Graphql => CatalogKind::Graphql,
+    }
+}
+
+fn counts(facet: Vec<(String, usize)>) -> Vec<Count> {
+    facet.into_iter().map(count).collect()
+}
+
+fn count((value, count): (String, usize)) -> Count {
+    Count { value, count }
+}
+
+impl From<CatalogError> for Failed {
+    fn from(error: CatalogError) -> Self {
+        let (status, next) = match &error {
+            CatalogError::Unknown(_) => {
+                (StatusCode::NOT_FOUND, "`farthing catalog search` shows what this node knows.")
+            }
+            CatalogError::Retired { .. } => (StatusCode::GONE, "`farthing catalog search` finds others."),
+            CatalogError::DetailsUnavailable { .. } => (
+                StatusCode::BAD_GATEWAY,
+                "Try again when the owner's node or one that knows it is connected.",
+            ),
+            CatalogError::Store(_) => {
+                (StatusCode::SERVICE_UNAVAILABLE, "`farthing doctor` checks the data folder.")
+            }
+        };
+        Self::new(status, &error, next)
+    }
+}

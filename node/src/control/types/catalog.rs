@@ -1,0 +1,156 @@
+//! What the node says of the network's services.
+
+use std::fmt;
+
+use farthing_protocol::{Address, ServiceId, Usdc};
+use serde::{Deserialize, Serialize};
+
+use super::{Offer, OperationSample, Text};
+
+/// `farthing catalog search`. Everything given must hold; nothing given is everything there is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CatalogQuery {
+    pub words: String,
+    pub category: Option<String>,
+    pub tag: Option<String>,
+    pub kind: Option<CatalogKind>,
+    pub price_max: Option<Text<Usdc>>,
+    pub owner: Option<Text<Address>>,
+    /// Only services whose owner can be reached now, as far as this node knows.
+    pub online: bool,
+    pub sort: CatalogSort,
+    pub offset: usize,
+    /// 20 when absent.
+    pub limit: Option<usize>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum CatalogKind {
+    Rest,
+    Graphql,
+}
+
+impl fmt::Display for CatalogKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Rest => "REST",
+            Self::Graphql => "GraphQL",
+        })
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum CatalogSort {
+    /// What fits the words best
+    #[default]
+    Relevance,
+    /// Cheapest first
+    Price,
+    /// Changed last first
+    Newest,
+    Name,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CatalogPage {
+    /// Services that fit, on all pages.
+    pub total: usize,
+    pub offset: usize,
+    pub hits: Vec<CatalogHit>,
+    /// How many of all that fit have which category, tag, …
+    pub counts: Counts,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    pub categories: Vec<Count>,
+    pub tags: Vec<Count>,
+    pub kinds: Vec<Count>,
+    pub prices: Vec<Count>,
+    pub online: usize,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Count {
+    pub value: String,
+    pub count: usize,
+}
+
+/// A service of the network as its listing describes it. Names and summaries are strangers' words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CatalogHit {
+    pub id: Text<ServiceId>,
+    pub name: String,
+    pub summary: String,
+    pub category: String,
+    pub tags: Vec<String>,
+    pub kind: CatalogKind,
+    pub price: Text<Usdc>,
+    pub operations: u32,
+    pub owner: Text<Address>,
+    pub state: CatalogState,
+    /// Seconds since the Unix epoch, on the owner's clock.
+    pub updated_secs: u64,
+    pub version: u64,
+    /// Another owner has a service of nearly this name, and not for less long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub look_alike: Option<LookAlike>,
+}
+
+/// Whether a call has a chance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CatalogState {
+    /// The owner's node has a valid record in the directory.
+    Online,
+    /// The owner's record has run out, or none was seen yet.
+    Away,
+    /// The owner lets the service rest.
+    Paused,
+}
+
+impl fmt::Display for CatalogState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Online => "online",
+            Self::Away => "away",
+            Self::Paused => "paused",
+        })
+    }
+}
+
+/// Another owner's service that a name resembles.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LookAlike {
+    pub service: Text<ServiceId>,
+    pub name: String,
+    pub owner: Text<Address>,
+    /// Whether this node has known the other one for longer, by a day at least.
+    pub older: bool,
+}
+
+/// `farthing catalog show`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CatalogService {
+    #[serde(flatten)]
+    pub hit: CatalogHit,
+    /// Markdown, a stranger's.
+    pub description: String,
+    pub offers: Vec<Offer>,
+    pub samples: usize,
+    /// Where calls of it go on this node.
+    pub address: String,
+    /// Why only the listing can be shown, when its details cannot be had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details_missing: Option<String>,
+}
+
+/// `farthing catalog sample`: what answers look like, free, from the owner's published document.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CatalogSamples {
+    pub id: Text<ServiceId>,
+    pub samples: Vec<OperationSample>,
+}

@@ -1,0 +1,8 @@
+//! Services are found without a server in the middle, and looked at without paying.
+//!
+//! Nodes are processes without money and without a chain: whatever happens here costs nothing.
+
+mod preview;
+mod search;
+mod spread;
+mod support;

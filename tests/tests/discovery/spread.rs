@@ -1,0 +1,104 @@
+//! How what one node publishes comes to all others, with gossip and without.
+
+use anyhow::{Result, ensure};
+use farthing::control::types::{Api, route};
+use farthing_protocol::Usdc;
+use farthing_tests::world::eventually;
+
+use crate::support::{Nodes, all_find, offer, only, path, publish, search, set_price, words};
+
+const UPSTREAM: &str = "http://127.0.0.1:9";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_service_is_found_by_every_node() -> Result<()> {
+    found_by_all(Nodes::new()?).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_service_is_found_by_every_node_without_gossip() -> Result<()> {
+    found_by_all(Nodes::without_gossip()?).await
+}
+
+/// The owner is known to nobody but the first node; the rest hear of it from each other.
+async fn found_by_all(mut nodes: Nodes) -> Result<()> {
+    let all = nodes.star(5).await?;
+    let published = std::time::Instant::now();
+    let api = publish(&all[1], &offer("Earthquakes of the world", UPSTREAM)).await?;
+    all_find(&all, &words("earthquakes"), 1).await?;
+    println!("found by all five after {:.2} s", published.elapsed().as_secs_f64());
+
+    // A change and a retirement go the same way.
+    set_price(&all[1], &api, Usdc::from_micros(7_000)).await?;
+    for node in &all {
+        eventually("the new price is seen", async || {
+            Ok(only(&search(node, &words("earthquakes")).await?)?.price.0 == Usdc::from_micros(7_000))
+        })
+        .await?;
+    }
+    let _: Api = all[1].control().delete(&path(route::API, api.id.0)).await?;
+    all_find(&all, &words("earthquakes"), 0).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_halves_that_meet_know_each_others_services() -> Result<()> {
+    two_halves(Nodes::new()?).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_halves_that_meet_know_each_others_services_without_gossip() -> Result<()> {
+    two_halves(Nodes::without_gossip()?).await
+}
+
+async fn two_halves(mut nodes: Nodes) -> Result<()> {
+    let mut all = nodes.star(2).await?;
+    let other = nodes.star(2).await?;
+    publish(&all[1], &offer("Tides of the north", UPSTREAM)).await?;
+    publish(&other[1], &offer("Winds of the south", UPSTREAM)).await?;
+    all_find(&all, &words("tides"), 1).await?;
+    all_find(&other, &words("winds"), 1).await?;
+    all_find(&all, &words("winds"), 0).await?;
+    let between = nodes.join(&[&all[0], &other[0]]).await?;
+    all.extend(other);
+    all.push(between);
+    all_find(&all, &words("tides"), 1).await?;
+    all_find(&all, &words("winds"), 1).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_was_away_catches_up() -> Result<()> {
+    let mut nodes = Nodes::without_gossip()?;
+    let mut all = nodes.star(2).await?;
+    let mut late = nodes.join(&[&all[0]]).await?;
+    late.stop().await?;
+    publish(&all[1], &offer("Published in its absence", UPSTREAM)).await?;
+    late.restart(Vec::new()).await?;
+    all.push(late);
+    all_find(&all, &words("absence"), 1).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_found_is_kept_over_restarts_and_without_any_peer() -> Result<()> {
+    let mut nodes = Nodes::new()?;
+    let mut all = nodes.star(2).await?;
+    publish(&all[0], &offer("Kept for later", UPSTREAM)).await?;
+    all_find(&all, &words("kept"), 1).await?;
+    all[0].stop().await?;
+    all[1].restart(Vec::new()).await?;
+    ensure!(all[1].status().await?.peers == 0);
+    only(&search(&all[1], &words("kept")).await?)?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_damaged_store_is_rebuilt_from_the_neighbours() -> Result<()> {
+    let mut nodes = Nodes::new()?;
+    let mut all = nodes.star(2).await?;
+    publish(&all[0], &offer("Indestructible", UPSTREAM)).await?;
+    all_find(&all, &words("indestructible"), 1).await?;
+    all[1].stop().await?;
+    std::fs::write(all[1].data_dir().join("catalog.redb"), b"not a database")?;
+    all[1].restart(Vec::new()).await?;
+    all_find(&all, &words("indestructible"), 1).await?;
+    ensure!(all[1].log().contains("damaged"), "it says so:\n{}", all[1].log());
+    Ok(())
+}

@@ -1,0 +1,140 @@
+//! Several nodes that know each other, and what they find.
+
+use anyhow::{Context, Result, ensure};
+use farthing::{
+    control::types::{
+        Api, CatalogHit, CatalogPage, CatalogQuery, CatalogSamples, CatalogService, SamplesFile, ServiceFile,
+        SourceFile, SourceKind, route,
+    },
+    testnet::{NodeOptions, NodeProcess},
+};
+use farthing_protocol::{ServiceId, Usdc};
+use farthing_tests::world::{PRICE, eventually};
+use serde_json::json;
+
+/// Nodes in a folder of their own.
+#[derive(Debug)]
+pub struct Nodes {
+    folder: tempfile::TempDir,
+    settings: Vec<(String, String)>,
+    started: usize,
+}
+
+impl Nodes {
+    pub fn new() -> Result<Self> {
+        Ok(Self { folder: tempfile::tempdir()?, settings: Vec::new(), started: 0 })
+    }
+
+    /// What was gossiped is not heard of; everything must be found all the same.
+    pub fn without_gossip() -> Result<Self> {
+        let settings = vec![("network.gossip".to_owned(), "false".to_owned())];
+        Ok(Self { settings, ..Self::new()? })
+    }
+
+    /// A node that joins through others.
+    pub async fn join(&mut self, through: &[&NodeProcess]) -> Result<NodeProcess> {
+        self.started += 1;
+        let mut options = NodeOptions::new(self.folder.path().join(format!("node-{}", self.started)));
+        for node in through {
+            options = options.bootstrap([node.loopback_address().await?]);
+        }
+        options.settings.clone_from(&self.settings);
+        // Nothing listens there: these nodes live without a chain.
+        let chain = [
+            ("chain.preset", "local"),
+            ("chain.rpc_urls", "http://127.0.0.1:9"),
+            ("chain.token", "0x00000000000000000000000000000000000000aa"),
+        ];
+        let chain = chain.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
+        NodeProcess::start_on(chain, options).await
+    }
+
+    /// The first, and `count - 1` that know it alone.
+    pub async fn star(&mut self, count: usize) -> Result<Vec<NodeProcess>> {
+        let mut nodes = vec![self.join(&[]).await?];
+        for _ in 1..count {
+            let node = self.join(&[&nodes[0]]).await?;
+            nodes.push(node);
+        }
+        for node in &nodes {
+            eventually("every node has company", async || Ok(node.status().await?.peers > 0)).await?;
+        }
+        Ok(nodes)
+    }
+}
+
+/// An API of one operation, with an example of its answer.
+const API: &str = r#"{
+  "openapi": "3.1.0", "info": {"title": "Ground", "version": "1", "description": "Where and when."},
+  "paths": {"/ok": {"get": {"operationId": "listTremors", "summary": "Tremors of the last week",
+    "parameters": [{"name": "magnitude", "in": "query", "schema": {"type": "number"}}],
+    "responses": {"200": {"description": "ok", "content": {"application/json": {
+      "schema": {"type": "object"}, "example": {"place": "Hualian", "magnitude": 4.7}}}}}}}}
+}"#;
+
+/// A service that could be sold. It names no server but `upstream`.
+pub fn offer(name: &str, upstream: &str) -> ServiceFile {
+    ServiceFile {
+        name: name.to_owned(),
+        summary: "Where the ground shook".to_owned(),
+        category: "Geology".to_owned(),
+        tags: vec!["earth".to_owned(), "hazard".to_owned()],
+        samples: SamplesFile::Described,
+        upstream: upstream.to_owned(),
+        source: Some(SourceFile {
+            kind: SourceKind::Openapi,
+            url: None,
+            text: Some(API.to_owned()),
+            file: "the test's own".to_owned(),
+        }),
+        ..ServiceFile::priced(PRICE)
+    }
+}
+
+pub async fn publish(node: &NodeProcess, file: &ServiceFile) -> Result<Api> {
+    Ok(node.control().post(route::APIS, file).await?)
+}
+
+pub fn words(words: &str) -> CatalogQuery {
+    CatalogQuery { words: words.to_owned(), ..CatalogQuery::default() }
+}
+
+pub async fn search(node: &NodeProcess, query: &CatalogQuery) -> Result<CatalogPage> {
+    Ok(node.control().post(route::CATALOG_SEARCH, query).await?)
+}
+
+/// Waits until every node finds exactly `count` services for `query`.
+pub async fn all_find(nodes: &[NodeProcess], query: &CatalogQuery, count: usize) -> Result<()> {
+    for node in nodes {
+        let mut seen = usize::MAX;
+        let found = eventually("the service is found", async || {
+            seen = search(node, query).await?.total;
+            Ok(seen == count)
+        });
+        found.await.with_context(|| format!("{seen} and not {count} services:\n{}", node.log()))?;
+    }
+    Ok(())
+}
+
+pub async fn show(node: &NodeProcess, id: ServiceId) -> Result<CatalogService> {
+    Ok(node.control().get(&path(route::CATALOG_SERVICE, id)).await?)
+}
+
+pub async fn samples(node: &NodeProcess, id: ServiceId) -> Result<CatalogSamples> {
+    Ok(node.control().get(&path(route::CATALOG_SAMPLES, id)).await?)
+}
+
+/// The one hit of a page.
+pub fn only(page: &CatalogPage) -> Result<&CatalogHit> {
+    ensure!(page.total == 1, "{} services", page.total);
+    page.hits.first().context("no hit")
+}
+
+pub fn path(route: &str, id: ServiceId) -> String {
+    route.replace("{id}", &id.to_string())
+}
+
+pub async fn set_price(node: &NodeProcess, api: &Api, price: Usdc) -> Result<Api> {
+    let request = json!({ "price": price.to_string() });
+    Ok(node.control().post(&path(route::API_PRICE, api.id.0), &request).await?)
+}
