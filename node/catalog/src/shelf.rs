@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use farthing_protocol::{Address, Listing, ServiceId, limits, listing::ServiceKind, sync::ItemName};
+use farthing_protocol::{Address, Listing, ServiceId, limits, sync::ItemName};
 
 use crate::{
     budget::{Bucket, Rate},
@@ -17,13 +17,20 @@ use crate::{
     verdict::{Reason, Source},
 };
 
+mod card;
+mod look_alike;
 mod names;
 mod owners;
+mod room;
 mod words;
 
+pub use look_alike::LookAlike;
 pub use owners::State;
-pub(crate) use owners::{Owner, OwnerId, Owners};
-pub(crate) use words::WordId;
+pub(crate) use {
+    card::Card,
+    owners::{Owner, OwnerId, Owners},
+    room::Left,
+};
 use {names::Names, words::Words};
 
 /// A place on the shelf.
@@ -48,46 +55,6 @@ pub(crate) struct Entry {
     brought_by: Option<Address>,
 }
 
-/// What search looks at of every listing, in one cache line: a search without words looks at all of them.
-#[derive(Clone, Copy, Debug)]
-#[repr(align(64))]
-pub(crate) struct Card {
-    pub(crate) price_micros: u64,
-    pub(crate) updated_secs: u64,
-    pub(crate) owner: OwnerId,
-    pub(crate) category: WordId,
-    tags: [WordId; limits::LISTING_TAGS_MAX],
-    tags_count: u8,
-    pub(crate) kind: ServiceKind,
-    /// Whether there is a listing here, and it is not a tombstone.
-    pub(crate) listed: bool,
-}
-
-impl Card {
-    const EMPTY: Self = Self {
-        price_micros: 0,
-        updated_secs: 0,
-        owner: 0,
-        category: 0,
-        tags: [0; limits::LISTING_TAGS_MAX],
-        tags_count: 0,
-        kind: ServiceKind::Rest,
-        listed: false,
-    };
-
-    pub(crate) fn tags(&self) -> &[WordId] {
-        &self.tags[..usize::from(self.tags_count)]
-    }
-}
-
-/// A listing that made room or has to go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Left {
-    pub(crate) service: ServiceId,
-    pub(crate) item: ItemName,
-    pub(crate) slot: Slot,
-}
-
 /// What became of the shelf when a listing was put there.
 #[derive(Debug)]
 pub(crate) struct Placed {
@@ -97,18 +64,6 @@ pub(crate) struct Placed {
     /// The version before.
     pub(crate) replaced: Option<ItemName>,
     pub(crate) left: Vec<Left>,
-}
-
-/// A name that an older listing of another owner has, or nearly.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LookAlike {
-    /// The other listing.
-    pub service: ServiceId,
-    pub name: String,
-    pub owner: Address,
-    /// Whether this node knew the other one at least a day earlier. If not, both carry the warning: the dates
-    /// in listings are their owners' word.
-    pub older: bool,
 }
 
 /// Listings by everything they are looked for.
@@ -132,11 +87,6 @@ pub(crate) struct Shelf {
     tombstones: usize,
     revision: u64,
 }
-
-/// Seen this much earlier, a listing is the older one. Within it, a node may have learned both in any order.
-const OLDER_BY_SECS: u64 = 24 * 3600;
-/// Look-alikes compared for one listing: many alike are one warning.
-const CANDIDATES_MAX: usize = 32;
 
 impl Shelf {
     pub(crate) fn new(options: &Options) -> Self {
@@ -333,7 +283,7 @@ impl Shelf {
         }
         self.by_service.insert(listing.service, slot);
         self.by_item.insert(item, slot);
-        self.cards[slot as usize] = self.card(listing, owner);
+        self.cards[slot as usize] = Card::new(listing, owner, &mut self.words);
         self.slots[slot as usize] = Some(Entry {
             service: listing.service,
             owner,
@@ -350,23 +300,6 @@ impl Shelf {
         });
         self.revision += 1;
         slot
-    }
-
-    fn card(&mut self, listing: &Listing, owner: OwnerId) -> Card {
-        let mut card = Card {
-            price_micros: listing.price.micros(),
-            updated_secs: listing.updated_secs,
-            owner,
-            category: self.words.add(&listing.category),
-            kind: listing.kind,
-            listed: !listing.tombstone,
-            ..Card::EMPTY
-        };
-        for (place, tag) in card.tags.iter_mut().zip(&listing.tags) {
-            *place = self.words.add(tag);
-            card.tags_count += 1;
-        }
-        card
     }
 
     fn add_name(&mut self, slot: Slot) {
@@ -387,8 +320,7 @@ impl Shelf {
             self.names.remove(&entry.name, slot);
         }
         let card = std::mem::replace(&mut self.cards[slot as usize], Card::EMPTY);
-        self.words.release(card.category);
-        card.tags().iter().for_each(|&tag| self.words.release(tag));
+        card.release(&mut self.words);
         self.free.push(slot);
         self.revision += 1;
     }
@@ -401,53 +333,6 @@ impl Shelf {
         if slots.is_empty() {
             self.strangers.remove(&brought_by);
         }
-    }
-
-    /// Which listings leave for a new one, in this order: strangers' beyond their share, from the neighbour that
-    /// brought most of them; then those of the owners that have been away longest. Live ones never do.
-    fn make_room(&self, owner: Address, source: Source, now_secs: u64) -> Result<Vec<Left>, Reason> {
-        let stranger = owner != self.own && self.owners.find(owner).is_none_or(|(_, owner)| !owner.known);
-        if stranger && self.strangers_count >= self.limits.strangers_max {
-            return self.strangers_room(source).map(|left| vec![left]);
-        }
-        if self.len() < self.limits.listings_max {
-            return Ok(Vec::new());
-        }
-        let mut away: Vec<&Owner> = self
-            .owners
-            .iter()
-            .map(|(_, owner)| owner)
-            .filter(|owner| !owner.slots.is_empty() && self.owners.state(owner, now_secs) != State::Live)
-            .collect();
-        away.sort_unstable_by_key(|owner| owner.until_secs);
-        // A hundredth at once, so that a full catalog does not sort its owners for each listing.
-        let wanted = (self.limits.listings_max / 100).max(1);
-        let slots = away.into_iter().flat_map(|owner| owner.slots.iter().copied()).take(wanted);
-        let left: Vec<Left> = slots.filter_map(|slot| self.left(slot)).collect();
-        if left.is_empty() { Err(Reason::Full) } else { Ok(left) }
-    }
-
-    fn strangers_room(&self, source: Source) -> Result<Left, Reason> {
-        let most = self.strangers.iter().max_by_key(|(_, slots)| slots.len());
-        let brought = self.strangers.get(&source.peer()).map_or(0, BTreeSet::len);
-        let (_, slots) = most.filter(|(_, slots)| slots.len() > brought + 1).ok_or(Reason::Full)?;
-        slots.last().and_then(|&slot| self.left(slot)).ok_or(Reason::Full)
-    }
-
-    /// An owner keeps as many tombstones as it may have listings: the oldest makes room.
-    fn oldest_tombstone(&self, listing: &Listing) -> Option<Left> {
-        let (_, owner) = self.owners.find(listing.owner).filter(|_| listing.tombstone)?;
-        let held = || owner.slots.iter().filter_map(|&slot| Some((slot, self.get(slot)?)));
-        let tombstones: Vec<(Slot, &Entry)> = held().filter(|(_, entry)| entry.tombstone).collect();
-        if tombstones.len() < self.limits.per_owner_max {
-            return None;
-        }
-        let (slot, _) = tombstones.into_iter().min_by_key(|(_, entry)| entry.updated_secs)?;
-        self.left(slot)
-    }
-
-    fn left(&self, slot: Slot) -> Option<Left> {
-        self.get(slot).map(|entry| Left { service: entry.service, item: entry.item, slot })
     }
 
     /// A node record of this owner is valid until `expires_secs`.
@@ -467,29 +352,6 @@ impl Shelf {
         let left: Vec<Left> = slots.filter_map(|slot| self.left(slot)).collect();
         left.iter().for_each(|left| self.remove(left.slot));
         left
-    }
-
-    /// The older listing of another owner that this one may be taken for.
-    pub(crate) fn look_alike(&self, slot: Slot) -> Option<LookAlike> {
-        let entry = self.get(slot)?;
-        let age = |other: &Entry| (other.first_seen_secs, other.created_secs, other.service);
-        let mut others: Vec<&Entry> = self
-            .names
-            .candidates(&entry.name)
-            .into_iter()
-            .filter_map(|slot| self.get(slot))
-            .filter(|other| other.owner != entry.owner)
-            .filter(|other| other.first_seen_secs < entry.first_seen_secs.saturating_add(OLDER_BY_SECS))
-            .collect();
-        others.sort_unstable_by_key(|other| age(other));
-        let mut others = others.into_iter().take(CANDIDATES_MAX);
-        let other = others.find(|other| names::alike(&other.name, &entry.name))?;
-        Some(LookAlike {
-            service: other.service,
-            name: other.name.to_string(),
-            owner: self.owners.address(other.owner),
-            older: other.first_seen_secs.saturating_add(OLDER_BY_SECS) <= entry.first_seen_secs,
-        })
     }
 
     const fn update_rate(&self) -> Rate {

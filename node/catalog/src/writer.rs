@@ -35,6 +35,8 @@ const QUEUE_JOBS_MAX: usize = 32;
 const GROUP_LISTINGS_MAX: usize = 4_096;
 /// The index is committed at most this often: a commit writes some ten files.
 const INDEX_EVERY: Duration = Duration::from_secs(1);
+/// After it failed, which a full disk may be the cause of.
+const INDEX_RETRY: Duration = Duration::from_secs(60);
 /// Slots that the index learns in one go, between two looks at the queue.
 const INDEX_SLOTS_MAX: usize = 4_096;
 /// After this long without work the index writer goes.
@@ -76,8 +78,14 @@ impl Queue {
     pub(crate) fn start(shared: Arc<Shared>, unindexed: BTreeSet<Slot>) -> std::io::Result<Self> {
         let (sender, receiver) = sync_channel(QUEUE_JOBS_MAX);
         let thread = std::thread::Builder::new().name("catalog".into()).spawn(move || {
-            let mut writer =
-                Writer { shared, unindexed, index: None, indexed_at: None, settling: Vec::new() };
+            let mut writer = Writer {
+                shared,
+                unindexed,
+                index: None,
+                indexed_at: None,
+                index_every: INDEX_EVERY,
+                settling: Vec::new(),
+            };
             // A panic closes the queue, and callers learn that the catalog is closed.
             let _ = catch_unwind(AssertUnwindSafe(|| writer.run(&receiver)));
         })?;
@@ -108,6 +116,7 @@ struct Writer {
     unindexed: BTreeSet<Slot>,
     index: Option<index::Writer>,
     indexed_at: Option<Instant>,
+    index_every: Duration,
     settling: Vec<SyncSender<Result<()>>>,
 }
 
@@ -147,7 +156,7 @@ impl Writer {
         match since {
             _ if self.unindexed.is_empty() => IDLE,
             _ if !self.settling.is_empty() => Duration::ZERO,
-            Some(since) => INDEX_EVERY.saturating_sub(since),
+            Some(since) => self.index_every.saturating_sub(since),
             None => Duration::ZERO,
         }
     }
@@ -264,14 +273,17 @@ impl Writer {
         let slots: BTreeSet<Slot> = self.unindexed.iter().copied().take(INDEX_SLOTS_MAX).collect();
         let taught = self.try_teach(&slots);
         self.indexed_at = Some(Instant::now());
-        // When it fails, the slots stay noted in the store.
-        slots.iter().for_each(|slot| {
-            self.unindexed.remove(slot);
-        });
-        if let Err(error) = taught {
-            tracing::error!(cause = ?error, "the search index is behind until the next start");
-            self.index = None;
-            self.settled(&Err(error));
+        match taught {
+            Ok(()) => {
+                self.index_every = INDEX_EVERY;
+                self.unindexed.retain(|slot| !slots.contains(slot));
+            }
+            Err(error) => {
+                tracing::error!(cause = ?error, "the search index is behind; it is tried again in a minute");
+                self.index = None;
+                self.index_every = INDEX_RETRY;
+                self.settled(&Err(error));
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 use farthing_catalog::{Limits, Reason, Source, State, Verdict};
 
 use crate::world::{
-    FOREVER_SECS, NOW_SECS, World, fetched, key, listing, peer, pushed, service, sign, signed,
+    FOREVER_SECS, NOW_SECS, World, fetched, key, listing, own, peer, pushed, service, sign, signed,
 };
 
 #[tokio::test]
@@ -213,6 +213,8 @@ async fn a_full_catalog_lets_those_go_that_are_away_longest_and_nobody_who_is_li
     let verdict = world.offer(&signed(14, 14, |_| {}), fetched()).await;
     assert_eq!(verdict, Verdict::Refused(Reason::Full));
     assert_eq!(world.catalog.counts().listings, 10);
+    let published = sign(&listing(99, &own()), &own());
+    assert_eq!(world.offer(&published, Source::Own).await, Verdict::Stored, "this node's own has a place");
 }
 
 #[tokio::test]

@@ -1,0 +1,64 @@
+//! What search looks at of every listing, in one cache line: a search without words looks at all of them.
+
+use farthing_protocol::{Listing, limits, listing::ServiceKind};
+
+use super::{
+    OwnerId,
+    words::{WordId, Words},
+};
+
+/// The part of a listing that filters, counts and most orders need.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+pub(crate) struct Card {
+    pub(crate) price_micros: u64,
+    pub(crate) updated_secs: u64,
+    pub(crate) owner: OwnerId,
+    pub(crate) category: WordId,
+    tags: [WordId; limits::LISTING_TAGS_MAX],
+    tags_count: u8,
+    pub(crate) kind: ServiceKind,
+    /// Whether there is a listing here, and it is not a tombstone.
+    pub(crate) listed: bool,
+}
+
+impl Card {
+    /// Where there is no listing.
+    pub(super) const EMPTY: Self = Self {
+        price_micros: 0,
+        updated_secs: 0,
+        owner: 0,
+        category: 0,
+        tags: [0; limits::LISTING_TAGS_MAX],
+        tags_count: 0,
+        kind: ServiceKind::Rest,
+        listed: false,
+    };
+
+    pub(crate) fn tags(&self) -> &[WordId] {
+        &self.tags[..usize::from(self.tags_count)]
+    }
+
+    pub(super) fn new(listing: &Listing, owner: OwnerId, words: &mut Words) -> Self {
+        let mut card = Self {
+            price_micros: listing.price.micros(),
+            updated_secs: listing.updated_secs,
+            owner,
+            category: words.add(&listing.category),
+            kind: listing.kind,
+            listed: !listing.tombstone,
+            ..Self::EMPTY
+        };
+        for (place, tag) in card.tags.iter_mut().zip(&listing.tags) {
+            *place = words.add(tag);
+            card.tags_count += 1;
+        }
+        card
+    }
+
+    /// Its words are used once less.
+    pub(super) fn release(&self, words: &mut Words) {
+        words.release(self.category);
+        self.tags().iter().for_each(|&tag| words.release(tag));
+    }
+}
