@@ -3,43 +3,29 @@
 use farthing_protocol::{Usdc, call::Method};
 use serde_json::{Value, json};
 
-use crate::control::types::{
-    Api, KindFile, OperationFile, ParameterFile, PlaceFile, ServiceFile, SourceFile, SourceKind,
-};
+use crate::control::types::{Api, OperationFile, ServiceFile, SourceFile, SourceKind};
 
 pub(super) const EARTHQUAKES_PRICE: Usdc = Usdc::from_micros(2_000);
 pub(super) const PLANETS_PRICE: Usdc = Usdc::from_micros(3_000);
 const EARTHQUAKES_PATH: &str = "/v1/earthquakes/recent";
 
-/// Magnitudes and time filters as the service documents them.
-pub(in crate::testnet) fn earthquakes(upstream: &str) -> ServiceFile {
-    let parameter = |name: &str, kind, description: &str| ParameterFile {
-        name: name.to_owned(),
-        kind,
-        description: description.to_owned(),
-        place: PlaceFile::Query,
-        required: false,
-        choices: Vec::new(),
+/// The service describes itself; its health is nobody's business.
+pub(in crate::testnet) fn earthquakes(service_url: &str) -> ServiceFile {
+    let source = SourceFile {
+        kind: SourceKind::Openapi,
+        url: Some(format!("{service_url}/openapi.json")),
+        text: None,
+        file: String::new(),
     };
-    use KindFile::{Integer, Number, Text as Plain};
     ServiceFile {
         name: "Earthquakes".to_owned(),
         summary: "Recent earthquakes worldwide, as GeoJSON (USGS)".to_owned(),
         category: "geology".to_owned(),
         tags: vec!["earthquakes".to_owned(), "geojson".to_owned()],
-        description: "Magnitude, place and time of recent earthquakes, newest first.".to_owned(),
-        upstream: upstream.to_owned(),
+        source: Some(source),
         operations: vec![OperationFile {
-            summary: "Recent earthquakes, newest first".to_owned(),
-            parameters: vec![
-                parameter("format", Plain, "geojson"),
-                parameter("minmagnitude", Number, "Only this magnitude and above"),
-                parameter("maxmagnitude", Number, "Only this magnitude and below"),
-                parameter("starttime", Plain, "Only from this time on (ISO 8601)"),
-                parameter("endtime", Plain, "Only up to this time (ISO 8601)"),
-                parameter("limit", Integer, "At most so many"),
-            ],
-            ..OperationFile::named(Method::Get, EARTHQUAKES_PATH.to_owned())
+            exclude: true,
+            ..OperationFile::named(Method::Get, "/healthz".to_owned())
         }],
         ..ServiceFile::priced(EARTHQUAKES_PRICE)
     }

@@ -12,15 +12,20 @@ use serde_json::{Value, json};
 
 use super::{Demo, NodeProcess, Seller, Setup, metrics, offers, say, tempdir};
 use crate::{
-    control::types::{Channel, Settled, WalletBalance, route},
+    control::types::{CatalogPage, CatalogQuery, CatalogSamples, Channel, Settled, WalletBalance, route},
     testnet::rpc,
 };
 
 const MORE_CALLS: usize = 100;
+/// A new service is known everywhere after a second or so.
+const FOUND_WITHIN: Duration = Duration::from_secs(60);
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// `report.json`: the demo in figures. Times in milliseconds, amounts in micro-USDC.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
+    /// From looking for the first service until the consumer's own catalog had it.
+    pub found_ms: f64,
     pub first_call_ms: f64,
     pub warm_p50_ms: f64,
     pub warm_p99_ms: f64,
@@ -69,6 +74,7 @@ async fn tell(demo: &Demo) -> anyhow::Result<Report> {
     let client = demo.consumer.https_client()?;
 
     say("");
+    let found = find(demo).await?;
     say(&format!("A script calls POST {}/internal/call", demo.gateway_url));
     let first = buy(demo, &client, &offers::recent_earthquakes(&demo.earthquakes.api)).await?;
     let features = first.earthquakes()?;
@@ -121,6 +127,7 @@ async fn tell(demo: &Demo) -> anyhow::Result<Report> {
     );
     say("The money adds up to the last millionth of a dollar.");
     Ok(Report {
+        found_ms: round(found),
         first_call_ms: round(first.millis),
         warm_p50_ms: round(calls.p50),
         warm_p99_ms: round(calls.p99),
@@ -137,6 +144,28 @@ async fn tell(demo: &Demo) -> anyhow::Result<Report> {
         rpc_requests_during_calls: calls.waited,
         rpc_watch_requests_during_calls: calls.watch,
     })
+}
+
+/// The consumer looks into its own catalog until the service has come to it, and looks at a free sample.
+async fn find(demo: &Demo) -> anyhow::Result<f64> {
+    let query = CatalogQuery { words: "recent earthq".to_owned(), ..CatalogQuery::default() };
+    let (started, id) = (Instant::now(), demo.earthquakes.api.id);
+    say("The consumer looks for “recent earthq” in its own catalog, where every node keeps all listings:");
+    let hit = loop {
+        let page: CatalogPage = demo.consumer.control().post(route::CATALOG_SEARCH, &query).await?;
+        if let Some(hit) = page.hits.into_iter().find(|hit| hit.id == id) {
+            break hit;
+        }
+        ensure!(started.elapsed() < FOUND_WITHIN, "the consumer's node did not hear of the service");
+        tokio::time::sleep(LOOK_EVERY).await;
+    };
+    let found_ms = started.elapsed().as_secs_f64() * 1_000.0;
+    say(&format!("  {}  {} USDC  {}  of {}", hit.name, hit.price, hit.kind, hit.owner));
+    let path = route::CATALOG_SAMPLES.replace("{id}", &id.to_string());
+    let samples: CatalogSamples = demo.consumer.control().get(&path).await?;
+    say(&format!("Looking at {} samples of its answers is free.", samples.samples.len()));
+    say("");
+    Ok(found_ms)
 }
 
 struct Balances {
