@@ -263,7 +263,9 @@ impl Shelf {
         updates: Bucket,
         brought_by: Option<Address>,
     ) -> Slot {
-        let slot = slot.or_else(|| self.free.pop()).unwrap_or_else(|| self.slots.len() as Slot);
+        let end =
+            Slot::try_from(self.slots.len()).expect("there are as many slots as listings, some 200,000");
+        let slot = slot.or_else(|| self.free.pop()).unwrap_or(end);
         if self.slots.len() <= slot as usize {
             self.slots.resize(slot as usize + 1, None);
             self.cards.resize(slot as usize + 1, Card::EMPTY);

@@ -11,7 +11,10 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use farthing_protocol::limits;
+use farthing_protocol::{
+    limits,
+    sync::{ItemName, SyncMessage},
+};
 
 use crate::{catalog::Catalog, error::CatalogError, verdict::Verdict};
 
@@ -80,7 +83,7 @@ impl Catalog {
     }
 
     /// The listings with these names, as many as fit into a frame, packed.
-    fn pack(&self, names: &[farthing_protocol::sync::ItemName]) -> Result<Vec<u8>, SyncError> {
+    fn pack(&self, names: &[ItemName]) -> Result<Vec<u8>, SyncError> {
         let shared = Arc::clone(&self.inner.shared);
         let mut batch = pack::Batch::default();
         // Read some at a time: a frame holds some 2,000 of the 8,192 that may be asked for.
@@ -91,15 +94,15 @@ impl Catalog {
             };
             for row in shared.store.rows(&services)?.into_iter().flatten() {
                 if !batch.add(row.signed) {
-                    return Ok(batch.pack()?);
+                    return batch.pack();
                 }
             }
         }
-        Ok(batch.pack()?)
+        batch.pack()
     }
 
     /// Which of these are worth fetching: not here, and not refused a while ago.
-    fn wanted(&self, names: &mut Vec<farthing_protocol::sync::ItemName>, now_secs: u64) {
+    fn wanted(&self, names: &mut Vec<ItemName>, now_secs: u64) {
         {
             let shelf = self.inner.shared.shelf();
             names.retain(|name| shelf.find_item(name).is_none());
@@ -127,15 +130,14 @@ fn judge(verdicts: &[Verdict]) -> Result<Taken, SyncError> {
     })
 }
 
-fn check_names(names: &[farthing_protocol::sync::ItemName]) -> Result<(), SyncError> {
+fn check_names(names: &[ItemName]) -> Result<(), SyncError> {
     if names.len() > limits::SYNC_ITEMS_MAX {
         return Err(SyncError::Malformed(format!("it names {} listings", names.len())));
     }
     Ok(())
 }
 
-fn name_of(message: &farthing_protocol::sync::SyncMessage) -> &'static str {
-    use farthing_protocol::sync::SyncMessage;
+fn name_of(message: &SyncMessage) -> &'static str {
     match message {
         SyncMessage::Compare(_) => "a comparison",
         SyncMessage::Offer(_) => "an offer",

@@ -23,9 +23,9 @@ impl Snapshot {
         for (updated_secs, name) in items {
             let mut id = [0; 32];
             id[..16].copy_from_slice(name.as_bytes());
-            vector.insert(updated_secs, Id::from_byte_array(id)).map_err(malformed)?;
+            vector.insert(updated_secs, Id::from_byte_array(id))?;
         }
-        vector.seal().map_err(malformed)?;
+        vector.seal()?;
         Ok(Self(Arc::new(vector)))
     }
 }
@@ -71,26 +71,26 @@ pub(super) struct Difference {
 
 impl Comparison {
     pub(super) fn new(snapshot: Snapshot) -> Result<Self, SyncError> {
-        let negentropy = Negentropy::owned(snapshot, MESSAGE_BYTES_MAX).map_err(malformed)?;
+        let negentropy = Negentropy::owned(snapshot, MESSAGE_BYTES_MAX)?;
         Ok(Self { negentropy, rounds: 0 })
     }
 
     /// The first message of the initiator.
     pub(super) fn begin(&mut self) -> Result<Vec<u8>, SyncError> {
-        pack::compress(&self.negentropy.initiate().map_err(malformed)?)
+        pack::compress(&self.negentropy.initiate()?)
     }
 
     /// The responder's answer.
     pub(super) fn answer(&mut self, message: &[u8]) -> Result<Vec<u8>, SyncError> {
         let message = self.read(message)?;
-        pack::compress(&self.negentropy.reconcile(&message).map_err(malformed)?)
+        pack::compress(&self.negentropy.reconcile(&message)?)
     }
 
     /// What the responder's answer tells, and the next message unless everything is known.
     pub(super) fn learn(&mut self, message: &[u8]) -> Result<(Difference, Option<Vec<u8>>), SyncError> {
         let message = self.read(message)?;
         let (mut have, mut need) = (Vec::new(), Vec::new());
-        let next = self.negentropy.reconcile_with_ids(&message, &mut have, &mut need).map_err(malformed)?;
+        let next = self.negentropy.reconcile_with_ids(&message, &mut have, &mut need)?;
         let difference = Difference { have: names(&have), need: names(&need) };
         Ok((difference, next.map(|next| pack::compress(&next)).transpose()?))
     }
@@ -108,6 +108,8 @@ fn names(ids: &[Id]) -> Vec<ItemName> {
     ids.iter().map(|id| ItemName::of(id.as_bytes())).collect()
 }
 
-fn malformed(error: Error) -> SyncError {
-    SyncError::Malformed(error.to_string())
+impl From<Error> for SyncError {
+    fn from(error: Error) -> Self {
+        Self::Malformed(error.to_string())
+    }
 }

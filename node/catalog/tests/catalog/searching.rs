@@ -5,8 +5,11 @@ use farthing_protocol::{Listing, Usdc, listing::ServiceKind};
 
 use crate::world::{FOREVER_SECS, NOW_SECS, World, fetched, key, pushed, service, signed, words};
 
+/// A name, and what else is special about its listing.
+type Special<'a> = (&'a str, fn(&mut Listing));
+
 /// A catalog of services that differ; each has an owner of its own with its number.
-async fn filled(listings: &[(&str, fn(&mut Listing))]) -> World {
+async fn filled(listings: &[Special<'_>]) -> World {
     let world = World::new();
     let listings: Vec<_> = (1..)
         .zip(listings)
