@@ -77,7 +77,7 @@ async fn filters_narrow_and_facets_show_what_other_choices_would_give() {
     let world = filled(&[
         ("One", |listing| listing.category = "Weather".to_owned()),
         ("Two", |listing| {
-            (listing.category, listing.price) = ("weather".to_owned(), Usdc::from_micros(5_000))
+            (listing.category, listing.price) = ("weather".to_owned(), Usdc::from_micros(5_000));
         }),
         ("Three", |listing| (listing.category, listing.kind) = ("space".to_owned(), ServiceKind::Graphql)),
         ("Four", |listing| listing.price = Usdc::ZERO),
