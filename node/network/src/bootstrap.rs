@@ -27,7 +27,14 @@ pub(crate) struct Bootstrap {
 }
 
 impl Bootstrap {
+    /// An address that is named twice is one peer: each dial is noted with the entry of its address.
     pub(crate) fn new(own: Address, addresses: Vec<Multiaddr>, now: Instant) -> Self {
+        let mut once: Vec<Multiaddr> = Vec::with_capacity(addresses.len());
+        for address in addresses {
+            if !once.contains(&address) {
+                once.push(address);
+            }
+        }
         let entry = |address: Multiaddr| Entry {
             peer: crate::addresses::peer(&address),
             address,
@@ -35,7 +42,7 @@ impl Bootstrap {
             failures: 0,
             due: now,
         };
-        Self { own, entries: addresses.into_iter().map(entry).collect() }
+        Self { own, entries: once.into_iter().map(entry).collect() }
     }
 
     /// When to look again; nothing while every entry is connected or being dialled.
@@ -135,6 +142,15 @@ mod tests {
             assert!(next - now <= RETRY_MAX && next - now >= RETRY_FIRST / 2);
             now = next;
         }
+    }
+
+    #[test]
+    fn an_address_named_twice_is_dialled_once() {
+        let now = Instant::now();
+        let address: Multiaddr = "/ip4/127.0.0.1/tcp/1".parse().unwrap();
+        let mut bootstrap = Bootstrap::new(OWN, vec![address.clone(), address.clone()], now);
+        bootstrap.dialing(&address, ConnectionId::new_unchecked(1));
+        assert_eq!(bootstrap.due(now, NOBODY), None);
     }
 
     #[test]

@@ -134,6 +134,14 @@ impl Records {
         if self.intake.admits(source, now_secs) { Ok(()) } else { Err(Rejected::TooMany) }
     }
 
+    /// Whether the record, as far as it can be believed, is newer than what is held.
+    pub(crate) fn check_news(&self, claimed: &NodeRecord) -> Result<(), Rejected> {
+        match self.get(claimed.public_key.address()) {
+            Some(held) if held.seq >= claimed.seq => Err(Rejected::NotNewer { held: held.seq }),
+            _ => Ok(()),
+        }
+    }
+
     /// Takes a verified record that `source` gave us.
     pub(crate) fn insert(
         &mut self,
@@ -141,11 +149,9 @@ impl Records {
         source: Address,
         now_secs: u64,
     ) -> Result<(), Rejected> {
+        self.check_news(&record)?;
         let owner = record.signer();
         let held = self.entries.get(&owner);
-        if let Some(held) = held.filter(|held| held.record.seq >= record.seq) {
-            return Err(Rejected::NotNewer { held: held.record.seq });
-        }
         match record.check_time(now_secs) {
             Ok(()) => {}
             Err(error) if error.field == "expires" && held.is_some() => {}
