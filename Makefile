@@ -84,6 +84,12 @@ compose-down: ## Stop that network and forget it, wallets and all
 compose-test: anvil build ## The same network built, bought from, killed, restarted; needs docker or root with dockerd, and no network
 	deploy/test/compose-test.sh "$(programs)" "$${FARTHING_ANVIL:-$$(command -v anvil || echo tests/contracts/node_modules/@foundry-rs/anvil-linux-*/bin/anvil)}"
 
+.PHONY: simulate
+simulate: ## A network of 1,000 nodes and a catalog of 100,000 listings; writes target/simulate/report.json
+	cargo build --workspace --bins --locked
+	"$(programs)/farthing-simulate" catalog
+	"$(programs)/farthing-simulate" network
+
 .PHONY: contracts
 contracts: node-deps ## Compile the contracts and write their artifacts into protocol/contracts
 	npm run --prefix tests/contracts build

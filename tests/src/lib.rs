@@ -4,6 +4,7 @@ pub mod anvil;
 pub mod portal;
 pub mod proxies;
 pub mod recorder;
+pub mod simulate;
 pub mod tell;
 pub mod upstream;
 pub mod world;

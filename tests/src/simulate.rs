@@ -1,0 +1,20 @@
+//! Many real nodes in one process, and what they do together: found wallets, traffic, news.
+//!
+//! Every node is [`farthing_network::Network`] as it is shipped, over queues instead of sockets (`/memory/<n>`).
+//! What is not modelled: distance (a round trip takes as long as the scheduler needs), loss, and NAT. Times
+//! therefore say what the process's cores can do for all nodes together, not what one node would take.
+
+pub mod catalog;
+pub mod directory;
+pub mod hostile;
+pub mod network;
+pub mod news;
+pub mod population;
+pub mod report;
+pub mod traffic;
+
+/// Seconds since the Unix epoch.
+#[must_use]
+pub fn now_secs() -> u64 {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}

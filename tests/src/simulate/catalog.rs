@@ -1,0 +1,359 @@
+//! One node's catalog with many listings: disk, memory, search, and agreement with a neighbour that lacks some.
+
+use std::{
+    fs,
+    path::Path,
+    process::Command,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, ensure};
+use farthing_catalog::{Catalog, Options, Query, Sort, Source, Step, Verdict};
+use farthing_protocol::{
+    Address, Listing, SecretKey, ServiceId, Signed, Usdc, call::ChargePolicy, listing::ServiceKind,
+    sync::SyncMessage, wire,
+};
+use serde::Serialize;
+
+use super::{
+    now_secs,
+    population::{Dice, key, network},
+    report::{quantile, resident_mib, rounded},
+    traffic::count,
+};
+
+/// Listings of one owner, of the 64 it may have.
+const PER_OWNER: usize = 20;
+/// Listings offered at once.
+const BATCH: usize = 500;
+const NEIGHBOUR: Address = Address::from_bytes([1; 20]);
+/// The catalog that is measured, in the folder of a run.
+const HERE: &str = "here";
+/// Until when the owners' records are valid: longer than any run.
+const VALID_SECS: u64 = 24 * 3600;
+
+/// What is measured.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan {
+    pub listings: usize,
+    /// Listings that the neighbour lacks.
+    pub missing: usize,
+    pub searches: usize,
+}
+
+/// What was found. Sizes in MiB and KiB, of 1024.
+#[derive(Debug, Clone, Serialize)]
+pub struct Section {
+    pub listings: usize,
+    /// Taken per second: examined, verified, stored and indexed.
+    pub taken_per_second: f64,
+    pub disk_mib: f64,
+    /// Of a process that does nothing but open the catalog and search once.
+    pub idle_memory_mib: u64,
+    pub open_secs: f64,
+    pub missing: usize,
+    pub reconciliation_ms: f64,
+    /// Both ways, the missing listings included.
+    pub reconciliation_kib: f64,
+    pub reconciliation_messages: usize,
+    pub searches: usize,
+    pub hits_median: usize,
+    pub search_median_ms: f64,
+    pub search_p99_ms: f64,
+}
+
+/// Fills a catalog in `folder` and measures it. `idle_command` is a program that opens the catalog named by its
+/// last argument and prints what [`idle`] found.
+///
+/// # Errors
+/// When a catalog refuses what it should take, or files cannot be written.
+pub async fn run(plan: Plan, folder: &Path, idle_command: &[String]) -> Result<Section> {
+    let measured = measure(plan, folder).await?;
+    let idle = idle_in_a_process_of_its_own(idle_command, &folder.join(HERE))?;
+    Ok(Section { idle_memory_mib: idle.memory_mib, open_secs: idle.open_secs, ..measured })
+}
+
+/// The same without what only a process of its own can tell, which is left at zero.
+///
+/// # Errors
+/// As [`run`].
+pub async fn measure(plan: Plan, folder: &Path) -> Result<Section> {
+    let (here, there) = (folder.join(HERE), folder.join("there"));
+    let catalog = open(&here)?;
+    let started = Instant::now();
+    take(&catalog, 0..plan.listings - plan.missing).await?;
+    catalog.settled().await?;
+    let taken = started.elapsed();
+    drop(catalog);
+    copy(&here, &there)?;
+
+    let (catalog, neighbour) = (open(&here)?, open(&there)?);
+    for number in 0..plan.listings.div_ceil(PER_OWNER) {
+        catalog.owner_seen(owner(number).address(), now_secs() + VALID_SECS);
+        neighbour.owner_seen(owner(number).address(), now_secs() + VALID_SECS);
+    }
+    take(&catalog, plan.listings - plan.missing..plan.listings).await?;
+    let cost = reconcile(&neighbour, &catalog).await?;
+    ensure!(
+        neighbour.counts().listings == plan.listings,
+        "the neighbour still lacks some: {:?}",
+        neighbour.counts()
+    );
+    drop(neighbour);
+
+    catalog.settled().await?;
+    let (hits_median, times) = search(&catalog, plan.searches).await?;
+    drop(catalog);
+    Ok(Section {
+        listings: plan.listings,
+        taken_per_second: rounded(count((plan.listings - plan.missing) as u64) / taken.as_secs_f64()),
+        disk_mib: rounded(count(bytes_of(&here)?) / 1024.0 / 1024.0),
+        idle_memory_mib: 0,
+        open_secs: 0.0,
+        missing: plan.missing,
+        reconciliation_ms: millis(cost.time),
+        reconciliation_kib: rounded(count(cost.bytes as u64) / 1024.0),
+        reconciliation_messages: cost.messages,
+        searches: times.len(),
+        hits_median,
+        search_median_ms: quantile(&times, 50).map_or(f64::NAN, millis),
+        search_p99_ms: quantile(&times, 99).map_or(f64::NAN, millis),
+    })
+}
+
+fn open(folder: &Path) -> Result<Catalog> {
+    let (catalog, opened) = Catalog::open(folder, Options::new(network().as_str(), key("own", 0).address()))?;
+    ensure!(opened.notices.is_empty(), "a fresh catalog is damaged: {:?}", opened.notices);
+    Ok(catalog)
+}
+
+async fn take(catalog: &Catalog, numbers: std::ops::Range<usize>) -> Result<()> {
+    for first in numbers.clone().step_by(BATCH) {
+        let batch = first..numbers.end.min(first + BATCH);
+        let listings = batch.map(signed).collect::<Result<Vec<_>>>()?;
+        for listing in &listings {
+            catalog.owner_seen(listing.claimed()?.owner, now_secs() + VALID_SECS);
+        }
+        let verdicts = catalog.offer(listings, Source::Fetched(NEIGHBOUR), now_secs()).await;
+        let refused = verdicts.iter().find(|verdict| **verdict != Verdict::Stored);
+        ensure!(refused.is_none(), "a listing was not stored: {refused:?}");
+    }
+    Ok(())
+}
+
+struct Cost {
+    time: Duration,
+    bytes: usize,
+    messages: usize,
+}
+
+/// Has `lacking` fetch what it lacks from `complete`, message by message, as the network would carry them.
+async fn reconcile(lacking: &Catalog, complete: &Catalog) -> Result<Cost> {
+    let started = Instant::now();
+    let (mut bytes, mut messages) = (0, 0);
+    let mut carry = |message: &SyncMessage| -> Result<SyncMessage> {
+        let frame = wire::encode(message);
+        (bytes, messages) = (bytes + frame.len(), messages + 1);
+        Ok(wire::decode(&frame)?)
+    };
+    let (mut initiator, mut message) = lacking.initiator(NEIGHBOUR, now_secs())?;
+    let mut responder = complete.responder(NEIGHBOUR, now_secs());
+    loop {
+        let answer = responder.on(carry(&message)?, now_secs()).await?;
+        match initiator.on(carry(&answer)?, now_secs()).await? {
+            Step::Send(next) => message = next,
+            Step::Done(_) => return Ok(Cost { time: started.elapsed(), bytes, messages }),
+        }
+    }
+}
+
+/// The median number of hits, and the times in order.
+async fn search(catalog: &Catalog, searches: usize) -> Result<(usize, Vec<Duration>)> {
+    let (mut hits, mut times) = (Vec::new(), Vec::new());
+    let mut dice = Dice::new(1);
+    for number in 0..searches {
+        let query = query(number, &mut dice);
+        let started = Instant::now();
+        let page = catalog.search(query, now_secs()).await?;
+        times.push(started.elapsed());
+        hits.push(page.total);
+    }
+    hits.sort_unstable();
+    times.sort();
+    Ok((quantile(&hits, 50).unwrap_or_default(), times))
+}
+
+/// What people ask for, in turns: a word, two words, an unfinished word, a word with filters, and no word.
+fn query(number: usize, dice: &mut Dice) -> Query {
+    let page = Query { limit: Some(20), ..Query::default() };
+    let (subject, quality) = (pick(&SUBJECTS, dice), pick(&QUALITIES, dice));
+    match number % 6 {
+        0 => Query { words: subject.to_owned(), ..page },
+        1 => Query { words: format!("{quality} {subject}"), ..page },
+        2 => Query { words: subject.chars().take(3).collect(), ..page },
+        3 => Query {
+            words: format!("{subject} {}", pick(&PLACES, dice)),
+            category: Some(pick(&CATEGORIES, dice).to_owned()),
+            online: true,
+            ..page
+        },
+        4 => Query {
+            words: quality.to_owned(),
+            kind: Some(ServiceKind::Rest),
+            price_max: Some(Usdc::from_micros(10_000)),
+            sort: Sort::Price,
+            ..page
+        },
+        _ => Query { tag: Some(subject.to_owned()), sort: Sort::Name, ..page },
+    }
+}
+
+fn owner(number: usize) -> SecretKey {
+    key("owner", number)
+}
+
+fn signed(number: usize) -> Result<Signed<Listing>> {
+    let key = owner(number / PER_OWNER);
+    let mut dice = Dice::new(number as u64);
+    let (subject, quality) = (pick(&SUBJECTS, &mut dice), pick(&QUALITIES, &mut dice));
+    let (place, other) = (pick(&PLACES, &mut dice), pick(&SUBJECTS, &mut dice));
+    let mut service = [7; 16];
+    service[..8].copy_from_slice(&number.to_be_bytes());
+    let age_secs = dice.below(30 * 24 * 3600) as u64;
+    let listing = Listing {
+        network: network().as_str().to_owned(),
+        service: ServiceId::from_bytes(service),
+        owner: key.address(),
+        seq: 1,
+        name: format!("{quality} {subject} {place} {number}"),
+        summary: format!("Answers questions about {subject} and {other} in {place}: {quality}, by the call."),
+        category: pick(&CATEGORIES, &mut dice).to_owned(),
+        tags: vec![subject.to_owned(), place.to_owned()],
+        kind: if dice.below(4) == 0 { ServiceKind::Graphql } else { ServiceKind::Rest },
+        price: Usdc::from_micros(dice.below(50_000) as u64),
+        charge_policy: ChargePolicy::default(),
+        accepts: Vec::new(),
+        operations_count: 5,
+        details_hash: [7; 32],
+        details_bytes: 10_000,
+        created_secs: now_secs() - age_secs,
+        updated_secs: now_secs() - age_secs,
+        tombstone: false,
+        paused: false,
+    };
+    Ok(Signed::sign(&listing, &key)?)
+}
+
+fn pick(words: &[&'static str], dice: &mut Dice) -> &'static str {
+    words[dice.below(words.len())]
+}
+
+const CATEGORIES: [&str; 8] =
+    ["science", "weather", "finance", "transport", "language", "images", "health", "sports"];
+const QUALITIES: [&str; 20] = [
+    "accurate", "archived", "bulk", "cached", "current", "daily", "detailed", "early", "exact", "fast",
+    "fresh", "global", "hourly", "live", "local", "open", "precise", "quick", "trusted", "verified",
+];
+const SUBJECTS: [&str; 40] = [
+    "addresses",
+    "aircraft",
+    "airports",
+    "asteroids",
+    "auctions",
+    "bridges",
+    "buses",
+    "clouds",
+    "currencies",
+    "distances",
+    "earthquakes",
+    "elections",
+    "exoplanets",
+    "ferries",
+    "floods",
+    "forecasts",
+    "forests",
+    "fuels",
+    "glaciers",
+    "harbours",
+    "holidays",
+    "lakes",
+    "libraries",
+    "matches",
+    "medicines",
+    "metals",
+    "mountains",
+    "museums",
+    "patents",
+    "postcodes",
+    "prices",
+    "rainfall",
+    "recipes",
+    "rivers",
+    "satellites",
+    "ships",
+    "stocks",
+    "tides",
+    "trains",
+    "volcanoes",
+];
+const PLACES: [&str; 30] = [
+    "Accra", "Athens", "Bergen", "Bogota", "Busan", "Cairo", "Chennai", "Cork", "Dakar", "Dresden", "Fiji",
+    "Geneva", "Hanoi", "Izmir", "Jakarta", "Kyoto", "Lagos", "Lima", "Lyon", "Malmo", "Nairobi", "Oslo",
+    "Porto", "Quito", "Riga", "Seville", "Tunis", "Turin", "Utrecht", "Zagreb",
+];
+
+/// What a process that only has the catalog open takes.
+#[derive(Debug, Clone, Copy)]
+pub struct Idle {
+    pub open_secs: f64,
+    pub memory_mib: u64,
+}
+
+/// Opens the catalog in `folder`, searches once, and looks at this process, which should do nothing else.
+///
+/// # Errors
+/// When the catalog cannot be opened.
+pub async fn idle(folder: &Path) -> Result<Idle> {
+    let started = Instant::now();
+    let catalog = open(folder)?;
+    let open_secs = rounded(started.elapsed().as_secs_f64());
+    catalog.search(Query { words: "earthquakes".to_owned(), ..Query::default() }, now_secs()).await?;
+    Ok(Idle { open_secs, memory_mib: resident_mib()? })
+}
+
+fn idle_in_a_process_of_its_own(command: &[String], folder: &Path) -> Result<Idle> {
+    let (program, arguments) = command.split_first().context("no command")?;
+    let output = Command::new(program).args(arguments).arg(folder).output()?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let (open_secs, memory_mib) = said.trim().split_once(' ').context("not two numbers")?;
+    Ok(Idle { open_secs: open_secs.parse()?, memory_mib: memory_mib.parse()? })
+}
+
+/// Copies a closed catalog.
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy(&entry.path(), &target)?;
+        } else {
+            fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
+}
+
+fn bytes_of(folder: &Path) -> Result<u64> {
+    let mut bytes = 0;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        bytes += if entry.file_type()?.is_dir() { bytes_of(&entry.path())? } else { entry.metadata()?.len() };
+    }
+    Ok(bytes)
+}
+
+fn millis(time: Duration) -> f64 {
+    rounded(time.as_secs_f64() * 1000.0)
+}

@@ -1,0 +1,209 @@
+//! Nodes that join one after the other through a few that are there, and machines that fail under them.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use farthing_network::{Network, NetworkConfig, NetworkHandle, NetworkLimits};
+use farthing_protocol::{Address, SecretKey, keccak256, record::FLAG_ACCEPTS_CALLS, wire::NetworkName};
+use tokio::runtime::{Builder, Handle, Runtime};
+
+use super::news::Arrivals;
+
+/// Nodes that a newcomer is told of.
+const INTRODUCERS: usize = 3;
+/// Nodes that join at the same time. More would only wait for each other on two cores.
+const JOINING_TOGETHER: usize = 16;
+/// How long the next nodes wait until these have met somebody.
+const JOIN_PATIENCE: Duration = Duration::from_secs(20);
+
+/// The network that simulated nodes belong to.
+///
+/// # Panics
+/// Never: the name is valid.
+#[must_use]
+pub fn network() -> NetworkName {
+    NetworkName::new("local-simulation").expect("a valid name")
+}
+
+/// Numbers that look random and are the same in every run (splitmix64, by Sebastiano Vigna).
+#[derive(Debug)]
+pub struct Dice(u64);
+
+impl Dice {
+    #[must_use]
+    pub const fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// A number below `bound`, which is not zero.
+    pub fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        let bounded = u128::from(mixed ^ (mixed >> 31)) * bound as u128 >> 64;
+        usize::try_from(bounded).unwrap_or_default()
+    }
+}
+
+/// One node.
+#[derive(Debug)]
+pub struct Member {
+    /// In order of joining.
+    pub number: usize,
+    pub key: SecretKey,
+    pub wallet: Address,
+    pub handle: NetworkHandle,
+    pub listening: String,
+    /// The sequence number it published last.
+    pub seq: u64,
+}
+
+/// Where nodes run: threads of their own, so that all nodes of one machine can fail at once.
+#[derive(Debug)]
+pub struct Machine {
+    runtime: Option<Runtime>,
+    stalled: Option<std::sync::mpsc::Sender<()>>,
+}
+
+impl Machine {
+    /// # Errors
+    /// When no thread can be started.
+    pub fn new(threads: usize) -> Result<Self> {
+        let runtime = Builder::new_multi_thread().worker_threads(threads).enable_all().build()?;
+        Ok(Self { runtime: Some(runtime), stalled: None })
+    }
+
+    fn tasks(&self) -> Result<&Handle> {
+        self.runtime.as_ref().map(Runtime::handle).context("the machine is gone")
+    }
+
+    /// The machine goes silent without closing anything, as when its power fails: connections stay open until
+    /// somebody notices, and whoever dials its nodes waits. For machines of one thread.
+    ///
+    /// # Errors
+    /// When the machine is gone.
+    pub fn stall(&mut self) -> Result<()> {
+        let (release, released) = std::sync::mpsc::channel();
+        // Every task of the machine waits for the thread that this one holds.
+        self.tasks()?.spawn(async move { released.recv() });
+        self.stalled = Some(release);
+        Ok(())
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        // In this order: released first, its nodes would use the moment to say goodbye.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+        self.stalled = None;
+    }
+}
+
+/// What nodes of one population have in common.
+#[derive(Debug, Clone)]
+pub struct Kind {
+    pub gossip: bool,
+    pub limits: NetworkLimits,
+}
+
+/// All nodes that are alive and honest.
+#[derive(Debug)]
+pub struct Population {
+    pub members: Vec<Member>,
+    pub dice: Dice,
+    kind: Kind,
+    /// Listings that the nodes heard of.
+    pub arrivals: Arrivals,
+}
+
+impl Population {
+    #[must_use]
+    pub fn new(kind: Kind, seed: u64) -> Self {
+        Self { members: Vec::new(), dice: Dice::new(seed), kind, arrivals: Arrivals::default() }
+    }
+
+    /// Adds a node for every entry of `machines`, on that machine. Each joins through a few nodes that are
+    /// there already and publishes its record. Returns how many had met nobody when the next ones joined; they
+    /// stay and go on trying.
+    ///
+    /// # Errors
+    /// When a node does not start.
+    pub async fn grow(&mut self, machines: &[&Machine]) -> Result<usize> {
+        let mut alone = 0;
+        // The first node meets nobody, so it cannot be joined by those that start with it.
+        let (first, rest) = machines.split_at(usize::from(self.members.is_empty()).min(machines.len()));
+        for together in std::iter::once(first).chain(rest.chunks(JOINING_TOGETHER)) {
+            let mut joined = Vec::new();
+            for machine in together {
+                let number = self.members.len() + joined.len();
+                let config = self.config(number);
+                joined.push(start(number, config, machine, &self.arrivals).await?);
+            }
+            for member in &mut joined {
+                if !self.members.is_empty() {
+                    alone += usize::from(!meets_somebody(member).await);
+                }
+                member.seq = member.handle.publish(FLAG_ACCEPTS_CALLS, 0, [0; 32]).await?;
+            }
+            self.members.append(&mut joined);
+        }
+        Ok(alone)
+    }
+
+    fn config(&mut self, number: usize) -> NetworkConfig {
+        NetworkConfig {
+            listen: vec!["/memory/0".to_owned()],
+            bootstrap: self.introducers(),
+            allow_private: true,
+            gossip: self.kind.gossip,
+            limits: self.kind.limits.clone(),
+            ..NetworkConfig::new(key("member", number), network())
+        }
+    }
+
+    /// Addresses of some nodes that are there, each once.
+    pub fn introducers(&mut self) -> Vec<String> {
+        let there = self.members.len();
+        let mut some: Vec<usize> = (0..INTRODUCERS.min(there)).map(|_| self.dice.below(there)).collect();
+        some.sort_unstable();
+        some.dedup();
+        some.into_iter().map(|index| self.members[index].listening.clone()).collect()
+    }
+
+    /// No longer counts on the nodes that ran on a machine that failed.
+    pub fn forget(&mut self, is_gone: impl Fn(usize) -> bool) {
+        self.members.retain(|member| !is_gone(member.number));
+    }
+}
+
+/// A key that belongs to this number alone.
+///
+/// # Panics
+/// Never in practice: one hash in 2^128 is not a key.
+#[must_use]
+pub fn key(kind: &str, number: usize) -> SecretKey {
+    let hash = keccak256(&[kind.as_bytes(), &number.to_be_bytes()]);
+    SecretKey::from_bytes(&hash).expect("a hash is almost always a key")
+}
+
+async fn start(
+    number: usize,
+    config: NetworkConfig,
+    machine: &Machine,
+    arrivals: &Arrivals,
+) -> Result<Member> {
+    let key = config.key.clone();
+    let (handle, inbound) = machine.tasks()?.spawn(Network::start(config)).await??;
+    machine.tasks()?.spawn(arrivals.clone().note_all(inbound));
+    let listening = handle.status().borrow().listening.first().cloned().context("no address")?;
+    Ok(Member { number, wallet: key.address(), key, handle, listening, seq: 0 })
+}
+
+async fn meets_somebody(member: &Member) -> bool {
+    let mut status = member.handle.status();
+    let met = status.wait_for(|status| status.peers > 0);
+    tokio::time::timeout(JOIN_PATIENCE, met).await.is_ok_and(|met| met.is_ok())
+}

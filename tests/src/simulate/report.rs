@@ -1,0 +1,71 @@
+//! What a simulation found: tables for people, JSON for programs.
+
+use std::{fs, path::Path};
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// Prints rows as a Markdown table: the fields' names above, a line for each row.
+///
+/// # Errors
+/// When a row is not an object.
+pub fn print_table<T: Serialize>(title: &str, rows: &[T]) -> Result<()> {
+    println!("\n{title}\n");
+    for (index, row) in rows.iter().enumerate() {
+        let row = serde_json::to_value(row)?;
+        let row = row.as_object().context("a row is an object")?;
+        if index == 0 {
+            println!("| {} |", row.keys().cloned().collect::<Vec<_>>().join(" | "));
+            println!("|{}", "---:|".repeat(row.len()));
+        }
+        println!("| {} |", row.values().map(shown).collect::<Vec<_>>().join(" | "));
+    }
+    Ok(())
+}
+
+fn shown(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned)
+}
+
+/// Puts a section into the report at `path`, beside those of other runs.
+///
+/// # Errors
+/// When the file cannot be read or written.
+pub fn write_section<T: Serialize>(path: &Path, name: &str, section: &T) -> Result<()> {
+    let mut report = match fs::read_to_string(path) {
+        Ok(text) => {
+            serde_json::from_str(&text).with_context(|| format!("{} is no report", path.display()))?
+        }
+        Err(_) => Map::new(),
+    };
+    report.insert(name.to_owned(), serde_json::to_value(section)?);
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    fs::write(path, serde_json::to_string_pretty(&report)? + "\n")?;
+    println!("\n  written to {}", path.display());
+    Ok(())
+}
+
+/// Resident memory of this process in MiB.
+///
+/// # Errors
+/// Where there is no `/proc`.
+pub fn resident_mib() -> Result<u64> {
+    let status = fs::read_to_string("/proc/self/status").context("memory is read from /proc")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
+    Ok(line.trim().trim_end_matches(" kB").parse::<u64>()? / 1024)
+}
+
+/// One digit after the point is as exact as these numbers are.
+#[must_use]
+pub fn rounded(value: f64) -> f64 {
+    (value * 10.0).round() / 10.0
+}
+
+/// The value below which so many percent of `sorted` lie.
+#[must_use]
+pub fn quantile<T: Copy>(sorted: &[T], percent: usize) -> Option<T> {
+    sorted.get((sorted.len() * percent / 100).min(sorted.len().saturating_sub(1))).copied()
+}
