@@ -121,8 +121,6 @@ pub struct NetworkLimits {
     pub connections_pending_per_ip_max: u32,
     /// The same for private and loopback ranges.
     pub connections_pending_per_private_ip_max: u32,
-    /// How long a connection without a stream is kept. Warm connections make a call one round trip.
-    pub connection_idle_max: Duration,
     /// Inbound connections from one public address (IPv6: one /64).
     pub connections_per_ip_max: u32,
     /// The same for private and loopback ranges, where one address may stand for a whole test network.
@@ -166,7 +164,6 @@ impl Default for NetworkLimits {
             connections_pending_max: 32,
             connections_pending_per_ip_max: 8,
             connections_pending_per_private_ip_max: 24,
-            connection_idle_max: Duration::from_secs(600),
             connections_per_ip_max: 16,
             connections_per_private_ip_max: 100,
             inbound_calls_per_peer_max: 64,
