@@ -16,26 +16,19 @@ pub const DOCUMENT_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// A document's key.
 pub const DOCUMENT_KEY_BYTES_MAX: usize = 256;
 
-/// Whose documents. The numbers are stored and never change meaning.
+/// Whose documents. The numbers are stored and never change meaning; 1, 2, 5 and 7 were given once and are not given
+/// again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Namespace {
     /// The owner's registry of services.
     Services = 0,
-    /// Listings of the network.
-    Listings = 1,
-    /// Node records of the network.
-    Records = 2,
     /// The journal of chain transactions.
     Transactions = 3,
     /// Settings made in the console.
     Settings = 4,
-    /// Documents by hash: details and samples.
-    Blobs = 5,
     /// Consumer secrets, as hashes.
     Secrets = 6,
-    /// What the services of this node's subscriptions look like.
-    Subscriptions = 7,
     /// Last listings of services that the owner retired.
     Retired = 8,
 }

@@ -94,22 +94,22 @@ async fn documents_of_one_namespace_do_not_show_in_another() {
     let ledger = in_memory();
     ledger.put(Namespace::Services, b"b".to_vec(), b"2".to_vec()).await.unwrap();
     ledger.put(Namespace::Services, b"a".to_vec(), b"1".to_vec()).await.unwrap();
-    ledger.put(Namespace::Listings, b"a".to_vec(), b"3".to_vec()).await.unwrap();
+    ledger.put(Namespace::Settings, b"a".to_vec(), b"3".to_vec()).await.unwrap();
     let services = ledger.list(Namespace::Services).unwrap();
     assert_eq!(services, [("a".into(), "1".into()), ("b".into(), "2".into())]);
-    assert_eq!(ledger.get(Namespace::Listings, b"a").unwrap(), Some("3".into()));
+    assert_eq!(ledger.get(Namespace::Settings, b"a").unwrap(), Some("3".into()));
     ledger.delete(Namespace::Services, b"a".to_vec()).await.unwrap();
     ledger.delete(Namespace::Services, b"a".to_vec()).await.unwrap();
     assert_eq!(ledger.get(Namespace::Services, b"a").unwrap(), None);
-    assert_eq!(ledger.list(Namespace::Records).unwrap(), []);
-    assert_eq!(ledger.list(Namespace::Listings).unwrap().len(), 1);
+    assert_eq!(ledger.list(Namespace::Secrets).unwrap(), []);
+    assert_eq!(ledger.list(Namespace::Settings).unwrap().len(), 1);
 }
 
 #[tokio::test]
 async fn documents_and_keys_are_bounded() {
     use farthing_ledger::{DOCUMENT_BYTES_MAX, DOCUMENT_KEY_BYTES_MAX};
     let ledger = in_memory();
-    let put = |key: usize, value: usize| ledger.put(Namespace::Blobs, vec![1; key], vec![2; value]);
+    let put = |key: usize, value: usize| ledger.put(Namespace::Settings, vec![1; key], vec![2; value]);
     put(DOCUMENT_KEY_BYTES_MAX - 1, 0).await.unwrap();
     put(DOCUMENT_KEY_BYTES_MAX, DOCUMENT_BYTES_MAX).await.unwrap();
     put(DOCUMENT_KEY_BYTES_MAX + 1, 0).await.unwrap_err();
