@@ -169,6 +169,15 @@ all_are_connected() {
     done
 }
 
+# Every node finds both services by what they are about.
+all_find_the_services() {
+    local node
+    for node in "${nodes[@]}"; do
+        farthing "$node" catalog search geojson --json 2>/dev/null | grep -q "$earthquakes" || return 1
+        farthing "$node" catalog search planets --json 2>/dev/null | grep -q "$planets" || return 1
+    done
+}
+
 # field NAME: the first text of that name in JSON on standard input.
 field() { grep -oE "\"$1\": *\"[^\"]*\"" | head -n 1 | cut -d'"' -f4; }
 
@@ -243,6 +252,8 @@ say "every container is healthy"
 docker cp "$(container consumer):/data/tls/ca.pem" "$work/ca.pem" >/dev/null
 earthquakes="$(farthing earthquake-owner api list --json | field id)"
 planets="$(farthing planet-owner api list --json | field id)"
+until_within "$connected_within_secs" "that every node finds both services" all_find_the_services
+say "every node finds both services"
 buy_earthquakes || fail "the earthquakes were not bought"
 buy_planets || fail "the planets were not bought"
 expect "the consumer's spending" "$(farthing consumer status --json | field spent_today)" 0.005

@@ -29,7 +29,7 @@ use super::{
 };
 use crate::control::{
     ControlClient,
-    types::{Api, ApiState, Health, PingRequest, Pong, ServiceFile, Status, route},
+    types::{Api, ApiState, CatalogService, Health, PingRequest, Pong, ServiceFile, Status, route},
 };
 
 /// How people talk to the containers.
@@ -178,17 +178,21 @@ impl Market {
         }
         if missing.is_empty() {
             for owner in [EARTHQUAKE_OWNER, PLANET_OWNER] {
-                if let Err(error) = bounded(self.consumer_reaches(owner)).await {
-                    missing.push(Missing::Patience(format!("{CONSUMER} does not reach {owner}: {error:#}")));
+                if let Err(error) = bounded(self.consumer_finds(owner)).await {
+                    missing.push(Missing::Patience(format!("{CONSUMER} does not find {owner}: {error:#}")));
                 }
             }
         }
         missing
     }
 
-    async fn consumer_reaches(&self, owner: &str) -> anyhow::Result<()> {
+    /// The way to the owner's node, and what it offers.
+    async fn consumer_finds(&self, owner: &str) -> anyhow::Result<()> {
+        let (consumer, api) = (self.node(CONSUMER), self.service(owner).await?);
         let Status { address: wallet, .. } = self.node(owner).get(route::STATUS).await?;
-        let _: Pong = self.node(CONSUMER).post(route::PING, &PingRequest { wallet }).await?;
+        let _: Pong = consumer.post(route::PING, &PingRequest { wallet }).await?;
+        let _: CatalogService =
+            consumer.get(&route::CATALOG_SERVICE.replace("{id}", &api.id.to_string())).await?;
         Ok(())
     }
 
