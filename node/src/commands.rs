@@ -16,9 +16,11 @@ use farthing_chain::ChainError;
 use farthing_ledger::LedgerError;
 
 use crate::{
+    clock,
     consumer::BuyError,
     control::types::{
-        Lookup, LookupRecord, LookupRequest, LookupStep, Peer, PingRequest, Pong, Problem, Secret, route,
+        Lookup, LookupRecord, LookupRequest, LookupStep, Peer, PingRequest, Pong, Problem, Reach, Secret,
+        route,
     },
     gateway::{auth::DEFAULT_SECRET, problem},
     node::Node,
@@ -63,6 +65,7 @@ pub fn router(node: Node) -> Router {
         .route(route::PEERS, get(peers))
         .route(route::PING, post(ping))
         .route(route::LOOKUP, post(lookup))
+        .route(route::REACH, get(reach).post(test_reach))
         .layer(DefaultBodyLimit::max(REQUEST_BYTES_MAX))
         .with_state(node)
 }
@@ -134,6 +137,19 @@ async fn lookup(State(node): State<Node>, Json(request): Json<LookupRequest>) ->
             })
             .collect(),
     })
+}
+
+async fn reach(State(node): State<Node>) -> Json<Reach> {
+    let reachability = node.network.status().borrow().reachability.clone();
+    Json(Reach::of(&reachability, clock::now_secs()))
+}
+
+async fn test_reach(State(node): State<Node>) -> Result<Json<Reach>, Failed> {
+    let tested = node.network.test_reachability().await;
+    let reachability = tested.map_err(|error| {
+        Failed::new(StatusCode::SERVICE_UNAVAILABLE, &error, "The node is shutting down.")
+    })?;
+    Ok(Json(Reach::of(&reachability, clock::now_secs())))
 }
 
 /// A use case's refusal, as the command line shows it.

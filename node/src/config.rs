@@ -78,6 +78,10 @@ pub struct Network {
     pub mdns: bool,
     /// The chain's id when absent.
     pub name: Option<String>,
+    pub upnp: bool,
+    pub reach_first: Duration,
+    pub reach_interval: Duration,
+    pub reach_peer_interval: Duration,
 }
 
 /// What is absent follows the preset.
@@ -155,6 +159,7 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
 impl Raw {
     fn to_config(&self) -> Result<Config, ConfigError> {
         let preset: String = self.required("chain.preset")?;
+        let allow_private = self.required("network.allow_private")?;
         let deposit_cap = if preset == "ethereum" { "20.00" } else { "1.00" };
         Ok(Config {
             node: Node { data_dir: self.required("node.data_dir")?, name: self.optional("node.name")? },
@@ -171,10 +176,14 @@ impl Raw {
                 listen: self.list("network.listen")?,
                 announce: self.list("network.announce")?,
                 bootstrap: self.list("network.bootstrap")?,
-                allow_private: self.required("network.allow_private")?,
                 gossip: self.required("network.gossip")?,
                 mdns: self.required("network.mdns")?,
+                allow_private,
                 name: self.optional("network.name")?,
+                upnp: self.optional("network.upnp")?.unwrap_or(!allow_private),
+                reach_first: self.milliseconds("network.reach_first_ms")?,
+                reach_interval: self.seconds("network.reach_interval_secs")?,
+                reach_peer_interval: self.seconds("network.reach_peer_interval_secs")?,
             },
             chain: Chain {
                 preset,

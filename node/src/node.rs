@@ -4,12 +4,12 @@
 //! settlement; then the ports. Shutdown is the reverse: the ports stop taking calls, running calls end, what
 //! they promised is stored, the network says goodbye.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use farthing_chain::{Chain, ChainHandle, ChainSpec};
 use farthing_ledger::{Ledger, Namespace, Retention, SettlementState};
-use farthing_network::{Network, NetworkConfig, NetworkHandle};
+use farthing_network::{Network, NetworkConfig, NetworkHandle, ReachConfig};
 use farthing_protocol::{
     Address, Domain, Usdc, Voucher,
     listing::{Accept, SCHEME_CHANNEL},
@@ -48,6 +48,8 @@ const DRAIN_MAX: Duration = Duration::from_secs(20);
 /// Cooperative closes waiting to be carried out.
 const CLOSES_QUEUED_MAX: usize = 256;
 const PRUNE_EVERY: Duration = Duration::from_secs(3600);
+/// A new channel is used at once, over a connection that is there: its place is not urgent.
+const FAVOUR_EVERY: Duration = Duration::from_secs(10);
 const RECORD_SEQ_KEY: &[u8] = b"record-seq";
 
 /// A running node, as the edges see it. Cheap to clone.
@@ -201,6 +203,7 @@ impl Node {
         node.spawn_for(&catalog, |catalog| async move { catalog.follow_changes().await });
         node.spawn(async move { owner.run(inbound.calls).await });
         node.spawn(prune(node.ledger.clone()));
+        node.spawn(favour(node.network.clone(), node.channels.clone(), node.book.clone()));
         node.publish().await;
         let open = node.consumer.recover()?;
         if open > 0 {
@@ -290,6 +293,21 @@ async fn prune(ledger: Ledger) {
     }
 }
 
+/// Keeps places of the network free for those with whom channels are open.
+async fn favour(network: NetworkHandle, channels: Arc<Channels>, book: Book) {
+    let mut favoured = BTreeSet::new();
+    loop {
+        let owners = channels.all().into_iter().map(|channel| channel.config.payee);
+        let consumers = book.all().into_iter().map(|(_, channel)| channel.config.payer);
+        let partners: BTreeSet<Address> = owners.chain(consumers).collect();
+        if partners != favoured {
+            network.favour(partners.iter().copied().collect()).await;
+            favoured = partners;
+        }
+        tokio::time::sleep(FAVOUR_EVERY).await;
+    }
+}
+
 /// The chain of the configuration: a preset, or a chain of the user's own, with the user's changes.
 fn chain_spec(config: &Config) -> anyhow::Result<ChainSpec> {
     let chain = &config.chain;
@@ -370,6 +388,13 @@ async fn start_network(
     network.gossip = config.network.gossip;
     network.mdns = config.network.mdns;
     network.state_dir = Some(config.node.data_dir.clone());
+    network.reach = ReachConfig {
+        upnp: config.network.upnp,
+        first: config.network.reach_first,
+        interval: config.network.reach_interval,
+        asker_interval: config.network.reach_peer_interval,
+        ..ReachConfig::default()
+    };
     let stored = ledger.get(Namespace::Settings, RECORD_SEQ_KEY)?;
     let last =
         stored.and_then(|bytes| <[u8; 8]>::try_from(bytes.as_ref()).ok()).map_or(0, u64::from_be_bytes);

@@ -16,6 +16,7 @@ mod dialer;
 mod limiter;
 mod place;
 mod report;
+mod round;
 mod server;
 mod testers;
 mod verdict;
@@ -27,8 +28,8 @@ use std::{
 };
 
 use farthing_protocol::{
-    Address, Hash,
-    reach::{ReachRequest, ReachResponse, dial_back_key},
+    Address, Hash, limits,
+    reach::ReachResponse,
     record::{FLAG_QUIC_VERIFIED, FLAG_TCP_VERIFIED},
 };
 use libp2p::{Multiaddr, PeerId};
@@ -41,20 +42,23 @@ pub use self::{
 use self::{
     candidates::{Known, Observations},
     place::Family,
+    round::{Arrival, Asked, Round},
     testers::Turns,
-    verdict::{Standing, Vote},
+    verdict::Standing,
 };
 pub(crate) use self::{
+    round::Ask,
     server::{Asker, ReachServer, exchange},
     testers::Tester,
 };
-use crate::{ReachConfig, addresses, identity};
+use crate::{ReachConfig, addresses};
 
-/// A peer to be asked, and what.
-#[derive(Debug)]
-pub(crate) struct Ask {
-    pub(crate) peer: Address,
-    pub(crate) request: ReachRequest,
+/// Without anybody to ask, or anything, the prober looks again no sooner than this.
+const PATIENCE_MIN: Duration = Duration::from_secs(1);
+
+/// The IP at the far end of a connection; `0.0.0.0` or `::` where it was dialled by name.
+pub(crate) fn ip_of(remote: &Multiaddr) -> Option<IpAddr> {
+    addresses::ip(remote).or_else(|| place::unknown(remote))
 }
 
 /// Tests this node's addresses, and remembers what came of it.
@@ -70,6 +74,9 @@ pub(crate) struct Prober {
     /// The IPs that observers agree on, at most one of each family.
     seen: Vec<IpAddr>,
     standings: Vec<Standing>,
+    /// Addresses that were published and are no longer candidates. They stay published until the next test,
+    /// so that a change of address is one change of the record: others hear of it once a minute at most.
+    leaving: Vec<Standing>,
     turns: Turns,
     round: Option<Round>,
     /// No test before this moment, so that a starting node first finds its peers.
@@ -80,32 +87,6 @@ pub(crate) struct Prober {
     checked_secs: Option<u64>,
     peers_asked: usize,
     testers: usize,
-}
-
-/// A test under way.
-#[derive(Debug)]
-struct Round {
-    asked: Vec<Asked>,
-    /// Something changed meanwhile, so that another test follows at once.
-    outdated: bool,
-}
-
-/// One peer's part in a test.
-#[derive(Debug)]
-struct Asked {
-    peer: Address,
-    dials: Vec<Dial>,
-    answer: Option<Result<ReachResponse, String>>,
-}
-
-#[derive(Debug)]
-struct Dial {
-    /// The candidate, as it is published, and as the peer was told to dial it.
-    address: Multiaddr,
-    dialled: Multiaddr,
-    /// Who the peer is on this dial.
-    key: PeerId,
-    arrival: Option<Vote>,
 }
 
 impl Prober {
@@ -128,6 +109,7 @@ impl Prober {
             observations: Observations::default(),
             seen: Vec::new(),
             standings: Vec::new(),
+            leaving: Vec::new(),
             round: None,
             first,
             due: first,
@@ -201,7 +183,10 @@ impl Prober {
             self.standings
                 .push(same.map_or_else(|| Standing::new(candidate), |index| old.swap_remove(index)));
         }
-        if changed {
+        let left = old.iter().any(|standing| standing.believed);
+        self.leaving.extend(old.into_iter().filter(|standing| standing.believed));
+        self.leaving.truncate(limits::REACH_ADDRESSES_MAX);
+        if changed || left {
             self.due = self.due.min(now + self.config.debounce).max(self.first);
             self.round.iter_mut().for_each(|round| round.outdated = true);
         }
@@ -235,15 +220,14 @@ impl Prober {
                 return Vec::new();
             }
         };
-        if chosen.is_empty() {
-            self.due = now + self.config.debounce.max(Duration::from_secs(1));
-            return Vec::new();
+        let asks = chosen.iter().map(|(peer, families)| Asked::new(*peer, self.to_dial(families), random()));
+        let (asks, asked): (Vec<Ask>, Vec<Asked>) = asks.filter(|(_, asked)| !asked.dials.is_empty()).unzip();
+        if asks.is_empty() {
+            self.due = now + self.config.debounce.max(PATIENCE_MIN);
+            return asks;
         }
-        let asks = chosen.iter().map(|(peer, families)| self.ask(*peer, families, random())).collect();
-        let (asks, asked): (Vec<_>, Vec<_>) =
-            Vec::into_iter(asks).filter(|(_, asked): &(Ask, Asked)| !asked.dials.is_empty()).unzip();
-        asked.iter().for_each(|asked| self.turns.asked(asked.peer, now));
-        self.round = Some(Round { asked, outdated: false });
+        asked.iter().for_each(|asked| self.turns.asked(asked.peer(), now));
+        self.round = Some(Round::new(asked));
         asks
     }
 
@@ -288,28 +272,13 @@ impl Prober {
             .collect()
     }
 
-    fn ask(&self, peer: Address, families: &[Family], nonce: Hash) -> (Ask, Asked) {
-        let key_of = |index| Some(identity::peer_id(&dial_back_key(&nonce, index)?.public_key()));
-        let dials: Vec<Dial> = (0..)
-            .zip(self.to_dial(families))
-            .map_while(|(index, (address, dialled))| {
-                Some(Dial { address, dialled, key: key_of(index)?, arrival: None })
-            })
-            .collect();
-        let addresses = dials.iter().map(|dial| dial.dialled.to_vec().into()).collect();
-        (Ask { peer, request: ReachRequest { nonce, addresses } }, Asked { peer, dials, answer: None })
-    }
-
     /// The keys under which peers may come to dial back now.
     pub(crate) fn expected(&self) -> impl Iterator<Item = PeerId> {
-        self.round.iter().flat_map(|round| &round.asked).flat_map(|asked| &asked.dials).map(|dial| dial.key)
+        self.round.iter().flat_map(Round::keys)
     }
 
-    /// Somebody connected to us. True when it is a dial-back; then it has done what it was for.
-    ///
-    /// It proves nothing when it came over a way that our own packets to that peer had opened in our router
-    /// (`ways` are the remote ends of our connections to it), from inside our LAN, or to something else than
-    /// the peer was told to dial.
+    /// Somebody connected to us. True when it is a dial-back; then it has done what it was for. `ways` are the
+    /// remote ends of our connections to a peer.
     pub(crate) fn arrived(
         &mut self,
         key: &PeerId,
@@ -317,26 +286,8 @@ impl Prober {
         remote: &Multiaddr,
         ways: impl FnOnce(Address) -> Vec<Multiaddr>,
     ) -> bool {
-        let asked = self.round.iter_mut().flat_map(|round| &mut round.asked);
-        let found = asked
-            .flat_map(|asked| {
-                let peer = asked.peer;
-                asked.dials.iter_mut().map(move |dial| (peer, dial))
-            })
-            .find(|(_, dial)| dial.key == *key);
-        let Some((peer, dial)) = found else { return false };
-        let is_inside = !self.allow_private && !addresses::ip(remote).is_some_and(addresses::is_global);
-        let vote = if ways(peer).iter().any(|way| addresses::without_peer(way) == *remote) {
-            Vote::Undecided("it came through a way that our own connection had opened".to_owned())
-        } else if is_inside {
-            Vote::Undecided("it came from inside our own network".to_owned())
-        } else if !place::are_alike(local, &dial.dialled) {
-            Vote::Undecided("it came over another transport than it was asked to test".to_owned())
-        } else {
-            Vote::Arrived
-        };
-        dial.arrival.get_or_insert(vote);
-        true
+        let arrival = Arrival { local, remote, allow_private: self.allow_private };
+        self.round.as_mut().is_some_and(|round| round.arrived(key, &arrival, ways))
     }
 
     /// What a peer answered, or why it did not. True when that ends the test.
@@ -348,10 +299,7 @@ impl Prober {
         now_secs: u64,
     ) -> bool {
         let Some(round) = &mut self.round else { return false };
-        if let Some(asked) = round.asked.iter_mut().find(|asked| asked.peer == peer) {
-            asked.answer.get_or_insert(answer);
-        }
-        if round.asked.iter().any(|asked| asked.answer.is_none()) {
+        if !round.answered(peer, answer) {
             return false;
         }
         if let Some(round) = self.round.take() {
@@ -362,13 +310,13 @@ impl Prober {
 
     fn conclude(&mut self, round: &Round, now: Instant, now_secs: u64) {
         for standing in &mut self.standings {
-            let votes: Vec<_> =
-                round.asked.iter().filter_map(|asked| asked.vote(&standing.candidate.address)).collect();
+            let votes = round.votes(&standing.candidate.address);
             if !votes.is_empty() {
                 standing.judge(votes);
             }
         }
-        self.peers_asked = round.asked.len();
+        self.leaving.clear();
+        self.peers_asked = round.peers();
         self.checked_secs = Some(now_secs);
         let wait = if round.outdated {
             self.config.debounce
@@ -382,17 +330,14 @@ impl Prober {
 
     /// The addresses under which this node believes it can be reached: those that were verified first.
     pub(crate) fn believed(&self) -> Vec<Multiaddr> {
-        let (verified, announced): (Vec<_>, Vec<_>) = self
-            .standings
-            .iter()
-            .filter(|standing| standing.believed)
-            .partition(|standing| standing.reachable == Some(true));
-        verified.into_iter().chain(announced).map(|standing| standing.candidate.address.clone()).collect()
+        let (verified, others): (Vec<_>, Vec<_>) =
+            self.published().partition(|standing| standing.reachable == Some(true));
+        verified.into_iter().chain(others).map(|standing| standing.candidate.address.clone()).collect()
     }
 
     /// `record::FLAG_TCP_VERIFIED` and `FLAG_QUIC_VERIFIED`, as far as they hold.
     pub(crate) fn flags(&self) -> u32 {
-        let verified = self.standings.iter().filter(|s| s.believed && s.reachable == Some(true));
+        let verified = self.published().filter(|standing| standing.reachable == Some(true));
         verified.fold(0, |flags, standing| {
             flags
                 | match Transport::of(&standing.candidate.address) {
@@ -402,14 +347,11 @@ impl Prober {
                 }
         })
     }
-}
 
-impl Asked {
-    fn vote(&self, address: &Multiaddr) -> Option<(Address, Vote)> {
-        let index = self.dials.iter().position(|dial| dial.address == *address)?;
-        let unanswered = Err("it did not answer".to_owned());
-        let answer = self.answer.as_ref().unwrap_or(&unanswered);
-        let arrival = self.dials[index].arrival.clone();
-        Some((self.peer, arrival.unwrap_or_else(|| Vote::without_arrival(answer, index))))
+    fn published(&self) -> impl Iterator<Item = &Standing> {
+        self.standings.iter().chain(&self.leaving).filter(|standing| standing.believed)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -243,6 +243,8 @@ pub enum Net {
     Ping { wallet: Address },
     /// Look for a node everywhere and tell what every step brought
     Lookup { wallet: Address },
+    /// Whether other nodes can dial this one; tested now
+    Reach,
 }
 
 #[derive(Debug, Subcommand)]

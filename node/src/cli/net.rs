@@ -5,7 +5,9 @@ use super::{
     failure::{Exit, Failure},
     output::table,
 };
-use crate::control::types::{Lookup, LookupRequest, LookupStep, Peer, PingRequest, Pong, route};
+use crate::control::types::{
+    Lookup, LookupRequest, LookupStep, Peer, PingRequest, Pong, Reach, ReachedAddress, route,
+};
 
 pub(super) async fn net(context: &Context, verb: args::Net) -> Result<(), Failure> {
     let node = context.node()?;
@@ -13,6 +15,10 @@ pub(super) async fn net(context: &Context, verb: args::Net) -> Result<(), Failur
         args::Net::Peers => {
             let peers: Vec<Peer> = node.get(route::PEERS).await?;
             context.output.data(&peers, |peers| list(peers))
+        }
+        args::Net::Reach => {
+            let reach: Reach = node.post(route::REACH, &()).await?;
+            context.output.data(&reach, reached)
         }
         args::Net::Ping { wallet } => {
             let pong: Pong = node.post(route::PING, &PingRequest { wallet: wallet.into() }).await?;
@@ -48,6 +54,32 @@ fn told(lookup: &Lookup) -> String {
         Some(record) => format!("record {}: {}", record.seq, record.addresses.join(", ")),
     };
     format!("{steps}\n{found}")
+}
+
+/// The sentence, the addresses, and why peers did not come through.
+fn reached(reach: &Reach) -> String {
+    let row = |address: &ReachedAddress| {
+        let published = if address.published { "yes" } else { "no" };
+        [
+            address.address.clone(),
+            address.source.clone(),
+            address.state.replace('_', " "),
+            format!("{} of {}", address.arrived, address.asked),
+            published.to_owned(),
+        ]
+    };
+    let mut lines = vec![reach.summary.clone()];
+    if !reach.addresses.is_empty() {
+        let heads = ["ADDRESS", "SOURCE", "STATE", "PEERS", "PUBLISHED"];
+        lines.push(String::new());
+        lines.push(table(heads, reach.addresses.iter().map(row)));
+    }
+    for address in &reach.addresses {
+        for failure in &address.failures {
+            lines.push(format!("{} by {}: {}", address.address, failure.wallet, failure.reason));
+        }
+    }
+    lines.join("\n")
 }
 
 fn millis(micros: u64) -> String {

@@ -8,6 +8,7 @@ use axum::{
 };
 use farthing_chain::{ChainKind, ChainStatus as OnChain};
 use farthing_ledger::LedgerError;
+use farthing_network::{NetworkStatus, ReachState};
 
 use super::{Failed, money::balance};
 use crate::{
@@ -133,8 +134,23 @@ pub(super) async fn doctor(State(node): State<Node>) -> Json<Doctor> {
                     ))
                 },
             ),
+            check("reach", reach(&node, &network)),
         ],
     })
+}
+
+/// Only who sells has to be reached.
+fn reach(node: &Node, network: &NetworkStatus) -> Result<String, (String, &'static str)> {
+    let reachability = &network.reachability;
+    let words = reachability.sentence(clock::now_secs());
+    let is_tested = reachability.checks.iter().any(|check| check.state == ReachState::NotReachable);
+    if is_tested && !reachability.is_reachable() && !node.registry.all().is_empty() {
+        return Err((
+            words,
+            "consumers cannot call your services until one of TCP and UDP comes through; `farthing net reach` tests again",
+        ));
+    }
+    Ok(words)
 }
 
 /// Reads the whole ledger, so it runs where it may take its time.

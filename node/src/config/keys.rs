@@ -145,6 +145,30 @@ pub const KEYS: &[Key] = &[
         Unset,
         "Name of the network, 1-32 lower-case letters, digits or dashes; the chain's id unless set.",
     ),
+    key(
+        "network.upnp",
+        Form::Switch,
+        Unset,
+        "Ask the router by UPnP to forward the ports of network.listen; \"true\" unless private addresses are allowed.",
+    ),
+    key(
+        "network.reach_first_ms",
+        integer(0, 10 * MINUTE_MS),
+        Value("10000"),
+        "From the start until peers are asked for the first time whether they can dial this node,",
+    ),
+    key(
+        "network.reach_interval_secs",
+        integer(1, DAY_SECS),
+        Value("900"),
+        "and from then on how often; a change of address is tested at once.",
+    ),
+    key(
+        "network.reach_peer_interval_secs",
+        integer(1, HOUR_SECS),
+        Value("60"),
+        "How often one peer is asked, and how often one that asks is dialled; lower on test networks only.",
+    ),
     //
     key(
         "chain.preset",

@@ -12,6 +12,7 @@ pub use self::catalog::{
     CatalogHit, CatalogKind, CatalogPage, CatalogQuery, CatalogSamples, CatalogService, CatalogSort,
     CatalogState, Count, Counts, LookAlike,
 };
+pub use self::reach::{Reach, ReachFailure, ReachedAddress};
 pub use self::services::{ApiShown, Offer, OfferParameter, Rescan, RescanRequest};
 pub use super::eth::Eth;
 pub use crate::{
@@ -26,6 +27,7 @@ pub use crate::{
 };
 
 mod catalog;
+mod reach;
 mod services;
 
 /// The paths of the control socket. `{id}` is a service or channel.
@@ -82,6 +84,8 @@ pub mod route {
     pub const PING: &str = "/net/ping";
     /// `POST` [`super::LookupRequest`] → [`super::Lookup`]
     pub const LOOKUP: &str = "/net/lookup";
+    /// `GET` → [`super::Reach`] as last tested; `POST` tests now.
+    pub const REACH: &str = "/net/reach";
 }
 
 /// Why a request was not carried out (RFC 9457).

@@ -5,7 +5,10 @@ use std::net::IpAddr;
 use farthing_protocol::Address;
 use libp2p::Multiaddr;
 
-use super::{Prober, Source, Transport, verdict::Standing};
+use super::{
+    Prober, Source, Transport,
+    verdict::{Standing, Vote},
+};
 
 /// Whether the outside reaches this node, and how that is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -53,7 +56,7 @@ pub struct AddressCheck {
     pub transport: Transport,
     pub port: u16,
     pub source: Source,
-    pub verdict: ReachState,
+    pub state: ReachState,
     /// Whether it is in this node's record.
     pub published: bool,
     /// Peers whose dial arrived, of those that were asked.
@@ -89,19 +92,19 @@ pub enum Gateway {
 impl Reachability {
     /// Of all addresses of a transport: the best.
     #[must_use]
-    pub fn verdict(&self, transport: Transport) -> ReachState {
+    pub fn state(&self, transport: Transport) -> ReachState {
         let of_transport = || self.checks.iter().filter(|check| check.transport == transport);
-        let any = |verdict| of_transport().any(|check| check.verdict == verdict);
+        let any = |state| of_transport().any(|check| check.state == state);
         [ReachState::Reachable, ReachState::Testing, ReachState::NotReachable]
             .into_iter()
-            .find(|verdict| any(*verdict))
+            .find(|state| any(*state))
             .unwrap_or_default()
     }
 
     /// Whether somebody outside was shown to reach this node.
     #[must_use]
     pub fn is_reachable(&self) -> bool {
-        self.checks.iter().any(|check| check.verdict == ReachState::Reachable)
+        self.checks.iter().any(|check| check.state == ReachState::Reachable)
     }
 }
 
@@ -132,13 +135,13 @@ impl Prober {
 
     fn check(&self, standing: &Standing) -> Option<AddressCheck> {
         let (transport, port) = Transport::of(&standing.candidate.address)?;
-        let verdict = match standing.reachable {
+        let state = match standing.reachable {
             Some(true) => ReachState::Reachable,
             Some(false) => ReachState::NotReachable,
             None if self.is_testing() => ReachState::Testing,
             None => ReachState::Unknown,
         };
-        let failure = |(peer, vote): &(Address, super::Vote)| {
+        let failure = |(peer, vote): &(Address, Vote)| {
             Some(CheckFailure { peer: *peer, reason: vote.reason()?.to_owned() })
         };
         let failures: Vec<_> = standing.votes.iter().filter_map(failure).collect();
@@ -147,7 +150,7 @@ impl Prober {
             transport,
             port,
             source: standing.candidate.source,
-            verdict,
+            state,
             published: standing.believed,
             arrived: standing.votes.len() - failures.len(),
             asked: standing.votes.len(),

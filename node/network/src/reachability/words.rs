@@ -22,18 +22,18 @@ impl Reachability {
             let ports = if is_one_port { head } else { "Ports: ".to_owned() };
             return format!("{ports}{}", self.untested());
         };
-        let states: Vec<String> = ports
+        let phrases: Vec<String> = ports
             .iter()
             .map(|&(transport, port)| {
                 let kind = transport.port_kind();
                 let name = if is_one_port { kind.to_owned() } else { format!("{kind} port {port}") };
-                format!("{name} {}", self.state(transport, port))
+                format!("{name} {}", self.phrase(transport, port))
             })
             .collect();
         let age = age(now_secs.saturating_sub(checked_secs));
         let peers = counted(self.peers_asked, "peer");
         let shared = if self.shared && !self.is_reachable() { SHARED } else { "" };
-        format!("{head}{}. Checked {age} by {peers}.{shared}", states.join("; "))
+        format!("{head}{}. Checked {age} by {peers}.{shared}", phrases.join("; "))
     }
 
     fn untested(&self) -> &'static str {
@@ -48,8 +48,8 @@ impl Reachability {
         }
     }
 
-    fn state(&self, transport: Transport, port: u16) -> String {
-        match self.verdict(transport) {
+    fn phrase(&self, transport: Transport, port: u16) -> String {
+        match self.state(transport) {
             ReachState::Reachable => "reachable".to_owned(),
             ReachState::NotReachable => self.advice(transport, port),
             ReachState::Testing => "being tested".to_owned(),
@@ -84,8 +84,8 @@ impl Reachability {
 
     /// The port the outside uses: of the best address, or else the one this node listens on.
     fn outer_port(&self, transport: Transport) -> Option<u16> {
-        let verdict = self.verdict(transport);
-        let best = self.checks_of(transport).find(|check| check.verdict == verdict);
+        let state = self.state(transport);
+        let best = self.checks_of(transport).find(|check| check.state == state);
         best.map(|check| check.port).or_else(|| self.inner_port(transport))
     }
 
@@ -121,14 +121,14 @@ mod tests {
 
     const NOW_SECS: u64 = 1_000_000;
 
-    fn check(transport: Transport, port: u16, verdict: ReachState) -> AddressCheck {
+    fn check(transport: Transport, port: u16, state: ReachState) -> AddressCheck {
         AddressCheck {
             address: format!("/ip4/9.9.9.9/…/{port}"),
             transport,
             port,
             source: Source::Observed,
-            verdict,
-            published: verdict == ReachState::Reachable,
+            state,
+            published: state == ReachState::Reachable,
             arrived: 0,
             asked: 3,
             failures: Vec::new(),

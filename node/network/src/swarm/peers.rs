@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 
 use crate::{
     Direction, NotStarted, PeerInfo, addresses, identity,
-    reachability::{Asker, Tester},
+    reachability::{self, Asker, Tester},
 };
 
 /// Whoever waits for one peer to be connected and identified.
@@ -40,9 +40,9 @@ pub(super) struct Peer {
 }
 
 impl Peer {
-    /// Where its connections come from or go to, without names.
+    /// Where its connections come from or go to.
     fn ips(&self) -> Vec<IpAddr> {
-        self.connections.iter().filter_map(|connection| addresses::ip(&connection.address)).collect()
+        self.connections.iter().filter_map(|connection| reachability::ip_of(&connection.address)).collect()
     }
 }
 

@@ -28,7 +28,8 @@ impl SwarmTask {
 
     fn probe(&mut self, now: Instant) {
         let testers = self.peers.testers();
-        let local_ip = testers.iter().flat_map(|tester| &tester.ips).find_map(|ip| interface_towards(*ip));
+        let ips = testers.iter().flat_map(|tester| &tester.ips).filter(|ip| !ip.is_unspecified());
+        let local_ip = ips.copied().find_map(interface_towards);
         self.parts.prober.set_local_ip(local_ip);
         let asks = self.parts.prober.begin(&testers, now, random);
         self.expect_dial_backs();
@@ -94,7 +95,7 @@ impl SwarmTask {
 
     /// How a peer sees this node, which is worth as much as where it looks from.
     pub(super) fn take_view_of(&mut self, id: PeerId, own: &Multiaddr) {
-        let observer = self.peers.remote_of(&id).and_then(addresses::ip);
+        let observer = self.peers.remote_of(&id).and_then(reachability::ip_of);
         if let (Some(peer), Some(own), Some(observer)) =
             (self.peers.address_of(&id), addresses::ip(own), observer)
         {

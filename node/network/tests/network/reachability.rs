@@ -68,8 +68,8 @@ async fn what_three_peers_can_dial_is_reachable_and_said_so_in_the_record() {
     let node = Node::start(NetworkConfig { listen, ..quick_config() }).await;
     let _peers = peers_of(&node, 4).await;
     let found = reachability(&node, |found| {
-        found.verdict(Transport::Tcp) == ReachState::Reachable
-            && found.verdict(Transport::Quic) == ReachState::Reachable
+        found.state(Transport::Tcp) == ReachState::Reachable
+            && found.state(Transport::Quic) == ReachState::Reachable
             && found.peers_asked == 3
     })
     .await;
@@ -101,8 +101,8 @@ async fn a_transport_that_nobody_reaches_is_told_apart_from_one_that_works() {
         peers.push(Node::start(NetworkConfig { bootstrap, reach: reach.clone(), ..config() }).await);
     }
     let found = reachability(&node, |found| {
-        found.verdict(Transport::Tcp) == ReachState::Reachable
-            && found.verdict(Transport::Quic) == ReachState::NotReachable
+        found.state(Transport::Tcp) == ReachState::Reachable
+            && found.state(Transport::Quic) == ReachState::NotReachable
     })
     .await;
     let quic = found.checks.iter().find(|check| check.transport == Transport::Quic).unwrap();
@@ -119,7 +119,7 @@ async fn an_announced_address_is_published_at_once_and_withdrawn_when_nobody_rea
     assert!(node.handle.status().borrow().external.contains(&dead), "before any test");
     let _peers = peers_of(&node, 3).await;
     let withdrawn = |found: &Reachability| {
-        found.verdict(Transport::Tcp) == ReachState::NotReachable && !found.checks[0].published
+        found.state(Transport::Tcp) == ReachState::NotReachable && !found.checks[0].published
     };
     let found = reachability(&node, withdrawn).await;
     assert_eq!((found.checks[0].arrived, found.checks[0].source), (0, Source::Announced));
@@ -136,7 +136,7 @@ async fn another_node_behind_the_port_is_not_taken_for_this_one() {
     let other = Node::start(config()).await;
     let node = Node::start(NetworkConfig { announce: vec![other.listening()], ..quick_config() }).await;
     let _peers = peers_of(&node, 2).await;
-    let found = reachability(&node, |found| found.verdict(Transport::Tcp) == ReachState::NotReachable).await;
+    let found = reachability(&node, |found| found.state(Transport::Tcp) == ReachState::NotReachable).await;
     assert!(found.checks[0].failures[0].reason.contains("another node"), "{found:?}");
 }
 
@@ -163,11 +163,11 @@ async fn a_forged_ok_counts_for_nothing() {
     let node = Node::start(NetworkConfig { announce: vec![dead], ..quick_config() }).await;
     let liar = liar(&node).await;
     let alone = reachability(&node, |found| found.peers_asked == 1).await;
-    assert_eq!(alone.verdict(Transport::Tcp), ReachState::Unknown);
+    assert_eq!(alone.state(Transport::Tcp), ReachState::Unknown);
     assert!(alone.checks[0].failures[0].reason.contains("nothing arrived"), "{alone:?}");
     let _peers = peers_of(&node, 2).await;
     let found = reachability(&node, |found| found.peers_asked == 3).await;
-    assert_eq!(found.verdict(Transport::Tcp), ReachState::NotReachable);
+    assert_eq!(found.state(Transport::Tcp), ReachState::NotReachable);
     assert_eq!(found.checks[0].failures.len(), 3);
     liar.abort();
 }
@@ -180,7 +180,7 @@ async fn a_test_can_be_asked_for() {
     assert_eq!((alone.testers, alone.checked_secs), (0, None), "there is nobody to ask");
     let _peers = peers_of(&node, 1).await;
     let found = node.handle.test_reachability().await.unwrap();
-    assert_eq!((found.verdict(Transport::Tcp), found.peers_asked), (ReachState::Reachable, 1));
+    assert_eq!((found.state(Transport::Tcp), found.peers_asked), (ReachState::Reachable, 1));
     let again = node.handle.test_reachability().await.unwrap();
     assert_eq!(again.checked_secs, found.checked_secs, "the only peer was asked a moment ago");
     node.handle.shutdown().await;

@@ -1,0 +1,139 @@
+//! One test: who was asked to dial what, who came through, and what they say. Pure.
+
+use farthing_protocol::{
+    Address, Hash,
+    reach::{ReachRequest, ReachResponse, dial_back_key},
+};
+use libp2p::{Multiaddr, PeerId};
+
+use super::{place, verdict::Vote};
+use crate::{addresses, identity};
+
+/// A peer to be asked, and what.
+#[derive(Debug)]
+pub(crate) struct Ask {
+    pub(crate) peer: Address,
+    pub(crate) request: ReachRequest,
+}
+
+/// A test under way.
+#[derive(Debug)]
+pub(super) struct Round {
+    asked: Vec<Asked>,
+    /// Something changed meanwhile, so that another test follows at once.
+    pub(super) outdated: bool,
+}
+
+/// One peer's part in a test.
+#[derive(Debug)]
+pub(super) struct Asked {
+    peer: Address,
+    pub(super) dials: Vec<Dial>,
+    answer: Option<Result<ReachResponse, String>>,
+}
+
+#[derive(Debug)]
+pub(super) struct Dial {
+    /// The candidate, as it is published, and as the peer was told to dial it.
+    address: Multiaddr,
+    dialled: Multiaddr,
+    /// Who the peer is on this dial.
+    key: PeerId,
+    arrival: Option<Vote>,
+}
+
+/// A connection that came in under the key of a dial.
+#[derive(Debug)]
+pub(super) struct Arrival<'a> {
+    pub(super) local: &'a Multiaddr,
+    pub(super) remote: &'a Multiaddr,
+    pub(super) allow_private: bool,
+}
+
+impl Asked {
+    /// Asks `peer` to dial these candidates, each as it is published and as it is dialled.
+    pub(super) fn new(peer: Address, to_dial: Vec<(Multiaddr, Multiaddr)>, nonce: Hash) -> (Ask, Self) {
+        let key_of = |index| Some(identity::peer_id(&dial_back_key(&nonce, index)?.public_key()));
+        let dials: Vec<Dial> = (0..)
+            .zip(to_dial)
+            .map_while(|(index, (address, dialled))| {
+                Some(Dial { address, dialled, key: key_of(index)?, arrival: None })
+            })
+            .collect();
+        let addresses = dials.iter().map(|dial| dial.dialled.to_vec().into()).collect();
+        (Ask { peer, request: ReachRequest { nonce, addresses } }, Self { peer, dials, answer: None })
+    }
+
+    pub(super) const fn peer(&self) -> Address {
+        self.peer
+    }
+
+    fn vote(&self, address: &Multiaddr) -> Option<(Address, Vote)> {
+        let index = self.dials.iter().position(|dial| dial.address == *address)?;
+        let unanswered = Err("it did not answer".to_owned());
+        let answer = self.answer.as_ref().unwrap_or(&unanswered);
+        let arrival = self.dials[index].arrival.clone();
+        Some((self.peer, arrival.unwrap_or_else(|| Vote::without_arrival(answer, index))))
+    }
+}
+
+impl Round {
+    pub(super) const fn new(asked: Vec<Asked>) -> Self {
+        Self { asked, outdated: false }
+    }
+
+    pub(super) fn peers(&self) -> usize {
+        self.asked.len()
+    }
+
+    pub(super) fn keys(&self) -> impl Iterator<Item = PeerId> {
+        self.asked.iter().flat_map(|asked| &asked.dials).map(|dial| dial.key)
+    }
+
+    /// Notes an arrival under `key`; false when nobody was given this key. `ways` are the remote ends of our
+    /// connections to a peer.
+    pub(super) fn arrived(
+        &mut self,
+        key: &PeerId,
+        arrival: &Arrival<'_>,
+        ways: impl FnOnce(Address) -> Vec<Multiaddr>,
+    ) -> bool {
+        for Asked { peer, dials, .. } in &mut self.asked {
+            if let Some(dial) = dials.iter_mut().find(|dial| dial.key == *key) {
+                dial.arrival.get_or_insert_with(|| arrival.vote(&dial.dialled, &ways(*peer)));
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Takes a peer's answer; true when it was the last that is waited for.
+    pub(super) fn answered(&mut self, peer: Address, answer: Result<ReachResponse, String>) -> bool {
+        if let Some(asked) = self.asked.iter_mut().find(|asked| asked.peer == peer) {
+            asked.answer.get_or_insert(answer);
+        }
+        self.asked.iter().all(|asked| asked.answer.is_some())
+    }
+
+    /// What everybody who was asked about a candidate found.
+    pub(super) fn votes(&self, address: &Multiaddr) -> Vec<(Address, Vote)> {
+        self.asked.iter().filter_map(|asked| asked.vote(address)).collect()
+    }
+}
+
+impl Arrival<'_> {
+    /// It proves nothing when it came over a way that our own packets to that peer had opened in our router,
+    /// from inside our LAN, or to something else than the peer was told to dial.
+    fn vote(&self, dialled: &Multiaddr, ways: &[Multiaddr]) -> Vote {
+        let is_inside = !self.allow_private && !addresses::ip(self.remote).is_some_and(addresses::is_global);
+        if ways.iter().any(|way| addresses::without_peer(way) == *self.remote) {
+            Vote::Undecided("it came through a way that our own connection had opened".to_owned())
+        } else if is_inside {
+            Vote::Undecided("it came from inside our own network".to_owned())
+        } else if !place::are_alike(self.local, dialled) {
+            Vote::Undecided("it came over another transport than it was asked to test".to_owned())
+        } else {
+            Vote::Arrived
+        }
+    }
+}
