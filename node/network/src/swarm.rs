@@ -6,6 +6,7 @@
 
 mod company;
 mod connections;
+mod dials;
 mod directory;
 mod gossip;
 mod peers;
@@ -27,7 +28,7 @@ use libp2p::{
 use tokio::sync::{mpsc, oneshot, watch};
 
 pub(crate) use self::connections::innermost;
-use self::{directory::Lookup, peers::Peers};
+use self::{dials::Dials, directory::Lookup, peers::Peers};
 use crate::{
     NetworkStatus, NotStarted, PeerInfo, Reachability,
     admission::Admission,
@@ -156,6 +157,7 @@ pub(crate) struct Parts {
 pub(crate) struct SwarmTask {
     parts: Parts,
     peers: Peers,
+    dials: Dials,
     lookups: HashMap<QueryId, Lookup>,
     /// The put of the own record that is under way.
     put: Option<QueryId>,
@@ -183,6 +185,7 @@ impl SwarmTask {
         let mut task = Self {
             parts,
             peers: Peers::default(),
+            dials: Dials::default(),
             lookups: HashMap::new(),
             put: None,
             gossiped_seq: 0,

@@ -70,14 +70,12 @@ impl SwarmTask {
             return;
         }
         self.peers.wait(id, reply);
-        if let Err(error) = self.dial_known(id, Some(record))
-            && !matches!(error, DialError::DialPeerConditionFalse(_))
-        {
+        if let Err(error) = self.dial_known(id, Some(record)) {
             self.give_up(id, &error);
         }
     }
 
-    /// Dials a peer where it was met or says it is, best history first.
+    /// Dials a peer where it was met or says it is, best history first, and is not being dialled yet.
     pub(super) fn dial_known(
         &mut self,
         id: PeerId,
@@ -88,11 +86,20 @@ impl SwarmTask {
         let announced: Vec<Multiaddr> = nearby.chain(announced).collect();
         let mut known = self.parts.book.lock().best_first(&id, &announced);
         known.truncate(DIALLED_ADDRESSES_MAX);
-        let options = DialOpts::peer_id(id)
-            .condition(PeerCondition::DisconnectedAndNotDialing)
-            .addresses(known)
-            .build();
-        self.parts.swarm.dial(options)
+        let known = self.dials.untried(&id, known);
+        if known.is_empty() && self.dials.is_dialled(&id) {
+            return Ok(());
+        }
+        let options =
+            DialOpts::peer_id(id).condition(PeerCondition::Disconnected).addresses(known.clone()).build();
+        let connection = options.connection_id();
+        match self.parts.swarm.dial(options) {
+            Ok(()) => self.dials.began(connection, id, known),
+            // It is connected, and about to be identified.
+            Err(DialError::DialPeerConditionFalse(_)) => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
     }
 
     pub(super) fn dial_bootstrap(&mut self, now: Instant) {
@@ -121,6 +128,7 @@ impl SwarmTask {
             return;
         }
         Counters::add(&self.parts.counters.connections_opened);
+        self.dials.ended(connection);
         self.parts.bootstrap.connected(connection, id);
         self.peers.connected(id, connection, endpoint);
     }
@@ -141,10 +149,12 @@ impl SwarmTask {
             self.twin.dialled_own_key(Instant::now());
         }
         self.note_failure(id, error);
+        self.dials.ended(connection);
         self.parts.bootstrap.failed(connection, Instant::now());
         tracing::debug!(peer = ?id.as_ref().and_then(identity::wallet), error = %brief(error), "a dial failed");
         if let Some(id) = id
             && !self.parts.swarm.is_connected(&id)
+            && !self.dials.is_dialled(&id)
         {
             self.give_up(id, error);
         }
@@ -254,12 +264,13 @@ impl SwarmTask {
         }
     }
 
+    /// A first failed ping is silent (libp2p-ping's handler), so one that is told of is the second in a row: the
+    /// line is dead, and has been for at most 50 s.
     pub(super) fn on_ping(&mut self, event: &ping::Event) {
-        if matches!(event.result, Err(ping::Failure::Unsupported)) {
-            return;
-        }
-        if self.peers.pinged(event.peer, event.connection, event.result.as_ref().ok().copied()) {
-            self.parts.swarm.close_connection(event.connection);
+        match event.result {
+            Ok(rtt) => self.peers.pinged(event.peer, rtt),
+            Err(ping::Failure::Unsupported) => {}
+            Err(_) => drop(self.parts.swarm.close_connection(event.connection)),
         }
     }
 }

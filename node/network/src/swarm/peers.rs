@@ -27,7 +27,6 @@ struct Connection {
     id: ConnectionId,
     address: Multiaddr,
     direction: Direction,
-    ping_failures: u32,
 }
 
 #[derive(Debug)]
@@ -77,7 +76,7 @@ impl Peers {
             identified: None,
         });
         let remote = endpoint.get_remote_address().clone();
-        peer.connections.push(Connection { id: connection, address: remote, direction, ping_failures: 0 });
+        peer.connections.push(Connection { id: connection, address: remote, direction });
         self.by_address.insert(address, id);
     }
 
@@ -118,20 +117,11 @@ impl Peers {
         }
     }
 
-    /// Notes a ping; true when its connection failed twice in a row and is to be closed.
-    pub(super) fn pinged(&mut self, id: PeerId, connection: ConnectionId, rtt: Option<Duration>) -> bool {
-        let Some(peer) = self.by_id.get_mut(&id) else { return false };
-        let Some(connection) = peer.connections.iter_mut().find(|other| other.id == connection) else {
-            return false;
-        };
-        match rtt {
-            Some(rtt) => {
-                connection.ping_failures = 0;
-                peer.rtt = Some(rtt);
-            }
-            None => connection.ping_failures += 1,
+    /// Notes the round trip of a ping.
+    pub(super) fn pinged(&mut self, id: PeerId, rtt: Duration) {
+        if let Some(peer) = self.by_id.get_mut(&id) {
+            peer.rtt = Some(rtt);
         }
-        connection.ping_failures >= 2
     }
 
     pub(super) fn id_of(&self, address: Address) -> Option<PeerId> {
