@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!                       ┌─ boot1 20.1.0.2, boot2 20.2.0.2, boot3 20.3.0.2, public 20.40.0.2
+//!                       ├─ line (a delay and some loss) ── far 20.50.0.2
 //!   internet (router) ──┼─ home     20.11.0.2 ── 192.168.10.1 ─┬─ owner 192.168.10.2
 //!                       │           masquerade, may forward    └─ neighbour 192.168.10.3
 //!                       ├─ plain    20.21.0.2 ── 192.168.20.1 ─── behind_plain 192.168.20.2
@@ -14,6 +15,7 @@
 
 mod commands;
 mod leftovers;
+pub mod line;
 pub mod router;
 
 use std::{
@@ -28,6 +30,7 @@ use farthing_tests::tell::tell;
 
 use self::{
     commands::{command_in, missing, run, run_in},
+    line::Line,
     router::{Forwarded, Translation},
 };
 
@@ -39,6 +42,10 @@ pub enum Place {
     Boot(u8),
     /// A public host that nobody begins with.
     Public,
+    /// A public host at the other end of a [`line::Line`].
+    Far,
+    /// Where that line runs.
+    Line,
     /// The owner's router.
     Home,
     Owner,
@@ -50,12 +57,14 @@ pub enum Place {
     BehindSymmetric,
 }
 
-const PLACES: [Place; 12] = [
+const PLACES: [Place; 14] = [
     Place::Internet,
     Place::Boot(1),
     Place::Boot(2),
     Place::Boot(3),
     Place::Public,
+    Place::Far,
+    Place::Line,
     Place::Home,
     Place::Owner,
     Place::Neighbour,
@@ -87,6 +96,7 @@ impl Place {
         match self {
             Self::Boot(n) => Some(Ipv4Addr::new(20, n, 0, 2)),
             Self::Public => Some(Ipv4Addr::new(20, 40, 0, 2)),
+            Self::Far => Some(Ipv4Addr::new(20, 50, 0, 2)),
             Self::Home => Some(HOME_FIRST),
             Self::PlainRouter => Some(Ipv4Addr::new(20, 21, 0, 2)),
             Self::SymmetricRouter => Some(Ipv4Addr::new(20, 31, 0, 2)),
@@ -148,12 +158,22 @@ impl Lab {
         self.translate(Place::Home, Translation::KeepsPorts, Some((OWNER, forwarded)))
     }
 
-    /// The owner's provider gives its router another address.
+    /// Carries what goes to and from [`Place::Far`]; nothing arrives there otherwise. `None`, and a loud word,
+    /// where there is no Python to run it.
+    ///
+    /// # Errors
+    /// When the line does not come up.
+    pub fn carry_far(&self, delay_ms: u32, loss_percent: u32) -> Result<Option<Line>> {
+        let [line, near, far] = [Place::Line, Place::Internet, Place::Far].map(|place| self.namespace(place));
+        Line::open(&line, [(&near, &Place::Far.name()), (&far, WAN)], delay_ms, loss_percent)
+    }
+
+    /// The owner's provider gives its router another address; what is sent to the old one gets lost.
     ///
     /// # Errors
     /// When `ip` refuses.
-    #[expect(dead_code)]
     pub fn move_home(&self) -> Result<()> {
+        self.ip(Place::Internet, &format!("route add blackhole {HOME_FIRST}/32\n"))?;
         let commands = format!(
             "address delete {HOME_FIRST}/24 dev {WAN}\naddress add {HOME_SECOND}/24 dev {WAN}\n\
              route add default via {}\n",
@@ -216,7 +236,13 @@ impl Lab {
 
     fn connect_to_internet(&self, place: Place, address: Ipv4Addr) -> Result<()> {
         let port = place.name();
-        self.cable(place, WAN, Place::Internet, &port)?;
+        if place == Place::Far {
+            self.cable(place, WAN, Place::Line, line::FAR)?;
+            self.cable(Place::Line, line::NEAR, Place::Internet, &port)?;
+            self.ip(Place::Line, &format!("link set {} up\nlink set {} up\n", line::NEAR, line::FAR))?;
+        } else {
+            self.cable(place, WAN, Place::Internet, &port)?;
+        }
         let gateway = gateway(address);
         self.ip(Place::Internet, &format!("address add {gateway}/24 dev {port}\nlink set {port} up\n"))?;
         self.ip(

@@ -4,6 +4,7 @@
 //! laboratory with its cases in sequence, because starting one takes longer than most cases. It needs root, `ip`
 //! and `nft`; where they are missing every case is skipped and says so. `make nat-test` runs all of it.
 
+mod forwarding;
 mod lab;
 mod market;
 mod outages;

@@ -24,7 +24,7 @@ use farthing_tests::{
 use futures::future::try_join_all;
 use serde_json::json;
 
-use crate::lab::{Lab, Place, router::PORT};
+use crate::lab::{Lab, Place, line::Line, router::PORT};
 
 /// Nodes that all others begin with. Three, because three peers are asked whether a port is open.
 const BOOTS: [Place; 3] = [Place::Boot(1), Place::Boot(2), Place::Boot(3)];
@@ -33,7 +33,7 @@ const CHAIN_PORT: u16 = 8545;
 const UPSTREAM: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
 const FUNDS: Usdc = Usdc::from_micros(5_000_000);
 /// The longest that anything may take when nothing else is said.
-pub const PATIENCE: Duration = Duration::from_secs(90);
+pub const PATIENCE: Duration = Duration::from_secs(150);
 
 /// A network with an owner in it. Nodes end before the networks they are in.
 #[derive(Debug)]
@@ -46,6 +46,7 @@ pub struct Market {
     _boots: Vec<NodeProcess>,
     _portals: [Portal; 2],
     chain: LocalChain,
+    _line: Option<Line>,
     pub lab: Lab,
     _folder: tempfile::TempDir,
 }
@@ -63,9 +64,11 @@ pub struct Consumer {
 pub struct Setup {
     /// Of the owner, as the environment takes them.
     pub owner: Vec<(&'static str, String)>,
-    /// Of everybody but the nodes to begin with.
+    /// Of everybody.
     pub all: Vec<(&'static str, String)>,
     pub consumers: Vec<Place>,
+    /// Delay in milliseconds and loss in percent of the line to [`Place::Far`], for consumers there.
+    pub line: Option<(u32, u32)>,
 }
 
 impl Market {
@@ -75,6 +78,13 @@ impl Market {
     /// What did not start, with its log.
     pub async fn open(setup: Setup) -> Result<Option<Self>> {
         let Some(lab) = Lab::build()? else { return Ok(None) };
+        let line = match setup.line {
+            Some((delay_ms, loss_percent)) => match lab.carry_far(delay_ms, loss_percent)? {
+                None => return Ok(None),
+                line => line,
+            },
+            None => None,
+        };
         let folder = tempfile::tempdir()?;
         let (chain, upstream) = tokio::try_join!(LocalChain::start(), Upstream::start())?;
         let portal = |place, name: &str, listen, server| {
@@ -105,7 +115,8 @@ impl Market {
             }
             NodeProcess::start_on(on_chain.clone(), options)
         };
-        let announced = |place| [("network.announce", addresses(place).join(","))];
+        let announced =
+            |place| [&setup.all[..], &[("network.announce", addresses(place).join(","))]].concat();
         let boots = try_join_all(BOOTS.map(|place| async move { start(place, &announced(place)).await }));
         let owned = [&setup.all[..], &setup.owner].concat();
         let consumers = setup.consumers.iter().map(|place| start(*place, &setup.all));
@@ -134,6 +145,7 @@ impl Market {
             _boots: boots,
             _portals: portals,
             chain,
+            _line: line,
             lab,
             _folder: folder,
         }))
@@ -197,6 +209,29 @@ impl Market {
         Ok(owner.context("the consumer is not connected to the owner")?.address)
     }
 
+    /// Runs one case and says what it promised and how long it took.
+    ///
+    /// # Errors
+    /// Those of the case, with its promise and what the nodes wrote last.
+    pub async fn case<T>(&self, promise: &str, case: impl Future<Output = Result<T>>) -> Result<T> {
+        let began = Instant::now();
+        let value = case.await.with_context(|| format!("{promise}\n{}", self.logs()))?;
+        tell(&format!("  nat: {promise} ({} s)", began.elapsed().as_secs()));
+        Ok(value)
+    }
+
+    /// The end of every log, with the time at which it is read.
+    fn logs(&self) -> String {
+        const LINES: usize = 60;
+        let nodes = self.consumers.iter().map(|consumer| (consumer.place, &consumer.node));
+        let tail = |(place, node): (Place, &NodeProcess)| {
+            let log = node.log();
+            let lines: Vec<&str> = log.lines().collect();
+            format!("--- {place:?}\n{}\n", lines[lines.len().saturating_sub(LINES)..].join("\n"))
+        };
+        [(Place::Owner, &self.owner)].into_iter().chain(nodes).map(tail).collect()
+    }
+
     /// Settles, closes every channel, and compares all books with the chain: `calls` were served and charged.
     ///
     /// # Errors
@@ -236,17 +271,6 @@ impl Market {
     }
 }
 
-/// Runs one case and says what it promised and how long it took.
-///
-/// # Errors
-/// Those of the case, with its name.
-pub async fn case<T>(promise: &str, case: impl Future<Output = Result<T>>) -> Result<T> {
-    let began = Instant::now();
-    let value = case.await.with_context(|| promise.to_owned())?;
-    tell(&format!("  nat: {promise} ({} s)", began.elapsed().as_secs()));
-    Ok(value)
-}
-
 /// Looks again and again until `holds`, and returns how long that took.
 ///
 /// # Errors
@@ -264,6 +288,11 @@ pub async fn until(
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     bail!("it did not come true within {} s that {what}", patience.as_secs())
+}
+
+/// The nodes to begin with, over QUIC.
+pub fn quic_boots() -> Vec<String> {
+    BOOTS.iter().flat_map(|boot| addresses(*boot)).filter(|address| address.ends_with("quic-v1")).collect()
 }
 
 /// [`PORT`] of a public host, over both transports.

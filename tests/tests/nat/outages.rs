@@ -10,7 +10,7 @@ use farthing_tests::tell::tell;
 
 use crate::{
     lab::{HOME_FIRST, Place, router::Forwarded},
-    market::{Market, PATIENCE, Setup, addresses_at, case, until},
+    market::{Market, PATIENCE, Setup, addresses_at, until},
 };
 
 /// Short enough that the connection outlives it.
@@ -34,10 +34,10 @@ async fn an_outage_executes_and_charges_nothing_twice() -> Result<()> {
     for length in &lengths {
         let promise =
             format!("an outage of {} s executes nothing twice and charges nothing twice", length.as_secs());
-        case(&promise, nothing_happens_twice(&market, *length)).await?;
+        market.case(&promise, nothing_happens_twice(&market, *length)).await?;
     }
     let calls = 1 + 2 * lengths.len() as u64;
-    case("every call was executed once and charged once", market.check_books(calls)).await
+    market.case("every call was executed once and charged once", market.check_books(calls)).await
 }
 
 /// One call is being served when the line fails, another is made while it is down. Both are repeated under
