@@ -3,7 +3,11 @@
 //! A listing is examined where it is offered, cheapest first: known, refused before, readable, of this network
 //! and time, newer, within its owner's and its neighbour's share, signed. Then the writer takes it.
 
-use std::{fs, path::Path, sync::Arc};
+use std::{
+    fs,
+    path::Path,
+    sync::{Arc, atomic::Ordering},
+};
 
 use farthing_protocol::{
     Address, Hash, Listing, ServiceId, Signed, Verified, signed::DocumentError, sync::ItemName,
@@ -68,6 +72,8 @@ pub struct Counts {
     pub owners: usize,
     /// Versions remembered so that they are not fetched again.
     pub refused: usize,
+    /// Versions taken since the catalog was opened.
+    pub taken: u64,
 }
 
 /// A listing with what the catalog knows about it.
@@ -188,6 +194,7 @@ impl Catalog {
             strangers: shelf.strangers(),
             owners: shelf.owners.len(),
             refused,
+            taken: self.inner.shared.taken.load(Ordering::Relaxed),
         }
     }
 

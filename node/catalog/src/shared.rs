@@ -1,6 +1,8 @@
 //! What the handle and the writer share: the shelf, the gate, the store and the index, each behind its own lock.
 
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{
+    Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic::AtomicU64,
+};
 
 use farthing_protocol::{ServiceId, sync::ItemName};
 use tokio::sync::broadcast;
@@ -31,6 +33,8 @@ pub(crate) struct Shared {
     pub(crate) index: Index,
     /// Services whose newest version was just stored.
     pub(crate) changes: broadcast::Sender<ServiceId>,
+    /// Versions stored since the start.
+    pub(crate) taken: AtomicU64,
     shelf: RwLock<Shelf>,
     gate: Mutex<Gate>,
 }
@@ -41,7 +45,7 @@ impl Shared {
         let refused = Refused::new(options.limits.refused_max);
         let (shelf, gate) = (RwLock::new(shelf), Mutex::new(Gate { sources, refused }));
         let (changes, _) = broadcast::channel(CHANGES_MAX);
-        Self { options, store, index, changes, shelf, gate }
+        Self { options, store, index, changes, taken: AtomicU64::new(0), shelf, gate }
     }
 
     pub(crate) fn shelf(&self) -> RwLockReadGuard<'_, Shelf> {

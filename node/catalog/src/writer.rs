@@ -12,6 +12,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc,
+        atomic::Ordering,
         mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel},
     },
     thread::JoinHandle,
@@ -173,6 +174,7 @@ impl Writer {
         match &stored {
             Ok(()) => {
                 self.unindexed.append(&mut changes.unindexed);
+                self.shared.taken.fetch_add(changes.put.len() as u64, Ordering::Relaxed);
                 // Nobody may be listening.
                 changes.put.iter().for_each(|(service, _)| drop(self.shared.changes.send(*service)));
             }

@@ -27,6 +27,7 @@ use crate::{
     publisher::Publication,
     reach::Reach,
     records::SharedRecords,
+    report::{Reporter, Strike},
     status::Counters,
     swarm::{Command, NoStream, Protocol},
 };
@@ -45,6 +46,7 @@ pub(crate) struct Inner {
     pub(crate) reach: Reach,
     status: watch::Receiver<NetworkStatus>,
     calling: Arc<Admission>,
+    reporter: Reporter,
     limits: NetworkLimits,
 }
 
@@ -55,6 +57,7 @@ impl NetworkHandle {
         records: SharedRecords,
         counters: Arc<Counters>,
         calling: Arc<Admission>,
+        reporter: Reporter,
         config: &NetworkConfig,
     ) -> Self {
         Self(Arc::new(Inner {
@@ -66,6 +69,7 @@ impl NetworkHandle {
             reach: Reach::default(),
             status,
             calling,
+            reporter,
             limits: config.limits.clone(),
         }))
     }
@@ -206,6 +210,12 @@ impl NetworkHandle {
         let content = wire::encode(listing);
         let sent = self.0.send(Command::Gossip { subject: Subject::Listing, content, reply }).await;
         sent.is_ok() && told.await.unwrap_or(false)
+    }
+
+    /// Holds it against `peer` that it sent what no honest node sends, such as a forged listing. Five of these in
+    /// ten minutes block it.
+    pub fn accuse(&self, peer: Address) {
+        self.0.reporter.strike(peer, Strike::BadSignature);
     }
 
     /// Connected peers of this network, in order of their addresses. Empty once the network has stopped.

@@ -99,7 +99,7 @@ impl Network {
             records.clone(),
             config.network.clone(),
             Arc::clone(&counters),
-            reporter,
+            reporter.clone(),
             listings_in,
             judged_in,
         );
@@ -154,7 +154,8 @@ impl Network {
             drain_deadline: config.limits.drain_deadline,
         });
         tokio::spawn(task.run());
-        let handle = NetworkHandle::new(commands_in, status, records, counters, calling, &config);
+        let handle =
+            NetworkHandle::new(commands_in, status, records, counters, calling, reporter.clone(), &config);
         Ok((handle, Inbound { calls, info, syncs, listings }))
     }
 }

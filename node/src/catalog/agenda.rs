@@ -31,10 +31,10 @@ const AGAIN_MAX: u32 = 3;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
     /// Both have what they could get; whether something was new here.
-    Agreed {
-        learned: bool,
-    },
-    Failed,
+    Agreed { learned: bool },
+    /// It ended early. When something was new all the same, as for a newcomer with much to learn, the rest is
+    /// worth asking for at once.
+    Broken { learned: bool },
 }
 
 /// What is still to be done.
@@ -117,11 +117,12 @@ impl Agenda {
                     self.learned_from(peer, now);
                 }
             }
-            Ended::Failed => {
+            Ended::Broken { learned } => {
                 let failures = self.failures.entry(peer).or_default();
-                *failures += 1;
+                *failures = if learned { 0 } else { *failures + 1 };
+                let pause = if learned { GATHER } else { AGAIN_AFTER };
                 if *failures <= AGAIN_MAX && self.connected.contains(&peer) {
-                    self.waiting.entry(peer).or_insert(now + AGAIN_AFTER);
+                    self.waiting.entry(peer).or_insert(now + pause);
                 }
             }
         }
@@ -263,12 +264,17 @@ mod tests {
         let mut agenda = with_peers([51], now);
         for _ in 0..=AGAIN_MAX {
             assert_eq!(agenda.next(now), Some(peer(51)));
-            agenda.ended(peer(51), Ended::Failed, now);
+            agenda.ended(peer(51), Ended::Broken { learned: false }, now);
             assert_eq!(agenda.next(now), None);
             now += AGAIN_AFTER;
         }
         assert_eq!(agenda.next(now), None);
         now += 2 * REGULARLY;
         assert_eq!(agenda.next(now), Some(peer(51)), "and regularly, whatever happened");
+        for _ in 0..=2 * AGAIN_MAX {
+            agenda.ended(peer(51), Ended::Broken { learned: true }, now);
+            now += GATHER;
+            assert_eq!(agenda.next(now), Some(peer(51)), "as long as it brings something");
+        }
     }
 }

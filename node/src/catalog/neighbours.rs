@@ -45,6 +45,17 @@ enum SessionError {
     Session(#[from] store::SyncError),
 }
 
+impl SessionError {
+    /// Whether no honest node does this.
+    const fn is_hostile(&self) -> bool {
+        match self {
+            Self::Malformed(_) => true,
+            Self::Session(error) => error.is_hostile(),
+            Self::NotStarted(_) | Self::Ended(_) | Self::Silent => false,
+        }
+    }
+}
+
 impl Catalog {
     /// Takes this node's own listings into the catalog and tells the neighbours of those that are new.
     pub async fn publish(&self) {
@@ -110,18 +121,29 @@ impl Catalog {
 
     /// One session that this node opens.
     async fn begin(&self, peer: Address) -> Ended {
-        match self.compare(peer).await {
+        let before = self.0.store.counts().taken;
+        let compared = self.compare(peer).await;
+        // Others may bring something meanwhile; at worst that costs one session more.
+        let learned = self.0.store.counts().taken > before;
+        if learned {
+            self.ask_for_records(peer).await;
+        }
+        match compared {
             Ok(summary) => {
                 tracing::debug!(%peer, ?summary, "catalogs compared");
-                if summary.stored > 0 {
-                    self.ask_for_records(peer).await;
-                }
-                Ended::Agreed { learned: summary.stored > 0 }
+                Ended::Agreed { learned }
             }
             Err(error) => {
-                tracing::debug!(%peer, %error, "catalogs not compared");
-                Ended::Failed
+                tracing::debug!(%peer, %error, "a session ended early");
+                self.hold_against(peer, &error);
+                Ended::Broken { learned }
             }
+        }
+    }
+
+    fn hold_against(&self, peer: Address, error: &SessionError) {
+        if error.is_hostile() {
+            self.0.network.accuse(peer);
         }
     }
 
@@ -160,6 +182,7 @@ impl Catalog {
         let mut session = self.0.store.responder(peer, clock::now_secs());
         if let Err(error) = exchange(&mut session, &mut stream).await {
             tracing::debug!(%peer, %error, "a session of a neighbour ended early");
+            self.hold_against(peer, &error);
         }
         if session.stored() > 0 {
             self.ask_for_records(peer).await;

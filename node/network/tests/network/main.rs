@@ -4,6 +4,7 @@ mod calls;
 mod company;
 mod directory;
 mod eclipse;
+mod floods;
 mod gossip;
 mod hostile;
 mod lifecycle;

@@ -1,0 +1,120 @@
+//! Connections in masses: refused above the limits, while honest peers still get through.
+//!
+//! Loopback has many addresses. A node that listens on one of them over QUIC also dials from it, so that it
+//! stands for another host than the flood from 127.0.0.1.
+
+use farthing_network::{NetworkConfig, NetworkLimits};
+use futures::{StreamExt, stream};
+use libp2p::{
+    Multiaddr, Transport,
+    core::{
+        Endpoint,
+        muxing::StreamMuxerBox,
+        transport::{DialOpts, PortUse},
+        upgrade::Version,
+    },
+    noise, tcp, yamux,
+};
+
+use crate::{
+    raw::wallet_keypair,
+    support::{Node, QUIC, TCP, config, new_key},
+};
+
+/// How many at once: somebody in a hurry.
+const AT_ONCE: usize = 16;
+
+/// A stranger that completes the handshake and says nothing more. Nothing when it was refused.
+async fn handshake(to: Multiaddr) -> Option<StreamMuxerBox> {
+    let keypair = wallet_keypair(&new_key());
+    let mut transport = tcp::tokio::Transport::new(tcp::Config::new())
+        .upgrade(Version::V1)
+        .authenticate(noise::Config::new(&keypair).unwrap())
+        .multiplex(yamux::Config::default())
+        .boxed();
+    let options = DialOpts { role: Endpoint::Dialer, port_use: PortUse::New };
+    let dialled = transport.dial(to, options).unwrap().await;
+    dialled.ok().map(|(_, connection)| connection)
+}
+
+/// `count` strangers, as far as they were let in.
+async fn strangers(node: &Node, count: usize) -> Vec<StreamMuxerBox> {
+    let to: Multiaddr = node.listening().parse().unwrap();
+    let dials = stream::iter((0..count).map(|_| handshake(to.clone())));
+    dials.buffer_unordered(AT_ONCE).filter_map(async |connection| connection).collect().await
+}
+
+/// Follows how many connections the node has; ends with the most it ever had.
+fn most_connections(node: &Node) -> tokio::task::JoinHandle<usize> {
+    let mut status = node.handle.status();
+    tokio::spawn(async move {
+        let mut most = 0;
+        while status.changed().await.is_ok() {
+            most = most.max(status.borrow().connections);
+        }
+        most
+    })
+}
+
+async fn node(limits: NetworkLimits) -> Node {
+    let listen = vec![TCP.to_owned(), QUIC.to_owned()];
+    Node::start(NetworkConfig { listen, limits, ..config() }).await
+}
+
+/// A node on another host, as far as loopback has any.
+async fn honest(node: &Node) -> Node {
+    let to = node.handle.status().borrow().listening.iter().find(|a| a.contains("quic")).unwrap().clone();
+    let listen = vec!["/ip4/127.0.0.2/udp/0/quic-v1".to_owned()];
+    Node::start(NetworkConfig { listen, bootstrap: vec![to], ..config() }).await
+}
+
+#[tokio::test]
+async fn a_flood_from_one_address_is_refused_above_its_share_and_others_get_through() {
+    let limits = NetworkLimits { connections_per_private_ip_max: 60, ..NetworkLimits::default() };
+    let node = node(limits).await;
+    let most = most_connections(&node);
+    let flood = strangers(&node, 220).await;
+    assert!(!flood.is_empty() && flood.len() < 220, "{} were let in", flood.len());
+    let honest = honest(&node).await;
+    honest.connected_to(node.address).await;
+    honest.handle.ping(node.address).await.unwrap();
+    let seen = node.handle.peers().await;
+    assert!(seen.iter().any(|peer| peer.addresses[0].starts_with("/ip4/127.0.0.2/")), "{seen:?}");
+    node.handle.shutdown().await;
+    drop(node);
+    assert!(most.await.unwrap() <= 60 + 2, "the flood's share, and the honest node's");
+}
+
+#[tokio::test]
+async fn half_open_connections_keep_nobody_else_out() {
+    let node = node(NetworkLimits::default()).await;
+    let address: Multiaddr = node.listening().parse().unwrap();
+    let Some(libp2p::multiaddr::Protocol::Tcp(port)) = address.iter().nth(1) else { panic!("{address}") };
+    let mut silent = Vec::new();
+    for _ in 0..100 {
+        silent.push(tokio::net::TcpStream::connect(("127.0.0.1", port)).await.unwrap());
+    }
+    let honest = honest(&node).await;
+    honest.connected_to(node.address).await;
+    honest.handle.ping(node.address).await.unwrap();
+}
+
+#[tokio::test]
+async fn the_last_places_go_to_peers_with_open_channels_alone() {
+    let limits = NetworkLimits { connections_max: 12, connections_reserved: 8, ..NetworkLimits::default() };
+    let node = node(limits).await;
+    let partner_key = new_key();
+    node.handle.favour(vec![partner_key.address()]).await;
+    let most = most_connections(&node);
+    let mut status = node.handle.status();
+    let (_strangers, full) =
+        tokio::join!(strangers(&node, 30), status.wait_for(|status| status.connections == 4));
+    drop(full.unwrap());
+    let bootstrap = vec![node.listening()];
+    let partner = Node::start(NetworkConfig { key: partner_key, bootstrap, ..config() }).await;
+    partner.connected_to(node.address).await;
+    partner.handle.ping(node.address).await.unwrap();
+    node.handle.shutdown().await;
+    drop(node);
+    assert!(most.await.unwrap() <= 4 + 2, "the strangers' share, and the partner's");
+}
