@@ -226,18 +226,9 @@ impl Catalog {
         Ok(listing)
     }
 
+    /// A service with its details, kept in memory for the next call.
     async fn open(&self, listing: Verified<Listing>) -> Result<Arc<Known>, CatalogError> {
-        let owner = listing.owner;
-        let unavailable = |reason: String| CatalogError::DetailsUnavailable { owner, reason };
-        let blob = self.content(listing.details_hash, owner).await.map_err(unavailable)?;
-        // Unpacking and checking a large description would hold up the other calls.
-        let reading = tokio::task::spawn_blocking(move || Known::new(listing, &blob));
-        let known = reading
-            .await
-            .map_err(|_| unavailable("the node failed while it read them".to_owned()))?
-            .map_err(|e| unavailable(e.to_string()))?;
-        let known = Arc::new(known);
-        self.index(&known).await;
+        let known = Arc::new(self.read(listing).await?);
         let mut services = self.0.services.write().unwrap_or_else(PoisonError::into_inner);
         let details_bytes = |known: &Arc<Known>| u64::from(known.listing().details_bytes);
         let held: u64 = services.values().map(details_bytes).sum();
@@ -250,17 +241,22 @@ impl Catalog {
         Ok(known)
     }
 
+    async fn read(&self, listing: Verified<Listing>) -> Result<Known, CatalogError> {
+        let owner = listing.owner;
+        let unavailable = |reason: String| CatalogError::DetailsUnavailable { owner, reason };
+        let blob = self.content(listing.details_hash, owner).await.map_err(unavailable)?;
+        // Unpacking and checking a large description would hold up the other calls.
+        let reading = tokio::task::spawn_blocking(move || Known::new(listing, &blob));
+        let known = reading
+            .await
+            .map_err(|_| unavailable("the node failed while it read them".to_owned()))?
+            .map_err(|e| unavailable(e.to_string()))?;
+        self.index(&known).await;
+        Ok(known)
+    }
+
     fn in_memory(&self, id: ServiceId) -> Option<Arc<Known>> {
         self.0.services.read().unwrap_or_else(PoisonError::into_inner).get(&id).cloned()
-    }
-
-    /// The next call of a service that changed starts from its new listing.
-    fn forget(&self, id: ServiceId) {
-        self.0.services.write().unwrap_or_else(PoisonError::into_inner).remove(&id);
-    }
-
-    fn forget_all(&self) {
-        self.0.services.write().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// Gives the store what this node came by itself. A listing the store has no place for serves all the same.

@@ -89,21 +89,19 @@ impl Catalog {
         Ok(content)
     }
 
-    /// Follows what changes in the store: the next call of a service starts from its newest version, and small
-    /// details are fetched ahead, a few at a time. When many services come at once, as to a newcomer, some are
-    /// passed over and fetched when somebody looks at them.
+    /// Follows what changes in the store and fetches small details ahead, a few at a time. When many services come
+    /// at once, as to a newcomer, some are passed over and fetched when somebody looks at them.
+    ///
+    /// A service that is in use keeps the version it is used with: a dearer one is paid for only after the owner's
+    /// refusal has said so to the caller.
     pub async fn follow_changes(&self) {
         let (mut changes, mut fetching) = (self.0.store.changes(), JoinSet::new());
         loop {
             let service = match changes.recv().await {
                 Ok(service) => service,
-                Err(broadcast::error::RecvError::Lagged(_)) => {
-                    self.forget_all();
-                    continue;
-                }
+                Err(broadcast::error::RecvError::Lagged(_)) => continue,
                 Err(broadcast::error::RecvError::Closed) => return,
             };
-            self.forget(service);
             if fetching.len() >= AHEAD_TOGETHER {
                 fetching.join_next().await;
             }
@@ -127,7 +125,7 @@ impl Catalog {
         if entry.listing.tombstone || entry.listing.details_bytes > AHEAD_BYTES_MAX {
             return Ok(());
         }
-        let known = self.service(service).await?;
+        let known = self.read(entry.listing).await?;
         self.samples(&known).await?;
         Ok(())
     }

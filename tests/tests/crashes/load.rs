@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
-use farthing_tests::world::{FUNDS, PRICE};
+use farthing_tests::world::{FUNDS, PRICE, World};
 use reqwest::StatusCode;
 use tokio::task::JoinSet;
 
@@ -71,7 +71,7 @@ async fn random_kills_under_load_neither_lose_nor_double_a_single_call() -> Resu
         let before = answered.load(Ordering::SeqCst);
         while answered.load(Ordering::SeqCst) < before + WORKERS {
             if let Some(ended) = workers.try_join_next() {
-                ended?.with_context(|| format!("consumer's log:\n{}", tail(&world.consumer)))?;
+                ended?.with_context(|| logs(world))?;
             }
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
@@ -81,11 +81,15 @@ async fn random_kills_under_load_neither_lose_nor_double_a_single_call() -> Resu
     }
     stop.store(true, Ordering::SeqCst);
     while let Some(worker) = workers.join_next().await {
-        worker?.with_context(|| format!("consumer's log:\n{}", tail(&world.consumer)))?;
+        worker?.with_context(|| logs(world))?;
     }
     let expected = PRICE.saturating_mul(answered.load(Ordering::SeqCst));
     let agreed = agreed_spent(world).await?;
     ensure!(agreed == expected, "O5: {agreed} charged for calls worth {expected}");
     ensure!(world.settle_and_check(FUNDS).await? == expected);
     Ok(())
+}
+
+fn logs(world: &World) -> String {
+    format!("consumer's log:\n{}\nowner's log:\n{}", tail(&world.consumer), tail(&world.owner))
 }

@@ -1,3 +1,5 @@
+//! Tables: which addresses are worth testing, and when.
+
 use super::*;
 
 fn ip(text: &str) -> IpAddr {
