@@ -169,6 +169,8 @@ impl Task {
         self.closing = self.parts.book.closing();
         self.interrupted = self.interrupted_claims();
         let mut views = self.parts.chain.channels();
+        // The chain may have been read before this task began to listen, and say nothing new for a long time.
+        views.mark_changed();
         let mut tick = tokio::time::interval(self.parts.interval);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut retry_closes = tokio::time::interval(Duration::from_millis(500));

@@ -41,7 +41,7 @@ impl Dice {
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        let bounded = u128::from(mixed ^ (mixed >> 31)) * bound as u128 >> 64;
+        let bounded = (u128::from(mixed ^ (mixed >> 31)) * bound as u128) >> 64;
         usize::try_from(bounded).unwrap_or_default()
     }
 }
@@ -63,7 +63,7 @@ pub struct Member {
 #[derive(Debug)]
 pub struct Machine {
     runtime: Option<Runtime>,
-    stalled: Option<std::sync::mpsc::Sender<()>>,
+    stalled: Option<std::sync::mpsc::SyncSender<()>>,
 }
 
 impl Machine {
@@ -84,7 +84,7 @@ impl Machine {
     /// # Errors
     /// When the machine is gone.
     pub fn stall(&mut self) -> Result<()> {
-        let (release, released) = std::sync::mpsc::channel();
+        let (release, released) = std::sync::mpsc::sync_channel(0);
         // Every task of the machine waits for the thread that this one holds.
         self.tasks()?.spawn(async move { released.recv() });
         self.stalled = Some(release);

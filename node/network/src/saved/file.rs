@@ -17,7 +17,7 @@ const FILE: &str = "network.redb";
 const FORMAT: TableDefinition<&str, &str> = TableDefinition::new("format");
 const VERSION: &str = "1";
 /// (peer id, multiaddress) → (successes, failures, seen in seconds since the Unix epoch).
-const PEERS: TableDefinition<(&[u8], &[u8]), (u32, u32, u64)> = TableDefinition::new("peers");
+const PEERS: TableDefinition<PeerAndAddress, (u32, u32, u64)> = TableDefinition::new("peers");
 /// Wallet → its signed record, as it travels.
 const RECORDS: TableDefinition<[u8; 20], &[u8]> = TableDefinition::new("records");
 /// It is read once and written in small pieces.
@@ -25,6 +25,7 @@ const CACHE_BYTES: usize = 1024 * 1024;
 /// Damaged files that are kept for whoever wants to know; more are replaced.
 const DAMAGED_MAX: u32 = 3;
 
+type PeerAndAddress = (&'static [u8], &'static [u8]);
 type Peers = Vec<(PeerId, Known)>;
 
 #[derive(Debug, thiserror::Error)]

@@ -49,7 +49,7 @@ mod tests {
 
         let first = ConnectionId::new_unchecked(1);
         dials.began(first, peer, vec![stale.clone()]);
-        assert_eq!(dials.untried(&peer, both()), [fresh.clone()]);
+        assert_eq!(dials.untried(&peer, both()), std::slice::from_ref(&fresh));
         assert_eq!(dials.untried(&other, both()), both(), "another's dial says nothing");
 
         let second = ConnectionId::new_unchecked(2);
