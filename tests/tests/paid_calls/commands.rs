@@ -79,7 +79,7 @@ async fn commands_answer_on_standard_output_and_fail_with_the_documented_codes()
         (consumer, &["channel", "list"], &other),
         (consumer, &["net", "peers"], &other),
         (consumer, &["net", "ping", &other], "ms"),
-        (consumer, &["net", "lookup", &other], &other),
+        (consumer, &["net", "lookup", &other], "record"),
         (owner, &["net", "reach"], "reachable"),
         (consumer, &["catalog", "search"], "SERVICE"),
         (consumer, &["config", "show"], "spending.price_max"),

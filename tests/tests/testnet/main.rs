@@ -32,10 +32,13 @@ async fn nodes_that_started_before_the_contracts_are_prepared_once_however_often
         ("chain.token".to_owned(), first_contract_of(deployer).to_string()),
         ("chain.poll_interval_ms".to_owned(), "100".to_owned()),
     ];
-    let start =
-        |name: &str| NodeProcess::start_on(settings.clone(), NodeOptions::new(folder.path().join(name)));
-    let (_bootstrap, _neighbour, quake_owner, planet_owner, consumer) = tokio::try_join!(
-        start("bootstrap"),
+    let start = |name: &str, join: Vec<String>| {
+        NodeProcess::start_on(settings.clone(), NodeOptions::new(folder.path().join(name)).bootstrap(join))
+    };
+    let bootstrap = start("bootstrap", Vec::new()).await?;
+    let join = vec![bootstrap.loopback_address().await?];
+    let start = |name: &'static str| start(name, join.clone());
+    let (_neighbour, quake_owner, planet_owner, consumer) = tokio::try_join!(
         start("neighbour"),
         start("earthquake-owner"),
         start("planet-owner"),
