@@ -30,6 +30,7 @@ use crate::{
 
 mod catalog;
 mod money;
+mod reach;
 mod services;
 mod status;
 
@@ -65,7 +66,7 @@ pub fn router(node: Node) -> Router {
         .route(route::PEERS, get(peers))
         .route(route::PING, post(ping))
         .route(route::LOOKUP, post(lookup))
-        .route(route::REACH, get(reach).post(test_reach))
+        .route(route::REACH, get(reached).post(test_reach))
         .layer(DefaultBodyLimit::max(REQUEST_BYTES_MAX))
         .with_state(node)
 }
@@ -139,9 +140,9 @@ async fn lookup(State(node): State<Node>, Json(request): Json<LookupRequest>) ->
     })
 }
 
-async fn reach(State(node): State<Node>) -> Json<Reach> {
+async fn reached(State(node): State<Node>) -> Json<Reach> {
     let reachability = node.network.status().borrow().reachability.clone();
-    Json(Reach::of(&reachability, clock::now_secs()))
+    Json(reach::shown(&reachability, clock::now_secs()))
 }
 
 async fn test_reach(State(node): State<Node>) -> Result<Json<Reach>, Failed> {
@@ -149,7 +150,7 @@ async fn test_reach(State(node): State<Node>) -> Result<Json<Reach>, Failed> {
     let reachability = tested.map_err(|error| {
         Failed::new(StatusCode::SERVICE_UNAVAILABLE, &error, "The node is shutting down.")
     })?;
-    Ok(Json(Reach::of(&reachability, clock::now_secs())))
+    Ok(Json(reach::shown(&reachability, clock::now_secs())))
 }
 
 /// A use case's refusal, as the command line shows it.

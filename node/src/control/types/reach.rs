@@ -2,7 +2,6 @@
 
 use std::net::IpAddr;
 
-use farthing_network::{AddressCheck, ReachState, Reachability, Source, Transport};
 use farthing_protocol::Address;
 use serde::{Deserialize, Serialize};
 
@@ -46,53 +45,4 @@ pub struct ReachedAddress {
 pub struct ReachFailure {
     pub wallet: Text<Address>,
     pub reason: String,
-}
-
-impl Reach {
-    #[must_use]
-    pub fn of(reachability: &Reachability, now_secs: u64) -> Self {
-        let state = |transport| state(reachability.state(transport)).to_owned();
-        Self {
-            summary: reachability.sentence(now_secs),
-            tcp: state(Transport::Tcp),
-            quic: state(Transport::Quic),
-            checked_secs: reachability.checked_secs,
-            peers_asked: reachability.peers_asked as u64,
-            local_ip: reachability.local_ip,
-            seen: reachability.seen.clone(),
-            addresses: reachability.checks.iter().map(ReachedAddress::of).collect(),
-        }
-    }
-}
-
-impl ReachedAddress {
-    fn of(check: &AddressCheck) -> Self {
-        let source = match check.source {
-            Source::Announced => "announced",
-            Source::Observed => "observed",
-            Source::Mapped => "mapped",
-        };
-        let failure = |failure: &farthing_network::CheckFailure| ReachFailure {
-            wallet: failure.peer.into(),
-            reason: failure.reason.clone(),
-        };
-        Self {
-            address: check.address.clone(),
-            source: source.to_owned(),
-            state: state(check.state).to_owned(),
-            published: check.published,
-            arrived: check.arrived as u64,
-            asked: check.asked as u64,
-            failures: check.failures.iter().map(failure).collect(),
-        }
-    }
-}
-
-const fn state(state: ReachState) -> &'static str {
-    match state {
-        ReachState::Unknown => "unknown",
-        ReachState::Testing => "testing",
-        ReachState::Reachable => "reachable",
-        ReachState::NotReachable => "not_reachable",
-    }
 }

@@ -1,0 +1,48 @@
+//! Whether others reach this node: what the network found out, in the control socket's words.
+
+use farthing_network::{AddressCheck, CheckFailure, ReachState, Reachability, Source, Transport};
+
+use crate::control::types::{Reach, ReachFailure, ReachedAddress};
+
+/// As the command line shows it.
+pub(super) fn shown(reachability: &Reachability, now_secs: u64) -> Reach {
+    let state = |transport| state(reachability.state(transport)).to_owned();
+    Reach {
+        summary: reachability.sentence(now_secs),
+        tcp: state(Transport::Tcp),
+        quic: state(Transport::Quic),
+        checked_secs: reachability.checked_secs,
+        peers_asked: reachability.peers_asked as u64,
+        local_ip: reachability.local_ip,
+        seen: reachability.seen.clone(),
+        addresses: reachability.checks.iter().map(address).collect(),
+    }
+}
+
+fn address(check: &AddressCheck) -> ReachedAddress {
+    let source = match check.source {
+        Source::Announced => "announced",
+        Source::Observed => "observed",
+        Source::Mapped => "mapped",
+    };
+    let failure =
+        |failure: &CheckFailure| ReachFailure { wallet: failure.peer.into(), reason: failure.reason.clone() };
+    ReachedAddress {
+        address: check.address.clone(),
+        source: source.to_owned(),
+        state: state(check.state).to_owned(),
+        published: check.published,
+        arrived: check.arrived as u64,
+        asked: check.asked as u64,
+        failures: check.failures.iter().map(failure).collect(),
+    }
+}
+
+const fn state(state: ReachState) -> &'static str {
+    match state {
+        ReachState::Unknown => "unknown",
+        ReachState::Testing => "testing",
+        ReachState::Reachable => "reachable",
+        ReachState::NotReachable => "not_reachable",
+    }
+}
