@@ -34,6 +34,8 @@ const QUESTIONS_MAX: usize = 64;
 const LISTINGS_MAX: usize = 64;
 /// Binding a port is immediate; a listener that says nothing for this long is broken.
 const LISTEN_DEADLINE: Duration = Duration::from_secs(5);
+/// Without an IPv6 address on any interface, as in most containers, the wildcard has nothing to say.
+const LISTEN_IPV6_DEADLINE: Duration = Duration::from_millis(500);
 
 /// Starts the network.
 #[derive(Debug)]
@@ -173,6 +175,12 @@ async fn bind_all(swarm: &mut Swarm<Behaviour>, listen: &[Multiaddr]) -> Result<
     for address in listen {
         match bind(swarm, address).await {
             Ok(()) => {}
+            // The port is ours; the listener says so as soon as an interface gets an address.
+            Err(NetworkError::Listen { source, .. })
+                if is_ipv6_wildcard(address) && source.kind() == io::ErrorKind::TimedOut =>
+            {
+                tracing::info!(%address, "no interface has an IPv6 address yet; listening for when one has");
+            }
             Err(NetworkError::Listen { source, .. }) if is_missing_ipv6(address, &source) => {
                 tracing::info!(%address, "this system has no IPv6; not listening there");
             }
@@ -185,10 +193,13 @@ async fn bind_all(swarm: &mut Swarm<Behaviour>, listen: &[Multiaddr]) -> Result<
 fn is_missing_ipv6(address: &Multiaddr, error: &io::Error) -> bool {
     /// `EAFNOSUPPORT` on Linux.
     const ADDRESS_FAMILY_NOT_SUPPORTED: i32 = 97;
-    let is_wildcard = addresses::ip(address).is_some_and(|ip| ip.is_ipv6() && ip.is_unspecified());
     let is_missing = error.kind() == io::ErrorKind::AddrNotAvailable
         || error.raw_os_error() == Some(ADDRESS_FAMILY_NOT_SUPPORTED);
-    is_wildcard && is_missing
+    is_ipv6_wildcard(address) && is_missing
+}
+
+fn is_ipv6_wildcard(address: &Multiaddr) -> bool {
+    addresses::ip(address).is_some_and(|ip| ip.is_ipv6() && ip.is_unspecified())
 }
 
 /// Listens on one address and waits until the system has confirmed it.
@@ -200,7 +211,8 @@ async fn bind(swarm: &mut Swarm<Behaviour>, address: &Multiaddr) -> Result<(), N
             failed(io::Error::new(io::ErrorKind::Unsupported, "neither TCP nor QUIC on an IP address"))
         }
     })?;
-    let confirmed = tokio::time::timeout(LISTEN_DEADLINE, confirmation(swarm, listener));
+    let deadline = if is_ipv6_wildcard(address) { LISTEN_IPV6_DEADLINE } else { LISTEN_DEADLINE };
+    let confirmed = tokio::time::timeout(deadline, confirmation(swarm, listener));
     confirmed.await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())).map_err(failed)
 }
 
