@@ -145,9 +145,13 @@ impl Index {
 
     /// Every slot that has all the words, in any field; with scores when `scored`. None when there are no words.
     pub(crate) fn find(&self, words: &str, scored: bool) -> Result<Option<Vec<(Slot, Score)>>> {
+        if words.trim().is_empty() {
+            return Ok(None);
+        }
         let words = cut(words);
         if words.is_empty() {
-            return Ok(None);
+            // Signs alone are in no index, and are not nothing either.
+            return Ok(Some(Vec::new()));
         }
         let searcher = self.reader.searcher();
         let last = words.len() - 1;

@@ -32,7 +32,7 @@ pub struct Limits {
     pub per_owner_max: usize,
     /// Owners remembered without a listing, because their record may arrive first.
     pub owners_without_listings_max: usize,
-    /// Versions of one listing that may arrive in a row: an owner corrects a typing error or two.
+    /// Versions of one listing that may arrive in a row: an owner that prepares its offer changes it often.
     pub updates_burst: u32,
     /// After which one more is taken each time this passes.
     pub update_every_secs: u64,
@@ -63,7 +63,7 @@ impl Default for Limits {
             strangers_max: 40_000,
             per_owner_max: limits::LISTINGS_PER_OWNER_MAX,
             owners_without_listings_max: 20_000,
-            updates_burst: 6,
+            updates_burst: 20,
             update_every_secs: 600,
             pushed_per_minute: 50,
             given_burst: 10_000,

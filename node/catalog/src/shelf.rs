@@ -177,7 +177,8 @@ impl Shelf {
         if (listing.seq, item) <= (held.seq, held.item) {
             return Err(Reason::Superseded);
         }
-        if listing.owner == self.own {
+        // A retirement is an owner's last word, so it cannot come too often.
+        if listing.owner == self.own || listing.tombstone {
             return Ok(());
         }
         match held.updates.wait_secs(self.update_rate(), now_secs) {

@@ -92,14 +92,16 @@ fn forged(number: u64) -> farthing_protocol::Signed<farthing_protocol::Listing> 
 async fn an_owner_corrects_itself_in_a_burst_and_is_then_slowed_down() {
     let world = World::new();
     let version = |seq: u64| signed(1, 1, |listing| listing.seq = seq);
-    for seq in 1..=7 {
+    for seq in 1..=21 {
         assert_eq!(world.offer(&version(seq), pushed()).await, Verdict::Stored, "version {seq}");
     }
     let slowed = Verdict::Refused(Reason::TooOften { retry_secs: 600 });
-    assert_eq!(world.offer(&version(8), pushed()).await, slowed);
-    let early = world.offer_at(&version(8), pushed(), NOW_SECS + 599).await;
+    assert_eq!(world.offer(&version(22), pushed()).await, slowed);
+    let early = world.offer_at(&version(22), pushed(), NOW_SECS + 599).await;
     assert!(matches!(early, Verdict::Refused(_)), "{early:?}");
-    assert_eq!(world.offer_at(&version(8), pushed(), NOW_SECS + 600).await, Verdict::Stored);
+    assert_eq!(world.offer_at(&version(22), pushed(), NOW_SECS + 600).await, Verdict::Stored);
+    let retired = signed(1, 1, |listing| (listing.seq, listing.tombstone) = (23, true));
+    assert_eq!(world.offer_at(&retired, pushed(), NOW_SECS + 600).await, Verdict::Stored, "the last word");
 }
 
 #[tokio::test]
