@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, watch};
 use crate::{
     NetworkConfig, NetworkError, NetworkHandle, NetworkStatus, addresses,
     admission::Admission,
-    behaviour::{self, Accepts, Behaviour},
+    behaviour::{self, Accepts, Behaviour, BehaviourEvent},
     bootstrap::Bootstrap,
     call::{CallServer, InboundCall},
     gossip::{InboundListing, JUDGED_MAX, Judge, Topics},
@@ -123,7 +123,7 @@ impl Network {
             },
             Arc::clone(&counters),
         )?;
-        bind_all(&mut swarm, &listen).await?;
+        let early = bind_all(&mut swarm, &listen).await?;
 
         let (status_in, status) = watch::channel(NetworkStatus::default());
         let publisher = Publisher::new(
@@ -155,7 +155,7 @@ impl Network {
             allow_private: config.allow_private,
             drain_deadline: config.limits.drain_deadline,
         });
-        tokio::spawn(task.run());
+        tokio::spawn(task.run(early));
         let handle =
             NetworkHandle::new(commands_in, status, records, counters, calling, reporter.clone(), &config);
         Ok((handle, Inbound { calls, info, syncs, listings }))
@@ -170,10 +170,14 @@ async fn open_saved(config: &NetworkConfig, book: &SharedBook, records: &SharedR
     opening.await.ok().flatten()
 }
 
+/// What the swarm said while its addresses were being bound; connections may come in from the first one on.
+type Early = Vec<SwarmEvent<BehaviourEvent>>;
+
 /// Listens on every address. A system without IPv6 does without the wildcards that come with the defaults.
-async fn bind_all(swarm: &mut Swarm<Behaviour>, listen: &[Multiaddr]) -> Result<(), NetworkError> {
+async fn bind_all(swarm: &mut Swarm<Behaviour>, listen: &[Multiaddr]) -> Result<Early, NetworkError> {
+    let mut early = Early::new();
     for address in listen {
-        match bind(swarm, address).await {
+        match bind(swarm, address, &mut early).await {
             Ok(()) => {}
             // The port is ours; the listener says so as soon as an interface gets an address.
             Err(NetworkError::Listen { source, .. })
@@ -187,7 +191,7 @@ async fn bind_all(swarm: &mut Swarm<Behaviour>, listen: &[Multiaddr]) -> Result<
             Err(error) => return Err(error),
         }
     }
-    Ok(())
+    Ok(early)
 }
 
 fn is_missing_ipv6(address: &Multiaddr, error: &io::Error) -> bool {
@@ -203,7 +207,11 @@ fn is_ipv6_wildcard(address: &Multiaddr) -> bool {
 }
 
 /// Listens on one address and waits until the system has confirmed it.
-async fn bind(swarm: &mut Swarm<Behaviour>, address: &Multiaddr) -> Result<(), NetworkError> {
+async fn bind(
+    swarm: &mut Swarm<Behaviour>,
+    address: &Multiaddr,
+    early: &mut Early,
+) -> Result<(), NetworkError> {
     let failed = |source| NetworkError::Listen { address: address.to_string(), source };
     let listener = swarm.listen_on(address.clone()).map_err(|error| match error {
         TransportError::Other(source) => failed(source),
@@ -212,11 +220,15 @@ async fn bind(swarm: &mut Swarm<Behaviour>, address: &Multiaddr) -> Result<(), N
         }
     })?;
     let deadline = if is_ipv6_wildcard(address) { LISTEN_IPV6_DEADLINE } else { LISTEN_DEADLINE };
-    let confirmed = tokio::time::timeout(deadline, confirmation(swarm, listener));
+    let confirmed = tokio::time::timeout(deadline, confirmation(swarm, listener, early));
     confirmed.await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())).map_err(failed)
 }
 
-async fn confirmation(swarm: &mut Swarm<Behaviour>, listener: ListenerId) -> io::Result<()> {
+async fn confirmation(
+    swarm: &mut Swarm<Behaviour>,
+    listener: ListenerId,
+    early: &mut Early,
+) -> io::Result<()> {
     use futures::StreamExt as _;
     loop {
         match swarm.select_next_some().await {
@@ -225,7 +237,7 @@ async fn confirmation(swarm: &mut Swarm<Behaviour>, listener: ListenerId) -> io:
                 return reason.and(Err(io::ErrorKind::AddrNotAvailable.into()));
             }
             SwarmEvent::ListenerError { listener_id, error } if listener_id == listener => return Err(error),
-            _ => {}
+            event => early.push(event),
         }
     }
 }

@@ -206,7 +206,9 @@ impl SwarmTask {
     }
 
     /// Runs until a shutdown, or until nobody holds a handle any more.
-    pub(crate) async fn run(mut self) {
+    /// `early` is what the swarm said before.
+    pub(crate) async fn run(mut self, early: Vec<SwarmEvent<BehaviourEvent>>) {
+        early.into_iter().for_each(|event| self.on_event(event));
         let mut events_in_a_row = 0;
         loop {
             self.do_what_is_due();

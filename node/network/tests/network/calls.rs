@@ -165,6 +165,7 @@ async fn a_call_to_an_unreachable_owner_never_starts() {
     let neighbour = Node::start(config()).await;
     let consumer = Node::joining(&[&neighbour]).await;
     consumer.connected_to(neighbour.address).await;
+    neighbour.connected_to(consumer.address).await;
     // A record whose node does not listen.
     let (_reserved, port) = reserved_port();
     let absent = new_key();

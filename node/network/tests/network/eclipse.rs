@@ -125,8 +125,13 @@ async fn fifty_liars_may_hide_an_owner_but_never_forge_it_and_one_honest_peer_is
     meeting.connected_to(node.address).await;
     meeting.connected_to(honest.address).await;
 
+    // The node may not know yet who has just come.
+    until("a peer tells of the owner", async || {
+        let steps = node.handle.lookup(owner.address()).await.steps;
+        steps.iter().any(|step| step.name == "peers" && step.helped)
+    })
+    .await;
     let lookup = node.handle.lookup(owner.address()).await;
-    assert!(lookup.steps.iter().any(|step| step.name == "peers" && step.helped), "{:#?}", lookup.steps);
     let record = lookup.record.expect("an honest peer holds it");
     assert_eq!((record.seq, record.signer()), (7, owner.address()));
     assert_eq!(node.handle.find(owner.address()).await.unwrap().seq, 7, "and it is not absent any more");
