@@ -5,6 +5,8 @@
 //! - [`earthquakes`]: REST, the U.S. Geological Survey's recent earthquakes as GeoJSON.
 //! - [`exoplanets`]: GraphQL, the NASA Exoplanet Archive's confirmed planets of other stars.
 //!
+//! The binary `quake-map` is the other side: an application that buys earthquakes through a node, and knows only HTTPS.
+//!
 //! [`serve`] and [`problem`] are what the services share. Nothing here depends on any other Farthing crate: a
 //! service must look like somebody else's server.
 

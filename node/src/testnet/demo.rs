@@ -3,13 +3,17 @@
 
 use std::{
     collections::BTreeMap,
+    ffi::OsString,
     path::{Path, PathBuf},
 };
 
 use farthing_protocol::{Address, Usdc};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::control::types::{Api, ServiceFile, route};
+use crate::{
+    control::types::{Api, ServiceFile, route},
+    files,
+};
 
 use super::{
     LocalChain,
@@ -23,6 +27,7 @@ pub use offers::{recent_earthquakes, transiting_planets};
 pub use story::{Report, run};
 
 const GATEWAY_PORT: u16 = 3000;
+const QUAKE_MAP_PORT: u16 = 4003;
 
 /// What the demo starts with.
 #[derive(Debug, Clone)]
@@ -123,6 +128,22 @@ impl Demo {
         })
     }
 
+    /// Starts a consumer's application: a page on which visitors buy earthquakes through the consumer's node.
+    ///
+    /// # Errors
+    /// When it does not start, or the secret cannot be written into `folder` for it.
+    pub async fn quake_map(&self, folder: &Path, port: u16) -> anyhow::Result<ServiceProcess> {
+        let secret = folder.join("quake-map.secret");
+        files::create_private(&secret, self.secret.as_bytes())?;
+        let arguments: [(_, OsString); 4] = [
+            ("--node", self.gateway_url.clone().into()),
+            ("--ca", self.consumer.ca_file().into()),
+            ("--secret-file", secret.into()),
+            ("--service", self.earthquakes.api.id.to_string().into()),
+        ];
+        ServiceProcess::start_on("quake-map", port, arguments).await
+    }
+
     /// Stops the nodes in good order; the rest ends with them.
     ///
     /// # Errors
@@ -169,12 +190,18 @@ pub async fn metrics(node: &NodeProcess) -> anyhow::Result<BTreeMap<String, u64>
 pub async fn up() -> anyhow::Result<()> {
     let folder = tempdir()?;
     let demo = Demo::start(&folder.0, Setup::default()).await?;
+    let quake_map = demo.quake_map(&folder.0, free_or_any(QUAKE_MAP_PORT)).await?;
     let ca = demo.consumer.ca_file();
     let ca = ca.display();
     let (url, secret) = (format!("{}/internal/call", demo.gateway_url), &demo.secret);
     let body = recent_earthquakes(&demo.earthquakes.api);
     say("");
-    say("Everything is up. Paste one of these into another terminal:");
+    say(&format!(
+        "Everything is up. A consumer's application, for your browser; each press of its button is a paid call:\n\n\
+         {}\n",
+        quake_map.url
+    ));
+    say("Or paste one of these into another terminal:");
     say(&format!(
         "\ncurl --cacert '{ca}' '{url}' \\\n  -H 'Authorization: Bearer {secret}' \\\n  -d '{body}'"
     ));
@@ -213,7 +240,7 @@ fn free_or_any(port: u16) -> u16 {
     match std::net::TcpListener::bind(("127.0.0.1", port)) {
         Ok(_) => port,
         Err(_) => {
-            say(&format!("  (port {port} is taken on this machine; the consumer uses another one)"));
+            say(&format!("  (port {port} is taken on this machine; another one is used in its place)"));
             0
         }
     }

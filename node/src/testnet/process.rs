@@ -2,7 +2,7 @@
 
 use std::{
     collections::VecDeque,
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     path::{Path, PathBuf},
     process::Stdio,
     sync::{Arc, Mutex, PoisonError},
@@ -321,8 +321,21 @@ impl ServiceProcess {
     /// # Errors
     /// When the program is missing or does not say where it listens.
     pub async fn start(name: &str) -> anyhow::Result<Self> {
+        Self::start_on(name, 0, []).await
+    }
+
+    /// Starts `name` on a port of this machine, where 0 takes a free one, with more arguments.
+    ///
+    /// # Errors
+    /// As [`Self::start`].
+    pub async fn start_on(
+        name: &str,
+        port: u16,
+        arguments: impl IntoIterator<Item = (&'static str, OsString)>,
+    ) -> anyhow::Result<Self> {
         let mut child = Command::new(program(name)?)
-            .args(["--listen", "127.0.0.1:0"])
+            .args(["--listen", &format!("127.0.0.1:{port}")])
+            .args(arguments.into_iter().flat_map(|(flag, value)| [flag.into(), value]))
             .stdin(Stdio::null())
             .env("RUST_LOG", "info,graphql=debug")
             .env("NO_COLOR", "1")

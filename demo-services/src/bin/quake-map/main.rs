@@ -1,0 +1,138 @@
+//! A consumer's application: a web page on which visitors pick a magnitude, and whose server buys the matching
+//! earthquakes through the Farthing node beside it, one paid call for each time somebody asks.
+//!
+//! Everything Farthing needs is in [`Node::buy`]: one HTTPS request with the node's secret.
+
+use std::{fs, net::SocketAddr, path::PathBuf, time::Instant};
+
+use anyhow::Context;
+use axum::{
+    Form, Router,
+    extract::State,
+    http::{HeaderMap, StatusCode, header},
+    response::{Html, IntoResponse, Response},
+    routing::get,
+};
+use clap::Parser;
+use farthing_demo_services::serve;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+mod page;
+
+use page::{Answer, Bought};
+
+/// A page that sells nothing and buys earthquakes: visitors pick a magnitude, the node on this machine pays.
+#[derive(Debug, Parser)]
+#[command(name = "quake-map", version)]
+struct Arguments {
+    /// Where to listen; port 0 takes a free one. The address is printed on standard output
+    #[arg(long, default_value = "127.0.0.1:4003", value_name = "ADDRESS")]
+    listen: SocketAddr,
+    /// The node's call endpoint
+    #[arg(long, default_value = "https://localhost:3000", value_name = "URL")]
+    node: String,
+    /// The certificate that the node's was issued by: tls/ca.pem in its data folder
+    #[arg(long, value_name = "FILE")]
+    ca: PathBuf,
+    /// A file with the consumer secret, as `farthing secret show` prints it
+    #[arg(long, value_name = "FILE")]
+    secret_file: PathBuf,
+    /// The service to buy from
+    #[arg(long, value_name = "UUID")]
+    service: String,
+    /// What one call may cost at most, in USDC
+    #[arg(long, default_value = "0.01", value_name = "USDC")]
+    max_price: String,
+}
+
+/// The node that pays.
+#[derive(Debug)]
+struct Node {
+    client: reqwest::Client,
+    url: String,
+    secret: String,
+    service: String,
+    max_price: String,
+}
+
+impl Node {
+    fn new(arguments: &Arguments) -> anyhow::Result<Self> {
+        // The first provider installed in a process stays; a second attempt changes nothing.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let read = |file: &PathBuf| fs::read(file).with_context(|| format!("cannot read {}", file.display()));
+        let ca =
+            reqwest::Certificate::from_pem(&read(&arguments.ca)?).context("--ca holds no certificate")?;
+        let secret = String::from_utf8(read(&arguments.secret_file)?).context("--secret-file is no text")?;
+        Ok(Self {
+            client: reqwest::Client::builder().tls_certs_only([ca]).build()?,
+            url: format!("{}/internal/call", arguments.node.trim_end_matches('/')),
+            secret: secret.trim().to_owned(),
+            service: arguments.service.clone(),
+            max_price: arguments.max_price.clone(),
+        })
+    }
+
+    /// One paid call. The error is for the visitor: what happened, and that nothing was charged where that is so.
+    async fn buy(&self, magnitude: &str) -> Result<Bought, String> {
+        let call = json!({
+            "api_id_public": self.service,
+            "method": "GET",
+            "path": "/v1/earthquakes/recent",
+            "params": { "minmagnitude": magnitude, "limit": "50" },
+            "max_price": self.max_price,
+        });
+        let began = Instant::now();
+        let request = self.client.post(&self.url).bearer_auth(&self.secret).json(&call);
+        let answer =
+            request.send().await.map_err(|_| "The node does not answer. Is it running?".to_owned())?;
+        let (status, headers) = (answer.status(), answer.headers().clone());
+        let body = answer.bytes().await.map_err(|_| "The node stopped in the middle.".to_owned())?;
+        if status != StatusCode::OK {
+            let problem: Value = serde_json::from_slice(&body).unwrap_or_default();
+            let text = |name: &str| problem[name].as_str().unwrap_or_default().to_owned();
+            let charged = if problem["charged"] == true { "It was charged." } else { "Nothing was charged." };
+            return Err(format!("{}. {} {charged}", text("title"), text("detail")));
+        }
+        let Answer { features: quakes } =
+            serde_json::from_slice(&body).map_err(|_| "The service answered something else.".to_owned())?;
+        let charged = headers.get("x-farthing-charged").and_then(|value| value.to_str().ok());
+        Ok(Bought {
+            quakes,
+            charged: charged.unwrap_or("0").to_owned(),
+            milliseconds: began.elapsed().as_millis(),
+        })
+    }
+}
+
+#[derive(Debug, Deserialize)]
+struct Wish {
+    magnitude: String,
+}
+
+/// Only this page's own form may spend money, not one of a page elsewhere.
+async fn buy(State(node): State<&'static Node>, headers: HeaderMap, Form(wish): Form<Wish>) -> Response {
+    let from_here = headers.get("sec-fetch-site").is_none_or(|site| site == "same-origin");
+    if !from_here {
+        return (StatusCode::FORBIDDEN, "Open the page itself to buy.").into_response();
+    }
+    let bought = node.buy(&wish.magnitude).await;
+    Html(page::page(&wish.magnitude, &node.max_price, Some(&bought))).into_response()
+}
+
+async fn show(State(node): State<&'static Node>) -> Html<String> {
+    Html(page::page("4.5", &node.max_price, None))
+}
+
+async fn style() -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, "text/css")], include_str!("style.css"))
+}
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let arguments = Arguments::parse();
+    serve::log_to_stderr();
+    let node: &'static Node = Box::leak(Box::new(Node::new(&arguments)?));
+    let app = Router::new().route("/", get(show).post(buy)).route("/style.css", get(style)).with_state(node);
+    serve::run(arguments.listen, app.layer(axum::middleware::map_response(page::guarded))).await
+}

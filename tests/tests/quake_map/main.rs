@@ -1,0 +1,53 @@
+//! A consumer's application, `quake-map`, beside a real node: what its visitors see, and who may spend.
+
+use anyhow::{Context, Result};
+use farthing::testnet::demo::{Demo, Setup};
+use farthing_protocol::Usdc;
+use reqwest::{Client, StatusCode};
+use tempfile::TempDir;
+
+async fn press(
+    client: &Client,
+    url: &str,
+    magnitude: &str,
+    site: Option<&str>,
+) -> Result<(StatusCode, String)> {
+    let form = format!("magnitude={magnitude}");
+    let mut request = client.post(url).header("content-type", "application/x-www-form-urlencoded").body(form);
+    if let Some(site) = site {
+        request = request.header("sec-fetch-site", site);
+    }
+    let answer = request.send().await?;
+    Ok((answer.status(), answer.text().await?))
+}
+
+#[tokio::test]
+async fn a_visitor_buys_with_one_press_and_a_foreign_page_cannot() -> Result<()> {
+    let folder = TempDir::new()?;
+    let demo = Demo::start(folder.path(), Setup { gateway_port: 0, ..Setup::default() }).await?;
+    let spent = async || anyhow::Ok(demo.consumer.status().await?.spent_today.0);
+    let map = demo.quake_map(folder.path(), 0).await?;
+    let client = Client::new();
+
+    let page = client.get(&map.url).send().await?;
+    let policy = page.headers().get("content-security-policy").context("no policy")?.to_str()?;
+    assert!(policy.contains("default-src 'none'") && !policy.contains("unsafe"), "{policy}");
+    assert!(page.text().await?.contains("Nothing bought yet"));
+    assert_eq!(spent().await?, Usdc::ZERO, "looking costs nothing");
+
+    let (status, page) = press(&client, &map.url, "5.5", Some("same-origin")).await?;
+    assert_eq!(status, StatusCode::OK);
+    assert!(page.contains("<strong>0.002 USDC</strong>"), "{page}");
+    let (dots, rows) = (page.matches("<circle").count(), page.matches("<tr><td>").count());
+    assert!(dots > 5 && dots == rows, "{dots} dots and {rows} rows");
+    assert!(page.contains("Taiwan"), "the week's largest earthquakes were at Hualian, Taiwan");
+    assert_eq!(spent().await?.to_string(), "0.002");
+
+    let (status, _) = press(&client, &map.url, "5.5", Some("cross-site")).await?;
+    assert_eq!(status, StatusCode::FORBIDDEN);
+    let (_, page) = press(&client, &map.url, "strong", None).await?;
+    assert!(page.contains("minmagnitude") && page.contains("Nothing was charged"), "{page}");
+    assert_eq!(spent().await?.to_string(), "0.002", "neither cost anything");
+    drop(map);
+    demo.stop().await
+}
