@@ -52,8 +52,9 @@ const NEWS_MAX: usize = 64;
 pub enum CatalogError {
     #[error("no connected node knows the service {0}")]
     Unknown(ServiceId),
-    #[error("the owner {owner} retired the service {service}")]
-    Retired { service: ServiceId, owner: Address },
+    /// `on_secs` is by the owner's clock.
+    #[error("the service {service} was retired by its owner {owner} on {}", clock::date(*.on_secs))]
+    Retired { service: ServiceId, owner: Address, on_secs: u64 },
     #[error("the details of the service cannot be had: {reason}")]
     DetailsUnavailable { owner: Address, reason: String },
     #[error("the catalog failed: {0}")]
@@ -141,26 +142,41 @@ impl Catalog {
                 self.0.store.get(id, now_secs)?.ok_or(CatalogError::Unknown(id))?
             }
         };
-        if entry.listing.tombstone {
-            return Err(CatalogError::Retired { service: id, owner: entry.listing.owner });
-        }
+        unless_retired(&entry.listing)?;
         Ok(entry)
     }
 
-    /// The service, ready to plan calls with.
+    /// The service, ready to plan calls with, in the version that is in use: a newer one that arrived since may be
+    /// dearer, and is left to [`Catalog::newer`].
     ///
     /// # Errors
     /// [`CatalogError`] when nobody reachable knows it, its owner retired it, or its details cannot be had.
     pub async fn service(&self, id: ServiceId) -> Result<Arc<Known>, CatalogError> {
-        if let Some(known) = self.in_memory(id) {
+        if let Some(known) = self.in_use(id)? {
             return Ok(known);
         }
         let _looking = self.0.looking[usize::from(id.as_bytes()[0]) % LOOKUPS_MAX].lock().await;
-        if let Some(known) = self.in_memory(id) {
+        if let Some(known) = self.in_use(id)? {
             return Ok(known);
         }
         let listing = self.listing(id).await?;
         self.open(listing).await
+    }
+
+    /// A newer version of a service in use, when one has arrived. It is not in use before
+    /// [`Catalog::use_from_now`].
+    pub async fn newer(&self, known: &Known) -> Option<Arc<Known>> {
+        let listing = self.newer_listing(known)?;
+        self.read(listing).await.ok().map(Arc::new)
+    }
+
+    /// The newest version that this node has, to look at: no call is planned with it.
+    ///
+    /// # Errors
+    /// As [`Catalog::service`].
+    pub async fn newest(&self, id: ServiceId) -> Result<Arc<Known>, CatalogError> {
+        let known = self.service(id).await?;
+        Ok(self.newer(&known).await.unwrap_or(known))
     }
 
     /// Takes over what an owner's refusal brought: a newer listing of the same service by the same owner. An
@@ -220,25 +236,42 @@ impl Catalog {
             Some(entry) => entry.listing,
             None => self.ask_peers(id).await.ok_or(CatalogError::Unknown(id))?,
         };
-        if listing.tombstone {
-            return Err(CatalogError::Retired { service: id, owner: listing.owner });
-        }
+        unless_retired(&listing)?;
         Ok(listing)
+    }
+
+    /// What the store has beyond a service in use. Almost always nothing, which costs a look into memory.
+    fn newer_listing(&self, known: &Known) -> Option<Verified<Listing>> {
+        let current = known.listing();
+        if self.0.store.seq(current.service)? <= current.seq {
+            return None;
+        }
+        let stored = self.0.store.get(current.service, clock::now_secs()).ok()??;
+        Some(stored.listing).filter(|listing| replaces(listing, current))
     }
 
     /// A service with its details, kept in memory for the next call.
     async fn open(&self, listing: Verified<Listing>) -> Result<Arc<Known>, CatalogError> {
         let known = Arc::new(self.read(listing).await?);
+        self.use_from_now(&known);
+        Ok(known)
+    }
+
+    /// Plans calls of the service with this version, unless a newer one is in use already.
+    pub fn use_from_now(&self, known: &Arc<Known>) {
+        let id = known.listing().service;
         let mut services = self.0.services.write().unwrap_or_else(PoisonError::into_inner);
+        if services.get(&id).is_some_and(|used| used.listing().seq > known.listing().seq) {
+            return;
+        }
         let details_bytes = |known: &Arc<Known>| u64::from(known.listing().details_bytes);
         let held: u64 = services.values().map(details_bytes).sum();
         if services.len() >= SERVICES_IN_MEMORY_MAX
-            || held + details_bytes(&known) > DETAILS_IN_MEMORY_BYTES_MAX
+            || held + details_bytes(known) > DETAILS_IN_MEMORY_BYTES_MAX
         {
             services.clear();
         }
-        services.insert(known.listing().service, known.clone());
-        Ok(known)
+        services.insert(id, known.clone());
     }
 
     async fn read(&self, listing: Verified<Listing>) -> Result<Known, CatalogError> {
@@ -255,8 +288,12 @@ impl Catalog {
         Ok(known)
     }
 
-    fn in_memory(&self, id: ServiceId) -> Option<Arc<Known>> {
-        self.0.services.read().unwrap_or_else(PoisonError::into_inner).get(&id).cloned()
+    fn in_use(&self, id: ServiceId) -> Result<Option<Arc<Known>>, CatalogError> {
+        let known = self.0.services.read().unwrap_or_else(PoisonError::into_inner).get(&id).cloned();
+        if let Some(newer) = known.as_deref().and_then(|known| self.newer_listing(known)) {
+            unless_retired(&newer)?;
+        }
+        Ok(known)
     }
 
     /// Gives the store what this node came by itself. A listing the store has no place for serves all the same.
@@ -296,6 +333,11 @@ impl Catalog {
     fn accept(&self, listing: Signed<Listing>) -> Option<Verified<Listing>> {
         listing.verify().ok().filter(|listing| listing.network == self.0.network_name)
     }
+}
+
+fn unless_retired(listing: &Listing) -> Result<(), CatalogError> {
+    let &Listing { service, owner, updated_secs: on_secs, tombstone, .. } = listing;
+    if tombstone { Err(CatalogError::Retired { service, owner, on_secs }) } else { Ok(()) }
 }
 
 /// Of two listings of one service, the owner's first claim to it counts, then the higher version. Another

@@ -7,3 +7,40 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub fn now_secs() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_secs())
 }
+
+/// The day of a time, in UTC: `2026-11-21`.
+#[must_use]
+pub fn date(secs: u64) -> String {
+    // Counted from 1 March of the year 0, so that a leap day ends its year. 400 years are one cycle.
+    const CYCLE_DAYS: u64 = 146_097;
+    let days = secs / 86_400 + 719_468;
+    let (cycle, day) = (days / CYCLE_DAYS, days % CYCLE_DAYS);
+    let year = (day - day / 1_460 + day / 36_524 - day / (CYCLE_DAYS - 1)) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    // From March on, five months have 153 days.
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let (year, month) = if month < 10 { (year, month + 3) } else { (year + 1, month - 9) };
+    format!("{:04}-{month:02}-{day:02}", 400 * cycle + year)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_on_its_day() {
+        for (secs, day) in [
+            (0, "1970-01-01"),
+            (86_399, "1970-01-01"),
+            (86_400, "1970-01-02"),
+            (951_782_400, "2000-02-29"),
+            (951_868_800, "2000-03-01"),
+            (1_704_067_199, "2023-12-31"),
+            (1_704_067_200, "2024-01-01"),
+            (4_107_542_400, "2100-03-01"),
+        ] {
+            assert_eq!(date(secs), day, "{secs}");
+        }
+    }
+}

@@ -26,6 +26,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     catalog::{Catalog, Known},
+    clock,
     wallet::Signer,
 };
 
@@ -92,6 +93,9 @@ pub struct Timing {
 pub enum BuyError {
     #[error("no connected node knows the service {0}")]
     UnknownService(ServiceId),
+    /// `on_secs` is by the owner's clock.
+    #[error("the service {service} was retired by its owner {owner} on {}", clock::date(*.on_secs))]
+    Retired { service: ServiceId, owner: Address, on_secs: u64 },
     #[error("the owner {owner} of this service does not answer: {reason}")]
     DetailsUnavailable { owner: Address, reason: String },
     #[error("{0}")]
@@ -132,8 +136,13 @@ pub enum BuyError {
     /// A mistake in this program ended the purchase; what it promised is resolved by the call id.
     #[error("the node failed while it bought the call")]
     Failed,
-    #[error("the price is now {now} USDC, it was {before} USDC")]
-    PriceChanged { before: Usdc, now: Usdc },
+    #[error("the price is now {now} USDC, it was {before} USDC{}", above(.cap.as_ref()))]
+    PriceChanged {
+        before: Usdc,
+        now: Usdc,
+        /// What keeps the caller from simply accepting the new price.
+        cap: Option<Cap>,
+    },
     #[error("the call id was used with another service, path, parameters or body")]
     CallIdConflict,
     #[error("the owner's node was not reached: {0}")]
@@ -148,6 +157,23 @@ pub enum BuyError {
     BodyGone { charged: Usdc },
     #[error("the owner's node did not answer in time ({0}); whether the call ran is not known yet")]
     Undecided(String),
+}
+
+/// The limit that a changed price passes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cap {
+    /// The call's own.
+    MaxPrice(Usdc),
+    /// The node's.
+    Limit(OverLimit),
+}
+
+fn above(cap: Option<&Cap>) -> String {
+    match cap {
+        None => String::new(),
+        Some(Cap::MaxPrice(max_price)) => format!("; `max_price` is {max_price} USDC"),
+        Some(Cap::Limit(limit)) => format!("; {limit}"),
+    }
 }
 
 fn upstream_failure(outcome: Outcome, status: u16) -> String {
@@ -260,7 +286,7 @@ impl Consumer {
     /// # Errors
     /// [`BuyError`] when nobody reachable knows it, or its details cannot be had.
     pub async fn service(&self, id: ServiceId) -> Result<Arc<Known>, BuyError> {
-        Ok(self.0.catalog.service(id).await?)
+        Ok(self.0.catalog.newest(id).await?)
     }
 
     /// Buys one call. It runs to its end even when the caller goes away: what was promised must be resolved.

@@ -197,7 +197,7 @@ fn openapi() -> Response {
             },
         },
     });
-    for status in [400, 401, 402, 403, 404, 405, 409, 413, 429, 502, 503, 504] {
+    for status in [400, 401, 402, 403, 404, 405, 409, 410, 413, 429, 502, 503, 504] {
         responses[status.to_string()] = problem.clone();
     }
     let in_path = |name: &str, description: &str| json!({ "name": name, "in": "path", "required": true, "description": description, "schema": { "type": "string" } });

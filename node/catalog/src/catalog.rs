@@ -149,6 +149,12 @@ impl Catalog {
         Ok(Some(Known { listing, state, first_seen_secs, look_alike }))
     }
 
+    /// The version of a service that is here, tombstones included, from memory alone.
+    #[must_use]
+    pub fn seq(&self, service: ServiceId) -> Option<u64> {
+        self.inner.shared.shelf().find(service).map(|(_, entry)| entry.seq)
+    }
+
     /// The listing of a service as its owner signed it, to pass on.
     ///
     /// # Errors

@@ -92,8 +92,8 @@ impl Catalog {
     /// Follows what changes in the store and fetches small details ahead, a few at a time. When many services come
     /// at once, as to a newcomer, some are passed over and fetched when somebody looks at them.
     ///
-    /// A service that is in use keeps the version it is used with: a dearer one is paid for only after the owner's
-    /// refusal has said so to the caller.
+    /// A service that is in use keeps the version it is used with until a call takes a newer one: a dearer one is paid
+    /// for only within the caller's `max_price`, or after the owner's refusal has said so to the caller.
     pub async fn follow_changes(&self) {
         let (mut changes, mut fetching) = (self.0.store.changes(), JoinSet::new());
         loop {

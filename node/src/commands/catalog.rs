@@ -95,7 +95,7 @@ pub(super) async fn show(
         address: address(&origin(&node), id.0),
         details_missing: None,
     };
-    let known = match node.catalog.service(id.0).await {
+    let known = match node.catalog.newest(id.0).await {
         Ok(known) => known,
         Err(error) => return Ok(Json(CatalogService { details_missing: Some(error.to_string()), ..shown })),
     };
@@ -114,7 +114,7 @@ pub(super) async fn openapi(
     Path(id): Path<Text<ServiceId>>,
     Query(query): Query<DocumentVersion>,
 ) -> Result<Response, Failed> {
-    let known = node.catalog.service(id.0).await?;
+    let known = node.catalog.newest(id.0).await?;
     let version = if query.version.as_deref() == Some("3.0") { Version::V30 } else { Version::V31 };
     let document = documents::openapi(&known, &address(&origin(&node), id.0), version);
     Ok(([(header::CONTENT_TYPE, "application/json")], document).into_response())
@@ -124,7 +124,7 @@ pub(super) async fn sample(
     State(node): State<Node>,
     Path(id): Path<Text<ServiceId>>,
 ) -> Result<Json<CatalogSamples>, Failed> {
-    let known = node.catalog.service(id.0).await?;
+    let known = node.catalog.newest(id.0).await?;
     let document = node.catalog.samples(&known).await?;
     Ok(Json(CatalogSamples { id, samples: samples::read(&document) }))
 }

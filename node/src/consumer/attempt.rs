@@ -21,10 +21,11 @@ use crate::{
 };
 
 use super::{
-    Bought, BuyError, Consumer, Order, Timing,
+    Bought, BuyError, Cap, Consumer, Order, Timing,
     answer::{self, Expected},
     channels::{Reservation, Shortage},
     exchange::{Exchanged, Failure},
+    spending,
     turns::Turn,
 };
 
@@ -79,9 +80,8 @@ impl Consumer {
                     service = self.0.catalog.adopt(&service, listing).await?;
                     let before = plan.price;
                     plan = super::attempt::plan(&service, &order)?;
-                    let allowed = order.max_price.unwrap_or(before);
-                    if plan.price > allowed {
-                        return Err(BuyError::PriceChanged { before, now: plan.price });
+                    if plan.price > order.max_price.unwrap_or(before) {
+                        return Err(self.price_changed(&order, before, plan.price));
                     }
                 }
                 Ok(Exchanged::Refused(refusal)) => {
@@ -104,12 +104,21 @@ impl Consumer {
         Err(BuyError::OwnerUnreachable("the owner's offer keeps changing".to_owned()))
     }
 
-    /// The service and the order's plan. What would be refused here is checked against the owner's newest
+    /// The service and the order's plan. A newer version that this node's catalog has is used at once when the
+    /// caller can have nothing against it. What would be refused here is checked against the owner's newest
     /// version first, because the remembered one may be old.
     async fn planned(&self, order: &Order) -> Result<(Arc<Known>, Plan), BuyError> {
-        let service = self.0.catalog.service(order.service).await?;
+        let mut service = self.0.catalog.service(order.service).await?;
+        let mut first = plan(&service, order);
+        if let Some(newer) = self.0.catalog.newer(&service).await {
+            let second = plan(&newer, order);
+            let price = |plan: &Result<Plan, BuyError>| plan.as_ref().ok().map(|plan| plan.price);
+            if spending::is_welcome(price(&first), price(&second), order.max_price) {
+                self.0.catalog.use_from_now(&newer);
+                (service, first) = (newer, second);
+            }
+        }
         let price_max = order.max_price.unwrap_or(Usdc::MAX).min(self.0.settings.limits.price_max);
-        let first = plan(&service, order);
         if first.as_ref().is_ok_and(|plan| plan.price <= price_max) {
             return first.map(|plan| (service, plan));
         }
@@ -117,6 +126,17 @@ impl Consumer {
             Some(newer) => plan(&newer, order).map(|plan| (newer, plan)),
             None => first.map(|plan| (service, plan)),
         }
+    }
+
+    /// What the caller is told of a price that rose; the next call is planned with it.
+    fn price_changed(&self, order: &Order, before: Usdc, now: Usdc) -> BuyError {
+        let over_limit = || {
+            let day = farthing_ledger::day_of(clock::now_secs());
+            let spending = self.0.spending.lock().unwrap_or_else(PoisonError::into_inner);
+            spending.check(&self.0.settings.limits, day, &order.secret, now).err().map(Cap::Limit)
+        };
+        let cap = order.max_price.map(Cap::MaxPrice).or_else(over_limit);
+        BuyError::PriceChanged { before, now, cap }
     }
 
     /// Limits, channel, voucher: nothing is promised to anyone yet.
@@ -434,9 +454,8 @@ impl From<PlanError> for BuyError {
 impl From<CatalogError> for BuyError {
     fn from(error: CatalogError) -> Self {
         match error {
-            CatalogError::Unknown(service) | CatalogError::Retired { service, .. } => {
-                Self::UnknownService(service)
-            }
+            CatalogError::Unknown(service) => Self::UnknownService(service),
+            CatalogError::Retired { service, owner, on_secs } => Self::Retired { service, owner, on_secs },
             CatalogError::Store(error) => Self::LedgerClosed(error.to_string()),
             CatalogError::DetailsUnavailable { owner, reason } => Self::DetailsUnavailable { owner, reason },
         }

@@ -58,18 +58,28 @@ impl Spending {
         if day != self.day {
             *self = Self { day, ..Self::default() };
         }
+        self.check(limits, day, secret, price)?;
+        self.add(secret, price);
+        Ok(())
+    }
+
+    /// Whether `price` could be reserved now.
+    ///
+    /// # Errors
+    /// As [`Spending::reserve`].
+    pub fn check(&self, limits: &Limits, day: u32, secret: &str, price: Usdc) -> Result<(), OverLimit> {
         if price > limits.price_max {
             return Err(OverLimit::Price { price, price_max: limits.price_max });
         }
-        let spent = self.total;
+        let today = |spent: Usdc| if day == self.day { spent } else { Usdc::ZERO };
+        let spent = today(self.total);
         if spent.saturating_add(price) > limits.per_day {
             return Err(OverLimit::Day { spent, per_day: limits.per_day, price });
         }
-        let spent = self.by_secret.get(secret).copied().unwrap_or_default();
+        let spent = today(self.by_secret.get(secret).copied().unwrap_or_default());
         if spent.saturating_add(price) > limits.per_secret_day {
             return Err(OverLimit::SecretDay { spent, per_day: limits.per_secret_day, price });
         }
-        self.add(secret, price);
         Ok(())
     }
 
@@ -103,6 +113,14 @@ impl Spending {
         let spent = self.by_secret.entry(secret.to_owned()).or_default();
         *spent = spent.saturating_add(amount);
     }
+}
+
+/// Whether a newer version replaces the one in use without asking, by what the order costs in each; `None` where it
+/// does not fit. A dearer one does so only within the price that the caller named: to all others the owner's
+/// refusal says it first.
+#[must_use]
+pub fn is_welcome(used: Option<Usdc>, newer: Option<Usdc>, max_price: Option<Usdc>) -> bool {
+    newer.is_some_and(|newer| max_price.or(used).is_none_or(|most| newer <= most))
 }
 
 #[cfg(test)]
@@ -141,7 +159,31 @@ mod tests {
     fn a_new_day_starts_at_nothing() {
         let mut spending = Spending::restore(1, [("a".to_owned(), usdc(20))]);
         assert!(spending.reserve(&LIMITS, 1, "a", usdc(1)).is_err());
+        assert!(spending.check(&LIMITS, 1, "a", usdc(1)).is_err());
+        assert!(spending.check(&LIMITS, 2, "a", usdc(1)).is_ok());
         assert!(spending.reserve(&LIMITS, 2, "a", usdc(1)).is_ok());
         assert_eq!(spending.total(), usdc(1));
+    }
+
+    #[test]
+    fn a_newer_price_is_taken_silently_up_to_what_the_caller_agreed_to() {
+        let usdc = |micros: Option<u64>| micros.map(Usdc::from_micros);
+        for (used, newer, max_price, welcome) in [
+            (Some(5), Some(4), None, true),
+            (Some(5), Some(5), None, true),
+            (Some(5), Some(6), None, false),
+            (Some(5), Some(6), Some(7), true),
+            (Some(5), Some(7), Some(7), true),
+            (Some(5), Some(8), Some(7), false),
+            (Some(5), Some(4), Some(3), false),
+            // An operation that only one of the two versions has.
+            (None, Some(9), None, true),
+            (None, Some(9), Some(8), false),
+            (Some(5), None, Some(7), false),
+            (None, None, None, false),
+        ] {
+            let taken = is_welcome(usdc(used), usdc(newer), usdc(max_price));
+            assert_eq!(taken, welcome, "{used:?} {newer:?} {max_price:?}");
+        }
     }
 }

@@ -10,7 +10,7 @@ use axum::{
 use farthing_protocol::{CallId, Outcome, RefusalCode, Usdc};
 use serde_json::{Value, json};
 
-use crate::consumer::BuyError;
+use crate::consumer::{BuyError, Cap};
 
 /// Whether money moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -214,6 +214,13 @@ impl From<&BuyError> for Problem {
                 detail,
                 "Check api_id_public; if the service is new, its owner may be offline.",
             ),
+            BuyError::Retired { .. } => Self::new(
+                StatusCode::GONE,
+                "service-retired",
+                "The owner has retired this service",
+                detail,
+                "Look for another one with `farthing catalog search`.",
+            ),
             BuyError::DetailsUnavailable { .. } => Self::new(
                 StatusCode::BAD_GATEWAY,
                 "owner-unreachable",
@@ -326,12 +333,16 @@ impl From<&BuyError> for Problem {
                 detail,
                 "Try again when it is back.",
             ),
-            BuyError::PriceChanged { .. } => Self::new(
+            BuyError::PriceChanged { cap, .. } => Self::new(
                 StatusCode::CONFLICT,
                 "price-changed",
                 "The price has changed",
                 detail,
-                "Send the call again to accept the new price.",
+                match cap {
+                    None => "Send the call again to accept the new price.",
+                    Some(Cap::MaxPrice(_)) => "Raise `max_price` to the new price, or leave it out.",
+                    Some(Cap::Limit(_)) => "Limits are set in the section `spending` of the configuration.",
+                },
             ),
             BuyError::CallIdConflict => Self::new(
                 StatusCode::CONFLICT,

@@ -1,11 +1,11 @@
 //! Prices that change while scripts run: never more than the caller accepted, never an error for less.
 
 use anyhow::{Context, Result, ensure};
-use farthing::control::types::{Api, OperationName, PriceRequest, Text, route};
+use farthing::control::types::{Api, CatalogService, OperationName, PriceRequest, Text, route};
 use farthing_protocol::{Usdc, call::Method};
-use farthing_tests::world::{FUNDS, PRICE, World};
+use farthing_tests::world::{FUNDS, PRICE, Setup, World, eventually};
 
-use crate::support::{expect_free, expect_served, with};
+use crate::support::{expect_free, expect_served, setting, with};
 
 const MICROS: fn(u64) -> Usdc = Usdc::from_micros;
 
@@ -13,6 +13,62 @@ async fn reprice(world: &World, price: Usdc, operation: Option<&str>) -> Result<
     let operation = operation.map(|path| OperationName { method: Text(Method::Get), path: path.to_owned() });
     let path = route::API_PRICE.replace("{id}", &world.api.id.to_string());
     Ok(world.owner.control().post(&path, &PriceRequest { price: price.into(), operation }).await?)
+}
+
+/// What the consumer's catalog says a call costs: of the service, and of its first operation.
+async fn shown(world: &World) -> Result<(Usdc, Usdc)> {
+    let path = route::CATALOG_SERVICE.replace("{id}", &world.api.id.to_string());
+    let shown: CatalogService = world.consumer.control().get(&path).await?;
+    Ok((shown.hit.price.0, shown.offers.first().context("no operation")?.price.0))
+}
+
+#[tokio::test]
+async fn the_catalog_shows_a_new_price_whole_before_a_call_is_charged_it() -> Result<()> {
+    let world = World::start().await?;
+    expect_served(&world.get("/ok").await?)?;
+    for (price, max_price, asks) in [(3_000, None, true), (4_000, Some("0.004"), false), (1_000, None, false)]
+    {
+        let price = MICROS(price);
+        reprice(&world, price, None).await?;
+        eventually("the catalog has heard of the price", async || Ok(shown(&world).await?.0 == price))
+            .await?;
+        assert_eq!(shown(&world).await?, (price, price));
+        let mut call = world.body("GET", "/ok");
+        if let Some(max_price) = max_price {
+            call = with(call, "max_price", max_price);
+        }
+        if asks {
+            expect_free("raised", &world.call(&call).await?, 409, "price-changed")?;
+        }
+        let answer = world.call(&call).await?;
+        expect_served(&answer)?;
+        assert_eq!(answer.header("x-farthing-charged"), price.to_string());
+    }
+    assert_eq!(world.upstream.hits(), 4);
+    assert_eq!(world.settle_and_check(FUNDS).await?, MICROS(2_000 + 3_000 + 4_000 + 1_000));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_price_that_rose_above_a_limit_names_the_limit_and_no_vain_repeat() -> Result<()> {
+    let consumer_settings = setting("spending.price_max", "0.0025");
+    let world = World::with(Setup { consumer_settings, ..Setup::default() }).await?;
+    expect_served(&world.get("/ok").await?)?;
+    let call = world.body("GET", "/ok");
+    for (price, call, named) in
+        [(2_400, with(call.clone(), "max_price", "0.0021"), "max_price"), (2_600, call, "spending.price_max")]
+    {
+        reprice(&world, MICROS(price), None).await?;
+        let answer = world.call(&call).await?;
+        expect_free(named, &answer, 409, "price-changed")?;
+        let answer = answer.json();
+        let (detail, next) = (answer["detail"].to_string(), answer["next"].to_string());
+        ensure!(detail.contains(named), "{detail}");
+        ensure!(!next.contains("Send the call again"), "{next}");
+    }
+    assert_eq!(world.upstream.hits(), 1);
+    assert_eq!(world.settle_and_check(FUNDS).await?, PRICE);
+    Ok(())
 }
 
 #[tokio::test]

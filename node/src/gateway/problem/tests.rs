@@ -26,6 +26,7 @@ fn every_error() -> Vec<BuyError> {
     };
     let errors = vec![
         BuyError::UnknownService(service),
+        BuyError::Retired { service, owner: Address::ZERO, on_secs: 0 },
         BuyError::DetailsUnavailable { owner: Address::ZERO, reason: text() },
         BuyError::UnknownPath(text()),
         BuyError::MethodNotAllowed(text()),
@@ -45,7 +46,13 @@ fn every_error() -> Vec<BuyError> {
         BuyError::SpendingStopped,
         BuyError::ShuttingDown,
         BuyError::Failed,
-        BuyError::PriceChanged { before: USDC, now: USDC },
+        BuyError::PriceChanged { before: USDC, now: USDC, cap: None },
+        BuyError::PriceChanged { before: USDC, now: USDC, cap: Some(Cap::MaxPrice(USDC)) },
+        BuyError::PriceChanged {
+            before: USDC,
+            now: USDC,
+            cap: Some(Cap::Limit(OverLimit::Price { price: USDC, price_max: USDC })),
+        },
         BuyError::CallIdConflict,
         BuyError::OwnerUnreachable(text()),
         BuyError::UpstreamFailed { outcome: Outcome::TimedOut, status: 0 },
@@ -60,6 +67,7 @@ fn every_error() -> Vec<BuyError> {
     for error in &errors {
         match error {
             BuyError::UnknownService(_)
+            | BuyError::Retired { .. }
             | BuyError::DetailsUnavailable { .. }
             | BuyError::UnknownPath(_)
             | BuyError::MethodNotAllowed(_)
