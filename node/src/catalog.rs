@@ -50,7 +50,7 @@ const NEWS_MAX: usize = 64;
 /// Why a service cannot be used.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum CatalogError {
-    #[error("no connected node knows the service {0}")]
+    #[error("the service {0} is not in the catalog, and no connected node knows it")]
     Unknown(ServiceId),
     /// `on_secs` is by the owner's clock.
     #[error("the service {service} was retired by its owner {owner} on {}", clock::date(*.on_secs))]

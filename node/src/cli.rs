@@ -1,7 +1,7 @@
 //! The command line: `farthing <noun> <verb>`.
 //!
-//! Arguments are read here; each noun has a file. `run`, `init`, `config`, `bridge` and `testnet` work by themselves,
-//! all others ask the running node over its control socket. Data goes to standard output, prose to standard
+//! Arguments are read here; each noun has a file. `run`, `init`, `config`, `tls`, `bridge` and `testnet` work by
+//! themselves, all others ask the running node over its control socket. Data goes to standard output, prose to standard
 //! error, and every error ends with the next step.
 
 mod api;
@@ -19,6 +19,7 @@ mod run;
 mod secret;
 mod status;
 mod testnet;
+mod tls;
 mod wallet;
 
 use clap::Parser;
@@ -72,6 +73,7 @@ pub async fn execute(cli: Cli) -> Result<(), Failure> {
         Command::Settle => channel::settle(&context).await,
         Command::Secret(verb) => secret::secret(&context, &verb).await,
         Command::Net(verb) => net::net(&context, verb).await,
+        Command::Tls(verb) => tls::tls(&context, &verb),
         Command::Config(verb) => config::config(&context, &verb),
         Command::Testnet(verb) => testnet::testnet(verb).await,
     }
@@ -80,7 +82,15 @@ pub async fn execute(cli: Cli) -> Result<(), Failure> {
 /// Reads the command line; ends the process with code 2 when it cannot be understood.
 #[must_use]
 pub fn parse() -> Cli {
-    Cli::parse()
+    Cli::try_parse().unwrap_or_else(|error| {
+        // What cannot be read has no flags yet; help and version are no errors.
+        if error.use_stderr() && std::env::args_os().any(|argument| argument == "--json") {
+            let failure = Failure::of_command_line(&error);
+            failure.tell(true);
+            std::process::exit(failure.exit as i32);
+        }
+        error.exit()
+    })
 }
 
 #[cfg(test)]

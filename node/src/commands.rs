@@ -24,7 +24,7 @@ use crate::{
     },
     gateway::{auth::DEFAULT_SECRET, problem},
     node::Node,
-    owner::{publish::PublishError, registry::RegistryError},
+    owner::{intake::IntakeError, publish::PublishError, registry::RegistryError},
     settlement::SettlementError,
 };
 
@@ -105,6 +105,11 @@ async fn peers(State(node): State<Node>) -> Json<Vec<Peer>> {
 
 async fn ping(State(node): State<Node>, Json(request): Json<PingRequest>) -> Result<Json<Pong>, Failed> {
     let wallet = request.wallet.0;
+    if wallet == node.wallet {
+        let detail = format!("{wallet} is this node's own wallet");
+        let next = "Name another node's; `farthing net peers` shows them.";
+        return Err(Failed::new(StatusCode::BAD_REQUEST, &detail, next));
+    }
     let unreachable = |error: farthing_network::CallFailure| {
         Failed::new(StatusCode::BAD_GATEWAY, &error, "`farthing net peers` shows who is connected.")
     };
@@ -182,16 +187,19 @@ impl IntoResponse for Failed {
 
 impl From<PublishError> for Failed {
     fn from(error: PublishError) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, &error, "nothing was published")
+        let status = match &error {
+            PublishError::Intake(IntakeError::Unreachable { .. }) => StatusCode::BAD_GATEWAY,
+            _ => StatusCode::BAD_REQUEST,
+        };
+        Self::new(status, &error, "Nothing was published.")
     }
 }
 
 impl From<ChainError> for Failed {
     fn from(error: ChainError) -> Self {
         let status = match &error {
-            ChainError::Unreachable { .. } | ChainError::Busy { .. } | ChainError::Stopped => {
-                StatusCode::SERVICE_UNAVAILABLE
-            }
+            ChainError::Unreachable { .. } => StatusCode::BAD_GATEWAY,
+            ChainError::Busy { .. } | ChainError::Stopped => StatusCode::SERVICE_UNAVAILABLE,
             ChainError::InsufficientEth { .. } | ChainError::InsufficientUsdc { .. } => {
                 StatusCode::PAYMENT_REQUIRED
             }
@@ -210,7 +218,7 @@ impl From<LedgerError> for Failed {
 impl From<RegistryError> for Failed {
     fn from(error: RegistryError) -> Self {
         let status = match &error {
-            RegistryError::NotFound(_) | RegistryError::NoSuchOperation { .. } => StatusCode::NOT_FOUND,
+            RegistryError::NotFound(_) => StatusCode::NOT_FOUND,
             RegistryError::Ledger(_) => StatusCode::SERVICE_UNAVAILABLE,
             _ => StatusCode::BAD_REQUEST,
         };
@@ -223,7 +231,8 @@ impl From<SettlementError> for Failed {
         match error {
             SettlementError::Chain(error) => error.into(),
             SettlementError::Ledger(error) => error.into(),
-            other => Self::new(StatusCode::BAD_REQUEST, &other, ""),
+            error @ SettlementError::NoSuchChannel(_) => Self::new(StatusCode::NOT_FOUND, &error, ""),
+            error @ SettlementError::ShuttingDown => Self::new(StatusCode::SERVICE_UNAVAILABLE, &error, ""),
         }
     }
 }
@@ -231,6 +240,8 @@ impl From<SettlementError> for Failed {
 impl From<BuyError> for Failed {
     fn from(error: BuyError) -> Self {
         let problem = problem::Problem::from(&error);
-        Self::new(problem.status, &problem.detail, problem.next)
+        let mut failed = Self::new(problem.status, &problem.detail, problem.next);
+        failed.0.kind = format!("urn:farthing:problem:{}", problem.name);
+        failed
     }
 }

@@ -203,11 +203,13 @@ fn read<T: DeserializeOwned>(answer: &RawAnswer) -> Result<T, ControlError> {
 }
 
 impl RawAnswer {
-    /// Whether this is the network's word rather than a service's.
+    /// Whether this is the network's word rather than a service's, which may answer with problems of its own: what
+    /// was bought has its price.
     #[must_use]
     pub fn is_problem(&self) -> bool {
         let kind = self.headers.get(header::CONTENT_TYPE).map(http::HeaderValue::as_bytes);
         kind.is_some_and(|kind| kind.starts_with(b"application/problem+json"))
+            && !self.headers.contains_key(types::HEADER_PRICE)
     }
 
     /// The problem it describes; one made up from the status when it does not.
@@ -264,6 +266,17 @@ mod tests {
         stop.cancel();
         task.await.unwrap();
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left behind");
+    }
+
+    #[test]
+    fn a_problem_that_a_service_answers_is_its_own_answer() {
+        let mut answer =
+            RawAnswer { status: StatusCode::NOT_FOUND, headers: HeaderMap::new(), body: Bytes::new() };
+        assert!(!answer.is_problem());
+        answer.headers.insert(header::CONTENT_TYPE, "application/problem+json".parse().unwrap());
+        assert!(answer.is_problem());
+        answer.headers.insert(types::HEADER_PRICE, "0.002".parse().unwrap());
+        assert!(!answer.is_problem());
     }
 
     #[tokio::test]

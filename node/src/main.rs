@@ -7,6 +7,7 @@ use tracing_subscriber::EnvFilter;
 
 fn main() -> ExitCode {
     let cli = cli::parse();
+    let json = cli.global.json;
     start_log(&cli);
     farthing::tls::install_provider();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
@@ -19,17 +20,20 @@ fn main() -> ExitCode {
     match runtime.block_on(cli::execute(cli)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            if !failure.text.is_empty() {
-                eprintln!("farthing: {failure}");
-            }
+            failure.tell(json);
             failure.exit.into()
         }
     }
 }
 
-/// Log on standard error, filtered by `FARTHING_LOG`; commands other than `run` tell only what went wrong.
+/// Log on standard error, filtered by `FARTHING_LOG`; commands other than `run` tell only what went wrong, and with
+/// `--json` as their error alone.
 fn start_log(cli: &Cli) {
-    let default = if matches!(cli.command, Command::Run) { "info" } else { "warn" };
+    let default = match cli.command {
+        Command::Run => "info",
+        _ if cli.global.json => "off",
+        _ => "warn",
+    };
     let filter = EnvFilter::try_from_env("FARTHING_LOG").unwrap_or_else(|_| EnvFilter::new(default));
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)

@@ -43,6 +43,8 @@ pub enum TlsError {
     Unusable { path: PathBuf, what: String },
     #[error("`{0}` cannot be part of a certificate; remove it from gateway.hosts")]
     Name(String),
+    #[error("{folder} has no authority yet; `farthing init` or the first `farthing run` makes it", folder = .folder.display())]
+    Missing { folder: PathBuf },
     #[error("no certificate could be made: {0}")]
     Made(String),
 }
@@ -90,6 +92,38 @@ pub fn from_files(cert_file: &Path, key_file: &Path) -> Result<ServerTls, TlsErr
     let key = Pair::parse(key_file, &read(key_file)?)?.key;
     let config = Pair { chain, key }.server_config(cert_file)?;
     Ok(ServerTls { config, ca_file: None, ca_fingerprint: None })
+}
+
+/// A certificate that is on disk, to compare and to trust.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OnDisk {
+    /// The public part, for handing out.
+    pub file: PathBuf,
+    /// SHA-256, as browsers show it.
+    pub fingerprint: String,
+}
+
+/// The node's own authority in `data_dir`, as it was made. Nothing is made or written.
+///
+/// # Errors
+/// [`TlsError::Missing`] before the first start.
+pub fn authority(data_dir: &Path) -> Result<OnDisk, TlsError> {
+    let folder = data_dir.join("tls");
+    if !folder.join(AUTHORITY_FILE).exists() {
+        return Err(TlsError::Missing { folder });
+    }
+    Ok(OnDisk { file: folder.join(CA_FILE), ..certificate(&folder.join(AUTHORITY_FILE))? })
+}
+
+/// The first certificate of a file.
+///
+/// # Errors
+/// [`TlsError`] when there is none.
+pub fn certificate(file: &Path) -> Result<OnDisk, TlsError> {
+    let unusable = || TlsError::Unusable { path: file.into(), what: "no certificate".into() };
+    let chain = Pair::parse(file, &read(file)?)?.chain;
+    let fingerprint = chain.first().and_then(fingerprint).ok_or_else(unusable)?;
+    Ok(OnDisk { file: file.into(), fingerprint })
 }
 
 const AUTHORITY_FILE: &str = "authority.pem";

@@ -1,6 +1,7 @@
 //! What the end-to-end tests share: real parts, started for one test and ended with it.
 
 pub mod anvil;
+pub mod command;
 pub mod portal;
 pub mod proxies;
 pub mod recorder;

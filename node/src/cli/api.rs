@@ -3,7 +3,7 @@
 mod add;
 pub(super) mod show;
 
-use farthing_protocol::ServiceId;
+use farthing_protocol::{ServiceId, Usdc};
 
 use super::{Context, args, failure::Failure, output::table};
 use crate::control::types::{
@@ -22,7 +22,10 @@ pub(super) async fn api(context: &Context, verb: args::Api) -> Result<(), Failur
             return context.output.data(&apis, |apis| list(apis));
         }
         args::Api::Add(add) => {
+            let yes = add.yes;
             let file = add::service_file(context, *add).await?;
+            let prices = file.operations.iter().filter_map(|operation| operation.price);
+            confirm_price(context, prices.map(|price| price.0).fold(file.price.0, Usdc::max), yes)?;
             let api: Api = node.post(route::APIS, &file).await?;
             let shown: ApiShown = node.get(&path(route::API, api.id.0)).await?;
             return context.output.data(&shown, show::added);
@@ -42,8 +45,9 @@ pub(super) async fn api(context: &Context, verb: args::Api) -> Result<(), Failur
             let document: serde_json::Value = node.get(&document).await?;
             return context.output.data(&document, |document| format!("{document:#}"));
         }
-        args::Api::Price { service, price, operation } => {
+        args::Api::Price { service, price, operation, yes } => {
             let operation = operation.as_deref().map(operation_name).transpose()?;
+            confirm_price(context, price, yes)?;
             let request = PriceRequest { price: price.into(), operation };
             node.post(&path(route::API_PRICE, service), &request).await?
         }
@@ -54,13 +58,24 @@ pub(super) async fn api(context: &Context, verb: args::Api) -> Result<(), Failur
     context.output.data(&api, |api| list(std::slice::from_ref(api)))
 }
 
+/// A call for more than this is far more often a slip of the decimal point than meant.
+const PRICE_UNASKED_MAX: Usdc = Usdc::from_micros(1_000_000);
+
+fn confirm_price(context: &Context, price: Usdc, yes: bool) -> Result<(), Failure> {
+    if yes || price <= PRICE_UNASKED_MAX {
+        return Ok(());
+    }
+    context.output.confirm(&format!("Charge {price} USDC for one call?"))
+}
+
 pub(super) fn path(route: &str, service: ServiceId) -> String {
     route.replace("{id}", &service.to_string())
 }
 
 pub(super) fn operation_name(text: &str) -> Result<OperationName, Failure> {
     let next = "write the operation as \"GET /v1/things\"";
-    let (method, path) = text.trim().split_once(' ').ok_or_else(|| Failure::usage(next))?;
+    let unnamed = || Failure::usage(format!("`{text}` names no operation; {next}"));
+    let (method, path) = text.trim().split_once(' ').ok_or_else(unnamed)?;
     let method = method.parse().map_err(|error| Failure::usage(format!("{error}; {next}")))?;
     Ok(OperationName { method, path: path.trim().to_owned() })
 }

@@ -94,6 +94,9 @@ pub enum Command {
     /// The other nodes
     #[command(subcommand)]
     Net(Net),
+    /// The certificate of this node's ports
+    #[command(subcommand)]
+    Tls(Tls),
     /// Settings
     #[command(subcommand)]
     Config(Config),
@@ -191,6 +194,9 @@ pub enum Api {
         /// Of one operation, such as "GET /v1/things"
         #[arg(long, value_name = "METHOD PATH")]
         operation: Option<String>,
+        /// Do not ask about a price above 1 USDC
+        #[arg(long)]
+        yes: bool,
     },
     /// Refuse calls for now
     Pause {
@@ -245,6 +251,14 @@ pub enum Net {
     Lookup { wallet: Address },
     /// Whether other nodes can dial this one; tested now
     Reach,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Tls {
+    /// SHA-256 of the authority's certificate, to compare by eye
+    Fingerprint,
+    /// Print the commands that make a machine trust this node; changes nothing by itself
+    Trust,
 }
 
 #[derive(Debug, Subcommand)]

@@ -144,8 +144,7 @@ fn document(context: &Context, intake: &Intake, version: OpenApiVersion) -> Resu
         ..openapi::WriteOptions::default()
     };
     let document = openapi::write(&intake.reading.description, &options);
-    let text = serde_json::to_string_pretty(&document).map_err(|error| Failure::new(Exit::Failure, error))?;
-    context.output.bytes(format!("{text}\n").as_bytes())
+    context.output.data(&document, |document| format!("{document:#}"))
 }
 
 /// A description that the readers made and that breaks a rule of descriptions: nothing an owner can correct.

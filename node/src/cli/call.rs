@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use farthing_protocol::Usdc;
+
 use super::{
     Context,
     args::Call,
-    failure::{Exit, Failure},
+    failure::{CallFacts, Exit, Failure},
 };
 use crate::control::{
     RawAnswer,
@@ -18,22 +20,28 @@ pub(super) async fn call(context: &Context, arguments: Call) -> Result<(), Failu
     let answer = context.node()?.post_raw(route::CALL, &request).await?;
     if answer.is_problem() {
         let problem = answer.problem();
-        if context.global.json {
-            context.output.bytes(&answer.body)?;
-        }
-        let next = problem.next.as_deref().map_or_else(String::new, |next| format!("; {next}"));
-        let charged = if problem.charged == Some(false) { " You were not charged." } else { "" };
-        let what = if problem.detail.is_empty() { &problem.title } else { &problem.detail };
-        let sentence = format!("{what}{next}");
-        let sentence = sentence.strip_suffix('.').unwrap_or(&sentence);
-        return Err(Failure::new(Exit::of_problem(&problem), format!("{sentence}.{charged}")));
+        let facts = CallFacts { charged: problem.charged, call_id: problem.call_id.clone() };
+        return Err(Failure::from(&problem).of_call(facts));
     }
-    context.output.bytes(&answer.body)?;
-    if !answer.body.ends_with(b"\n") {
-        context.output.bytes(b"\n")?;
-    }
+    context.output.body(&answer.body)?;
     context.output.prose(&summary(&answer, timing));
-    if answer.status.is_success() { Ok(()) } else { Err(Failure::silent(Exit::Upstream)) }
+    if answer.status.is_success() { Ok(()) } else { Err(declined(&answer)) }
+}
+
+/// The service's own answer was no success. People have seen it.
+fn declined(answer: &RawAnswer) -> Failure {
+    let charged = header(answer, HEADER_CHARGED).and_then(|charged| charged.parse::<Usdc>().ok());
+    let call_id = header(answer, HEADER_CALL_ID).map(str::to_owned);
+    let status = answer.status.as_u16();
+    Failure::told(
+        Exit::Upstream,
+        format!("the service answered with status {status}; its answer is on standard output"),
+    )
+    .of_call(CallFacts { charged: charged.map(|charged| !charged.is_zero()), call_id })
+}
+
+fn header<'a>(answer: &'a RawAnswer, name: &str) -> Option<&'a str> {
+    answer.headers.get(name).and_then(|value| value.to_str().ok())
 }
 
 fn request(arguments: Call) -> Result<CallRequest, Failure> {
@@ -73,7 +81,7 @@ pub(super) fn read_body(body: &str) -> Result<serde_json::Value, Failure> {
 }
 
 fn summary(answer: &RawAnswer, timing: bool) -> String {
-    let header = |name| answer.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("unknown");
+    let header = |name| header(answer, name).unwrap_or("unknown");
     let mut text = format!(
         "{} · charged {} of {} USDC · call {}",
         answer.status.as_u16(),

@@ -7,7 +7,7 @@ use super::{
     api::{operation_name, path, show},
     args,
     failure::{Exit, Failure},
-    output::{plain, table},
+    output::{one_line, table},
 };
 use crate::control::types::{
     CatalogHit, CatalogPage, CatalogQuery, CatalogSamples, CatalogService, LookAlike, OperationSample, route,
@@ -23,6 +23,8 @@ pub(super) async fn catalog(context: &Context, verb: args::Catalog) -> Result<()
                     "Nothing fits. Fewer or shorter words find more; `farthing net peers` shows \
                                       whether this node hears of others.",
                 );
+            } else if page.hits.is_empty() {
+                context.output.prose(&format!("No more results ({} in all).", page.total));
             }
             context.output.data(&page, found)
         }
@@ -84,7 +86,7 @@ fn found(page: &CatalogPage) -> String {
     let heading = ["SERVICE", "NAME", "USDC", "KIND", "STATE", "CATEGORY", "OWNER"];
     let mut text = table(heading, page.hits.iter().map(row));
     let shown = page.offset + page.hits.len();
-    if shown < page.total {
+    if !page.hits.is_empty() && shown < page.total {
         line(
             &mut text,
             format_args!("\n\n{} of {}; more with --offset {shown}", page.hits.len(), page.total),
@@ -100,7 +102,7 @@ fn found(page: &CatalogPage) -> String {
 
 /// Who stands behind a name is decided by the wallet, not by the name.
 fn warning(hit: &CatalogHit, other: &LookAlike) -> String {
-    format!(
+    let text = format!(
         "(!) \"{}\" of {} resembles {}\"{}\" of {} ({}).",
         hit.name,
         hit.owner,
@@ -108,7 +110,8 @@ fn warning(hit: &CatalogHit, other: &LookAlike) -> String {
         other.name,
         other.owner,
         other.service
-    )
+    );
+    one_line(&text)
 }
 
 fn shown_text(shown: &CatalogService) -> String {
@@ -127,7 +130,7 @@ fn shown_text(shown: &CatalogService) -> String {
         ("address", shown.address.clone()),
     ] {
         if !value.is_empty() {
-            line(&mut text, format_args!("{name:10}  {value}\n"));
+            line(&mut text, format_args!("{name:10}  {}\n", one_line(&value)));
         }
     }
     if let Some(look_alike) = &hit.look_alike {
@@ -138,7 +141,7 @@ fn shown_text(shown: &CatalogService) -> String {
         return text;
     }
     if !shown.description.is_empty() {
-        line(&mut text, format_args!("\n{}\n", plain(&shown.description)));
+        line(&mut text, format_args!("\n{}\n", shown.description));
     }
     line(&mut text, format_args!("\n{}\n", show::offers(&shown.offers)));
     if shown.samples > 0 {
@@ -162,7 +165,7 @@ fn all_samples(samples: &CatalogSamples) -> String {
 fn body(sample: &OperationSample) -> String {
     let text = &sample.sample.body;
     let json = serde_json::from_str::<serde_json::Value>(text).ok();
-    let mut text = plain(&json.map_or_else(|| text.clone(), |json| format!("{json:#}")));
+    let mut text = json.map_or_else(|| text.clone(), |json| format!("{json:#}"));
     text.push('\n');
     text
 }

@@ -6,7 +6,13 @@ use crate::control::types::{Channel, OpenRequest, Settled, Text, route};
 pub(super) async fn channel(context: &Context, verb: args::Channel) -> Result<(), Failure> {
     let node = context.node()?;
     let channels: Vec<Channel> = match verb {
-        args::Channel::List => node.get(route::CHANNELS).await?,
+        args::Channel::List => {
+            let channels: Vec<Channel> = node.get(route::CHANNELS).await?;
+            if channels.is_empty() {
+                context.output.prose("No channels yet; the first paid call to an owner opens one.");
+            }
+            channels
+        }
         args::Channel::Open { service, deposit } => {
             context.output.prose("Opening; this takes until the chain has confirmed the deposit.");
             let request = OpenRequest { service: service.into(), deposit: deposit.map(Text) };

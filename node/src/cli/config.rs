@@ -5,7 +5,7 @@ use crate::config::{Shown, example, load};
 
 pub(super) fn config(context: &Context, verb: &args::Config) -> Result<(), Failure> {
     match verb {
-        args::Config::Example => context.output.bytes(example().as_bytes()),
+        args::Config::Example => context.output.text(&example()),
         args::Config::Check => {
             load(&context.sources())?;
             context.output.prose("The configuration is right.");

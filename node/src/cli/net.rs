@@ -9,11 +9,16 @@ use crate::control::types::{
     Lookup, LookupRequest, LookupStep, Peer, PingRequest, Pong, Reach, ReachedAddress, route,
 };
 
+const NO_RECORD: &str = "no record was found; its node may be offline or on another network";
+
 pub(super) async fn net(context: &Context, verb: args::Net) -> Result<(), Failure> {
     let node = context.node()?;
     match verb {
         args::Net::Peers => {
             let peers: Vec<Peer> = node.get(route::PEERS).await?;
+            if peers.is_empty() {
+                context.output.prose("No node is connected; `farthing doctor` says what is missing.");
+            }
             context.output.data(&peers, |peers| list(peers))
         }
         args::Net::Reach => {
@@ -27,7 +32,7 @@ pub(super) async fn net(context: &Context, verb: args::Net) -> Result<(), Failur
         args::Net::Lookup { wallet } => {
             let lookup: Lookup = node.post(route::LOOKUP, &LookupRequest { wallet: wallet.into() }).await?;
             context.output.data(&lookup, told)?;
-            if lookup.record.is_some() { Ok(()) } else { Err(Failure::silent(Exit::Failure)) }
+            if lookup.record.is_some() { Ok(()) } else { Err(Failure::told(Exit::Failure, NO_RECORD)) }
         }
     }
 }
@@ -47,7 +52,7 @@ fn told(lookup: &Lookup) -> String {
     };
     let steps = table(["STEP", "TOOK", "HELPED", "OUTCOME"], lookup.steps.iter().map(row));
     let found = match &lookup.record {
-        None => "no record was found; its node may be offline or on another network".to_owned(),
+        None => NO_RECORD.to_owned(),
         Some(record) if record.addresses.is_empty() => {
             format!("record {} names no address: it calls others and cannot be called", record.seq)
         }

@@ -1,7 +1,15 @@
 //! Data on standard output, as text or JSON; prose on standard error.
+//!
+//! Names, descriptions and documents are strangers' words. Whatever is written here passes [`visible`], so that
+//! nothing in them moves a cursor, reorders a line or hides. Only a call's own answer is left as it is, unless it
+//! goes to a terminal.
 
-use std::io::{self, IsTerminal, Write};
+use std::{
+    fmt::Write as _,
+    io::{self, IsTerminal, Write},
+};
 
+use farthing_bridge::is_deceptive;
 use serde::Serialize;
 
 use super::failure::{Exit, Failure};
@@ -17,39 +25,55 @@ impl Output {
         Self { json }
     }
 
-    /// Writes `data` as JSON, or as `text` makes it.
+    /// Writes `data` as JSON, or as `text` makes it; nothing when there is no text.
     pub(super) fn data<T: Serialize>(self, data: &T, text: impl FnOnce(&T) -> String) -> Result<(), Failure> {
         let written = if self.json {
             serde_json::to_string_pretty(data).map_err(|error| Failure::new(Exit::Failure, error))?
         } else {
             text(data)
         };
-        self.bytes(format!("{}\n", written.trim_end_matches('\n')).as_bytes())
+        match written.trim_end_matches('\n') {
+            "" => Ok(()),
+            written => self.text(&format!("{written}\n")),
+        }
     }
 
-    /// Writes `bytes` as they are. A reader that has gone away, such as `head`, is no failure.
-    pub(super) fn bytes(self, bytes: &[u8]) -> Result<(), Failure> {
-        let mut output = io::stdout().lock();
-        match output.write_all(bytes).and_then(|()| output.flush()) {
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-                Err(Failure::new(Exit::Failure, format!("the answer cannot be written: {error}")))
-            }
-            _ => Ok(()),
+    /// Writes what is text already.
+    pub(super) fn text(self, text: &str) -> Result<(), Failure> {
+        write(visible(text).as_bytes())
+    }
+
+    /// Writes a service's answer: to a terminal as far as it is text, to anything else byte for byte.
+    pub(super) fn body(self, bytes: &[u8]) -> Result<(), Failure> {
+        if !io::stdout().is_terminal() {
+            return write(bytes);
         }
+        let Ok(text) = std::str::from_utf8(bytes) else {
+            self.prose(&format!(
+                "The answer's {} bytes are no text. Repeat the call with its --call-id and send the output to a \
+                 file: nothing is charged again.",
+                bytes.len()
+            ));
+            return Ok(());
+        };
+        let end = if text.ends_with('\n') { "" } else { "\n" };
+        write(format!("{}{end}", visible(text)).as_bytes())
     }
 
     /// Tells people something that is not the answer.
     pub(super) fn prose(self, text: &str) {
         if !self.json {
             // Nobody to tell is no failure.
-            let _ = writeln!(io::stderr(), "{text}");
+            let _ = writeln!(io::stderr(), "{}", visible(text));
         }
     }
 
     /// Asks on a terminal; elsewhere there is nobody to ask.
     pub(super) fn confirm(self, question: &str) -> Result<(), Failure> {
         if !io::stdin().is_terminal() {
-            return Err(Failure::usage("there is no terminal to ask on; repeat the command with --yes"));
+            return Err(Failure::usage(format!(
+                "{question} There is no terminal to answer on; repeat the command with --yes"
+            )));
         }
         let _ = write!(io::stderr(), "{question} [y/N] ");
         let mut answer = String::new();
@@ -61,13 +85,53 @@ impl Output {
     }
 }
 
-/// Columns of text, each as wide as its widest entry; the first row is the heading.
+/// A reader that has gone away, such as `head`, is no failure.
+fn write(bytes: &[u8]) -> Result<(), Failure> {
+    let mut output = io::stdout().lock();
+    match output.write_all(bytes).and_then(|()| output.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::new(Exit::Failure, format!("the answer cannot be written: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// `text` with every character that would move a cursor, reorder text or hide written as `\u202e`: seen by people,
+/// and in JSON the same character as before. Ends of lines and tabs stay.
+pub(super) fn visible(text: &str) -> String {
+    escaped(&text.replace("\r\n", "\n"), &['\n', '\t'])
+}
+
+/// As [`visible`], on one line: for a cell, which must not begin a new row.
+pub(super) fn one_line(text: &str) -> String {
+    escaped(text, &[])
+}
+
+fn escaped(text: &str, kept: &[char]) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if kept.contains(&c) || !is_deceptive(c) {
+            shown.push(c);
+            continue;
+        }
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            // Writing to memory does not fail.
+            let _ = write!(shown, "\\u{unit:04x}");
+        }
+    }
+    shown
+}
+
+/// Columns of text, each as wide as its widest entry; the first row is the heading. Nothing when there are no rows.
 pub(super) fn table<const N: usize>(
     heading: [&str; N],
     rows: impl IntoIterator<Item = [String; N]>,
 ) -> String {
     let mut all = vec![heading.map(str::to_owned)];
-    all.extend(rows);
+    all.extend(rows.into_iter().map(|row| row.map(|cell| one_line(&cell))));
+    if all.len() == 1 {
+        return String::new();
+    }
     let width = |column: usize| all.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: [usize; N] = std::array::from_fn(width);
     let line = |row: &[String; N]| {
@@ -77,14 +141,40 @@ pub(super) fn table<const N: usize>(
     all.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// A stranger's text for a terminal: nothing in it is obeyed, and nothing reorders or hides what is read.
-pub(super) fn plain(text: &str) -> String {
-    text.chars().filter(|c| matches!(c, '\n' | '\t') || !farthing_bridge::is_deceptive(*c)).collect()
-}
-
 /// Names and values, one a line.
 pub(super) fn pairs<const N: usize>(pairs: [(&str, String); N]) -> String {
     let width = pairs.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
-    let lines = pairs.map(|(name, value)| format!("{name:width$}  {value}").trim_end().to_owned());
+    let lines =
+        pairs.map(|(name, value)| format!("{name:width$}  {}", one_line(&value)).trim_end().to_owned());
     lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_would_deceive_is_seen_and_json_stays_what_it_was() {
+        let hostile = "a\u{202e}b\u{1b}[31m\u{9b}\u{200b}\u{e0041}\u{61c}\tc\r\nd\r";
+        let seen = visible(hostile);
+        assert_eq!(seen, "a\\u202eb\\u001b[31m\\u009b\\u200b\\udb40\\udc41\\u061c\tc\nd\\u000d");
+        assert_eq!(visible(&seen), seen, "nothing is escaped twice");
+        assert_eq!(one_line("a\nb\tc"), "a\\u000ab\\u0009c");
+        assert_eq!(visible("Erdbeben, 地震, زلزال"), "Erdbeben, 地震, زلزال");
+        for pretty in [true, false] {
+            let value = serde_json::json!({ "k\u{202e}": [hostile, { "n": 1 }] });
+            let text = if pretty { format!("{value:#}") } else { value.to_string() };
+            let shown = visible(&text);
+            assert!(!shown.chars().any(|c| c != '\n' && is_deceptive(c)), "{shown}");
+            assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), value);
+        }
+    }
+
+    #[test]
+    fn a_table_is_as_wide_as_its_entries() {
+        let rows = [["a".to_owned(), "long entry".to_owned()], ["bbb".to_owned(), String::new()]];
+        assert_eq!(table(["X", "Y"], rows), "X    Y\na    long entry\nbbb");
+        assert_eq!(table(["X", "Y"], []), "", "a heading of nothing helps nobody");
+        assert_eq!(table(["X"], [["forged\nrow".to_owned()]]), "X\nforged\\u000arow");
+    }
 }

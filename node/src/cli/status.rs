@@ -53,11 +53,20 @@ fn text(status: &Status) -> String {
 pub(super) async fn doctor(context: &Context) -> Result<(), Failure> {
     let doctor: Doctor = context.node()?.get(route::DOCTOR).await?;
     context.output.data(&doctor, |doctor| doctor.checks.iter().map(line).collect::<Vec<_>>().join("\n"))?;
-    if doctor.checks.iter().all(|check| check.good) { Ok(()) } else { Err(Failure::silent(Exit::Failure)) }
+    let bad: Vec<&str> =
+        doctor.checks.iter().filter(|check| !check.good).map(|check| check.name.as_str()).collect();
+    if bad.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::told(Exit::Failure, format!("not good: {}; each check says what mends it", bad.join(", "))))
 }
 
 fn line(check: &Check) -> String {
-    let mark = if check.good { "ok  " } else { "FAIL" };
+    let mark = match (check.good, &check.next) {
+        (true, None) => "ok  ",
+        (true, Some(_)) => "WARN",
+        (false, _) => "FAIL",
+    };
     let next = check.next.as_ref().map_or_else(String::new, |next| format!("\n      {next}"));
     format!("{mark}  {}: {}{next}", check.name, check.detail)
 }
@@ -65,10 +74,9 @@ fn line(check: &Check) -> String {
 pub(super) async fn healthcheck(context: &Context) -> Result<(), Failure> {
     let node = context.node()?.within(HEALTH_WITHIN);
     let health: Health = node.get_any_status(route::HEALTH).await?;
-    context.output.data(&health, |health| {
-        if health.ready { "ready".into() } else { format!("waiting for {}", health.waiting_for.join(", ")) }
-    })?;
-    if health.ready { Ok(()) } else { Err(Failure::silent(Exit::Failure)) }
+    let waiting = format!("waiting for {}", health.waiting_for.join(", "));
+    context.output.data(&health, |health| if health.ready { "ready".into() } else { waiting.clone() })?;
+    if health.ready { Ok(()) } else { Err(Failure::told(Exit::Failure, waiting)) }
 }
 
 pub(super) async fn audit(context: &Context) -> Result<(), Failure> {
@@ -82,5 +90,9 @@ pub(super) async fn audit(context: &Context) -> Result<(), Failure> {
         ]);
         std::iter::once(counts).chain(audit.violations.iter().cloned()).collect::<Vec<_>>().join("\n")
     })?;
-    if audit.violations.is_empty() { Ok(()) } else { Err(Failure::silent(Exit::Failure)) }
+    if audit.violations.is_empty() {
+        return Ok(());
+    }
+    let next = "keep the data folder as it is and see docs/ledger.md";
+    Err(Failure::told(Exit::Failure, format!("invariants are violated: {}; {next}", audit.violations.len())))
 }

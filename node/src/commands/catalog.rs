@@ -180,7 +180,7 @@ impl From<CatalogError> for Failed {
     fn from(error: CatalogError) -> Self {
         let (status, next) = match &error {
             CatalogError::Unknown(_) => {
-                (StatusCode::NOT_FOUND, "`farthing catalog search` shows what this node knows.")
+                (StatusCode::NOT_FOUND, "Search for it with `farthing catalog search WORDS`.")
             }
             CatalogError::Retired { .. } => (StatusCode::GONE, "`farthing catalog search` finds others."),
             CatalogError::DetailsUnavailable { .. } => (

@@ -9,6 +9,7 @@ use axum::{
 use farthing_chain::{ChainKind, ChainStatus as OnChain};
 use farthing_ledger::LedgerError;
 use farthing_network::{NetworkStatus, ReachState};
+use farthing_protocol::Usdc;
 
 use super::{Failed, money::balance};
 use crate::{
@@ -60,14 +61,7 @@ pub(super) async fn health(State(node): State<Node>) -> Response {
 }
 
 pub(super) async fn doctor(State(node): State<Node>) -> Json<Doctor> {
-    let check = |name: &str, result: Result<String, (String, &str)>| match result {
-        Ok(detail) => Check { name: name.to_owned(), good: true, detail, next: None },
-        Err((detail, next)) => {
-            Check { name: name.to_owned(), good: false, detail, next: Some(next.to_owned()) }
-        }
-    };
     let spec = node.chain.spec();
-    let balances = *node.chain.balances().borrow();
     let network = node.network.status().borrow().clone();
     let chain = match &*node.chain.status().borrow() {
         OnChain::Ready => Ok(format!("{} answers and its contracts are the right ones", spec.name)),
@@ -101,22 +95,7 @@ pub(super) async fn doctor(State(node): State<Node>) -> Json<Doctor> {
                 },
             ),
             check("chain", chain),
-            check(
-                "wallet",
-                match balances {
-                    None => Err(("the balance is not known yet".to_owned(), "wait for the chain")),
-                    Some(b) if b.usdc.is_zero() || b.eth_wei == 0 => Err((
-                        format!("{} holds {} USDC and {} ETH", node.wallet, b.usdc, Eth { wei: b.eth_wei }),
-                        "send USDC and a little ETH for gas to it to buy calls; selling needs ETH for claims only",
-                    )),
-                    Some(b) => Ok(format!(
-                        "{} holds {} USDC and {} ETH",
-                        node.wallet,
-                        b.usdc,
-                        Eth { wei: b.eth_wei }
-                    )),
-                },
-            ),
+            wallet(&node),
             check("catalog", Ok(catalog)),
             check(
                 "network",
@@ -137,6 +116,63 @@ pub(super) async fn doctor(State(node): State<Node>) -> Json<Doctor> {
             check("reach", reach(&node, &network)),
         ],
     })
+}
+
+fn check(name: &str, result: Result<String, (String, &str)>) -> Check {
+    let (good, detail, next) = match result {
+        Ok(detail) => (true, detail, None),
+        Err((detail, next)) => (false, detail, Some(next.to_owned())),
+    };
+    Check { name: name.to_owned(), good, detail, next }
+}
+
+fn wallet(node: &Node) -> Check {
+    let Some(held) = *node.chain.balances().borrow() else {
+        return check("wallet", Err(("the balance is not known yet".to_owned(), "wait for the chain")));
+    };
+    let needs = Needs {
+        usdc: held.usdc.is_zero(),
+        eth: held.eth_wei == 0,
+        only_sells: !node.registry.all().is_empty() && node.channels.all().is_empty(),
+        unclaimed: balance(node).unclaimed.0,
+    };
+    let detail = format!("{} holds {} USDC and {} ETH", node.wallet, held.usdc, Eth { wei: held.eth_wei });
+    needs.check(detail)
+}
+
+/// What a wallet lacks, and what for.
+#[derive(Clone, Copy)]
+struct Needs {
+    /// There is none.
+    usdc: bool,
+    /// There is none.
+    eth: bool,
+    /// Has services, and never opened a channel to buy from others.
+    only_sells: bool,
+    /// Earned, and to be claimed.
+    unclaimed: Usdc,
+}
+
+impl Needs {
+    /// Who only sells needs nothing but gas, and that only for claiming what was earned.
+    fn check(self, detail: String) -> Check {
+        if !self.usdc && !self.eth {
+            return check("wallet", Ok(detail));
+        }
+        if !self.only_sells {
+            return check("wallet", Err((detail, "send USDC and a little ETH for gas to it to buy calls")));
+        }
+        if !self.eth {
+            return check("wallet", Ok(detail));
+        }
+        if self.unclaimed.is_zero() {
+            let enough = format!("{detail}, enough to sell; claiming what is earned takes a little ETH");
+            return check("wallet", Ok(enough));
+        }
+        let detail = format!("{detail}, and {} USDC are earned and not claimed", self.unclaimed);
+        let next = "send a little ETH for gas to it, so that what was earned can be claimed".to_owned();
+        Check { next: Some(next), ..check("wallet", Ok(detail)) }
+    }
 }
 
 /// Only who sells has to be reached.
@@ -175,4 +211,26 @@ pub(super) async fn audit(State(node): State<Node>) -> Result<Json<Audit>, Faile
             .map(|violation| format!("{} {}: {}", violation.invariant, violation.subject, violation.detail))
             .collect(),
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_only_sells_needs_gas_for_claims_and_nothing_else() {
+        for (usdc, eth, only_sells, unclaimed, good, warns) in [
+            (false, false, false, 0, true, false),
+            (true, false, false, 0, false, true),
+            (false, true, false, 0, false, true),
+            (true, true, false, 9, false, true),
+            (true, true, true, 0, true, false),
+            (true, false, true, 9, true, false),
+            (true, true, true, 9, true, true),
+        ] {
+            let needs = Needs { usdc, eth, only_sells, unclaimed: Usdc::from_micros(unclaimed) };
+            let check = needs.check("the wallet".to_owned());
+            assert_eq!((check.good, check.next.is_some()), (good, warns), "{check:?}");
+        }
+    }
 }

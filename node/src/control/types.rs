@@ -159,9 +159,10 @@ pub struct Doctor {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Check {
     pub name: String,
+    /// The node can do its work; with a `next` there is something to mind all the same.
     pub good: bool,
     pub detail: String,
-    /// What mends it, when it is not good.
+    /// What mends it.
     pub next: Option<String>,
 }
 

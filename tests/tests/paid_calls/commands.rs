@@ -1,54 +1,12 @@
 //! The command line on running nodes: data on standard output, prose on standard error, codes for scripts.
 
-use std::process::Stdio;
-
 use anyhow::{Context, Result, ensure};
-use farthing::testnet::{NodeProcess, program};
-use farthing_tests::world::{FUNDS, World};
-use serde_json::Value;
-use tokio::process::Command;
+use farthing_tests::{
+    command::{farthing, run},
+    world::{FUNDS, World},
+};
 
 use crate::support::cost;
-
-/// What a command left behind.
-#[derive(Debug)]
-struct Ran {
-    code: i32,
-    out: String,
-    err: String,
-}
-
-impl Ran {
-    fn json(&self) -> Result<Value> {
-        serde_json::from_str(&self.out).with_context(|| format!("no JSON: {self:?}"))
-    }
-
-    /// Checks the exit code; a failure has nothing on standard output and says what to do on the other.
-    fn ends_with(&self, code: i32) -> Result<&Self> {
-        ensure!(self.code == code, "ended with {} and not {code}: {self:?}", self.code);
-        ensure!(code == 0 || self.out.is_empty() && !self.err.trim().is_empty(), "{self:?}");
-        Ok(self)
-    }
-}
-
-async fn farthing(node: &NodeProcess, arguments: &[&str]) -> Result<Ran> {
-    run(&node.data_dir().display().to_string(), arguments).await
-}
-
-async fn run(data: &str, arguments: &[&str]) -> Result<Ran> {
-    let output = Command::new(program("farthing")?)
-        .args(arguments)
-        .args(["--data", data])
-        .stdin(Stdio::null())
-        .kill_on_drop(true)
-        .output()
-        .await?;
-    Ok(Ran {
-        code: output.status.code().context("ended by a signal")?,
-        out: String::from_utf8(output.stdout)?,
-        err: String::from_utf8(output.stderr)?,
-    })
-}
 
 #[tokio::test]
 async fn commands_answer_on_standard_output_and_fail_with_the_documented_codes() -> Result<()> {
@@ -60,12 +18,12 @@ async fn commands_answer_on_standard_output_and_fail_with_the_documented_codes()
 
     let bought = farthing(consumer, &calling("/ok")).await?;
     bought.ends_with(0)?;
-    assert_eq!(bought.out, "{\"n\":1}\n");
+    assert_eq!(bought.out, "{\"n\":1}", "byte for byte");
     ensure!(bought.err.contains("charged 0.002 of 0.002 USDC"), "{bought:?}");
     let timed = farthing(consumer, &[&calling("/ok")[..], &["--timing", "-p", "a=b"]].concat()).await?;
     ensure!(timed.ends_with(0)?.err.contains("upstream;dur="), "{timed:?}");
     let posted = farthing(consumer, &["call", &service, "post", "/echo", "--body", "{\"a\":1}"]).await?;
-    assert_eq!(posted.ends_with(0)?.out, "{\"a\":1}\n");
+    assert_eq!(posted.ends_with(0)?.out, "{\"a\":1}");
 
     // Every command in both forms: something for people, and JSON.
     let (wallet, other) = (world.consumer_wallet.to_string(), world.owner_wallet.to_string());
@@ -100,25 +58,14 @@ async fn commands_answer_on_standard_output_and_fail_with_the_documented_codes()
     let shown = farthing(consumer, &["secret", "show"]).await?;
     ensure!(shown.ends_with(0)?.out.trim() == world.secret, "another secret is shown");
 
-    for (arguments, code) in [
-        (calling("/okk"), 2),
-        ([&calling("/ok")[..], &["-p", "broken"]].concat(), 2),
-        (["call", "no-uuid", "GET", "/ok"].to_vec(), 2),
-        (["nonsense"].to_vec(), 2),
-        ([&calling("/ok")[..], &["--max-price", "0.001"]].concat(), 5),
-        (calling("/status/500"), 6),
-        (["channel", "close", "0x00"].to_vec(), 2),
-    ] {
-        farthing(consumer, &arguments).await?.ends_with(code).with_context(|| format!("{arguments:?}"))?;
-    }
     let declined = farthing(consumer, &calling("/status/404")).await?;
     ensure!(
-        declined.code == 6 && declined.out == "said so\n",
+        declined.code == 6 && declined.out == "said so",
         "a declined call still has an answer: {declined:?}"
     );
-    let refused =
-        farthing(consumer, &[&calling("/ok")[..], &["--max-price", "0.001", "--json"]].concat()).await?;
-    ensure!(refused.code == 5 && refused.json()?["charged"] == false, "{refused:?}");
+    let declined = farthing(consumer, &[&calling("/status/404")[..], &["--json"]].concat()).await?;
+    let error = declined.error()?;
+    ensure!(error["charged"] == false && error["call_id"].is_string(), "{declined:?}");
 
     let empty = tempfile::tempdir()?;
     let nobody = run(&empty.path().display().to_string(), &["status"]).await?;
@@ -129,5 +76,78 @@ async fn commands_answer_on_standard_output_and_fail_with_the_documented_codes()
 
     assert_eq!(world.upstream.hits(), 5);
     assert_eq!(world.settle_and_check(FUNDS).await?, cost(3));
+    Ok(())
+}
+
+#[tokio::test]
+async fn every_failure_has_its_code_its_next_step_and_with_json_one_object() -> Result<()> {
+    const NOBODY: &str = "0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf";
+    const NOTHING: &str = "0b5f2a3e-6a3c-4c39-9a65-6a1c3f1d2e4b";
+    let no_channel = format!("0x{}", "11".repeat(32));
+    let world = World::start().await?;
+    let (owner, consumer) = (&world.owner, &world.consumer);
+    let (service, own) = (world.api.id.to_string(), world.consumer_wallet.to_string());
+    for (node, arguments, code, name) in [
+        (consumer, &["nonsense"][..], 2, "usage"),
+        (consumer, &["call", "no-uuid", "GET", "/ok"], 2, "usage"),
+        (consumer, &["call", &service, "GET", "/ok", "-p", "broken"], 2, "usage"),
+        (consumer, &["call", &service, "GET", "/ok", "-p", "a=1", "-p", "a=2"], 2, "usage"),
+        (consumer, &["call", &service, "GET", "/okk"], 2, "unknown-path"),
+        (consumer, &["call", &service, "DELETE", "/ok"], 2, "method-not-allowed"),
+        (consumer, &["call", NOTHING, "GET", "/ok"], 1, "unknown-service"),
+        (consumer, &["call", &service, "GET", "/ok", "--max-price", "0.001"], 5, "price-above-cap"),
+        (consumer, &["call", &service, "GET", "/status/500"], 6, "upstream-failed"),
+        (consumer, &["net", "ping", &own], 2, "usage"),
+        (consumer, &["net", "ping", NOBODY], 3, "unreachable"),
+        (consumer, &["net", "ping", "0x12"], 2, "usage"),
+        (consumer, &["catalog", "show", NOTHING], 1, "failure"),
+        (consumer, &["catalog", "show", "7"], 2, "usage"),
+        (consumer, &["catalog", "openapi", NOTHING], 1, "failure"),
+        (consumer, &["catalog", "sample", NOTHING], 1, "failure"),
+        (consumer, &["catalog", "sample", &service, "GET /ok"], 1, "failure"),
+        (consumer, &["catalog", "sample", &service, "/ok"], 2, "usage"),
+        (consumer, &["catalog", "search", "--limit", "0"], 2, "usage"),
+        (consumer, &["channel", "open", NOTHING], 1, "unknown-service"),
+        (consumer, &["channel", "close", &no_channel], 1, "failure"),
+        (consumer, &["channel", "close", "0x00"], 2, "usage"),
+        (consumer, &["wallet", "send", NOBODY, "--usdc", "1000000", "--yes"], 5, "payment-refused"),
+        (consumer, &["wallet", "send", NOBODY, "--usdc", "1"], 2, "usage"),
+        (owner, &["api", "show", NOTHING], 1, "failure"),
+        (owner, &["api", "price", NOTHING, "0.01"], 1, "failure"),
+        (owner, &["api", "remove", NOTHING], 1, "failure"),
+        (owner, &["api", "price", &service, "0.01", "--operation", "GET /nothing"], 2, "usage"),
+        (owner, &["api", "price", &service, "1.000001"], 2, "usage"),
+        (owner, &["api", "add", "--from", "/nowhere.toml"], 2, "usage"),
+        (owner, &["config", "show", "--set", "nothing.at=all"], 2, "usage"),
+    ] {
+        let told = farthing(node, arguments).await?;
+        told.ends_with(code).with_context(|| format!("{arguments:?}"))?;
+        let json = farthing(node, &[arguments, &["--json"]].concat()).await?;
+        json.ends_with(code)?;
+        let error = json.error().with_context(|| format!("{arguments:?}"))?;
+        ensure!(error["code"] == name, "{arguments:?}: {error:#}");
+    }
+    // A dollar a call is asked about from the first micro above it, and `--yes` answers.
+    farthing(owner, &["api", "price", &service, "1"]).await?.ends_with(0)?;
+    farthing(owner, &["api", "price", &service, "1000000", "--yes"]).await?.ends_with(0)?;
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(0));
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_authority_is_compared_and_trusted_by_what_tls_prints() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let data = folder.path().join("node").display().to_string();
+    run(&data, &["tls", "fingerprint"]).await?.ends_with(1)?;
+    run(&data, &["init"]).await?.ends_with(0)?;
+    let fingerprint = run(&data, &["tls", "fingerprint"]).await?;
+    let fingerprint = fingerprint.ends_with(0)?.out.trim();
+    assert_eq!((fingerprint.len(), fingerprint.matches(':').count()), (95, 31));
+    let trust = run(&data, &["tls", "trust", "--json"]).await?;
+    let trust = trust.ends_with(0)?.json()?;
+    assert_eq!(trust["sha256"], fingerprint);
+    ensure!(std::fs::read_to_string(trust["file"].as_str().context("file")?)?.contains("BEGIN CERTIFICATE"));
+    let off = ["--set", "gateway.tls=off", "--set", "gateway.listen=127.0.0.1:0"];
+    run(&data, &[&["tls", "trust"][..], &off].concat()).await?.ends_with(1)?;
     Ok(())
 }

@@ -84,6 +84,9 @@ pub struct Add {
     #[arg(long, value_enum)]
     pub samples: Option<Samples>,
 
+    /// Do not ask about a price above 1 USDC
+    #[arg(long)]
+    pub yes: bool,
     /// Replace the service of this id with a new version
     #[arg(long, value_name = "SERVICE")]
     pub id: Option<ServiceId>,

@@ -1,6 +1,7 @@
 //! Arguments of `farthing catalog`.
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, builder::RangedU64ValueParser};
+use farthing_catalog::PAGE_HITS_MAX;
 use farthing_protocol::{Address, ServiceId, Usdc};
 
 use super::OpenApiVersion;
@@ -51,8 +52,8 @@ pub struct Search {
     pub online: bool,
     #[arg(long, value_enum, default_value = "relevance")]
     pub sort: CatalogSort,
-    /// Services to show
-    #[arg(long, default_value_t = 20)]
+    /// Services to show, 100 at most
+    #[arg(long, default_value_t = 20, value_parser = RangedU64ValueParser::<usize>::new().range(1..=PAGE_HITS_MAX as u64))]
     pub limit: usize,
     /// Services to leave out before the first
     #[arg(long, default_value_t = 0)]

@@ -9,7 +9,11 @@ use farthing_bridge::{
 use serde::Serialize;
 
 use crate::{
-    cli::{Context, failure::Failure, output::table},
+    cli::{
+        Context,
+        failure::Failure,
+        output::{one_line, table},
+    },
     owner::intake::{Candidate, Intake, Kind},
 };
 
@@ -131,8 +135,8 @@ fn alternative(candidate: &Candidate) -> Alternative<'_> {
 
 fn text(inspection: &Inspection<'_>) -> String {
     let Inspection { origin, title, version, upstreams, security, report, operations, .. } = inspection;
-    let version = if version.is_empty() { String::new() } else { format!(" {}", plain(version)) };
-    let mut text = format!("{}{version}\n{} · {}\n", plain(title), report.format, plain(origin));
+    let version = if version.is_empty() { String::new() } else { format!(" {}", one_line(version)) };
+    let mut text = format!("{}{version}\n{} · {}\n", one_line(title), report.format, one_line(origin));
     let _ = writeln!(
         text,
         "{} bridged, {} repaired, {} skipped, {}",
@@ -149,7 +153,7 @@ fn text(inspection: &Inspection<'_>) -> String {
     }
     let rows = operations.iter().map(|row| {
         let inputs: Vec<_> = row.parameters.iter().map(parameter).chain(body(row)).collect();
-        [row.method.to_owned(), plain(row.path), summary(row), inputs.join(", ")]
+        [row.method.to_owned(), one_line(row.path), summary(row), inputs.join(", ")]
     });
     let _ = write!(text, "\n{}\n", table(["METHOD", "PATH", "SUMMARY", "PARAMETERS (* required)"], rows));
     text.push_str(&findings_text(report));
@@ -186,7 +190,7 @@ fn findings(text: &mut String, heading: &str, findings: &Findings) {
 }
 
 fn summary(row: &Row<'_>) -> String {
-    let summary = plain(row.summary);
+    let summary = one_line(row.summary);
     let mut short: String = summary.chars().take(SUMMARY_CHARS_MAX).collect();
     if short.len() < summary.len() {
         short.push('…');
@@ -196,18 +200,13 @@ fn summary(row: &Row<'_>) -> String {
 
 fn parameter(taken: &Taken<'_>) -> String {
     let mark = if taken.required { "*" } else { "" };
-    format!("{}{mark}", plain(taken.name))
+    format!("{}{mark}", one_line(taken.name))
 }
 
 fn body(row: &Row<'_>) -> Option<String> {
-    row.body.map(|media_type| format!("body: {}", plain(media_type)))
+    row.body.map(|media_type| format!("body: {}", one_line(media_type)))
 }
 
 fn counted(count: usize, thing: &str) -> String {
     if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
-}
-
-/// A stranger's text on a terminal: no control characters, which could move the cursor or change colours.
-fn plain(text: &str) -> String {
-    text.chars().map(|c| if farthing_bridge::is_deceptive(c) { ' ' } else { c }).collect()
 }

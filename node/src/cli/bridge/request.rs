@@ -69,18 +69,18 @@ pub(super) fn generate(context: &Context, intake: Intake, count: u32, seed: u64)
         return Err(Failure::usage("--queries is for GraphQL; this is not a GraphQL schema"));
     }
     let api = Api::new(intake.reading.description).map_err(|error| unusable(&error))?;
-    let mut lines = Vec::new();
+    let mut lines = String::new();
     let planner = Planner::new(api.description()).map_err(|error| unusable(&error))?;
     for generated in requests(&planner, api.description(), count as usize, seed) {
         let query = Query::new(generated.operation, generated.query, generated.variables)?;
-        serde_json::to_writer(&mut lines, &query).map_err(|error| Failure::new(Exit::Failure, error))?;
-        lines.push(b'\n');
+        lines += &serde_json::to_string(&query).map_err(|error| Failure::new(Exit::Failure, error))?;
+        lines.push('\n');
         if lines.len() > 64 * 1024 {
-            context.output.bytes(&lines)?;
+            context.output.text(&lines)?;
             lines.clear();
         }
     }
-    context.output.bytes(&lines)
+    context.output.text(&lines)
 }
 
 /// As `--operation` takes it.

@@ -1,0 +1,74 @@
+//! The program `farthing`, run as a person or a script runs it.
+
+use std::process::Stdio;
+
+use anyhow::{Context, Result, ensure};
+use farthing::testnet::{NodeProcess, program};
+use serde_json::Value;
+use tokio::process::Command;
+
+/// What a command left behind.
+#[derive(Debug)]
+pub struct Ran {
+    pub code: i32,
+    pub out: String,
+    pub err: String,
+}
+
+impl Ran {
+    /// # Errors
+    /// When standard output is not JSON.
+    pub fn json(&self) -> Result<Value> {
+        serde_json::from_str(&self.out).with_context(|| format!("no JSON: {self:?}"))
+    }
+
+    /// The error that a failed command with `--json` leaves on standard error, where nothing else may be.
+    ///
+    /// # Errors
+    /// When there is another thing, or something is missing.
+    pub fn error(&self) -> Result<Value> {
+        let told: Value = serde_json::from_str(&self.err).with_context(|| format!("no JSON: {self:?}"))?;
+        let error = &told["error"];
+        for field in ["code", "message", "next"] {
+            ensure!(error[field].as_str().is_some_and(|text| !text.is_empty()), "no {field}: {self:?}");
+        }
+        Ok(error.clone())
+    }
+
+    /// Checks the exit code; a failure has nothing on standard output and says what to do on the other.
+    ///
+    /// # Errors
+    /// When it is not so.
+    pub fn ends_with(&self, code: i32) -> Result<&Self> {
+        ensure!(self.code == code, "ended with {} and not {code}: {self:?}", self.code);
+        ensure!(code == 0 || self.out.is_empty() && !self.err.trim().is_empty(), "{self:?}");
+        Ok(self)
+    }
+}
+
+/// Runs a command on a node.
+///
+/// # Errors
+/// When the program cannot be run or writes no text.
+pub async fn farthing(node: &NodeProcess, arguments: &[&str]) -> Result<Ran> {
+    run(&node.data_dir().display().to_string(), arguments).await
+}
+
+/// Runs a command on a data folder.
+///
+/// # Errors
+/// As [`farthing`].
+pub async fn run(data: &str, arguments: &[&str]) -> Result<Ran> {
+    let output = Command::new(program("farthing")?)
+        .args(arguments)
+        .args(["--data", data])
+        .stdin(Stdio::null())
+        .kill_on_drop(true)
+        .output()
+        .await?;
+    Ok(Ran {
+        code: output.status.code().context("ended by a signal")?,
+        out: String::from_utf8(output.stdout)?,
+        err: String::from_utf8(output.stderr)?,
+    })
+}

@@ -1,0 +1,93 @@
+//! The command line over the network's services: nothing found, things retired, strangers' texts.
+
+use anyhow::{Result, ensure};
+use farthing_tests::{
+    command::{Ran, farthing},
+    world::eventually,
+};
+
+use crate::support::{Nodes, all_find, offer, publish, words};
+
+const UPSTREAM: &str = "http://127.0.0.1:9";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_retired_service_is_said_to_be_retired_and_since_when() -> Result<()> {
+    let mut nodes = Nodes::new()?;
+    let all = nodes.star(2).await?;
+    let api = publish(&all[0], &offer("Soon gone", UPSTREAM)).await?;
+    all_find(&all, &words("soon"), 1).await?;
+    let service = api.id.to_string();
+    // From now on it is in use.
+    farthing(&all[1], &["catalog", "openapi", &service]).await?.ends_with(0)?;
+    farthing(&all[0], &["api", "remove", &service]).await?.ends_with(0)?;
+    all_find(&all, &words("soon"), 0).await?;
+    for arguments in [
+        &["catalog", "show", &service][..],
+        &["catalog", "openapi", &service],
+        &["catalog", "sample", &service],
+        &["call", &service, "GET", "/ok"],
+    ] {
+        let told = farthing(&all[1], arguments).await?;
+        let err = &told.ends_with(1)?.err;
+        ensure!(err.contains("was retired by its owner") && err.contains(" on 20"), "{arguments:?}: {err}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_there_is_nothing_to_show_words_say_so_and_no_empty_table() -> Result<()> {
+    let mut nodes = Nodes::new()?;
+    let node = nodes.join(&[]).await?;
+    publish(&node, &offer("The only one", UPSTREAM)).await?;
+    eventually("it is found", async || {
+        Ok(farthing(&node, &["catalog", "search", "only"]).await?.out.contains("The only one"))
+    })
+    .await?;
+    for (arguments, words) in [
+        (&["catalog", "search", "unheard"][..], "Nothing fits"),
+        (&["catalog", "search", "--offset", "1"], "No more results (1 in all)"),
+        (&["catalog", "search", "--offset", "18446744073709551615"], "No more results (1 in all)"),
+        (&["net", "peers"], "No node is connected"),
+        (&["channel", "list"], "No channels yet"),
+    ] {
+        let told = farthing(&node, arguments).await?;
+        ensure!(told.ends_with(0)?.out.is_empty() && told.err.contains(words), "{arguments:?}: {told:?}");
+        farthing(&node, &[arguments, &["--json"]].concat()).await?.ends_with(0)?.json()?;
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stranger_s_text_reaches_no_terminal_as_it_is() -> Result<()> {
+    let mut nodes = Nodes::new()?;
+    let all = nodes.star(2).await?;
+    let mut file = offer("Ground", UPSTREAM);
+    if let Some(source) = &mut file.source {
+        let text = source.text.take().unwrap_or_default();
+        let text = text.replace("Where and when.", "Where\\u202e and\\u001b[31m when.");
+        source.text = Some(text.replace("Hualian", "Hua\\u202elian"));
+    }
+    let api = publish(&all[0], &file).await?;
+    all_find(&all, &words("ground"), 1).await?;
+    let service = api.id.to_string();
+    let mut escaped = 0;
+    for arguments in [
+        &["catalog", "search", "ground"][..],
+        &["catalog", "show", &service],
+        &["catalog", "openapi", &service],
+        &["catalog", "sample", &service],
+        &["net", "peers"],
+    ] {
+        for json in [&["--json"][..], &[]] {
+            let Ran { out, .. } = farthing(&all[1], &[arguments, json].concat()).await?;
+            ensure!(!out.is_empty(), "{arguments:?}");
+            let raw = out.chars().find(|c| *c == '\u{202e}' || c.is_control() && *c != '\n');
+            ensure!(raw.is_none(), "{arguments:?} writes {raw:?}: {out}");
+            escaped += usize::from(out.contains("\\u202e"));
+        }
+    }
+    ensure!(escaped >= 2, "the texts did not arrive at all");
+    let document = farthing(&all[1], &["catalog", "openapi", &service]).await?;
+    document.json()?;
+    Ok(())
+}
