@@ -39,6 +39,10 @@ nat-test: anvil ## The NAT laboratory with its long outage: whole nodes behind r
 	cargo build --workspace --all-targets --locked
 	FARTHING_NAT_OUTAGE_SECS=90 cargo test --workspace --test nat --locked
 
+.PHONY: browser-test
+browser-test: anvil tools-deps build ## The console in chromium: every page judged by axe-core; pictures in target/screenshots
+	cargo test --workspace --test browser --locked
+
 .PHONY: check
 check: ## Formatting, lints, licences and banned dependencies, shell syntax, the hardening of the systemd unit
 	cargo fmt --all --check

@@ -129,6 +129,13 @@ impl Catalog {
         self.0.store.counts()
     }
 
+    /// What a service calls itself, as far as this node knows without asking anybody.
+    #[must_use]
+    pub fn name(&self, id: ServiceId) -> Option<String> {
+        let known = self.0.store.get(id, clock::now_secs()).ok().flatten()?;
+        Some(known.listing.name.clone())
+    }
+
     /// What the store has of a service, asking neighbours when it has nothing.
     ///
     /// # Errors

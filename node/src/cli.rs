@@ -15,6 +15,7 @@ mod failure;
 mod init;
 mod net;
 mod output;
+mod panel;
 mod run;
 mod secret;
 mod status;
@@ -74,6 +75,7 @@ pub async fn execute(cli: Cli) -> Result<(), Failure> {
         Command::Secret(verb) => secret::secret(&context, &verb).await,
         Command::Net(verb) => net::net(&context, verb).await,
         Command::Tls(verb) => tls::tls(&context, &verb),
+        Command::Panel(verb) => panel::panel(&context, &verb).await,
         Command::Config(verb) => config::config(&context, &verb),
         Command::Testnet(verb) => testnet::testnet(verb).await,
     }

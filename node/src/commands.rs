@@ -1,4 +1,4 @@
-//! Commands of the command line, carried out by the running node: the routes of the control socket.
+//! Commands of the command line and the console, carried out by the running node: the routes of the control socket.
 //!
 //! Handlers translate between [`types`](crate::control::types) and the use cases; they decide nothing.
 
@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use axum::{
     Json, Router,
-    extract::{DefaultBodyLimit, State},
+    extract::{DefaultBodyLimit, FromRef, State},
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
     routing::{get, post},
@@ -28,7 +28,9 @@ use crate::{
     settlement::SettlementError,
 };
 
+mod activity;
 mod catalog;
+pub mod console;
 mod money;
 mod reach;
 mod services;
@@ -67,8 +69,29 @@ pub fn router(node: Node) -> Router {
         .route(route::PING, post(ping))
         .route(route::LOOKUP, post(lookup))
         .route(route::REACH, get(reached).post(test_reach))
+        .route(route::ACTIVITY, get(activity::activity))
+        .route(route::FIGURES, get(activity::figures))
         .layer(DefaultBodyLimit::max(REQUEST_BYTES_MAX))
-        .with_state(node)
+        .with_state(Commands { node, counted: activity::Counted::default() })
+}
+
+/// What the handlers work with.
+#[derive(Clone)]
+struct Commands {
+    node: Node,
+    counted: activity::Counted,
+}
+
+impl FromRef<Commands> for Node {
+    fn from_ref(commands: &Commands) -> Self {
+        commands.node.clone()
+    }
+}
+
+impl FromRef<Commands> for activity::Counted {
+    fn from_ref(commands: &Commands) -> Self {
+        commands.counted.clone()
+    }
 }
 
 /// The same call as at port 3000; the socket's permissions stand for the secret.

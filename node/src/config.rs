@@ -22,12 +22,16 @@ pub use self::{
 };
 use crate::secret::SecretText;
 
+/// Enough that guessing at the pace the console allows is hopeless, and what people are used to.
+pub const PASSWORD_CHARS_MIN: usize = 10;
+
 /// What the node does, in plain data.
 #[derive(Debug, Clone)]
 pub struct Config {
     pub node: Node,
     pub wallet: Wallet,
     pub gateway: Gateway,
+    pub panel: Panel,
     pub network: Network,
     pub chain: Chain,
     pub spending: Spending,
@@ -54,6 +58,17 @@ pub struct Gateway {
     pub trusted_proxies: Vec<IpAddr>,
     pub connections_max: usize,
     pub connections_per_ip_max: usize,
+}
+
+/// The console. Its certificate is the gateway's, or one of the node's own authority.
+#[derive(Debug, Clone)]
+pub struct Panel {
+    pub listen: SocketAddr,
+    pub hosts: Vec<String>,
+    pub tls: bool,
+    pub trusted_proxies: Vec<IpAddr>,
+    /// In place of the one that is chosen at set-up.
+    pub password: Option<SecretText>,
 }
 
 /// How the gateway's connections are protected.
@@ -171,6 +186,13 @@ impl Raw {
                 trusted_proxies: self.list("gateway.trusted_proxies")?,
                 connections_max: self.required("gateway.connections_max")?,
                 connections_per_ip_max: self.required("gateway.connections_per_ip_max")?,
+            },
+            panel: Panel {
+                listen: self.required("panel.listen")?,
+                hosts: self.list("panel.hosts")?,
+                tls: self.required::<String>("panel.tls")? == "on",
+                trusted_proxies: self.list("panel.trusted_proxies")?,
+                password: self.optional("panel.password")?,
             },
             network: Network {
                 listen: self.list("network.listen")?,
@@ -295,7 +317,7 @@ impl Config {
                 problems.push(raw.problem_with(name, what));
             }
         };
-        let Self { node, gateway, network, chain, spending, .. } = self;
+        let Self { node, gateway, panel, network, chain, spending, .. } = self;
         rule(
             node.name
                 .as_ref()
@@ -309,6 +331,19 @@ impl Config {
                 || !gateway.trusted_proxies.is_empty(),
             "gateway.tls",
             "is off on an address others can reach: name the proxy in trusted_proxies, or listen on 127.0.0.1",
+        );
+        rule(
+            panel.tls || panel.listen.ip().is_loopback() || !panel.trusted_proxies.is_empty(),
+            "panel.tls",
+            "is off on an address others can reach: name the proxy in trusted_proxies, or listen on 127.0.0.1",
+        );
+        rule(
+            panel
+                .password
+                .as_ref()
+                .is_none_or(|password| password.expose().chars().count() >= PASSWORD_CHARS_MIN),
+            "panel.password",
+            "must have at least 10 characters",
         );
         rule(
             network

@@ -4,6 +4,7 @@
 //! may command the node, and nobody else can reach it. [`types`] is the contract of both sides.
 
 mod eth;
+mod local;
 pub mod types;
 
 use std::{
@@ -23,6 +24,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use tokio::net::{UnixListener, UnixStream};
 use tokio_util::sync::CancellationToken;
 
+pub use self::local::Local;
 use self::types::Problem;
 
 const SOCKET_FILE: &str = "control.sock";

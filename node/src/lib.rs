@@ -16,6 +16,7 @@ mod killpoint;
 pub mod lock;
 pub mod node;
 pub mod owner;
+pub mod panel;
 pub mod secret;
 pub mod serve;
 pub mod settlement;

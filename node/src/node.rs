@@ -476,7 +476,7 @@ fn upstream_options(config: &Config) -> UpstreamOptions {
         idle: limits.upstream_idle,
         total: limits.upstream_total,
         body_bytes_max: limits.response_bytes_max,
-        own_ports: vec![config.gateway.listen.port()],
+        own_ports: vec![config.gateway.listen.port(), config.panel.listen.port()],
         ..UpstreamOptions::default()
     }
 }

@@ -97,6 +97,9 @@ pub enum Command {
     /// The certificate of this node's ports
     #[command(subcommand)]
     Tls(Tls),
+    /// The console in the browser
+    #[command(subcommand)]
+    Panel(Panel),
     /// Settings
     #[command(subcommand)]
     Config(Config),
@@ -259,6 +262,14 @@ pub enum Tls {
     Fingerprint,
     /// Print the commands that make a machine trust this node; changes nothing by itself
     Trust,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Panel {
+    /// Print where it is, and the setup code while it has no password
+    Url,
+    /// Forget the password and log everybody out; prints a new setup code
+    ResetPassword,
 }
 
 #[derive(Debug, Subcommand)]

@@ -1,6 +1,6 @@
 //! `farthing run`: the node and its ports, until a signal.
 //!
-//! The gateway's port is bound first, so that a port in use is told before a second is spent on the wallet.
+//! The HTTP ports are bound first, so that a port in use is told before a second is spent on the wallet.
 //! At the end the ports drain, then the node keeps its promises and stops.
 
 use std::{io, net::SocketAddr};
@@ -16,40 +16,42 @@ use super::{
     failure::{Exit, Failure},
 };
 use crate::{
-    commands,
-    config::{self, Config, TlsMode},
-    control, gateway,
+    config::{self, Config},
+    control,
     node::{Node, gateway_url},
-    serve::{Hosts, Limits, Port, Tls, guarded},
-    tls::{self, ServerTls, TlsError},
 };
+
+mod ports;
+
+use ports::Ports;
 
 pub(super) async fn run(context: &Context) -> Result<(), Failure> {
     // From the first moment: the first process of a container has no other way to be told to end.
     let mut signals = Signals::new().map_err(|error| Failure::new(Exit::Failure, error))?;
     let mut config = config::load(&context.sources())?.config;
-    let listener = bind(config.gateway.listen).await?;
-    config.gateway.listen = listener.local_addr().map_err(|error| Failure::new(Exit::Failure, error))?;
+    let gateway_listener = bind(&mut config.gateway.listen, "gateway").await?;
+    let panel_listener = bind(&mut config.panel.listen, "panel").await?;
 
     let node = tokio::select! {
         started = Node::start(config.clone()) => started?,
         () = signals.first() => return Ok(()),
     };
-    let tls = server_tls(&config).map_err(|error| Failure::new(Exit::Failure, error))?;
-    announce(context, &config, &node, tls.as_ref());
-
     let stop = CancellationToken::new();
-    let port = port(&config, &node, tls);
-    let gateway = tokio::spawn(port.serve(listener, stop.clone()));
-    let (data_dir, routes) = (config.node.data_dir.clone(), commands::router(node.clone()));
-    let stopping = stop.clone();
+    let ports = Ports::new(&config, &node, stop.clone()).await?;
+    announce(context, &config, &node, &ports);
+
+    let Ports { gateway, panel, routes, .. } = ports;
+    let gateway = tokio::spawn(gateway.serve(gateway_listener, stop.clone()));
+    let panel = tokio::spawn(panel.serve(panel_listener, stop.clone()));
+    let (data_dir, stopping) = (config.node.data_dir.clone(), stop.clone());
     let control = tokio::spawn(async move { control::serve(&data_dir, routes, stopping).await });
 
     signals.first().await;
     context.output.prose("Stopping: running calls end first.");
     stop.cancel();
-    let (gateway, control) = tokio::join!(gateway, control);
-    for ended in [gateway.map_err(io::Error::other), control.map_err(io::Error::other).flatten()] {
+    let (gateway, panel, control) = tokio::join!(gateway, panel, control);
+    let ports = [gateway, panel].map(|ended| ended.map_err(io::Error::other));
+    for ended in ports.into_iter().chain([control.map_err(io::Error::other).flatten()]) {
         if let Err(error) = ended {
             tracing::warn!(%error, "a port ended badly");
         }
@@ -58,53 +60,39 @@ pub(super) async fn run(context: &Context) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn bind(listen: SocketAddr) -> Result<TcpListener, Failure> {
-    TcpListener::bind(listen).await.map_err(|error| {
+/// Listens; `listen` becomes the address that was taken.
+async fn bind(listen: &mut SocketAddr, section: &str) -> Result<TcpListener, Failure> {
+    let bound = TcpListener::bind(*listen).await.and_then(|listener| Ok((listener.local_addr()?, listener)));
+    let (address, listener) = bound.map_err(|error| {
         let next = match error.kind() {
-            io::ErrorKind::AddrInUse => {
-                "stop the program that has it, or choose another with --set gateway.listen=…"
-            }
-            io::ErrorKind::PermissionDenied => "choose a port above 1023 with --set gateway.listen=…",
-            _ => "choose an address of this machine with --set gateway.listen=…",
+            io::ErrorKind::AddrInUse => "stop the program that has it, or choose another",
+            io::ErrorKind::PermissionDenied => "choose a port above 1023",
+            _ => "choose an address of this machine",
         };
-        Failure::new(Exit::Failure, format!("{listen} cannot be listened on ({error}); {next}"))
-    })
-}
-
-fn server_tls(config: &Config) -> Result<Option<ServerTls>, TlsError> {
-    match &config.gateway.tls {
-        TlsMode::Off => Ok(None),
-        TlsMode::OwnAuthority => tls::own(&config.node.data_dir, &config.gateway.hosts).map(Some),
-        TlsMode::Files { cert_file, key_file } => tls::from_files(cert_file, key_file).map(Some),
-    }
-}
-
-fn port(config: &Config, node: &Node, tls: Option<ServerTls>) -> Port {
-    let limits = Limits {
-        connections_max: config.gateway.connections_max,
-        connections_per_ip_max: config.gateway.connections_per_ip_max,
-        ..Limits::default()
-    };
-    Port {
-        router: guarded(gateway::router(node.gateway()), Hosts::new(&config.gateway.hosts)),
-        tls: tls.map(|tls| Tls { config: tls.config, ca_file: tls.ca_file }),
-        trusted_proxies: config.gateway.trusted_proxies.clone(),
-        limits,
-    }
+        let text = format!("{listen} cannot be listened on ({error}); {next} with --set {section}.listen=…");
+        Failure::new(Exit::Failure, text)
+    })?;
+    *listen = address;
+    Ok(listener)
 }
 
 /// The one block that a start prints.
-fn announce(context: &Context, config: &Config, node: &Node, tls: Option<&ServerTls>) {
+fn announce(context: &Context, config: &Config, node: &Node, ports: &Ports) {
+    let console = ports.console.shown();
     let mut text = format!(
-        "Farthing {} is running.\n  Wallet   {}\n  Gateway  {}/internal/call",
+        "Farthing {} is running.\n  Wallet   {}\n  Gateway  {}/internal/call\n  Console  {}",
         env!("CARGO_PKG_VERSION"),
         node.wallet,
-        gateway_url(config.gateway.listen, tls.is_some()),
+        gateway_url(config.gateway.listen, ports.gateway.tls.is_some()),
+        console.url,
     );
-    if let Some(ca_file) = tls.and_then(|tls| tls.ca_file.as_ref()) {
+    if let Some(code) = console.setup_code {
+        text += &format!("\n  Set up   {code}   (once, to choose the console's password)");
+    }
+    if let Some(ca_file) = &ports.ca_file {
         text += &format!("\n  Trust    {}", ca_file.display());
     }
-    if let Some(fingerprint) = tls.and_then(|tls| tls.ca_fingerprint.as_ref()) {
+    if let Some(fingerprint) = console.ca_fingerprint {
         text += &format!("\n  SHA-256  {fingerprint}");
     }
     let data = config.node.data_dir.display();

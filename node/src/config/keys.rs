@@ -99,6 +99,37 @@ pub const KEYS: &[Key] = &[
     ),
     //
     key(
+        "panel.listen",
+        Form::Socket,
+        Value("0.0.0.0:3002"),
+        "Where the console is opened in a browser. It needs a password; containers publish this port.",
+    ),
+    key(
+        "panel.hosts",
+        Form::List(Item::Host),
+        List(&[]),
+        "Names beside localhost under which browsers reach the console. Other names are refused, so that no web page can reach it by rebinding its own name.",
+    ),
+    key(
+        "panel.tls",
+        Form::Choice(&["on", "off"]),
+        Value("on"),
+        "\"off\" as for the gateway. The certificate is the gateway's, or one of the node's own authority.",
+    ),
+    key(
+        "panel.trusted_proxies",
+        Form::List(Item::Ip),
+        List(&[]),
+        "When set, only these addresses may connect.",
+    ),
+    key(
+        "panel.password",
+        Form::Secret,
+        Unset,
+        "The console's password, for set-ups without hands; FARTHING_PANEL_PASSWORD_FILE names a file with it. Otherwise it is chosen in the browser.",
+    ),
+    //
+    key(
         "network.listen",
         Form::List(Item::Multiaddr),
         List(&[

@@ -70,6 +70,9 @@ impl fmt::Display for ConfigError {
     }
 }
 
+/// Variables that are known by another name than the one the table makes.
+const ALIASES: [(&str, &str); 1] = [("FARTHING_PANEL_PASSWORD_FILE", "panel.password_file")];
+
 /// What the process was given, apart from the file. Tests fill it by hand.
 #[derive(Debug, Clone, Default)]
 pub struct Sources {
@@ -192,7 +195,10 @@ impl Raw {
         for (variable, value) in variables.iter().filter(|(_, value)| !value.is_empty()) {
             let origin = Origin::Variable(variable.clone());
             let Some(rest) = variable.strip_prefix("FARTHING_") else { continue };
-            let name = rest.to_lowercase().replacen("__", ".", 1);
+            let name = match ALIASES.iter().find(|(alias, _)| alias == variable) {
+                Some((_, name)) => (*name).to_owned(),
+                None => rest.to_lowercase().replacen("__", ".", 1),
+            };
             if let Some((key, from_file)) = find(&name) {
                 self.set(key, from_file, split(key, value), origin);
             } else if name.contains('.') {

@@ -8,10 +8,12 @@ use std::{collections::BTreeMap, fmt};
 use farthing_protocol::{Address, CallId, ChannelId, ServiceId, Usdc, call::Method};
 use serde::{Deserialize, Serialize};
 
+pub use self::activity::{Activity, BoughtCall, DayFigures, Figures, Measured, ServedCall};
 pub use self::catalog::{
     CatalogHit, CatalogKind, CatalogPage, CatalogQuery, CatalogSamples, CatalogService, CatalogSort,
     CatalogState, Count, Counts, LookAlike,
 };
+pub use self::console::Console;
 pub use self::reach::{Reach, ReachFailure, ReachedAddress};
 pub use self::services::{ApiShown, Offer, OfferParameter, Rescan, RescanRequest};
 pub use super::eth::Eth;
@@ -26,7 +28,9 @@ pub use crate::{
     text::Text,
 };
 
+mod activity;
 mod catalog;
+mod console;
 mod reach;
 mod services;
 
@@ -86,6 +90,14 @@ pub mod route {
     pub const LOOKUP: &str = "/net/lookup";
     /// `GET` → [`super::Reach`] as last tested; `POST` tests now.
     pub const REACH: &str = "/net/reach";
+    /// `GET` → [`super::Activity`]; `?limit=` of each side, 50 unless given, at most 500.
+    pub const ACTIVITY: &str = "/activity";
+    /// `GET` → [`super::Figures`]
+    pub const FIGURES: &str = "/figures";
+    /// `GET` → [`super::Console`]. Of the socket alone.
+    pub const CONSOLE: &str = "/console";
+    /// `POST` → [`super::Console`] with a new setup code. Of the socket alone.
+    pub const CONSOLE_RESET: &str = "/console/reset";
 }
 
 /// Why a request was not carried out (RFC 9457).

@@ -7,6 +7,7 @@ use std::{net::IpAddr, sync::Arc};
 
 use axum::{
     Router,
+    body::Body,
     extract::{Request, State},
     middleware::{self, Next},
     response::{IntoResponse, Response},
@@ -25,6 +26,18 @@ impl Hosts {
     pub fn new(names: &[String]) -> Self {
         let names = names.iter().map(|name| name.trim_end_matches('.').to_ascii_lowercase());
         Self(Arc::new(std::iter::once("localhost".to_owned()).chain(names).collect()))
+    }
+
+    /// The one name, with its port, under which a request asks; `None` when it is not one of ours.
+    #[must_use]
+    pub fn asked<'r>(&self, request: &'r Request<Body>) -> Option<&'r str> {
+        let mut named = request.headers().get_all(header::HOST).iter().map(HeaderValue::to_str);
+        let host = match (request.uri().authority(), named.next(), named.next()) {
+            (authority, Some(Ok(host)), None) if authority.is_none_or(|own| own.as_str() == host) => host,
+            (Some(authority), None, None) => authority.as_str(),
+            _ => return None,
+        };
+        self.allow(host).then_some(host)
     }
 
     /// Whether `host`, with or without a port, is one of them. The port is not compared: the one that a
@@ -50,17 +63,10 @@ pub fn guarded(router: Router, hosts: Hosts) -> Router {
 }
 
 async fn guard(State(hosts): State<Hosts>, request: Request, next: Next) -> Response {
-    let headers = request.headers();
-    let mut named = headers.get_all(header::HOST).iter().map(HeaderValue::to_str);
-    let host = match (request.uri().authority(), named.next(), named.next()) {
-        (authority, Some(Ok(host)), None) if authority.is_none_or(|own| own.as_str() == host) => Some(host),
-        (Some(authority), None, None) => Some(authority.as_str()),
-        _ => None,
-    };
-    if !host.is_some_and(|host| hosts.allow(host)) {
+    if hosts.asked(&request).is_none() {
         return Problem::unknown_host().into_response();
     }
-    if headers.contains_key(header::ORIGIN) {
+    if request.headers().contains_key(header::ORIGIN) {
         return Problem::origin_refused().into_response();
     }
     next.run(request).await

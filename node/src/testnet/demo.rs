@@ -28,6 +28,7 @@ pub use story::{Report, run};
 
 const GATEWAY_PORT: u16 = 3000;
 const QUAKE_MAP_PORT: u16 = 4003;
+const PANEL_PORT: u16 = 3002;
 
 /// What the demo starts with.
 #[derive(Debug, Clone)]
@@ -35,6 +36,7 @@ pub struct Setup {
     /// Test USDC in the consumer's wallet.
     pub funds: Usdc,
     pub gateway_port: u16,
+    pub panel_port: u16,
     /// Settings of both nodes, `section.key` and value.
     pub settings: Vec<(String, String)>,
 }
@@ -44,6 +46,7 @@ impl Default for Setup {
         Self {
             funds: Usdc::from_micros(10_000_000),
             gateway_port: free_or_any(GATEWAY_PORT),
+            panel_port: free_or_any(PANEL_PORT),
             settings: Vec::new(),
         }
     }
@@ -86,19 +89,20 @@ impl Demo {
         let services =
             (ServiceProcess::start("earthquakes").await?, ServiceProcess::start("exoplanets").await?);
         say("Starting three nodes: two owners who sell, and a consumer who buys …");
-        let start = async |name: &str, bootstrap: Vec<String>, gateway_port: u16| {
+        let start = async |name: &str, bootstrap: Vec<String>, (gateway_port, panel_port): (u16, u16)| {
             let mut options = NodeOptions::new(folder.join(name)).bootstrap(bootstrap);
             options.settings.clone_from(&setup.settings);
             options.gateway_port = gateway_port;
+            options.panel_port = panel_port;
             let node = NodeProcess::start(&chain, options).await?;
             let status = node.status().await?;
             say(&format!("  {name:20}{}", status.address));
             anyhow::Ok((node, status))
         };
-        let (first, first_status) = start("earthquake owner", Vec::new(), 0).await?;
+        let (first, first_status) = start("earthquake owner", Vec::new(), (0, 0)).await?;
         let join = vec![first.loopback_address().await?];
-        let (second, second_status) = start("planet owner", join.clone(), 0).await?;
-        let (consumer, status) = start("consumer", join, setup.gateway_port).await?;
+        let (second, second_status) = start("planet owner", join.clone(), (0, 0)).await?;
+        let (consumer, status) = start("consumer", join, (setup.gateway_port, setup.panel_port)).await?;
         for (node, wallet, funds) in [
             (&first, first_status.address.0, Usdc::ZERO),
             (&second, second_status.address.0, Usdc::ZERO),

@@ -35,6 +35,7 @@ pub struct NodeOptions {
     /// Multiaddresses to join through.
     pub bootstrap: Vec<String>,
     pub gateway_port: u16,
+    pub panel_port: u16,
     /// Further settings: `section.key` and value, as the environment takes them.
     pub settings: Vec<(String, String)>,
     /// Further environment of the process.
@@ -51,6 +52,7 @@ impl NodeOptions {
             data_dir: data_dir.into(),
             bootstrap: Vec::new(),
             gateway_port: 0,
+            panel_port: 0,
             settings: Vec::new(),
             environment: Vec::new(),
             launcher: Vec::new(),
@@ -270,6 +272,7 @@ fn spawn(chain: &[(String, String)], options: &NodeOptions) -> anyhow::Result<Ch
     command.arg("run").arg("--data").arg(&options.data_dir);
     let fixed = [
         ("gateway.listen".to_owned(), format!("127.0.0.1:{}", options.gateway_port)),
+        ("panel.listen".to_owned(), format!("127.0.0.1:{}", options.panel_port)),
         ("network.listen".to_owned(), "/ip4/127.0.0.1/tcp/0,/ip4/127.0.0.1/udp/0/quic-v1".to_owned()),
         ("network.allow_private".to_owned(), "true".to_owned()),
         ("network.bootstrap".to_owned(), options.bootstrap.join(",")),

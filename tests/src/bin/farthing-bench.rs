@@ -74,6 +74,7 @@ async fn main() -> Result<()> {
     let setup = Setup {
         funds: Usdc::from_micros(1_000_000_000),
         gateway_port: 0,
+        panel_port: 0,
         settings: [
             ("spending.per_day", "1000"),
             ("spending.per_secret_day", "1000"),

@@ -27,6 +27,7 @@ async fn refused(folder: &Path) -> Result<String> {
     command.arg("run").arg("--data").arg(folder).stdin(Stdio::null()).kill_on_drop(true);
     command
         .env("FARTHING_GATEWAY__LISTEN", "127.0.0.1:0")
+        .env("FARTHING_PANEL__LISTEN", "127.0.0.1:0")
         .env("FARTHING_NETWORK__LISTEN", "/ip4/127.0.0.1/tcp/0");
     for (key, value) in chain() {
         command.env(format!("FARTHING_{}", key.replace('.', "__").to_uppercase()), value);

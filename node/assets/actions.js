@@ -1,0 +1,37 @@
+// Small conveniences: copy buttons, `/` for the search field, a menu that closes.
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("[data-copy]");
+  if (button) {
+    const words = button.querySelector("span") ?? button;
+    const before = words.textContent;
+    try {
+      await navigator.clipboard.writeText(button.dataset.copy);
+      words.textContent = "Copied";
+    } catch {
+      words.textContent = button.dataset.copy;
+    }
+    setTimeout(() => (words.textContent = before), 2000);
+  }
+  for (const menu of document.querySelectorAll("details.menu[open]")) {
+    if (!menu.contains(event.target)) menu.open = false;
+  }
+});
+
+document.addEventListener("keydown", (event) => {
+  const writing = event.target.closest("input, textarea, select, [contenteditable]");
+  if (event.key === "/" && !writing && !event.ctrlKey && !event.metaKey && !event.altKey) {
+    const field = document.getElementById("q") ?? document.getElementById("search");
+    if (field) {
+      event.preventDefault();
+      field.focus();
+      field.select();
+    }
+  }
+  if (event.key === "Escape") {
+    for (const menu of document.querySelectorAll("details.menu[open]")) {
+      menu.open = false;
+      menu.querySelector("summary").focus();
+    }
+  }
+});

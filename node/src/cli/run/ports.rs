@@ -1,0 +1,110 @@
+//! What stands behind the ports: gateway, console and control socket, with their TLS and their limits.
+
+use std::path::PathBuf;
+
+use axum::Router;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    cli::failure::{Exit, Failure},
+    commands::{self, console::About},
+    config::{Config, TlsMode},
+    control::Local,
+    gateway,
+    node::{Node, gateway_url},
+    panel::{self, Access, Panel, Parts},
+    serve::{Hosts, Limits, Port, Tls, guarded},
+    tls::{self, ServerTls, TlsError},
+};
+
+/// A console is used by a person with a few browsers.
+const PANEL_CONNECTIONS_MAX: usize = 64;
+const PANEL_CONNECTIONS_PER_IP_MAX: usize = 32;
+
+/// The ports, ready to serve.
+pub(super) struct Ports {
+    pub(super) gateway: Port,
+    pub(super) panel: Port,
+    /// Of the control socket.
+    pub(super) routes: Router,
+    pub(super) console: About,
+    pub(super) ca_file: Option<PathBuf>,
+}
+
+impl Ports {
+    /// # Errors
+    /// A certificate, or the console's access, that cannot be used.
+    pub(super) async fn new(
+        config: &Config,
+        node: &Node,
+        stopping: CancellationToken,
+    ) -> Result<Self, Failure> {
+        let own = config.clone();
+        // Reads files, makes keys and hashes a password.
+        let opened = tokio::task::spawn_blocking(move || {
+            let access = Access::open(&own.node.data_dir, own.panel.password.as_ref())
+                .map_err(|error| Failure::new(Exit::Failure, error))?;
+            let tls = server_tls(&own).map_err(|error| Failure::new(Exit::Failure, error))?;
+            let ca_file = tls.as_ref().and_then(|tls| tls.ca_file.clone());
+            let ca_pem = ca_file.and_then(|file| std::fs::read_to_string(file).ok());
+            Ok::<_, Failure>((access, tls, ca_pem))
+        });
+        let (access, tls, ca_pem) = opened.await.map_err(|error| Failure::new(Exit::Failure, error))??;
+        let ca_file = tls.as_ref().and_then(|tls| tls.ca_file.clone());
+        let port_tls = |wanted: bool| {
+            let tls = tls.as_ref().filter(|_| wanted)?;
+            Some(Tls { config: tls.config.clone(), ca_file: tls.ca_file.clone() })
+        };
+        let console = About {
+            access: access.clone(),
+            url: format!("{}/panel", gateway_url(config.panel.listen, config.panel.tls)),
+            ca_fingerprint: tls.as_ref().and_then(|tls| tls.ca_fingerprint.clone()),
+        };
+        let commands = commands::router(node.clone());
+        let panel = Panel::new(Parts {
+            access,
+            node: Local::new(commands.clone()),
+            hosts: config.panel.hosts.clone(),
+            tls: config.panel.tls,
+            ca_pem,
+            stopping,
+        });
+        Ok(Self {
+            gateway: Port {
+                router: guarded(gateway::router(node.gateway()), Hosts::new(&config.gateway.hosts)),
+                tls: port_tls(config.gateway.tls != TlsMode::Off),
+                trusted_proxies: config.gateway.trusted_proxies.clone(),
+                limits: Limits {
+                    connections_max: config.gateway.connections_max,
+                    connections_per_ip_max: config.gateway.connections_per_ip_max,
+                    ..Limits::default()
+                },
+            },
+            panel: Port {
+                router: panel::router(panel),
+                tls: port_tls(config.panel.tls),
+                trusted_proxies: config.panel.trusted_proxies.clone(),
+                limits: Limits {
+                    connections_max: PANEL_CONNECTIONS_MAX,
+                    connections_per_ip_max: PANEL_CONNECTIONS_PER_IP_MAX,
+                    ..Limits::default()
+                },
+            },
+            routes: commands.merge(commands::console::router(console.clone())),
+            console,
+            ca_file,
+        })
+    }
+}
+
+/// One certificate serves both ports: it holds the names of both.
+fn server_tls(config: &Config) -> Result<Option<ServerTls>, TlsError> {
+    match &config.gateway.tls {
+        TlsMode::Files { cert_file, key_file } => tls::from_files(cert_file, key_file).map(Some),
+        TlsMode::Off if !config.panel.tls => Ok(None),
+        TlsMode::Off | TlsMode::OwnAuthority => {
+            let names = [&config.gateway.hosts[..], &config.panel.hosts].concat();
+            tls::own(&config.node.data_dir, &names).map(Some)
+        }
+    }
+}

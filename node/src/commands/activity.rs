@@ -1,0 +1,196 @@
+//! Calls, one by one and in figures.
+//!
+//! Figures are made of the newest calls of the ledger, apart from whoever asks, and at most every few seconds:
+//! a page shows what was there last and never waits for the count.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use axum::{
+    Json,
+    extract::{Query, State},
+};
+use farthing_ledger::{CallRow, Ledger, LedgerError, Purchase, PurchaseEnd, day_of};
+use farthing_protocol::{ServiceId, Usdc};
+use serde::Deserialize;
+
+use super::Failed;
+use crate::{
+    clock,
+    control::types::{Activity, BoughtCall, DayFigures, Figures, Measured, ServedCall},
+    node::Node,
+};
+
+/// More does not help anybody who looks; everything is in the export.
+const LISTED_MAX: usize = 500;
+const LISTED_DEFAULT: usize = 50;
+/// Read for the figures, of each side: some 20 ms of one core.
+const COUNTED_MAX: usize = 5_000;
+const COUNTED_EVERY: Duration = Duration::from_secs(3);
+const DAYS: u32 = 14;
+
+#[derive(Deserialize)]
+pub(super) struct Listed {
+    limit: Option<usize>,
+}
+
+pub(super) async fn activity(
+    State(node): State<Node>,
+    Query(listed): Query<Listed>,
+) -> Result<Json<Activity>, Failed> {
+    let limit = listed.limit.unwrap_or(LISTED_DEFAULT).min(LISTED_MAX);
+    let (purchases, served) = (node.ledger.purchases(limit)?, node.ledger.served_calls(limit)?);
+    let mut names: HashMap<ServiceId, String> =
+        node.registry.all().iter().map(|own| (own.listing().service, own.listing().name.clone())).collect();
+    for purchase in &purchases {
+        let service = purchase.service;
+        names.entry(service).or_insert_with(|| node.catalog.name(service).unwrap_or_default());
+    }
+    let name = |service: ServiceId| names.get(&service).cloned().unwrap_or_default();
+    Ok(Json(Activity {
+        bought: purchases.iter().map(|purchase| bought(purchase, name(purchase.service))).collect(),
+        served: served.iter().map(|row| served_call(row, name(row.call.service))).collect(),
+    }))
+}
+
+fn bought(purchase: &Purchase, name: String) -> BoughtCall {
+    let (status, timing, reason) = match &purchase.end {
+        PurchaseEnd::Acknowledged { status, timing, .. } => (Some(*status), *timing, None),
+        PurchaseEnd::Released { reason } => (None, farthing_ledger::Timing::default(), Some(reason.clone())),
+    };
+    BoughtCall {
+        call_id: purchase.call_id.into(),
+        service: purchase.service.into(),
+        name,
+        owner: purchase.owner.into(),
+        operation: format!("{} {}", purchase.method, purchase.path),
+        time_secs: purchase.promised_secs,
+        status,
+        reason,
+        charged: purchase.charged.into(),
+        total_us: timing.total_us,
+        owner_us: timing.owner_us,
+        upstream_us: timing.upstream_us,
+    }
+}
+
+fn served_call(row: &CallRow, name: String) -> ServedCall {
+    ServedCall {
+        call_id: row.call.call_id.into(),
+        service: row.call.service.into(),
+        name,
+        payer: row.payer.into(),
+        operation: format!("{} {}", row.call.method, row.call.path),
+        time_secs: row.call.time_secs,
+        status: row.call.status,
+        charged: row.call.charged.into(),
+    }
+}
+
+/// The figures that were counted last.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Counted(Arc<Mutex<LastCount>>);
+
+#[derive(Debug, Default)]
+struct LastCount {
+    figures: Option<Figures>,
+    at: Option<Instant>,
+}
+
+pub(super) async fn figures(
+    State(node): State<Node>,
+    State(counted): State<Counted>,
+) -> Result<Json<Figures>, Failed> {
+    match counted.look() {
+        (Some(figures), false) => Ok(Json(figures)),
+        (Some(figures), true) => {
+            tokio::spawn(async move {
+                if let Err(error) = counted.count(node.ledger.clone()).await {
+                    tracing::warn!(%error, "the calls could not be counted");
+                }
+            });
+            Ok(Json(figures))
+        }
+        (None, _) => Ok(Json(counted.count(node.ledger.clone()).await?)),
+    }
+}
+
+impl Counted {
+    /// What is there, and whether the caller is the one who should count anew.
+    fn look(&self) -> (Option<Figures>, bool) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_old = state.at.is_none_or(|at| at.elapsed() >= COUNTED_EVERY);
+        if is_old {
+            state.at = Some(Instant::now());
+        }
+        (state.figures.clone(), is_old)
+    }
+
+    async fn count(&self, ledger: Ledger) -> Result<Figures, LedgerError> {
+        let counting = tokio::task::spawn_blocking(move || count(&ledger, clock::now_secs()));
+        let figures = match counting.await {
+            Ok(figures) => figures?,
+            Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+        };
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).figures = Some(figures.clone());
+        Ok(figures)
+    }
+}
+
+fn count(ledger: &Ledger, now_secs: u64) -> Result<Figures, LedgerError> {
+    let today = day_of(now_secs);
+    let purchases = ledger.purchases(COUNTED_MAX)?;
+    let served = ledger.served_calls(COUNTED_MAX)?;
+    let mut days = Vec::new();
+    for day in today.saturating_sub(DAYS - 1)..=today {
+        let spent = ledger.day_totals(day)?.into_iter().map(|(_, spent)| spent);
+        let earned =
+            served.iter().filter(|row| day_of(row.call.time_secs) == day).map(|row| row.call.charged);
+        days.push(DayFigures { day, spent: sum(spent).into(), earned: sum(earned).into() });
+    }
+    let of_today: Vec<&Purchase> =
+        purchases.iter().filter(|purchase| day_of(purchase.promised_secs) == today).collect();
+    Ok(Figures {
+        days,
+        bought_today: of_today.len() as u64,
+        served_today: served.iter().filter(|row| day_of(row.call.time_secs) == today).count() as u64,
+        median_us: median(of_today.iter().filter_map(|purchase| took_us(purchase)).collect()),
+        measured: measured(&purchases),
+    })
+}
+
+fn sum(amounts: impl Iterator<Item = Usdc>) -> Usdc {
+    amounts.fold(Usdc::ZERO, Usdc::saturating_add)
+}
+
+fn measured(purchases: &[Purchase]) -> Vec<Measured> {
+    let mut by_service: HashMap<ServiceId, (u64, Vec<u64>)> = HashMap::new();
+    for purchase in purchases {
+        let (calls, took) = by_service.entry(purchase.service).or_default();
+        *calls += 1;
+        took.extend(took_us(purchase));
+    }
+    let one = |(service, (calls, took)): (ServiceId, (u64, Vec<u64>))| Measured {
+        service: service.into(),
+        calls,
+        answered: took.len() as u64,
+        median_us: median(took),
+    };
+    by_service.into_iter().map(one).collect()
+}
+
+/// How long an answer took; `None` when the service did not give one.
+fn took_us(purchase: &Purchase) -> Option<u64> {
+    match &purchase.end {
+        PurchaseEnd::Acknowledged { status, timing, .. } if *status < 500 => Some(timing.total_us),
+        _ => None,
+    }
+}
+
+fn median(mut values: Vec<u64>) -> Option<u64> {
+    values.sort_unstable();
+    values.get(values.len() / 2).copied()
+}

@@ -1,0 +1,85 @@
+//! Calls as the ledger has them, one by one and in figures.
+
+use farthing_protocol::{Address, CallId, ServiceId, Usdc};
+use serde::{Deserialize, Serialize};
+
+use super::Text;
+
+/// The newest calls, bought and served.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Activity {
+    pub bought: Vec<BoughtCall>,
+    pub served: Vec<ServedCall>,
+}
+
+/// A call that this node bought.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BoughtCall {
+    pub call_id: Text<CallId>,
+    pub service: Text<ServiceId>,
+    /// As the catalog has it; empty when it does not know the service any more. A stranger's text.
+    pub name: String,
+    pub owner: Text<Address>,
+    /// `GET /v1/things`
+    pub operation: String,
+    /// Seconds since the Unix epoch.
+    pub time_secs: u64,
+    /// As the service answered; `None` when it did not.
+    pub status: Option<u16>,
+    /// Why it was not charged, when it ended without an answer.
+    pub reason: Option<String>,
+    pub charged: Text<Usdc>,
+    /// The whole call, what the owner took of it, and of that its upstream, in microseconds.
+    pub total_us: u64,
+    pub owner_us: u64,
+    pub upstream_us: u64,
+}
+
+/// A call that this node served.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServedCall {
+    pub call_id: Text<CallId>,
+    pub service: Text<ServiceId>,
+    /// Empty when the service is not offered any more.
+    pub name: String,
+    pub payer: Text<Address>,
+    /// `GET /v1/things`
+    pub operation: String,
+    /// Seconds since the Unix epoch.
+    pub time_secs: u64,
+    pub status: u16,
+    pub charged: Text<Usdc>,
+}
+
+/// What the newest calls amount to. Up to a few seconds old.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Figures {
+    /// The last days, the oldest first and today last.
+    pub days: Vec<DayFigures>,
+    pub bought_today: u64,
+    pub served_today: u64,
+    /// Of the calls bought today, in microseconds.
+    pub median_us: Option<u64>,
+    /// What this node measured of services that it called.
+    pub measured: Vec<Measured>,
+}
+
+/// One day in UTC.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DayFigures {
+    /// Days since the Unix epoch.
+    pub day: u32,
+    pub spent: Text<Usdc>,
+    pub earned: Text<Usdc>,
+}
+
+/// One service, as this node's own calls show it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Measured {
+    pub service: Text<ServiceId>,
+    pub calls: u64,
+    /// Answered with a status below 500.
+    pub answered: u64,
+    /// Of those that were answered, in microseconds.
+    pub median_us: Option<u64>,
+}

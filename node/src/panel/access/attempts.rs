@@ -1,0 +1,192 @@
+//! How fast a password may be guessed: a few tries at once, then slower and slower, and never a lock-out.
+//!
+//! Every attempt is booked as a failure before it is checked, so that many at once count; the right password
+//! takes the booking back. An address waits for its own failures. All addresses together share a pace, which
+//! does not bind this machine's own and those from which the right password came before: a stranger's guesses
+//! cannot keep the owner out.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    net::{IpAddr, Ipv6Addr},
+    time::{Duration, Instant},
+};
+
+/// Wrong tries that cost no waiting: people mistype.
+const FREE_FAILURES: u32 = 5;
+const WAIT_MAX: Duration = Duration::from_secs(60);
+/// After this long without a try an address starts anew.
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(3600);
+/// Addresses remembered; a pool of more is held by the pace of all.
+const ADDRESSES_MAX: usize = 1024;
+const PROVEN_MAX: usize = 64;
+/// Strangers together: this many at once, then one every two seconds.
+const POOL: u32 = 30;
+const POOL_REFILL: Duration = Duration::from_secs(2);
+
+/// What is remembered of wrong tries.
+#[derive(Debug)]
+pub struct Attempts {
+    by_address: HashMap<IpAddr, Failures>,
+    proven: VecDeque<IpAddr>,
+    pool: u32,
+    pool_at: Instant,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Failures {
+    count: u32,
+    last: Instant,
+}
+
+impl Attempts {
+    #[must_use]
+    pub fn new(now: Instant) -> Self {
+        Self { by_address: HashMap::new(), proven: VecDeque::new(), pool: POOL, pool_at: now }
+    }
+
+    /// Books an attempt, which counts as failed until [`Attempts::succeeded`].
+    ///
+    /// # Errors
+    /// How long to wait before it may be made.
+    pub fn book(&mut self, address: IpAddr, now: Instant) -> Result<(), Duration> {
+        let address = network(address);
+        let known = self.by_address.get(&address).copied();
+        let known = known.filter(|failures| now.duration_since(failures.last) < FORGOTTEN_AFTER);
+        let count = known.map_or(0, |failures| failures.count);
+        if let Some(failures) = known {
+            let since = now.duration_since(failures.last);
+            if let Some(left) = wait_after(count).checked_sub(since).filter(|left| !left.is_zero()) {
+                return Err(left);
+            }
+        }
+        if !address.is_loopback() && !self.proven.contains(&address) {
+            self.take_from_pool(now)?;
+        }
+        if self.by_address.len() >= ADDRESSES_MAX
+            && !self.by_address.contains_key(&address)
+            && let Some(oldest) = self.by_address.iter().min_by_key(|(_, failures)| failures.last)
+        {
+            let oldest = *oldest.0;
+            self.by_address.remove(&oldest);
+        }
+        self.by_address.insert(address, Failures { count: count.saturating_add(1), last: now });
+        Ok(())
+    }
+
+    /// The attempt that was booked was the right password.
+    pub fn succeeded(&mut self, address: IpAddr) {
+        let address = network(address);
+        self.by_address.remove(&address);
+        if !self.proven.contains(&address) {
+            if self.proven.len() >= PROVEN_MAX {
+                self.proven.pop_front();
+            }
+            self.proven.push_back(address);
+        }
+    }
+
+    fn take_from_pool(&mut self, now: Instant) -> Result<(), Duration> {
+        while self.pool < POOL && now.duration_since(self.pool_at) >= POOL_REFILL {
+            self.pool += 1;
+            self.pool_at += POOL_REFILL;
+        }
+        if self.pool == POOL {
+            self.pool_at = now;
+        }
+        if self.pool == 0 {
+            return Err(POOL_REFILL.saturating_sub(now.duration_since(self.pool_at)));
+        }
+        self.pool -= 1;
+        Ok(())
+    }
+}
+
+/// 1, 2, 4 … 60 seconds once the free tries are used up.
+fn wait_after(failures: u32) -> Duration {
+    match failures.checked_sub(FREE_FAILURES) {
+        None => Duration::ZERO,
+        Some(more) => Duration::from_secs(1 << more.min(6)).min(WAIT_MAX),
+    }
+}
+
+/// Whoever has one IPv6 address has all of its /64.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) if !address.is_loopback() => {
+            let [a, b, c, d, ..] = address.segments();
+            Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into()
+        }
+        address => address,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HERE: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);
+
+    fn stranger(number: u16) -> IpAddr {
+        Ipv6Addr::new(0x2001, 0xdb8, 0, number, 0, 0, 0, 1).into()
+    }
+
+    #[test]
+    fn a_few_tries_are_free_then_each_waits_longer_and_none_for_ever() {
+        let start = Instant::now();
+        let mut attempts = Attempts::new(start);
+        for _ in 0..FREE_FAILURES {
+            attempts.book(HERE, start).unwrap();
+        }
+        let mut now = start;
+        for secs in [1, 2, 4, 8, 16, 32, 60, 60, 60] {
+            assert_eq!(attempts.book(HERE, now), Err(Duration::from_secs(secs)));
+            now += Duration::from_secs(secs);
+            attempts.book(HERE, now).unwrap();
+        }
+        attempts.succeeded(HERE);
+        for _ in 0..FREE_FAILURES {
+            attempts.book(HERE, now).unwrap();
+        }
+    }
+
+    #[test]
+    fn tries_of_one_network_count_together_and_are_forgotten_in_time() {
+        let start = Instant::now();
+        let mut attempts = Attempts::new(start);
+        for host in 0..FREE_FAILURES {
+            let address = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, u16::try_from(host).unwrap());
+            attempts.book(address.into(), start).unwrap();
+        }
+        assert!(attempts.book(stranger(0), start).is_err());
+        attempts.book(stranger(0), start + FORGOTTEN_AFTER).unwrap();
+        attempts.book(stranger(0), start + FORGOTTEN_AFTER).unwrap();
+    }
+
+    #[test]
+    fn strangers_share_a_pace_that_does_not_bind_those_who_knew_the_password() {
+        let start = Instant::now();
+        let mut attempts = Attempts::new(start);
+        attempts.succeeded(stranger(9_999));
+        for number in 0..u16::try_from(POOL).unwrap() {
+            attempts.book(stranger(number), start).unwrap();
+        }
+        assert_eq!(attempts.book(stranger(5_000), start), Err(POOL_REFILL));
+        attempts.book(stranger(9_999), start).unwrap();
+        attempts.book(HERE, start).unwrap();
+        attempts.book(stranger(5_000), start + POOL_REFILL).unwrap();
+        assert!(attempts.book(stranger(5_001), start + POOL_REFILL).is_err());
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded() {
+        let start = Instant::now();
+        let mut attempts = Attempts::new(start);
+        for number in 0..2_000_u16 {
+            let later = start + POOL_REFILL * u32::from(number);
+            attempts.book(stranger(number), later).unwrap();
+            attempts.succeeded(stranger(number));
+            attempts.book(stranger(number), later).unwrap();
+        }
+        assert!(attempts.by_address.len() <= ADDRESSES_MAX && attempts.proven.len() <= PROVEN_MAX);
+    }
+}

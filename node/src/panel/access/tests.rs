@@ -1,0 +1,115 @@
+//! The promises of access to the console, on a real folder.
+
+use std::{net::Ipv4Addr, os::unix::fs::PermissionsExt};
+
+use super::*;
+
+const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+fn password(text: &str) -> SecretText {
+    SecretText::new(text)
+}
+
+async fn set_up(folder: &Path) -> (Access, Token) {
+    let access = Access::open(folder, None).unwrap();
+    let code = access.setup_code().unwrap();
+    let token = access.set_up(code.expose(), password("four random words"), HERE).await.unwrap();
+    (access, token)
+}
+
+#[tokio::test]
+async fn the_setup_code_is_good_once_and_nothing_else_sets_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let access = Access::open(folder.path(), None).unwrap();
+    let code = access.setup_code().unwrap();
+    let wrong = access.set_up("AAAA-AAAA-AAAA", password("four random words"), HERE).await;
+    assert!(matches!(wrong, Err(Refused::WrongCode)));
+    let short = access.set_up(code.expose(), password("short"), HERE).await;
+    assert!(matches!(short, Err(Refused::Unfit(_))));
+    assert!(matches!(access.log_in(password("short"), None, HERE).await, Err(Refused::NotSetUp)));
+    let token = access.set_up(code.expose(), password("four random words"), HERE).await.unwrap();
+    assert!(access.session(&token).is_some() && access.setup_code().is_none());
+    let again = access.set_up(code.expose(), password("other random words"), HERE).await;
+    assert!(matches!(again, Err(Refused::SetUpAlready)));
+    assert!(access.log_in(password("four random words"), None, HERE).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_restart_logs_nobody_out_and_forgets_no_password() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, token) = set_up(folder.path()).await;
+    let file = folder.path().join(FILE);
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    let stored = std::fs::read_to_string(&file).unwrap();
+    assert!(!stored.contains(token.expose()) && !stored.contains("four random words"));
+    let access = Access::open(folder.path(), None).unwrap();
+    assert!(access.setup_code().is_none());
+    let session = access.session(&token).unwrap();
+    assert!(session.reauthenticated(clock::now_secs()).is_none());
+    access.reauthenticate(&session, password("four random words"), HERE).await.unwrap();
+    assert!(access.session(&token).unwrap().reauthenticated(clock::now_secs()).is_some());
+}
+
+#[tokio::test]
+async fn a_log_in_ends_the_session_that_the_browser_had() {
+    let folder = tempfile::tempdir().unwrap();
+    let (access, first) = set_up(folder.path()).await;
+    let had = access.session(&first).unwrap();
+    let second = access.log_in(password("four random words"), Some(&had), HERE).await.unwrap();
+    assert!(access.session(&first).is_none());
+    let session = access.session(&second).unwrap();
+    access.log_out(&session).await;
+    assert!(access.session(&second).is_none());
+}
+
+#[tokio::test]
+async fn a_new_password_ends_the_other_sessions_and_a_reset_ends_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let (access, first) = set_up(folder.path()).await;
+    let second = access.log_in(password("four random words"), None, HERE).await.unwrap();
+    let session = access.session(&second).unwrap();
+    let proof = session.reauthenticated(clock::now_secs()).unwrap();
+    access.change_password(&session, proof, password("five random words")).await.unwrap();
+    assert!(access.session(&first).is_none() && access.session(&second).is_some());
+    let old = access.log_in(password("four random words"), None, HERE).await;
+    assert!(matches!(old, Err(Refused::WrongPassword)));
+    let code = access.reset().await.unwrap();
+    assert!(access.session(&second).is_none());
+    assert_eq!(access.setup_code().unwrap().expose(), code.expose());
+    let reopened = Access::open(folder.path(), None).unwrap();
+    assert!(reopened.setup_code().is_some());
+}
+
+#[tokio::test]
+async fn guesses_are_slowed_down_however_many_come_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let (access, _) = set_up(folder.path()).await;
+    let guesses = (0..20).map(|_| access.log_in(password("a wrong password"), None, HERE));
+    let outcomes = futures::future::join_all(guesses).await;
+    let checked = outcomes.iter().filter(|outcome| matches!(outcome, Err(Refused::WrongPassword))).count();
+    assert_eq!(checked, 5);
+    let right = access.log_in(password("four random words"), None, HERE).await;
+    assert!(matches!(right, Err(Refused::Wait(left)) if left <= Duration::from_secs(1)), "{right:?}");
+}
+
+#[tokio::test]
+async fn a_configured_password_needs_no_setup_and_is_not_changed_here() {
+    let folder = tempfile::tempdir().unwrap();
+    let configured = password("from a secret file");
+    let access = Access::open(folder.path(), Some(&configured)).unwrap();
+    assert!(access.setup_code().is_none());
+    let token = access.log_in(configured, None, HERE).await.unwrap();
+    let session = access.session(&token).unwrap();
+    let proof = session.reauthenticated(clock::now_secs()).unwrap();
+    let changed = access.change_password(&session, proof, password("five random words")).await;
+    assert!(matches!(changed, Err(Refused::Configured)));
+    assert!(matches!(access.reset().await, Err(Refused::Configured)));
+}
+
+#[test]
+fn a_damaged_file_is_not_replaced_silently() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join(FILE), "{").unwrap();
+    let error = Access::open(folder.path(), None).unwrap_err();
+    assert!(error.to_string().contains("damaged"), "{error}");
+}

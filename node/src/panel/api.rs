@@ -1,0 +1,172 @@
+//! `/api/v1`: the commands of the control socket for programs in a browser, behind the same log-in as the pages.
+//!
+//! A program logs in at `POST /api/v1/session` and gets the cookie and the proof that every change has to carry
+//! as `x-csrf-token`. Errors are problem documents (RFC 9457).
+
+use axum::{
+    Json, Router,
+    body::Body,
+    extract::{Extension, Request, State},
+    middleware::{Next, from_fn_with_state},
+    response::{IntoResponse, Response},
+    routing::post,
+};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use http_body_util::Limited;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Panel,
+    access::Refused,
+    guard::{CSRF_HEADER, is_unsafe, session_of},
+    pages::cookie_of,
+};
+use crate::{clock, control::types::Problem, secret::SecretText, serve::ClientAddress};
+
+const PREFIX: &str = "/api/v1";
+/// Descriptions that are uploaded, with their schemas.
+const UPLOAD_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// What asks for the password again: it moves money, shows a secret, or cannot be undone.
+const DANGEROUS: [(Method, &str); 4] = [
+    (Method::POST, "/wallet/send"),
+    (Method::GET, "/secret"),
+    (Method::POST, "/secret/rotate"),
+    (Method::DELETE, "/apis/{id}"),
+];
+
+pub(super) fn routes(panel: &Panel) -> Router<Panel> {
+    let commands = panel.node().routes().fallback(|| async { nothing_here() });
+    let guarded = commands.layer(from_fn_with_state(panel.clone(), admit));
+    Router::new().route("/api/v1/session", post(log_in)).nest_service(PREFIX, guarded)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LogIn {
+    password: String,
+}
+
+/// What a program sends along with every change.
+#[derive(Serialize)]
+struct LoggedIn {
+    csrf: String,
+}
+
+async fn log_in(
+    State(panel): State<Panel>,
+    from: Option<Extension<ClientAddress>>,
+    headers: HeaderMap,
+    Json(fields): Json<LogIn>,
+) -> Response {
+    let had = session_of(&panel, &headers);
+    let from = super::address_or_here(from);
+    match panel.access().log_in(SecretText::new(fields.password), had.as_ref(), from).await {
+        Ok(token) => {
+            let session = panel.access().session(&token);
+            let csrf = session.map_or_else(String::new, |session| session.csrf().to_owned());
+            ([cookie_of(&token)], Json(LoggedIn { csrf })).into_response()
+        }
+        Err(refused) => {
+            let status = match refused {
+                Refused::Wait(_) => StatusCode::TOO_MANY_REQUESTS,
+                Refused::NotSetUp => StatusCode::CONFLICT,
+                _ => StatusCode::UNAUTHORIZED,
+            };
+            problem(status, &refused.to_string(), "Nothing was changed.")
+        }
+    }
+}
+
+/// Only somebody logged in, changes only with the form's proof, and what is dangerous only with a fresh password.
+async fn admit(State(panel): State<Panel>, request: Request, next: Next) -> Response {
+    let headers = request.headers();
+    let Some(session) = session_of(&panel, headers) else {
+        return problem(
+            StatusCode::UNAUTHORIZED,
+            "Nobody is logged in.",
+            "POST the password to /api/v1/session, and send the cookie that it sets.",
+        );
+    };
+    let proof = headers.get(CSRF_HEADER).and_then(|value| value.to_str().ok());
+    if is_unsafe(request.method()) && !proof.is_some_and(|proof| session.is_csrf(proof)) {
+        return problem(
+            StatusCode::FORBIDDEN,
+            "The header x-csrf-token is missing or of another session.",
+            "Send what POST /api/v1/session answered.",
+        );
+    }
+    if is_dangerous(request.method(), request.uri().path())
+        && session.reauthenticated(clock::now_secs()).is_none()
+    {
+        return problem(
+            StatusCode::FORBIDDEN,
+            "The password was entered too long ago for this.",
+            "POST it to /api/v1/session again.",
+        );
+    }
+    let length = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+    if length.is_some_and(|length: u64| length > UPLOAD_BYTES_MAX as u64) {
+        return problem(StatusCode::PAYLOAD_TOO_LARGE, "The request is larger than 16 MiB.", "Send less.");
+    }
+    next.run(request.map(|body| Body::new(Limited::new(body, UPLOAD_BYTES_MAX)))).await
+}
+
+fn is_dangerous(method: &Method, path: &str) -> bool {
+    let path = path.strip_prefix(PREFIX).unwrap_or(path);
+    DANGEROUS.iter().any(|(dangerous, pattern)| dangerous == method && fits(pattern, path))
+}
+
+/// Whether a path has the segments of a pattern; a trailing slash is no way around.
+fn fits(pattern: &str, path: &str) -> bool {
+    let (mut pattern, mut path) = (pattern.split('/'), path.trim_end_matches('/').split('/'));
+    loop {
+        match (pattern.next(), path.next()) {
+            (None, None) => return true,
+            (Some("{id}"), Some(_)) => {}
+            (Some(expected), Some(segment)) if expected == segment => {}
+            _ => return false,
+        }
+    }
+}
+
+fn nothing_here() -> Response {
+    problem(StatusCode::NOT_FOUND, "There is no such address.", "GET /api/v1/openapi.json lists them all.")
+}
+
+fn problem(status: StatusCode, detail: &str, next: &str) -> Response {
+    let problem = Problem {
+        kind: "about:blank".to_owned(),
+        title: status.canonical_reason().unwrap_or_default().to_owned(),
+        status: status.as_u16(),
+        detail: detail.to_owned(),
+        next: Some(next.to_owned()),
+        charged: None,
+        call_id: None,
+    };
+    let mut response = (status, Json(problem)).into_response();
+    let kind = HeaderValue::from_static("application/problem+json");
+    response.headers_mut().insert(header::CONTENT_TYPE, kind);
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_dangerous_is_so_under_every_spelling_that_a_route_takes() {
+        for (method, path, dangerous) in [
+            (Method::POST, "/wallet/send", true),
+            (Method::POST, "/api/v1/wallet/send", true),
+            (Method::POST, "/wallet/send/", true),
+            (Method::GET, "/secret", true),
+            (Method::DELETE, "/apis/0b5f2a3e", true),
+            (Method::GET, "/apis/0b5f2a3e", false),
+            (Method::POST, "/apis/0b5f2a3e/pause", false),
+            (Method::GET, "/wallet", false),
+        ] {
+            assert_eq!(is_dangerous(&method, path), dangerous, "{method} {path}");
+        }
+    }
+}

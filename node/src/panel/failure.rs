@@ -1,0 +1,130 @@
+//! What a page says instead of itself: where to log in, or what went wrong and what to do.
+
+use askama::Template;
+use axum::response::{IntoResponse, Redirect, Response};
+use http::StatusCode;
+
+use super::{
+    frame::Theme,
+    page::{self, Html},
+};
+use crate::control::{ControlError, types::Problem};
+
+/// Why a page is not shown, or a change not made.
+#[derive(Debug)]
+pub enum Failure {
+    /// There is no password yet.
+    NotSetUp,
+    /// Log in, then go on there.
+    NotLoggedIn(Option<String>),
+    /// Enter the password again, then go on there.
+    PasswordAgain(Option<String>),
+    /// Something to read.
+    Said(Box<Said>),
+}
+
+/// A failure in words.
+#[derive(Debug)]
+pub struct Said {
+    pub(super) status: StatusCode,
+    pub(super) title: String,
+    pub(super) detail: String,
+    pub(super) next: String,
+}
+
+#[derive(Template)]
+#[template(path = "failure.html")]
+struct FailurePage<'a> {
+    theme: Theme,
+    said: &'a Said,
+}
+
+impl Failure {
+    pub(super) fn new(status: StatusCode, title: &str, detail: impl Into<String>, next: &str) -> Self {
+        let (title, next) = (title.to_owned(), next.to_owned());
+        Self::Said(Box::new(Said { status, title, detail: detail.into(), next }))
+    }
+
+    pub(super) fn unknown_host() -> Self {
+        Self::new(
+            StatusCode::MISDIRECTED_REQUEST,
+            "This node is not known under that name",
+            "The address names a host that is neither an IP address nor a name of this node.",
+            "Open https://localhost:3002/panel, or add the name to `panel.hosts`.",
+        )
+    }
+
+    pub(super) fn other_site() -> Self {
+        Self::new(
+            StatusCode::FORBIDDEN,
+            "Another site asked for this",
+            "Changes are made from the console's own pages only. Nothing was changed.",
+            "Open the console and try again from there. Programs send `Origin` with the console's address.",
+        )
+    }
+
+    pub(super) fn no_form_proof() -> Self {
+        Self::new(
+            StatusCode::FORBIDDEN,
+            "The page was out of date",
+            "The form does not belong to this session, as happens after logging in again. Nothing was changed.",
+            "Load the page anew and try again.",
+        )
+    }
+
+    pub(super) fn unreadable(detail: impl Into<String>) -> Self {
+        Self::new(
+            StatusCode::BAD_REQUEST,
+            "That cannot be read",
+            detail,
+            "Go back and correct what is named.",
+        )
+    }
+
+    pub(super) fn not_found() -> Self {
+        Self::new(
+            StatusCode::NOT_FOUND,
+            "There is nothing here",
+            "The console has no page at this address.",
+            "Go to Home, or search the catalog.",
+        )
+    }
+
+    pub(super) fn broken(detail: impl Into<String>) -> Self {
+        Self::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "The page could not be shown",
+            detail,
+            "Load it again. `farthing doctor` checks the node.",
+        )
+    }
+}
+
+impl From<ControlError> for Failure {
+    fn from(error: ControlError) -> Self {
+        match error {
+            ControlError::Refused(problem) => {
+                let Problem { status, title, detail, next, .. } = *problem;
+                let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
+                Self::new(status, &title, detail, &next.unwrap_or_default())
+            }
+            other => Self::broken(other.to_string()),
+        }
+    }
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        match self {
+            Self::NotSetUp => Redirect::to("/panel/setup").into_response(),
+            Self::NotLoggedIn(next) => Redirect::to(&page::with_next("/panel/login", next)).into_response(),
+            Self::PasswordAgain(next) => {
+                Redirect::to(&page::with_next("/panel/password-again", next)).into_response()
+            }
+            Self::Said(said) => {
+                let status = said.status;
+                (status, Html(&FailurePage { theme: Theme::System, said: &said })).into_response()
+            }
+        }
+    }
+}

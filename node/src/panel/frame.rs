@@ -1,0 +1,168 @@
+//! What surrounds every page: navigation, search, network, balances, alerts, theme.
+
+use axum::extract::FromRequestParts;
+use http::request::Parts;
+
+use super::{
+    Panel,
+    access::Session,
+    failure::Failure,
+    guard::cookie,
+    icons::Icon,
+    show,
+    texts::{self, Alert},
+};
+use crate::control::types::{Status, route};
+
+pub(super) const THEME_COOKIE: &str = "farthing-theme";
+
+/// Light, dark, or as the system is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Theme {
+    System,
+    Light,
+    Dark,
+}
+
+impl Theme {
+    pub(super) const ALL: [Self; 3] = [Self::System, Self::Light, Self::Dark];
+
+    /// As forms, the cookie and the stylesheet have it.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::Light => "light",
+            Self::Dark => "dark",
+        }
+    }
+
+    pub(super) fn named(name: &str) -> Self {
+        Self::ALL.into_iter().find(|theme| theme.name() == name).unwrap_or(Self::System)
+    }
+}
+
+/// A page of the navigation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    Home,
+    Catalog,
+    Activity,
+    Network,
+    Help,
+}
+
+impl Place {
+    /// In the order of the navigation.
+    pub(super) const LISTED: [Self; 5] =
+        [Self::Home, Self::Catalog, Self::Activity, Self::Network, Self::Help];
+
+    pub(super) const fn title(self) -> &'static str {
+        match self {
+            Self::Home => "Home",
+            Self::Catalog => "Catalog",
+            Self::Activity => "Activity",
+            Self::Network => "Network",
+            Self::Help => "Help",
+        }
+    }
+
+    pub(super) const fn path(self) -> &'static str {
+        match self {
+            Self::Home => "/panel",
+            Self::Catalog => "/panel/catalog",
+            Self::Activity => "/panel/activity",
+            Self::Network => "/panel/network",
+            Self::Help => "/panel/help",
+        }
+    }
+
+    pub(super) const fn icon(self) -> Icon {
+        match self {
+            Self::Home => Icon::Home,
+            Self::Catalog => Icon::Catalog,
+            Self::Activity => Icon::Activity,
+            Self::Network => Icon::Network,
+            Self::Help => Icon::Help,
+        }
+    }
+}
+
+/// A request for a page by somebody logged in.
+#[derive(Debug)]
+pub(super) struct Visit {
+    pub(super) panel: Panel,
+    pub(super) session: Session,
+    pub(super) theme: Theme,
+    /// Path and query.
+    pub(super) address: String,
+}
+
+impl FromRequestParts<Panel> for Visit {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, panel: &Panel) -> Result<Self, Failure> {
+        let session = Session::from_request_parts(parts, panel).await?;
+        Ok(Self::new(parts, panel, session))
+    }
+}
+
+impl Visit {
+    pub(super) fn new(parts: &Parts, panel: &Panel, session: Session) -> Self {
+        Self {
+            panel: panel.clone(),
+            session,
+            theme: Theme::named(cookie(&parts.headers, THEME_COOKIE).unwrap_or_default()),
+            address: parts.uri.path_and_query().map_or_else(String::new, ToString::to_string),
+        }
+    }
+
+    /// The frame of a page at `place`.
+    ///
+    /// # Errors
+    /// When the node does not say how it is.
+    pub(super) async fn frame(&self, place: Place) -> Result<Frame, Failure> {
+        let status: Status = self.panel.node().get(route::STATUS).await?;
+        Ok(Frame {
+            theme: self.theme,
+            place,
+            csrf: self.session.csrf().to_owned(),
+            address: self.address.clone(),
+            words: String::new(),
+            alerts: status.alerts.iter().map(|alert| texts::alert(alert)).collect(),
+            status,
+        })
+    }
+}
+
+/// What a page's template takes for everything around it.
+#[derive(Debug)]
+pub(super) struct Frame {
+    pub(super) theme: Theme,
+    pub(super) place: Place,
+    pub(super) csrf: String,
+    pub(super) address: String,
+    /// In the search field.
+    pub(super) words: String,
+    pub(super) alerts: Vec<Alert>,
+    pub(super) status: Status,
+}
+
+impl Frame {
+    /// In words and, by the name of a class, in colour.
+    pub(super) fn network(&self) -> (&'static str, &'static str) {
+        let chain = &self.status.chain;
+        match (chain.testnet, chain.chain_id) {
+            (true, 31_337 | 1_337) => ("Local test chain", "local"),
+            (true, _) => ("Testnet", "testnet"),
+            (false, _) => ("Mainnet", "mainnet"),
+        }
+    }
+
+    pub(super) fn usdc(&self) -> String {
+        self.status.balance.usdc.as_ref().map_or_else(|| "unknown".to_owned(), |usdc| show::usdc(usdc.0))
+    }
+
+    pub(super) fn eth(&self) -> String {
+        self.status.balance.eth.as_ref().map_or_else(|| "unknown".to_owned(), |eth| show::eth(&eth.0))
+    }
+}

@@ -1,0 +1,217 @@
+//! Who asks, and from where: our own names only, changes by our own pages only, pages for those logged in.
+//!
+//! [`same_site`] stands before every route. What a handler may do then follows from what it takes: a
+//! [`Session`] (somebody logged in; on a POST also the proof that one of our pages sent it) or a [`Form`]. A
+//! dangerous action takes a [`Reauthenticated`], which a session gives when the password was entered lately.
+
+use axum::{
+    body::Bytes,
+    extract::{FromRequest, FromRequestParts, Request, State},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use http::{HeaderMap, Method, header, request::Parts};
+use serde::de::DeserializeOwned;
+
+use super::{
+    Panel,
+    access::{Reauthenticated, Session, Token},
+    failure::Failure,
+    frame::Visit,
+};
+use crate::clock;
+
+/// The prefix makes browsers refuse it from other hosts, paths and plain connections.
+pub(super) const COOKIE: &str = "__Host-farthing-console";
+pub(super) const CSRF_HEADER: &str = "x-csrf-token";
+const SEC_FETCH_SITE: &str = "sec-fetch-site";
+
+/// Refuses other names than ours, and changes that another site asks for.
+pub(super) async fn same_site(State(panel): State<Panel>, request: Request, next: Next) -> Response {
+    let Some(host) = panel.0.hosts.asked(&request) else { return Failure::unknown_host().into_response() };
+    if is_unsafe(request.method()) && !is_own(request.headers(), host, panel.0.parts.tls) {
+        return Failure::other_site().into_response();
+    }
+    next.run(request).await
+}
+
+pub(super) fn is_unsafe(method: &Method) -> bool {
+    !matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS)
+}
+
+/// Whether one of our own pages asks. Browsers say so by at least one of these headers, and by none wrongly.
+fn is_own(headers: &HeaderMap, host: &str, tls: bool) -> bool {
+    let one = |name: &str| {
+        let mut values = headers.get_all(name).iter();
+        (values.next(), values.next().is_some())
+    };
+    let site = match one(SEC_FETCH_SITE) {
+        (None, _) => None,
+        (Some(site), several) => Some(!several && site == "same-origin"),
+    };
+    let origin = match one(header::ORIGIN.as_str()) {
+        (None, _) => None,
+        (Some(origin), several) => Some(!several && is_origin(origin.as_bytes(), host, tls)),
+    };
+    match (site, origin) {
+        (None, None) => false,
+        (site, origin) => site.unwrap_or(true) && origin.unwrap_or(true),
+    }
+}
+
+/// Whether an origin is this host. Behind a proxy the scheme is the proxy's.
+fn is_origin(origin: &[u8], host: &str, tls: bool) -> bool {
+    let rest = match origin.strip_prefix(b"https://") {
+        Some(rest) => Some(rest),
+        None if !tls => origin.strip_prefix(b"http://"),
+        None => None,
+    };
+    rest.is_some_and(|rest| rest.eq_ignore_ascii_case(host.as_bytes()))
+}
+
+/// The session of a request's cookie.
+pub(super) fn session_of(panel: &Panel, headers: &HeaderMap) -> Option<Session> {
+    panel.access().session(&Token::presented(cookie(headers, COOKIE)?))
+}
+
+/// The value of a cookie.
+pub(super) fn cookie<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    let lines = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());
+    let mut pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    pairs.find(|(own, _)| *own == name).map(|(_, value)| value)
+}
+
+fn not_logged_in(panel: &Panel, parts: &Parts) -> Failure {
+    if panel.access().setup_code().is_some() { Failure::NotSetUp } else { Failure::NotLoggedIn(place(parts)) }
+}
+
+/// Where to go on afterwards: the page that was asked for, when going there again does no harm.
+fn place(parts: &Parts) -> Option<String> {
+    let path = parts.uri.path_and_query()?.as_str();
+    (parts.method == Method::GET).then(|| path.to_owned())
+}
+
+impl FromRequestParts<Panel> for Session {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, panel: &Panel) -> Result<Self, Failure> {
+        let session = session_of(panel, &parts.headers).ok_or_else(|| not_logged_in(panel, parts))?;
+        let proof = parts.headers.get(CSRF_HEADER).and_then(|value| value.to_str().ok());
+        if is_unsafe(&parts.method) && !proof.is_some_and(|proof| session.is_csrf(proof)) {
+            return Err(Failure::no_form_proof());
+        }
+        Ok(session)
+    }
+}
+
+impl FromRequestParts<Panel> for Reauthenticated {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, panel: &Panel) -> Result<Self, Failure> {
+        let session = Session::from_request_parts(parts, panel).await?;
+        session.reauthenticated(clock::now_secs()).ok_or_else(|| Failure::PasswordAgain(place(parts)))
+    }
+}
+
+/// A form that one of our pages sent for somebody logged in: its field `csrf` is the session's.
+#[derive(Debug)]
+pub(super) struct Form<T> {
+    pub(super) visit: Visit,
+    pub(super) fields: T,
+}
+
+impl<T> Form<T> {
+    /// The proof that dangerous actions ask for.
+    ///
+    /// # Errors
+    /// [`Failure::PasswordAgain`], which asks for the password and then goes on at `back`.
+    pub(super) fn reauthenticated(&self, back: &str) -> Result<Reauthenticated, Failure> {
+        let proof = self.visit.session.reauthenticated(clock::now_secs());
+        proof.ok_or_else(|| Failure::PasswordAgain(Some(back.to_owned())))
+    }
+}
+
+impl<T: DeserializeOwned> FromRequest<Panel> for Form<T> {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, panel: &Panel) -> Result<Self, Failure> {
+        let (parts, body) = request.into_parts();
+        let session = session_of(panel, &parts.headers).ok_or_else(|| not_logged_in(panel, &parts))?;
+        let bytes = whole(Request::from_parts(parts.clone(), body), panel).await?;
+        let mut pairs = url::form_urlencoded::parse(&bytes);
+        let proof = pairs.find(|(name, _)| name == "csrf").map(|(_, value)| value);
+        if !proof.is_some_and(|proof| session.is_csrf(&proof)) {
+            return Err(Failure::no_form_proof());
+        }
+        let visit = Visit::new(&parts, panel, session);
+        Ok(Self { visit, fields: read(Request::from_parts(parts, bytes.into())).await? })
+    }
+}
+
+/// A form of somebody who is not logged in yet. That it is ours, [`same_site`] has seen.
+#[derive(Debug)]
+pub(super) struct GuestForm<T>(pub(super) T);
+
+impl<T: DeserializeOwned> FromRequest<Panel> for GuestForm<T> {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, _: &Panel) -> Result<Self, Failure> {
+        read(request).await.map(Self)
+    }
+}
+
+async fn whole(request: Request, panel: &Panel) -> Result<Bytes, Failure> {
+    Bytes::from_request(request, panel).await.map_err(|rejection| Failure::unreadable(rejection.body_text()))
+}
+
+async fn read<T: DeserializeOwned>(request: Request) -> Result<T, Failure> {
+    match axum::Form::<T>::from_request(request, &()).await {
+        Ok(axum::Form(fields)) => Ok(fields),
+        Err(rejection) => Err(Failure::unreadable(rejection.body_text())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        let pair = |(name, value): &(&'static str, &'static str)| {
+            (http::HeaderName::from_static(name), http::HeaderValue::from_static(value))
+        };
+        pairs.iter().map(pair).collect()
+    }
+
+    #[test]
+    fn only_our_own_pages_change_something() {
+        const HOST: &str = "localhost:3002";
+        for (sent, own) in [
+            (&[("sec-fetch-site", "same-origin"), ("origin", "https://localhost:3002")][..], true),
+            (&[("sec-fetch-site", "same-origin")], true),
+            (&[("origin", "https://localhost:3002")], true),
+            (&[("origin", "https://LOCALHOST:3002")], true),
+            (&[], false),
+            (&[("sec-fetch-site", "none")], false),
+            (&[("sec-fetch-site", "same-site"), ("origin", "https://localhost:3000")], false),
+            (&[("sec-fetch-site", "same-origin"), ("origin", "https://localhost:3000")], false),
+            (&[("sec-fetch-site", "cross-site"), ("origin", "https://localhost:3002")], false),
+            (&[("origin", "null")], false),
+            (&[("origin", "http://localhost:3002")], false),
+            (&[("origin", "https://localhost:3002.evil.example")], false),
+            (&[("origin", "https://evil.example/https://localhost:3002")], false),
+        ] {
+            assert_eq!(is_own(&headers(sent), HOST, true), own, "{sent:?}");
+        }
+        assert!(is_own(&headers(&[("origin", "http://localhost:3002")]), HOST, false), "behind a proxy");
+        let mut twice = headers(&[("origin", "https://localhost:3002")]);
+        twice.append("origin", http::HeaderValue::from_static("https://evil.example"));
+        assert!(!is_own(&twice, HOST, true));
+    }
+
+    #[test]
+    fn a_cookie_is_found_among_others() {
+        let sent = headers(&[("cookie", "a=1; __Host-farthing-console=abc; b=2")]);
+        assert_eq!(cookie(&sent, COOKIE), Some("abc"));
+        assert_eq!(cookie(&sent, "console"), None);
+    }
+}

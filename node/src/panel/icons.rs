@@ -1,0 +1,58 @@
+//! The console's icons: one path each, on a grid of 24, in the colour of the text beside them.
+
+use std::fmt;
+
+use askama::filters::HtmlSafe;
+
+/// An icon, hidden from screen readers: words always stand beside it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Icon {
+    Home,
+    Catalog,
+    Activity,
+    Network,
+    Help,
+    Search,
+    Menu,
+    Copy,
+    Download,
+    Alert,
+    Done,
+    Todo,
+}
+
+impl Icon {
+    const fn path(self) -> &'static str {
+        match self {
+            Self::Home => "M4 11l8-7 8 7v9h-5v-6H9v6H4z",
+            Self::Catalog => "M4 4h7v7H4zM13 4h7v7h-7zM4 13h7v7H4zM13 13h7v7h-7z",
+            Self::Activity => "M3 12h4l3-8 4 16 3-8h4",
+            Self::Network => {
+                "M12 3v6M12 9l-7 9M12 9l7 9M10.500 3a1.500 1.500 0 1 0 3 0a1.500 1.500 0 1 0-3 0M3.500 19.500a1.500 1.500 0 1 0 3 0a1.500 1.500 0 1 0-3 0M17.500 19.500a1.500 1.500 0 1 0 3 0a1.500 1.500 0 1 0-3 0"
+            }
+            Self::Help => {
+                "M9 9a3 3 0 1 1 4.500 2.600c-1 .6-1.500 1.200-1.500 2.400M12 18v.01M3 12a9 9 0 1 0 18 0a9 9 0 1 0-18 0"
+            }
+            Self::Search => "M4 11a7 7 0 1 0 14 0a7 7 0 1 0-14 0M16 16l5 5",
+            Self::Menu => "M4 6h16M4 12h16M4 18h16",
+            Self::Copy => "M9 9h11v11H9zM15 9V4H4v11h5",
+            Self::Download => "M12 4v11M7 11l5 5 5-5M4 20h16",
+            Self::Alert => "M12 4l9 16H3zM12 10v4M12 17v.01",
+            Self::Done => "M5 12l5 5 9-10",
+            Self::Todo => "M4 12a8 8 0 1 0 16 0a8 8 0 1 0-16 0",
+        }
+    }
+}
+
+impl fmt::Display for Icon {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            r#"<svg class="icon" viewBox="0 0 24 24" width="20" height="20" aria-hidden="true" focusable="false"><path d="{}"/></svg>"#,
+            self.path()
+        )
+    }
+}
+
+/// Nothing of it comes from outside.
+impl HtmlSafe for Icon {}

@@ -1,0 +1,137 @@
+//! Markdown as safe HTML: bounded, read by pulldown-cmark, then every tag and address checked by ammonia.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::LazyLock,
+};
+
+use ammonia::{Builder, UrlRelative};
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd, html};
+
+use super::Markup;
+use crate::panel::show::is_invisible;
+
+/// A long description is some screens of text; what is longer is cut, and said to be.
+const STRANGERS_BYTES_MAX: usize = 32 * 1024;
+
+static CLEANER: LazyLock<Builder<'static>> = LazyLock::new(|| {
+    let tags: HashSet<&str> = [
+        "a",
+        "blockquote",
+        "br",
+        "code",
+        "del",
+        "em",
+        "h3",
+        "h4",
+        "h5",
+        "h6",
+        "hr",
+        "li",
+        "ol",
+        "p",
+        "pre",
+        "strong",
+        "table",
+        "tbody",
+        "td",
+        "th",
+        "thead",
+        "tr",
+        "ul",
+    ]
+    .into();
+    let mut cleaner = Builder::empty();
+    cleaner
+        .tags(tags)
+        .tag_attributes(HashMap::from([("a", HashSet::from(["href"])), ("ol", HashSet::from(["start"]))]))
+        .url_schemes(HashSet::from(["https", "http", "mailto"]))
+        .url_relative(UrlRelative::Deny)
+        // The stranger does not learn who read it, and nobody ranks it by us.
+        .link_rel(Some("noopener noreferrer nofollow"))
+        .clean_content_tags(HashSet::from(["script", "style", "title", "template"]));
+    cleaner
+});
+
+/// A stranger's Markdown. Images are left out, because loading one tells its server who reads; HTML is shown as
+/// text; headings become smaller than the page's own.
+pub(in crate::panel) fn strangers(text: &str) -> Markup {
+    let cut = text.len() > STRANGERS_BYTES_MAX;
+    let text = &text[..text.floor_char_boundary(STRANGERS_BYTES_MAX)];
+    let text: String = text.chars().filter(|c| !is_invisible(*c)).collect();
+    let mut rendered = rendered(&text, 3);
+    if cut {
+        rendered.push_str("<p><em>The description is longer than what is shown.</em></p>");
+    }
+    Markup(CLEANER.clean(&rendered).to_string())
+}
+
+/// A document of our own, embedded in the program.
+pub(in crate::panel) fn own(text: &str) -> Markup {
+    Markup(rendered(text, 1))
+}
+
+fn rendered(text: &str, heading_min: usize) -> String {
+    let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH;
+    let mut image_depth = 0_usize;
+    let events = Parser::new_ext(text, options).filter_map(|event| match event {
+        Event::Start(Tag::Image { .. }) => {
+            image_depth += 1;
+            None
+        }
+        Event::End(TagEnd::Image) => {
+            image_depth = image_depth.saturating_sub(1);
+            None
+        }
+        // Its text stays.
+        Event::Html(html) | Event::InlineHtml(html) => Some(Event::Text(html)),
+        Event::Start(Tag::Heading { level, id, classes, attrs }) => {
+            Some(Event::Start(Tag::Heading { level: lowered(level, heading_min), id, classes, attrs }))
+        }
+        Event::End(TagEnd::Heading(level)) => Some(Event::End(TagEnd::Heading(lowered(level, heading_min)))),
+        event => Some(event),
+    });
+    let mut html = String::with_capacity(text.len() * 2);
+    html::push_html(&mut html, events);
+    html
+}
+
+fn lowered(level: pulldown_cmark::HeadingLevel, heading_min: usize) -> pulldown_cmark::HeadingLevel {
+    let lowered = (level as usize + heading_min - 1).min(6);
+    pulldown_cmark::HeadingLevel::try_from(lowered).unwrap_or(level)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_strangers_markdown_becomes_nothing_but_text_and_links() {
+        for (text, html) in [
+            ("# Title\n\nHello *you*", "<h3>Title</h3>\n<p>Hello <em>you</em></p>\n"),
+            ("<script>alert(1)</script>", "&lt;script&gt;alert(1)&lt;/script&gt;"),
+            ("a <img src=x onerror=alert(1)> b", "<p>a &lt;img src=x onerror=alert(1)&gt; b</p>\n"),
+            ("[x](javascript:alert(1))", "<p><a rel=\"noopener noreferrer nofollow\">x</a></p>\n"),
+            ("[x](/panel/finance)", "<p><a rel=\"noopener noreferrer nofollow\">x</a></p>\n"),
+            (
+                "[x](https://a.example)",
+                "<p><a href=\"https://a.example\" rel=\"noopener noreferrer nofollow\">x</a></p>\n",
+            ),
+            ("![pixel](https://tracker.example/1.png)", "<p>pixel</p>\n"),
+            ("a\u{202e}b\u{200b}c", "<p>abc</p>\n"),
+        ] {
+            assert_eq!(strangers(text).to_string(), html, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_very_long_description_is_cut_and_said_to_be() {
+        let fits = strangers(&"ä".repeat(STRANGERS_BYTES_MAX / 2)).to_string();
+        assert!(!fits.contains("longer than"));
+        let long = strangers(&"ä".repeat(512 * 1024)).to_string();
+        assert!(long.contains("longer than") && long.len() < STRANGERS_BYTES_MAX + 256);
+        // Nesting is where readers of Markdown take long.
+        let deep = strangers(&"> ".repeat(16 * 1024)).to_string();
+        assert!(deep.len() < 40 * STRANGERS_BYTES_MAX);
+    }
+}

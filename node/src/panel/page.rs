@@ -1,0 +1,75 @@
+//! Turning templates into answers, and remembering where to go on.
+
+use askama::Template;
+use axum::response::{IntoResponse, Response};
+use http::{StatusCode, header};
+
+/// A rendered template.
+pub(super) struct Html<'a, T>(pub(super) &'a T);
+
+impl<T: Template> IntoResponse for Html<'_, T> {
+    fn into_response(self) -> Response {
+        match self.0.render() {
+            Ok(html) => ([(header::CONTENT_TYPE, "text/html; charset=utf-8")], html).into_response(),
+            Err(error) => {
+                tracing::error!(%error, "a page could not be rendered");
+                (StatusCode::INTERNAL_SERVER_ERROR, "The page could not be rendered.\n").into_response()
+            }
+        }
+    }
+}
+
+/// `path` with the place to go on at.
+pub(super) fn with_next(path: &str, next: Option<String>) -> String {
+    match next.filter(|next| is_place(next) && next != HOME) {
+        Some(next) => {
+            let next: String = url::form_urlencoded::byte_serialize(next.as_bytes()).collect();
+            format!("{path}?next={next}")
+        }
+        None => path.to_owned(),
+    }
+}
+
+/// Where to go on: a place of this console, however it was asked for.
+pub(super) fn next_or_home(next: Option<&str>) -> &str {
+    next.filter(|next| is_place(next)).unwrap_or(HOME)
+}
+
+const HOME: &str = "/panel";
+/// Far more than any address here has.
+const PLACE_BYTES_MAX: usize = 1024;
+
+/// Addresses that begin like ours and lead elsewhere are none: `//host`, `/\host`, line breaks.
+fn is_place(next: &str) -> bool {
+    let inside = next.strip_prefix(HOME).is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '?']));
+    inside
+        && next.len() <= PLACE_BYTES_MAX
+        && next.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_goes_on_inside_the_console_only() {
+        for (next, place) in [
+            ("/panel/catalog?q=a%20b", true),
+            ("/panel", true),
+            ("/panel?x=1", true),
+            ("//evil.example", false),
+            ("https://evil.example/panel", false),
+            ("/panelevil", false),
+            ("/panel/\\evil.example", false),
+            ("/panel/\r\nset-cookie: a=b", false),
+            ("", false),
+        ] {
+            assert_eq!(next_or_home(Some(next)) == next, place, "{next}");
+        }
+        assert_eq!(with_next("/panel/login", Some("//evil".to_owned())), "/panel/login");
+        assert_eq!(
+            with_next("/panel/login", Some("/panel/a?b=c".to_owned())),
+            "/panel/login?next=%2Fpanel%2Fa%3Fb%3Dc"
+        );
+    }
+}

@@ -1,0 +1,72 @@
+//! One stream of events per open page: it says that something changed, and the page fetches itself anew.
+//!
+//! What changed is not sent: pages are rendered in one place, and a stream says nothing that a page does not.
+
+use std::{convert::Infallible, time::Duration};
+
+use axum::{
+    extract::State,
+    response::{
+        IntoResponse, Response, Sse,
+        sse::{Event, KeepAlive},
+    },
+};
+use farthing_protocol::keccak256;
+use futures::stream;
+use http::StatusCode;
+
+use crate::{
+    control::{
+        Local,
+        types::{Activity, Reach, Status, route},
+    },
+    panel::{Panel, access::Session},
+};
+
+/// Often enough to feel alive; the node answers from memory.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+/// Below the idle limit of a connection.
+const KEEP_ALIVE: Duration = Duration::from_secs(10);
+/// A page open for longer connects again, and proves its session by that.
+const LOOKS_MAX: u32 = 450;
+
+pub(super) async fn stream(State(panel): State<Panel>, _: Session) -> Response {
+    let Ok(place) = panel.0.live_pages.clone().try_acquire_owned() else {
+        // Tells a browser not to ask again.
+        return StatusCode::NO_CONTENT.into_response();
+    };
+    let before = digest(panel.node()).await;
+    let events =
+        stream::unfold((panel, before, place, 0), |(panel, mut before, place, mut looks)| async move {
+            loop {
+                looks += 1;
+                if looks > LOOKS_MAX {
+                    return None;
+                }
+                tokio::select! {
+                    () = panel.0.parts.stopping.cancelled() => return None,
+                    () = tokio::time::sleep(LOOK_EVERY) => {}
+                }
+                let now = digest(panel.node()).await;
+                if now != before {
+                    before = now;
+                    let event = Ok::<_, Infallible>(Event::default().event("changed").data(""));
+                    return Some((event, (panel, before, place, looks)));
+                }
+            }
+        });
+    Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response()
+}
+
+/// Everything that pages show live, except for what changes by itself. `None` while the node does not say.
+async fn digest(node: &Local) -> Option<[u8; 32]> {
+    let mut status: Status = node.get(route::STATUS).await.ok()?;
+    status.uptime_secs = 0;
+    status.chain.head = None;
+    status.chain.head_age_secs = None;
+    let activity: Activity = node.get(&format!("{}?limit=1", route::ACTIVITY)).await.ok()?;
+    let mut reach: Reach = node.get(route::REACH).await.ok()?;
+    reach.checked_secs = None;
+    let text = serde_json::to_vec(&(status, activity, reach)).ok()?;
+    Some(keccak256(&[&text]))
+}

@@ -1,0 +1,92 @@
+//! Network: who is connected, and whether others reach this node.
+
+use askama::Template;
+use axum::{
+    extract::State,
+    response::{IntoResponse, Redirect, Response},
+};
+use serde::Deserialize;
+
+use crate::{
+    clock,
+    control::types::{Peer, Reach, route},
+    panel::{
+        Panel,
+        failure::Failure,
+        frame::{Frame, Place, Visit},
+        guard::Form,
+        page::Html,
+        show,
+    },
+};
+
+/// More peers than anybody reads; the figure above counts them all.
+const PEERS_SHOWN: usize = 100;
+
+#[derive(Template)]
+#[template(path = "network.html")]
+struct Page {
+    frame: Frame,
+    reach: Reach,
+    transports: [(&'static str, &'static str, String); 2],
+    checked: Option<String>,
+    peers: Vec<PeerRow>,
+    peers_hidden: usize,
+}
+
+struct PeerRow {
+    wallet: String,
+    short: String,
+    address: String,
+    agent: String,
+    rtt: String,
+}
+
+pub(super) async fn show(visit: Visit) -> Result<Response, Failure> {
+    let frame = visit.frame(Place::Network).await?;
+    let node = visit.panel.node();
+    let reach: Reach = node.get(route::REACH).await?;
+    let mut peers: Vec<Peer> = node.get(route::PEERS).await?;
+    // A stable order, so that the page does not jump while it is read.
+    peers.sort_by_key(|peer| (peer.rtt_us.unwrap_or(u64::MAX) / 20_000, peer.wallet));
+    let page = Page {
+        transports: [("TCP", "3001/tcp", reach.tcp.clone()), ("QUIC", "3001/udp", reach.quic.clone())],
+        checked: reach.checked_secs.map(|secs| show::ago(secs, clock::now_secs())),
+        peers_hidden: peers.len().saturating_sub(PEERS_SHOWN),
+        peers: peers.into_iter().take(PEERS_SHOWN).map(row).collect(),
+        reach,
+        frame,
+    };
+    Ok(Html(&page).into_response())
+}
+
+fn row(peer: Peer) -> PeerRow {
+    PeerRow {
+        wallet: peer.wallet.to_string(),
+        short: show::short(peer.wallet.0),
+        address: peer.address,
+        agent: peer.agent,
+        rtt: peer.rtt_us.map_or_else(|| "not measured yet".to_owned(), show::duration),
+    }
+}
+
+impl Page {
+    /// A transport's state in words, and the class of its colour.
+    fn state(state: &str) -> (&'static str, &'static str) {
+        match state {
+            "reachable" => ("Reachable", "good"),
+            "not_reachable" => ("Not reachable", "bad"),
+            "testing" => ("Being tested", "plain"),
+            _ => ("Not known yet", "plain"),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct Nothing {}
+
+/// Asks peers to dial this node now.
+pub(super) async fn test(State(panel): State<Panel>, _: Form<Nothing>) -> Result<Redirect, Failure> {
+    let _: Reach = panel.node().post(route::REACH, &()).await?;
+    Ok(Redirect::to("/panel/network"))
+}

@@ -1,0 +1,212 @@
+//! Service: what one service of the network offers, what answers look like, what it costs and who answers for it.
+
+use askama::Template;
+use axum::{
+    extract::{Path, Query, State},
+    response::{IntoResponse, Response},
+};
+use farthing_protocol::ServiceId;
+use http::{Method, StatusCode, header};
+use serde::Deserialize;
+
+use crate::{
+    clock,
+    control::types::{CatalogSamples, CatalogService, Figures, Offer, route},
+    panel::{
+        Panel,
+        access::Session,
+        failure::Failure,
+        frame::{Frame, Place, Visit},
+        icons::Icon,
+        markup::{Markup, strangers_markdown},
+        page::Html,
+        show,
+    },
+};
+
+use super::catalog::{Card, by_service, card};
+
+mod sample;
+
+use sample::Sample;
+
+/// Operations on one page; all of them are in the OpenAPI document.
+const OPERATIONS_SHOWN: usize = 60;
+/// Samples on one page.
+const SAMPLES_SHOWN: usize = 6;
+
+#[derive(Template)]
+#[template(path = "service.html")]
+struct Page {
+    frame: Frame,
+    card: Card,
+    part: Part,
+    owner: String,
+    fingerprint: String,
+    address: String,
+    description: Markup,
+    version: u64,
+    updated_at: String,
+    samples_count: usize,
+    offers_count: usize,
+    offers: Vec<OfferShown>,
+    offers_hidden: usize,
+    samples: Vec<Sample>,
+    samples_hidden: usize,
+    missing: Option<String>,
+}
+
+/// One operation as the page shows it: everything in it is a stranger's.
+struct OfferShown {
+    method: String,
+    path: String,
+    summary: String,
+    price: String,
+    body: String,
+    parameters: Vec<ParameterShown>,
+}
+
+struct ParameterShown {
+    name: String,
+    place: String,
+    kind: String,
+    required: bool,
+}
+
+/// The parts of the page; each has an address of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Overview,
+    Endpoints,
+    Samples,
+    Versions,
+}
+
+impl Part {
+    const ALL: [Self; 4] = [Self::Overview, Self::Endpoints, Self::Samples, Self::Versions];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Overview => "overview",
+            Self::Endpoints => "endpoints",
+            Self::Samples => "samples",
+            Self::Versions => "versions",
+        }
+    }
+
+    const fn title(self) -> &'static str {
+        match self {
+            Self::Overview => "Overview",
+            Self::Endpoints => "Endpoints",
+            Self::Samples => "Sample data",
+            Self::Versions => "Versions",
+        }
+    }
+
+    fn named(name: &str) -> Self {
+        Self::ALL.into_iter().find(|part| part.name() == name).unwrap_or(Self::Overview)
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct Asked {
+    #[serde(default)]
+    part: String,
+}
+
+pub(super) async fn show(
+    visit: Visit,
+    Path(id): Path<String>,
+    Query(asked): Query<Asked>,
+) -> Result<Response, Failure> {
+    let id: ServiceId = id.parse().map_err(|_| Failure::not_found())?;
+    let part = Part::named(&asked.part);
+    let frame = visit.frame(Place::Catalog).await?;
+    let node = visit.panel.node();
+    let service: CatalogService = node.get(&of(route::CATALOG_SERVICE, id)).await?;
+    let figures: Figures = node.get(route::FIGURES).await?;
+    let samples = if part == Part::Samples && service.samples > 0 {
+        node.get::<CatalogSamples>(&of(route::CATALOG_SAMPLES, id)).await?.samples
+    } else {
+        Vec::new()
+    };
+    let hit = &service.hit;
+    let page = Page {
+        card: card(hit, &by_service(&figures), clock::now_secs()),
+        part,
+        owner: hit.owner.to_string(),
+        fingerprint: show::fingerprint(hit.owner.0),
+        address: service.address.clone(),
+        description: if part == Part::Overview {
+            strangers_markdown(&service.description)
+        } else {
+            Markup::default()
+        },
+        version: hit.version,
+        updated_at: show::utc(hit.updated_secs),
+        samples_count: service.samples,
+        offers_count: service.offers.len(),
+        offers: service.offers.iter().take(OPERATIONS_SHOWN).map(offer).collect(),
+        offers_hidden: service.offers.len().saturating_sub(OPERATIONS_SHOWN),
+        samples_hidden: samples.len().saturating_sub(SAMPLES_SHOWN),
+        samples: samples.iter().take(SAMPLES_SHOWN).map(Sample::new).collect(),
+        missing: service.details_missing.as_deref().map(crate::panel::texts::sentence),
+        frame,
+    };
+    Ok(Html(&page).into_response())
+}
+
+fn offer(offer: &Offer) -> OfferShown {
+    OfferShown {
+        method: offer.method.to_string(),
+        path: show::visible(&offer.path),
+        summary: show::visible(&offer.summary),
+        price: show::usdc(offer.price.0),
+        body: offer.body.as_deref().map(show::visible).unwrap_or_default(),
+        parameters: offer
+            .parameters
+            .iter()
+            .map(|parameter| ParameterShown {
+                name: show::visible(&parameter.name),
+                place: parameter.place.clone(),
+                kind: show::visible(&parameter.kind),
+                required: parameter.required,
+            })
+            .collect(),
+    }
+}
+
+fn of(route: &str, id: ServiceId) -> String {
+    route.replace("{id}", &id.to_string())
+}
+
+#[derive(Deserialize)]
+pub(super) struct DocumentAsked {
+    version: Option<String>,
+}
+
+/// The OpenAPI document, as a file to keep.
+pub(super) async fn openapi(
+    State(panel): State<Panel>,
+    _: Session,
+    Path(id): Path<String>,
+    Query(asked): Query<DocumentAsked>,
+) -> Result<Response, Failure> {
+    let id: ServiceId = id.parse().map_err(|_| Failure::not_found())?;
+    let version = if asked.version.as_deref() == Some("3.0") { "3.0" } else { "3.1" };
+    let address = format!("{}?version={version}", of(route::CATALOG_OPENAPI, id));
+    let answer = panel.node().send(Method::GET, &address, bytes::Bytes::new()).await?;
+    if answer.status != StatusCode::OK {
+        let problem = answer.problem();
+        return Err(Failure::new(
+            answer.status,
+            &problem.title,
+            problem.detail,
+            &problem.next.unwrap_or_default(),
+        ));
+    }
+    let file = format!("attachment; filename=\"{id}.openapi-{version}.json\"");
+    let headers =
+        [(header::CONTENT_TYPE, "application/json".to_owned()), (header::CONTENT_DISPOSITION, file)];
+    Ok((headers, answer.body).into_response())
+}

@@ -1,0 +1,49 @@
+//! What code has to say, in one place. The texts of pages stand in their templates, so that a translation is
+//! another folder of templates and another of this file.
+
+/// Something that keeps the node from doing all of its work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Alert {
+    pub(super) title: &'static str,
+    pub(super) cause: String,
+    pub(super) action: &'static str,
+    /// Where the action is, when it is in the console.
+    pub(super) link: Option<&'static str>,
+}
+
+/// An alert of the node's status, `part: cause`.
+pub(super) fn alert(alert: &str) -> Alert {
+    let (part, cause) = alert.split_once(": ").unwrap_or(("", alert));
+    let (title, action, link) = match part {
+        "ledger" => {
+            ("The ledger is closed, so no money moves", "Free some disk space, then restart the node", None)
+        }
+        "chain" => {
+            ("The chain cannot be used yet", "Calls wait for it. Check `chain.rpc_urls` if this stays", None)
+        }
+        "network" => ("No other node is connected", "See the network", Some("/panel/network")),
+        _ => ("Something needs a look", "Run `farthing doctor`", None),
+    };
+    Alert { title, cause: sentence(cause), action, link }
+}
+
+/// Begins with a capital and ends with a full stop.
+pub(super) fn sentence(text: &str) -> String {
+    let mut chars = text.chars();
+    let first = chars.next().map_or_else(String::new, |first| first.to_uppercase().collect());
+    let end = if text.ends_with(['.', '!', '?', '…']) { "" } else { "." };
+    format!("{first}{}{end}", chars.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_alert_has_a_cause_and_an_action() {
+        for part in ["ledger: the disk is full", "chain: no answer", "network: no peers", "odd"] {
+            let alert = alert(part);
+            assert!(alert.cause.ends_with('.') && !alert.action.is_empty(), "{alert:?}");
+        }
+    }
+}

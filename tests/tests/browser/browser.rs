@@ -1,0 +1,213 @@
+//! A browser without a screen, and what it noticed.
+
+use std::{
+    io::{BufRead, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+};
+
+use anyhow::{Context, Result, bail, ensure};
+use fantoccini::{Client, ClientBuilder, wd::WebDriverCompatibleCommand};
+use hyper_util::client::legacy::connect::HttpConnector;
+use reqwest::{Method, Url};
+use serde_json::{Value, json};
+
+const AXE: &str = "tools/node_modules/axe-core/axe.min.js";
+
+/// What these tests need besides the node.
+pub struct Tools {
+    chromium: PathBuf,
+    driver: PathBuf,
+    axe: String,
+}
+
+impl Tools {
+    /// `None`, said loudly, when something is not installed.
+    ///
+    /// # Panics
+    /// When something is not installed where tests must not be skipped.
+    pub fn find() -> Option<Self> {
+        let axe = Path::new(env!("CARGO_MANIFEST_DIR")).join(AXE);
+        let (chromium, driver) = (on_path("chromium"), on_path("chromedriver"));
+        let missing = match (&chromium, &driver, axe.exists()) {
+            (Some(_), Some(_), true) => None,
+            (None, ..) => Some("chromium (apt-get install chromium)"),
+            (_, None, _) => Some("chromedriver (apt-get install chromium-driver)"),
+            (.., false) => Some("axe-core (make tools-deps)"),
+        };
+        if let Some(missing) = missing {
+            assert!(std::env::var_os("CI").is_none(), "{missing} is not installed");
+            eprintln!("\n  SKIPPED: tests in a browser, because there is no {missing}.\n");
+            return None;
+        }
+        Some(Self { chromium: chromium?, driver: driver?, axe: std::fs::read_to_string(axe).ok()? })
+    }
+}
+
+fn on_path(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
+}
+
+/// A window of a browser of its own; both end with it.
+pub struct Browser {
+    pub client: Client,
+    axe: String,
+    console: String,
+    driver: Child,
+    _profile: tempfile::TempDir,
+}
+
+impl Browser {
+    /// Opens one that may reach `console`, such as `https://localhost:3002`, and nothing else.
+    pub async fn open(tools: &Tools, console: &str, scripts: bool) -> Result<Self> {
+        let (driver, port) = start_driver(&tools.driver)?;
+        let profile = tempfile::tempdir()?;
+        let mut args = vec![
+            "--headless=new".to_owned(),
+            "--no-sandbox".to_owned(),
+            "--disable-dev-shm-usage".to_owned(),
+            "--disable-gpu".to_owned(),
+            "--hide-scrollbars".to_owned(),
+            "--force-device-scale-factor=1".to_owned(),
+            "--disable-background-networking".to_owned(),
+            "--disable-component-update".to_owned(),
+            "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost".to_owned(),
+            format!("--user-data-dir={}", profile.path().display()),
+        ];
+        args.retain(|arg| !arg.is_empty());
+        let mut options = json!({ "binary": tools.chromium, "args": args });
+        if !scripts {
+            options["prefs"] = json!({ "profile.managed_default_content_settings.javascript": 2 });
+        }
+        let capabilities = json!({
+            "acceptInsecureCerts": true,
+            "goog:chromeOptions": options,
+            "goog:loggingPrefs": { "browser": "ALL", "performance": "ALL" },
+        });
+        let Value::Object(capabilities) = capabilities else { bail!("no object") };
+        let client = ClientBuilder::new(HttpConnector::new())
+            .capabilities(capabilities)
+            .connect(&format!("http://127.0.0.1:{port}"))
+            .await?;
+        Ok(Self { client, axe: tools.axe.clone(), console: console.to_owned(), driver, _profile: profile })
+    }
+
+    pub async fn goto(&self, path: &str) -> Result<()> {
+        self.client.goto(&format!("{}{path}", self.console)).await?;
+        Ok(())
+    }
+
+    /// The size of what is seen, whatever the least size of a window is.
+    pub async fn resize(&self, width: u32, height: u32) -> Result<()> {
+        let metrics =
+            json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500 });
+        self.devtools("Emulation.setDeviceMetricsOverride", metrics).await?;
+        Ok(())
+    }
+
+    /// The whole page as a picture.
+    pub async fn picture(&self) -> Result<Vec<u8>> {
+        let height = self.client.execute("return document.documentElement.scrollHeight", Vec::new()).await?;
+        let width = self.client.execute("return innerWidth", Vec::new()).await?;
+        let (width, height) = (width.as_u64().context("no width")?, height.as_u64().context("no height")?);
+        let narrow = u32::try_from(width)?;
+        self.resize(narrow, u32::try_from(height.clamp(640, 4_000))?).await?;
+        let picture = self.client.screenshot().await?;
+        self.resize(narrow, 800).await?;
+        Ok(picture)
+    }
+
+    /// What axe-core finds wrong with the page.
+    pub async fn violations(&self) -> Result<Vec<String>> {
+        self.client.execute(&self.axe, Vec::new()).await?;
+        let run = "const done = arguments[arguments.length - 1];
+            axe.run(document, { resultTypes: ['violations'] }).then(
+                (result) => done(result.violations.flatMap((violation) => violation.nodes.map((node) =>
+                    `${violation.id}: ${violation.help}: ${node.html} ${node.failureSummary}`))),
+                (error) => done([String(error)]));";
+        let found = self.client.execute_async(run, Vec::new()).await?;
+        let found = found.as_array().context("no list")?;
+        Ok(found.iter().map(|one| one.as_str().unwrap_or_default().to_owned()).collect())
+    }
+
+    /// Whether something is wider than the window, which on a phone hides it.
+    pub async fn overflows(&self) -> Result<bool> {
+        let wider = "return document.documentElement.scrollWidth > document.documentElement.clientWidth";
+        Ok(self.client.execute(wider, Vec::new()).await?.as_bool().unwrap_or(true))
+    }
+
+    /// What the console of the browser says, violations of the policy among it, and requests to others.
+    pub async fn complaints(&self) -> Result<Vec<String>> {
+        let said = self.log("browser").await?;
+        let mut complaints: Vec<String> = said
+            .iter()
+            .filter(|entry| entry["level"] != "INFO" && entry["level"] != "DEBUG")
+            .map(|entry| format!("{} {}", entry["level"], entry["message"]))
+            // What a page was refused is the page's business.
+            .filter(|complaint| !complaint.contains("the server responded with a status of"))
+            .collect();
+        for entry in self.log("performance").await? {
+            let event: Value = serde_json::from_str(entry["message"].as_str().unwrap_or("null"))?;
+            let event = &event["message"];
+            let url = event["params"]["request"]["url"].as_str().unwrap_or_default();
+            let is_ours = url.starts_with(&self.console) || url.starts_with("data:");
+            if event["method"] == "Network.requestWillBeSent" && !is_ours {
+                complaints.push(format!("a request to {url}"));
+            }
+        }
+        Ok(complaints)
+    }
+
+    async fn log(&self, kind: &str) -> Result<Vec<Value>> {
+        let log = self.client.issue_cmd(Vendor { path: "se/log", body: json!({ "type": kind }) }).await?;
+        Ok(log.as_array().cloned().unwrap_or_default())
+    }
+
+    async fn devtools(&self, command: &str, params: Value) -> Result<Value> {
+        let body = json!({ "cmd": command, "params": params });
+        Ok(self.client.issue_cmd(Vendor { path: "goog/cdp/execute", body }).await?)
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        // It ends its browser first.
+        let _ = self.driver.kill();
+        let _ = self.driver.wait();
+    }
+}
+
+fn start_driver(program: &Path) -> Result<(Child, u16)> {
+    let mut driver =
+        Command::new(program).arg("--port=0").stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+    let mut lines = BufReader::new(driver.stdout.take().context("no output")?).lines();
+    let started = lines.by_ref().map_while(Result::ok).find(|line| line.contains("on port"));
+    let port = started.and_then(|line| {
+        line.split(|c: char| !c.is_ascii_digit())
+            .filter_map(|word| word.parse().ok())
+            .rfind(|port| *port > 1_023)
+    });
+    // What it says later must not fill the pipe.
+    std::thread::spawn(move || lines.for_each(drop));
+    let port = port.context("chromedriver did not say where it listens")?;
+    ensure!(port > 0);
+    Ok((driver, port))
+}
+
+/// A command of chromedriver's own.
+#[derive(Debug)]
+struct Vendor {
+    path: &'static str,
+    body: Value,
+}
+
+impl WebDriverCompatibleCommand for Vendor {
+    fn endpoint(&self, base: &Url, session: Option<&str>) -> Result<Url, <Url as std::str::FromStr>::Err> {
+        base.join(&format!("session/{}/{}", session.unwrap_or_default(), self.path))
+    }
+
+    fn method_and_body(&self, _: &Url) -> (Method, Option<String>) {
+        (Method::POST, Some(self.body.to_string()))
+    }
+}

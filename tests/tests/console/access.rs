@@ -1,0 +1,190 @@
+//! Who is let in.
+
+use anyhow::{Context, Result, ensure};
+use farthing::control::types::{Console, route};
+use reqwest::{Method, header};
+
+use crate::support::{Browser, Node, PASSWORD};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stranger_sees_nothing_until_the_code_was_typed_and_a_password_chosen() -> Result<()> {
+    let node = Node::start().await?;
+    let mut stranger = node.browser()?;
+    for path in ["/panel", "/panel/catalog", "/panel/network", "/panel/login", "/panel/password"] {
+        let page = stranger.get(path).await?;
+        ensure!(page.status == 303 && page.header("location") == "/panel/setup", "{path}: {page:?}");
+    }
+    let wrong = [("code", "AAAA-AAAA-AAAA"), ("password", PASSWORD), ("repeated", PASSWORD)];
+    let page = stranger.post("/panel/setup", &wrong).await?;
+    ensure!(page.status == 422 && page.body.contains("not the setup code"), "{page:?}");
+    ensure!(stranger.session().is_none());
+
+    let code = node.console().await?.setup_code.context("no code")?;
+    let differing = [("code", code.as_str()), ("password", PASSWORD), ("repeated", "something else")];
+    ensure!(stranger.post("/panel/setup", &differing).await?.status == 422);
+    let mut browser = node.set_up().await?;
+    ensure!(browser.get("/panel").await?.status == 200);
+
+    let again = [("code", code.as_str()), ("password", PASSWORD), ("repeated", PASSWORD)];
+    let page = stranger.post("/panel/setup", &again).await?;
+    ensure!(page.status == 422 && stranger.session().is_none(), "{page:?}");
+    ensure!(node.console().await?.setup_code.is_none());
+    let page = stranger.get("/panel/catalog?q=earth").await?;
+    ensure!(page.header("location") == "/panel/login?next=%2Fpanel%2Fcatalog%3Fq%3Dearth", "{page:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn logging_in_makes_a_new_session_and_never_takes_one_that_was_brought() -> Result<()> {
+    let node = Node::start().await?;
+    let first = node.set_up().await?;
+    let mut victim = node.browser()?;
+    let planted = "0".repeat(64);
+    victim.cookies.push(("__Host-farthing-console".to_owned(), planted.clone()));
+    let page = victim.get("/panel").await?;
+    ensure!(page.status == 303, "{page:?}");
+    let page = victim
+        .send(victim.form(
+            "/panel/login",
+            &[("password".into(), PASSWORD.into()), ("next".into(), "//evil.example".into())],
+        ))
+        .await?;
+    ensure!(page.status == 303 && page.header("location") == "/panel", "{page:?}");
+    let fresh = victim.session().context("no session")?;
+    ensure!(fresh != planted && Some(&fresh) != first.session().as_ref());
+    let cookie = page.header("set-cookie");
+    for attribute in ["__Host-", "; Secure", "; HttpOnly", "; SameSite=Strict", "; Path=/"] {
+        ensure!(cookie.contains(attribute), "{attribute} is not in {cookie}");
+    }
+    let mut again = victim.clone();
+    let page = again.send(again.form("/panel/login", &[("password".into(), PASSWORD.into())])).await?;
+    ensure!(page.status == 303 && again.session().as_ref() != Some(&fresh));
+    ensure!(victim.get("/panel").await?.status == 303, "the former session has ended");
+    ensure!(again.post("/panel/logout", &[]).await?.status == 303);
+    ensure!(again.session().is_none(), "the cookie is gone");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn guesses_are_slowed_and_nobody_is_locked_out() -> Result<()> {
+    let node = Node::start().await?;
+    node.set_up().await?;
+    let mut guesser = node.browser()?;
+    let mut refused = 0;
+    for _ in 0..7 {
+        let page = guesser.post("/panel/login", &[("password", "a wrong password")]).await?;
+        refused += usize::from(page.status == 429);
+        ensure!(page.status != 429 || page.header("retry-after").parse::<u64>().is_ok_and(|secs| secs <= 2));
+    }
+    ensure!(refused >= 1, "the sixth guess waits");
+    farthing_tests::world::eventually("the right password is taken", async || {
+        let page = guesser.post("/panel/login", &[("password", PASSWORD)]).await?;
+        Ok(page.status == 303)
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_is_made_only_by_a_page_of_ours() -> Result<()> {
+    let node = Node::start().await?;
+    let mut browser = node.set_up().await?;
+    let csrf = browser.csrf().await?;
+    let right = [("theme".to_owned(), "dark".to_owned()), ("csrf".to_owned(), csrf.clone())];
+    type Change = fn(reqwest::RequestBuilder) -> reqwest::RequestBuilder;
+    let elsewhere: [(&str, Change); 4] = [
+        ("another site", |form| form.header("sec-fetch-site", "cross-site")),
+        ("another port", |form| form.header(header::ORIGIN, "https://localhost:3000")),
+        ("nobody", |form| form),
+        ("no origin", |form| form.header(header::ORIGIN, "null")),
+    ];
+    for (who, change) in elsewhere {
+        let form = browser
+            .request(Method::POST, "/panel/theme")
+            .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
+            .body(format!("theme=dark&csrf={csrf}"));
+        let page = browser.send(change(form)).await?;
+        ensure!(page.status == 403 && page.header("set-cookie").is_empty(), "{who}: {page:?}");
+    }
+    for wrong in ["", "0", &csrf[1..], &"0".repeat(csrf.len())] {
+        let fields = [("theme".to_owned(), "dark".to_owned()), ("csrf".to_owned(), wrong.to_owned())];
+        let page = browser.send(browser.form("/panel/theme", &fields)).await?;
+        ensure!(page.status == 403 && page.header("set-cookie").is_empty(), "{wrong}: {page:?}");
+    }
+    ensure!(browser.send(browser.form("/panel/theme", &right)).await?.status == 303);
+    ensure!(browser.get("/panel").await?.body.contains("data-theme=\"dark\""));
+    // What changes something cannot be asked for by GET.
+    for path in ["/panel/theme", "/panel/logout", "/panel/network/test"] {
+        ensure!(browser.get(path).await?.status == 405, "{path}");
+    }
+    ensure!(browser.get("/panel").await?.status == 200, "still logged in");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_that_rebinds_its_name_is_refused() -> Result<()> {
+    let node = Node::start().await?;
+    let mut browser = node.set_up().await?;
+    for host in ["evil.example", "localhost.evil.example", "evil.example:3002"] {
+        for path in ["/panel", "/panel/setup", "/ca.pem", "/api/v1/status", "/assets/console.css"] {
+            let request = browser.request(Method::GET, path).version(reqwest::Version::HTTP_11);
+            let page = browser.send(request.header(header::HOST, host)).await?;
+            ensure!(page.status == 421, "{host}{path}: {page:?}");
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_owner_of_the_machine_gets_back_in_and_everybody_else_is_out() -> Result<()> {
+    let node = Node::start().await?;
+    let mut browser = node.set_up().await?;
+    let mut other = node.browser()?;
+    ensure!(other.post("/panel/login", &[("password", PASSWORD)]).await?.status == 303);
+    let fields = [("password", "five random words"), ("repeated", "five random words")];
+    let page = browser.post("/panel/password", &fields).await?;
+    ensure!(page.status == 200 && page.body.contains("The password is changed"), "{page:?}");
+    ensure!(other.get("/panel").await?.status == 303, "the other browser is logged out");
+
+    let console: Console = node.process.control().post(route::CONSOLE_RESET, &()).await?;
+    let code = console.setup_code.context("no new code")?;
+    ensure!(browser.get("/panel").await?.header("location") == "/panel/setup");
+    let mut owner: Browser = node.browser()?;
+    let fields = [("code", code.as_str()), ("password", PASSWORD), ("repeated", PASSWORD)];
+    ensure!(owner.post("/panel/setup", &fields).await?.status == 303);
+    ensure!(owner.get("/panel").await?.status == 200);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restart_keeps_one_logged_in_and_asks_for_the_password_before_danger() -> Result<()> {
+    let mut node = Node::start().await?;
+    let mut browser = node.set_up().await?;
+    node.process.stop().await?;
+    node.process.restart(Vec::new()).await?;
+    browser.moved_to(&node.console().await?.url);
+    ensure!(browser.get("/panel").await?.status == 200);
+    let page = browser.get("/panel/password").await?;
+    ensure!(page.header("location") == "/panel/password-again?next=%2Fpanel%2Fpassword", "{page:?}");
+    let page = browser.post("/panel/password-again", &[("password", "a wrong password")]).await?;
+    ensure!(page.status == 422, "{page:?}");
+    let fields = [("password", PASSWORD), ("next", "/panel/password")];
+    let page = browser.post("/panel/password-again", &fields).await?;
+    ensure!(page.header("location") == "/panel/password", "{page:?}");
+    ensure!(browser.get("/panel/password").await?.status == 200);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_password_from_a_file_needs_no_setup() -> Result<()> {
+    let file = tempfile::NamedTempFile::new()?;
+    std::fs::write(file.path(), format!("{PASSWORD}\n"))?;
+    let password = vec![("panel.password_file".to_owned(), file.path().display().to_string())];
+    let node = Node::with(password).await?;
+    ensure!(node.console().await?.setup_code.is_none());
+    let mut browser = node.browser()?;
+    ensure!(browser.get("/panel").await?.header("location") == "/panel/login");
+    ensure!(browser.post("/panel/login", &[("password", PASSWORD)]).await?.status == 303);
+    ensure!(browser.get("/panel").await?.status == 200);
+    ensure!(node.process.control().post::<Console>(route::CONSOLE_RESET, &()).await.is_err());
+    Ok(())
+}

@@ -1,0 +1,85 @@
+//! The same for programs.
+
+use anyhow::{Result, ensure};
+use farthing_tests::world::eventually;
+use reqwest::{Method, header};
+use serde_json::{Value, json};
+
+use crate::support::{Browser, Node, PASSWORD, Page};
+
+fn problem(page: &Page) -> Result<Value> {
+    ensure!(page.header("content-type") == "application/problem+json", "{page:?}");
+    Ok(serde_json::from_str(&page.body)?)
+}
+
+async fn post(browser: &mut Browser, path: &str, csrf: Option<&str>, body: &Value) -> Result<Page> {
+    let mut request = browser
+        .request(Method::POST, path)
+        .header("sec-fetch-site", "same-origin")
+        .header(header::CONTENT_TYPE, "application/json")
+        .body(body.to_string());
+    if let Some(csrf) = csrf {
+        request = request.header("x-csrf-token", csrf);
+    }
+    browser.send(request).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_logs_in_and_does_what_the_command_line_does() -> Result<()> {
+    let node = Node::start().await?;
+    let mut program = node.browser()?;
+    let page = program.get("/api/v1/status").await?;
+    ensure!(page.status == 401 && problem(&page)?["next"].is_string(), "{page:?}");
+    let page = post(&mut program, "/api/v1/session", None, &json!({ "password": PASSWORD })).await?;
+    ensure!(page.status == 409, "nothing is set up yet: {page:?}");
+
+    node.set_up().await?;
+    let page = post(&mut program, "/api/v1/session", None, &json!({ "password": "a wrong one" })).await?;
+    ensure!(page.status == 401 && program.session().is_none(), "{page:?}");
+    let page = post(&mut program, "/api/v1/session", None, &json!({ "password": PASSWORD })).await?;
+    ensure!(page.status == 200, "{page:?}");
+    let csrf = serde_json::from_str::<Value>(&page.body)?["csrf"].as_str().unwrap_or_default().to_owned();
+
+    let status = program.get("/api/v1/status").await?;
+    let status: Value = serde_json::from_str(&status.body)?;
+    let asked: Value = node.process.control().get("/status").await?;
+    ensure!(status["address"] == asked["address"], "{status}");
+    for proof in [None, Some(""), Some("0")] {
+        let page = post(&mut program, "/api/v1/catalog/search", proof, &json!({})).await?;
+        ensure!(page.status == 403, "{proof:?}: {page:?}");
+    }
+    let page = post(&mut program, "/api/v1/catalog/search", Some(&csrf), &json!({})).await?;
+    ensure!(page.status == 200, "{page:?}");
+    let page = program.get("/api/v1/no-such-thing").await?;
+    ensure!(page.status == 404 && problem(&page)?["status"] == 404, "{page:?}");
+    // The way back in belongs to the owner of the machine.
+    for path in ["/api/v1/console", "/api/v1/console/reset"] {
+        ensure!(program.get(path).await?.status == 404, "{path}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_dangerous_asks_for_the_password_again() -> Result<()> {
+    let mut node = Node::start().await?;
+    let mut browser = node.set_up().await?;
+    ensure!(browser.get("/api/v1/secret").await?.status == 200, "it was just entered");
+    node.process.stop().await?;
+    node.process.restart(Vec::new()).await?;
+    browser.moved_to(&node.console().await?.url);
+    let csrf = browser.csrf().await?;
+    let page = browser.get("/api/v1/secret").await?;
+    ensure!(page.status == 403 && !page.body.contains("farthing_sk_"), "{page:?}");
+    let send = json!({ "to": "0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf", "usdc": "1" });
+    let page = post(&mut browser, "/api/v1/wallet/send", Some(&csrf), &send).await?;
+    ensure!(page.status == 403 && page.body.contains("too long ago"), "{page:?}");
+    let page = post(&mut browser, "/api/v1/secret/rotate", Some(&csrf), &json!({})).await?;
+    ensure!(page.status == 403, "{page:?}");
+    eventually("the password is taken", async || {
+        let page = post(&mut browser, "/api/v1/session", None, &json!({ "password": PASSWORD })).await?;
+        Ok(page.status == 200)
+    })
+    .await?;
+    ensure!(browser.get("/api/v1/secret").await?.body.contains("farthing_sk_"));
+    Ok(())
+}

@@ -1,0 +1,6 @@
+//! The console over real TLS: who is let in, what is refused, what every page says and shows.
+
+mod access;
+mod api;
+mod pages;
+mod support;

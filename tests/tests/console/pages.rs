@@ -1,0 +1,194 @@
+//! What every page says, and what strangers' texts cannot do to it.
+
+use anyhow::{Context, Result, ensure};
+use farthing::control::types::{Api, OperationFile, ServiceFile, route};
+use farthing_protocol::call::Method;
+use farthing_tests::world::PRICE;
+
+use crate::support::{Browser, Node, Page};
+
+const PAGES: [&str; 9] = [
+    "/panel",
+    "/panel/catalog",
+    "/panel/catalog?q=earth&online=1&sort=price",
+    "/panel/activity",
+    "/panel/network",
+    "/panel/help",
+    "/panel/help/problems",
+    "/panel/password",
+    "/panel/nothing-here",
+];
+/// Larger ones are slow on a phone and hide what matters.
+const HTML_BYTES_MAX: usize = 60 * 1024;
+
+const POLICY: [&str; 8] = [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "connect-src 'self'",
+    "form-action 'self'",
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+];
+
+fn expect_headers(path: &str, page: &Page) -> Result<()> {
+    for directive in POLICY {
+        ensure!(page.header("content-security-policy").contains(directive), "{path}: no {directive}");
+    }
+    for (name, value) in [
+        ("x-content-type-options", "nosniff"),
+        ("referrer-policy", "no-referrer"),
+        ("cross-origin-opener-policy", "same-origin"),
+        ("cross-origin-resource-policy", "same-origin"),
+    ] {
+        ensure!(page.header(name) == value, "{path}: {name} is {}", page.header(name));
+    }
+    ensure!(page.header("access-control-allow-origin").is_empty(), "{path}");
+    Ok(())
+}
+
+/// Attributes and elements that the policy would refuse; none of ours has any.
+fn expect_nothing_inline(path: &str, html: &str) -> Result<()> {
+    for inline in [" style=", " onclick=", " onload=", " onerror=", "javascript:", "<style"] {
+        ensure!(!html.contains(inline), "{path} has `{inline}`");
+    }
+    let scripts = html.matches("<script").count();
+    ensure!(scripts == html.matches("<script type=\"module\" src=\"/assets/").count(), "{path}: a script");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_answer_has_the_headers_and_every_page_is_small_and_kept_by_nobody() -> Result<()> {
+    let node = Node::start().await?;
+    let mut stranger = node.browser()?;
+    for path in ["/", "/panel", "/panel/setup", "/ca.pem", "/api/v1/status", "/assets/none.css", "/nothing"] {
+        expect_headers(path, &stranger.get(path).await?)?;
+    }
+    ensure!(stranger.get("/ca.pem").await?.body.starts_with("-----BEGIN CERTIFICATE-----"));
+    let mut browser = node.set_up().await?;
+    for path in PAGES {
+        let page = browser.get(path).await?;
+        let expected = if path.ends_with("here") { 404 } else { 200 };
+        ensure!(page.status == expected, "{path}: {page:?}");
+        expect_headers(path, &page)?;
+        expect_nothing_inline(path, &page.body)?;
+        ensure!(page.header("cache-control") == "no-store", "{path}");
+        ensure!(page.body.len() <= HTML_BYTES_MAX, "{path} has {} bytes", page.body.len());
+        ensure!(!page.body.contains("http://") || path.contains("help"), "{path} names another server");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn styles_and_scripts_are_small_ours_and_kept_for_long() -> Result<()> {
+    let node = Node::start().await?;
+    let mut browser = node.set_up().await?;
+    let html = browser.get("/panel/catalog").await?.body;
+    let mut sizes = (0, 0);
+    for part in html.split('"').filter(|part| part.starts_with("/assets/")) {
+        let asset = browser.get(part).await?;
+        ensure!(asset.status == 200, "{part}");
+        ensure!(asset.header("cache-control").contains("immutable"), "{part}");
+        ensure!(!asset.body.contains("://") || part.ends_with(".svg"), "{part} names another server");
+        match part.rsplit('.').next() {
+            Some("css") => sizes.0 += asset.body.len(),
+            Some("js") => sizes.1 += asset.body.len(),
+            _ => {}
+        }
+    }
+    // Of what is sent, uncompressed.
+    ensure!((1..=20 * 1024).contains(&sizes.0) && (1..=40 * 1024).contains(&sizes.1), "{sizes:?}");
+    Ok(())
+}
+
+/// A service whose every text is an attack.
+fn hostile(upstream: &str) -> ServiceFile {
+    const SCRIPT: &str = "<script>alert(1)</script><img src=x onerror=alert(1)>";
+    ServiceFile {
+        name: format!("Evil \u{202e}{}", &SCRIPT[..25]),
+        summary: format!("{SCRIPT}\u{200b}"),
+        category: "\"><script>".to_owned(),
+        tags: vec!["<b>tag</b>".to_owned()],
+        description: format!(
+            "# Title\n\n{SCRIPT}\n\n[click](javascript:alert(1)) ![p](https://tracker.example/p.png)"
+        ),
+        upstream: upstream.to_owned(),
+        operations: vec![OperationFile::named(Method::Get, "/ok".to_owned())],
+        ..ServiceFile::priced(PRICE)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn strangers_texts_are_shown_and_do_nothing() -> Result<()> {
+    let node = Node::start().await?;
+    let mut browser = node.set_up().await?;
+    let upstream = farthing_tests::upstream::Upstream::start().await?;
+    let api: Api = node.process.control().post(route::APIS, &hostile(&upstream.url())).await?;
+    farthing_tests::world::eventually("the service is in the catalog", async || {
+        Ok(browser.get("/panel/catalog").await?.body.contains("Evil"))
+    })
+    .await?;
+    for path in all_pages_of(&api) {
+        let page = browser.get(&path).await?;
+        ensure!(page.status == 200, "{path}: {page:?}");
+        expect_headers(&path, &page)?;
+        for alive in
+            ["<script>", "<img src=x", "<b>tag", "javascript:", "tracker.example", "\u{202e}", "\u{200b}"]
+        {
+            ensure!(!page.body.contains(alive), "{path}: {alive:?} in {}", page.body);
+        }
+        ensure!(page.body.len() <= HTML_BYTES_MAX, "{path}");
+    }
+    document_is_downloaded(&mut browser, &api).await
+}
+
+fn all_pages_of(api: &Api) -> Vec<String> {
+    let parts = ["overview", "endpoints", "samples", "versions"];
+    let service = parts.map(|part| format!("/panel/catalog/{}?part={part}", api.id));
+    ["/panel", "/panel/catalog", "/panel/catalog?q=%3Cscript%3Ealert(1)%3C%2Fscript%3E&tag=%3Cb%3E"]
+        .map(ToOwned::to_owned)
+        .into_iter()
+        .chain(service)
+        .collect()
+}
+
+async fn document_is_downloaded(browser: &mut Browser, api: &Api) -> Result<()> {
+    let page = browser.get(&format!("/panel/catalog/{}/openapi.json", api.id)).await?;
+    ensure!(page.status == 200 && page.header("content-disposition").starts_with("attachment"), "{page:?}");
+    ensure!(page.body.starts_with('{'), "{page:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_open_page_hears_that_something_changed() -> Result<()> {
+    let node = Node::start().await?;
+    let mut browser = node.set_up().await?;
+    let upstream = farthing_tests::upstream::Upstream::start().await?;
+    ensure!(node.browser()?.get("/panel/events").await?.status == 303, "strangers hear nothing");
+    let mut events = browser.request(reqwest::Method::GET, "/panel/events").send().await?;
+    ensure!(events.headers()["content-type"] == "text/event-stream");
+    let _: Api = node.process.control().post(route::APIS, &hostile(&upstream.url())).await?;
+    let heard = async {
+        loop {
+            let chunk = events.chunk().await?.context("the stream ended")?;
+            if String::from_utf8_lossy(&chunk).contains("event: changed") {
+                return anyhow::Ok(());
+            }
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(60), heard).await??;
+    ensure!(browser.get("/panel").await?.body.contains("Evil"));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_stops_although_a_page_is_open() -> Result<()> {
+    let mut node = Node::start().await?;
+    let browser = node.set_up().await?;
+    let _events = browser.request(reqwest::Method::GET, "/panel/events").send().await?;
+    let began = std::time::Instant::now();
+    node.process.stop().await?;
+    ensure!(began.elapsed() < std::time::Duration::from_secs(20), "{:?}", began.elapsed());
+    Ok(())
+}

@@ -1,0 +1,170 @@
+//! A node with a console, and a browser without a face.
+
+use anyhow::{Context, Result, ensure};
+use farthing::{
+    control::types::{Console, route},
+    testnet::{NodeOptions, NodeProcess},
+};
+use reqwest::{Certificate, Client, Method, Response, header, redirect::Policy};
+
+pub const PASSWORD: &str = "four random words";
+
+/// A node that lives without a chain.
+pub struct Node {
+    pub process: NodeProcess,
+    pub url: String,
+    folder: tempfile::TempDir,
+}
+
+impl Node {
+    pub async fn start() -> Result<Self> {
+        Self::with(Vec::new()).await
+    }
+
+    pub async fn with(settings: Vec<(String, String)>) -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let mut options = NodeOptions::new(folder.path().join("node"));
+        options.settings = settings;
+        // Nothing listens there.
+        let chain = [
+            ("chain.preset", "local"),
+            ("chain.rpc_urls", "http://127.0.0.1:9"),
+            ("chain.token", "0x00000000000000000000000000000000000000aa"),
+        ];
+        let chain = chain.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
+        let process = NodeProcess::start_on(chain, options).await?;
+        let console: Console = process.control().get(route::CONSOLE).await?;
+        let url = console.url.trim_end_matches("/panel").to_owned();
+        Ok(Self { process, url, folder })
+    }
+
+    pub async fn console(&self) -> Result<Console> {
+        Ok(self.process.control().get(route::CONSOLE).await?)
+    }
+
+    /// A browser that has never been here.
+    pub fn browser(&self) -> Result<Browser> {
+        let pem = std::fs::read(self.folder.path().join("node/tls/ca.pem"))?;
+        let client = Client::builder()
+            .tls_certs_only([Certificate::from_pem(&pem)?])
+            .redirect(Policy::none())
+            .no_proxy()
+            .build()?;
+        Ok(Browser { client, url: self.url.clone(), cookies: Vec::new() })
+    }
+
+    /// A browser that has set the console up.
+    pub async fn set_up(&self) -> Result<Browser> {
+        let mut browser = self.browser()?;
+        let code = self.console().await?.setup_code.context("no setup code")?;
+        let fields = [("code", code.as_str()), ("password", PASSWORD), ("repeated", PASSWORD)];
+        let answer = browser.post("/panel/setup", &fields).await?;
+        ensure!(answer.status == 303, "{}: {}", answer.status, answer.body);
+        Ok(browser)
+    }
+}
+
+/// An answer that has been read.
+#[derive(Debug)]
+pub struct Page {
+    pub status: u16,
+    pub headers: header::HeaderMap,
+    pub body: String,
+}
+
+impl Page {
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+    }
+
+    /// The proof in the page's forms.
+    pub fn csrf(&self) -> Result<String> {
+        let at = self.body.find("name=\"csrf\" value=\"").context("no form")? + 19;
+        Ok(self.body[at..].chars().take_while(|c| *c != '"').collect())
+    }
+}
+
+/// Keeps cookies, sends what browsers send, follows nothing.
+#[derive(Clone)]
+pub struct Browser {
+    client: Client,
+    url: String,
+    pub cookies: Vec<(String, String)>,
+}
+
+impl Browser {
+    pub async fn get(&mut self, path: &str) -> Result<Page> {
+        let request = self.request(Method::GET, path);
+        self.send(request).await
+    }
+
+    /// A form as one of our pages sends it, with the proof when there is a session.
+    pub async fn post(&mut self, path: &str, fields: &[(&str, &str)]) -> Result<Page> {
+        let mut fields: Vec<(String, String)> =
+            fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        if self.session().is_some() && !fields.iter().any(|(name, _)| name == "csrf") {
+            fields.push(("csrf".to_owned(), self.csrf().await?));
+        }
+        let request = self.form(path, &fields);
+        self.send(request).await
+    }
+
+    /// A form as one of our pages sends it, with nothing added.
+    pub fn form(&self, path: &str, fields: &[(String, String)]) -> reqwest::RequestBuilder {
+        let mut body = String::new();
+        for (name, value) in fields {
+            let value: String = value.bytes().map(|byte| format!("%{byte:02X}")).collect();
+            body.push_str(&format!("{name}={value}&"));
+        }
+        self.request(Method::POST, path)
+            .header("sec-fetch-site", "same-origin")
+            .header(header::ORIGIN, &self.url)
+            .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
+            .body(body)
+    }
+
+    pub fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
+        let pairs: Vec<String> = self.cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let request = self.client.request(method, format!("{}{path}", self.url));
+        if pairs.is_empty() { request } else { request.header(header::COOKIE, pairs.join("; ")) }
+    }
+
+    pub async fn send(&mut self, request: reqwest::RequestBuilder) -> Result<Page> {
+        let response = request.send().await?;
+        self.keep(&response);
+        Ok(Page {
+            status: response.status().as_u16(),
+            headers: response.headers().clone(),
+            body: response.text().await?,
+        })
+    }
+
+    /// The node listens elsewhere now.
+    pub fn moved_to(&mut self, console: &str) {
+        self.url = console.trim_end_matches("/panel").to_owned();
+    }
+
+    pub async fn csrf(&self) -> Result<String> {
+        let page = self.clone().get("/panel/help").await?;
+        page.csrf().with_context(|| format!("{}: {}", page.status, page.body))
+    }
+
+    pub fn session(&self) -> Option<String> {
+        self.cookies
+            .iter()
+            .find(|(name, _)| name == "__Host-farthing-console")
+            .map(|(_, value)| value.clone())
+    }
+
+    fn keep(&mut self, response: &Response) {
+        for line in response.headers().get_all(header::SET_COOKIE) {
+            let pair = line.to_str().unwrap_or_default().split(';').next().unwrap_or_default();
+            if let Some((name, value)) = pair.split_once('=') {
+                self.cookies.retain(|(own, _)| own != name);
+                if !value.is_empty() {
+                    self.cookies.push((name.to_owned(), value.to_owned()));
+                }
+            }
+        }
+    }
+}
