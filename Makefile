@@ -60,8 +60,10 @@ check: ## Formatting, lints, licences and banned dependencies, shell syntax, the
 	fi
 
 .PHONY: bench
-bench: anvil build ## Measure paid calls against direct ones, and the bridge; writes target/bench/report.json
+bench: anvil build ## Measure paid calls against direct ones, the bridge, search and idle traffic; writes target/bench/report.json
 	"$(programs)/farthing-bench"
+	"$(programs)/farthing-simulate" catalog --listings 20000 --searches 300
+	"$(programs)/farthing-simulate" idle
 	cargo bench --locked -p farthing-bridge
 
 # The engine's own builder skips what an image does not need.

@@ -17,7 +17,7 @@ use libp2p::{
 use crate::{
     NetworkConfig, NetworkError, NetworkLimits,
     exchange::{self, Accept},
-    gate, gossip, memory, memory_limit, portmap,
+    gate, gossip, keep, memory, memory_limit, portmap,
     records::DirectoryStore,
     status::Counters,
 };
@@ -32,6 +32,9 @@ const STREAMS_MAX: usize = 256;
 /// QUIC windows per stream and connection. Bodies are read in pieces, so more would only be memory.
 const QUIC_STREAM_WINDOW_BYTES: u32 = 1024 * 1024;
 const QUIC_CONNECTION_WINDOW_BYTES: u32 = 4 * 1024 * 1024;
+/// How often every part of the routing table is looked at, as the Kademlia paper has it (section 2.3). It takes
+/// connections to about a hundred nodes, so more often would be most of what an idle node sends.
+const DIRECTORY_REFRESH_INTERVAL: Duration = Duration::from_secs(3600);
 const DIRECTORY_QUERY_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// Everything that happens on a connection. Limits and the gate come first: what they deny, the others
@@ -41,6 +44,7 @@ pub(crate) struct Behaviour {
     pub(crate) limits: connection_limits::Behaviour,
     pub(crate) memory: Toggle<memory_connection_limits::Behaviour>,
     pub(crate) gate: gate::Behaviour,
+    pub(crate) keep: keep::Behaviour,
     pub(crate) identify: identify::Behaviour,
     pub(crate) ping: ping::Behaviour,
     pub(crate) kad: kad::Behaviour<DirectoryStore>,
@@ -77,6 +81,7 @@ pub(crate) fn build(
             .map(memory_connection_limits::Behaviour::with_max_bytes)
             .into(),
         gate: gate::Behaviour::new(&config.limits),
+        keep: keep::Behaviour::new(config.limits.connection_kept),
         identify: identify::Behaviour::new(identify_config(config, &keypair)),
         ping: ping::Behaviour::new(
             ping::Config::new().with_interval(PING_INTERVAL).with_timeout(PING_TIMEOUT),
@@ -85,7 +90,8 @@ pub(crate) fn build(
         call: exchange::Behaviour::new(
             protocol(&config.network, config.network.call_protocol())?,
             accept.call,
-        ),
+        )
+        .keeping(config.limits.connection_kept),
         info: exchange::Behaviour::new(
             protocol(&config.network, config.network.info_protocol())?,
             accept.info,
@@ -118,7 +124,7 @@ pub(crate) fn build(
         .unwrap_or_else(|never| match never {})
         .with_swarm_config(|swarm| {
             swarm
-                .with_idle_connection_timeout(config.limits.connection_idle_max)
+                .with_idle_connection_timeout(config.limits.contact_idle_max)
                 .with_substream_upgrade_protocol_override(Version::V1Lazy)
                 .with_max_negotiating_inbound_streams(STREAMS_MAX)
                 .with_notify_handler_buffer_size(NonZeroUsize::new(32).expect("32 is not zero"))
@@ -174,6 +180,7 @@ fn directory(
         .set_replication_interval(None)
         .set_publication_interval(None)
         .set_provider_publication_interval(None)
+        .set_periodic_bootstrap_interval(Some(DIRECTORY_REFRESH_INTERVAL))
         .set_query_timeout(DIRECTORY_QUERY_TIMEOUT);
     let mut directory = kad::Behaviour::with_config(own, store, kad);
     if config.allow_private {

@@ -110,9 +110,12 @@ pub struct NetworkLimits {
     pub connections_max: u32,
     /// Of those, kept free for peers with open channels: strangers never take the last quarter.
     pub connections_reserved: u32,
-    /// A connection without a stream is kept this long: warm connections are what makes a call one round trip.
-    /// Those to neighbours in gossip stay.
-    pub connection_idle_max: Duration,
+    /// A connection is closed after so long without a stream, unless it is kept: a look-up meets dozens of nodes
+    /// that are not needed again.
+    pub contact_idle_max: Duration,
+    /// A connection made on purpose is kept so long from its beginning, and one that carried a call from that
+    /// call on: warm connections are what makes a call one round trip. Neighbours in gossip stay.
+    pub connection_kept: Duration,
     /// Two, so that both sides may dial at the same moment.
     pub connections_per_peer_max: u32,
     /// Handshakes in progress, each way.
@@ -159,7 +162,8 @@ impl Default for NetworkLimits {
         Self {
             connections_max: 256,
             connections_reserved: 64,
-            connection_idle_max: Duration::from_secs(600),
+            contact_idle_max: Duration::from_secs(20),
+            connection_kept: Duration::from_secs(600),
             connections_per_peer_max: 2,
             connections_pending_max: 32,
             connections_pending_per_ip_max: 8,

@@ -12,6 +12,7 @@ use std::{
     fmt,
     sync::Arc,
     task::{Context, Poll},
+    time::Duration,
 };
 
 use farthing_protocol::Address;
@@ -39,13 +40,25 @@ pub(crate) struct Opening(pub(crate) oneshot::Sender<Result<Stream, NoStream>>);
 pub(crate) struct Behaviour {
     protocol: StreamProtocol,
     accept: Accept,
+    kept: Duration,
     connections: HashMap<PeerId, Vec<ConnectionId>>,
     openings: VecDeque<(PeerId, ConnectionId, Opening)>,
 }
 
 impl Behaviour {
     pub(crate) fn new(protocol: StreamProtocol, accept: Accept) -> Self {
-        Self { protocol, accept, connections: HashMap::new(), openings: VecDeque::new() }
+        Self {
+            protocol,
+            accept,
+            kept: Duration::ZERO,
+            connections: HashMap::new(),
+            openings: VecDeque::new(),
+        }
+    }
+
+    /// Keeps a connection for so long after a stream of this protocol was opened on it.
+    pub(crate) fn keeping(self, kept: Duration) -> Self {
+        Self { kept, ..self }
     }
 
     /// Opens a stream on the oldest connection to `peer`. Without one, `opening` is dropped.
@@ -57,7 +70,7 @@ impl Behaviour {
 
     fn handler(&self, peer: &PeerId) -> Result<Handler, ConnectionDenied> {
         let wallet = identity::wallet(peer).ok_or_else(|| ConnectionDenied::new(crate::gate::NoWallet))?;
-        Ok(Handler::new(wallet, self.protocol.clone(), Arc::clone(&self.accept)))
+        Ok(Handler::new(wallet, self.protocol.clone(), Arc::clone(&self.accept), self.kept))
     }
 }
 

@@ -8,6 +8,7 @@
 //!
 //! Messages carry neither author nor sequence number: the objects in them are signed and sequenced.
 
+mod aside;
 mod judge;
 
 use std::time::Duration;
@@ -22,10 +23,11 @@ use libp2p::{
 };
 use tokio::sync::oneshot;
 
-pub(crate) use self::judge::{JUDGED_MAX, Judge, Judged};
+pub(crate) use self::{
+    aside::Behaviour,
+    judge::{JUDGED_MAX, Judge, Judged},
+};
 use crate::{NetworkConfig, NetworkError, records::RECORD_VALUE_BYTES_MAX};
-
-pub(crate) type Behaviour = gossipsub::Behaviour<IdentityTransform, WhitelistSubscriptionFilter>;
 
 /// Repairs the mesh and offers what was missed. New objects do not wait for it, so it is rare: a heartbeat
 /// of an idle node costs no message, but a thousand simulated nodes all wake for theirs.
@@ -127,12 +129,16 @@ pub(crate) fn behaviour(config: &NetworkConfig, topics: &Topics) -> Result<Toggl
     let all = [&topics.records, &topics.listings];
     let known = WhitelistSubscriptionFilter(all.map(IdentTopic::hash).into());
     let settings = settings(&config.network, topics).map_err(|_| refused())?;
-    let gossip = Behaviour::new_with_subscription_filter(MessageAuthenticity::Anonymous, settings, known);
+    let gossip = gossipsub::Behaviour::<IdentityTransform, _>::new_with_subscription_filter(
+        MessageAuthenticity::Anonymous,
+        settings,
+        known,
+    );
     let mut gossip = gossip.map_err(|_| refused())?;
     for topic in all {
         gossip.subscribe(topic).map_err(|_| refused())?;
     }
-    Ok(Some(gossip).into())
+    Ok(Some(gossip.into()).into())
 }
 
 /// One protocol name, so that it is sent together with the first message; see [`crate::exchange`].

@@ -30,6 +30,7 @@ mod handle;
 mod identity;
 mod info;
 mod intake;
+mod keep;
 mod lookup;
 mod memory;
 mod memory_limit;
@@ -45,6 +46,7 @@ mod start;
 mod status;
 mod swarm;
 mod sync;
+mod turns;
 mod twin;
 
 pub use call::{CallFailure, CallTiming, InboundCall, Interrupted, NotStarted, Responder};

@@ -42,13 +42,12 @@ use crate::{
     report::{Strike, Strikes},
     saved::{Saved, SharedBook},
     status::Counters,
+    turns::Turns,
     twin::Twin,
 };
 
 /// Commands waiting for the task; a full queue makes handles wait.
 pub(crate) const COMMANDS_MAX: usize = 256;
-/// Events handled in a row before other tasks of the runtime get a turn: a flood must not starve them.
-const EVENTS_IN_A_ROW_MAX: u32 = 64;
 /// How often the task looks around without being asked.
 const TICK: Duration = Duration::from_secs(1);
 /// How long a goodbye may take to reach the directory.
@@ -209,7 +208,7 @@ impl SwarmTask {
     /// `early` is what the swarm said before.
     pub(crate) async fn run(mut self, early: Vec<SwarmEvent<BehaviourEvent>>) {
         early.into_iter().for_each(|event| self.on_event(event));
-        let mut events_in_a_row = 0;
+        let mut turns = Turns::default();
         loop {
             self.do_what_is_due();
             self.show_status_if_stale();
@@ -227,15 +226,11 @@ impl SwarmTask {
                 },
                 event = self.parts.swarm.select_next_some() => {
                     self.on_event(event);
-                    events_in_a_row += 1;
+                    turns.took_one().await;
                 }
                 Some((peer, strike)) = self.parts.reports.recv() => self.on_strike(peer, strike),
                 Some(judged) = self.parts.judged.recv() => self.on_judged(&judged),
-                () = tokio::time::sleep_until(due.into()) => events_in_a_row = 0,
-            }
-            if events_in_a_row >= EVENTS_IN_A_ROW_MAX {
-                events_in_a_row = 0;
-                tokio::task::yield_now().await;
+                () = tokio::time::sleep_until(due.into()) => turns.waited(),
             }
         }
     }
@@ -270,6 +265,7 @@ impl SwarmTask {
                 BehaviourEvent::Limits(never)
                 | BehaviourEvent::Memory(never)
                 | BehaviourEvent::Gate(never)
+                | BehaviourEvent::Keep(never)
                 | BehaviourEvent::Call(never)
                 | BehaviourEvent::Info(never)
                 | BehaviourEvent::Sync(never)

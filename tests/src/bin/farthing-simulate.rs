@@ -8,8 +8,8 @@ use anyhow::{Context, Result, bail};
 use farthing_tests::simulate::{catalog, network, report};
 
 const REPORT: &str = "target/simulate/report.json";
-const USAGE: &str =
-    "usage: farthing-simulate directory [--nodes 1000] [--lookups 500] [--settle 60] [--watch 60]";
+const USAGE: &str = "usage: farthing-simulate network [--nodes 1000] [--gossiping 200] [--lookups 300] [--listings 10] \
+     [--settle 60] [--watch 60]\n       farthing-simulate catalog [--listings 100000] [--missing 100] [--searches 600]\n       farthing-simulate idle [--settle 20] [--watch 30]";
 
 fn main() -> Result<ExitCode> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -43,12 +43,19 @@ fn main() -> Result<ExitCode> {
             let own =
                 std::env::current_exe()?.to_str().context("this program's path is not text")?.to_owned();
             let section =
-                runtime()?.block_on(catalog::run(plan, folder.path(), &[own, "idle".to_owned()]))?;
+                runtime()?.block_on(catalog::run(plan, folder.path(), &[own, "open".to_owned()]))?;
             report::print_table("One node's catalog", &[&section])?;
             report::write_section(Path::new(REPORT), "catalog", &section)?;
         }
-        // For the command above: what a process takes that has one catalog open and does nothing.
         "idle" => {
+            let (settle, watch) = (option("--settle", 20)?.into(), option("--watch", 30)?.into());
+            let (settle, watch) = (Duration::from_secs(settle), Duration::from_secs(watch));
+            let section = runtime()?.block_on(network::small_network(settle, watch))?;
+            report::print_table("Traffic of an idle node with ten peers", &[&section])?;
+            report::write_section(Path::new(REPORT), "idle", &section)?;
+        }
+        // For `catalog`: what a process takes that has one catalog open and does nothing.
+        "open" => {
             let folder = options.first().context(USAGE)?;
             let idle = runtime()?.block_on(catalog::idle(Path::new(folder)))?;
             println!("{} {}", idle.open_secs, idle.memory_mib);

@@ -18,7 +18,7 @@ use serde::Serialize;
 use super::{
     now_secs,
     population::{Dice, key, network},
-    report::{quantile, resident_mib, rounded},
+    report::{processor_time, quantile, resident_mib, rounded},
     traffic::count,
 };
 
@@ -60,6 +60,12 @@ pub struct Section {
     pub hits_median: usize,
     pub search_median_ms: f64,
     pub search_p99_ms: f64,
+    /// The same without the time that the machine gave to other processes.
+    pub search_p99_processor_ms: f64,
+    /// Of checks made between the searches, median: what this machine takes for a known amount of work.
+    pub signature_check_ms: f64,
+    /// A search, in signature checks (medians); to compare runs on different machines.
+    pub search_in_signature_checks: f64,
 }
 
 /// Fills a catalog in `folder` and measures it. `idle_command` is a program that opens the catalog named by its
@@ -102,7 +108,7 @@ pub async fn measure(plan: Plan, folder: &Path) -> Result<Section> {
     drop(neighbour);
 
     catalog.settled().await?;
-    let (hits_median, times) = search(&catalog, plan.searches).await?;
+    let searched = search(&catalog, plan.searches).await?;
     drop(catalog);
     Ok(Section {
         listings: plan.listings,
@@ -114,10 +120,13 @@ pub async fn measure(plan: Plan, folder: &Path) -> Result<Section> {
         reconciliation_ms: millis(cost.time),
         reconciliation_kib: rounded(count(cost.bytes as u64) / 1024.0),
         reconciliation_messages: cost.messages,
-        searches: times.len(),
-        hits_median,
-        search_median_ms: quantile(&times, 50).map_or(f64::NAN, millis),
-        search_p99_ms: quantile(&times, 99).map_or(f64::NAN, millis),
+        searches: plan.searches,
+        hits_median: quantile(&searched.hits, 50).unwrap_or_default(),
+        search_median_ms: at(&searched.times, 50),
+        search_p99_ms: at(&searched.times, 99),
+        search_p99_processor_ms: at(&searched.processor_times, 99),
+        signature_check_ms: at(&searched.checks, 50),
+        search_in_signature_checks: rounded(at(&searched.times, 50) / at(&searched.checks, 50)),
     })
 }
 
@@ -167,20 +176,39 @@ async fn reconcile(lacking: &Catalog, complete: &Catalog) -> Result<Cost> {
     }
 }
 
-/// The median number of hits, and the times in order.
-async fn search(catalog: &Catalog, searches: usize) -> Result<(usize, Vec<Duration>)> {
-    let (mut hits, mut times) = (Vec::new(), Vec::new());
+/// What searches found and took, each in order.
+#[derive(Default)]
+struct Searched {
+    hits: Vec<usize>,
+    times: Vec<Duration>,
+    processor_times: Vec<Duration>,
+    checks: Vec<Duration>,
+}
+
+async fn search(catalog: &Catalog, searches: usize) -> Result<Searched> {
+    let mut searched = Searched::default();
     let mut dice = Dice::new(1);
+    let yardstick = signed(0)?;
     for number in 0..searches {
         let query = query(number, &mut dice);
-        let started = Instant::now();
+        let (spent, started) = (processor_time()?, Instant::now());
         let page = catalog.search(query, now_secs()).await?;
-        times.push(started.elapsed());
-        hits.push(page.total);
+        searched.times.push(started.elapsed());
+        searched.processor_times.push(processor_time()?.saturating_sub(spent));
+        searched.hits.push(page.total);
+        let started = Instant::now();
+        yardstick.clone().verify()?;
+        searched.checks.push(started.elapsed());
     }
+    let Searched { hits, times, processor_times, checks } = &mut searched;
     hits.sort_unstable();
-    times.sort();
-    Ok((quantile(&hits, 50).unwrap_or_default(), times))
+    [times, processor_times, checks].into_iter().for_each(|all| all.sort());
+    Ok(searched)
+}
+
+/// A quantile of `sorted` in milliseconds.
+fn at(sorted: &[Duration], percent: usize) -> f64 {
+    quantile(sorted, percent).map_or(f64::NAN, millis)
 }
 
 /// What people ask for, in turns: a word, two words, an unfinished word, a word with filters, and no word.
@@ -355,5 +383,5 @@ fn bytes_of(folder: &Path) -> Result<u64> {
 }
 
 fn millis(time: Duration) -> f64 {
-    rounded(time.as_secs_f64() * 1000.0)
+    (time.as_secs_f64() * 100_000.0).round() / 100.0
 }

@@ -14,7 +14,7 @@ use super::{
     hostile::{Hostiles, Victims},
     news::{self, Spread},
     population::{Kind, Machine, Population},
-    report::{self, rounded},
+    report::{self, Progress, rounded},
     traffic::{self, Idle},
 };
 
@@ -43,6 +43,7 @@ pub struct Section {
     pub alone: usize,
     /// Of the process with all nodes.
     pub resident_mib: u64,
+    pub resident_kib_per_node: u64,
     pub idle: Vec<Idle>,
     pub news: Vec<Spread>,
     pub lookups: Vec<Lookups>,
@@ -50,13 +51,12 @@ pub struct Section {
 
 /// Threads for the nodes that stay, one for each core of a small machine.
 const STAYING_THREADS: usize = 2;
+/// Nodes that join between two lines of progress.
+const TOLD_OF: usize = 100;
 /// Nodes of the small network whose idle traffic is compared with the target: each has ten peers.
 const SMALL_NETWORK: usize = 11;
 /// Sizes for which the spread without gossip is counted.
 const RECONCILING: [usize; 3] = [1_000, 100_000, 1_000_000];
-/// In a network of a thousand, connections kept for the default of ten minutes would join everybody to
-/// everybody.
-const SPARSE_IDLE_MAX: Duration = Duration::from_secs(120);
 /// Of a thousand records; the default store of 10,000 is a smaller part of the network these nodes stand for.
 const SPARSE_RECORDS_MAX: usize = 64;
 const SEED: u64 = 0xfa_2719;
@@ -71,23 +71,47 @@ pub fn run(plan: &Plan) -> Result<Section> {
 }
 
 async fn live(plan: &Plan) -> Result<Section> {
-    let (small, news) = (small_network(plan).await?, gossiping_network(plan).await?);
+    let progress = Progress::begin();
+    progress.tell(format_args!("{SMALL_NETWORK} nodes, idle"));
+    let small = small_network(plan.settle, plan.watch).await?;
+    progress.tell(format_args!("{} nodes that gossip", plan.gossiping));
+    let news = gossiping_network(plan).await?;
     report::print_table("Seconds until a new listing is known (medians)", &news)?;
     let machines = Machines::new()?;
     let mut population = Population::new(directory_only(), SEED);
     let started = Instant::now();
     let places: Vec<&Machine> = (0..plan.nodes).map(|number| machines.of(number)).collect();
-    let alone = population.grow(&places).await?;
+    let mut alone = 0;
+    for together in places.chunks(TOLD_OF) {
+        alone += population.grow(together).await?;
+        let there = population.members.len();
+        progress.tell(format_args!(
+            "{there} of {} nodes have joined; {} MiB",
+            plan.nodes,
+            report::resident_mib()?
+        ));
+    }
     let grown_secs = rounded(started.elapsed().as_secs_f64());
     println!("\n{} nodes joined in {grown_secs} s; {alone} of them met nobody at first", plan.nodes);
     tokio::time::sleep(plan.settle).await;
+    progress.tell("watching them idle");
     let idle = vec![small, traffic::idle(&population.members, plan.watch).await?];
     report::print_table("Traffic of an average idle node", &idle)?;
     let resident_mib = report::resident_mib()?;
-    println!("\n{resident_mib} MiB for all of them");
-    let lookups = situations(plan, population, machines).await?;
+    let resident_kib_per_node = resident_mib * 1024 / plan.nodes.max(1) as u64;
+    println!("\n{resident_mib} MiB for all of them, {resident_kib_per_node} KiB each");
+    let lookups = situations(plan, population, machines, &progress).await?;
     report::print_table("Look-ups of wallets that the node does not know", &lookups)?;
-    Ok(Section { nodes: plan.nodes, grown_secs, alone, resident_mib, idle, news, lookups })
+    Ok(Section {
+        nodes: plan.nodes,
+        grown_secs,
+        alone,
+        resident_mib,
+        resident_kib_per_node,
+        idle,
+        news,
+        lookups,
+    })
 }
 
 /// Nodes as they are shipped.
@@ -95,31 +119,30 @@ fn as_shipped() -> Kind {
     Kind { gossip: true, limits: NetworkLimits::default() }
 }
 
-/// Nodes that keep few connections, so that news and look-ups take several hops as in a network too large for
-/// everybody to be connected to everybody.
-fn sparse() -> Kind {
-    let limits = NetworkLimits { connection_idle_max: SPARSE_IDLE_MAX, ..NetworkLimits::default() };
-    Kind { gossip: true, limits }
-}
-
 /// Nodes that learn of others from the directory alone and remember few, as in a network of which a node's
 /// store holds a small part.
 fn directory_only() -> Kind {
-    let sparse = sparse();
-    Kind { gossip: false, limits: NetworkLimits { records_max: SPARSE_RECORDS_MAX, ..sparse.limits } }
+    Kind {
+        gossip: false,
+        limits: NetworkLimits { records_max: SPARSE_RECORDS_MAX, ..NetworkLimits::default() },
+    }
 }
 
-async fn small_network(plan: &Plan) -> Result<Idle> {
+/// Nodes with ten peers each, as they are shipped, watched while nobody wants anything of them.
+///
+/// # Errors
+/// When nodes cannot be started.
+pub async fn small_network(settle: Duration, watch: Duration) -> Result<Idle> {
     let machine = Machine::new(1)?;
     let mut population = Population::new(as_shipped(), SEED);
     population.grow(&[&machine; SMALL_NETWORK]).await?;
-    tokio::time::sleep(plan.settle).await;
-    traffic::idle(&population.members, plan.watch).await
+    tokio::time::sleep(settle).await;
+    traffic::idle(&population.members, watch).await
 }
 
 async fn gossiping_network(plan: &Plan) -> Result<Vec<Spread>> {
     let machine = Machine::new(STAYING_THREADS)?;
-    let mut population = Population::new(sparse(), SEED);
+    let mut population = Population::new(as_shipped(), SEED);
     population.grow(&vec![&machine; plan.gossiping]).await?;
     tokio::time::sleep(plan.settle).await;
     let measured = news::by_gossip(&mut population, plan.listings).await?;
@@ -151,12 +174,20 @@ impl Machines {
 }
 
 /// Look-ups while everybody is there, after failures, and among liars.
-async fn situations(plan: &Plan, mut population: Population, mut machines: Machines) -> Result<Vec<Lookups>> {
+async fn situations(
+    plan: &Plan,
+    mut population: Population,
+    mut machines: Machines,
+    progress: &Progress,
+) -> Result<Vec<Lookups>> {
+    progress.tell("look-ups");
     let mut found = vec![directory::look_up(&mut population, "everybody there", plan.lookups).await?];
 
+    progress.tell("10 % of the nodes go silent");
     machines.tenth.stall()?;
     population.forget(|number| number % 10 == 5);
     found.push(directory::look_up(&mut population, "10 % gone", plan.lookups).await?);
+    progress.tell("30 % of the nodes are silent");
     machines.two_tenths.stall()?;
     population.forget(|number| matches!(number % 10, 2 | 8));
     found.push(directory::look_up(&mut population, "30 % gone", plan.lookups).await?);
@@ -169,6 +200,7 @@ async fn situations(plan: &Plan, mut population: Population, mut machines: Machi
         while hostiles.len() * (10 - of_ten) < population.members.len() * of_ten {
             hostiles.join(&population.introducers(), &victims).await?;
         }
+        progress.tell(format_args!("{situation}: {} liars have joined", hostiles.len()));
         tokio::time::sleep(plan.settle).await;
         found.push(directory::look_up(&mut population, situation, plan.lookups).await?);
     }

@@ -1,10 +1,30 @@
 //! What a simulation found: tables for people, JSON for programs.
 
-use std::{fs, path::Path};
+use std::{
+    fmt::Display,
+    fs,
+    path::Path,
+    time::{Duration, Instant},
+};
 
 use anyhow::{Context, Result};
 use serde::Serialize;
 use serde_json::{Map, Value};
+
+/// Says on standard error how far a long run has come, beside the tables on standard output.
+#[derive(Debug)]
+pub struct Progress(Instant);
+
+impl Progress {
+    #[must_use]
+    pub fn begin() -> Self {
+        Self(Instant::now())
+    }
+
+    pub fn tell(&self, what: impl Display) {
+        eprintln!("  {:>5} s  {what}", self.0.elapsed().as_secs());
+    }
+}
 
 /// Prints rows as a Markdown table: the fields' names above, a line for each row.
 ///
@@ -56,6 +76,21 @@ pub fn resident_mib() -> Result<u64> {
     let status = fs::read_to_string("/proc/self/status").context("memory is read from /proc")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
     Ok(line.trim().trim_end_matches(" kB").parse::<u64>()? / 1024)
+}
+
+/// What the threads of this process have spent on processors, in all. Unlike the time that passed, it does not grow
+/// while other processes have their turn.
+///
+/// # Errors
+/// Where there is no `/proc`.
+pub fn processor_time() -> Result<Duration> {
+    let mut nanos = 0;
+    for thread in fs::read_dir("/proc/self/task").context("processor time is read from /proc")? {
+        // A thread that has just ended is gone.
+        let Ok(spent) = fs::read_to_string(thread?.path().join("schedstat")) else { continue };
+        nanos += spent.split(' ').next().context("an empty schedstat")?.parse::<u64>()?;
+    }
+    Ok(Duration::from_nanos(nanos))
 }
 
 /// One digit after the point is as exact as these numbers are.

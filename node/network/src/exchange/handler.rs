@@ -4,6 +4,7 @@ use std::{
     collections::VecDeque,
     convert::Infallible,
     task::{Context, Poll},
+    time::{Duration, Instant},
 };
 
 use farthing_protocol::Address;
@@ -24,12 +25,15 @@ pub(crate) struct Handler {
     peer: Address,
     protocol: StreamProtocol,
     accept: Accept,
+    /// How long the connection is kept after a stream was opened, and until when that is.
+    kept: Duration,
+    kept_until: Option<Instant>,
     openings: VecDeque<Opening>,
 }
 
 impl Handler {
-    pub(super) fn new(peer: Address, protocol: StreamProtocol, accept: Accept) -> Self {
-        Self { peer, protocol, accept, openings: VecDeque::new() }
+    pub(super) fn new(peer: Address, protocol: StreamProtocol, accept: Accept, kept: Duration) -> Self {
+        Self { peer, protocol, accept, kept, kept_until: None, openings: VecDeque::new() }
     }
 }
 
@@ -46,6 +50,10 @@ impl ConnectionHandler for Handler {
 
     fn listen_protocol(&self) -> SubstreamProtocol<Self::InboundProtocol> {
         SubstreamProtocol::new(ReadyUpgrade::new(self.protocol.clone()), ())
+    }
+
+    fn connection_keep_alive(&self) -> bool {
+        self.kept_until.is_some_and(|until| Instant::now() < until)
     }
 
     fn on_behaviour_event(&mut self, opening: Opening) {
@@ -65,8 +73,12 @@ impl ConnectionHandler for Handler {
 
     fn on_connection_event(&mut self, event: Event<'_>) {
         match event {
-            ConnectionEvent::FullyNegotiatedInbound(inbound) => (self.accept)(self.peer, inbound.protocol),
+            ConnectionEvent::FullyNegotiatedInbound(inbound) => {
+                self.keep();
+                (self.accept)(self.peer, inbound.protocol);
+            }
             ConnectionEvent::FullyNegotiatedOutbound(outbound) => {
+                self.keep();
                 // An asker that gave up drops the stream, which resets it before a byte was sent.
                 let _ = outbound.info.0.send(Ok(outbound.protocol));
             }
@@ -79,6 +91,10 @@ impl ConnectionHandler for Handler {
 }
 
 impl Handler {
+    fn keep(&mut self) {
+        self.kept_until = Some(Instant::now() + self.kept);
+    }
+
     fn describe(&self, error: StreamUpgradeError<Infallible>) -> NotStarted {
         let reason = match error {
             StreamUpgradeError::NegotiationFailed => return NotStarted::Unsupported,

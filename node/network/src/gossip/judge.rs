@@ -27,11 +27,14 @@ use crate::{
     status::Counters,
 };
 
-/// Objects of one neighbour that are looked at in a minute, as many as a network of a million services that
+/// Listings of one neighbour that are looked at in a minute, as many as a network of a million services that
 /// change once a fortnight makes. What is more comes by reconciliation.
-const OBJECTS_PER_MINUTE_MAX: u32 = 50;
-/// Objects being judged, per neighbour and in all.
-const JUDGED_PER_PEER_MAX: usize = 50;
+const LISTINGS_PER_MINUTE_MAX: u32 = 50;
+/// The same for records, counted apart: many newcomers at once must not keep listings from spreading. What is
+/// more is found in the directory.
+const RECORDS_PER_MINUTE_MAX: u32 = 50;
+/// Objects being judged: of one neighbour as many as it may send in a minute, and in all.
+const JUDGED_PER_PEER_MAX: usize = (LISTINGS_PER_MINUTE_MAX + RECORDS_PER_MINUTE_MAX) as usize;
 pub(crate) const JUDGED_MAX: usize = 256;
 /// How long the node may think about a listing.
 const VERDICT_DEADLINE: Duration = Duration::from_secs(5);
@@ -58,7 +61,8 @@ struct Court {
 #[derive(Debug)]
 pub(crate) struct Judge {
     court: Arc<Court>,
-    intake: Intake,
+    listings: Intake,
+    records: Intake,
     admission: Arc<Admission>,
     judged: mpsc::Sender<Judged>,
 }
@@ -75,7 +79,8 @@ impl Judge {
     ) -> Self {
         Self {
             court: Arc::new(Court { records, network, counters, reporter, listings }),
-            intake: Intake::new(OBJECTS_PER_MINUTE_MAX),
+            listings: Intake::new(LISTINGS_PER_MINUTE_MAX),
+            records: Intake::new(RECORDS_PER_MINUTE_MAX),
             admission: Admission::new(JUDGED_PER_PEER_MAX, JUDGED_MAX),
             judged,
         }
@@ -92,7 +97,11 @@ impl Judge {
         from: PeerId,
     ) -> bool {
         Counters::add(&self.court.counters.gossip_received);
-        let heard = self.intake.admits(wallet, crate::now_secs());
+        let intake = match subject {
+            Subject::Record => &mut self.records,
+            Subject::Listing => &mut self.listings,
+        };
+        let heard = intake.admits(wallet, crate::now_secs());
         let Some(permit) = heard.then(|| self.admission.admit(wallet)).flatten() else {
             Counters::add(&self.court.counters.gossip_dropped);
             return false;
@@ -163,5 +172,39 @@ impl Court {
     fn refuse(&self, from: Address, strike: Strike) -> MessageAcceptance {
         self.reporter.strike(from, strike);
         MessageAcceptance::Reject
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use farthing_protocol::SecretKey;
+
+    use super::*;
+    use crate::records::Records;
+
+    const NEIGHBOUR: Address = Address::from_bytes([1; 20]);
+
+    #[tokio::test]
+    async fn a_flood_of_records_leaves_room_for_listings_and_the_other_way_round() {
+        for (flood, other) in [(Subject::Record, Subject::Listing), (Subject::Listing, Subject::Record)] {
+            let own = SecretKey::from_bytes(&[1; 32]).unwrap().public_key();
+            let (listings, _listings) = mpsc::channel(1);
+            let (judged, _judged) = mpsc::channel(JUDGED_MAX);
+            let mut judge = Judge::new(
+                SharedRecords::new(Records::new(&own, 10, 10)),
+                NetworkName::new("local-test").unwrap(),
+                Arc::default(),
+                Reporter::new().0,
+                listings,
+                judged,
+            );
+            let mut heard = |subject, n: u32| {
+                let id = MessageId::new(&n.to_be_bytes());
+                judge.consider(NEIGHBOUR, subject, Vec::new(), id, PeerId::random())
+            };
+            let of_flood = (0..60).filter(|n| heard(flood, *n)).count();
+            assert!(of_flood >= 50, "{flood:?}: {of_flood}");
+            assert!(heard(other, 60), "{other:?}");
+        }
     }
 }

@@ -20,6 +20,7 @@ use tokio::sync::oneshot;
 use super::{NoStream, Protocol, SwarmTask, peers::Identified};
 use crate::{
     NotStarted, addresses,
+    company::Company,
     exchange::Opening,
     identity,
     info::{self, INFO_DEADLINE},
@@ -93,6 +94,7 @@ impl SwarmTask {
         let options =
             DialOpts::peer_id(id).condition(PeerCondition::Disconnected).addresses(known.clone()).build();
         let connection = options.connection_id();
+        self.parts.swarm.behaviour_mut().keep.wants(connection);
         match self.parts.swarm.dial(options) {
             Ok(()) => self.dials.began(connection, id, known),
             // It is connected, and about to be identified.
@@ -116,6 +118,7 @@ impl SwarmTask {
             };
             let connection = options.connection_id();
             self.parts.bootstrap.dialing(&address, connection);
+            self.parts.swarm.behaviour_mut().keep.wants(connection);
             if let Err(error) = self.parts.swarm.dial(options) {
                 self.on_dial_failed(connection, None, &error);
             }
@@ -149,6 +152,7 @@ impl SwarmTask {
             self.twin.dialled_own_key(Instant::now());
         }
         self.note_failure(id, error);
+        self.unlearn(id, error);
         self.dials.ended(connection);
         self.parts.bootstrap.failed(connection, Instant::now());
         tracing::debug!(peer = ?id.as_ref().and_then(identity::wallet), error = %brief(error), "a dial failed");
@@ -204,7 +208,6 @@ impl SwarmTask {
         self.note_meeting(id);
         if self.peers.identified(id, identified) {
             self.greet(id);
-            self.parts.publisher.put_soon(Instant::now());
         }
     }
 
@@ -217,6 +220,7 @@ impl SwarmTask {
     /// Puts a peer into the routing table under the addresses it listens on. A peer's loopback addresses
     /// mean something only to a peer on the same machine.
     fn learn_addresses(&mut self, id: PeerId, listening: &[Multiaddr]) {
+        let has_place = self.has_place_in_table(&id);
         let is_loopback = |address: &Multiaddr| addresses::ip(address).is_some_and(|ip| ip.is_loopback());
         let local = self.peers.remote_of(&id).is_some_and(is_loopback);
         let usable = listening
@@ -227,7 +231,9 @@ impl SwarmTask {
         let now_secs = crate::now_secs();
         for address in usable {
             self.parts.book.lock().listens(id, address, now_secs);
-            self.parts.swarm.behaviour_mut().kad.add_address(&id, addresses::without_peer(address));
+            if has_place {
+                self.parts.swarm.behaviour_mut().kad.add_address(&id, addresses::without_peer(address));
+            }
         }
     }
 
@@ -242,12 +248,16 @@ impl SwarmTask {
         }
     }
 
-    /// Gives a new peer our record and asks for some it knows, so that a newcomer finds its way at once.
+    /// Gives a new peer our record. A newcomer also asks for some it knows, to find its way at once, and tells
+    /// the directory of itself, which it may have missed while it was alone.
     fn greet(&mut self, id: PeerId) {
         let Some(peer) = self.peers.address_of(&id) else { return };
         let own = self.parts.publisher.record().map(|record| InfoRequest::Push(vec![record.to_signed()]));
-        let questions: Vec<InfoRequest> = own.into_iter().chain([InfoRequest::Peers]).collect();
-        for question in questions {
+        let is_newcomer = Company::wanted(&self.peers.networks()) > 0;
+        if is_newcomer {
+            self.parts.publisher.put_soon(Instant::now());
+        }
+        for question in own.into_iter().chain(is_newcomer.then_some(InfoRequest::Peers)) {
             let (sender, stream) = oneshot::channel();
             self.open(peer, Protocol::Info, sender);
             let (records, network) = (self.parts.records.clone(), self.parts.network.clone());

@@ -9,6 +9,7 @@ use libp2p::{
         self, GetRecordOk, InboundRequest, PeerRecord, QueryId, QueryResult, QueryStats, Quorum, Record,
         RecordKey,
     },
+    swarm::DialError,
 };
 use tokio::sync::{mpsc, oneshot};
 
@@ -133,10 +134,38 @@ impl SwarmTask {
                 self.count_requests(id, &result, &stats, step.last);
                 self.on_query(id, result, step.last);
             }
-            kad::Event::RoutingUpdated { is_new_peer: true, .. } => {
+            kad::Event::RoutingUpdated { is_new_peer: true, peer, .. } if self.keeps_our_record(&peer) => {
                 self.parts.publisher.put_soon(Instant::now());
             }
             _ => {}
+        }
+    }
+
+    /// Whether `peer` is among those who should hold our record, as far as we know.
+    fn keeps_our_record(&mut self, peer: &PeerId) -> bool {
+        let place = kad::KBucketKey::new(wire::record_key(self.parts.own).to_vec());
+        let mut holders =
+            self.parts.swarm.behaviour_mut().kad.get_closest_local_peers(&place).take(kad::K_VALUE.get());
+        holders.any(|holder| holder.preimage() == peer)
+    }
+
+    /// Whether the routing table has a place for `peer`: a full part of it keeps whom it has, as long as they
+    /// can be reached. (kad would dial the one it has not heard of for longest each time somebody is met.)
+    pub(super) fn has_place_in_table(&mut self, peer: &PeerId) -> bool {
+        let bucket = self.parts.swarm.behaviour_mut().kad.kbucket(*peer);
+        bucket.is_some_and(|bucket| {
+            bucket.num_entries() < kad::K_VALUE.get()
+                || bucket.iter().any(|entry| entry.node.key.preimage() == peer)
+        })
+    }
+
+    /// Whom we cannot reach gives its place in the routing table to somebody else, unless we reach nobody.
+    pub(super) fn unlearn(&mut self, peer: Option<PeerId>, error: &DialError) {
+        if let (Some(peer), DialError::Transport(_)) = (peer, error)
+            && self.peers.identified_count() > 0
+            && !self.parts.swarm.is_connected(&peer)
+        {
+            self.parts.swarm.behaviour_mut().kad.remove_peer(&peer);
         }
     }
 

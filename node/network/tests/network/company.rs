@@ -1,13 +1,16 @@
 //! A node finds its way back: through the peers it met, through losses, through a damaged book.
 
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
-use farthing_network::NetworkConfig;
-use farthing_protocol::{SecretKey, Signed, info::InfoRequest, wire};
+use bytes::Bytes;
+use farthing_network::{NetworkConfig, NetworkLimits};
+use farthing_protocol::{Address, SecretKey, Signed, info::InfoRequest, wire};
 use redb::{Database, TableDefinition};
 use tempfile::TempDir;
 
-use crate::support::{Node, config, new_key, record, reserved_port, until};
+use crate::support::{
+    DEADLINE, Node, config, new_key, record, reserved_port, status_answer, status_question, until,
+};
 
 const RECORDS: TableDefinition<[u8; 20], &[u8]> = TableDefinition::new("records");
 
@@ -109,4 +112,50 @@ async fn records_are_known_again_after_a_restart_unless_somebody_changed_them() 
     let returned = Node::start(remembering(dir.path())).await;
     until("the record is known again", async || returned.handle.records().iter().any(|r| r.seq == 5)).await;
     assert!(returned.handle.records().iter().all(|record| record.signer() != victim.address()));
+}
+
+/// A node that has company enough, so that it meets others only through the directory. Without gossip, which might
+/// choose any of them as a neighbour.
+async fn with_company(company: &[Node]) -> Node {
+    let limits = NetworkLimits { contact_idle_max: Duration::from_secs(4), ..NetworkLimits::default() };
+    let bootstrap = company.iter().map(Node::listening).collect();
+    let node = Node::start(NetworkConfig { bootstrap, limits, gossip: false, ..config() }).await;
+    for other in company {
+        node.connected_to(other.address).await;
+        other.connected_to(node.address).await;
+    }
+    node
+}
+
+#[tokio::test]
+async fn whom_only_the_directory_asked_is_let_go_while_company_and_callers_stay() {
+    let mut company = Vec::new();
+    for _ in 0..8 {
+        company.push(Node::start(config()).await);
+    }
+    let mut called = with_company(&company).await;
+    let (passed, node) = (with_company(&company).await, with_company(&company).await);
+    let connected_since = async |other: Address| {
+        node.handle.peers().await.into_iter().find(|peer| peer.address == other).map(|peer| peer.since)
+    };
+    let begun = connected_since(company[0].address).await;
+    let owner = called.address;
+    tokio::spawn(async move {
+        while let Some(call) = called.calls.recv().await {
+            call.reply.send(status_answer(), Bytes::new());
+        }
+    });
+
+    // Neither has a record, so all that looking for them brings is a connection to those who might know.
+    until("somebody whom the directory asked was called", async || {
+        node.handle.lookup(owner).await;
+        node.handle.call(owner, status_question(), Bytes::new(), DEADLINE).await.is_ok()
+    })
+    .await;
+    let called_over = connected_since(owner).await;
+    node.handle.lookup(passed.address).await;
+    assert_eq!(node.handle.status().borrow().peers_known, 10, "the directory asked everybody");
+    until("it is let go", async || connected_since(passed.address).await.is_none()).await;
+    assert_eq!(connected_since(owner).await, called_over, "it may be called again");
+    assert_eq!(connected_since(company[0].address).await, begun, "it was dialled on purpose");
 }

@@ -1,6 +1,8 @@
 //! New records and listings travel at once, from neighbour to neighbour, and only good ones.
 
-use farthing_network::{NetworkConfig, Verdict};
+use std::time::Duration;
+
+use farthing_network::{NetworkConfig, NetworkLimits, Verdict};
 use farthing_protocol::{Listing, SecretKey, Signed, record::FLAG_ACCEPTS_CALLS, wire};
 use futures::StreamExt;
 use libp2p::{
@@ -211,4 +213,24 @@ async fn what_belongs_to_another_network_or_breaks_the_rules_goes_no_further() {
     assert_eq!(heard.listing.to_signed(), good, "the only one that is any good");
     assert!(node.listings.try_recv().is_err());
     driving.abort();
+}
+
+#[tokio::test]
+async fn gossip_keeps_a_connection_to_a_neighbour_and_to_nobody_else() {
+    let limits = NetworkLimits {
+        contact_idle_max: Duration::from_secs(3),
+        connection_kept: Duration::ZERO,
+        ..NetworkLimits::default()
+    };
+    let node = Node::start(NetworkConfig { limits, ..config() }).await;
+    let neighbour = leaf(&node).await;
+    neighbour.connected_to(node.address).await;
+    node.connected_to(neighbour.address).await;
+    let begun = neighbour.handle.peers().await[0].since;
+    // It has streams for gossip, as everybody has, and listens to no topic.
+    let mut stranger = gossiper(&new_key(), &node).await;
+    while stranger.connected_peers().next().is_some() {
+        stranger.select_next_some().await;
+    }
+    assert_eq!(neighbour.handle.peers().await.first().map(|peer| peer.since), Some(begun));
 }
