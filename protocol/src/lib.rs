@@ -6,7 +6,7 @@
 //! lets both ends of a call, the tests and an offline audit share one opinion.
 //!
 //! Reading order: [`money`], [`identity`], [`id`] → [`signature`], [`signed`] →
-//! [`listing`], [`record`], [`channel`] → [`call`], [`info`], [`sync`], [`reach`],
+//! [`plain`], [`listing`], [`record`], [`channel`] → [`call`], [`info`], [`sync`], [`reach`],
 //! [`refusal`] → [`wire`], [`limits`].
 
 pub mod call;
@@ -18,6 +18,7 @@ pub mod info;
 pub mod limits;
 pub mod listing;
 pub mod money;
+pub mod plain;
 pub mod reach;
 pub mod record;
 pub mod refusal;

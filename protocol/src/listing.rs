@@ -3,14 +3,17 @@
 //! The listing is small, because every node stores every listing. What only an interested consumer needs —
 //! operations, parameters, their prices — is a details document that the listing pins by hash.
 
+use std::ops::RangeInclusive;
+
 use minicbor::{CborLen, Decode, Encode};
 
 use crate::{
     Address, Hash, ServiceId, Usdc,
     call::{ChargePolicy, Method},
     keccak256, limits,
+    plain::Line,
     signed::{Document, InvalidDocument},
-    wire,
+    wire::{self, NetworkName},
 };
 
 /// What kind of upstream a service has.
@@ -112,14 +115,16 @@ impl Document for Listing {
     }
 
     fn validate(&self) -> Result<(), InvalidDocument> {
-        text("name", &self.name, 1, limits::LISTING_NAME_CHARS_MAX)?;
-        text("summary", &self.summary, 0, limits::LISTING_SUMMARY_CHARS_MAX)?;
-        text("category", &self.category, 0, limits::LISTING_CATEGORY_CHARS_MAX)?;
+        NetworkName::new(self.network.as_str())
+            .map_err(|problem| InvalidDocument::new("network", problem.to_string()))?;
+        text("name", Line::Name, &self.name, 1..=limits::LISTING_NAME_CHARS_MAX)?;
+        text("summary", Line::Prose, &self.summary, 0..=limits::LISTING_SUMMARY_CHARS_MAX)?;
+        text("category", Line::Name, &self.category, 0..=limits::LISTING_CATEGORY_CHARS_MAX)?;
         if self.tags.len() > limits::LISTING_TAGS_MAX {
             return Err(InvalidDocument::new("tags", "must be 8 at most"));
         }
         for tag in &self.tags {
-            text("tags", tag, 1, limits::LISTING_TAG_CHARS_MAX)?;
+            text("tags", Line::Name, tag, 1..=limits::LISTING_TAG_CHARS_MAX)?;
         }
         if self.accepts.len() > limits::LISTING_ACCEPTS_MAX {
             return Err(InvalidDocument::new("accepts", "must be 8 at most"));
@@ -134,20 +139,18 @@ impl Document for Listing {
     }
 }
 
-/// One line of plain text: control characters, and those that reorder or hide text, have no place in it.
-fn text(field: &'static str, value: &str, chars_min: usize, chars_max: usize) -> Result<(), InvalidDocument> {
-    let chars = value.chars().count();
-    if chars < chars_min || chars > chars_max {
-        return Err(InvalidDocument::new(field, format!("must have {chars_min} to {chars_max} characters")));
+/// One line of text, of signs that its kind may hold.
+fn text(
+    field: &'static str,
+    line: Line,
+    value: &str,
+    chars: RangeInclusive<usize>,
+) -> Result<(), InvalidDocument> {
+    if !chars.contains(&value.chars().count()) {
+        let (min, max) = chars.into_inner();
+        return Err(InvalidDocument::new(field, format!("must have {min} to {max} characters")));
     }
-    let deceptive = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
-    };
-    if value.contains(deceptive) {
-        return Err(InvalidDocument::new(field, "must be one line of plain text"));
-    }
-    Ok(())
+    line.check(value).map_err(|problem| InvalidDocument::new(field, problem.to_string()))
 }
 
 /// An operation that costs something else than the listing's price.

@@ -116,6 +116,13 @@ impl NetworkName {
     pub fn identify_version(&self) -> String {
         format!("farthing/{}/1", self.0)
     }
+
+    /// The network of a node that announces `version`, in whatever version of the protocols.
+    #[must_use]
+    pub fn of_identify_version(version: &str) -> Option<Self> {
+        let (name, _) = version.strip_prefix("farthing/")?.split_once('/')?;
+        Self::new(name).ok()
+    }
 }
 
 impl std::fmt::Display for NetworkName {
@@ -157,6 +164,15 @@ mod tests {
         assert_eq!(NetworkName::new("31337").unwrap().call_protocol(), "/farthing/31337/call/1");
         for bad in ["", "a/b", "A", "x\n", &"a".repeat(33)] {
             assert_eq!(NetworkName::new(bad), Err(NetworkNameError), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_node_tells_its_network_in_what_it_announces() {
+        let name = NetworkName::new("local-test").unwrap();
+        assert_eq!(NetworkName::of_identify_version(&name.identify_version()), Some(name));
+        for other in ["", "ipfs/0.1.0", "farthing/local-test", "farthing/\u{202e}evil/1", "farthing//1"] {
+            assert_eq!(NetworkName::of_identify_version(other), None, "{other:?}");
         }
     }
 }

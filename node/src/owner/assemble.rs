@@ -16,6 +16,7 @@ use farthing_protocol::{
     call::ChargePolicy,
     limits::{LISTING_NAME_CHARS_MAX, LISTING_SUMMARY_CHARS_MAX},
     listing::OperationPrice,
+    plain::Line,
 };
 
 use crate::catalog::{documents, method_of};
@@ -50,12 +51,17 @@ pub fn assemble(file: ServiceFile, reading: Option<Reading>) -> Result<NewServic
     // Equal shapes are said once, and deep ones get names: both keep the description within its bounds.
     share(&mut api);
     report.bridged = api.operations.len();
-    if file.name.is_empty() && api.graphql.is_some() {
-        let problem = "is missing; a GraphQL schema has no title, so say what the service is called";
+    // A GraphQL schema has no title of its own, only one that was made up in reading it.
+    let title = if api.graphql.is_some() { "" } else { &api.title };
+    let name = first_of(&file.name, title, Line::Name, LISTING_NAME_CHARS_MAX);
+    if name.is_empty() {
+        let problem = format!(
+            "is missing, and the source has no title; say in 1 to {LISTING_NAME_CHARS_MAX} characters what the \
+             service is called"
+        );
         return Err(NewServiceError::new("name", problem));
     }
-    let name = first_of(&file.name, &api.title, LISTING_NAME_CHARS_MAX);
-    let summary = first_of(&file.summary, &api.description, LISTING_SUMMARY_CHARS_MAX);
+    let summary = first_of(&file.summary, &api.description, Line::Prose, LISTING_SUMMARY_CHARS_MAX);
     api.title.clone_from(&name);
     if !file.description.is_empty() {
         api.description.clone_from(&file.description);
@@ -65,8 +71,8 @@ pub fn assemble(file: ServiceFile, reading: Option<Reading>) -> Result<NewServic
         id: file.id.map(|id| id.0),
         name,
         summary,
-        category: file.category.clone(),
-        tags: file.tags.clone(),
+        category: file.category.trim().to_owned(),
+        tags: file.tags.iter().map(|tag| tag.trim().to_owned()).collect(),
         upstream: file.upstream.clone(),
         secrets,
         price: file.price.0,
@@ -160,13 +166,15 @@ fn remove_secret_parameters(api: &mut ApiDescription, report: &mut Report, secre
     }
 }
 
-/// The owner's own words, or the first line of the source's.
-fn first_of(own: &str, source: &str, chars_max: usize) -> String {
+/// The owner's own words, which are refused elsewhere when they are no such line; or the first line of the
+/// source's, made one: nobody wrote that for this place.
+fn first_of(own: &str, source: &str, line: Line, chars_max: usize) -> String {
+    let own = own.trim();
     if !own.is_empty() {
         return own.to_owned();
     }
-    let line = source.lines().map(|line| line.trim_start_matches(['#', ' '])).find(|line| !line.is_empty());
-    let plain: String = line.unwrap_or_default().chars().filter(|c| !c.is_control()).collect();
+    let lines = source.lines().map(|text| line.of(text.trim_start_matches(['#', ' '])));
+    let plain = lines.into_iter().find(|text| !text.is_empty()).unwrap_or_default();
     match plain.char_indices().nth(chars_max) {
         None => plain,
         Some(_) => plain.chars().take(chars_max - 1).chain(['…']).collect(),
@@ -324,10 +332,24 @@ mod tests {
     fn names_and_summaries_are_the_owners_or_the_sources_first_line() {
         let nameless = ServiceFile { name: String::new(), ..file() };
         assert_eq!(bridged(nameless).unwrap_err().field, "name");
-        assert_eq!(first_of("own", "other", 80), "own");
-        assert_eq!(first_of("", "\n# Weather\nof *today*", 80), "Weather");
-        assert_eq!(first_of("", &"ä".repeat(80), 80), "ä".repeat(80));
-        assert_eq!(first_of("", &"ä".repeat(81), 80), "ä".repeat(79) + "…");
+        let first = |own: &str, source: &str| first_of(own, source, Line::Name, 80);
+        assert_eq!(first("own", "other"), "own");
+        assert_eq!(first(" own\u{a0}", "other"), "own", "blanks around it are no part of it");
+        assert_eq!(first("", "\n# Weather\nof *today*"), "Weather");
+        assert_eq!(first("", "\u{200b}\n\u{26a1}\u{fe0f} Weather\u{a0}"), "\u{26a1} Weather");
+        assert_eq!(first("", &"ä".repeat(80)), "ä".repeat(80));
+        assert_eq!(first("", &"ä".repeat(81)), "ä".repeat(79) + "…");
+    }
+
+    #[test]
+    fn a_service_without_a_name_is_told_what_a_name_is() {
+        let operations = vec![OperationFile::named(Called::Get, "/a".to_owned())];
+        for name in ["", " ", "\u{a0}"] {
+            let nameless = ServiceFile { name: name.to_owned(), operations: operations.clone(), ..file() };
+            let error = assemble(nameless, None).unwrap_err();
+            assert_eq!(error.field, "name");
+            assert!(error.problem.contains("1 to 80 characters"), "{error}");
+        }
     }
 
     #[test]

@@ -139,12 +139,51 @@ fn a_listing_is_valid_up_to_its_limits() {
 
 #[test]
 fn a_name_that_deceives_the_eye_is_refused() {
-    for deceptive in
-        ["a\nb", "a\0", "\u{202e}gpj", "zero\u{200b}width", "\u{feff}mark", "\u{2066}isolate", "\u{85}"]
-    {
-        let mut listing = listing();
-        listing.name = deceptive.to_owned();
-        assert_eq!(listing.validate().unwrap_err().field, "name", "{deceptive:?}");
+    for deceptive in [
+        "a\nb",
+        "a\0",
+        "\u{202e}gpj",
+        "zero\u{200b}width",
+        "\u{feff}mark",
+        "\u{2066}isolate",
+        "\u{85}",
+        "\u{3164}",
+        "\u{2800}\u{2800}",
+        "no\u{a0}break",
+        "tag\u{e0041}",
+        " ",
+        "trailing ",
+    ] {
+        let text = || deceptive.to_owned();
+        let edits: [(&str, &dyn Fn(&mut Listing)); 3] = [
+            ("name", &|l| l.name = text()),
+            ("category", &|l| l.category = text()),
+            ("tags", &|l| l.tags = vec![text()]),
+        ];
+        for (field, edit) in edits {
+            let mut listing = listing();
+            edit(&mut listing);
+            assert_eq!(listing.validate().unwrap_err().field, field, "{deceptive:?}");
+        }
+    }
+}
+
+#[test]
+fn a_listing_names_a_network_that_can_be_one() {
+    for network in ["", "\u{3164}", "local ", "a/b"] {
+        let listing = Listing { network: network.to_owned(), ..listing() };
+        assert_eq!(listing.validate().unwrap_err().field, "network", "{network:?}");
+    }
+}
+
+#[test]
+fn a_summary_is_prose_of_any_script_and_hides_nothing() {
+    let with = |summary: &str| Listing { summary: summary.to_owned(), ..listing() };
+    for summary in ["می\u{200c}خواهم", "क्\u{200d}ष", "\u{26a1}\u{fe0f} fast"] {
+        assert_eq!(with(summary).validate(), Ok(()), "{summary}");
+    }
+    for summary in ["pay \u{202e}ecnuob", "\u{e0041}\u{e0042}", "\u{2800}", " "] {
+        assert_eq!(with(summary).validate().unwrap_err().field, "summary", "{summary:?}");
     }
 }
 

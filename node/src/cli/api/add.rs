@@ -136,6 +136,12 @@ fn amend(file: &mut ServiceFile, add: Add) -> Result<(), Failure> {
             args::Samples::None => SamplesFile::None,
         };
     }
+    if add.name.as_ref().is_some_and(|name| name.trim().is_empty()) {
+        return Err(Failure::usage(
+            "--name is empty; give the service a name of 1 to 80 characters, or leave --name out to take the \
+             description's title",
+        ));
+    }
     for (field, flag) in [
         (&mut file.name, add.name),
         (&mut file.summary, add.summary),
