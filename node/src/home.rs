@@ -4,8 +4,11 @@
 //! the next start takes, and never a wallet without one. An empty ledger beside an existing wallet would
 //! forget what was promised and earned, and is never made.
 
+use std::path::{Path, PathBuf};
+
 use anyhow::{Context, ensure};
 use farthing_ledger::{Ledger, OpenMode};
+use farthing_protocol::wire::NetworkName;
 
 use crate::{
     config::Config,
@@ -49,3 +52,26 @@ impl Home {
         Ok(Self { lock, opened, ledger, secret_file, secret })
     }
 }
+
+/// The folder of what was learned of one network: its peers, records and listings. Each network has its own, so
+/// that they are there again when a node that was on another one for a while returns.
+#[must_use]
+pub fn network_folder(data_dir: &Path, network: &NetworkName) -> PathBuf {
+    let networks = data_dir.join("networks");
+    let folder = networks.join(network.as_str());
+    if !folder.exists() {
+        let names = std::fs::read_dir(&networks).into_iter().flatten().flatten().take(OTHERS_SHOWN_MAX);
+        let others: Vec<String> = names.map(|name| name.file_name().to_string_lossy().into_owned()).collect();
+        if !others.is_empty() {
+            tracing::info!(
+                %network,
+                others = others.join(", "),
+                "this node is new to the network; what it knows of others is kept until it returns to them"
+            );
+        }
+    }
+    folder
+}
+
+/// Networks named in one line of the log.
+const OTHERS_SHOWN_MAX: usize = 8;

@@ -4,7 +4,7 @@
 //! settlement; then the ports. Shutdown is the reverse: the ports stop taking calls, running calls end, what
 //! they promised is stored, the network says goodbye.
 
-use std::{collections::BTreeSet, net::SocketAddr, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use farthing_chain::{Chain, ChainHandle, ChainSpec};
@@ -25,7 +25,7 @@ use crate::{
     config::{Config, TlsMode},
     consumer::{self, Consumer, channels::Channels, funding::Funding, spending},
     gateway::{Gateway, auth::Secrets},
-    home::Home,
+    home::{self, Home},
     journal::LedgerJournal,
     lock::DataFolder,
     owner::{
@@ -98,6 +98,8 @@ impl Node {
         let chain = Chain::start(spec.clone(), wallet.secret_for_chain(), journal).await?;
 
         let network_name = config.network.name.clone().unwrap_or_else(|| spec.chain_id.to_string());
+        let name = NetworkName::new(network_name.as_str())?;
+        let learned = home::network_folder(&config.node.data_dir, &name);
         let registry = Registry::load(
             signer.clone(),
             ledger.clone(),
@@ -105,7 +107,8 @@ impl Node {
             vec![accept(&spec, signer.address())],
             upstream_options(&config),
         )?;
-        let (network, inbound) = start_network(&config, &wallet, &network_name, &ledger).await?;
+        registry.relist().await?;
+        let (network, inbound) = start_network(&config, &wallet, name, &learned, &ledger).await?;
 
         let tasks = TaskTracker::new();
         let background = TaskTracker::new();
@@ -115,7 +118,7 @@ impl Node {
         let book = Book::default();
         restore(&ledger, &signer, &channels, &book)?;
 
-        let store = open_catalog(&config, &network_name, signer.address()).await?;
+        let store = open_catalog(&learned, &network_name, signer.address()).await?;
         let (catalog, news) = Catalog::new(store, network.clone(), network_name.clone(), registry.clone());
         let funding = Funding::new(
             signer.address(),
@@ -360,11 +363,11 @@ fn accept(spec: &ChainSpec, pay_to: Address) -> Accept {
 
 /// Opens the listings of the network. Whatever is wrong with them, the network has them too.
 async fn open_catalog(
-    config: &Config,
+    folder: &Path,
     network: &str,
     own: Address,
 ) -> anyhow::Result<farthing_catalog::Catalog> {
-    let (folder, options) = (config.node.data_dir.clone(), farthing_catalog::Options::new(network, own));
+    let (folder, options) = (folder.to_owned(), farthing_catalog::Options::new(network, own));
     let opening = tokio::task::spawn_blocking(move || farthing_catalog::Catalog::open(&folder, options));
     let (catalog, opened) = opening.await?.context("the catalog in the data folder cannot be opened")?;
     for notice in &opened.notices {
@@ -376,10 +379,10 @@ async fn open_catalog(
 async fn start_network(
     config: &Config,
     wallet: &Wallet,
-    network_name: &str,
+    name: NetworkName,
+    learned: &Path,
     ledger: &Ledger,
 ) -> anyhow::Result<(NetworkHandle, farthing_network::Inbound)> {
-    let name = NetworkName::new(network_name)?;
     let mut network = NetworkConfig::new(wallet.secret_for_network(), name);
     network.listen.clone_from(&config.network.listen);
     network.announce.clone_from(&config.network.announce);
@@ -387,7 +390,7 @@ async fn start_network(
     network.allow_private = config.network.allow_private;
     network.gossip = config.network.gossip;
     network.mdns = config.network.mdns;
-    network.state_dir = Some(config.node.data_dir.clone());
+    network.state_dir = Some(learned.to_owned());
     network.reach = ReachConfig {
         upnp: config.network.upnp,
         first: config.network.reach_first,

@@ -345,6 +345,51 @@ impl Registry {
         Ok(())
     }
 
+    /// Lists what was listed for another network, or another way to pay, for this one: each as a new version, so
+    /// that it is the newest wherever it comes by; and says so.
+    ///
+    /// # Errors
+    /// [`LedgerError`] when the ledger fails. A service that cannot be listed is left as it is, with a warning.
+    pub async fn relist(&self) -> Result<(), LedgerError> {
+        let mut moved = 0;
+        for service in self.all() {
+            let listing = service.listing();
+            let accepts = &self.0.accepts;
+            if listing.network == self.0.network && listing.accepts == *accepts {
+                continue;
+            }
+            let here = |listing: &mut Listing| {
+                listing.network.clone_from(&self.0.network);
+                listing.accepts.clone_from(accepts);
+            };
+            match self.change(&service, here).await {
+                Ok(_) => moved += 1,
+                Err(RegistryError::Ledger(error)) => return Err(error),
+                Err(error) => {
+                    tracing::warn!(service = %listing.service, %error, "a service cannot be listed on this network");
+                }
+            }
+        }
+        for (key, bytes) in self.0.ledger.list(Namespace::Retired)? {
+            let last = wire::decode::<Signed<Listing>>(&bytes).ok().and_then(|last| last.claimed().ok());
+            let Some(last) = last.filter(|last| last.network != self.0.network) else { continue };
+            let here = Listing { network: self.0.network.clone(), seq: last.seq + 1, ..last };
+            if let Ok(here) = self.0.signer.sign_document(&here) {
+                self.0.ledger.put(Namespace::Retired, key, wire::encode(&here)).await?;
+                moved += 1;
+            }
+        }
+        if moved > 0 {
+            let network = &self.0.network;
+            tracing::info!(
+                services = moved,
+                network,
+                "services of another network or chain are listed here now"
+            );
+        }
+        Ok(())
+    }
+
     /// What this owner tells the network: the listings of its services, and the last ones of retired services.
     ///
     /// # Errors

@@ -33,12 +33,22 @@ impl Nodes {
 
     /// A node that joins through others.
     pub async fn join(&mut self, through: &[&NodeProcess]) -> Result<NodeProcess> {
+        self.join_with(through, Vec::new()).await
+    }
+
+    /// The same with further environment.
+    pub async fn join_with(
+        &mut self,
+        through: &[&NodeProcess],
+        environment: Vec<(String, String)>,
+    ) -> Result<NodeProcess> {
         self.started += 1;
         let mut options = NodeOptions::new(self.folder.path().join(format!("node-{}", self.started)));
         for node in through {
             options = options.bootstrap([node.loopback_address().await?]);
         }
         options.settings.clone_from(&self.settings);
+        options.environment = environment;
         // Nothing listens there: these nodes live without a chain.
         let chain = [
             ("chain.preset", "local"),
