@@ -14,7 +14,7 @@ use redb::{Database, Durability, ReadableDatabase, ReadableTable, TableDefinitio
 
 use crate::{
     error::{CatalogError, Result},
-    store::{attempt, cause_of},
+    store::{attempt, cause_of, move_aside},
 };
 
 const BLOBS: TableDefinition<&[u8; 32], &[u8]> = TableDefinition::new("blobs");
@@ -51,11 +51,13 @@ struct Uses {
 impl Content {
     /// Opens the file, or begins a new one when it cannot be read, and says so.
     pub(crate) fn open(path: &Path, bytes_max: u64) -> Result<(Self, Option<String>)> {
-        match attempt(|| Self::open_existing(path, bytes_max)) {
+        match attempt(path, || Self::open_existing(path, bytes_max)) {
             Ok(content) => Ok((content, None)),
             Err(error @ CatalogError::InUse) => Err(error),
             Err(error) => {
-                fs::remove_file(path).map_err(CatalogError::folder(path))?;
+                // What is no file was put there by somebody, who may want it back.
+                if path.is_file() { fs::remove_file(path) } else { move_aside(path).map(drop) }
+                    .map_err(CatalogError::folder(path))?;
                 let content = Self::open_existing(path, bytes_max)?;
                 let cause = cause_of(&error);
                 Ok((

@@ -20,9 +20,9 @@ use tantivy::{
 };
 
 use crate::{
-    error::Result,
+    error::{CatalogError, Result},
     shelf::Slot,
-    store::{attempt, cause_of},
+    store::{attempt, cause_of, move_aside},
 };
 
 /// Of the fields below. Another one is rebuilt.
@@ -89,8 +89,19 @@ impl Index {
     /// Opens the index of the store with this epoch.
     pub(crate) fn open(folder: &Path, epoch: &str) -> Result<OpenedIndex> {
         let mark = format!("{SCHEMA} {epoch}");
+        let failed = || CatalogError::folder(folder);
+        if folder.exists() && !folder.is_dir() {
+            let aside = move_aside(folder).map_err(failed())?;
+            let opened = Self::open(folder, epoch)?;
+            let notice = format!(
+                "{} was no folder and was moved to {}; the search index is rebuilt",
+                folder.display(),
+                aside.display()
+            );
+            return Ok(OpenedIndex { notice: Some(notice), ..opened });
+        }
         let existed = folder.join("meta.json").exists();
-        let problem = match attempt(|| Self::open_existing(folder, &mark)) {
+        let problem = match attempt(folder, || Self::open_existing(folder, &mark)) {
             Ok(Ok(index)) => return Ok(OpenedIndex { index, rebuild: false, notice: None }),
             Ok(Err(problem)) => problem.to_owned(),
             Err(error) => cause_of(&error),
@@ -98,12 +109,12 @@ impl Index {
         if let Err(source) = fs::remove_dir_all(folder)
             && source.kind() != std::io::ErrorKind::NotFound
         {
-            return Err(crate::error::CatalogError::folder(folder)(source));
+            return Err(failed()(source));
         }
-        fs::create_dir_all(folder).map_err(crate::error::CatalogError::folder(folder))?;
+        fs::create_dir_all(folder).map_err(failed())?;
         let (schema, _) = schema();
         let tantivy = Tantivy::create_in_dir(folder, schema)?;
-        fs::write(folder.join("mark"), &mark).map_err(crate::error::CatalogError::folder(folder))?;
+        fs::write(folder.join("mark"), &mark).map_err(failed())?;
         let notice = existed.then(|| format!("the search index is rebuilt: {problem}"));
         Ok(OpenedIndex { index: Self::over(tantivy)?, rebuild: true, notice })
     }

@@ -6,8 +6,8 @@
 use std::{
     collections::BTreeSet,
     fs, io,
-    panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
+    thread,
 };
 
 use farthing_protocol::{Address, Listing, ServiceId, Signed, sync::ItemName, wire};
@@ -94,7 +94,7 @@ impl Store {
     /// Opens the file and fills a shelf from it. A file that cannot be read, or is another network's, is moved
     /// aside, a new one begun, and the reason told.
     pub(crate) fn open(path: &Path, options: &Options) -> Result<(Self, Shelf, Option<String>)> {
-        match attempt(|| Self::open_existing(path, options)) {
+        match attempt(path, || Self::open_existing(path, options)) {
             Ok((store, shelf)) => Ok((store, shelf, None)),
             Err(error @ (CatalogError::InUse | CatalogError::Folder { .. })) => Err(error),
             Err(error) => {
@@ -261,10 +261,14 @@ fn decode<'b, T: Decode<'b, ()>>(bytes: &'b [u8]) -> Result<T> {
     wire::decode(bytes).map_err(|e| CatalogError::Damaged(e.to_string()))
 }
 
-/// Runs `open`; a panic over a damaged file is one more way to say that it is damaged.
-pub(crate) fn attempt<T>(open: impl FnOnce() -> Result<T>) -> Result<T> {
-    catch_unwind(AssertUnwindSafe(open))
-        .unwrap_or_else(|_| Err(CatalogError::Damaged("reading it failed".to_owned())))
+/// Runs `open`; a panic over a damaged file is one more way to say that it is damaged. The name of the thread is how
+/// the program knows that such a panic is dealt with, and need not be printed.
+pub(crate) fn attempt<T: Send>(path: &Path, open: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+    thread::scope(|scope| {
+        let opening = thread::Builder::new().name("opening".to_owned()).spawn_scoped(scope, open);
+        let opened = opening.map_err(CatalogError::folder(path))?.join();
+        opened.unwrap_or_else(|_| Err(CatalogError::Damaged("reading it failed".to_owned())))
+    })
 }
 
 /// The cause in words, for a notice.

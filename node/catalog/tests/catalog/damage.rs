@@ -92,6 +92,25 @@ async fn an_index_that_is_missing_or_damaged_is_made_anew() {
     }
 }
 
+#[tokio::test]
+async fn a_file_where_the_index_should_be_and_a_folder_for_the_cache_are_moved_aside() {
+    let world = with_one_listing().await;
+    let (world, opened) = world.reopen(|folder| {
+        fs::remove_dir_all(folder.join("catalog-index")).unwrap();
+        fs::write(folder.join("catalog-index"), "a letter to grandfather").unwrap();
+        fs::remove_file(folder.join("content.redb")).unwrap();
+        fs::create_dir(folder.join("content.redb")).unwrap();
+    });
+    assert!(opened.notices[0].contains("catalog-index.damaged-1"), "{opened:?}");
+    assert_eq!(opened.indexing, 1);
+    let folder = world.folder.path();
+    let kept = fs::read_to_string(folder.join("catalog-index.damaged-1")).unwrap();
+    assert_eq!(kept, "a letter to grandfather");
+    assert!(folder.join("content.redb.damaged-1").is_dir());
+    world.catalog.settled().await.unwrap();
+    assert_eq!(world.names(words("earthquakes")).await, ["Earthquakes"]);
+}
+
 /// A file with the words of a segment.
 fn segment(index: &Path) -> std::path::PathBuf {
     let files = fs::read_dir(index).unwrap().map(|entry| entry.unwrap().path());

@@ -2,8 +2,8 @@
 
 use std::{
     fs, io,
-    panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
+    thread,
 };
 
 use farthing_protocol::{Address, wire::NetworkName};
@@ -121,10 +121,15 @@ impl File {
     }
 }
 
-/// Opens the file, or begins it where there is none. The library may panic over a file that was tampered
-/// with, which is no reason for the node to end.
+/// Opens the file, or begins it where there is none. The library may panic over a file that was tampered with, which
+/// is no reason for the node to end; the name of the thread is how the program knows that this is dealt with, and
+/// need not be printed.
 fn try_open(path: &Path, network: &NetworkName) -> Result<(File, Peers), Unusable> {
-    catch_unwind(AssertUnwindSafe(|| open_and_read(path, network))).unwrap_or(Err(Unusable::Panicked))
+    thread::scope(|scope| {
+        let open = || open_and_read(path, network);
+        let opening = thread::Builder::new().name("opening".to_owned()).spawn_scoped(scope, open);
+        opening.map_err(redb::Error::Io)?.join().unwrap_or(Err(Unusable::Panicked))
+    })
 }
 
 fn open_and_read(path: &Path, network: &NetworkName) -> Result<(File, Peers), Unusable> {
