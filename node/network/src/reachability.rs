@@ -315,11 +315,15 @@ impl Prober {
                 standing.judge(votes);
             }
         }
-        self.leaving.clear();
-        self.peers_asked = round.peers();
-        self.checked_secs = Some(now_secs);
-        let wait = if round.outdated {
-            self.config.debounce
+        round.too_soon().for_each(|(peer, wait)| self.turns.too_soon(peer, wait, now));
+        // Without anybody who took part, the last test is still the last one.
+        if round.peers() > 0 {
+            self.leaving.clear();
+            self.peers_asked = round.peers();
+            self.checked_secs = Some(now_secs);
+        }
+        let wait = if round.outdated || round.peers() == 0 {
+            self.config.debounce.max(PATIENCE_MIN)
         } else if self.standings.iter().any(Standing::is_in_doubt) {
             self.config.retry.min(self.config.interval)
         } else {

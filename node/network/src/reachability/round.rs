@@ -1,5 +1,7 @@
 //! One test: who was asked to dial what, who came through, and what they say. Pure.
 
+use std::time::Duration;
+
 use farthing_protocol::{
     Address, Hash,
     reach::{ReachRequest, ReachResponse, dial_back_key},
@@ -68,7 +70,21 @@ impl Asked {
         self.peer
     }
 
+    /// For how long the peer does not want to be asked again: it dialled nothing.
+    fn too_soon(&self) -> Option<Duration> {
+        match self.answer {
+            Some(Ok(ReachResponse::TooSoon { retry_after_secs })) => {
+                Some(Duration::from_secs(retry_after_secs))
+            }
+            _ => None,
+        }
+    }
+
+    /// What the peer found. One that was asked too soon took no part.
     fn vote(&self, address: &Multiaddr) -> Option<(Address, Vote)> {
+        if self.too_soon().is_some() {
+            return None;
+        }
         let index = self.dials.iter().position(|dial| dial.address == *address)?;
         let unanswered = Err("it did not answer".to_owned());
         let answer = self.answer.as_ref().unwrap_or(&unanswered);
@@ -82,8 +98,14 @@ impl Round {
         Self { asked, outdated: false }
     }
 
+    /// How many took part.
     pub(super) fn peers(&self) -> usize {
-        self.asked.len()
+        self.asked.len() - self.too_soon().count()
+    }
+
+    /// Who did not, and for how long they do not want to be asked again.
+    pub(super) fn too_soon(&self) -> impl Iterator<Item = (Address, Duration)> {
+        self.asked.iter().filter_map(|asked| Some((asked.peer, asked.too_soon()?)))
     }
 
     pub(super) fn keys(&self) -> impl Iterator<Item = PeerId> {

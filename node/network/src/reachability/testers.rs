@@ -28,25 +28,35 @@ impl Tester {
     }
 }
 
-/// When each peer was asked last, so that none is asked more often than it answers.
+/// When each peer may be asked again, so that none is asked more often than it answers.
 #[derive(Debug)]
 pub(super) struct Turns {
     interval: Duration,
-    asked: HashMap<Address, Instant>,
+    free: HashMap<Address, Instant>,
 }
 
 impl Turns {
     pub(super) fn new(interval: Duration) -> Self {
-        Self { interval, asked: HashMap::new() }
+        Self { interval, free: HashMap::new() }
     }
 
+    /// Its interval begins when the question arrives, which is a little later.
     pub(super) fn asked(&mut self, peer: Address, now: Instant) {
-        self.asked.retain(|_, at| now.duration_since(*at) < self.interval);
-        self.asked.insert(peer, now);
+        self.wait(peer, self.interval + self.interval / 20, now);
+    }
+
+    /// It says itself when it may be asked again. Nobody puts a test off for longer than an interval.
+    pub(super) fn too_soon(&mut self, peer: Address, retry_after: Duration, now: Instant) {
+        self.wait(peer, retry_after.min(self.interval), now);
+    }
+
+    fn wait(&mut self, peer: Address, duration: Duration, now: Instant) {
+        self.free.retain(|_, at| *at > now);
+        self.free.insert(peer, now + duration);
     }
 
     fn free_at(&self, peer: Address, now: Instant) -> Instant {
-        self.asked.get(&peer).map_or(now, |at| *at + self.interval)
+        self.free.get(&peer).map_or(now, |at| *at)
     }
 
     /// Up to `count` of these peers, of distinct networks as far as there are; the moment to try again when
@@ -109,8 +119,20 @@ mod tests {
         }
         let soon = now + Duration::from_secs(5);
         let wait = turns.choose(&peers, 3, &[0; 32], soon).unwrap_err();
-        assert_eq!(wait, now + MINUTE + Duration::from_secs(1), "the fourth is free, two more are needed");
+        let second = now + Duration::from_secs(1);
+        assert_eq!(wait, second + MINUTE + MINUTE / 20, "the fourth is free, two more are needed");
         assert_eq!(turns.choose(&peers, 3, &[0; 32], wait).unwrap().len(), 3);
+    }
+
+    #[test]
+    fn a_peer_that_was_asked_too_soon_is_left_alone_as_long_as_it_says_within_reason() {
+        let peers = [peer(1, "8.1.0.1")];
+        let now = Instant::now();
+        for (says, waits) in [(MINUTE / 2, MINUTE / 2), (MINUTE, MINUTE), (MINUTE * 1000, MINUTE)] {
+            let mut turns = Turns::new(MINUTE);
+            turns.too_soon(peers[0].0, says, now);
+            assert_eq!(turns.choose(&peers, 3, &[0; 32], now), Err(now + waits));
+        }
     }
 
     #[test]

@@ -240,7 +240,33 @@ fn nobody_is_asked_more_than_once_a_minute() {
     lab.prober.mapped(at("/ip4/9.1.1.1/tcp/5001"), lab.now);
     assert_eq!(lab.wait_secs(), 2);
     lab.test(&[TCP]);
-    assert_eq!(lab.now - first, 60 * SECOND, "only one of four had not been asked");
+    assert_eq!(lab.now - first, 63 * SECOND, "only one of four had not been asked");
+}
+
+#[test]
+fn peers_that_were_asked_too_soon_leave_the_last_test_as_it_was() {
+    let mut lab = Lab::new(&[], 3);
+    lab.test(&[TCP]);
+    let shown = lab.prober.report();
+    // The node starts anew, or its peers count more slowly: they refuse.
+    for ask in lab.begin() {
+        let too_soon = ReachResponse::TooSoon { retry_after_secs: 40 };
+        lab.prober.answered(ask.peer, Ok(too_soon), lab.now, 2000);
+    }
+    assert_eq!(lab.prober.report(), shown, "with its age, and what peers found then");
+    let refused = lab.now;
+    let asks = lab.begin();
+    assert_eq!((lab.now - refused, asks.len()), (40 * SECOND, 3), "they said when to come back");
+    for (n, ask) in (0_u8..).zip(asks) {
+        let answer = match n {
+            0 => ReachResponse::TooSoon { retry_after_secs: 40 },
+            _ => ReachResponse::Dialled(vec![DialBack::Failed("no".to_owned()); 2]),
+        };
+        lab.prober.answered(ask.peer, Ok(answer), lab.now, 2040);
+    }
+    let report = lab.prober.report();
+    assert_eq!((report.peers_asked, report.checked_secs), (2, Some(2040)));
+    assert!(report.checks.iter().all(|check| check.asked == 2), "{report:#?}");
 }
 
 #[test]

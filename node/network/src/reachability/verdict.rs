@@ -32,7 +32,7 @@ impl Vote {
                 }
                 None => Self::Undecided("it did not say".to_owned()),
             },
-            Ok(ReachResponse::TooSoon { .. }) => Self::Undecided("it was asked too soon again".to_owned()),
+            Ok(ReachResponse::TooSoon { .. }) => Self::Undecided("it was asked too soon".to_owned()),
             Ok(ReachResponse::Refused(why)) => Self::Undecided(one_line(why)),
             Err(why) => Self::Undecided(one_line(why)),
         }

@@ -1,6 +1,6 @@
 //! Reachability in plain words, for the console, `farthing net reach` and `farthing doctor`. Pure.
 
-use super::{AddressCheck, ReachState, Reachability, Transport};
+use super::{AddressCheck, ReachState, Reachability, Source, Transport};
 
 impl Reachability {
     /// Says which port is reachable over what, what to do otherwise, and how old the news is. One line.
@@ -50,7 +50,7 @@ impl Reachability {
 
     fn phrase(&self, transport: Transport, port: u16) -> String {
         match self.state(transport) {
-            ReachState::Reachable => "reachable".to_owned(),
+            ReachState::Reachable => self.how_well(transport),
             ReachState::NotReachable => self.advice(transport, port),
             ReachState::Testing => "being tested".to_owned(),
             ReachState::Unknown => match self.checks_of(transport).next() {
@@ -63,19 +63,68 @@ impl Reachability {
         }
     }
 
+    /// One peer that came through is proof; that others did not is worth knowing.
+    fn how_well(&self, transport: Transport) -> String {
+        let reachable = self.checks_of(transport).find(|check| check.state == ReachState::Reachable);
+        match reachable.map_or((0, 0), |check| (check.arrived, check.asked)) {
+            (0, asked) if asked > 0 => "reachable before, undecided this time".to_owned(),
+            (arrived, asked) if arrived < asked => {
+                format!("reachable ({arrived} of {} could)", counted(asked, "peer"))
+            }
+            _ => "reachable".to_owned(),
+        }
+    }
+
+    /// What a test has shown of the addresses that are published, in a few words.
+    #[must_use]
+    pub fn standing(&self) -> &'static str {
+        let any = |state| self.checks.iter().any(|check| check.state == state);
+        if self.is_reachable() {
+            "peers came through"
+        } else if any(ReachState::NotReachable) {
+            "tested: no peer came through"
+        } else if self.testing {
+            "being tested"
+        } else if self.checks.iter().any(|check| check.source == Source::Announced) {
+            "announced, not tested yet"
+        } else {
+            "not tested yet"
+        }
+    }
+
     fn advice(&self, transport: Transport, port: u16) -> String {
         let kind = transport.port_kind();
+        let of_port = |check: &&AddressCheck| {
+            check.port == port && check.state == ReachState::NotReachable && check.source == Source::Announced
+        };
+        if let Some(announced) = self.checks_of(transport).find(of_port) {
+            let through = match self.inner_port(transport) {
+                Some(inner) => {
+                    format!(", or let {kind} {port} through to port {inner} of {}", self.machine())
+                }
+                None => String::new(),
+            };
+            return format!(
+                "announced as {}, where no peer came through — correct or remove it in \
+                 `network.announce`{through}",
+                announced.address
+            );
+        }
         let is_direct = self.private || self.local_ip.is_some_and(|ip| self.seen.contains(&ip));
         if is_direct {
             return format!("not let through — open {kind} {port} in the firewall of this machine");
         }
-        let machine = self.local_ip.map_or_else(|| "this machine".to_owned(), |ip| ip.to_string());
+        let machine = self.machine();
         match self.inner_port(transport) {
             Some(inner) if inner != port => {
                 format!("not forwarded — forward {kind} {port} to port {inner} of {machine}")
             }
             _ => format!("not forwarded — forward {kind} {port} to {machine}"),
         }
+    }
+
+    fn machine(&self) -> String {
+        self.local_ip.map_or_else(|| "this machine".to_owned(), |ip| ip.to_string())
     }
 
     fn checks_of(&self, transport: Transport) -> impl Iterator<Item = &AddressCheck> {
@@ -117,7 +166,7 @@ fn counted(count: usize, what: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reachability::{Gateway, Source};
+    use crate::reachability::Gateway;
 
     const NOW_SECS: u64 = 1_000_000;
 
@@ -129,7 +178,7 @@ mod tests {
             source: Source::Observed,
             state,
             published: state == ReachState::Reachable,
-            arrived: 0,
+            arrived: if state == ReachState::Reachable { 3 } else { 0 },
             asked: 3,
             failures: Vec::new(),
         }
@@ -233,6 +282,51 @@ mod tests {
             "Port 3001: TCP not tested, because no peer sees this node at the announced address; UDP \
              reachable. Checked 3 minutes ago by 3 peers."
         );
+    }
+
+    #[test]
+    fn how_many_peers_came_through_is_said_when_not_all_did() {
+        use ReachState::Reachable;
+        for (arrived, asked, words) in [
+            (3, 3, "TCP reachable; "),
+            (1, 3, "TCP reachable (1 of 3 peers could); "),
+            (2, 3, "TCP reachable (2 of 3 peers could); "),
+            (0, 1, "TCP reachable before, undecided this time; "),
+        ] {
+            let mut reachability = home(Reachable, Reachable);
+            (reachability.checks[0].arrived, reachability.checks[0].asked) = (arrived, asked);
+            let sentence = reachability.sentence(NOW_SECS);
+            assert!(sentence.contains(words), "{sentence}");
+        }
+    }
+
+    #[test]
+    fn a_dead_announced_address_is_a_matter_of_the_setting() {
+        let mut reachability = home(ReachState::NotReachable, ReachState::Reachable);
+        let dead = AddressCheck {
+            source: Source::Announced,
+            address: "/ip4/9.9.9.9/tcp/9".to_owned(),
+            ..check(Transport::Tcp, 9, ReachState::NotReachable)
+        };
+        reachability.checks[0] = dead;
+        assert_eq!(
+            reachability.sentence(NOW_SECS),
+            "TCP port 9 announced as /ip4/9.9.9.9/tcp/9, where no peer came through — correct or remove it in \
+             `network.announce`, or let TCP 9 through to port 3001 of 192.168.1.20; UDP port 3001 reachable. \
+             Checked 3 minutes ago by 3 peers."
+        );
+    }
+
+    #[test]
+    fn an_announced_address_is_not_called_reached_before_it_was() {
+        use ReachState::{NotReachable, Reachable, Testing, Unknown};
+        let mut reachability = home(Unknown, Unknown);
+        assert_eq!(reachability.standing(), "not tested yet");
+        reachability.checks[0].source = Source::Announced;
+        assert_eq!(reachability.standing(), "announced, not tested yet");
+        assert_eq!(Reachability { testing: true, ..home(Testing, Testing) }.standing(), "being tested");
+        assert_eq!(home(NotReachable, Unknown).standing(), "tested: no peer came through");
+        assert_eq!(home(NotReachable, Reachable).standing(), "peers came through");
     }
 
     #[test]
