@@ -1,9 +1,17 @@
 //! The configured peers to begin with: when to dial which of them. Pure; never gives up.
 
+mod state;
+
 use std::time::{Duration, Instant};
 
 use farthing_protocol::{Address, keccak256};
-use libp2p::{Multiaddr, PeerId, swarm::ConnectionId};
+use libp2p::{
+    Multiaddr, PeerId,
+    swarm::{ConnectionId, DialError},
+};
+
+pub use self::state::{BootstrapPeer, BootstrapState};
+use crate::identity;
 
 /// The first retry comes soon, because nodes that start together miss each other by moments.
 const RETRY_FIRST: Duration = Duration::from_millis(250);
@@ -17,6 +25,7 @@ struct Entry {
     dialing: Option<ConnectionId>,
     failures: u32,
     due: Instant,
+    state: BootstrapState,
 }
 
 /// Keeps a connection to every configured peer, as far as they let it.
@@ -41,6 +50,7 @@ impl Bootstrap {
             dialing: None,
             failures: 0,
             due: now,
+            state: BootstrapState::Trying,
         };
         Self { own, entries: once.into_iter().map(entry).collect() }
     }
@@ -71,39 +81,60 @@ impl Bootstrap {
 
     /// The peer proved to be of our network: its next loss starts from a short delay again.
     pub(crate) fn confirmed(&mut self, peer: &PeerId) {
-        self.entries
-            .iter_mut()
-            .filter(|entry| entry.peer == Some(*peer))
-            .for_each(|entry| entry.failures = 0);
+        for entry in self.of_peer(peer) {
+            entry.failures = 0;
+            if let Some(wallet) = identity::wallet(peer) {
+                entry.state = BootstrapState::Connected { wallet };
+            }
+        }
     }
 
-    /// A dial failed or a connection went away.
-    pub(crate) fn failed(&mut self, connection: ConnectionId, now: Instant) {
+    /// The peer is not of our network, and says so by naming `network`, if any.
+    pub(crate) fn is_foreign(&mut self, peer: &PeerId, network: Option<String>) {
+        for entry in self.of_peer(peer) {
+            entry.state = BootstrapState::OtherNetwork { name: network.clone() };
+        }
+    }
+
+    /// A dial failed. An address that turned out to be this node itself is not tried again.
+    pub(crate) fn failed(&mut self, connection: ConnectionId, error: &DialError, now: Instant) {
         let own = self.own;
         if let Some(entry) = self.entries.iter_mut().find(|entry| entry.dialing == Some(connection)) {
             entry.dialing = None;
             entry.retry(own, now);
+            let expected = crate::addresses::peer(&entry.address).as_ref().and_then(identity::wallet);
+            entry.state = BootstrapState::of(error, expected).unwrap_or_else(|| entry.state.clone());
         }
     }
 
     /// The last connection to `peer` closed.
     pub(crate) fn lost(&mut self, peer: &PeerId, now: Instant) {
         let own = self.own;
-        self.entries
-            .iter_mut()
-            .filter(|entry| entry.peer == Some(*peer))
-            .for_each(|entry| entry.retry(own, now));
+        for entry in self.of_peer(peer) {
+            entry.retry(own, now);
+            if matches!(entry.state, BootstrapState::Trying | BootstrapState::Connected { .. }) {
+                entry.state = BootstrapState::Closed;
+            }
+        }
     }
 
-    /// The address turned out to be this node itself; it is not tried again.
-    pub(crate) fn is_own(&mut self, connection: ConnectionId) {
-        self.entries.retain(|entry| entry.dialing != Some(connection));
+    /// Every configured address, and what came of it last.
+    pub(crate) fn report(&self) -> Vec<BootstrapPeer> {
+        let peer =
+            |entry: &Entry| BootstrapPeer { address: entry.address.to_string(), state: entry.state.clone() };
+        self.entries.iter().map(peer).collect()
+    }
+
+    fn of_peer(&mut self, peer: &PeerId) -> impl Iterator<Item = &mut Entry> {
+        self.entries.iter_mut().filter(move |entry| entry.peer.as_ref() == Some(peer))
     }
 }
 
 impl Entry {
     fn is_wanted(&self, is_connected: impl Fn(&PeerId) -> bool) -> bool {
-        self.dialing.is_none() && !self.peer.as_ref().is_some_and(is_connected)
+        self.state != BootstrapState::OwnWallet
+            && self.dialing.is_none()
+            && !self.peer.as_ref().is_some_and(is_connected)
     }
 
     fn retry(&mut self, own: Address, now: Instant) {
@@ -137,7 +168,7 @@ mod tests {
             let connection = ConnectionId::new_unchecked(n);
             bootstrap.dialing(&address, connection);
             assert_eq!(bootstrap.due(now, NOBODY), None, "one dial at a time");
-            bootstrap.failed(connection, now);
+            bootstrap.failed(connection, &DialError::NoAddresses, now);
             let next = bootstrap.next_due(NOBODY).unwrap();
             assert!(next - now <= RETRY_MAX && next - now >= RETRY_FIRST / 2);
             now = next;
@@ -174,12 +205,35 @@ mod tests {
     }
 
     #[test]
-    fn its_own_address_is_dropped() {
+    fn what_came_of_an_address_is_known_until_something_else_does() {
+        let now = Instant::now();
+        let address: Multiaddr = "/ip4/127.0.0.1/tcp/1".parse().unwrap();
+        let mut bootstrap = Bootstrap::new(OWN, vec![address.clone()], now);
+        let key = farthing_protocol::SecretKey::from_bytes(&[7; 32]).unwrap();
+        let (connection, peer) = (ConnectionId::new_unchecked(1), identity::peer_id(&key.public_key()));
+        let state = |bootstrap: &Bootstrap| bootstrap.report()[0].state.clone();
+        assert_eq!(state(&bootstrap), BootstrapState::Trying);
+        bootstrap.dialing(&address, connection);
+        bootstrap.connected(connection, peer);
+        assert_eq!(state(&bootstrap), BootstrapState::Trying, "who it is has to be seen");
+        bootstrap.confirmed(&peer);
+        assert_eq!(state(&bootstrap), BootstrapState::Connected { wallet: key.address() });
+        bootstrap.lost(&peer, now);
+        assert_eq!(state(&bootstrap), BootstrapState::Closed);
+        bootstrap.is_foreign(&peer, Some("other".to_owned()));
+        bootstrap.lost(&peer, now);
+        assert_eq!(state(&bootstrap), BootstrapState::OtherNetwork { name: Some("other".to_owned()) });
+    }
+
+    #[test]
+    fn its_own_address_is_dialled_no_more() {
         let now = Instant::now();
         let address: Multiaddr = "/ip4/127.0.0.1/tcp/1".parse().unwrap();
         let mut bootstrap = Bootstrap::new(OWN, vec![address.clone()], now);
         bootstrap.dialing(&address, ConnectionId::new_unchecked(1));
-        bootstrap.is_own(ConnectionId::new_unchecked(1));
+        let own = DialError::LocalPeerId { address };
+        bootstrap.failed(ConnectionId::new_unchecked(1), &own, now);
         assert_eq!(bootstrap.next_due(NOBODY), None);
+        assert_eq!(bootstrap.report()[0].state, BootstrapState::OwnWallet, "and is told of");
     }
 }

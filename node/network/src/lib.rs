@@ -49,6 +49,7 @@ mod sync;
 mod turns;
 mod twin;
 
+pub use bootstrap::{BootstrapPeer, BootstrapState};
 pub use call::{CallFailure, CallTiming, InboundCall, Interrupted, NotStarted, Responder};
 pub use config::{NetworkConfig, NetworkError, NetworkLimits, ReachConfig};
 pub use gossip::{InboundListing, ListingResponder, Verdict};

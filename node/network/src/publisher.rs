@@ -15,6 +15,10 @@ const PUT_INTERVAL_MIN: Duration = Duration::from_secs(60);
 const RENEW_AFTER_SECS: u64 = 3600;
 /// After a put that reached nobody.
 const PUT_RETRY: Duration = Duration::from_secs(5);
+/// Numbers that a second of the clock has room for. Each run of a node counts from one of them, by lot: two nodes
+/// with one wallet that start together would otherwise give two records one number, and neither would ever find the
+/// other's above its own.
+const NUMBERS_PER_SEC: u64 = 1000;
 /// Version of the protocols this node speaks.
 const PROTOCOL_VERSION: u16 = 1;
 
@@ -33,6 +37,7 @@ pub(crate) struct Publisher {
     key: SecretKey,
     network: NetworkName,
     agent: String,
+    lot: u64,
     seq: u64,
     publication: Option<Publication>,
     addresses: Vec<Multiaddr>,
@@ -45,11 +50,13 @@ pub(crate) struct Publisher {
 }
 
 impl Publisher {
-    pub(crate) fn new(key: SecretKey, network: NetworkName, agent: &str, seq_start: u64) -> Self {
+    /// `lot` is any number, another one in every run.
+    pub(crate) fn new(key: SecretKey, network: NetworkName, agent: &str, seq_start: u64, lot: u64) -> Self {
         Self {
             key,
             network,
             agent: agent.chars().take(64).collect(),
+            lot: lot % NUMBERS_PER_SEC,
             seq: seq_start,
             publication: None,
             addresses: Vec::new(),
@@ -125,7 +132,8 @@ impl Publisher {
         let publication =
             self.publication.unwrap_or(Publication { flags: 0, listings_count: 0, listings_root: [0; 32] });
         // The clock is a floor, so that a wallet whose saved number was lost still rises.
-        self.seq = (self.seq + 1).max(now_secs);
+        let clock = now_secs.saturating_mul(NUMBERS_PER_SEC).saturating_add(self.lot);
+        self.seq = (self.seq + 1).max(clock);
         let record = NodeRecord {
             network: self.network.as_str().to_owned(),
             public_key: self.key.public_key(),
@@ -192,7 +200,7 @@ mod tests {
 
     fn publisher(seq_start: u64) -> Publisher {
         let key = SecretKey::from_bytes(&[5; 32]).unwrap();
-        Publisher::new(key, NetworkName::new("local-test").unwrap(), "farthing/test", seq_start)
+        Publisher::new(key, NetworkName::new("local-test").unwrap(), "farthing/test", seq_start, 4_007)
     }
 
     #[test]
@@ -203,14 +211,17 @@ mod tests {
         let second = publisher.publish(PUBLICATION, now, 1_000).unwrap().seq;
         let behind_the_clock = publisher.publish(PUBLICATION, now, 500).unwrap().seq;
         assert!(first < second && second < behind_the_clock);
-        assert!(publisher.rise_above(9_000, now));
-        assert_eq!(publisher.for_put(1_000).unwrap().seq, 9_001);
-        assert!(!publisher.rise_above(9_001, now));
+        assert!(publisher.rise_above(9_000_000, now));
+        assert_eq!(publisher.for_put(1_000).unwrap().seq, 9_000_001);
+        assert!(!publisher.rise_above(9_000_001, now));
     }
 
     #[test]
     fn a_restart_goes_on_above_the_saved_number() {
-        assert_eq!(publisher(5_000).publish(PUBLICATION, Instant::now(), 1_000).unwrap().seq, 5_001);
+        let seq =
+            |saved, now_secs| publisher(saved).publish(PUBLICATION, Instant::now(), now_secs).unwrap().seq;
+        assert_eq!(seq(5_000_000, 1_000), 5_000_001);
+        assert_eq!(seq(5_000_000, 6_000), 6_000_007, "or where the clock is, at this run's lot");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Putting the parts together: key, store, servers, swarm, listeners; then the swarm's task runs.
 
 use std::{
+    hash::{BuildHasher, RandomState},
     io,
     sync::Arc,
     time::{Duration, Instant},
@@ -131,6 +132,7 @@ impl Network {
             config.network.clone(),
             &config.agent,
             config.record_seq_start,
+            RandomState::new().hash_one(()),
         );
         let task = SwarmTask::new(Parts {
             swarm,

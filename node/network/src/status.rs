@@ -7,7 +7,7 @@ use std::{
 
 use farthing_protocol::Address;
 
-use crate::Reachability;
+use crate::{BootstrapPeer, Reachability};
 
 /// The network at a glance; a new value whenever something in it changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,6 +34,8 @@ pub struct NetworkStatus {
     pub peers_known: usize,
     /// Another node seems to run with this wallet's key; neither is reached reliably until one is stopped.
     pub duplicate_identity: bool,
+    /// Every configured peer, and what came of it.
+    pub bootstrap: Vec<BootstrapPeer>,
 }
 
 /// The node's part in the directory.

@@ -166,6 +166,9 @@ pub(crate) struct SwarmTask {
     /// Nodes of the local network, which change too often to be written down.
     nearby: HashMap<PeerId, Vec<Multiaddr>>,
     twin: Twin,
+    /// When a peer is asked for our own record next, and how many were.
+    own_record_due: Instant,
+    own_record_asked: usize,
     strikes: Strikes,
     /// How peers see this node, and how many said so.
     observed: BTreeMap<Multiaddr, u32>,
@@ -191,6 +194,8 @@ impl SwarmTask {
             company,
             nearby: HashMap::new(),
             twin: Twin::default(),
+            own_record_due: Instant::now(),
+            own_record_asked: 0,
             strikes: Strikes::default(),
             observed: BTreeMap::new(),
             awaiting_reach: Vec::new(),
@@ -360,6 +365,7 @@ impl SwarmTask {
             reachability: self.parts.prober.report(),
             peers_known: self.parts.book.lock().len(),
             duplicate_identity: self.twin.is_suspected(Instant::now()),
+            bootstrap: self.parts.bootstrap.report(),
         };
         self.parts.status.send_if_modified(|shown| {
             let changed = *shown != status;

@@ -38,7 +38,7 @@ fn text(status: &Status) -> String {
         ("Peer id", status.peer_id.clone()),
         ("Gateway", status.gateway_url.clone()),
         ("Network", format!("{}, peers: {}", status.network, status.peers)),
-        ("Reached at", status.addresses.join(" ")),
+        ("Addresses", format!("{} ({})", status.addresses.join(" "), status.reach)),
         ("Chain", format!("{} ({}), {head}", chain.name, chain.chain_id)),
         ("USDC", amount(status.balance.usdc.map(|usdc| usdc.to_string()), "USDC") + money),
         ("ETH", amount(status.balance.eth.map(|eth| eth.to_string()), "ETH")),

@@ -8,7 +8,7 @@ use axum::{
 };
 use farthing_chain::{ChainKind, ChainStatus as OnChain};
 use farthing_ledger::LedgerError;
-use farthing_network::{NetworkStatus, ReachState};
+use farthing_network::{BootstrapPeer, NetworkStatus, ReachState};
 use farthing_protocol::Usdc;
 
 use super::{Failed, money::balance};
@@ -28,12 +28,14 @@ pub(super) async fn status(State(node): State<Node>) -> Json<Status> {
     if node.config.network.bootstrap.is_empty() && network.peers == 0 {
         alerts.push("network: no peers and no `network.bootstrap`; name a node to join through".to_owned());
     }
+    alerts.extend(amiss(&network).map(|peer| format!("network.bootstrap: {} {}", peer.address, peer.state)));
     Json(Status {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         uptime_secs: clock::now_secs().saturating_sub(node.started_secs),
         address: node.wallet.into(),
         peer_id: node.peer_id.clone(),
         addresses: if network.external.is_empty() { network.listening } else { network.external },
+        reach: network.reachability.standing().to_owned(),
         gateway_url: gateway_url(gateway.listen, tls),
         network: node.network_name.clone(),
         chain: ChainStatus {
@@ -113,6 +115,7 @@ pub(super) async fn doctor(State(node): State<Node>) -> Json<Doctor> {
                     ))
                 },
             ),
+            check("bootstrap", bootstrap(&network)),
             check("reach", reach(&node, &network)),
         ],
     })
@@ -172,6 +175,25 @@ impl Needs {
         let detail = format!("{detail}, and {} USDC are earned and not claimed", self.unclaimed);
         let next = "send a little ETH for gas to it, so that what was earned can be claimed".to_owned();
         Check { next: Some(next), ..check("wallet", Ok(detail)) }
+    }
+}
+
+/// Configured peers to do something about: every mistake, and whoever does not answer a node that has nobody.
+fn amiss(network: &NetworkStatus) -> impl Iterator<Item = &BootstrapPeer> {
+    let is_alone = network.peers == 0;
+    network
+        .bootstrap
+        .iter()
+        .filter(move |peer| peer.state.is_mistake() || is_alone && peer.state.next().is_some())
+}
+
+fn bootstrap(network: &NetworkStatus) -> Result<String, (String, &'static str)> {
+    let all: Vec<String> =
+        network.bootstrap.iter().map(|peer| format!("{} {}", peer.address, peer.state)).collect();
+    match amiss(network).find_map(|peer| peer.state.next()) {
+        Some(next) => Err((all.join("; "), next)),
+        None if all.is_empty() => Ok("no peers are configured to begin with".to_owned()),
+        None => Ok(all.join("; ")),
     }
 }
 

@@ -127,8 +127,11 @@ pub struct Status {
     pub uptime_secs: u64,
     pub address: Text<Address>,
     pub peer_id: String,
-    /// Where other nodes reach this one.
+    /// Where other nodes are told to reach this one; where it listens, while it tells none.
     pub addresses: Vec<String>,
+    /// Whether they do, in a few words.
+    #[serde(default)]
+    pub reach: String,
     pub gateway_url: String,
     pub network: String,
     pub chain: ChainStatus,

@@ -5,13 +5,14 @@ use std::time::Instant;
 use farthing_protocol::{
     Address, NodeRecord, Verified,
     info::{InfoRequest, InfoResponse},
+    wire::NetworkName,
 };
 use libp2p::{
     Multiaddr, PeerId, Stream,
     core::ConnectedPoint,
     identify, ping,
     swarm::{
-        ConnectionId, DialError,
+        ConnectionId, DialError, StreamUpgradeError,
         dial_opts::{DialOpts, PeerCondition},
     },
 };
@@ -148,13 +149,12 @@ impl SwarmTask {
     pub(super) fn on_dial_failed(&mut self, connection: ConnectionId, id: Option<PeerId>, error: &DialError) {
         Counters::add(&self.parts.counters.dials_failed);
         if matches!(error, DialError::LocalPeerId { .. }) {
-            self.parts.bootstrap.is_own(connection);
             self.twin.dialled_own_key(Instant::now());
         }
         self.note_failure(id, error);
         self.unlearn(id, error);
         self.dials.ended(connection);
-        self.parts.bootstrap.failed(connection, Instant::now());
+        self.parts.bootstrap.failed(connection, error, Instant::now());
         tracing::debug!(peer = ?id.as_ref().and_then(identity::wallet), error = %brief(error), "a dial failed");
         if let Some(id) = id
             && !self.parts.swarm.is_connected(&id)
@@ -176,6 +176,9 @@ impl SwarmTask {
             identify::Event::Error { peer_id, error, .. } => {
                 tracing::debug!(peer = ?self.peers.address_of(&peer_id), %error, "a peer was not identified");
                 if !self.peers.is_identified(&peer_id) {
+                    if matches!(error, StreamUpgradeError::NegotiationFailed) {
+                        self.parts.bootstrap.is_foreign(&peer_id, None);
+                    }
                     self.turn_away(peer_id, &NotStarted::Unsupported);
                 }
             }
@@ -186,6 +189,8 @@ impl SwarmTask {
     fn on_identified(&mut self, id: PeerId, info: &identify::Info) {
         if info.protocol_version != self.parts.network.identify_version() {
             Counters::add(&self.parts.counters.peers_of_other_networks);
+            let network = NetworkName::of_identify_version(&info.protocol_version);
+            self.parts.bootstrap.is_foreign(&id, network.map(|name| name.as_str().to_owned()));
             return self.turn_away(id, &NotStarted::OtherNetwork);
         }
         let speaks = |name: String| info.protocols.iter().any(|protocol| protocol.as_ref() == name);
@@ -257,21 +262,25 @@ impl SwarmTask {
         if is_newcomer {
             self.parts.publisher.put_soon(Instant::now());
         }
-        for question in own.into_iter().chain(is_newcomer.then_some(InfoRequest::Peers)) {
-            let (sender, stream) = oneshot::channel();
-            self.open(peer, Protocol::Info, sender);
-            let (records, network) = (self.parts.records.clone(), self.parts.network.clone());
-            let counters = std::sync::Arc::clone(&self.parts.counters);
-            tokio::spawn(async move {
-                let Ok(Ok(stream)) = stream.await else { return };
-                let answer = tokio::time::timeout(INFO_DEADLINE, info::exchange(stream, &question)).await;
-                let Ok(Ok(InfoResponse::Records(answer))) = answer else { return };
-                for record in answer.into_iter().take(farthing_protocol::limits::INFO_ITEMS_MAX) {
-                    // Counted where it happens; one bad record does not spoil the others.
-                    let _ = info::take_record(&records, &network, &counters, record, peer);
-                }
-            });
-        }
+        let questions = own.into_iter().chain(is_newcomer.then_some(InfoRequest::Peers));
+        questions.for_each(|question| self.ask_for_records(peer, question));
+    }
+
+    /// Asks a connected peer, and takes the records it answers with.
+    pub(super) fn ask_for_records(&mut self, peer: Address, question: InfoRequest) {
+        let (sender, stream) = oneshot::channel();
+        self.open(peer, Protocol::Info, sender);
+        let (records, network) = (self.parts.records.clone(), self.parts.network.clone());
+        let counters = std::sync::Arc::clone(&self.parts.counters);
+        tokio::spawn(async move {
+            let Ok(Ok(stream)) = stream.await else { return };
+            let answer = tokio::time::timeout(INFO_DEADLINE, info::exchange(stream, &question)).await;
+            let Ok(Ok(InfoResponse::Records(answer))) = answer else { return };
+            for record in answer.into_iter().take(farthing_protocol::limits::INFO_ITEMS_MAX) {
+                // Counted where it happens; one bad record does not spoil the others.
+                let _ = info::take_record(&records, &network, &counters, record, peer);
+            }
+        });
     }
 
     /// A first failed ping is silent (libp2p-ping's handler), so one that is told of is the second in a row: the

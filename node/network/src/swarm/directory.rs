@@ -1,8 +1,8 @@
 //! The directory in the swarm's task: looking records up, keeping those of others, publishing the own one.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use farthing_protocol::{Address, wire};
+use farthing_protocol::{Address, info::InfoRequest, wire};
 use libp2p::{
     PeerId,
     kad::{
@@ -18,6 +18,14 @@ use crate::{
     NetworkError, info::take_record, publisher::Publication, records::RECORD_VALUE_BYTES_MAX, report::Strike,
     status::Counters,
 };
+
+/// How often a peer is asked which record of ours it holds, the next one each time. A node with our key that
+/// shares our neighbours is heard of in no other way: to them it is we who speak, and nobody is told by gossip or
+/// at a meeting what he said himself.
+const OWN_RECORD_ASKED_EVERY: Duration = Duration::from_secs(30);
+
+/// The same after publishing it: others with our key have heard of it then, and spoken.
+const OWN_RECORD_SETTLES: Duration = Duration::from_millis(1500);
 
 /// One look-up under way: whom its finds go to.
 #[derive(Debug)]
@@ -57,6 +65,7 @@ impl SwarmTask {
         let seq = signed.map_err(NetworkError::from).map(|record| {
             let seq = record.seq;
             self.gossip_record(&record);
+            self.own_record_due = now + OWN_RECORD_SETTLES;
             let stored = self.parts.records.lock().insert(record, self.parts.own, crate::now_secs());
             if let Err(error) = stored {
                 tracing::warn!(%error, "the own record was not stored");
@@ -103,6 +112,14 @@ impl SwarmTask {
     /// Looks whether somebody else publishes under our wallet. Going above costs one record a minute at most.
     pub(super) fn watch_own_record(&mut self, now: Instant) {
         self.rise_above_others(now);
+        if self.own_record_due > now || self.parts.publisher.record().is_none() {
+            return;
+        }
+        if let Some(peer) = self.peers.in_turn(self.own_record_asked) {
+            self.own_record_asked = self.own_record_asked.wrapping_add(1);
+            self.own_record_due = now + OWN_RECORD_ASKED_EVERY;
+            self.ask_for_records(peer, InfoRequest::Records(vec![self.parts.own]));
+        }
     }
 
     fn put(&mut self, record: &farthing_protocol::Verified<farthing_protocol::NodeRecord>) {

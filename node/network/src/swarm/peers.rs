@@ -164,6 +164,15 @@ impl Peers {
         self.by_id.values().filter(|peer| peer.identified.is_some()).count()
     }
 
+    /// A peer that answers questions, another one for the next `turn`.
+    pub(super) fn in_turn(&self, turn: usize) -> Option<Address> {
+        let answers =
+            |peer: &&Peer| peer.identified.as_ref().is_some_and(|identified| identified.speaks_info);
+        let mut peers: Vec<Address> = self.by_id.values().filter(answers).map(|peer| peer.address).collect();
+        peers.sort_unstable();
+        peers.get(turn.checked_rem(peers.len())?).copied()
+    }
+
     /// The remote ends of all connections to a peer.
     pub(super) fn remotes_of(&self, address: Address) -> Vec<Multiaddr> {
         let peer = self.id_of(address).and_then(|id| self.by_id.get(&id));

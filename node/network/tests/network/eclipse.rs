@@ -230,3 +230,45 @@ async fn two_nodes_with_one_wallet_notice_each_other() {
     .await;
     assert!(!suspects(&hubs[0]) && !suspects(&hubs[1]));
 }
+
+#[tokio::test]
+async fn two_nodes_with_one_wallet_behind_one_neighbour_are_noticed() {
+    let hub = Node::start(config()).await;
+    let key = new_key();
+    let start = || {
+        let bootstrap = vec![hub.listening()];
+        Node::start(NetworkConfig { key: key.clone(), listen: Vec::new(), bootstrap, ..config() })
+    };
+    let twins = [start().await, start().await];
+    for twin in &twins {
+        twin.connected_to(hub.address).await;
+    }
+    let suspects = |node: &Node| node.handle.status().borrow().duplicate_identity;
+    until("one of them is suspicious", async || {
+        // Each speaks after the other's clock went on, and asks before it speaks again.
+        for (twin, wait_ms) in twins.iter().zip([1100, 1500]) {
+            twin.handle.publish(0, 0, [0; 32]).await.unwrap();
+            tokio::time::sleep(Duration::from_millis(wait_ms)).await;
+        }
+        twins.iter().any(suspects)
+    })
+    .await;
+    assert!(!suspects(&hub));
+}
+
+#[tokio::test]
+async fn a_node_that_publishes_again_and_again_is_no_twin_of_itself() {
+    let hubs = [Node::start(config()).await, Node::start(config()).await];
+    let node = Node::joining(&[&hubs[0], &hubs[1]]).await;
+    for hub in &hubs {
+        node.connected_to(hub.address).await;
+    }
+    for _ in 0..8 {
+        node.handle.publish(0, 0, [0; 32]).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(300)).await;
+    }
+    for hub in &hubs {
+        until("its neighbours hold its record", async || hub.handle.find(node.address).await.is_ok()).await;
+    }
+    assert!(!node.handle.status().borrow().duplicate_identity);
+}

@@ -18,7 +18,7 @@ use libp2p::{
 
 use crate::{
     raw::wallet_keypair,
-    support::{Node, QUIC, TCP, config, new_key},
+    support::{Node, QUIC, TCP, config, new_key, until},
 };
 
 /// How many at once: somebody in a hurry.
@@ -104,4 +104,33 @@ async fn half_open_connections_keep_nobody_else_out() {
     let honest = honest(&node).await;
     honest.connected_to(node.address).await;
     honest.handle.ping(node.address).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_wallet_with_a_channel_gets_in_where_strangers_find_no_place() {
+    let limits = NetworkLimits { connections_max: 3, connections_reserved: 1, ..NetworkLimits::default() };
+    let node = Node::start(NetworkConfig { limits, ..config() }).await;
+    // They listen nowhere: whom the node dials itself is its own choice, and no stranger to it.
+    let caller = |key| {
+        let (listen, bootstrap) = (Vec::new(), vec![node.listening()]);
+        Node::start(NetworkConfig { key, listen, bootstrap, ..config() })
+    };
+    let strangers = [caller(new_key()).await, caller(new_key()).await];
+    for stranger in &strangers {
+        stranger.connected_to(node.address).await;
+        node.connected_to(stranger.address).await;
+    }
+    let late = caller(new_key()).await;
+    until("it was turned away again", async || late.handle.counters().connections_opened >= 2).await;
+    assert!(late.handle.connected_peers().await.is_empty());
+    assert_eq!(node.handle.connected_peers().await.len(), strangers.len());
+
+    let partner = new_key();
+    node.handle.favour(vec![partner.address()]).await;
+    let partner = caller(partner).await;
+    partner.connected_to(node.address).await;
+    assert!(!node.handle.connected_peers().await.contains(&late.address), "its place was kept");
+
+    strangers[0].handle.shutdown().await;
+    late.connected_to(node.address).await;
 }

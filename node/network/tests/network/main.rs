@@ -1,5 +1,6 @@
 //! The network over real loopback connections: calls, the directory, gossip, sessions, hostile peers, coming and going.
 
+mod bootstrap;
 mod calls;
 mod company;
 mod directory;

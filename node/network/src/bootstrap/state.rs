@@ -1,0 +1,206 @@
+//! What came of a configured peer, in plain words and with what to do about it. Pure.
+
+use std::{error::Error, io};
+
+use farthing_protocol::Address;
+use libp2p::{Multiaddr, TransportError, multiaddr::Protocol, swarm::DialError};
+
+use crate::{identity, swarm::innermost};
+
+/// A system's or a resolver's word on a dial is cut to this.
+const REASON_CHARS_MAX: usize = 160;
+
+/// A configured peer, as it was last met.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BootstrapPeer {
+    /// As it is configured.
+    pub address: String,
+    pub state: BootstrapState,
+}
+
+/// What came of a configured address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BootstrapState {
+    /// The first dial is not over.
+    Trying,
+    Connected {
+        wallet: Address,
+    },
+    /// The machine is there, and nobody listens on the port.
+    Refused,
+    TimedOut,
+    /// Something is connected for a moment, and ends it before it says who it is; or did so later.
+    Closed,
+    /// Not the wallet that the address names with `/p2p/`.
+    OtherWallet {
+        expected: Address,
+        found: Address,
+    },
+    /// This node, or one with a copy of its data folder.
+    OwnWallet,
+    /// `None` when it names no network at all.
+    OtherNetwork {
+        name: Option<String>,
+    },
+    /// Neither TCP nor QUIC on an address or a name.
+    Undialable,
+    /// One line.
+    Failed {
+        reason: String,
+    },
+}
+
+impl BootstrapState {
+    /// What a failed dial says; nothing when it was not a dial at all, because there is a connection already.
+    pub(crate) fn of(error: &DialError, expected: Option<Address>) -> Option<Self> {
+        Some(match error {
+            DialError::LocalPeerId { .. } => Self::OwnWallet,
+            DialError::WrongPeerId { obtained, .. } => match (expected, identity::wallet(obtained)) {
+                (Some(expected), Some(found)) => Self::OtherWallet { expected, found },
+                _ => Self::OtherNetwork { name: None },
+            },
+            DialError::DialPeerConditionFalse(_) | DialError::Aborted => return None,
+            DialError::Transport(errors) => match errors.first() {
+                Some((address, TransportError::Other(error))) if has_transport(address) => {
+                    Self::of_transport(error)
+                }
+                _ => Self::Undialable,
+            },
+            DialError::NoAddresses => Self::Undialable,
+            DialError::Denied { cause } => Self::failed(cause),
+        })
+    }
+
+    /// By the words: the transports wrap the system's errors in others that show them and do not hand them out, and
+    /// the library's own timeouts never had a kind.
+    fn of_transport(error: &io::Error) -> Self {
+        let words = innermost(error).to_lowercase();
+        if words.contains("refused") {
+            Self::Refused
+        } else if words.contains("timed out") || words.contains("timeout") {
+            Self::TimedOut
+        } else {
+            Self::failed(error)
+        }
+    }
+
+    fn failed(error: &dyn Error) -> Self {
+        let reason = innermost(error).chars().filter(|c| !c.is_control()).take(REASON_CHARS_MAX).collect();
+        Self::Failed { reason }
+    }
+
+    #[must_use]
+    pub const fn is_connected(&self) -> bool {
+        matches!(self, Self::Connected { .. })
+    }
+
+    /// Whether no patience helps: the configuration, here or there, has to change.
+    #[must_use]
+    pub const fn is_mistake(&self) -> bool {
+        matches!(self, Self::OtherWallet { .. } | Self::OtherNetwork { .. } | Self::Undialable)
+    }
+
+    /// What to do about it; nothing when all is well or only time is needed.
+    #[must_use]
+    pub const fn next(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::Trying | Self::Connected { .. } => return None,
+            Self::Refused => "start the node there, or correct the port in `network.bootstrap`",
+            Self::TimedOut => {
+                "check the address in `network.bootstrap`, and that the port is forwarded and let through there"
+            }
+            Self::Closed => "it may be full or restarting, and is tried again; name a second node beside it",
+            Self::OtherWallet { .. } => {
+                "write that wallet's peer id after /p2p/ in `network.bootstrap` if it is the right one, or leave \
+                 /p2p/ out"
+            }
+            Self::OwnWallet => {
+                "leave it out of `network.bootstrap`; if another machine is meant, it runs with a copy of this \
+                 node's data folder: stop one of the two"
+            }
+            Self::OtherNetwork { .. } => {
+                "give both nodes the same `network.name` and chain, or name another node in `network.bootstrap`"
+            }
+            Self::Undialable => {
+                "write it like /ip4/203.0.113.7/tcp/3001 or /dns4/node.example/udp/3001/quic-v1"
+            }
+            Self::Failed { .. } => "check the address in `network.bootstrap`",
+        })
+    }
+}
+
+/// Follows the address in a sentence: `/ip4/… refuses the connection`.
+impl std::fmt::Display for BootstrapState {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Trying => f.write_str("is being tried"),
+            Self::Connected { wallet } => write!(f, "is connected: {wallet}"),
+            Self::Refused => f.write_str("refuses the connection"),
+            Self::TimedOut => f.write_str("does not answer"),
+            Self::Closed => f.write_str("closed the connection"),
+            Self::OtherWallet { expected, found } => {
+                write!(f, "is the node of another wallet: {found} and not {expected}")
+            }
+            Self::OwnWallet => f.write_str("answers with this node's own wallet"),
+            Self::OtherNetwork { name: Some(name) } => write!(f, "is a node of another network: {name}"),
+            Self::OtherNetwork { name: None } => f.write_str("is no node of this network"),
+            Self::Undialable => f.write_str("is no address that can be dialled"),
+            Self::Failed { reason } => write!(f, "cannot be reached: {reason}"),
+        }
+    }
+}
+
+/// Whether it says how to get there: TCP, QUIC, or within this process.
+fn has_transport(address: &Multiaddr) -> bool {
+    address.iter().any(|part| matches!(part, Protocol::Tcp(_) | Protocol::QuicV1 | Protocol::Memory(_)))
+}
+
+#[cfg(test)]
+mod tests {
+    use libp2p::PeerId;
+
+    use super::*;
+
+    fn transport(error: io::Error) -> DialError {
+        DialError::Transport(vec![("/ip4/9.9.9.9/tcp/1".parse().unwrap(), TransportError::Other(error))])
+    }
+
+    #[test]
+    fn a_failed_dial_is_told_by_its_cause() {
+        let of = |error: &DialError| BootstrapState::of(error, None);
+        let wrapped = io::Error::other("Connection refused (os error 111)");
+        assert_eq!(of(&transport(wrapped)), Some(BootstrapState::Refused));
+        assert_eq!(of(&transport(io::ErrorKind::TimedOut.into())), Some(BootstrapState::TimedOut));
+        let library = io::Error::other("Timeout has been reached");
+        assert_eq!(of(&transport(library)), Some(BootstrapState::TimedOut));
+        let other = transport(io::Error::other(format!("no such name{}", "!".repeat(1000))));
+        let Some(BootstrapState::Failed { reason }) = of(&other) else { panic!() };
+        assert_eq!(reason.chars().count(), REASON_CHARS_MAX);
+        let address: Multiaddr = "/ip4/9.9.9.9".parse().unwrap();
+        let odd = DialError::Transport(vec![(
+            address.clone(),
+            TransportError::MultiaddrNotSupported(address.clone()),
+        )]);
+        assert_eq!(of(&odd), Some(BootstrapState::Undialable));
+        assert_eq!(of(&DialError::LocalPeerId { address: address.clone() }), Some(BootstrapState::OwnWallet));
+        let stranger = DialError::WrongPeerId { obtained: PeerId::random(), address };
+        assert_eq!(of(&stranger), Some(BootstrapState::OtherNetwork { name: None }), "of no wallet at all");
+    }
+
+    #[test]
+    fn every_failure_names_the_next_step() {
+        let wallet = Address::from_bytes([1; 20]);
+        for failure in [
+            BootstrapState::Refused,
+            BootstrapState::TimedOut,
+            BootstrapState::Closed,
+            BootstrapState::OtherWallet { expected: wallet, found: wallet },
+            BootstrapState::OwnWallet,
+            BootstrapState::OtherNetwork { name: Some("84532".to_owned()) },
+            BootstrapState::Undialable,
+            BootstrapState::Failed { reason: "the name is unknown".to_owned() },
+        ] {
+            assert!(failure.next().is_some() && !failure.is_connected(), "{failure}");
+        }
+    }
+}
