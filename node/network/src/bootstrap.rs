@@ -90,9 +90,9 @@ impl Bootstrap {
     }
 
     /// The peer is not of our network, and says so by naming `network`, if any.
-    pub(crate) fn is_foreign(&mut self, peer: &PeerId, network: Option<String>) {
+    pub(crate) fn is_foreign(&mut self, peer: &PeerId, network: Option<&str>) {
         for entry in self.of_peer(peer) {
-            entry.state = BootstrapState::OtherNetwork { name: network.clone() };
+            entry.state = BootstrapState::OtherNetwork { name: network.map(str::to_owned) };
         }
     }
 
@@ -220,7 +220,7 @@ mod tests {
         assert_eq!(state(&bootstrap), BootstrapState::Connected { wallet: key.address() });
         bootstrap.lost(&peer, now);
         assert_eq!(state(&bootstrap), BootstrapState::Closed);
-        bootstrap.is_foreign(&peer, Some("other".to_owned()));
+        bootstrap.is_foreign(&peer, Some("other"));
         bootstrap.lost(&peer, now);
         assert_eq!(state(&bootstrap), BootstrapState::OtherNetwork { name: Some("other".to_owned()) });
     }

@@ -190,7 +190,7 @@ impl SwarmTask {
         if info.protocol_version != self.parts.network.identify_version() {
             Counters::add(&self.parts.counters.peers_of_other_networks);
             let network = NetworkName::of_identify_version(&info.protocol_version);
-            self.parts.bootstrap.is_foreign(&id, network.map(|name| name.as_str().to_owned()));
+            self.parts.bootstrap.is_foreign(&id, network.as_ref().map(NetworkName::as_str));
             return self.turn_away(id, &NotStarted::OtherNetwork);
         }
         let speaks = |name: String| info.protocols.iter().any(|protocol| protocol.as_ref() == name);
