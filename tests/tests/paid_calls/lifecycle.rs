@@ -9,7 +9,7 @@ use farthing_tests::world::{FUNDS, World, eventually};
 use crate::support::{cost, expect_free, expect_served, fixed_owner};
 
 #[tokio::test]
-async fn a_paused_service_refuses_and_a_removed_one_is_unknown() -> Result<()> {
+async fn a_paused_service_refuses_and_a_removed_one_is_gone() -> Result<()> {
     let world = World::start().await?;
     expect_served(&world.get("/ok").await?)?;
     let path = |route: &str| route.replace("{id}", &world.api.id.to_string());
@@ -24,9 +24,14 @@ async fn a_paused_service_refuses_and_a_removed_one_is_unknown() -> Result<()> {
 
     let removed: Api = world.owner.control().delete(&path(route::API)).await?;
     assert_eq!(removed.state, ApiState::Removed);
-    let answer = world.get("/ok").await?;
-    ensure!(answer.status == 404, "{} {:?}", answer.status, answer.body);
-    assert_eq!(answer.charged(), false);
+    // Until the consumer's node hears of it, the owner refuses; then its own catalog does.
+    eventually("the service is known to be retired", async || {
+        let answer = world.get("/ok").await?;
+        ensure!([404, 410].contains(&answer.status.as_u16()), "{} {:?}", answer.status, answer.body);
+        ensure!(!answer.charged(), "{:?}", answer.body);
+        Ok(answer.status == 410)
+    })
+    .await?;
     let left: Vec<Api> = world.owner.control().get(route::APIS).await?;
     ensure!(left.is_empty(), "{left:?}");
     assert_eq!(world.upstream.hits(), 2);
