@@ -28,7 +28,7 @@ async fn a_paused_service_refuses_and_a_removed_one_is_gone() -> Result<()> {
     eventually("the service is known to be retired", async || {
         let answer = world.get("/ok").await?;
         ensure!([404, 410].contains(&answer.status.as_u16()), "{} {:?}", answer.status, answer.body);
-        ensure!(!answer.charged(), "{:?}", answer.body);
+        ensure!(answer.charged() == false, "{:?}", answer.body);
         Ok(answer.status == 410)
     })
     .await?;
