@@ -19,8 +19,8 @@ use crate::{
     clock,
     consumer::BuyError,
     control::types::{
-        Lookup, LookupRecord, LookupRequest, LookupStep, Peer, PingRequest, Pong, Problem, Reach, Secret,
-        route,
+        CallRequest, Lookup, LookupRecord, LookupRequest, LookupStep, Peer, PingRequest, Pong, Problem,
+        Reach, Secret, route,
     },
     gateway::{auth::DEFAULT_SECRET, problem},
     node::Node,
@@ -32,6 +32,7 @@ mod activity;
 mod catalog;
 pub mod console;
 mod money;
+mod openapi;
 mod reach;
 mod services;
 mod status;
@@ -71,6 +72,7 @@ pub fn router(node: Node) -> Router {
         .route(route::REACH, get(reached).post(test_reach))
         .route(route::ACTIVITY, get(activity::activity))
         .route(route::FIGURES, get(activity::figures))
+        .route(route::OPENAPI, get(openapi::show))
         .layer(DefaultBodyLimit::max(REQUEST_BYTES_MAX))
         .with_state(Commands { node, counted: activity::Counted::default() })
 }
@@ -95,15 +97,38 @@ impl FromRef<Commands> for activity::Counted {
 }
 
 /// The same call as at port 3000; the socket's permissions stand for the secret.
+#[utoipa::path(
+    post,
+    path = route::CALL,
+    summary = "Buy one call; the answer is the service's own",
+    tag = "Calls",
+    operation_id = "call",
+    request_body = CallRequest,
+    responses((status = 200, description = "Done"))
+)]
 async fn call(State(node): State<Node>, headers: HeaderMap, body: Bytes) -> Response {
     let gateway = node.gateway();
     crate::gateway::answer(&gateway, DEFAULT_SECRET, &gateway.url, &headers, &body, Instant::now()).await
 }
 
+#[utoipa::path(
+    get,
+    path = route::SECRET,
+    summary = "The secret that scripts present; asks for the password again",
+    tag = "Secrets",
+    responses((status = 200, description = "Done", body = Secret))
+)]
 async fn secret(State(node): State<Node>) -> Json<Secret> {
     Json(Secret { secret: node.secrets.current().expose().to_owned() })
 }
 
+#[utoipa::path(
+    post,
+    path = route::SECRET_ROTATE,
+    summary = "Replace the secret; the old one ends; asks for the password again",
+    tag = "Secrets",
+    responses((status = 200, description = "Done", body = Secret))
+)]
 async fn rotate_secret(State(node): State<Node>) -> Result<Json<Secret>, Failed> {
     let fresh = node.secrets.rotate().map_err(|error| {
         Failed::new(StatusCode::INTERNAL_SERVER_ERROR, &error, "The old secret stays valid.")
@@ -111,6 +136,13 @@ async fn rotate_secret(State(node): State<Node>) -> Result<Json<Secret>, Failed>
     Ok(Json(Secret { secret: fresh.expose().to_owned() }))
 }
 
+#[utoipa::path(
+    get,
+    path = route::PEERS,
+    summary = "Connected nodes",
+    tag = "Network",
+    responses((status = 200, description = "Done", body = Vec<Peer>))
+)]
 async fn peers(State(node): State<Node>) -> Json<Vec<Peer>> {
     let peers = node.network.peers().await;
     Json(
@@ -126,6 +158,14 @@ async fn peers(State(node): State<Node>) -> Json<Vec<Peer>> {
     )
 }
 
+#[utoipa::path(
+    post,
+    path = route::PING,
+    summary = "Measure the way to a node",
+    tag = "Network",
+    request_body = PingRequest,
+    responses((status = 200, description = "Done", body = Pong))
+)]
 async fn ping(State(node): State<Node>, Json(request): Json<PingRequest>) -> Result<Json<Pong>, Failed> {
     let wallet = request.wallet.0;
     if wallet == node.wallet {
@@ -144,6 +184,14 @@ async fn ping(State(node): State<Node>, Json(request): Json<PingRequest>) -> Res
     }))
 }
 
+#[utoipa::path(
+    post,
+    path = route::LOOKUP,
+    summary = "Look for a node everywhere",
+    tag = "Network",
+    request_body = LookupRequest,
+    responses((status = 200, description = "Done", body = Lookup))
+)]
 async fn lookup(State(node): State<Node>, Json(request): Json<LookupRequest>) -> Json<Lookup> {
     let found = node.network.lookup(request.wallet.0).await;
     let addresses = found.addresses;
@@ -168,11 +216,25 @@ async fn lookup(State(node): State<Node>, Json(request): Json<LookupRequest>) ->
     })
 }
 
+#[utoipa::path(
+    get,
+    path = route::REACH,
+    summary = "Whether others reach this node, as last tested",
+    tag = "Network",
+    responses((status = 200, description = "Done", body = Reach))
+)]
 async fn reached(State(node): State<Node>) -> Json<Reach> {
     let reachability = node.network.status().borrow().reachability.clone();
     Json(reach::shown(&reachability, clock::now_secs()))
 }
 
+#[utoipa::path(
+    post,
+    path = route::REACH,
+    summary = "Test now whether others reach this node",
+    tag = "Network",
+    responses((status = 200, description = "Done", body = Reach))
+)]
 async fn test_reach(State(node): State<Node>) -> Result<Json<Reach>, Failed> {
     let tested = node.network.test_reachability().await;
     let reachability = tested.map_err(|error| {

@@ -28,7 +28,7 @@ use crate::{
 };
 
 mod access;
-mod api;
+pub(crate) mod api;
 mod assets;
 mod failure;
 mod frame;

@@ -20,7 +20,7 @@ use serde::Deserialize;
 use super::Failed;
 use crate::{
     clock,
-    control::types::{Activity, BoughtCall, DayFigures, Figures, Measured, ServedCall},
+    control::types::{Activity, BoughtCall, DayFigures, Figures, Measured, ServedCall, route},
     node::Node,
 };
 
@@ -37,6 +37,14 @@ pub(super) struct Listed {
     limit: Option<usize>,
 }
 
+#[utoipa::path(
+    get,
+    path = route::ACTIVITY,
+    summary = "The newest calls",
+    tag = "Calls",
+    params(("limit" = Option<u64>, Query, description = "Of each side; at most 500")),
+    responses((status = 200, description = "Done", body = Activity))
+)]
 pub(super) async fn activity(
     State(node): State<Node>,
     Query(listed): Query<Listed>,
@@ -100,6 +108,13 @@ struct LastCount {
     at: Option<Instant>,
 }
 
+#[utoipa::path(
+    get,
+    path = route::FIGURES,
+    summary = "What the newest calls amount to",
+    tag = "Calls",
+    responses((status = 200, description = "Done", body = Figures))
+)]
 pub(super) async fn figures(
     State(node): State<Node>,
     State(counted): State<Counted>,

@@ -18,7 +18,7 @@ use crate::{
     catalog::{CatalogError, documents},
     control::types::{
         CatalogHit, CatalogKind, CatalogPage, CatalogQuery, CatalogSamples, CatalogService, CatalogSort,
-        CatalogState, Count, Counts, LookAlike, Text,
+        CatalogState, Count, Counts, LookAlike, Text, route,
     },
     gateway::services::address,
     node::{Node, gateway_url},
@@ -27,6 +27,15 @@ use crate::{
 
 const LIMIT_DEFAULT: usize = 20;
 
+#[utoipa::path(
+    post,
+    path = route::CATALOG_SEARCH,
+    summary = "Find services",
+    tag = "Catalog",
+    operation_id = "catalog_search",
+    request_body = CatalogQuery,
+    responses((status = 200, description = "Done", body = CatalogPage))
+)]
 pub(super) async fn search(
     State(node): State<Node>,
     Json(query): Json<CatalogQuery>,
@@ -82,6 +91,15 @@ pub(super) async fn search(
     }))
 }
 
+#[utoipa::path(
+    get,
+    path = route::CATALOG_SERVICE,
+    summary = "A service of the network",
+    tag = "Catalog",
+    operation_id = "catalog_service",
+    params(("id" = String, Path, description = "UUID of the service")),
+    responses((status = 200, description = "Done", body = CatalogService))
+)]
 pub(super) async fn show(
     State(node): State<Node>,
     Path(id): Path<Text<ServiceId>>,
@@ -109,6 +127,15 @@ pub(super) async fn show(
     }))
 }
 
+#[utoipa::path(
+    get,
+    path = route::CATALOG_OPENAPI,
+    summary = "The OpenAPI document of a service",
+    tag = "Catalog",
+    operation_id = "catalog_openapi",
+    params(("id" = String, Path, description = "UUID of the service"), ("version" = Option<String>, Query, description = "3.1 or 3.0")),
+    responses((status = 200, description = "Done"))
+)]
 pub(super) async fn openapi(
     State(node): State<Node>,
     Path(id): Path<Text<ServiceId>>,
@@ -120,6 +147,15 @@ pub(super) async fn openapi(
     Ok(([(header::CONTENT_TYPE, "application/json")], document).into_response())
 }
 
+#[utoipa::path(
+    get,
+    path = route::CATALOG_SAMPLES,
+    summary = "Free samples of a service",
+    tag = "Catalog",
+    operation_id = "catalog_samples",
+    params(("id" = String, Path, description = "UUID of the service")),
+    responses((status = 200, description = "Done", body = CatalogSamples))
+)]
 pub(super) async fn sample(
     State(node): State<Node>,
     Path(id): Path<Text<ServiceId>>,

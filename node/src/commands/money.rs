@@ -12,6 +12,7 @@ use crate::{
     consumer::BuyError,
     control::types::{
         Channel, ChannelRole, Eth, OpenRequest, SendAmount, SendRequest, Sent, Settled, Text, WalletBalance,
+        route,
     },
     node::Node,
     settlement::SettlementError,
@@ -35,10 +36,25 @@ pub(super) fn balance(node: &Node) -> WalletBalance {
     }
 }
 
+#[utoipa::path(
+    get,
+    path = route::WALLET,
+    summary = "Balances",
+    tag = "Money",
+    responses((status = 200, description = "Done", body = WalletBalance))
+)]
 pub(super) async fn wallet(State(node): State<Node>) -> Json<WalletBalance> {
     Json(balance(&node))
 }
 
+#[utoipa::path(
+    post,
+    path = route::WALLET_SEND,
+    summary = "Send USDC or ETH; asks for the password again",
+    tag = "Money",
+    request_body = SendRequest,
+    responses((status = 200, description = "Done", body = Sent))
+)]
 pub(super) async fn send(
     State(node): State<Node>,
     Json(request): Json<SendRequest>,
@@ -53,6 +69,13 @@ pub(super) async fn send(
     }))
 }
 
+#[utoipa::path(
+    get,
+    path = route::CHANNELS,
+    summary = "Payment channels",
+    tag = "Money",
+    responses((status = 200, description = "Done", body = Vec<Channel>))
+)]
 pub(super) async fn channels(State(node): State<Node>) -> Json<Vec<Channel>> {
     Json(all_channels(&node))
 }
@@ -99,6 +122,14 @@ fn channel(node: &Node, id: ChannelId) -> Result<Json<Channel>, Failed> {
     found.map(Json).ok_or_else(|| SettlementError::NoSuchChannel(id).into())
 }
 
+#[utoipa::path(
+    post,
+    path = route::CHANNELS,
+    summary = "Open a channel with a service's owner",
+    tag = "Money",
+    request_body = OpenRequest,
+    responses((status = 200, description = "Done", body = Channel))
+)]
 pub(super) async fn open_channel(
     State(node): State<Node>,
     Json(request): Json<OpenRequest>,
@@ -114,6 +145,14 @@ pub(super) async fn open_channel(
     channel(&node, opened.id)
 }
 
+#[utoipa::path(
+    post,
+    path = route::CHANNEL_CLOSE,
+    summary = "Close a channel",
+    tag = "Money",
+    params(("id" = String, Path, description = "Channel")),
+    responses((status = 200, description = "Done", body = Channel))
+)]
 pub(super) async fn close_channel(
     State(node): State<Node>,
     Path(id): Path<Text<ChannelId>>,
@@ -131,6 +170,13 @@ pub(super) async fn close_channel(
     channel(&node, id.0)
 }
 
+#[utoipa::path(
+    post,
+    path = route::SETTLE,
+    summary = "Claim what was earned",
+    tag = "Money",
+    responses((status = 200, description = "Done", body = Settled))
+)]
 pub(super) async fn settle(State(node): State<Node>) -> Result<Json<Settled>, Failed> {
     let claimed = node.settlement.claim().await?;
     Ok(Json(Settled {

@@ -19,7 +19,7 @@ use crate::{
     catalog::{documents, method_of},
     control::types::{
         Api, ApiOperation, ApiShown, ApiState, Offer, OfferParameter, PriceRequest, Rescan, RescanRequest,
-        ServiceFile, Text,
+        ServiceFile, Text, route,
     },
     gateway::services::address,
     node::{Node, gateway_url},
@@ -32,10 +32,25 @@ use crate::{
 /// The newest calls that a service's figures are taken from.
 const CALLS_COUNTED_MAX: usize = 100_000;
 
+#[utoipa::path(
+    get,
+    path = route::APIS,
+    summary = "My services",
+    tag = "My services",
+    responses((status = 200, description = "Done", body = Vec<Api>))
+)]
 pub(super) async fn apis(State(node): State<Node>) -> Result<Json<Vec<Api>>, Failed> {
     node.registry.all().iter().map(|service| api(&node, service)).collect::<Result<_, _>>().map(Json)
 }
 
+#[utoipa::path(
+    post,
+    path = route::APIS,
+    summary = "Publish a service",
+    tag = "My services",
+    request_body = ServiceFile,
+    responses((status = 200, description = "Done", body = Api))
+)]
 pub(super) async fn add_api(
     State(node): State<Node>,
     Json(file): Json<ServiceFile>,
@@ -46,6 +61,14 @@ pub(super) async fn add_api(
     api(&node, &service).map(Json)
 }
 
+#[utoipa::path(
+    get,
+    path = route::API,
+    summary = "One of my services",
+    tag = "My services",
+    params(("id" = String, Path, description = "UUID of the service")),
+    responses((status = 200, description = "Done", body = ApiShown))
+)]
 pub(super) async fn show_api(
     State(node): State<Node>,
     Path(id): Path<Text<ServiceId>>,
@@ -55,6 +78,15 @@ pub(super) async fn show_api(
 }
 
 /// Reads the source of a service again, says what is different, and publishes it when asked to.
+#[utoipa::path(
+    post,
+    path = route::API_RESCAN,
+    summary = "Read the description again",
+    tag = "My services",
+    request_body = RescanRequest,
+    params(("id" = String, Path, description = "UUID of the service")),
+    responses((status = 200, description = "Done", body = Rescan))
+)]
 pub(super) async fn rescan_api(
     State(node): State<Node>,
     Path(id): Path<Text<ServiceId>>,
@@ -78,6 +110,15 @@ pub(super) struct DocumentVersion {
 }
 
 /// The document that consumers get, with the address of this node's own gateway.
+#[utoipa::path(
+    get,
+    path = route::API_OPENAPI,
+    summary = "The OpenAPI document of my service",
+    tag = "My services",
+    operation_id = "api_openapi",
+    params(("id" = String, Path, description = "UUID of the service"), ("version" = Option<String>, Query, description = "3.1 or 3.0")),
+    responses((status = 200, description = "Done"))
+)]
 pub(super) async fn openapi(
     State(node): State<Node>,
     Path(id): Path<Text<ServiceId>>,
@@ -91,6 +132,14 @@ pub(super) async fn openapi(
     Ok(([(header::CONTENT_TYPE, "application/json")], document).into_response())
 }
 
+#[utoipa::path(
+    delete,
+    path = route::API,
+    summary = "Retire a service; asks for the password again",
+    tag = "My services",
+    params(("id" = String, Path, description = "UUID of the service")),
+    responses((status = 200, description = "Done", body = Api))
+)]
 pub(super) async fn remove_api(
     State(node): State<Node>,
     Path(id): Path<Text<ServiceId>>,
@@ -103,6 +152,15 @@ pub(super) async fn remove_api(
     Ok(Json(last))
 }
 
+#[utoipa::path(
+    post,
+    path = route::API_PRICE,
+    summary = "Change a price",
+    tag = "My services",
+    request_body = PriceRequest,
+    params(("id" = String, Path, description = "UUID of the service")),
+    responses((status = 200, description = "Done", body = Api))
+)]
 pub(super) async fn price_api(
     State(node): State<Node>,
     Path(id): Path<Text<ServiceId>>,
@@ -114,6 +172,14 @@ pub(super) async fn price_api(
     api(&node, &service).map(Json)
 }
 
+#[utoipa::path(
+    post,
+    path = route::API_PAUSE,
+    summary = "Refuse calls for now",
+    tag = "My services",
+    params(("id" = String, Path, description = "UUID of the service")),
+    responses((status = 200, description = "Done", body = Api))
+)]
 pub(super) async fn pause_api(
     State(node): State<Node>,
     Path(id): Path<Text<ServiceId>>,
@@ -121,6 +187,14 @@ pub(super) async fn pause_api(
     set_paused(&node, id.0, true).await
 }
 
+#[utoipa::path(
+    post,
+    path = route::API_RESUME,
+    summary = "Serve again",
+    tag = "My services",
+    params(("id" = String, Path, description = "UUID of the service")),
+    responses((status = 200, description = "Done", body = Api))
+)]
 pub(super) async fn resume_api(
     State(node): State<Node>,
     Path(id): Path<Text<ServiceId>>,

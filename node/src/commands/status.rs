@@ -14,10 +14,17 @@ use farthing_protocol::Usdc;
 use super::{Failed, money::balance};
 use crate::{
     chain_view, clock,
-    control::types::{Audit, ChainStatus, Check, Doctor, Eth, Health, Status},
+    control::types::{Audit, ChainStatus, Check, Doctor, Eth, Health, Status, route},
     node::{Node, gateway_url},
 };
 
+#[utoipa::path(
+    get,
+    path = route::STATUS,
+    summary = "The node at a glance",
+    tag = "Node",
+    responses((status = 200, description = "Done", body = Status))
+)]
 pub(super) async fn status(State(node): State<Node>) -> Json<Status> {
     let network = node.network.status().borrow().clone();
     let spec = node.chain.spec();
@@ -55,6 +62,13 @@ pub(super) async fn status(State(node): State<Node>) -> Json<Status> {
     })
 }
 
+#[utoipa::path(
+    get,
+    path = route::HEALTH,
+    summary = "Whether the node can buy and sell; 503 when not",
+    tag = "Node",
+    responses((status = 200, description = "Done", body = Health))
+)]
 pub(super) async fn health(State(node): State<Node>) -> Response {
     let waiting_for = node.readiness.waiting_for();
     let ready = waiting_for.is_empty();
@@ -62,6 +76,13 @@ pub(super) async fn health(State(node): State<Node>) -> Response {
     (status, Json(Health { ready, waiting_for })).into_response()
 }
 
+#[utoipa::path(
+    get,
+    path = route::DOCTOR,
+    summary = "Everything checked, each with what mends it",
+    tag = "Node",
+    responses((status = 200, description = "Done", body = Doctor))
+)]
 pub(super) async fn doctor(State(node): State<Node>) -> Json<Doctor> {
     let spec = node.chain.spec();
     let network = node.network.status().borrow().clone();
@@ -221,6 +242,13 @@ async fn full_audit(node: &Node) -> Result<farthing_ledger::Audit, LedgerError> 
 }
 
 /// Every invariant of the ledger, checked now.
+#[utoipa::path(
+    get,
+    path = route::AUDIT,
+    summary = "Every invariant of the ledger",
+    tag = "Node",
+    responses((status = 200, description = "Done", body = Audit))
+)]
 pub(super) async fn audit(State(node): State<Node>) -> Result<Json<Audit>, Failed> {
     let audit = full_audit(&node).await?;
     Ok(Json(Audit {

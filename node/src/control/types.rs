@@ -7,13 +7,14 @@ use std::{collections::BTreeMap, fmt};
 
 use farthing_protocol::{Address, CallId, ChannelId, ServiceId, Usdc, call::Method};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 pub use self::activity::{Activity, BoughtCall, DayFigures, Figures, Measured, ServedCall};
 pub use self::catalog::{
     CatalogHit, CatalogKind, CatalogPage, CatalogQuery, CatalogSamples, CatalogService, CatalogSort,
     CatalogState, Count, Counts, LookAlike,
 };
-pub use self::console::Console;
+pub use self::console::{Console, LogIn, LoggedIn};
 pub use self::reach::{Reach, ReachFailure, ReachedAddress};
 pub use self::services::{ApiShown, Offer, OfferParameter, Rescan, RescanRequest};
 pub use super::eth::Eth;
@@ -94,6 +95,8 @@ pub mod route {
     pub const ACTIVITY: &str = "/activity";
     /// `GET` → [`super::Figures`]
     pub const FIGURES: &str = "/figures";
+    /// `GET` → these routes as an OpenAPI document.
+    pub const OPENAPI: &str = "/openapi.json";
     /// `GET` → [`super::Console`]. Of the socket alone.
     pub const CONSOLE: &str = "/console";
     /// `POST` → [`super::Console`] with a new setup code. Of the socket alone.
@@ -101,7 +104,7 @@ pub mod route {
 }
 
 /// Why a request was not carried out (RFC 9457).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Problem {
     /// Last part of the problem's address, or `about:blank`.
     #[serde(rename = "type", default)]
@@ -121,10 +124,11 @@ pub struct Problem {
 }
 
 /// `farthing status`
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Status {
     pub version: String,
     pub uptime_secs: u64,
+    #[schema(value_type = String)]
     pub address: Text<Address>,
     pub peer_id: String,
     /// Where other nodes are told to reach this one; where it listens, while it tells none.
@@ -140,12 +144,13 @@ pub struct Status {
     pub services: u64,
     /// `false` after "stop all spending", or when the ledger failed.
     pub spending: bool,
+    #[schema(value_type = String)]
     pub spent_today: Text<Usdc>,
     /// What keeps the node from doing all of its work, each with its next step.
     pub alerts: Vec<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ChainStatus {
     pub name: String,
     pub chain_id: u64,
@@ -158,7 +163,7 @@ pub struct ChainStatus {
 }
 
 /// `farthing healthcheck`
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Health {
     pub ready: bool,
     /// Why not.
@@ -166,12 +171,12 @@ pub struct Health {
 }
 
 /// `farthing doctor`
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Doctor {
     pub checks: Vec<Check>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Check {
     pub name: String,
     /// The node can do its work; with a `next` there is something to mind all the same.
@@ -182,11 +187,13 @@ pub struct Check {
 }
 
 /// `farthing call`, and the body of `POST /internal/call`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CallRequest {
+    #[schema(value_type = String)]
     pub api_id_public: Text<ServiceId>,
     pub path: String,
+    #[schema(value_type = String)]
     pub method: Text<Method>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub params: BTreeMap<String, String>,
@@ -195,6 +202,7 @@ pub struct CallRequest {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
     pub max_price: Option<Text<Usdc>>,
     /// A UUID, or any text of the caller's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -202,23 +210,31 @@ pub struct CallRequest {
 }
 
 /// `farthing wallet address` and `balance`. Balances are as last seen on chain.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct WalletBalance {
+    #[schema(value_type = String)]
     pub address: Text<Address>,
     /// `None` while the chain was never reached.
+    #[schema(value_type = Option<String>)]
     pub usdc: Option<Text<Usdc>>,
+    #[schema(value_type = Option<String>)]
     pub eth: Option<Text<Eth>>,
     /// Deposited in channels and not yet spent.
+    #[schema(value_type = String)]
     pub in_channels: Text<Usdc>,
     /// Earned and not yet claimed.
+    #[schema(value_type = String)]
     pub unclaimed: Text<Usdc>,
 }
 
 /// `farthing wallet send`
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SendRequest {
+    #[schema(value_type = String)]
     pub to: Text<Address>,
+    /// `usdc` or `eth`, and how much.
     #[serde(flatten)]
+    #[schema(value_type = BTreeMap<String, String>)]
     pub amount: SendAmount,
 }
 
@@ -230,7 +246,7 @@ pub enum SendAmount {
     Eth(Text<Eth>),
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Sent {
     /// Hash of the transaction, `0x…`.
     pub transaction: String,
@@ -238,23 +254,26 @@ pub struct Sent {
 }
 
 /// One of my services.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Api {
+    #[schema(value_type = String)]
     pub id: Text<ServiceId>,
     pub name: String,
     pub state: ApiState,
     pub upstream: String,
     /// `public`, `LAN` or `same machine`.
     pub upstream_class: String,
+    #[schema(value_type = String)]
     pub price: Text<Usdc>,
     pub listing_version: u64,
     pub operations: Vec<ApiOperation>,
     /// Served and charged since the ledger began.
     pub calls: u64,
+    #[schema(value_type = String)]
     pub earned: Text<Usdc>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ApiState {
     Published,
@@ -272,49 +291,59 @@ impl fmt::Display for ApiState {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ApiOperation {
+    #[schema(value_type = String)]
     pub method: Text<Method>,
     pub path: String,
+    #[schema(value_type = String)]
     pub price: Text<Usdc>,
 }
 
 /// `farthing api price`
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PriceRequest {
+    #[schema(value_type = String)]
     pub price: Text<Usdc>,
     /// Only this operation; the service's default price otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operation: Option<OperationName>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OperationName {
+    #[schema(value_type = String)]
     pub method: Text<Method>,
     pub path: String,
 }
 
 /// A payment channel, from this node's side.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Channel {
+    #[schema(value_type = String)]
     pub id: Text<ChannelId>,
     pub role: ChannelRole,
     /// The other side's wallet.
+    #[schema(value_type = String)]
     pub peer: Text<Address>,
     /// `opening`, `open`, `closing`, `closed`, `stopped`, with the reason where there is one.
     pub state: String,
+    #[schema(value_type = String)]
     pub deposited: Text<Usdc>,
     /// Charged so far.
+    #[schema(value_type = String)]
     pub spent: Text<Usdc>,
     /// Promised by the payer, or held by the owner.
+    #[schema(value_type = String)]
     pub signed: Text<Usdc>,
     /// Paid out on chain.
+    #[schema(value_type = String)]
     pub claimed: Text<Usdc>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ChannelRole {
     /// I buy.
@@ -333,18 +362,21 @@ impl fmt::Display for ChannelRole {
 }
 
 /// `farthing channel open`
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OpenRequest {
+    #[schema(value_type = String)]
     pub service: Text<ServiceId>,
     /// By the rules of `[spending]` when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
     pub deposit: Option<Text<Usdc>>,
 }
 
 /// `farthing settle`: what was claimed. Empty when nothing was left to claim.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Settled {
+    #[schema(value_type = String)]
     pub claimed: Text<Usdc>,
     pub channels: u64,
     /// Hashes, `0x…`, each confirmed.
@@ -352,7 +384,7 @@ pub struct Settled {
 }
 
 /// Every invariant of the ledger, checked now; no violation when the books add up.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Audit {
     pub calls_served: u64,
     pub calls_bought: u64,
@@ -362,7 +394,7 @@ pub struct Audit {
 }
 
 /// `farthing secret show` and `rotate`
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Secret {
     pub secret: String,
 }
@@ -374,8 +406,9 @@ impl fmt::Debug for Secret {
 }
 
 /// A connected node.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Peer {
+    #[schema(value_type = String)]
     pub wallet: Text<Address>,
     pub address: String,
     pub agent: String,
@@ -383,34 +416,36 @@ pub struct Peer {
 }
 
 /// `farthing net ping`
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PingRequest {
+    #[schema(value_type = String)]
     pub wallet: Text<Address>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Pong {
     pub address: String,
     pub rtt_us: u64,
 }
 
 /// `farthing net lookup`
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LookupRequest {
+    #[schema(value_type = String)]
     pub wallet: Text<Address>,
 }
 
 /// What a look-up found, and what every step of it brought.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Lookup {
     pub record: Option<LookupRecord>,
     pub steps: Vec<LookupStep>,
 }
 
 /// Where a wallet's node says it is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LookupRecord {
     pub seq: u64,
     pub issued_secs: u64,
@@ -419,7 +454,7 @@ pub struct LookupRecord {
     pub listings: u32,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LookupStep {
     pub name: String,
     pub took_us: u64,

@@ -16,6 +16,7 @@ use farthing_bridge::{
 };
 use farthing_protocol::Outcome;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::upstream::{Upstream, UpstreamRequest};
 
@@ -26,11 +27,12 @@ const RECORDED_BYTES_MAX: usize = 16 * 1024;
 const RECORDING_DEADLINE: Duration = Duration::from_secs(10);
 
 /// A sample and what it is a sample of.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct OperationSample {
     /// `GET /planets`
     pub operation: String,
     #[serde(flatten)]
+    #[schema(value_type = Object)]
     pub sample: Sample,
 }
 

@@ -8,15 +8,17 @@ use std::collections::BTreeMap;
 use farthing_bridge::graphql::schema::ScalarForm;
 use farthing_protocol::{ServiceId, Usdc, call::Method};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::text::Text;
 
 /// A service as `farthing api add` reads it from a TOML or JSON file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ServiceFile {
     /// Chosen by the node when absent; the same id again replaces the service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
     pub id: Option<Text<ServiceId>>,
     /// The description's title when empty.
     #[serde(default)]
@@ -45,6 +47,7 @@ pub struct ServiceFile {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub upstream_query: BTreeMap<String, String>,
     /// Of every operation that names none of its own. Zero is free.
+    #[schema(value_type = String)]
     pub price: Text<Usdc>,
     #[serde(default)]
     pub charge: Charge,
@@ -86,7 +89,7 @@ impl ServiceFile {
 }
 
 /// An API description: its text, or where to fetch it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SourceFile {
     pub kind: SourceKind,
@@ -101,7 +104,7 @@ pub struct SourceFile {
     pub file: String,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SourceKind {
     Openapi,
@@ -112,7 +115,7 @@ pub enum SourceKind {
 }
 
 /// Examples of answers that anyone may look at for free.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SamplesFile {
     /// The description's examples, or made up from its schemas and labelled so.
@@ -124,7 +127,7 @@ pub enum SamplesFile {
 }
 
 /// The text form of a custom scalar's values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ScalarFile {
     /// Any JSON.
@@ -155,7 +158,7 @@ impl ScalarFile {
 }
 
 /// Which answers are charged.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Charge {
     /// Status below 400.
@@ -166,15 +169,17 @@ pub enum Charge {
 }
 
 /// An operation: defined, or chosen among those of the source.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OperationFile {
+    #[schema(value_type = String)]
     pub method: Text<Method>,
     /// Template such as `/users/{id}`.
     pub path: String,
     #[serde(default)]
     pub summary: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
     pub price: Option<Text<Usdc>>,
     #[serde(default)]
     pub parameters: Vec<ParameterFile>,
@@ -206,7 +211,7 @@ impl OperationFile {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ParameterFile {
     pub name: String,
@@ -222,7 +227,7 @@ pub struct ParameterFile {
     pub description: String,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PlaceFile {
     #[default]
@@ -231,7 +236,7 @@ pub enum PlaceFile {
     Header,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum KindFile {
     #[default]

@@ -12,7 +12,10 @@ use std::{
     io,
     net::IpAddr,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -32,6 +35,8 @@ pub use sessions::{ABSOLUTE_SECS, Reauthenticated, Session, Token};
 pub use setup_code::SetupCode;
 
 const FILE: &str = "console.json";
+/// Far below the 12 hours after which a session is idle.
+const USE_STORED_EVERY_SECS: u64 = 3600;
 
 /// Why somebody is not let in, worded for the person at the browser.
 #[derive(Debug, thiserror::Error)]
@@ -95,6 +100,8 @@ struct Inner {
     hasher: Hasher,
     /// The password of the configuration, hashed.
     configured: Option<String>,
+    /// When the use of sessions was last stored.
+    use_stored_secs: AtomicU64,
     /// Held while writing, so that what is written last is what is newest.
     writing: Mutex<()>,
 }
@@ -130,6 +137,7 @@ impl Access {
             attempts: Mutex::new(Attempts::new(Instant::now())),
             hasher: Hasher::default(),
             configured,
+            use_stored_secs: AtomicU64::new(clock::now_secs()),
             writing: Mutex::default(),
         })))
     }
@@ -233,10 +241,26 @@ impl Access {
         self.store().await.inspect_err(|_| self.state().stored = before)
     }
 
-    /// The session of a cookie, if there is one.
+    /// The session of a cookie, if there is one. Called inside the runtime.
     #[must_use]
     pub fn session(&self, token: &Token) -> Option<Session> {
-        self.state().stored.sessions.find(token, clock::now_secs())
+        let now_secs = clock::now_secs();
+        let session = self.state().stored.sessions.find(token, now_secs)?;
+        self.remember_use(now_secs);
+        Some(session)
+    }
+
+    /// Stores, now and then, that sessions are used: a restart must not take them for idle.
+    fn remember_use(&self, now_secs: u64) {
+        let stored = self.0.use_stored_secs.load(Ordering::Relaxed);
+        let is_due = now_secs.saturating_sub(stored) >= USE_STORED_EVERY_SECS;
+        let exchange = || {
+            self.0.use_stored_secs.compare_exchange(stored, now_secs, Ordering::Relaxed, Ordering::Relaxed)
+        };
+        if is_due && exchange().is_ok() {
+            let access = self.clone();
+            tokio::spawn(async move { access.store_or_warn().await });
+        }
     }
 
     pub async fn log_out(&self, session: &Session) {

@@ -13,15 +13,20 @@ use axum::{
 };
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use http_body_util::Limited;
-use serde::{Deserialize, Serialize};
 
 use super::{
     Panel,
     access::Refused,
+    failure::Failure,
     guard::{CSRF_HEADER, is_unsafe, session_of},
     pages::cookie_of,
 };
-use crate::{clock, control::types::Problem, secret::SecretText, serve::ClientAddress};
+use crate::{
+    clock,
+    control::types::{LogIn, LoggedIn, Problem},
+    secret::SecretText,
+    serve::ClientAddress,
+};
 
 const PREFIX: &str = "/api/v1";
 /// Descriptions that are uploaded, with their schemas.
@@ -41,19 +46,15 @@ pub(super) fn routes(panel: &Panel) -> Router<Panel> {
     Router::new().route("/api/v1/session", post(log_in)).nest_service(PREFIX, guarded)
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct LogIn {
-    password: String,
-}
-
-/// What a program sends along with every change.
-#[derive(Serialize)]
-struct LoggedIn {
-    csrf: String,
-}
-
-async fn log_in(
+#[utoipa::path(
+    post,
+    path = "/session",
+    summary = "Log in: sets the cookie, and answers what every change has to carry as x-csrf-token",
+    tag = "Session",
+    request_body = LogIn,
+    responses((status = 200, description = "Done", body = LoggedIn))
+)]
+pub(crate) async fn log_in(
     State(panel): State<Panel>,
     from: Option<Extension<ClientAddress>>,
     headers: HeaderMap,
@@ -127,6 +128,14 @@ fn fits(pattern: &str, path: &str) -> bool {
             (Some(expected), Some(segment)) if expected == segment => {}
             _ => return false,
         }
+    }
+}
+
+/// What stands before every route says to programs.
+pub(super) fn refused(failure: Failure) -> Response {
+    match failure {
+        Failure::Said(said) => problem(said.status, &said.detail, &said.next),
+        other => other.into_response(),
     }
 }
 

@@ -16,6 +16,7 @@ use serde::de::DeserializeOwned;
 use super::{
     Panel,
     access::{Reauthenticated, Session, Token},
+    api,
     failure::Failure,
     frame::Visit,
 };
@@ -28,11 +29,18 @@ const SEC_FETCH_SITE: &str = "sec-fetch-site";
 
 /// Refuses other names than ours, and changes that another site asks for.
 pub(super) async fn same_site(State(panel): State<Panel>, request: Request, next: Next) -> Response {
-    let Some(host) = panel.0.hosts.asked(&request) else { return Failure::unknown_host().into_response() };
-    if is_unsafe(request.method()) && !is_own(request.headers(), host, panel.0.parts.tls) {
-        return Failure::other_site().into_response();
+    let refused = match panel.0.hosts.asked(&request) {
+        None => Some(Failure::unknown_host()),
+        Some(host) if is_unsafe(request.method()) && !is_own(request.headers(), host, panel.0.parts.tls) => {
+            Some(Failure::other_site())
+        }
+        Some(_) => None,
+    };
+    match refused {
+        Some(refused) if request.uri().path().starts_with("/api/") => api::refused(refused),
+        Some(refused) => refused.into_response(),
+        None => next.run(request).await,
     }
-    next.run(request).await
 }
 
 pub(super) fn is_unsafe(method: &Method) -> bool {
@@ -51,6 +59,8 @@ fn is_own(headers: &HeaderMap, host: &str, tls: bool) -> bool {
     };
     let origin = match one(header::ORIGIN.as_str()) {
         (None, _) => None,
+        // Our pages tell no referrer, and browsers then tell no origin in forms either.
+        (Some(origin), false) if origin == "null" && site == Some(true) => None,
         (Some(origin), several) => Some(!several && is_origin(origin.as_bytes(), host, tls)),
     };
     match (site, origin) {
@@ -188,6 +198,8 @@ mod tests {
         for (sent, own) in [
             (&[("sec-fetch-site", "same-origin"), ("origin", "https://localhost:3002")][..], true),
             (&[("sec-fetch-site", "same-origin")], true),
+            (&[("sec-fetch-site", "same-origin"), ("origin", "null")], true),
+            (&[("sec-fetch-site", "same-site"), ("origin", "null")], false),
             (&[("origin", "https://localhost:3002")], true),
             (&[("origin", "https://LOCALHOST:3002")], true),
             (&[], false),

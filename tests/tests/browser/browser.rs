@@ -182,7 +182,8 @@ fn start_driver(program: &Path) -> Result<(Child, u16)> {
     let mut driver =
         Command::new(program).arg("--port=0").stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
     let mut lines = BufReader::new(driver.stdout.take().context("no output")?).lines();
-    let started = lines.by_ref().map_while(Result::ok).find(|line| line.contains("on port"));
+    let started =
+        lines.by_ref().map_while(Result::ok).find(|line| line.contains("started successfully on port"));
     let port = started.and_then(|line| {
         line.split(|c: char| !c.is_ascii_digit())
             .filter_map(|word| word.parse().ok())

@@ -1,6 +1,6 @@
 //! The same for programs.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use farthing_tests::world::eventually;
 use reqwest::{Method, header};
 use serde_json::{Value, json};
@@ -81,5 +81,30 @@ async fn what_is_dangerous_asks_for_the_password_again() -> Result<()> {
     })
     .await?;
     ensure!(browser.get("/api/v1/secret").await?.body.contains("farthing_sk_"));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_path_of_the_description_answers() -> Result<()> {
+    let node = Node::start().await?;
+    let mut browser = node.set_up().await?;
+    let csrf = browser.csrf().await?;
+    let page = browser.get("/api/v1/openapi.json").await?;
+    ensure!(page.status == 200, "{page:?}");
+    let document: Value = serde_json::from_str(&page.body)?;
+    let paths = document["paths"].as_object().context("no paths")?;
+    ensure!(paths.len() > 25, "{} paths", paths.len());
+    for (path, item) in paths {
+        for method in item.as_object().context("no item")?.keys() {
+            let asked = format!("/api/v1{}", path.replace("{id}", "0b5f2a3e-6a3c-4c39-9a65-6a1c3f1d2e4b"));
+            let request = browser
+                .request(Method::from_bytes(method.to_uppercase().as_bytes())?, &asked)
+                .header("sec-fetch-site", "same-origin")
+                .header("x-csrf-token", &csrf);
+            let page = browser.send(request).await?;
+            let is_there = page.status != 405 && !page.body.contains("There is no such address");
+            ensure!(is_there, "{method} {path}: {page:?}");
+        }
+    }
     Ok(())
 }

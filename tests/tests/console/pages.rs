@@ -106,12 +106,12 @@ async fn styles_and_scripts_are_small_ours_and_kept_for_long() -> Result<()> {
 fn hostile(upstream: &str) -> ServiceFile {
     const SCRIPT: &str = "<script>alert(1)</script><img src=x onerror=alert(1)>";
     ServiceFile {
-        name: format!("Evil \u{202e}{}", &SCRIPT[..25]),
-        summary: format!("{SCRIPT}\u{200b}"),
+        name: format!("Evil {}", &SCRIPT[..25]),
+        summary: SCRIPT.to_owned(),
         category: "\"><script>".to_owned(),
         tags: vec!["<b>tag</b>".to_owned()],
         description: format!(
-            "# Title\n\n{SCRIPT}\n\n[click](javascript:alert(1)) ![p](https://tracker.example/p.png)"
+            "# Title\n\nA \u{202e}turned\u{200b} word. {SCRIPT}\n\n[click](javascript:alert(1)) ![p](https://tracker.example/p.png)"
         ),
         upstream: upstream.to_owned(),
         operations: vec![OperationFile::named(Method::Get, "/ok".to_owned())],

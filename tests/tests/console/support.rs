@@ -44,6 +44,7 @@ impl Node {
 
     /// A browser that has never been here.
     pub fn browser(&self) -> Result<Browser> {
+        farthing::tls::install_provider();
         let pem = std::fs::read(self.folder.path().join("node/tls/ca.pem"))?;
         let client = Client::builder()
             .tls_certs_only([Certificate::from_pem(&pem)?])

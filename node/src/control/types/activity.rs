@@ -2,23 +2,27 @@
 
 use farthing_protocol::{Address, CallId, ServiceId, Usdc};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::Text;
 
 /// The newest calls, bought and served.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Activity {
     pub bought: Vec<BoughtCall>,
     pub served: Vec<ServedCall>,
 }
 
 /// A call that this node bought.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct BoughtCall {
+    #[schema(value_type = String)]
     pub call_id: Text<CallId>,
+    #[schema(value_type = String)]
     pub service: Text<ServiceId>,
     /// As the catalog has it; empty when it does not know the service any more. A stranger's text.
     pub name: String,
+    #[schema(value_type = String)]
     pub owner: Text<Address>,
     /// `GET /v1/things`
     pub operation: String,
@@ -28,6 +32,7 @@ pub struct BoughtCall {
     pub status: Option<u16>,
     /// Why it was not charged, when it ended without an answer.
     pub reason: Option<String>,
+    #[schema(value_type = String)]
     pub charged: Text<Usdc>,
     /// The whole call, what the owner took of it, and of that its upstream, in microseconds.
     pub total_us: u64,
@@ -36,23 +41,27 @@ pub struct BoughtCall {
 }
 
 /// A call that this node served.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ServedCall {
+    #[schema(value_type = String)]
     pub call_id: Text<CallId>,
+    #[schema(value_type = String)]
     pub service: Text<ServiceId>,
     /// Empty when the service is not offered any more.
     pub name: String,
+    #[schema(value_type = String)]
     pub payer: Text<Address>,
     /// `GET /v1/things`
     pub operation: String,
     /// Seconds since the Unix epoch.
     pub time_secs: u64,
     pub status: u16,
+    #[schema(value_type = String)]
     pub charged: Text<Usdc>,
 }
 
 /// What the newest calls amount to. Up to a few seconds old.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Figures {
     /// The last days, the oldest first and today last.
     pub days: Vec<DayFigures>,
@@ -65,17 +74,20 @@ pub struct Figures {
 }
 
 /// One day in UTC.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DayFigures {
     /// Days since the Unix epoch.
     pub day: u32,
+    #[schema(value_type = String)]
     pub spent: Text<Usdc>,
+    #[schema(value_type = String)]
     pub earned: Text<Usdc>,
 }
 
 /// One service, as this node's own calls show it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Measured {
+    #[schema(value_type = String)]
     pub service: Text<ServiceId>,
     pub calls: u64,
     /// Answered with a status below 500.

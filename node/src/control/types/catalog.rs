@@ -4,18 +4,21 @@ use std::fmt;
 
 use farthing_protocol::{Address, ServiceId, Usdc};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::{Offer, OperationSample, Text};
 
 /// `farthing catalog search`. Everything given must hold; nothing given is everything there is.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CatalogQuery {
     pub words: String,
     pub category: Option<String>,
     pub tag: Option<String>,
     pub kind: Option<CatalogKind>,
+    #[schema(value_type = Option<String>)]
     pub price_max: Option<Text<Usdc>>,
+    #[schema(value_type = Option<String>)]
     pub owner: Option<Text<Address>>,
     /// Only services whose owner can be reached now, as far as this node knows.
     pub online: bool,
@@ -25,7 +28,7 @@ pub struct CatalogQuery {
     pub limit: Option<usize>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CatalogKind {
     Rest,
@@ -41,7 +44,7 @@ impl fmt::Display for CatalogKind {
     }
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CatalogSort {
     /// What fits the words best
@@ -54,7 +57,7 @@ pub enum CatalogSort {
     Name,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CatalogPage {
     /// Services that fit, on all pages.
     pub total: usize,
@@ -64,7 +67,7 @@ pub struct CatalogPage {
     pub counts: Counts,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Counts {
     pub categories: Vec<Count>,
     pub tags: Vec<Count>,
@@ -73,23 +76,26 @@ pub struct Counts {
     pub online: usize,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Count {
     pub value: String,
     pub count: usize,
 }
 
 /// A service of the network as its listing describes it. Names and summaries are strangers' words.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CatalogHit {
+    #[schema(value_type = String)]
     pub id: Text<ServiceId>,
     pub name: String,
     pub summary: String,
     pub category: String,
     pub tags: Vec<String>,
     pub kind: CatalogKind,
+    #[schema(value_type = String)]
     pub price: Text<Usdc>,
     pub operations: u32,
+    #[schema(value_type = String)]
     pub owner: Text<Address>,
     pub state: CatalogState,
     /// Seconds since the Unix epoch, on the owner's clock.
@@ -101,7 +107,7 @@ pub struct CatalogHit {
 }
 
 /// Whether a call has a chance.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CatalogState {
     /// The owner's node has a valid record in the directory.
@@ -123,17 +129,19 @@ impl fmt::Display for CatalogState {
 }
 
 /// Another owner's service that a name resembles.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LookAlike {
+    #[schema(value_type = String)]
     pub service: Text<ServiceId>,
     pub name: String,
+    #[schema(value_type = String)]
     pub owner: Text<Address>,
     /// Whether this node has known the other one for longer, by a day at least.
     pub older: bool,
 }
 
 /// `farthing catalog show`
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CatalogService {
     #[serde(flatten)]
     pub hit: CatalogHit,
@@ -149,8 +157,9 @@ pub struct CatalogService {
 }
 
 /// `farthing catalog sample`: what answers look like, free, from the owner's published document.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct CatalogSamples {
+    #[schema(value_type = String)]
     pub id: Text<ServiceId>,
     pub samples: Vec<OperationSample>,
 }

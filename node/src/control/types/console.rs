@@ -1,8 +1,9 @@
-//! What the command line says of the console.
+//! What the command line and programs say to the console.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// `farthing panel url` and `reset-password`
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,5 +21,30 @@ pub struct Console {
 impl fmt::Debug for Console {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Console").field("url", &self.url).finish_non_exhaustive()
+    }
+}
+
+/// `POST /api/v1/session`
+#[derive(Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LogIn {
+    pub password: String,
+}
+
+impl fmt::Debug for LogIn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LogIn(…)")
+    }
+}
+
+/// What a program sends along with every change, as `x-csrf-token`, beside the cookie it was given.
+#[derive(Clone, Serialize, Deserialize, ToSchema)]
+pub struct LoggedIn {
+    pub csrf: String,
+}
+
+impl fmt::Debug for LoggedIn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LoggedIn(…)")
     }
 }

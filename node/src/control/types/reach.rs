@@ -4,11 +4,12 @@ use std::net::IpAddr;
 
 use farthing_protocol::Address;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::Text;
 
 /// `farthing net reach`
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Reach {
     /// In plain words, with what to do.
     pub summary: String,
@@ -19,14 +20,16 @@ pub struct Reach {
     pub checked_secs: Option<u64>,
     pub peers_asked: u64,
     /// Where a router has to forward to.
+    #[schema(value_type = Option<String>)]
     pub local_ip: Option<IpAddr>,
     /// Under which public addresses peers see this node.
+    #[schema(value_type = Vec<String>)]
     pub seen: Vec<IpAddr>,
     pub addresses: Vec<ReachedAddress>,
 }
 
 /// One tested address.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ReachedAddress {
     pub address: String,
     /// `announced`, `observed` or `mapped`.
@@ -41,8 +44,9 @@ pub struct ReachedAddress {
     pub failures: Vec<ReachFailure>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ReachFailure {
+    #[schema(value_type = String)]
     pub wallet: Text<Address>,
     pub reason: String,
 }

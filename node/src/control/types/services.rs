@@ -3,11 +3,12 @@
 use farthing_bridge::{changes::Changes, report::Report};
 use farthing_protocol::{Usdc, call::Method};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::{Api, OperationSample, SourceFile, Text};
 
 /// One service with everything an owner wants to see of it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ApiShown {
     #[serde(flatten)]
     pub api: Api,
@@ -23,16 +24,19 @@ pub struct ApiShown {
     /// Names of what this node adds to every upstream request.
     pub secrets: Vec<String>,
     /// What became of the description at registration.
+    #[schema(value_type = Object)]
     pub report: Report,
     pub offers: Vec<Offer>,
     pub samples: Vec<OperationSample>,
 }
 
 /// An operation as a caller sees it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Offer {
+    #[schema(value_type = String)]
     pub method: Text<Method>,
     pub path: String,
+    #[schema(value_type = String)]
     pub price: Text<Usdc>,
     pub summary: String,
     pub parameters: Vec<OfferParameter>,
@@ -41,7 +45,7 @@ pub struct Offer {
     pub body: Option<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct OfferParameter {
     pub name: String,
     /// `path`, `query` or `header`
@@ -53,7 +57,7 @@ pub struct OfferParameter {
 }
 
 /// `farthing api rescan`
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RescanRequest {
     /// Another source than the one of the registration, such as a newer file.
@@ -65,9 +69,11 @@ pub struct RescanRequest {
 }
 
 /// What a newer reading of a service's source brings.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Rescan {
+    #[schema(value_type = Object)]
     pub changes: Changes,
+    #[schema(value_type = Object)]
     pub report: Report,
     /// Whether a new version was published.
     pub applied: bool,

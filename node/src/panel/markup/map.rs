@@ -10,6 +10,8 @@ use serde_json::Value;
 use super::Markup;
 use crate::panel::show;
 
+mod land;
+
 /// In drawing units, two to one as the world is.
 const WIDTH: i64 = 720;
 const HEIGHT: i64 = 360;
@@ -18,6 +20,8 @@ const POSITIONS_MAX: usize = 4_000;
 const LABEL_CHARS_MAX: usize = 80;
 /// The closest view, in thousandths of a degree from west to east.
 const SPAN_MIN: i64 = 2_000;
+/// Land is drawn in views at least this wide.
+const LAND_SPAN_MIN: i64 = 60_000;
 /// Names of properties that tell what a feature is, best first.
 const LABELS: [&str; 5] = ["title", "place", "name", "label", "id"];
 
@@ -52,6 +56,7 @@ pub(in crate::panel) fn of(document: &Value) -> Markup {
         r#"<svg class="map" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="Map of {} places; the table below names them">"#,
         features.len()
     );
+    view.draw_land(&mut svg);
     view.draw_grid(&mut svg);
     for (shapes, label) in &features {
         for shape in shapes {
@@ -143,6 +148,22 @@ impl View {
 
     fn y(&self, latitude: i64) -> i64 {
         (self.north - latitude) * WIDTH / self.span
+    }
+
+    /// Seen from close by, its few strokes would mislead.
+    fn draw_land(&self, svg: &mut String) {
+        if self.span < LAND_SPAN_MIN {
+            return;
+        }
+        svg.push_str(r#"<path class="land" d=""#);
+        for outline in land::OUTLINES {
+            for (index, (longitude, latitude)) in outline.iter().enumerate() {
+                let (x, y) = (self.x(i64::from(*longitude) * 1_000), self.y(i64::from(*latitude) * 1_000));
+                let _ = write!(svg, "{}{x} {y}", if index == 0 { 'M' } else { 'L' });
+            }
+            svg.push('Z');
+        }
+        svg.push_str("\"/>");
     }
 
     /// Lines and degrees, so that one knows where one is.
@@ -266,6 +287,6 @@ mod tests {
         let ring: Vec<Value> = (0..50_000).map(|index| json!([index % 180, index % 90])).collect();
         let polygon = json!({ "type": "Polygon", "coordinates": [ring] });
         let many = json!({ "type": "FeatureCollection", "features": vec![polygon; 20] });
-        assert!(of(&many).to_string().len() < POSITIONS_MAX * 10 + 4_000);
+        assert!(of(&many).to_string().len() < POSITIONS_MAX * 10 + 8_000);
     }
 }

@@ -83,7 +83,7 @@ pub(super) fn rows(activity: &Activity, limit: usize, now_secs: u64) -> Vec<Row>
 fn bought(call: &BoughtCall, now_secs: u64) -> Row {
     let (outcome, good) = match (call.status, &call.reason) {
         (Some(status), _) => (status.to_string(), status < 500),
-        (None, Some(reason)) => (reason.clone(), false),
+        (None, Some(reason)) => (show::visible(reason), false),
         (None, None) => ("no answer".to_owned(), false),
     };
     let network_us = call.total_us.saturating_sub(call.owner_us);
@@ -98,7 +98,7 @@ fn bought(call: &BoughtCall, now_secs: u64) -> Row {
         bought: true,
         name: named(&call.name),
         service: call.service.to_string(),
-        operation: call.operation.clone(),
+        operation: show::visible(&call.operation),
         peer: show::short(call.owner.0),
         time_secs: call.time_secs,
         when: show::ago(call.time_secs, now_secs),
@@ -116,7 +116,7 @@ fn served(call: &ServedCall, now_secs: u64) -> Row {
         bought: false,
         name: named(&call.name),
         service: call.service.to_string(),
-        operation: call.operation.clone(),
+        operation: show::visible(&call.operation),
         peer: show::short(call.payer.0),
         time_secs: call.time_secs,
         when: show::ago(call.time_secs, now_secs),
@@ -130,5 +130,5 @@ fn served(call: &ServedCall, now_secs: u64) -> Row {
 }
 
 fn named(name: &str) -> String {
-    if name.is_empty() { "A service no longer known".to_owned() } else { name.to_owned() }
+    if name.is_empty() { "A service no longer known".to_owned() } else { show::visible(name) }
 }

@@ -64,8 +64,8 @@ fn row(peer: Peer) -> PeerRow {
     PeerRow {
         wallet: peer.wallet.to_string(),
         short: show::short(peer.wallet.0),
-        address: peer.address,
-        agent: peer.agent,
+        address: show::visible(&peer.address),
+        agent: show::visible(&peer.agent),
         rtt: peer.rtt_us.map_or_else(|| "not measured yet".to_owned(), show::duration),
     }
 }
