@@ -63,7 +63,7 @@ impl Browser {
     pub async fn open(tools: &Tools, console: &str, scripts: bool) -> Result<Self> {
         let (driver, port) = start_driver(&tools.driver)?;
         let profile = tempfile::tempdir()?;
-        let mut args = vec![
+        let args = vec![
             "--headless=new".to_owned(),
             "--no-sandbox".to_owned(),
             "--disable-dev-shm-usage".to_owned(),
@@ -75,7 +75,6 @@ impl Browser {
             "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost".to_owned(),
             format!("--user-data-dir={}", profile.path().display()),
         ];
-        args.retain(|arg| !arg.is_empty());
         let mut options = json!({ "binary": tools.chromium, "args": args });
         if !scripts {
             options["prefs"] = json!({ "profile.managed_default_content_settings.javascript": 2 });
@@ -151,7 +150,8 @@ impl Browser {
             let event: Value = serde_json::from_str(entry["message"].as_str().unwrap_or("null"))?;
             let event = &event["message"];
             let url = event["params"]["request"]["url"].as_str().unwrap_or_default();
-            let is_ours = url.starts_with(&self.console) || url.starts_with("data:");
+            let is_ours =
+                url.starts_with(&self.console) || url.starts_with("data:") || url.starts_with("chrome:");
             if event["method"] == "Network.requestWillBeSent" && !is_ours {
                 complaints.push(format!("a request to {url}"));
             }

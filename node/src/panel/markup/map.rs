@@ -18,10 +18,9 @@ const HEIGHT: i64 = 360;
 const FEATURES_MAX: usize = 500;
 const POSITIONS_MAX: usize = 4_000;
 const LABEL_CHARS_MAX: usize = 80;
-/// The closest view, in thousandths of a degree from west to east.
-const SPAN_MIN: i64 = 2_000;
-/// Land is drawn in views at least this wide.
-const LAND_SPAN_MIN: i64 = 60_000;
+/// The closest view, in thousandths of a degree from west to east: seen from closer by, land drawn with so few
+/// strokes would mislead.
+const SPAN_MIN: i64 = 90_000;
 /// Names of properties that tell what a feature is, best first.
 const LABELS: [&str; 5] = ["title", "place", "name", "label", "id"];
 
@@ -150,11 +149,7 @@ impl View {
         (self.north - latitude) * WIDTH / self.span
     }
 
-    /// Seen from close by, its few strokes would mislead.
     fn draw_land(&self, svg: &mut String) {
-        if self.span < LAND_SPAN_MIN {
-            return;
-        }
         svg.push_str(r#"<path class="land" d=""#);
         for outline in land::OUTLINES {
             for (index, (longitude, latitude)) in outline.iter().enumerate() {
@@ -168,8 +163,7 @@ impl View {
 
     /// Lines and degrees, so that one knows where one is.
     fn draw_grid(&self, svg: &mut String) {
-        let step = [500, 1_000, 2_000, 5_000, 10_000, 30_000];
-        let step = step.into_iter().find(|step| self.span / step <= 12).unwrap_or(30_000);
+        let step = if self.span <= 120_000 { 10_000 } else { 30_000 };
         let lines = |from: i64, to: i64| {
             let first = from.div_euclid(step) + 1;
             (first..).map(move |index| index * step).take_while(move |degree| *degree < to)
@@ -224,19 +218,14 @@ impl View {
     }
 }
 
-/// `120°E`, `2.5°S`
+/// `120°E`, `0°`
 fn degrees(thousandths: i64, positive: char, negative: char) -> String {
     let side = match thousandths {
         0 => String::new(),
         1.. => positive.to_string(),
         _ => negative.to_string(),
     };
-    let whole = thousandths.abs();
-    if whole % 1_000 == 0 {
-        format!("{}°{side}", whole / 1_000)
-    } else {
-        format!("{}.{}°{side}", whole / 1_000, whole % 1_000 / 100)
-    }
+    format!("{}°{side}", thousandths.abs() / 1_000)
 }
 
 fn escaped(text: &str) -> String {
@@ -264,7 +253,7 @@ mod tests {
             assert!(map.contains(place), "{place} is not in {map}");
         }
         let one = of(&point(121.5, 24.0, "Hualian")).to_string();
-        assert!(one.contains(r#"cx="360" cy="180""#) && one.contains("121.5°E"), "{one}");
+        assert!(one.contains(r#"cx="360" cy="180""#) && one.contains("120°E"), "{one}");
     }
 
     #[test]

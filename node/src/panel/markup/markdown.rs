@@ -59,30 +59,32 @@ pub(in crate::panel) fn strangers(text: &str) -> Markup {
     let cut = text.len() > STRANGERS_BYTES_MAX;
     let text = &text[..text.floor_char_boundary(STRANGERS_BYTES_MAX)];
     let text: String = text.chars().filter(|c| !is_invisible(*c)).collect();
-    let mut rendered = rendered(&text, 3);
+    let mut rendered = rendered(&text, 3, |address| Some(address.to_owned()));
     if cut {
         rendered.push_str("<p><em>The description is longer than what is shown.</em></p>");
     }
     Markup(CLEANER.clean(&rendered).to_string())
 }
 
-/// A document of our own, embedded in the program.
-pub(in crate::panel) fn own(text: &str) -> Markup {
-    Markup(rendered(text, 1))
+/// A document of our own, embedded in the program. `link` says where its links lead, as for strangers'.
+pub(in crate::panel) fn own(text: &str, link: impl Fn(&str) -> Option<String>) -> Markup {
+    Markup(rendered(text, 1, link))
 }
 
-fn rendered(text: &str, heading_min: usize) -> String {
+/// `link` says where an address leads; a link that leads nowhere stays as its words.
+fn rendered(text: &str, heading_min: usize, link: impl Fn(&str) -> Option<String>) -> String {
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH;
-    let mut image_depth = 0_usize;
+    let mut links_open = Vec::new();
     let events = Parser::new_ext(text, options).filter_map(|event| match event {
-        Event::Start(Tag::Image { .. }) => {
-            image_depth += 1;
-            None
+        // What stands for the picture stays.
+        Event::Start(Tag::Image { .. }) | Event::End(TagEnd::Image) => None,
+        Event::Start(Tag::Link { link_type, dest_url, title, id }) => {
+            let leads_to = link(&dest_url);
+            links_open.push(leads_to.is_some());
+            let dest_url = leads_to?.into();
+            Some(Event::Start(Tag::Link { link_type, dest_url, title, id }))
         }
-        Event::End(TagEnd::Image) => {
-            image_depth = image_depth.saturating_sub(1);
-            None
-        }
+        Event::End(TagEnd::Link) => links_open.pop().unwrap_or_default().then_some(event),
         // Its text stays.
         Event::Html(html) | Event::InlineHtml(html) => Some(Event::Text(html)),
         Event::Start(Tag::Heading { level, id, classes, attrs }) => {
@@ -122,6 +124,13 @@ mod tests {
         ] {
             assert_eq!(strangers(text).to_string(), html, "{text}");
         }
+    }
+
+    #[test]
+    fn a_link_of_our_own_leads_where_it_is_said_to_or_is_words() {
+        let link = |address: &str| (address == "a.md").then(|| "/panel/help/a".to_owned());
+        let html = own("[one](a.md) and [two](b.md)", link).to_string();
+        assert_eq!(html, "<p><a href=\"/panel/help/a\">one</a> and two</p>\n");
     }
 
     #[test]

@@ -13,6 +13,17 @@ use crate::panel::{
     page::Html,
 };
 
+/// Where a link of one document leads: to another of them, or out.
+fn link(address: &str) -> Option<String> {
+    if address.starts_with("https://") {
+        return Some(address.to_owned());
+    }
+    let file = address.split('#').next()?.rsplit('/').next()?;
+    let name = file.strip_suffix(".md")?.to_ascii_lowercase();
+    let known = DOCUMENTS.iter().find(|document| document.name == name)?;
+    Some(format!("/panel/help/{}", known.name))
+}
+
 /// A document of the repository.
 struct Document {
     name: &'static str,
@@ -32,7 +43,13 @@ macro_rules! document {
     };
 }
 
-const DOCUMENTS: [Document; 6] = [
+const DOCUMENTS: [Document; 7] = [
+    document!(
+        "console",
+        "docs/console.md",
+        "This console",
+        "Setting up, who is let in, and the same for programs."
+    ),
     document!(
         "problems",
         "docs/problems.md",
@@ -94,5 +111,5 @@ pub(super) async fn list(visit: Visit) -> Result<Response, Failure> {
 pub(super) async fn show(visit: Visit, Path(name): Path<String>) -> Result<Response, Failure> {
     let document = DOCUMENTS.iter().find(|document| document.name == name).ok_or_else(Failure::not_found)?;
     let frame = visit.frame(Place::Help).await?;
-    Ok(Html(&Shown { frame, title: document.title, text: own_markdown(document.text) }).into_response())
+    Ok(Html(&Shown { frame, title: document.title, text: own_markdown(document.text, link) }).into_response())
 }
