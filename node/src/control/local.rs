@@ -20,7 +20,6 @@ impl Local {
     }
 
     /// The routes themselves, to be offered elsewhere.
-    #[must_use]
     pub fn routes(&self) -> Router {
         self.0.clone()
     }

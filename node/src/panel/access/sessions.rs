@@ -30,7 +30,7 @@ impl Token {
     pub fn generate() -> io::Result<Self> {
         let mut random = Zeroizing::new([0; 32]);
         getrandom::fill(&mut *random).map_err(io::Error::from)?;
-        Ok(Self(Zeroizing::new(hex::encode(&*random))))
+        Ok(Self(Zeroizing::new(hex::encode(*random))))
     }
 
     /// As a browser presented it.

@@ -42,7 +42,7 @@ impl SetupCode {
     #[must_use]
     pub fn matches(&self, typed: &str) -> bool {
         let bare = |text: &str| {
-            let chars = text.chars().filter(|c| c.is_ascii_alphanumeric()).take(64);
+            let chars = text.chars().filter(char::is_ascii_alphanumeric).take(64);
             Zeroizing::new(chars.map(|c| c.to_ascii_uppercase()).collect::<String>())
         };
         bare(&self.0).as_bytes().ct_eq(bare(typed).as_bytes()).into()

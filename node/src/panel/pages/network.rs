@@ -28,7 +28,8 @@ const PEERS_SHOWN: usize = 100;
 struct Page {
     frame: Frame,
     reach: Reach,
-    transports: [(&'static str, &'static str, String); 2],
+    /// Each with its state.
+    transports: [(&'static str, String); 2],
     checked: Option<String>,
     peers: Vec<PeerRow>,
     peers_hidden: usize,
@@ -50,17 +51,17 @@ pub(super) async fn show(visit: Visit) -> Result<Response, Failure> {
     // A stable order, so that the page does not jump while it is read.
     peers.sort_by_key(|peer| (peer.rtt_us.unwrap_or(u64::MAX) / 20_000, peer.wallet));
     let page = Page {
-        transports: [("TCP", "3001/tcp", reach.tcp.clone()), ("QUIC", "3001/udp", reach.quic.clone())],
+        transports: [("TCP", reach.tcp.clone()), ("QUIC, over UDP", reach.quic.clone())],
         checked: reach.checked_secs.map(|secs| show::ago(secs, clock::now_secs())),
         peers_hidden: peers.len().saturating_sub(PEERS_SHOWN),
-        peers: peers.into_iter().take(PEERS_SHOWN).map(row).collect(),
+        peers: peers.iter().take(PEERS_SHOWN).map(row).collect(),
         reach,
         frame,
     };
     Ok(Html(&page).into_response())
 }
 
-fn row(peer: Peer) -> PeerRow {
+fn row(peer: &Peer) -> PeerRow {
     PeerRow {
         wallet: peer.wallet.to_string(),
         short: show::short(peer.wallet.0),
