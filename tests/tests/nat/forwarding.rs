@@ -100,6 +100,23 @@ async fn callers_find_an_owner_again_whose_address_changed() -> Result<()> {
     market.case("every call was executed once and charged once", market.check_books(4)).await
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_router_that_speaks_upnp_forwards_without_anybody_doing_anything() -> Result<()> {
+    let owner = vec![("network.upnp", "true".to_owned())];
+    let consumers = vec![Place::BehindPlain];
+    let setup = Setup { all: tested_every(3), owner, consumers, upnp: true, ..Setup::default() };
+    let Some(market) = Market::open(setup).await? else { return Ok(()) };
+    let [tcp, quic] = addresses_at(HOME_FIRST);
+    market
+        .case("an owner behind a router that speaks UPnP is reached over both transports and called", async {
+            announces(&market, &[&tcp, &quic]).await?;
+            says(&market, &["TCP reachable", "UDP reachable"]).await?;
+            market.call_until_served(market.consumer(Place::BehindPlain), "/ok", "by itself").await
+        })
+        .await?;
+    market.case("the one call was executed once and charged once", market.check_books(1)).await
+}
+
 async fn is_served_again(market: &Market, consumer: &Consumer) -> Result<()> {
     let (place, call_id) = (consumer.place, format!("{:?} after", consumer.place));
     let took = market.call_until_served(consumer, "/ok", &call_id).await?;

@@ -17,6 +17,7 @@ mod commands;
 mod leftovers;
 pub mod line;
 pub mod router;
+pub mod script;
 
 use std::{
     env,
@@ -32,6 +33,7 @@ use self::{
     commands::{command_in, missing, run, run_in},
     line::Line,
     router::{Forwarded, Translation},
+    script::Script,
 };
 
 /// A host, or a router.
@@ -166,6 +168,16 @@ impl Lab {
     pub fn carry_far(&self, delay_ms: u32, loss_percent: u32) -> Result<Option<Line>> {
         let [line, near, far] = [Place::Line, Place::Internet, Place::Far].map(|place| self.namespace(place));
         Line::open(&line, [(&near, &Place::Far.name()), (&far, WAN)], delay_ms, loss_percent)
+    }
+
+    /// From now on the owner's router speaks UPnP, and forwards what it is asked to. `None`, and a loud word, where
+    /// there is no Python to run it.
+    ///
+    /// # Errors
+    /// When the router does not come up.
+    pub fn speak_upnp(&self) -> Result<Option<Script>> {
+        let words = [gateway(OWNER), HOME_FIRST].map(|address| address.to_string());
+        Script::start(&self.namespace(Place::Home), "igd.py", &words, "searchable")
     }
 
     /// The owner's provider gives its router another address; what is sent to the old one gets lost.

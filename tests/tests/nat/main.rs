@@ -7,5 +7,6 @@
 mod forwarding;
 mod lab;
 mod market;
+mod nearby;
 mod outages;
 mod reachable;

@@ -24,7 +24,7 @@ use farthing_tests::{
 use futures::future::try_join_all;
 use serde_json::json;
 
-use crate::lab::{Lab, Place, line::Line, router::PORT};
+use crate::lab::{Lab, Place, line::Line, router::PORT, script::Script};
 
 /// Nodes that all others begin with. Three, because three peers are asked whether a port is open.
 const BOOTS: [Place; 3] = [Place::Boot(1), Place::Boot(2), Place::Boot(3)];
@@ -47,6 +47,7 @@ pub struct Market {
     _portals: [Portal; 2],
     chain: LocalChain,
     _line: Option<Line>,
+    _upnp: Option<Script>,
     pub lab: Lab,
     _folder: tempfile::TempDir,
 }
@@ -69,6 +70,8 @@ pub struct Setup {
     pub consumers: Vec<Place>,
     /// Delay in milliseconds and loss in percent of the line to [`Place::Far`], for consumers there.
     pub line: Option<(u32, u32)>,
+    /// Whether the owner's router speaks UPnP.
+    pub upnp: bool,
 }
 
 impl Market {
@@ -84,6 +87,13 @@ impl Market {
                 line => line,
             },
             None => None,
+        };
+        let upnp = match setup.upnp {
+            true => match lab.speak_upnp()? {
+                None => return Ok(None),
+                upnp => upnp,
+            },
+            false => None,
         };
         let folder = tempfile::tempdir()?;
         let (chain, upstream) = tokio::try_join!(LocalChain::start(), Upstream::start())?;
@@ -146,6 +156,7 @@ impl Market {
             _portals: portals,
             chain,
             _line: line,
+            _upnp: upnp,
             lab,
             _folder: folder,
         }))

@@ -1,0 +1,37 @@
+//! Nodes of one LAN find each other by multicast, with nobody to begin with.
+
+use std::net::Ipv4Addr;
+
+use anyhow::Result;
+use farthing::testnet::{NodeOptions, NodeProcess};
+
+use crate::{
+    lab::{Lab, Place},
+    market::{PATIENCE, addresses_at, until},
+};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_nodes_of_a_lan_find_each_other_without_a_bootstrap_node() -> Result<()> {
+    let Some(lab) = Lab::build()? else { return Ok(()) };
+    let folder = tempfile::tempdir()?;
+    // Nothing listens there: these nodes live without a chain.
+    let chain = [
+        ("chain.preset", "local"),
+        ("chain.rpc_urls", "http://127.0.0.1:9"),
+        ("chain.token", "0x00000000000000000000000000000000000000aa"),
+    ];
+    let chain: Vec<_> = chain.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    let start = |place: Place| {
+        let mut options = NodeOptions::new(folder.path().join(format!("{place:?}")))
+            .set("network.listen", &addresses_at(Ipv4Addr::UNSPECIFIED).join(","))
+            .set("network.mdns", &true);
+        options.launcher = lab.launcher(place);
+        NodeProcess::start_on(chain.clone(), options)
+    };
+    let (one, other) = tokio::try_join!(start(Place::Owner), start(Place::Neighbour))?;
+    until("each is connected to the other", PATIENCE, async || {
+        Ok(one.status().await?.peers == 1 && other.status().await?.peers == 1)
+    })
+    .await?;
+    Ok(())
+}
