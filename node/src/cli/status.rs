@@ -11,9 +11,11 @@ use crate::control::types::{Audit, Check, Doctor, Health, Status, route};
 
 /// A probe that takes longer is a failed one.
 const HEALTH_WITHIN: Duration = Duration::from_secs(5);
+/// Everything it tells lies in memory; a node that takes longer is stopped or stuck.
+const STATUS_WITHIN: Duration = Duration::from_secs(15);
 
 pub(super) async fn status(context: &Context) -> Result<(), Failure> {
-    let status: Status = context.node()?.get(route::STATUS).await?;
+    let status: Status = context.node()?.within(STATUS_WITHIN).get(route::STATUS).await?;
     context.output.data(&status, text)?;
     for alert in &status.alerts {
         context.output.prose(&format!("! {alert}"));

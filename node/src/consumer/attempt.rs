@@ -8,9 +8,11 @@ use std::{
 use bytes::Bytes;
 use farthing_ledger::{Acknowledgement, PayerChannel, Promise};
 use farthing_protocol::{
-    Address, CallId, CallRequest, CallResponse, ChannelId, RefusalCode, Signature, Usdc, Verified, Voucher,
+    Address, CallId, CallRequest, CallResponse, ChannelId, Refusal, RefusalCode, Signature, Usdc, Verified,
+    Voucher,
     call::Payment,
     channel::Receipt,
+    info::InfoRequest,
     limits,
     listing::{Accept, SCHEME_CHANNEL},
 };
@@ -70,6 +72,7 @@ impl Consumer {
             }
             match exchanged {
                 Ok(Exchanged::Response(response, body)) => {
+                    self.top_up_when_low(&service, plan.price);
                     return self.close(&attempt, response, body, sent.elapsed(), turn).await;
                 }
                 Ok(Exchanged::Refused(refusal))
@@ -152,7 +155,7 @@ impl Consumer {
         let started = Instant::now();
         let reservation = match accept {
             None => None,
-            Some(accept) => match self.reserve(accept, price).await {
+            Some(accept) => match self.reserve(accept, price, listing.paused).await {
                 Ok(reservation) => Some(reservation),
                 Err(error) => {
                     self.unhold(day, &order.secret, price, Usdc::ZERO);
@@ -238,24 +241,40 @@ impl Consumer {
         })
     }
 
-    /// Headroom on the channel with the owner, opening or topping it up when needed.
-    async fn reserve(&self, accept: &Accept, price: Usdc) -> Result<Reservation, BuyError> {
+    /// Headroom on the channel with the owner, opening or topping it up when needed. A deposit is bound for the
+    /// channel's delay, so it is made only when the service is for sale and its owner answers.
+    async fn reserve(&self, accept: &Accept, price: Usdc, paused: bool) -> Result<Reservation, BuyError> {
         let owner = accept.pay_to;
         self.compare_books(owner).await.map_err(BuyError::OwnerUnreachable)?;
         // A deposit of before a crash may turn out to be used up, so a second one may be needed.
         for _ in 0..3 {
             match self.0.channels.reserve(owner, price, clock::now_secs()) {
-                Ok(reservation) => {
-                    self.0.funding.top_up_when_low(accept, price);
-                    return Ok(reservation);
-                }
+                Ok(reservation) => return Ok(reservation),
                 Err(Shortage::Closing) => return Err(BuyError::ChannelClosing),
                 Err(Shortage::Distrusted) => return Err(BuyError::OwnerDistrusted),
-                Err(Shortage::NotOpen | Shortage::Low { .. }) => self.0.funding.ensure(accept, price).await?,
+                Err(Shortage::NotOpen | Shortage::Low { .. }) if paused => {
+                    let why = "the owner has paused the service";
+                    return Err(BuyError::Refused(Refusal::new(RefusalCode::ServicePaused, why)));
+                }
+                Err(Shortage::NotOpen | Shortage::Low { .. }) => {
+                    let question = self.0.network.ask(owner, InfoRequest::Records(Vec::new()));
+                    question.await.map_err(|failure| BuyError::OwnerUnreachable(failure.to_string()))?;
+                    self.0.funding.ensure(accept, price).await?;
+                }
             }
         }
         let available = self.0.channels.get(owner).map_or(Usdc::ZERO, |channel| channel.state.available());
         Err(BuyError::ChannelLow { owner, available, price })
+    }
+
+    /// Only after an owner has answered: one that is gone gets no more money.
+    fn top_up_when_low(&self, service: &Known, price: Usdc) {
+        let listing = service.listing();
+        if !price.is_zero()
+            && let Ok(accept) = self.choose(&listing.accepts, listing.owner)
+        {
+            self.0.funding.top_up_when_low(accept, price);
+        }
     }
 
     /// Step 15: the answer is verified, the ledger closed, the caller served.

@@ -155,14 +155,12 @@ fn a_name_that_deceives_the_eye_is_refused() {
         "trailing ",
     ] {
         let text = || deceptive.to_owned();
-        let edits: [(&str, &dyn Fn(&mut Listing)); 3] = [
-            ("name", &|l| l.name = text()),
-            ("category", &|l| l.category = text()),
-            ("tags", &|l| l.tags = vec![text()]),
+        let edited = [
+            ("name", Listing { name: text(), ..listing() }),
+            ("category", Listing { category: text(), ..listing() }),
+            ("tags", Listing { tags: vec![text()], ..listing() }),
         ];
-        for (field, edit) in edits {
-            let mut listing = listing();
-            edit(&mut listing);
+        for (field, listing) in edited {
             assert_eq!(listing.validate().unwrap_err().field, field, "{deceptive:?}");
         }
     }

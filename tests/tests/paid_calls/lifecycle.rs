@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use farthing::control::types::{Api, ApiState, Channel, route};
+use farthing::control::types::{Api, ApiState, CatalogService, CatalogState, Channel, route};
 use farthing_tests::world::{FUNDS, World, eventually};
 
 use crate::support::{cost, expect_free, expect_served, fixed_owner};
@@ -36,6 +36,26 @@ async fn a_paused_service_refuses_and_a_removed_one_is_gone() -> Result<()> {
     ensure!(left.is_empty(), "{left:?}");
     assert_eq!(world.upstream.hits(), 2);
     assert_eq!(world.settle_and_check(FUNDS).await?, cost(2));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_service_known_to_be_paused_gets_no_deposit() -> Result<()> {
+    let world = World::start().await?;
+    let path = |route: &str| route.replace("{id}", &world.api.id.to_string());
+    let _: Api = world.owner.control().post(&path(route::API_PAUSE), &()).await?;
+    let shown = path(route::CATALOG_SERVICE);
+    eventually("the consumer knows that it is paused", async || {
+        let service: Result<CatalogService, _> = world.consumer.control().get(&shown).await;
+        Ok(service.is_ok_and(|service| service.hit.state == CatalogState::Paused))
+    })
+    .await?;
+    expect_free("paused", &world.get("/ok").await?, 503, "owner-unavailable")?;
+    let channels: Vec<Channel> = world.consumer.control().get(route::CHANNELS).await?;
+    ensure!(channels.is_empty(), "money was bound for nothing: {channels:?}");
+    let _: Api = world.owner.control().post(&path(route::API_RESUME), &()).await?;
+    eventually("it is served", async || Ok(world.get("/ok").await?.status.is_success())).await?;
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(1));
     Ok(())
 }
 

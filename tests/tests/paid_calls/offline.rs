@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
+use farthing::control::types::{Channel, route};
 use farthing_tests::world::{FUNDS, World, eventually};
 
 use crate::support::{cost, expect_free, expect_served, fixed_owner};
@@ -30,7 +31,7 @@ async fn an_owner_that_is_offline_costs_nothing_and_serves_again_when_it_is_back
 }
 
 #[tokio::test]
-async fn an_owner_that_was_never_met_is_said_to_be_unknown() -> Result<()> {
+async fn an_owner_that_was_never_met_is_said_to_be_unknown_and_gets_no_deposit() -> Result<()> {
     let mut world = World::with(fixed_owner()?).await?;
     world.owner.stop().await?;
     let asked = Instant::now();
@@ -41,6 +42,8 @@ async fn an_owner_that_was_never_met_is_said_to_be_unknown() -> Result<()> {
         404 => expect_free("never met", &answer, 404, "unknown-service")?,
         _ => expect_free("heard of", &answer, 502, "owner-unreachable")?,
     }
+    let channels: Vec<Channel> = world.consumer.control().get(route::CHANNELS).await?;
+    ensure!(channels.is_empty(), "money was bound for an owner that is away: {channels:?}");
     world.owner.restart(Vec::new()).await?;
     eventually("the service is found", async || Ok(world.get("/ok").await?.status.is_success())).await?;
     assert_eq!(world.upstream.hits(), 1);
