@@ -1,9 +1,11 @@
 //! A browser without a screen, and what it noticed.
 
 use std::{
-    io::{BufRead, BufReader},
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
+    time::Duration,
 };
 
 use anyhow::{Context, Result, bail, ensure};
@@ -55,6 +57,7 @@ pub struct Browser {
     axe: String,
     console: String,
     driver: Child,
+    port: u16,
     _profile: tempfile::TempDir,
 }
 
@@ -89,7 +92,14 @@ impl Browser {
             .capabilities(capabilities)
             .connect(&format!("http://127.0.0.1:{port}"))
             .await?;
-        Ok(Self { client, axe: tools.axe.clone(), console: console.to_owned(), driver, _profile: profile })
+        Ok(Self {
+            client,
+            axe: tools.axe.clone(),
+            console: console.to_owned(),
+            driver,
+            port,
+            _profile: profile,
+        })
     }
 
     pub async fn goto(&self, path: &str) -> Result<()> {
@@ -172,8 +182,15 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // It ends its browser first.
-        let _ = self.driver.kill();
+        // A driver that is killed leaves its browser behind; one that is asked ends both.
+        let asked = TcpStream::connect(("127.0.0.1", self.port)).and_then(|mut stream| {
+            stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+            stream.write_all(b"GET /shutdown HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
+            stream.read_to_end(&mut Vec::new())
+        });
+        if asked.is_err() {
+            let _ = self.driver.kill();
+        }
         let _ = self.driver.wait();
     }
 }
