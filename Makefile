@@ -41,7 +41,7 @@ nat-test: anvil ## The NAT laboratory with its long outage: whole nodes behind r
 
 .PHONY: browser-test
 browser-test: anvil tools-deps build ## The console in chromium: every page judged by axe-core; pictures in target/screenshots
-	cargo test --workspace --test browser --locked
+	FARTHING_BROWSER_TEST=1 cargo test --workspace --test browser --locked
 
 .PHONY: check
 check: ## Formatting, lints, licences and banned dependencies, shell syntax, the hardening of the systemd unit

@@ -24,11 +24,15 @@ pub struct Tools {
 }
 
 impl Tools {
-    /// `None`, said loudly, when something is not installed.
+    /// `None`, said loudly, when nobody asked for a browser or something is not installed.
     ///
     /// # Panics
     /// When something is not installed where tests must not be skipped.
     pub fn find() -> Option<Self> {
+        if std::env::var_os("FARTHING_BROWSER_TEST").is_none() {
+            eprintln!("\n  SKIPPED: tests in a browser; make browser-test runs them.\n");
+            return None;
+        }
         let axe = Path::new(env!("CARGO_MANIFEST_DIR")).join(AXE);
         let (chromium, driver) = (on_path("chromium"), on_path("chromedriver"));
         let missing = match (&chromium, &driver, axe.exists()) {
