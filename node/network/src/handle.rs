@@ -144,6 +144,17 @@ impl NetworkHandle {
         Ok(records.into_iter().take(asked).map(take).filter(Result::is_ok).count())
     }
 
+    /// Connects to `peer` unless it is connected. Whoever asks meanwhile shares the outcome.
+    ///
+    /// # Errors
+    /// [`NotStarted`], naming why it cannot be reached.
+    pub async fn connect(&self, peer: Address) -> Result<(), NotStarted> {
+        if self.connected_peers().await.contains(&peer) {
+            return Ok(());
+        }
+        self.0.reach(peer).await
+    }
+
     /// The round trip of a question to `peer`, over a connection that is there or made first.
     ///
     /// # Errors

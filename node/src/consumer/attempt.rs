@@ -12,7 +12,6 @@ use farthing_protocol::{
     Voucher,
     call::Payment,
     channel::Receipt,
-    info::InfoRequest,
     limits,
     listing::{Accept, SCHEME_CHANNEL},
 };
@@ -242,7 +241,7 @@ impl Consumer {
     }
 
     /// Headroom on the channel with the owner, opening or topping it up when needed. A deposit is bound for the
-    /// channel's delay, so it is made only when the service is for sale and its owner answers.
+    /// channel's delay, so it is made only when the service is for sale and its owner is there.
     async fn reserve(&self, accept: &Accept, price: Usdc, paused: bool) -> Result<Reservation, BuyError> {
         let owner = accept.pay_to;
         self.compare_books(owner).await.map_err(BuyError::OwnerUnreachable)?;
@@ -257,8 +256,8 @@ impl Consumer {
                     return Err(BuyError::Refused(Refusal::new(RefusalCode::ServicePaused, why)));
                 }
                 Err(Shortage::NotOpen | Shortage::Low { .. }) => {
-                    let question = self.0.network.ask(owner, InfoRequest::Records(Vec::new()));
-                    question.await.map_err(|failure| BuyError::OwnerUnreachable(failure.to_string()))?;
+                    let there = self.0.network.connect(owner).await;
+                    there.map_err(|reason| BuyError::OwnerUnreachable(reason.to_string()))?;
                     self.0.funding.ensure(accept, price).await?;
                 }
             }
