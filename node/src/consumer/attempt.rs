@@ -71,7 +71,6 @@ impl Consumer {
             }
             match exchanged {
                 Ok(Exchanged::Response(response, body)) => {
-                    self.top_up_when_low(&service, plan.price);
                     return self.close(&attempt, response, body, sent.elapsed(), turn).await;
                 }
                 Ok(Exchanged::Refused(refusal))
@@ -248,7 +247,12 @@ impl Consumer {
         // A deposit of before a crash may turn out to be used up, so a second one may be needed.
         for _ in 0..3 {
             match self.0.channels.reserve(owner, price, clock::now_secs()) {
-                Ok(reservation) => return Ok(reservation),
+                Ok(reservation) => {
+                    let network = self.0.network.clone();
+                    let there = async move { network.connect(owner).await.is_ok() };
+                    self.0.funding.top_up_when_low(accept, price, there);
+                    return Ok(reservation);
+                }
                 Err(Shortage::Closing) => return Err(BuyError::ChannelClosing),
                 Err(Shortage::Distrusted) => return Err(BuyError::OwnerDistrusted),
                 Err(Shortage::NotOpen | Shortage::Low { .. }) if paused => {
@@ -264,16 +268,6 @@ impl Consumer {
         }
         let available = self.0.channels.get(owner).map_or(Usdc::ZERO, |channel| channel.state.available());
         Err(BuyError::ChannelLow { owner, available, price })
-    }
-
-    /// Only after an owner has answered: one that is gone gets no more money.
-    fn top_up_when_low(&self, service: &Known, price: Usdc) {
-        let listing = service.listing();
-        if !price.is_zero()
-            && let Ok(accept) = self.choose(&listing.accepts, listing.owner)
-        {
-            self.0.funding.top_up_when_low(accept, price);
-        }
     }
 
     /// Step 15: the answer is verified, the ledger closed, the caller served.

@@ -129,8 +129,13 @@ impl Funding {
         self.deposit(accept, deposited, amount).await
     }
 
-    /// Starts a top-up in the background when the channel runs low.
-    pub fn top_up_when_low(&self, accept: &Accept, price: Usdc) {
+    /// Starts a top-up in the background when the channel runs low, and its owner is `there`.
+    pub fn top_up_when_low(
+        &self,
+        accept: &Accept,
+        price: Usdc,
+        there: impl Future<Output = bool> + Send + 'static,
+    ) {
         let Some(channel) = self.0.channels.get(accept.pay_to) else { return };
         let Ok(balance) = self.balance() else { return };
         let available = channel.state.available();
@@ -140,7 +145,9 @@ impl Funding {
         let Ok(turn) = turn.try_lock_owned() else { return };
         let (funding, accept) = (self.clone(), accept.clone());
         self.0.tasks.spawn(async move {
-            if let Err(error) = funding.deposit(&accept, channel.state.deposited, amount).await {
+            if there.await
+                && let Err(error) = funding.deposit(&accept, channel.state.deposited, amount).await
+            {
                 tracing::warn!(owner = %accept.pay_to, %error, "the channel was not topped up");
             }
             drop(turn);
