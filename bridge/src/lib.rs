@@ -27,6 +27,7 @@ pub mod report;
 pub mod request;
 pub mod routing;
 pub mod samples;
+pub mod sdk;
 pub mod share;
 #[cfg(test)]
 mod testing;

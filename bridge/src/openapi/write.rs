@@ -13,7 +13,7 @@
 mod names;
 mod operations;
 mod problems;
-mod relax;
+pub(crate) mod relax;
 mod schemas;
 
 use std::collections::{BTreeMap, BTreeSet};

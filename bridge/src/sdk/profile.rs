@@ -1,0 +1,148 @@
+//! What is special about a language: its templates, its names, its types, its syntax. Tables, no code.
+
+/// A language.
+#[derive(Debug)]
+pub(super) struct Profile {
+    /// What the code needs to run: `Python 3.10 or later`.
+    pub needs: &'static str,
+    /// Every template of the language's folder.
+    pub templates: &'static [Template],
+    /// The files of a package.
+    pub files: &'static [Output],
+    /// The one file with everything.
+    pub single_file: Output,
+    /// Name of the template of [`super::snippet()`].
+    pub snippet: &'static str,
+    pub names: Names,
+    pub types: Types,
+    pub syntax: Syntax,
+}
+
+/// A template with the name by which others include it and a caller may replace it.
+#[derive(Debug)]
+pub(super) struct Template {
+    pub name: &'static str,
+    pub text: &'static str,
+}
+
+/// A file to write.
+#[derive(Debug)]
+pub(super) struct Output {
+    pub template: &'static str,
+    /// A template itself: `src/{{ package.snake }}/client.py`.
+    pub path: &'static str,
+}
+
+/// How words are joined to a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(dead_code, reason = "each language takes those that are usual there")]
+pub(super) enum Case {
+    /// `list_planets`
+    Snake,
+    /// `listPlanets`
+    Camel,
+    /// `ListPlanets`
+    Pascal,
+    /// `LIST_PLANETS`
+    Shouty,
+}
+
+/// How names are made. A name that is taken gets an underscore at its end, one that is given twice a number.
+#[derive(Debug)]
+pub(super) struct Names {
+    pub types: Case,
+    pub operations: Case,
+    pub parameters: Case,
+    pub members: Case,
+    /// Members of enums.
+    pub choices: Case,
+    /// Alternatives of a union, in languages where they have names.
+    pub variants: Case,
+    /// Nothing may have these names.
+    pub keywords: &'static [&'static str],
+    /// Used by the templates beside generated types, operations, parameters or members.
+    pub taken_types: &'static [&'static str],
+    pub taken_operations: &'static [&'static str],
+    pub taken_parameters: &'static [&'static str],
+    pub taken_members: &'static [&'static str],
+    pub taken_choices: &'static [&'static str],
+    /// Whether members and parameters are called what they are called outside, so that their names here are not used.
+    pub keeps_wire_names: bool,
+    /// Whether names that differ in case only are the same, as in PHP.
+    pub ignores_case: bool,
+}
+
+/// How types are written; `{}` stands for the type inside.
+#[derive(Debug)]
+pub(super) struct Types {
+    pub any: &'static str,
+    pub boolean: &'static str,
+    /// Declared to fit into 32 bits, with sign.
+    pub int32: &'static str,
+    /// Declared to fit into what an IEEE 754 double holds exactly.
+    pub int53: &'static str,
+    pub int64: &'static str,
+    /// Declared `uint64`: above what `int64` holds.
+    pub uint64: &'static str,
+    pub number: &'static str,
+    pub text: &'static str,
+    pub bytes: &'static str,
+    pub array: &'static str,
+    /// From texts to `{}`.
+    pub map: &'static str,
+    pub nullable: &'static str,
+    /// A generated type by its name.
+    pub named: &'static str,
+    /// The same, for one that holds itself without a list or map between; in Rust `Box<{}>`.
+    pub recursive: &'static str,
+    /// How a type is written inside of lists, maps and nullable ones where that differs: `("long", "Long")`.
+    pub boxed: &'static [(&'static str, &'static str)],
+}
+
+/// How text is put into code.
+#[derive(Debug)]
+pub(super) struct Syntax {
+    pub literal: Literal,
+    /// What a line of comment begins with, blank included: `// `.
+    pub comment: &'static str,
+    pub doc: Doc,
+}
+
+/// A string literal in double quotes, with the escapes `\\`, `\"`, `\n`, `\r` and `\t`.
+#[derive(Debug)]
+#[allow(dead_code, reason = "each language takes its own")]
+pub(super) enum Literal {
+    Quoted {
+        /// Further characters that need a backslash, because the language would put values in their place.
+        escaped: &'static [char],
+        code_point: CodePoint,
+    },
+    /// Bash: `'…'`, or `$'…'` for what cannot be written so.
+    Shell,
+}
+
+/// How a character is written by its number.
+#[derive(Debug, Clone, Copy)]
+#[allow(dead_code, reason = "each language takes its own")]
+pub(super) enum CodePoint {
+    /// `\u0041`, beyond 16 bits as two of them.
+    Pairs,
+    /// `\u0041`, beyond 16 bits `\U0001f600`.
+    Wide,
+    /// `\u{41}`
+    Braces,
+}
+
+/// What documentation stands in.
+#[derive(Debug, Clone, Copy)]
+#[allow(dead_code, reason = "each language takes its own")]
+pub(super) enum Doc {
+    /// `"""…"""` with escapes.
+    TripleQuotes,
+    /// `/** … */`, each line after ` * `; tags begin with `@`.
+    Stars,
+    /// Lines after `/// ` or the like: the prefix, with its blank.
+    Lines(&'static str),
+    /// `/// ` with XML in it, as in C#.
+    XmlLines,
+}
