@@ -14,6 +14,7 @@ pub mod description;
 pub mod document;
 mod escape;
 mod fits;
+pub mod form;
 mod formats;
 pub mod graphql;
 pub mod headers;
@@ -29,6 +30,7 @@ pub mod routing;
 pub mod samples;
 pub mod sdk;
 pub mod share;
+pub mod snippet;
 #[cfg(test)]
 mod testing;
 mod values;

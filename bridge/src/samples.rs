@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    description::{ApiDescription, Content, Operation, Status},
+    description::{ApiDescription, Content, Operation, Schema, Status},
     limits::{SAMPLE_BYTES_MAX, SAMPLES_BYTES_MAX},
 };
 
@@ -85,6 +85,12 @@ pub(crate) fn shown_answer(operation: &Operation) -> Option<(Status, &Content)> 
         successes.filter_map(|response| Some((response.status, response.content.as_ref()?)))
     };
     successes().find(|(_, content)| is_json(&content.media_type)).or_else(|| successes().next())
+}
+
+/// A value made up from a schema: the same one always; `None` when the schema allows none of bounded size.
+#[must_use]
+pub(crate) fn made_up_value(description: &ApiDescription, schema: &Schema) -> Option<Value> {
+    made_up::value(description, schema)
 }
 
 /// An answer made up from the schema; `None` when there is no JSON, or the schema allows none of bounded size.

@@ -5,11 +5,13 @@ document.addEventListener("click", async (event) => {
   if (button) {
     const words = button.querySelector("span") ?? button;
     const before = words.textContent;
+    // Without a text of its own, the button copies the code beside it.
+    const code = button.parentElement.querySelector("pre");
     try {
-      await navigator.clipboard.writeText(button.dataset.copy);
+      await navigator.clipboard.writeText(button.dataset.copy || code.textContent);
       words.textContent = "Copied";
     } catch {
-      words.textContent = button.dataset.copy;
+      words.textContent = button.dataset.copy || "Select it and copy";
     }
     setTimeout(() => (words.textContent = before), 2000);
   }

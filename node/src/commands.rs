@@ -60,6 +60,7 @@ pub fn router(node: Node) -> Router {
         .route(route::CATALOG_SERVICE, get(catalog::show))
         .route(route::CATALOG_OPENAPI, get(catalog::openapi))
         .route(route::CATALOG_SAMPLES, get(catalog::sample))
+        .route(route::CATALOG_FORM, get(catalog::form))
         .route(route::CHANNELS, get(money::channels).post(money::open_channel))
         .route(route::CHANNEL_CLOSE, post(money::close_channel))
         .route(route::SETTLE, post(money::settle))

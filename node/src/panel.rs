@@ -34,11 +34,13 @@ mod failure;
 mod frame;
 mod guard;
 mod headers;
+mod history;
 mod icons;
 mod markup;
 mod page;
 mod pages;
 mod show;
+mod table;
 mod texts;
 
 pub use access::{Access, AccessError, SetupCode};
@@ -71,13 +73,19 @@ struct Inner {
     parts: Parts,
     hosts: Hosts,
     live_pages: Arc<Semaphore>,
+    history: history::History,
 }
 
 impl Panel {
     #[must_use]
     pub fn new(parts: Parts) -> Self {
         let hosts = Hosts::new(&parts.hosts);
-        Self(Arc::new(Inner { parts, hosts, live_pages: Arc::new(Semaphore::new(LIVE_PAGES_MAX)) }))
+        Self(Arc::new(Inner {
+            parts,
+            hosts,
+            live_pages: Arc::new(Semaphore::new(LIVE_PAGES_MAX)),
+            history: history::History::default(),
+        }))
     }
 
     fn access(&self) -> &Access {

@@ -6,19 +6,20 @@ use axum::{
     http::{StatusCode, header},
     response::{IntoResponse, Response},
 };
-use farthing_bridge::openapi::Version;
+use farthing_bridge::{form, openapi::Version};
 use farthing_catalog as store;
-use farthing_protocol::{Listing, ServiceId, listing::ServiceKind};
+use farthing_protocol::{Listing, ServiceId, call::Method, listing::ServiceKind};
+use serde::Deserialize;
 
 use super::{
     Failed,
     services::{DocumentVersion, offer},
 };
 use crate::{
-    catalog::{CatalogError, documents},
+    catalog::{CatalogError, documents, method_of},
     control::types::{
-        CatalogHit, CatalogKind, CatalogPage, CatalogQuery, CatalogSamples, CatalogService, CatalogSort,
-        CatalogState, Count, Counts, LookAlike, Text, route,
+        CallForm, CatalogHit, CatalogKind, CatalogPage, CatalogQuery, CatalogSamples, CatalogService,
+        CatalogSort, CatalogState, Count, Counts, LookAlike, Text, route,
     },
     gateway::services::address,
     node::{Node, gateway_url},
@@ -163,6 +164,54 @@ pub(super) async fn sample(
     let known = node.catalog.newest(id.0).await?;
     let document = node.catalog.samples(&known).await?;
     Ok(Json(CatalogSamples { id, samples: samples::read(&document) }))
+}
+
+/// Which operation of a service.
+#[derive(Debug, Deserialize)]
+pub(super) struct Wanted {
+    method: Text<Method>,
+    path: String,
+}
+
+#[utoipa::path(
+    get,
+    path = route::CATALOG_FORM,
+    summary = "An operation of a service as a form to fill in",
+    tag = "Catalog",
+    operation_id = "catalog_form",
+    params(
+        ("id" = String, Path, description = "UUID of the service"),
+        ("method" = String, Query, description = "Of the operation"),
+        ("path" = String, Query, description = "Of the operation, as the service describes it"),
+    ),
+    responses((status = 200, description = "Done", body = CallForm))
+)]
+pub(super) async fn form(
+    State(node): State<Node>,
+    Path(id): Path<Text<ServiceId>>,
+    Query(wanted): Query<Wanted>,
+) -> Result<Json<CallForm>, Failed> {
+    let known = node.catalog.newest(id.0).await?;
+    let found = known
+        .operations()
+        .find(|(operation, _)| method_of(operation) == wanted.method.0 && operation.path == wanted.path);
+    let Some((operation, price)) = found else {
+        let detail = format!("the service has no operation {} at that path", wanted.method);
+        return Err(Failed::new(
+            StatusCode::NOT_FOUND,
+            &detail,
+            "`farthing catalog show` lists its operations.",
+        ));
+    };
+    Ok(Json(CallForm {
+        method: wanted.method,
+        path: operation.path.clone(),
+        price: price.into(),
+        summary: operation.summary.clone(),
+        description: operation.description.clone(),
+        deprecated: operation.deprecated,
+        form: form::of(known.api().description(), operation),
+    }))
 }
 
 fn origin(node: &Node) -> String {

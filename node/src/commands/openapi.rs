@@ -29,6 +29,7 @@ use crate::{control::types::Problem, panel::api};
         catalog::show,
         catalog::openapi,
         catalog::sample,
+        catalog::form,
         services::apis,
         services::add_api,
         services::show_api,

@@ -11,8 +11,8 @@ use utoipa::ToSchema;
 
 pub use self::activity::{Activity, BoughtCall, DayFigures, Figures, Measured, ServedCall};
 pub use self::catalog::{
-    CatalogHit, CatalogKind, CatalogPage, CatalogQuery, CatalogSamples, CatalogService, CatalogSort,
-    CatalogState, Count, Counts, LookAlike,
+    CallForm, CatalogHit, CatalogKind, CatalogPage, CatalogQuery, CatalogSamples, CatalogService,
+    CatalogSort, CatalogState, Count, Counts, LookAlike,
 };
 pub use self::console::{Console, LogIn, LoggedIn};
 pub use self::reach::{Reach, ReachFailure, ReachedAddress};
@@ -71,6 +71,8 @@ pub mod route {
     pub const CATALOG_OPENAPI: &str = "/catalog/{id}/openapi.json";
     /// `GET` → [`super::CatalogSamples`]
     pub const CATALOG_SAMPLES: &str = "/catalog/{id}/samples";
+    /// `GET` `?method=GET&path=/planets` → [`super::CallForm`]
+    pub const CATALOG_FORM: &str = "/catalog/{id}/form";
     /// `GET` → `Vec<`[`super::Channel`]`>`; `POST` [`super::OpenRequest`] → [`super::Channel`]
     pub const CHANNELS: &str = "/channels";
     /// `POST` → [`super::Channel`]

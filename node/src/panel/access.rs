@@ -31,7 +31,7 @@ mod setup_code;
 use attempts::Attempts;
 use password::{Hasher, Unfit};
 use sessions::Sessions;
-pub use sessions::{ABSOLUTE_SECS, Reauthenticated, Session, Token};
+pub use sessions::{ABSOLUTE_SECS, Reauthenticated, Session, SessionId, Token};
 pub use setup_code::SetupCode;
 
 const FILE: &str = "console.json";

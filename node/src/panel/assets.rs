@@ -45,6 +45,7 @@ assets! {
     style: "console.css" as "text/css; charset=utf-8",
     live_script: "live.js" as "text/javascript; charset=utf-8",
     search_script: "search.js" as "text/javascript; charset=utf-8",
+    sandbox_script: "sandbox.js" as "text/javascript; charset=utf-8",
     actions_script: "actions.js" as "text/javascript; charset=utf-8",
     icon: "icon.svg" as "image/svg+xml",
 }

@@ -19,6 +19,7 @@ mod home;
 mod login;
 mod network;
 mod password;
+mod sandbox;
 mod service;
 mod setup;
 
@@ -42,6 +43,12 @@ pub(super) fn routes() -> Router<Panel> {
         .route("/panel/catalog", get(catalog::show))
         .route("/panel/catalog/{id}", get(service::show))
         .route("/panel/catalog/{id}/openapi.json", get(service::openapi))
+        .route(
+            "/panel/catalog/{id}/sandbox",
+            get(sandbox::show)
+                .merge(post(sandbox::act).layer(DefaultBodyLimit::max(sandbox::FORM_BYTES_MAX))),
+        )
+        .route("/panel/catalog/{id}/sandbox/answer", get(sandbox::download))
         .route("/panel/activity", get(activity::show))
         .route("/panel/network", get(network::show))
         .route("/panel/network/test", post(network::test))

@@ -3,4 +3,6 @@
 mod access;
 mod api;
 mod pages;
+mod sandbox;
+mod snippets;
 mod support;

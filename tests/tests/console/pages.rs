@@ -97,8 +97,8 @@ async fn styles_and_scripts_are_small_ours_and_kept_for_long() -> Result<()> {
             _ => {}
         }
     }
-    // Of what is sent, uncompressed.
-    ensure!((1..=20 * 1024).contains(&sizes.0) && (1..=40 * 1024).contains(&sizes.1), "{sizes:?}");
+    // Of what is sent. Compressed, which a proxy in front may do, it is about a quarter.
+    ensure!((1..=40 * 1024).contains(&sizes.0) && (1..=40 * 1024).contains(&sizes.1), "{sizes:?}");
     Ok(())
 }
 
@@ -146,10 +146,12 @@ async fn strangers_texts_are_shown_and_do_nothing() -> Result<()> {
 fn all_pages_of(api: &Api) -> Vec<String> {
     let parts = ["overview", "endpoints", "samples", "versions"];
     let service = parts.map(|part| format!("/panel/catalog/{}?part={part}", api.id));
+    let sandbox = format!("/panel/catalog/{}/sandbox", api.id);
     ["/panel", "/panel/catalog", "/panel/catalog?q=%3Cscript%3Ealert(1)%3C%2Fscript%3E&tag=%3Cb%3E"]
         .map(ToOwned::to_owned)
         .into_iter()
         .chain(service)
+        .chain([sandbox])
         .collect()
 }
 

@@ -13,7 +13,7 @@ pub const PASSWORD: &str = "four random words";
 pub struct Node {
     pub process: NodeProcess,
     pub url: String,
-    folder: tempfile::TempDir,
+    _folder: tempfile::TempDir,
 }
 
 impl Node {
@@ -35,7 +35,7 @@ impl Node {
         let process = NodeProcess::start_on(chain, options).await?;
         let console: Console = process.control().get(route::CONSOLE).await?;
         let url = console.url.trim_end_matches("/panel").to_owned();
-        Ok(Self { process, url, folder })
+        Ok(Self { process, url, _folder: folder })
     }
 
     pub async fn console(&self) -> Result<Console> {
@@ -44,25 +44,24 @@ impl Node {
 
     /// A browser that has never been here.
     pub fn browser(&self) -> Result<Browser> {
-        farthing::tls::install_provider();
-        let pem = std::fs::read(self.folder.path().join("node/tls/ca.pem"))?;
-        let client = Client::builder()
-            .tls_certs_only([Certificate::from_pem(&pem)?])
-            .redirect(Policy::none())
-            .no_proxy()
-            .build()?;
-        Ok(Browser { client, url: self.url.clone(), cookies: Vec::new() })
+        Browser::of(&self.process, &self.url)
     }
 
     /// A browser that has set the console up.
     pub async fn set_up(&self) -> Result<Browser> {
-        let mut browser = self.browser()?;
-        let code = self.console().await?.setup_code.context("no setup code")?;
-        let fields = [("code", code.as_str()), ("password", PASSWORD), ("repeated", PASSWORD)];
-        let answer = browser.post("/panel/setup", &fields).await?;
-        ensure!(answer.status == 303, "{}: {}", answer.status, answer.body);
-        Ok(browser)
+        set_up(&self.process).await
     }
+}
+
+/// A browser that has set the console of a node up.
+pub async fn set_up(process: &NodeProcess) -> Result<Browser> {
+    let console: Console = process.control().get(route::CONSOLE).await?;
+    let mut browser = Browser::of(process, console.url.trim_end_matches("/panel"))?;
+    let code = console.setup_code.context("no setup code")?;
+    let fields = [("code", code.as_str()), ("password", PASSWORD), ("repeated", PASSWORD)];
+    let answer = browser.post("/panel/setup", &fields).await?;
+    ensure!(answer.status == 303, "{}: {}", answer.status, answer.body);
+    Ok(browser)
 }
 
 /// An answer that has been read.
@@ -80,7 +79,13 @@ impl Page {
 
     /// The proof in the page's forms.
     pub fn csrf(&self) -> Result<String> {
-        let at = self.body.find("name=\"csrf\" value=\"").context("no form")? + 19;
+        self.field("csrf")
+    }
+
+    /// The value of a hidden field.
+    pub fn field(&self, name: &str) -> Result<String> {
+        let begins = format!("name=\"{name}\" value=\"");
+        let at = self.body.find(&begins).with_context(|| format!("no field {name}"))? + begins.len();
         Ok(self.body[at..].chars().take_while(|c| *c != '"').collect())
     }
 }
@@ -94,6 +99,18 @@ pub struct Browser {
 }
 
 impl Browser {
+    /// One that has never been at `url`, the console of a node.
+    pub fn of(process: &NodeProcess, url: &str) -> Result<Self> {
+        farthing::tls::install_provider();
+        let pem = std::fs::read(process.ca_file())?;
+        let client = Client::builder()
+            .tls_certs_only([Certificate::from_pem(&pem)?])
+            .redirect(Policy::none())
+            .no_proxy()
+            .build()?;
+        Ok(Self { client, url: url.to_owned(), cookies: Vec::new() })
+    }
+
     pub async fn get(&mut self, path: &str) -> Result<Page> {
         let request = self.request(Method::GET, path);
         self.send(request).await

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use farthing_protocol::{Address, ServiceId, Usdc};
+use farthing_bridge::form::Form;
+use farthing_protocol::{Address, ServiceId, Usdc, call::Method};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -162,4 +163,21 @@ pub struct CatalogSamples {
     #[schema(value_type = String)]
     pub id: Text<ServiceId>,
     pub samples: Vec<OperationSample>,
+}
+
+/// One operation of a service as a form to fill in, for those who make calls by hand.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct CallForm {
+    #[schema(value_type = String)]
+    pub method: Text<Method>,
+    pub path: String,
+    #[schema(value_type = String)]
+    pub price: Text<Usdc>,
+    pub summary: String,
+    /// Markdown, a stranger's.
+    pub description: String,
+    pub deprecated: bool,
+    /// Fields by parameter, and the body.
+    #[schema(value_type = Object)]
+    pub form: Form,
 }

@@ -44,7 +44,7 @@ impl Token {
         &self.0
     }
 
-    fn id(&self) -> SessionId {
+    pub(in crate::panel) fn id(&self) -> SessionId {
         SessionId(keccak256(&[b"farthing console session\0", self.0.as_bytes()]))
     }
 

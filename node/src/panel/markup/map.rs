@@ -15,8 +15,9 @@ mod land;
 /// In drawing units, two to one as the world is.
 const WIDTH: i64 = 720;
 const HEIGHT: i64 = 360;
-const FEATURES_MAX: usize = 500;
-const POSITIONS_MAX: usize = 4_000;
+/// What a page of 60 KB has room for, names included.
+const FEATURES_MAX: usize = 250;
+const POSITIONS_MAX: usize = 2_500;
 const LABEL_CHARS_MAX: usize = 80;
 /// The closest view, in thousandths of a degree from west to east: seen from closer by, land drawn with so few
 /// strokes would mislead.
@@ -51,9 +52,11 @@ pub(in crate::panel) fn of(document: &Value) -> Markup {
     let positions: Vec<Position> =
         features.iter().flat_map(|(shapes, _)| shapes).flat_map(Shape::positions).copied().collect();
     let Some(view) = View::around(&positions) else { return Markup::default() };
+    let all = self::features(document).count();
+    let which =
+        if all > features.len() { format!("the first {} of {all}", features.len()) } else { all.to_string() };
     let mut svg = format!(
-        r#"<svg class="map" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="Map of {} places; the table below names them">"#,
-        features.len()
+        r#"<svg class="map" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="Map of {which} places; the table names them">"#
     );
     view.draw_land(&mut svg);
     view.draw_grid(&mut svg);

@@ -11,7 +11,10 @@ use serde::Deserialize;
 
 use crate::{
     clock,
-    control::types::{CatalogSamples, CatalogService, Figures, Offer, route},
+    control::{
+        Local,
+        types::{CatalogSamples, CatalogService, Figures, Offer, route},
+    },
     panel::{
         Panel,
         access::Session,
@@ -29,6 +32,7 @@ use super::catalog::{Card, by_service, card};
 mod sample;
 
 use sample::Sample;
+pub(super) use sample::origin_words;
 
 /// Operations on one page; all of them are in the OpenAPI document.
 const OPERATIONS_SHOWN: usize = 60;
@@ -58,6 +62,8 @@ struct Page {
 
 /// One operation as the page shows it: everything in it is a stranger's.
 struct OfferShown {
+    /// Where it can be tried.
+    sandbox: String,
     method: String,
     path: String,
     summary: String,
@@ -75,36 +81,51 @@ struct ParameterShown {
 
 /// The parts of the page; each has an address of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
+pub(super) enum Part {
     Overview,
     Endpoints,
     Samples,
+    Sandbox,
     Versions,
 }
 
 impl Part {
-    const ALL: [Self; 4] = [Self::Overview, Self::Endpoints, Self::Samples, Self::Versions];
+    pub(super) const ALL: [Self; 5] =
+        [Self::Overview, Self::Endpoints, Self::Samples, Self::Sandbox, Self::Versions];
 
     const fn name(self) -> &'static str {
         match self {
             Self::Overview => "overview",
             Self::Endpoints => "endpoints",
             Self::Samples => "samples",
+            Self::Sandbox => "sandbox",
             Self::Versions => "versions",
         }
     }
 
-    const fn title(self) -> &'static str {
+    pub(super) const fn title(self) -> &'static str {
         match self {
             Self::Overview => "Overview",
             Self::Endpoints => "Endpoints",
             Self::Samples => "Sample data",
+            Self::Sandbox => "Sandbox",
             Self::Versions => "Versions",
         }
     }
 
+    /// Of those on this page.
     fn named(name: &str) -> Self {
-        Self::ALL.into_iter().find(|part| part.name() == name).unwrap_or(Self::Overview)
+        let named = Self::ALL.into_iter().find(|part| part.name() == name);
+        named.filter(|part| *part != Self::Sandbox).unwrap_or(Self::Overview)
+    }
+
+    /// Where the part of a service is.
+    pub(super) fn address(self, id: &str) -> String {
+        match self {
+            Self::Overview => format!("/panel/catalog/{id}"),
+            Self::Sandbox => format!("/panel/catalog/{id}/sandbox"),
+            part => format!("/panel/catalog/{id}?part={}", part.name()),
+        }
     }
 }
 
@@ -124,7 +145,6 @@ pub(super) async fn show(
     let frame = visit.frame(Place::Catalog).await?;
     let node = visit.panel.node();
     let service: CatalogService = node.get(&of(route::CATALOG_SERVICE, id)).await?;
-    let figures: Figures = node.get(route::FIGURES).await?;
     let samples = if part == Part::Samples && service.samples > 0 {
         node.get::<CatalogSamples>(&of(route::CATALOG_SAMPLES, id)).await?.samples
     } else {
@@ -132,7 +152,7 @@ pub(super) async fn show(
     };
     let hit = &service.hit;
     let page = Page {
-        card: card(hit, &by_service(&figures), clock::now_secs()),
+        card: head(node, &service).await?,
         part,
         owner: hit.owner.to_string(),
         fingerprint: show::fingerprint(hit.owner.0),
@@ -146,7 +166,12 @@ pub(super) async fn show(
         updated_at: show::utc(hit.updated_secs),
         samples_count: service.samples,
         offers_count: service.offers.len(),
-        offers: service.offers.iter().take(OPERATIONS_SHOWN).map(offer).collect(),
+        offers: service
+            .offers
+            .iter()
+            .take(OPERATIONS_SHOWN)
+            .map(|one| offer(&hit.id.to_string(), one))
+            .collect(),
         offers_hidden: service.offers.len().saturating_sub(OPERATIONS_SHOWN),
         samples_hidden: samples.len().saturating_sub(SAMPLES_SHOWN),
         samples: samples.iter().take(SAMPLES_SHOWN).map(Sample::new).collect(),
@@ -156,8 +181,17 @@ pub(super) async fn show(
     Ok(Html(&page).into_response())
 }
 
-fn offer(offer: &Offer) -> OfferShown {
+/// What stands above every part of a service.
+pub(super) async fn head(node: &Local, service: &CatalogService) -> Result<Card, Failure> {
+    let figures: Figures = node.get(route::FIGURES).await?;
+    Ok(card(&service.hit, &by_service(&figures), clock::now_secs()))
+}
+
+fn offer(id: &str, offer: &Offer) -> OfferShown {
+    let operation = format!("{} {}", offer.method, offer.path);
+    let operation: String = url::form_urlencoded::byte_serialize(operation.as_bytes()).collect();
     OfferShown {
+        sandbox: format!("{}?operation={operation}", Part::Sandbox.address(id)),
         method: offer.method.to_string(),
         path: show::visible(&offer.path),
         summary: show::visible(&offer.summary),
@@ -176,7 +210,7 @@ fn offer(offer: &Offer) -> OfferShown {
     }
 }
 
-fn of(route: &str, id: ServiceId) -> String {
+pub(super) fn of(route: &str, id: ServiceId) -> String {
     route.replace("{id}", &id.to_string())
 }
 

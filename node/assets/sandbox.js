@@ -1,0 +1,65 @@
+// The sandbox: another operation as soon as it is chosen, code that follows the form, and a button that is pressed
+// once. Without this script buttons do the same.
+
+const PAUSE_MS = 250;
+const form = document.getElementById("call");
+const operations = document.getElementById("operations");
+let timer = 0;
+let request = null;
+
+operations?.addEventListener("change", () => operations.requestSubmit());
+
+/** The code that is open stays open. */
+function exchange(newer) {
+  const code = document.getElementById("code");
+  const next = newer.getElementById("code");
+  if (!next) return;
+  const open = code.querySelector("details[open]")?.dataset.language;
+  const parts = [...document.importNode(next, true).childNodes];
+  for (const part of parts) {
+    if (part.localName === "details") part.open = part.dataset.language === open;
+  }
+  code.replaceChildren(...parts);
+}
+
+function refresh() {
+  request?.abort();
+  request = new XMLHttpRequest();
+  request.open("POST", form.action);
+  request.responseType = "document";
+  request.onload = () => {
+    if (request.response) exchange(request.response);
+  };
+  const fields = new URLSearchParams(new FormData(form));
+  fields.set("act", "code");
+  request.send(fields);
+}
+
+form?.addEventListener("input", () => {
+  clearTimeout(timer);
+  timer = setTimeout(refresh, PAUSE_MS);
+});
+
+form?.addEventListener("submit", (event) => {
+  const pressed = event.submitter;
+  if (!pressed) return;
+  if (form.dataset.sent) {
+    event.preventDefault();
+    return;
+  }
+  form.dataset.sent = "1";
+  pressed.setAttribute("aria-busy", "true");
+  pressed.dataset.words = pressed.textContent;
+  if (pressed.value === "live") pressed.textContent = "Calling …";
+});
+
+// A page that the browser kept is used again.
+window.addEventListener("pageshow", () => {
+  if (!form) return;
+  delete form.dataset.sent;
+  for (const pressed of form.querySelectorAll("[data-words]")) {
+    pressed.textContent = pressed.dataset.words;
+    pressed.removeAttribute("aria-busy");
+    delete pressed.dataset.words;
+  }
+});

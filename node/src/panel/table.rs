@@ -1,0 +1,117 @@
+//! Strangers' JSON as a table: an array of objects, wherever it lies near the top, bounded on every side.
+
+use serde_json::Value;
+
+use super::show;
+
+const COLUMNS_MAX: usize = 8;
+const CELL_CHARS_MAX: usize = 60;
+/// How deep a list of rows is looked for.
+const DEPTH_MAX: usize = 3;
+
+/// What a template shows.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Table {
+    pub(super) columns: Vec<String>,
+    pub(super) rows: Vec<Vec<String>>,
+    /// Rows that are left out.
+    pub(super) hidden: usize,
+}
+
+/// The table of a document, of at most `rows_max` rows; without any when the document has no list of objects.
+pub(super) fn of(json: &Value, rows_max: usize) -> Table {
+    let Some(list) = list_of_objects(json, DEPTH_MAX) else { return Table::default() };
+    let flat: Vec<Vec<(String, String)>> = list.iter().take(rows_max).map(cells).collect();
+    let mut columns: Vec<String> = Vec::new();
+    for (name, _) in flat.iter().flatten() {
+        if columns.len() < COLUMNS_MAX && !columns.contains(name) {
+            columns.push(name.clone());
+        }
+    }
+    let cell = |row: &[(String, String)], column: &String| {
+        row.iter().find(|(name, _)| name == column).map(|(_, value)| value.clone()).unwrap_or_default()
+    };
+    let rows = flat.iter().map(|row| columns.iter().map(|column| cell(row, column)).collect()).collect();
+    Table { columns, rows, hidden: list.len().saturating_sub(rows_max) }
+}
+
+fn list_of_objects(json: &Value, depth: usize) -> Option<&Vec<Value>> {
+    match json {
+        Value::Array(list) if list.iter().any(Value::is_object) => Some(list),
+        Value::Object(object) if depth > 0 => {
+            object.values().find_map(|value| list_of_objects(value, depth - 1))
+        }
+        _ => None,
+    }
+}
+
+/// The plain values of one object; those of an object within, such as GeoJSON's `properties`, beside them.
+fn cells(row: &Value) -> Vec<(String, String)> {
+    let Value::Object(object) = row else { return vec![("value".to_owned(), text(row))] };
+    let mut cells = Vec::new();
+    for (name, value) in object {
+        match value {
+            Value::Object(inner) if name == "properties" => {
+                cells.splice(0..0, inner.iter().map(|(name, value)| (show::visible(name), text(value))));
+            }
+            Value::Object(inner) => cells.extend(
+                inner
+                    .iter()
+                    .filter(|(_, value)| !value.is_object())
+                    .map(|(inner, value)| (show::visible(&format!("{name}.{inner}")), text(value))),
+            ),
+            _ => cells.push((show::visible(name), text(value))),
+        }
+    }
+    cells
+}
+
+fn text(value: &Value) -> String {
+    let text = match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let mut short: String = show::visible(&text).chars().take(CELL_CHARS_MAX).collect();
+    if text.chars().nth(CELL_CHARS_MAX).is_some() {
+        short.push('…');
+    }
+    short
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const ROWS_MAX: usize = 12;
+
+    #[test]
+    fn an_answer_with_a_list_of_objects_is_a_table() {
+        let table = of(
+            &json!({ "data": { "planets": [
+                { "name": "a", "star": { "name": "S" } },
+                { "name": "b\u{202e}", "mass": 2 },
+            ] } }),
+            ROWS_MAX,
+        );
+        assert_eq!(table.columns, ["name", "star.name", "mass"]);
+        assert_eq!(table.rows, [["a", "S", ""], ["b", "", "2"]]);
+        assert_eq!(table.hidden, 0);
+        assert!(of(&json!({ "a": 1 }), ROWS_MAX).columns.is_empty());
+        assert!(of(&json!([1, 2]), ROWS_MAX).columns.is_empty());
+    }
+
+    #[test]
+    fn a_large_table_is_bounded() {
+        let row: serde_json::Map<String, Value> =
+            (0..100).map(|column| (format!("c{column}"), "x".repeat(1_000).into())).collect();
+        let table = of(&Value::from(vec![Value::Object(row); 100]), ROWS_MAX);
+        assert_eq!(
+            (table.columns.len(), table.rows.len(), table.hidden),
+            (COLUMNS_MAX, ROWS_MAX, 100 - ROWS_MAX)
+        );
+        assert_eq!(table.rows[0][0].chars().count(), CELL_CHARS_MAX + 1);
+    }
+}

@@ -1,0 +1,258 @@
+//! The sandbox: what it sends, what it costs, what it shows.
+
+use anyhow::{Context, Result, ensure};
+use farthing::control::types::{Api, ServiceFile, SourceFile, SourceKind, route};
+use farthing_protocol::Usdc;
+use farthing_tests::world::{FUNDS, PRICE, Setup, World, eventually};
+use serde_json::json;
+
+use crate::support::{Browser, Node, PASSWORD, Page, set_up};
+
+/// Pages stay small, whatever the answer.
+const HTML_BYTES_MAX: usize = 60 * 1024;
+
+/// A consumer's console, open at the sandbox of the world's service.
+struct Sandbox {
+    browser: Browser,
+    address: String,
+}
+
+impl Sandbox {
+    async fn open(world: &World) -> Result<Self> {
+        let mut browser = set_up(&world.consumer).await?;
+        let address = format!("/panel/catalog/{}/sandbox", world.api.id);
+        eventually("the service is in the consumer's catalog", async || {
+            Ok(browser.get(&address).await?.body.contains("name=\"nonce\""))
+        })
+        .await?;
+        Ok(Self { browser, address })
+    }
+
+    /// The form of an operation, as the page has it.
+    async fn form(&mut self, operation: &str) -> Result<Page> {
+        let operation = operation.replace(' ', "%20").replace('{', "%7B").replace('}', "%7D");
+        let page = self.browser.get(&format!("{}?operation={operation}", self.address)).await?;
+        ensure!(page.status == 200, "{page:?}");
+        Ok(page)
+    }
+
+    /// Presses a button of that form.
+    async fn press(&mut self, form: &Page, act: &str, filled: &[(&str, &str)]) -> Result<Page> {
+        let (operation, nonce, price) =
+            (form.field("operation")?, form.field("nonce")?, form.field("price")?);
+        let own = [
+            ("operation", operation.as_str()),
+            ("nonce", nonce.as_str()),
+            ("price", price.as_str()),
+            ("act", act),
+        ];
+        let own = own.iter().filter(|(name, _)| !filled.iter().any(|(other, _)| other == name));
+        let fields: Vec<_> = own.chain(filled).copied().collect();
+        self.browser.post(&self.address, &fields).await
+    }
+
+    /// Calls, and follows to the page that shows the answer.
+    async fn call(&mut self, operation: &str, filled: &[(&str, &str)]) -> Result<(String, Page)> {
+        let form = self.form(operation).await?;
+        let sent = self.press(&form, "live", filled).await?;
+        self.follow(&sent).await
+    }
+
+    async fn follow(&mut self, sent: &Page) -> Result<(String, Page)> {
+        ensure!(sent.status == 303, "{sent:?}");
+        let place = sent.header("location").trim_end_matches("#answer").to_owned();
+        let page = self.browser.get(&place).await?;
+        ensure!(
+            page.status == 200 && page.body.len() <= HTML_BYTES_MAX,
+            "{} {}",
+            page.status,
+            page.body.len()
+        );
+        Ok((place, page))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_live_call_is_paid_once_however_often_it_is_sent_and_looked_at() -> Result<()> {
+    let world = World::start().await?;
+    let mut sandbox = Sandbox::open(&world).await?;
+    let form = sandbox.form("GET /ok").await?;
+    ensure!(form.body.contains(&format!("Call for {PRICE} USDC")), "the button names the price");
+    ensure!(world.upstream.hits() == 0, "looking is free");
+    let sent = sandbox.press(&form, "live", &[]).await?;
+    let (place, page) = sandbox.follow(&sent).await?;
+    ensure!(page.body.contains(&format!("You were charged {PRICE} USDC.")), "{page:?}");
+    ensure!(page.body.contains("200 OK") && page.body.contains("&#34;n&#34;: 1"), "{page:?}");
+    for view in ["pretty", "raw", "headers", "timing", "receipt"] {
+        let page = sandbox.browser.get(&format!("{place}&view={view}")).await?;
+        ensure!(page.status == 200 && page.body.contains("You were charged"), "{view}: {page:?}");
+    }
+    // A press that a browser repeats, twice at once as well.
+    let mut twin = Sandbox { browser: sandbox.browser.clone(), address: sandbox.address.clone() };
+    let (again, at_once) = tokio::join!(sandbox.press(&form, "live", &[]), twin.press(&form, "live", &[]));
+    for repeated in [again?, at_once?] {
+        ensure!(repeated.header("location") == sent.header("location"), "{repeated:?}");
+    }
+    ensure!(world.upstream.hits() == 1, "the service was asked once");
+    let charged = world.settle_and_check(FUNDS).await?;
+    ensure!(charged == PRICE, "{charged}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_does_not_succeed_says_that_nothing_was_charged() -> Result<()> {
+    let world = World::start().await?;
+    let mut sandbox = Sandbox::open(&world).await?;
+    let (_, page) = sandbox.call("GET /status/{status}", &[("p.status", "500")]).await?;
+    ensure!(page.body.contains("You were not charged.") && page.body.contains("What to do:"), "{page:?}");
+    // The price rose while the page was open: no more is paid than its button said.
+    let form = sandbox.form("GET /ok").await?;
+    let sent = sandbox.press(&form, "live", &[("price", "0.001")]).await?;
+    let (_, page) = sandbox.follow(&sent).await?;
+    ensure!(
+        page.body.contains("above the caller&#39;s limit") && page.body.contains("not charged"),
+        "{page:?}"
+    );
+    let form = sandbox.form("GET /ok").await?;
+    let page = sandbox.press(&form, "live", &[("extra", "no pair")]).await?;
+    ensure!(
+        page.status == 422 && page.body.contains("Nothing was sent, and you were not charged"),
+        "{page:?}"
+    );
+    ensure!(page.body.contains("no pair"), "what was typed is still there");
+    ensure!(sandbox.browser.get("/panel/catalog/nonsense/sandbox").await?.status == 404);
+    let charged = world.settle_and_check(FUNDS).await?;
+    ensure!(charged == Usdc::ZERO, "{charged}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_money_the_page_says_so_before_and_after() -> Result<()> {
+    let world = World::with(Setup { funds: Usdc::ZERO, ..Setup::default() }).await?;
+    let mut sandbox = Sandbox::open(&world).await?;
+    let form = sandbox.form("GET /ok").await?;
+    ensure!(form.body.contains("Your wallet has no USDC"), "{form:?}");
+    let (_, page) = sandbox.call("GET /ok", &[]).await?;
+    ensure!(
+        page.body.contains("not enough funds") && page.body.contains("You were not charged."),
+        "{page:?}"
+    );
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_huge_answer_is_shown_in_part_and_downloaded_whole() -> Result<()> {
+    let world = World::start().await?;
+    let mut sandbox = Sandbox::open(&world).await?;
+    let (place, page) = sandbox.call("GET /large/{bytes}", &[("p.bytes", "3000000")]).await?;
+    ensure!(page.body.contains("3.0 MB"), "{page:?}");
+    let call = place.split("call=").nth(1).context("no call")?;
+    let file = format!("{}/answer?call={call}", sandbox.address);
+    let whole = sandbox.browser.get(&file).await?;
+    ensure!(whole.status == 200 && whole.body.len() == 3_000_000, "{}", whole.body.len());
+    ensure!(whole.header("content-type") == "application/octet-stream");
+    ensure!(whole.header("content-disposition").starts_with("attachment"));
+    // HTML of a stranger is text here, and a file there.
+    let (place, page) = sandbox.call("POST /echo", &[("body", "{\"a\": \"<h1>big\"}")]).await?;
+    ensure!(page.body.contains("&#60;h1&#62;big") && !page.body.contains("<h1>big"), "{page:?}");
+    // Another log-in sees none of it.
+    let mut other = sandbox.browser.clone();
+    other.cookies.clear();
+    ensure!(other.get(&file).await?.status == 303, "strangers log in first");
+    eventually("the other one is let in", async || {
+        Ok(other.post("/panel/login", &[("password", PASSWORD)]).await?.status == 303)
+    })
+    .await?;
+    ensure!(other.get(&file).await?.status == 404);
+    ensure!(other.get(&place).await?.body.contains("no longer kept"));
+    Ok(())
+}
+
+/// A service with one of everything.
+fn described(upstream: &str) -> ServiceFile {
+    let query =
+        |name: &str, schema: serde_json::Value| json!({ "name": name, "in": "query", "schema": schema });
+    let places = json!({ "type": "FeatureCollection", "features": [{ "type": "Feature",
+        "properties": { "place": "Hualian, Taiwan", "mag": 6.4 },
+        "geometry": { "type": "Point", "coordinates": [121.7, 24.1] } }] });
+    let document = json!({
+        "openapi": "3.1.0", "info": { "title": "Everything", "version": "1" },
+        "paths": {
+            "/places/{region}": { "get": {
+                "summary": "Places of a region",
+                "parameters": [
+                    { "name": "region", "in": "path", "required": true, "example": "asia", "schema": { "type": "string" } },
+                    query("order", json!({ "type": "string", "enum": ["up", "<b>down"], "default": "up" })),
+                    query("limit", json!({ "type": "integer", "minimum": 1, "maximum": 100, "default": 20 })),
+                    query("deep", json!({ "type": "boolean" })),
+                    query("ev\u{202e}il", json!({ "type": "string", "description": "<script>alert(1)</script>" })),
+                ],
+                "responses": { "200": { "description": "ok", "content": {
+                    "application/json": { "schema": { "type": "object" }, "example": places } } } },
+            } },
+            "/notes": { "post": {
+                "requestBody": { "required": true, "content": { "application/json": {
+                    "schema": { "type": "object", "required": ["text"], "properties": { "text": { "type": "string", "example": "Ada" } } } } } },
+                "responses": { "201": { "description": "made" } },
+            } },
+        },
+    });
+    ServiceFile {
+        name: "Everything".to_owned(),
+        upstream: upstream.to_owned(),
+        source: Some(SourceFile {
+            kind: SourceKind::Openapi,
+            url: None,
+            text: Some(document.to_string()),
+            file: "everything.json".to_owned(),
+        }),
+        ..ServiceFile::priced(PRICE)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_form_follows_the_description_and_samples_are_free() -> Result<()> {
+    let node = Node::start().await?;
+    let mut browser = node.set_up().await?;
+    let upstream = farthing_tests::upstream::Upstream::start().await?;
+    let api: Api = node.process.control().post(route::APIS, &described(&upstream.url())).await?;
+    let address = format!("/panel/catalog/{}/sandbox", api.id);
+    eventually("the service is in the catalog", async || {
+        Ok(browser.get(&address).await?.body.contains("name=\"nonce\""))
+    })
+    .await?;
+    let mut sandbox = Sandbox { browser, address };
+    let form = sandbox.form("GET /places/{region}").await?;
+    for part in [
+        "<code><bdi>region</bdi></code></label>"
+            .replace("</label>", " <span class=\"required\">required</span>"),
+        "value=\"asia\"".to_owned(),
+        "<option value=\"\">up unless given</option>".to_owned(),
+        "<option>&#60;b&#62;down</option>".to_owned(),
+        "type=\"number\" step=\"1\" value=\"\" placeholder=\"20 unless given\" min=\"1\" max=\"100\""
+            .to_owned(),
+        "<option>true</option>".to_owned(),
+        "your own service".to_owned(),
+    ] {
+        ensure!(form.body.contains(&part), "no {part} in {}", form.body);
+    }
+    for alive in ["\u{202e}", "<script>alert", "<b>down"] {
+        ensure!(!form.body.contains(alive), "{alive:?} in {}", form.body);
+    }
+    let sent = sandbox.press(&form, "sample", &[]).await?;
+    let (place, page) = sandbox.follow(&sent).await?;
+    ensure!(page.body.contains("Free: nothing was sent, and you were not charged."), "{page:?}");
+    ensure!(page.body.contains("<svg class=\"map\"") && page.body.contains("Hualian, Taiwan"), "{page:?}");
+    let table = sandbox.browser.get(&format!("{place}&view=table")).await?;
+    ensure!(table.body.contains("<bdi>Hualian, Taiwan</bdi>"), "{table:?}");
+    let form = sandbox.form("POST /notes").await?;
+    ensure!(
+        form.body.contains("&#34;text&#34;: &#34;Ada&#34;"),
+        "the body begins with an example: {}",
+        form.body
+    );
+    let page = sandbox.press(&form, "live", &[("body", "{\"text\": ")]).await?;
+    ensure!(page.status == 422 && page.body.contains("The body is not JSON"), "{page:?}");
+    ensure!(upstream.hits() == 0, "nobody was asked");
+    Ok(())
+}
