@@ -60,8 +60,9 @@ check: ## Formatting, lints, licences and banned dependencies, shell syntax, the
 	fi
 
 .PHONY: bench
-bench: anvil build ## Measure paid calls against direct ones, the bridge, search and idle traffic; writes target/bench/report.json
+bench: anvil build ## Measure paid calls against direct ones, the bridge, search, pages and idle traffic; writes target/bench/report.json
 	"$(programs)/farthing-bench"
+	"$(programs)/farthing-pages"
 	"$(programs)/farthing-simulate" catalog --listings 20000 --searches 300
 	"$(programs)/farthing-simulate" idle
 	cargo bench --locked -p farthing-bridge

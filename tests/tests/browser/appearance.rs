@@ -73,6 +73,7 @@ async fn every_page_is_accessible_in_both_themes_and_at_every_width() -> Result<
     set_up(&browser, &demo.consumer).await?;
     buy_some(&demo).await?;
 
+    let (sample, live) = try_some(&browser, &demo).await?;
     let quakes = format!("/panel/catalog/{}", demo.earthquakes.api.id);
     let planets = format!("/panel/catalog/{}", demo.planets.api.id);
     let pages = [
@@ -83,6 +84,14 @@ async fn every_page_is_accessible_in_both_themes_and_at_every_width() -> Result<
         ("service-endpoints", format!("{planets}?part=endpoints")),
         ("service-samples", format!("{quakes}?part=samples")),
         ("service-versions", format!("{quakes}?part=versions")),
+        ("sandbox", format!("{quakes}/sandbox")),
+        ("sandbox-many", format!("{planets}/sandbox")),
+        ("sandbox-sample", sample),
+        ("sandbox-map", live.clone()),
+        ("sandbox-table", format!("{live}&view=table")),
+        ("sandbox-pretty", format!("{live}&view=pretty")),
+        ("sandbox-timing", format!("{live}&view=timing")),
+        ("sandbox-receipt", format!("{live}&view=receipt")),
         ("activity", "/panel/activity".to_owned()),
         ("network", "/panel/network".to_owned()),
         ("help", "/panel/help".to_owned()),
@@ -118,6 +127,18 @@ async fn buy_some(demo: &Demo) -> Result<()> {
         Ok(figures.days.iter().any(|day| day.spent.0 > Usdc::ZERO))
     })
     .await
+}
+
+/// A free sample and a call in the sandbox, and where their answers are shown.
+async fn try_some(browser: &Browser, demo: &Demo) -> Result<(String, String)> {
+    let mut shown = Vec::new();
+    for button in ["sample", "live"] {
+        browser.goto(&format!("/panel/catalog/{}/sandbox", demo.earthquakes.api.id)).await?;
+        browser.press(&format!("button[value={button}]")).await?;
+        let url = browser.wait_for_address("call=").await?;
+        shown.push(format!("{}?{}", url.path(), url.query().context("no query")?));
+    }
+    Ok((shown.remove(0), shown.remove(0)))
 }
 
 /// Everything wrong, so that one run shows it all.

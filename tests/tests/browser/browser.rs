@@ -9,12 +9,25 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail, ensure};
-use fantoccini::{Client, ClientBuilder, wd::WebDriverCompatibleCommand};
+use fantoccini::{
+    Client, ClientBuilder, Locator,
+    error::{CmdError, ErrorStatus},
+    wd::WebDriverCompatibleCommand,
+};
+use farthing_tests::world::eventually;
 use hyper_util::client::legacy::connect::HttpConnector;
 use reqwest::{Method, Url};
 use serde_json::{Value, json};
 
 const AXE: &str = "tools/node_modules/axe-core/axe.min.js";
+
+/// Why a press did not happen.
+const NOT_YET: [ErrorStatus; 4] = [
+    ErrorStatus::NoSuchElement,
+    ErrorStatus::StaleElementReference,
+    ErrorStatus::ElementClickIntercepted,
+    ErrorStatus::ElementNotInteractable,
+];
 
 /// What these tests need besides the node.
 pub struct Tools {
@@ -77,8 +90,11 @@ impl Browser {
             "--disable-gpu".to_owned(),
             "--hide-scrollbars".to_owned(),
             "--force-device-scale-factor=1".to_owned(),
+            "--disable-quic".to_owned(),
+            "--no-first-run".to_owned(),
             "--disable-background-networking".to_owned(),
             "--disable-component-update".to_owned(),
+            "--disable-sync".to_owned(),
             "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost".to_owned(),
             format!("--user-data-dir={}", profile.path().display()),
         ];
@@ -109,6 +125,48 @@ impl Browser {
     pub async fn goto(&self, path: &str) -> Result<()> {
         self.client.goto(&format!("{}{path}", self.console)).await?;
         Ok(())
+    }
+
+    /// What a person reads on the page.
+    pub async fn text(&self) -> Result<String> {
+        Ok(self.client.find(Locator::Css("main")).await?.text().await?)
+    }
+
+    /// Presses what fits a selector, as soon as it is there and nothing is before it. A page that exchanges its
+    /// live parts meanwhile is looked at again; a press that happened is never repeated.
+    pub async fn press(&self, selector: &str) -> Result<()> {
+        eventually(&format!("{selector} can be pressed"), async || {
+            let pressed = match self.client.find(Locator::Css(selector)).await {
+                Ok(found) => found.click().await,
+                Err(error) => Err(error),
+            };
+            match pressed {
+                Ok(()) => Ok(true),
+                Err(CmdError::Standard(error)) if NOT_YET.contains(&error.error) => Ok(false),
+                Err(error) => Err(error.into()),
+            }
+        })
+        .await
+    }
+
+    /// Waits until the page says something; a page in the middle of being loaded says nothing yet.
+    pub async fn wait_for(&self, words: &str) -> Result<()> {
+        let what = format!("the page says “{words}”");
+        let heard = eventually(&what, async || Ok(self.text().await.is_ok_and(|text| text.contains(words))));
+        if let Err(error) = heard.await {
+            let url = self.client.current_url().await?;
+            bail!("{error}; {url} says: {}", self.text().await.unwrap_or_default());
+        }
+        Ok(())
+    }
+
+    /// Waits until the address has a part.
+    pub async fn wait_for_address(&self, part: &str) -> Result<Url> {
+        eventually(&format!("the address has {part}"), async || {
+            Ok(self.client.current_url().await?.as_str().contains(part))
+        })
+        .await?;
+        Ok(self.client.current_url().await?)
     }
 
     /// The size of what is seen, whatever the least size of a window is.

@@ -3,13 +3,15 @@
 use anyhow::{Context, Result, ensure};
 use fantoccini::{Locator, key::Key};
 use farthing::{
-    control::types::{Api, Console, route},
+    control::types::{Api, Console, ServiceFile, SourceFile, SourceKind, route},
     testnet::{NodeOptions, NodeProcess},
 };
 use farthing_tests::{
     upstream::Upstream,
     world::{PRICE, eventually, service_file},
 };
+
+use serde_json::json;
 
 use crate::{
     appearance::set_up,
@@ -73,6 +75,72 @@ async fn the_console_is_set_up_and_searched_by_keyboard_alone() -> Result<()> {
     Ok(())
 }
 
+/// Goes on with the tabulator until what has the focus fits.
+async fn tab_to(browser: &Browser, selector: &str) -> Result<()> {
+    const STOPS_MAX: usize = 80;
+    let tab = String::from(char::from(Key::Tab));
+    let fits = format!("return document.activeElement.matches('{selector}')");
+    for _ in 0..STOPS_MAX {
+        if browser.client.execute(&fits, Vec::new()).await?.as_bool() == Some(true) {
+            return Ok(());
+        }
+        press(browser, &tab).await?;
+    }
+    anyhow::bail!("the tabulator does not lead to {selector}")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_is_tried_by_keyboard_alone() -> Result<()> {
+    let Some(tools) = Tools::find() else { return Ok(()) };
+    let folder = tempfile::tempdir()?;
+    let (node, origin) = node(&folder).await?;
+    let upstream = Upstream::start().await?;
+    let document = json!({ "openapi": "3.1.0", "info": { "title": "Colours", "version": "1" }, "paths": {
+        "/colours": { "get": { "parameters": [{ "name": "limit", "in": "query", "schema": { "type": "integer" } }],
+            "responses": { "200": { "description": "ok", "content": { "application/json": {
+                "example": [{ "name": "ochre" }], "schema": { "type": "array" } } } } } } } } });
+    let file = ServiceFile {
+        name: "Colours".to_owned(),
+        upstream: upstream.url(),
+        source: Some(SourceFile {
+            kind: SourceKind::Openapi,
+            url: None,
+            text: Some(document.to_string()),
+            file: "colours.json".to_owned(),
+        }),
+        ..ServiceFile::priced(PRICE)
+    };
+    let api: Api = node.control().post(route::APIS, &file).await?;
+    let browser = Browser::open(&tools, &origin, true).await?;
+    set_up(&browser, &node).await?;
+    let enter = String::from(char::from(Key::Enter));
+    eventually("the service can be tried", async || {
+        browser.goto(&format!("/panel/catalog/{}", api.id)).await?;
+        Ok(browser.text().await?.contains("Try it"))
+    })
+    .await?;
+    tab_to(&browser, "a.button.primary").await?;
+    press(&browser, &enter).await?;
+    browser.wait_for_address("/sandbox").await?;
+    tab_to(&browser, "input[type=number]").await?;
+    press(&browser, "7").await?;
+    eventually("the code follows what is typed", async || {
+        let code = browser.client.find(Locator::Css("#code details[open] code")).await?;
+        Ok(code.text().await.is_ok_and(|code| code.contains("\"limit\": \"7\"")))
+    })
+    .await?;
+    tab_to(&browser, "button[value=sample]").await?;
+    press(&browser, &enter).await?;
+    browser.wait_for_address("call=").await?;
+    browser.wait_for("ochre").await?;
+    browser.wait_for("you were not charged").await?;
+    let complaints = browser.complaints().await?;
+    ensure!(complaints.is_empty(), "{complaints:?}");
+    ensure!(upstream.hits() == 0, "a sample asks nobody");
+    browser.client.clone().close().await?;
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn without_scripts_everything_is_there() -> Result<()> {
     let Some(tools) = Tools::find() else { return Ok(()) };
@@ -88,6 +156,8 @@ async fn without_scripts_everything_is_there() -> Result<()> {
         Ok(browser.client.find(Locator::Css("main")).await?.text().await?.contains(&api.name))
     })
     .await?;
+    try_without_scripts(&browser, &api).await?;
+    browser.goto("/panel/catalog").await?;
     browser.client.find(Locator::Id("q")).await?.send_keys("submarines").await?;
     browser.client.find(Locator::Css("#filters button")).await?.click().await?;
     ensure!(browser.client.find(Locator::Id("results")).await?.text().await?.contains("Nothing fits"));
@@ -105,4 +175,16 @@ async fn without_scripts_everything_is_there() -> Result<()> {
     }
     browser.client.clone().close().await?;
     Ok(())
+}
+
+/// Another operation is chosen and the code brought up to date by buttons.
+async fn try_without_scripts(browser: &Browser, api: &Api) -> Result<()> {
+    browser.goto(&format!("/panel/catalog/{}/sandbox", api.id)).await?;
+    browser.press("#operation option[value='GET /status/{status}']").await?;
+    browser.press("#operations button").await?;
+    browser.wait_for_address("status").await?;
+    let field = browser.client.find(Locator::Css("input[name='p.status']")).await?;
+    field.send_keys("404").await?;
+    browser.press("button[value=code]").await?;
+    browser.wait_for("\"status\": \"404\"").await
 }

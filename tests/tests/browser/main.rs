@@ -6,3 +6,4 @@
 mod appearance;
 mod browser;
 mod keyboard;
+mod story;

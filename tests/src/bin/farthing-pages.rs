@@ -1,0 +1,190 @@
+//! `make bench`: how long the console's pages take on a full node, of 5,000 listings and 100,000 calls.
+//!
+//! A node is made, stopped, filled and started again; then every page is asked for over one warm TLS connection.
+//! The table goes to standard output and, as JSON, to `target/bench/pages.json`.
+
+use std::{collections::BTreeMap, fs, path::Path, time::Instant};
+
+use anyhow::{Context, Result, ensure};
+use farthing::{
+    control::types::{Console, route},
+    testnet::{NodeOptions, NodeProcess},
+};
+use farthing_ledger::{Ledger, OpenMode, Promise};
+use farthing_protocol::{
+    Address, CallId, CallRequest, ServiceId, Usdc,
+    call::{Method, Payment},
+};
+use farthing_tests::simulate::{catalog, population::network};
+use hdrhistogram::Histogram;
+use reqwest::{Certificate, Client, header};
+use serde::Serialize;
+
+const LISTINGS: usize = 5_000;
+const CALLS: u64 = 100_000;
+/// Promises on their way to the disk at once.
+const BATCH: u64 = 500;
+const LOOKS: usize = 200;
+const WARM_UP: usize = 20;
+const PASSWORD: &str = "four random words";
+const REPORT: &str = "target/bench/pages.json";
+const PAGES: [(&str, &str); 7] = [
+    ("home", "/panel"),
+    ("catalog", "/panel/catalog"),
+    ("search", "/panel/catalog?q=live+earthquakes"),
+    ("search with facets", "/panel/catalog?q=global&category=science&sort=price"),
+    ("activity", "/panel/activity"),
+    ("network", "/panel/network"),
+    ("help", "/panel/help/problems"),
+];
+
+/// Times in milliseconds, from the request to the last byte.
+#[derive(Debug, Serialize)]
+struct Page {
+    p50_ms: f64,
+    p95_ms: f64,
+    bytes: usize,
+}
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let data_dir = folder.path().join("node");
+    let options = NodeOptions::new(&data_dir).set("network.name", &network());
+    // Nothing listens there; a full node shows its pages without a chain as well.
+    let chain = [
+        ("chain.preset", "local"),
+        ("chain.rpc_urls", "http://127.0.0.1:9"),
+        ("chain.token", "0x00000000000000000000000000000000000000aa"),
+    ];
+    let chain = chain.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
+    let mut node = NodeProcess::start_on(chain, options).await?;
+    node.stop().await?;
+    println!("Filling a node with {LISTINGS} listings and {CALLS} calls …");
+    let learned = data_dir.join("networks").join(network().as_str());
+    catalog::fill(&learned, LISTINGS).await?;
+    buy(&data_dir.join("ledger.redb")).await?;
+    node.restart(Vec::new()).await?;
+
+    let browser = Browser::log_in(&node).await?;
+    let found = browser.get("/panel/catalog").await?;
+    ensure!(found.contains(&format!("{LISTINGS} services")), "the catalog is not full: {found}");
+    let mut report = BTreeMap::new();
+    println!("\n  {:<22} {:>10} {:>10} {:>10}", "page", "p50 ms", "p95 ms", "bytes");
+    for (name, path) in PAGES {
+        let page = browser.measure(path).await?;
+        println!("  {name:<22} {:>10} {:>10} {:>10}", page.p50_ms, page.p95_ms, page.bytes);
+        report.insert(name, page);
+    }
+    if let Some(folder) = Path::new(REPORT).parent() {
+        fs::create_dir_all(folder)?;
+    }
+    fs::write(REPORT, serde_json::to_string_pretty(&report)? + "\n")?;
+    println!("  written to {REPORT}");
+    node.stop().await
+}
+
+/// Free calls that ended without an answer: as many rows as paid ones, without a signature each.
+async fn buy(path: &Path) -> Result<()> {
+    let ledger = Ledger::open(path, OpenMode::Existing)?;
+    let now_secs = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_secs();
+    for first in (0..CALLS).step_by(usize::try_from(BATCH)?) {
+        let numbers = first..(first + BATCH).min(CALLS);
+        let mut waiting = Vec::new();
+        for number in numbers.clone() {
+            waiting.push(ledger.promise(promise(number, now_secs)).await?);
+        }
+        for pending in waiting {
+            pending.await?;
+        }
+        let released = numbers.map(|number| ledger.release(call_id(number), "the owner was busy", now_secs));
+        futures::future::try_join_all(released).await?;
+    }
+    Ok(())
+}
+
+fn promise(number: u64, now_secs: u64) -> Promise {
+    let request = CallRequest {
+        call_id: call_id(number),
+        service: ServiceId::from_bytes([7; 16]),
+        listing_version: 1,
+        method: Method::Get,
+        path: "/v1/things".to_owned(),
+        params: BTreeMap::new(),
+        headers: BTreeMap::new(),
+        body_bytes: 0,
+        deadline_ms: 30_000,
+        price: Usdc::ZERO,
+        payment: Payment::Free,
+    };
+    Promise {
+        request_hash: request.request_hash(&[]),
+        request,
+        body: bytes::Bytes::new(),
+        owner: Address::from_bytes([3; 20]),
+        secret: "default".to_owned(),
+        // The last fortnight, the newest last.
+        time_secs: now_secs - (CALLS - number) * 12,
+    }
+}
+
+fn call_id(number: u64) -> CallId {
+    CallId::from_idempotency_key(&number.to_string())
+}
+
+/// Somebody logged in.
+struct Browser {
+    client: Client,
+    origin: String,
+    cookie: String,
+}
+
+impl Browser {
+    async fn log_in(node: &NodeProcess) -> Result<Self> {
+        let console: Console = node.control().get(route::CONSOLE).await?;
+        let origin = console.url.trim_end_matches("/panel").to_owned();
+        let pem = fs::read(node.ca_file())?;
+        let client = Client::builder()
+            .tls_certs_only([Certificate::from_pem(&pem)?])
+            .redirect(reqwest::redirect::Policy::none())
+            .no_proxy()
+            .build()?;
+        let code = console.setup_code.context("no setup code")?;
+        let words = PASSWORD.replace(' ', "+");
+        let answer = client
+            .post(format!("{origin}/panel/setup"))
+            .header(header::ORIGIN, &origin)
+            .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
+            .body(format!("code={code}&password={words}&repeated={words}"))
+            .send()
+            .await?;
+        let cookie = answer.headers().get(header::SET_COOKIE).context("nobody was let in")?.to_str()?;
+        let cookie = cookie.split(';').next().unwrap_or_default().to_owned();
+        Ok(Self { client, origin, cookie })
+    }
+
+    async fn get(&self, path: &str) -> Result<String> {
+        let request = self.client.get(format!("{}{path}", self.origin)).header(header::COOKIE, &self.cookie);
+        let answer = request.send().await?;
+        ensure!(answer.status() == 200, "{path}: {}", answer.status());
+        Ok(answer.text().await?)
+    }
+
+    async fn measure(&self, path: &str) -> Result<Page> {
+        let mut times = Histogram::<u64>::new_with_bounds(1, 60_000_000, 3)?;
+        let mut bytes = 0;
+        for look in 0..WARM_UP + LOOKS {
+            let began = Instant::now();
+            bytes = self.get(path).await?.len();
+            if look >= WARM_UP {
+                times.record(u64::try_from(began.elapsed().as_micros())?)?;
+            }
+        }
+        let millis = |micros: u64| f64::from(u32::try_from(micros).unwrap_or(u32::MAX)) / 1_000.0;
+        Ok(Page {
+            p50_ms: millis(times.value_at_quantile(0.5)),
+            p95_ms: millis(times.value_at_quantile(0.95)),
+            bytes,
+        })
+    }
+}
