@@ -5,7 +5,7 @@
 //! text, and is checked there like any other call.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 use crate::{
     description::{ApiDescription, BodyKind, Operation, Parameter, Place, Schema, Shape},
@@ -181,8 +181,10 @@ fn input(description: &ApiDescription, schema: &Schema) -> Input {
 /// Inclusive ones: others cannot be said in a field.
 fn bounds(schema: &Schema) -> (Option<String>, Option<String>) {
     let (Shape::Integer(bounds) | Shape::Number(bounds)) = &schema.shape else { return (None, None) };
-    let minimum = bounds.minimum.as_ref().filter(|_| !bounds.minimum_is_exclusive);
-    let maximum = bounds.maximum.as_ref().filter(|_| !bounds.maximum_is_exclusive);
+    // What 32 bits can hold tells nobody anything.
+    let is_meant = |bound: &&Number| bound.as_f64().is_some_and(|bound| bound.abs() < f64::from(i32::MAX));
+    let minimum = bounds.minimum.as_ref().filter(|_| !bounds.minimum_is_exclusive).filter(is_meant);
+    let maximum = bounds.maximum.as_ref().filter(|_| !bounds.maximum_is_exclusive).filter(is_meant);
     (minimum.map(ToString::to_string), maximum.map(ToString::to_string))
 }
 

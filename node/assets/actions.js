@@ -37,3 +37,9 @@ document.addEventListener("keydown", (event) => {
     }
   }
 });
+
+// On a phone the chosen part of a row of tabs may lie outside.
+for (const chosen of document.querySelectorAll(".tabs [aria-current]")) {
+  const row = chosen.closest(".tabs");
+  row.scrollLeft = chosen.offsetLeft - row.offsetLeft - 16;
+}

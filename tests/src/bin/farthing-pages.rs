@@ -48,6 +48,7 @@ struct Page {
 
 #[tokio::main]
 async fn main() -> Result<()> {
+    farthing::tls::install_provider();
     let folder = tempfile::tempdir()?;
     let data_dir = folder.path().join("node");
     let options = NodeOptions::new(&data_dir).set("network.name", &network());

@@ -18,7 +18,7 @@ use http::StatusCode;
 use crate::{
     control::{
         Local,
-        types::{Activity, Reach, Status, route},
+        types::{Activity, Figures, Reach, Status, route},
     },
     panel::{Panel, access::Session},
 };
@@ -67,6 +67,8 @@ async fn digest(node: &Local) -> Option<[u8; 32]> {
     let activity: Activity = node.get(&format!("{}?limit=1", route::ACTIVITY)).await.ok()?;
     let mut reach: Reach = node.get(route::REACH).await.ok()?;
     reach.checked_secs = None;
-    let text = serde_json::to_vec(&(status, activity, reach)).ok()?;
+    // They are counted some seconds after a call.
+    let figures: Figures = node.get(route::FIGURES).await.ok()?;
+    let text = serde_json::to_vec(&(status, activity, reach, figures)).ok()?;
     Some(keccak256(&[&text]))
 }

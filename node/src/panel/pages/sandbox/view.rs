@@ -277,7 +277,7 @@ fn shown_field(index: usize, field: &Field, value: &str) -> FieldShown {
 
 /// The beginning of a description, as plain text.
 fn hint(description: &str) -> String {
-    let text = show::visible(description);
+    let text = show::visible(description).replace('`', "");
     let mut short: String = text.chars().take(HINT_CHARS_MAX).collect();
     if text.chars().nth(HINT_CHARS_MAX).is_some() {
         short.push('…');
@@ -327,7 +327,7 @@ fn past(kept: &Kept, here: &str, shown: Option<CallId>) -> Past {
         outcome,
         good: answer.problem.is_none() && answer.status < 400,
         charged: match (&answer.problem, exchange.live) {
-            (_, false) => "free".to_owned(),
+            (_, false) => "0.00".to_owned(),
             (Some(problem), true) if problem.charged != Some(false) => "see Activity".to_owned(),
             (Some(_), true) => "0.00".to_owned(),
             (None, true) => answer.charged.clone(),
