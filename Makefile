@@ -14,8 +14,9 @@ npm_installed := tests/contracts/node_modules/.package-lock.json
 tools_from_npm := tests/tools/node_modules/.package-lock.json
 tools_from_pypi := tests/tools/.venv/.installed
 wheels := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/farthing/wheels
-pip := tests/tools/.venv/bin/pip --quiet --disable-pip-version-check
-scripts = .ci/run $$(find deploy tests -name '*.sh' -not -path '*/node_modules/*')
+sdk_from_npm := tests/sdk/node_modules/.package-lock.json
+sdk_from_pypi := tests/sdk/.venv/.installed
+scripts = .ci/run $$(find deploy tests -name '*.sh' -not -path '*/node_modules/*' -not -path '*/.venv/*')
 
 .PHONY: help
 help: ## Show this list
@@ -30,7 +31,7 @@ testnet: anvil build ## The same nodes, kept running, with commands to paste; Ct
 	"$(programs)/farthing" testnet up
 
 .PHONY: test
-test: node-deps tools-deps ## All tests: pure rules, adapters, contracts on a real chain, whole nodes
+test: node-deps tools-deps sdk-deps ## All tests: pure rules, adapters, contracts on a real chain, whole nodes
 	cargo build --workspace --all-targets --locked
 	cargo test --workspace --locked
 
@@ -115,18 +116,33 @@ $(tools_from_npm): tests/tools/package.json tests/tools/package-lock.json tests/
 	npm ci --prefer-offline --prefix tests/tools
 	touch $@
 
-# Nothing else needs Python, so people without it lose only these tests, which then say so. CI must not lose any.
-# What was downloaded once is installed without asking anybody.
-$(tools_from_pypi): tests/tools/requirements.txt
-	@install() { $(pip) install --no-index --find-links "$(wheels)" --requirement $<; }; \
-	if python3 -m venv --clear tests/tools/.venv && \
-		{ install 2>/dev/null || { $(pip) download --dest "$(wheels)" --requirement $< && install; }; }; then \
+# People without Python lose only the tests that need it, which then say so. CI must not lose any.
+# What was downloaded once is installed without asking anybody. The two arguments: the folder, and which tests these are.
+define install_from_pypi
+	@pip() { $(1)/.venv/bin/pip --quiet --disable-pip-version-check "$$@"; }; \
+	install() { pip install --no-index --find-links "$(wheels)" --requirement $(1)/requirements.txt; }; \
+	if python3 -m venv --clear $(1)/.venv && \
+		{ install 2>/dev/null || { pip download --dest "$(wheels)" --requirement $(1)/requirements.txt && install; }; }; then \
 		touch $@; \
 	elif [[ -n "$${CI:-}" ]]; then \
 		exit 1; \
 	else \
-		printf '\n  SKIPPED: tests by tools from PyPI, because they could not be installed.\n  They need python3 (3.11 or newer) with venv: apt-get install python3-venv\n\n' >&2; \
+		printf '\n  SKIPPED: $(2), because they could not be installed.\n  They need python3 (3.11 or newer) with venv: apt-get install python3-venv\n\n' >&2; \
 	fi
+endef
+
+$(tools_from_pypi): tests/tools/requirements.txt
+	$(call install_from_pypi,tests/tools,tests by tools from PyPI)
+
+.PHONY: sdk-deps
+sdk-deps: $(sdk_from_npm) $(sdk_from_pypi) ## Install compilers of the languages of client code, pinned, into tests/sdk
+
+$(sdk_from_npm): tests/sdk/package.json tests/sdk/package-lock.json tests/sdk/.npmrc
+	npm ci --prefer-offline --prefix tests/sdk
+	touch $@
+
+$(sdk_from_pypi): tests/sdk/requirements.txt
+	$(call install_from_pypi,tests/sdk,client code in some languages)
 
 # The local chain: the one on the PATH, or the pinned one.
 .PHONY: anvil
