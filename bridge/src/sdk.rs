@@ -119,6 +119,14 @@ impl Language {
     const fn profile(self) -> Option<&'static profile::Profile> {
         match self {
             Self::Python => Some(&languages::python::PROFILE),
+            Self::Swift => Some(&languages::swift::PROFILE),
+            Self::Go => Some(&languages::go::PROFILE),
+            Self::Rust => Some(&languages::rust::PROFILE),
+            Self::Kotlin => Some(&languages::kotlin::PROFILE),
+            Self::Java => Some(&languages::java::PROFILE),
+            Self::CSharp => Some(&languages::csharp::PROFILE),
+            Self::Ruby => Some(&languages::ruby::PROFILE),
+            Self::Php => Some(&languages::php::PROFILE),
             _ => None,
         }
     }

@@ -1,0 +1,23 @@
+import java.io.ByteArrayInputStream
+import java.io.File
+import java.io.IOException
+import java.math.BigDecimal
+import java.math.BigInteger
+import java.net.ConnectException
+import java.net.URI
+import java.net.http.HttpClient
+import java.net.http.HttpConnectTimeoutException
+import java.net.http.HttpHeaders
+import java.net.http.HttpRequest
+import java.net.http.HttpResponse
+import java.security.GeneralSecurityException
+import java.security.KeyStore
+import java.security.cert.CertPathBuilderException
+import java.security.cert.CertificateException
+import java.security.cert.CertificateFactory
+import java.time.Duration
+import java.util.UUID
+import java.util.concurrent.ThreadLocalRandom
+import javax.net.ssl.SSLContext
+import javax.net.ssl.TrustManagerFactory
+
