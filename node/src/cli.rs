@@ -4,6 +4,7 @@
 //! themselves, all others ask the running node over its control socket. Data goes to standard output, prose to standard
 //! error, and every error ends with the next step.
 
+mod alert;
 mod api;
 mod args;
 mod bridge;
@@ -18,6 +19,7 @@ mod output;
 mod panel;
 mod run;
 mod secret;
+mod spending;
 mod status;
 mod testnet;
 mod tls;
@@ -72,7 +74,9 @@ pub async fn execute(cli: Cli) -> Result<(), Failure> {
         Command::Bridge(verb) => bridge::bridge(&context, verb).await,
         Command::Channel(verb) => channel::channel(&context, verb).await,
         Command::Settle => channel::settle(&context).await,
-        Command::Secret(verb) => secret::secret(&context, &verb).await,
+        Command::Alert(verb) => alert::alert(&context, verb).await,
+        Command::Spending(verb) => spending::spending(&context, verb).await,
+        Command::Secret(verb) => secret::secret(&context, verb).await,
         Command::Net(verb) => net::net(&context, verb).await,
         Command::Tls(verb) => tls::tls(&context, &verb),
         Command::Panel(verb) => panel::panel(&context, &verb).await,

@@ -24,6 +24,34 @@ pub fn date(secs: u64) -> String {
     format!("{:04}-{month:02}-{day:02}", 400 * cycle + year)
 }
 
+/// A time in UTC as RFC 3339 has it: `2026-11-21T23:30:15Z`.
+#[must_use]
+pub fn timestamp(secs: u64) -> String {
+    let of_day = secs % 86_400;
+    format!("{}T{:02}:{:02}:{:02}Z", date(secs), of_day / 3_600, of_day / 60 % 60, of_day % 60)
+}
+
+/// The second with which a day begins in UTC; the opposite of [`date`]. `None` when there is no such day from 1970 to
+/// 9999.
+#[must_use]
+pub fn start_of(date: &str) -> Option<u64> {
+    let mut parts = date.split('-');
+    let mut next = |digits: usize| {
+        let part =
+            parts.next().filter(|part| part.len() == digits && part.bytes().all(|b| b.is_ascii_digit()));
+        part.and_then(|part| part.parse::<u64>().ok())
+    };
+    let (year, month, day) = (next(4)?, next(2)?, next(2)?);
+    if parts.next().is_some() || year < 1970 || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+        return None;
+    }
+    // Years begin in March here, as in `date`.
+    let (year, month) = if month < 3 { (year - 1, month + 9) } else { (year, month - 3) };
+    let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1 - 719_468;
+    // A 30 February is another day.
+    Some(days * 86_400).filter(|secs| self::date(*secs) == date)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -41,6 +69,23 @@ mod tests {
             (4_107_542_400, "2100-03-01"),
         ] {
             assert_eq!(date(secs), day, "{secs}");
+            assert_eq!(start_of(day), Some(secs - secs % 86_400), "{day}");
+        }
+        assert_eq!(timestamp(1_795_303_815), "2026-11-21T23:30:15Z");
+        for none in [
+            "",
+            "2026",
+            "2026-11",
+            "2026-13-01",
+            "2026-02-30",
+            "2025-02-29",
+            "1969-12-31",
+            "2026-1-01",
+            "2026-11-21T",
+            "+026-11-21",
+            "2026-11-21-1",
+        ] {
+            assert_eq!(start_of(none), None, "{none}");
         }
     }
 }

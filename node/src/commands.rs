@@ -2,7 +2,7 @@
 //!
 //! Handlers translate between [`types`](crate::control::types) and the use cases; they decide nothing.
 
-use std::time::Instant;
+use std::{sync::Arc, time::Instant};
 
 use axum::{
     Json, Router,
@@ -17,10 +17,10 @@ use farthing_ledger::LedgerError;
 
 use crate::{
     clock,
-    consumer::BuyError,
+    consumer::{BuyError, spending::Grant},
     control::types::{
         CallRequest, Lookup, LookupRecord, LookupRequest, LookupStep, Peer, PingRequest, Pong, Problem,
-        Reach, Secret, route,
+        Reach, route,
     },
     gateway::{auth::DEFAULT_SECRET, problem},
     node::Node,
@@ -29,12 +29,16 @@ use crate::{
 };
 
 mod activity;
+mod alerts;
 mod catalog;
 pub mod console;
+mod history;
 mod money;
 mod openapi;
 mod reach;
+mod secrets;
 mod services;
+mod spending;
 mod status;
 
 /// Descriptions with their details can be long; nothing else here is.
@@ -65,14 +69,29 @@ pub fn router(node: Node) -> Router {
         .route(route::CHANNEL_CLOSE, post(money::close_channel))
         .route(route::SETTLE, post(money::settle))
         .route(route::AUDIT, get(status::audit))
-        .route(route::SECRET, get(secret))
-        .route(route::SECRET_ROTATE, post(rotate_secret))
+        .route(route::SPENDING, get(spending::show))
+        .route(route::SPENDING_STOP, post(spending::stop))
+        .route(route::SPENDING_RESUME, post(spending::resume))
+        .route(route::SPENDING_LIMITS, post(spending::limit))
+        .route(route::SECRET, get(secrets::default))
+        .route(route::SECRET_ROTATE, post(secrets::rotate_default))
+        .route(route::SECRETS, get(secrets::list).post(secrets::create))
+        .route(route::SECRET_NAMED, get(secrets::show).delete(secrets::revoke))
+        .route(route::SECRET_LIMITS, post(secrets::limit))
+        .route(route::SECRET_NAMED_ROTATE, post(secrets::rotate))
         .route(route::PEERS, get(peers))
         .route(route::PING, post(ping))
         .route(route::LOOKUP, post(lookup))
         .route(route::REACH, get(reached).post(test_reach))
         .route(route::ACTIVITY, get(activity::activity))
         .route(route::FIGURES, get(activity::figures))
+        .route(route::HISTORY, get(history::history))
+        .route(route::HISTORY_CSV, get(history::csv))
+        .route(route::HISTORY_DAYS, get(history::days))
+        .route(route::SETTLEMENT, get(history::settled))
+        .route(route::ALERTS, get(alerts::list))
+        .route(route::ALERT_LEVELS, get(alerts::levels).post(alerts::set))
+        .route(route::ALERT_TEST, post(alerts::test))
         .route(route::OPENAPI, get(openapi::show))
         .layer(DefaultBodyLimit::max(REQUEST_BYTES_MAX))
         .with_state(Commands { node, counted: activity::Counted::default() })
@@ -109,32 +128,8 @@ impl FromRef<Commands> for activity::Counted {
 )]
 async fn call(State(node): State<Node>, headers: HeaderMap, body: Bytes) -> Response {
     let gateway = node.gateway();
-    crate::gateway::answer(&gateway, DEFAULT_SECRET, &gateway.url, &headers, &body, Instant::now()).await
-}
-
-#[utoipa::path(
-    get,
-    path = route::SECRET,
-    summary = "The secret that scripts present; asks for the password again",
-    tag = "Secrets",
-    responses((status = 200, description = "Done", body = Secret))
-)]
-async fn secret(State(node): State<Node>) -> Json<Secret> {
-    Json(Secret { secret: node.secrets.current().expose().to_owned() })
-}
-
-#[utoipa::path(
-    post,
-    path = route::SECRET_ROTATE,
-    summary = "Replace the secret; the old one ends; asks for the password again",
-    tag = "Secrets",
-    responses((status = 200, description = "Done", body = Secret))
-)]
-async fn rotate_secret(State(node): State<Node>) -> Result<Json<Secret>, Failed> {
-    let fresh = node.secrets.rotate().map_err(|error| {
-        Failed::new(StatusCode::INTERNAL_SERVER_ERROR, &error, "The old secret stays valid.")
-    })?;
-    Ok(Json(Secret { secret: fresh.expose().to_owned() }))
+    let grant = Arc::new(Grant::unlimited(DEFAULT_SECRET));
+    crate::gateway::answer(&gateway, grant, &gateway.url, &headers, &body, Instant::now()).await
 }
 
 #[utoipa::path(

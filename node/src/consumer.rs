@@ -37,20 +37,22 @@ mod exchange;
 pub mod funding;
 mod reconcile;
 mod recovery;
+pub mod rules;
 pub mod spending;
 mod turns;
 
 use channels::Channels;
 use funding::Funding;
 use reconcile::Books;
-use spending::{OverLimit, Spending};
+use rules::{Rules, Stopped};
+use spending::{Grant, OverLimit, Spending};
 use turns::Turns;
 
 /// A call as the gateway read it.
 #[derive(Clone, Debug)]
 pub struct Order {
-    /// Name of the consumer secret that ordered it; budgets count by it.
-    pub secret: String,
+    /// Of the consumer secret that ordered it.
+    pub grant: Arc<Grant>,
     pub call_id: CallId,
     pub service: ServiceId,
     pub method: Method,
@@ -60,6 +62,19 @@ pub struct Order {
     pub headers: BTreeMap<String, String>,
     pub body: Bytes,
     pub max_price: Option<Usdc>,
+}
+
+impl Order {
+    /// Whether the secret that ordered it may call this service.
+    ///
+    /// # Errors
+    /// [`BuyError::NotScoped`].
+    pub fn in_scope(&self) -> Result<(), BuyError> {
+        if self.grant.covers(self.service) {
+            return Ok(());
+        }
+        Err(BuyError::NotScoped { secret: self.grant.name.clone(), service: self.service })
+    }
 }
 
 /// A bought answer, proven by its receipt.
@@ -98,6 +113,8 @@ pub enum BuyError {
     Retired { service: ServiceId, owner: Address, on_secs: u64 },
     #[error("the owner {owner} of this service does not answer: {reason}")]
     DetailsUnavailable { owner: Address, reason: String },
+    #[error("the secret `{secret}` is not made for the service {service}")]
+    NotScoped { secret: String, service: ServiceId },
     #[error("{0}")]
     UnknownPath(String),
     #[error("{0}")]
@@ -129,8 +146,8 @@ pub enum BuyError {
     /// The call was sent, and what it promised could not be stored.
     #[error("{0}; whether the call was served is learned after a restart")]
     NotStored(String),
-    #[error("spending is stopped on this node")]
-    SpendingStopped,
+    #[error("{}", spending_stopped(*.0))]
+    SpendingStopped(Stopped),
     #[error("the node is shutting down")]
     ShuttingDown,
     /// A mistake in this program ended the purchase; what it promised is resolved by the call id.
@@ -176,6 +193,13 @@ fn above(cap: Option<&Cap>) -> String {
     }
 }
 
+fn spending_stopped(stopped: Stopped) -> String {
+    match stopped {
+        Stopped::ByConfiguration => "`spending.enabled` is false in this node's configuration".to_owned(),
+        Stopped::Since(secs) => format!("all spending was stopped on this node on {}", clock::date(secs)),
+    }
+}
+
 fn upstream_failure(outcome: Outcome, status: u16) -> String {
     match outcome {
         Outcome::Unreachable => "the owner's node could not connect to the service".to_owned(),
@@ -192,11 +216,9 @@ fn upstream_failure(outcome: Outcome, status: u16) -> String {
 /// Between the owner's deadline and the caller's.
 const ANSWER_MARGIN: Duration = Duration::from_secs(2);
 
-/// What the user set.
+/// How a call is bought.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    pub limits: spending::Limits,
-    pub stopped: bool,
     pub call_deadline: Duration,
 }
 
@@ -210,15 +232,7 @@ impl Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self {
-            limits: spending::Limits {
-                price_max: Usdc::from_micros(100_000),
-                per_day: Usdc::from_micros(10_000_000),
-                per_secret_day: Usdc::from_micros(10_000_000),
-            },
-            stopped: false,
-            call_deadline: Duration::from_millis(limits::CALL_DEADLINE_MS_DEFAULT),
-        }
+        Self { call_deadline: Duration::from_millis(limits::CALL_DEADLINE_MS_DEFAULT) }
     }
 }
 
@@ -236,6 +250,7 @@ struct Inner {
     channels: Arc<Channels>,
     funding: Funding,
     spending: Mutex<Spending>,
+    rules: Rules,
     settings: Settings,
     turns: Turns,
     books: Books,
@@ -256,6 +271,7 @@ pub struct Parts {
     pub channels: Arc<Channels>,
     pub funding: Funding,
     pub spending: Spending,
+    pub rules: Rules,
     pub settings: Settings,
     pub tasks: TaskTracker,
     pub stopping: CancellationToken,
@@ -273,6 +289,7 @@ impl Consumer {
             channels: parts.channels,
             funding: parts.funding,
             spending: Mutex::new(parts.spending),
+            rules: parts.rules,
             settings: parts.settings,
             turns: Turns::default(),
             books: Books::default(),
@@ -301,10 +318,9 @@ impl Consumer {
 
     async fn buy_now(&self, order: Order) -> Result<Bought, BuyError> {
         let deadline = Instant::now() + self.0.settings.call_deadline;
+        order.in_scope()?;
         let turn = self.0.turns.take(order.call_id).await;
-        if self.0.settings.stopped {
-            return Err(BuyError::SpendingStopped);
-        }
+        self.may_spend()?;
         if self.0.tasks.is_closed() {
             return Err(BuyError::ShuttingDown);
         }
@@ -314,9 +330,36 @@ impl Consumer {
         }
     }
 
-    /// What was spent and reserved today.
+    /// Whether this node may promise money at all.
+    ///
+    /// # Errors
+    /// [`BuyError::SpendingStopped`].
+    pub fn may_spend(&self) -> Result<(), BuyError> {
+        match self.0.rules.stopped() {
+            None => Ok(()),
+            Some(stopped) => Err(BuyError::SpendingStopped(stopped)),
+        }
+    }
+
+    /// The switch and the limits.
+    #[must_use]
+    pub fn rules(&self) -> &Rules {
+        &self.0.rules
+    }
+
+    /// What was spent and reserved today, in all.
     #[must_use]
     pub fn spent_today(&self) -> Usdc {
-        self.0.spending.lock().unwrap_or_else(PoisonError::into_inner).total()
+        self.0.spending.lock().unwrap_or_else(PoisonError::into_inner).total(today())
     }
+
+    /// What was spent and reserved today with one secret.
+    #[must_use]
+    pub fn spent_today_by(&self, secret: &str) -> Usdc {
+        self.0.spending.lock().unwrap_or_else(PoisonError::into_inner).total_of(today(), secret)
+    }
+}
+
+fn today() -> u32 {
+    farthing_ledger::day_of(clock::now_secs())
 }

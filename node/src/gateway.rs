@@ -19,7 +19,7 @@ use serde_json::json;
 
 use crate::{
     catalog::documents,
-    consumer::{BuyError, Consumer, Order},
+    consumer::{BuyError, Consumer, Order, spending::Grant},
     status::Readiness,
 };
 
@@ -67,7 +67,7 @@ pub fn router(gateway: Gateway) -> Router {
 
 async fn buy(
     State(gateway): State<Gateway>,
-    auth::Consumer(secret): auth::Consumer,
+    auth::Consumer(grant): auth::Consumer,
     uri: Uri,
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
@@ -78,7 +78,7 @@ async fn buy(
         Err(problem) => return problem.into_response(),
     };
     let origin = gateway.origin(&headers, &uri);
-    answer(&gateway, &secret, &origin, &headers, &body, started).await
+    answer(&gateway, grant, &origin, &headers, &body, started).await
 }
 
 /// The body of a request, or why it is none.
@@ -94,13 +94,13 @@ fn whole(body: Result<Bytes, BytesRejection>) -> Result<Bytes, Problem> {
 /// Reads, buys and answers; `origin` is this gateway as the caller reaches it. Shared with the control socket's `call`.
 pub async fn answer(
     gateway: &Gateway,
-    secret: &str,
+    grant: Arc<Grant>,
     origin: &str,
     headers: &HeaderMap,
     body: &[u8],
     started: Instant,
 ) -> Response {
-    match call::read_order(secret, headers, body) {
+    match call::read_order(grant, headers, body) {
         Ok(order) => carry_out(gateway, order, origin, started).await,
         Err(problem) => problem.into_response(),
     }
@@ -109,7 +109,11 @@ pub async fn answer(
 /// Buys what is for sale, and hands out what is free.
 async fn carry_out(gateway: &Gateway, order: Order, origin: &str, started: Instant) -> Response {
     let call_id = order.call_id;
-    let bought = match gateway.document(&order, origin).await {
+    let document = match order.in_scope() {
+        Ok(()) => gateway.document(&order, origin).await,
+        Err(error) => Some(Err(error)),
+    };
+    let bought = match document {
         Some(Ok(document)) => return document.into_response(),
         Some(Err(error)) => Err(error),
         None => gateway.consumer.buy(order).await,

@@ -1,4 +1,4 @@
-//! The data folder's contents that belong together: lock, wallet, ledger, consumer secret.
+//! The data folder's contents that belong together: lock, wallet, ledger, consumer secrets.
 //!
 //! Where there is no wallet yet the ledger is made first: a crash between the two leaves an empty ledger, which
 //! the next start takes, and never a wallet without one. An empty ledger beside an existing wallet would
@@ -13,7 +13,7 @@ use farthing_protocol::wire::NetworkName;
 use crate::{
     config::Config,
     lock::DataFolder,
-    secret::{ConsumerSecret, SecretFile},
+    secret::file::{SecretFile, Stored},
     wallet::{Opened, Wallet},
 };
 
@@ -24,7 +24,7 @@ pub struct Home {
     pub opened: Opened,
     pub ledger: Ledger,
     pub secret_file: SecretFile,
-    pub secret: ConsumerSecret,
+    pub secrets: Stored,
 }
 
 impl Home {
@@ -48,8 +48,8 @@ impl Home {
         );
         let opened = Wallet::open_or_create(data_dir, config.wallet.passphrase.as_ref())?;
         let secret_file = SecretFile::in_folder(data_dir);
-        let secret = secret_file.load_or_create()?;
-        Ok(Self { lock, opened, ledger, secret_file, secret })
+        let secrets = secret_file.load_or_create()?;
+        Ok(Self { lock, opened, ledger, secret_file, secrets })
     }
 }
 

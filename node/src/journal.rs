@@ -1,8 +1,10 @@
 //! The chain's transaction journal, kept in the ledger.
 
-use farthing_chain::{Journal, JournalError};
-use farthing_ledger::{Ledger, LedgerError, Namespace};
+use farthing_chain::{Journal, JournalError, Mined};
+use farthing_ledger::{Ledger, LedgerError, Namespace, Transaction};
 use futures::future::BoxFuture;
+
+use crate::clock;
 
 /// [`Journal`] over the ledger's documents.
 #[derive(Clone, Debug)]
@@ -29,6 +31,21 @@ impl Journal for LedgerJournal {
         Box::pin(async move {
             self.0.delete(Namespace::Transactions, id.into_bytes()).await.map_err(|error| failed(&error))
         })
+    }
+
+    fn mined(&self, mined: Mined) -> BoxFuture<'_, Result<(), JournalError>> {
+        let transaction = Transaction {
+            hash: mined.hash.0,
+            block: mined.block,
+            time_secs: clock::now_secs(),
+            purpose: mined.purpose.to_owned(),
+            channel: mined.channel,
+            peer: mined.peer,
+            amount: mined.amount,
+            wei: mined.wei.to_be_bytes(),
+            fee_wei: mined.fee_wei.to_be_bytes(),
+        };
+        Box::pin(async move { self.0.note_transaction(transaction).await.map_err(|error| failed(&error)) })
     }
 }
 

@@ -1,5 +1,6 @@
 //! The control center: one participant's node of the Farthing network.
 
+pub mod alerts;
 pub mod catalog;
 mod chain_view;
 pub mod cli;
@@ -8,6 +9,7 @@ pub mod commands;
 pub mod config;
 pub mod consumer;
 pub mod control;
+pub mod eth;
 pub mod files;
 pub mod gateway;
 mod home;

@@ -4,44 +4,44 @@
 //! settlement; then the ports. Shutdown is the reverse: the ports stop taking calls, running calls end, what
 //! they promised is stored, the network says goodbye.
 
-use std::{collections::BTreeSet, net::SocketAddr, path::Path, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::SocketAddr,
+    path::Path,
+    sync::Arc,
+    time::Duration,
+};
 
 use anyhow::Context;
-use farthing_chain::{Chain, ChainHandle, ChainSpec};
+use farthing_chain::{Chain, ChainHandle};
 use farthing_ledger::{Ledger, Namespace, Retention, SettlementState};
 use farthing_network::{Network, NetworkConfig, NetworkHandle, ReachConfig};
-use farthing_protocol::{
-    Address, Domain, Usdc, Voucher,
-    listing::{Accept, SCHEME_CHANNEL},
-    record::FLAG_ACCEPTS_CALLS,
-    wire::NetworkName,
-};
+use farthing_protocol::{Address, Domain, Voucher, record::FLAG_ACCEPTS_CALLS, wire::NetworkName};
 use tokio::sync::mpsc;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
+    alerts::{self, Alerts},
     catalog::Catalog,
     clock,
     config::{Config, TlsMode},
-    consumer::{self, Consumer, channels::Channels, funding::Funding, spending},
+    consumer::{self, Consumer, channels::Channels, funding::Funding, rules::Rules, spending},
     gateway::{Gateway, auth::Secrets},
     home::{self, Home},
     journal::LedgerJournal,
     lock::DataFolder,
     owner::{
-        self, Owner,
-        book::Book,
-        intake::IntakeOptions,
-        load::{self, Load},
-        publish::Reader,
-        registry::Registry,
+        self, Owner, book::Book, intake::IntakeOptions, load::Load, publish::Reader, registry::Registry,
         running::Calls,
-        upstream::UpstreamOptions,
     },
-    settlement::{self, Settlement, policy::Policy},
+    settlement::{self, Settlement},
     status::Readiness,
     wallet::{Signer, Wallet},
 };
+
+mod settings;
+
+use settings::{accept, chain_spec, load_limits, policy, spending_limits, upstream_options};
 
 /// How long shutdown waits for running calls.
 const DRAIN_MAX: Duration = Duration::from_secs(20);
@@ -51,6 +51,8 @@ const PRUNE_EVERY: Duration = Duration::from_secs(3600);
 /// A new channel is used at once, over a connection that is there: its place is not urgent.
 const FAVOUR_EVERY: Duration = Duration::from_secs(10);
 const RECORD_SEQ_KEY: &[u8] = b"record-seq";
+const USED_KEY: &[u8] = b"used";
+const KEEP_USES_EVERY: Duration = Duration::from_secs(60);
 
 /// A running node, as the edges see it. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -72,6 +74,7 @@ pub struct Node {
     pub settlement: Settlement,
     pub secrets: Arc<Secrets>,
     pub readiness: Readiness,
+    pub alerts: Alerts,
     pub started_secs: u64,
     tasks: TaskTracker,
     background: TaskTracker,
@@ -89,8 +92,9 @@ impl Node {
             let config = config.clone();
             tokio::task::spawn_blocking(move || Home::open(&config)).await??
         };
-        let Home { lock, opened, ledger, secret_file, secret } = home;
+        let Home { lock, opened, ledger, secret_file, secrets } = home;
         let wallet = opened.wallet;
+        let secrets = Arc::new(Secrets::new(secret_file, secrets, used_before(&ledger)?));
 
         let spec = chain_spec(&config)?;
         let signer = wallet.signer(Domain::new(spec.chain_id, spec.contract));
@@ -129,6 +133,7 @@ impl Node {
             tasks.clone(),
         );
         let day = farthing_ledger::day_of(clock::now_secs());
+        let rules = Rules::restore(ledger.clone(), spending_limits(&config), config.spending.enabled)?;
         let consumer = Consumer::new(consumer::Parts {
             signer: signer.clone(),
             ledger: ledger.clone(),
@@ -138,7 +143,8 @@ impl Node {
             channels: channels.clone(),
             funding: funding.clone(),
             spending: spending::Spending::restore(day, ledger.day_totals(day)?),
-            settings: consumer_settings(&config),
+            rules,
+            settings: consumer::Settings::default(),
             tasks: tasks.clone(),
             stopping: stopping.clone(),
         });
@@ -174,6 +180,16 @@ impl Node {
             registry: registry.clone(),
             signer: signer.clone(),
         };
+        let alerts = Alerts::restore(alerts::Parts {
+            wallet: signer.address(),
+            network_name: network_name.clone(),
+            ledger: ledger.clone(),
+            readiness: readiness.clone(),
+            consumer: consumer.clone(),
+            channels: channels.clone(),
+            book: book.clone(),
+            upstream: upstream_options(&config),
+        })?;
         let node = Self {
             config: Arc::new(config),
             wallet: signer.address(),
@@ -189,8 +205,9 @@ impl Node {
             funding,
             book,
             settlement,
-            secrets: Arc::new(Secrets::new(secret_file, secret)),
+            secrets,
             readiness,
+            alerts,
             started_secs: clock::now_secs(),
             tasks,
             background,
@@ -205,7 +222,9 @@ impl Node {
         node.spawn_for(&catalog, |catalog| async move { catalog.watch_owners().await });
         node.spawn_for(&catalog, |catalog| async move { catalog.follow_changes().await });
         node.spawn(async move { owner.run(inbound.calls).await });
+        node.spawn(node.alerts.clone().watch());
         node.spawn(prune(node.ledger.clone()));
+        node.spawn(keep_uses(node.ledger.clone(), node.secrets.clone()));
         node.spawn(favour(node.network.clone(), node.channels.clone(), node.book.clone()));
         node.publish().await;
         let open = node.consumer.recover()?;
@@ -296,6 +315,30 @@ async fn prune(ledger: Ledger) {
     }
 }
 
+/// When each secret was last presented, as far as it was stored.
+fn used_before(ledger: &Ledger) -> anyhow::Result<BTreeMap<String, u64>> {
+    let stored = ledger.get(Namespace::Secrets, USED_KEY)?;
+    // Only a date for people: nothing depends on it.
+    Ok(stored.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default())
+}
+
+/// Stores now and then when each secret was presented. Each call's own record has the secret's name and the time.
+async fn keep_uses(ledger: Ledger, secrets: Arc<Secrets>) {
+    let mut stored = secrets.used();
+    loop {
+        tokio::time::sleep(KEEP_USES_EVERY).await;
+        let used = secrets.used();
+        if used == stored {
+            continue;
+        }
+        let bytes = serde_json::to_vec(&used).unwrap_or_default();
+        match ledger.put(Namespace::Secrets, USED_KEY, bytes).await {
+            Ok(()) => stored = used,
+            Err(error) => tracing::warn!(%error, "when secrets were used was not stored"),
+        }
+    }
+}
+
 /// Keeps places of the network free for those with whom channels are open.
 async fn favour(network: NetworkHandle, channels: Arc<Channels>, book: Book) {
     let mut favoured = BTreeSet::new();
@@ -308,56 +351,6 @@ async fn favour(network: NetworkHandle, channels: Arc<Channels>, book: Book) {
             favoured = partners;
         }
         tokio::time::sleep(FAVOUR_EVERY).await;
-    }
-}
-
-/// The chain of the configuration: a preset, or a chain of the user's own, with the user's changes.
-fn chain_spec(config: &Config) -> anyhow::Result<ChainSpec> {
-    let chain = &config.chain;
-    let mut spec = match farthing_chain::preset(&chain.preset) {
-        Some(spec) => spec,
-        None => {
-            let url =
-                chain.rpc_urls.first().context("chain.rpc_urls is needed for a local or custom chain")?;
-            let chain_id = chain.chain_id.unwrap_or(31_337);
-            let token = chain
-                .token
-                .context("chain.token, the USDC contract, is needed for a local or custom chain")?;
-            farthing_chain::local(url.clone(), chain_id, token)
-        }
-    };
-    if !chain.rpc_urls.is_empty() {
-        spec.rpc_urls.clone_from(&chain.rpc_urls);
-    }
-    if let Some(chain_id) = chain.chain_id {
-        spec.chain_id = chain_id;
-    }
-    if let Some(token) = chain.token {
-        spec.token = token;
-    }
-    if let Some(contract) = chain.contract {
-        spec.contract = contract;
-    }
-    if let Some(confirmations) = chain.confirmations {
-        spec.confirmations = confirmations;
-    }
-    if let Some(interval) = chain.poll_interval {
-        spec.poll_interval_ms = u64::try_from(interval.as_millis()).unwrap_or(u64::MAX);
-    }
-    spec.close_delay_secs = chain.close_delay_secs;
-    Ok(spec)
-}
-
-/// The one way to pay this owner.
-fn accept(spec: &ChainSpec, pay_to: Address) -> Accept {
-    Accept {
-        scheme: SCHEME_CHANNEL.to_owned(),
-        chain_id: spec.chain_id,
-        asset: spec.token,
-        pay_to,
-        contract: spec.contract,
-        min_deposit: Usdc::ZERO,
-        close_delay_secs: spec.close_delay_secs,
     }
 }
 
@@ -427,61 +420,6 @@ fn restore(ledger: &Ledger, signer: &Signer, channels: &Channels, book: &Book) -
         }
     }
     Ok(())
-}
-
-fn policy(config: &Config) -> Policy {
-    let (spending, settlement) = (&config.spending, &config.settlement);
-    Policy {
-        deposit_min: spending.deposit_min,
-        deposit_max: spending.deposit_max,
-        deposit_prices: spending.deposit_prices,
-        topup_prices: spending.topup_prices,
-        topup_percent: spending.topup_percent,
-        claim_min: settlement.claim_min,
-        claim_gas_factor: settlement.claim_gas_factor,
-        claim_age_secs: settlement.claim_age.as_secs(),
-        claim_age_gas_factor: settlement.claim_age_gas_factor,
-        claim_deposit_percent: settlement.claim_deposit_percent,
-        gas_price_factor_max: settlement.gas_price_factor_max,
-        idle_close_secs: settlement.idle_close.as_secs(),
-        close_answer_secs: settlement.close_answer.as_secs(),
-    }
-}
-
-fn consumer_settings(config: &Config) -> consumer::Settings {
-    let spending = &config.spending;
-    consumer::Settings {
-        limits: spending::Limits {
-            price_max: spending.price_max,
-            per_day: spending.per_day,
-            per_secret_day: spending.per_secret_day,
-        },
-        stopped: !spending.enabled,
-        ..consumer::Settings::default()
-    }
-}
-
-fn load_limits(config: &Config) -> load::Limits {
-    let limits = &config.limits;
-    load::Limits {
-        calls_max: limits.calls_max,
-        per_payer_max: limits.calls_per_payer_max,
-        per_service_max: limits.calls_per_service_max,
-        waiting_max: limits.calls_waiting_max,
-    }
-}
-
-fn upstream_options(config: &Config) -> UpstreamOptions {
-    let limits = &config.limits;
-    UpstreamOptions {
-        connect: limits.upstream_connect,
-        first_byte: limits.upstream_first_byte,
-        idle: limits.upstream_idle,
-        total: limits.upstream_total,
-        body_bytes_max: limits.response_bytes_max,
-        own_ports: vec![config.gateway.listen.port(), config.panel.listen.port()],
-        ..UpstreamOptions::default()
-    }
 }
 
 /// Where the gateway can be called from this machine.

@@ -1,20 +1,15 @@
 //! The secrets with which scripts prove that they may spend, and the text type that never shows itself.
 //!
 //! A consumer secret is `farthing_sk_`, 32 random bytes and 4 bytes of checksum, in hexadecimal: the prefix
-//! lets scanners find one that leaked, the checksum tells a typing error from a wrong secret. It is kept in
-//! `secrets.toml` (0600) in the data folder in plain form, because its owner may ask to see it again.
+//! lets scanners find one that leaked, the checksum tells a typing error from a wrong secret. [`file`] keeps them.
 
-use std::{
-    fmt, io,
-    path::{Path, PathBuf},
-    str::FromStr,
-};
+use std::{fmt, io, str::FromStr};
 
 use farthing_protocol::keccak256;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-use crate::files;
+pub mod file;
 
 /// Text that `Debug` does not show and that is wiped on drop.
 #[derive(Clone)]
@@ -125,66 +120,6 @@ impl FromStr for ConsumerSecret {
     }
 }
 
-/// Why the stored secret cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum SecretFileError {
-    #[error("{path} cannot be read or written; check that this user owns it", path = .path.display())]
-    Io { path: PathBuf, source: io::Error },
-    #[error("{path} is damaged; remove it to get a new secret, which ends the old one", path = .path.display())]
-    Malformed { path: PathBuf },
-}
-
-/// The stored consumer secret.
-#[derive(Debug, Clone)]
-pub struct SecretFile {
-    path: PathBuf,
-}
-
-impl SecretFile {
-    #[must_use]
-    pub fn in_folder(data_dir: &Path) -> Self {
-        Self { path: data_dir.join("secrets.toml") }
-    }
-
-    /// The stored secret; one is made at the first call.
-    ///
-    /// # Errors
-    /// [`SecretFileError`] when there is a file that cannot be used; it is never replaced silently.
-    pub fn load_or_create(&self) -> Result<ConsumerSecret, SecretFileError> {
-        match std::fs::read_to_string(&self.path) {
-            Ok(text) => self.parse(&text),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => self.store(files::create_private),
-            Err(source) => Err(self.io(source)),
-        }
-    }
-
-    /// Replaces the secret. Whoever holds the old one is refused from now on.
-    ///
-    /// # Errors
-    /// [`SecretFileError::Io`]; the old secret then still stands.
-    pub fn rotate(&self) -> Result<ConsumerSecret, SecretFileError> {
-        self.store(files::replace_private)
-    }
-
-    fn store(&self, write: fn(&Path, &[u8]) -> io::Result<()>) -> Result<ConsumerSecret, SecretFileError> {
-        let secret = ConsumerSecret::generate().map_err(|source| self.io(source))?;
-        let text = Zeroizing::new(format!("default = \"{}\"\n", secret.expose()));
-        write(&self.path, text.as_bytes()).map_err(|source| self.io(source))?;
-        Ok(secret)
-    }
-
-    fn parse(&self, text: &str) -> Result<ConsumerSecret, SecretFileError> {
-        let malformed = || SecretFileError::Malformed { path: self.path.clone() };
-        let table: toml::Table = text.parse().map_err(|_| malformed())?;
-        let secret = table.get("default").and_then(toml::Value::as_str).ok_or_else(malformed)?;
-        secret.parse().map_err(|_| malformed())
-    }
-
-    fn io(&self, source: io::Error) -> SecretFileError {
-        SecretFileError::Io { path: self.path.clone(), source }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -215,24 +150,5 @@ mod tests {
     fn a_secret_is_never_printed() {
         let secret = ConsumerSecret::from_random(&[0x11; 32]);
         assert!(!format!("{secret:?} {:?}", secret.0).contains("1111"));
-    }
-
-    #[test]
-    fn a_secret_is_kept_over_restarts_and_ends_when_rotated() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = SecretFile::in_folder(folder.path());
-        let first = file.load_or_create().unwrap();
-        assert!(file.load_or_create().unwrap().matches(first.expose()));
-        let second = file.rotate().unwrap();
-        assert!(!second.matches(first.expose()));
-        assert!(file.load_or_create().unwrap().matches(second.expose()));
-    }
-
-    #[test]
-    fn a_damaged_file_is_not_replaced_silently() {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("secrets.toml"), "default = \"farthing_sk_12\"").unwrap();
-        let error = SecretFile::in_folder(folder.path()).load_or_create().unwrap_err();
-        assert!(error.to_string().contains("damaged"), "{error}");
     }
 }

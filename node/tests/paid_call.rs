@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use farthing::{
     config,
-    consumer::Order,
+    consumer::{Order, spending::Grant},
     node::Node,
     owner::{
         assemble::assemble,
@@ -75,7 +75,7 @@ async fn a_call_is_bought_served_charged_and_proven_by_a_receipt() {
     until(|| consumer.network.status().borrow().peers > 0).await;
 
     let order = |n: u8| Order {
-        secret: "default".to_owned(),
+        grant: Arc::new(Grant::unlimited("default")),
         call_id: CallId::from_bytes([n; 16]),
         service: id,
         method: Method::Get,

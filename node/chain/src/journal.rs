@@ -8,7 +8,10 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
+use farthing_protocol::{Address, ChannelId, Usdc};
 use futures::future::BoxFuture;
+
+use crate::handle::TxHash;
 
 /// A name and its record.
 pub type Record = (String, Vec<u8>);
@@ -22,6 +25,29 @@ pub trait Journal: Send + Sync {
     fn all(&self) -> BoxFuture<'_, Result<Vec<Record>, JournalError>>;
     /// Removes a record durably; removing a missing one is no error.
     fn delete(&self, id: String) -> BoxFuture<'_, Result<(), JournalError>>;
+    /// Keeps a transaction for people to look at. It may come twice when a crash falls between this and what
+    /// follows. Nothing depends on it, so whoever does not want it leaves it out.
+    fn mined(&self, _mined: Mined) -> BoxFuture<'_, Result<(), JournalError>> {
+        Box::pin(async { Ok(()) })
+    }
+}
+
+/// A transaction of this wallet that is in a block, and did what it was for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mined {
+    pub hash: TxHash,
+    pub block: u64,
+    /// `deposit`, `claim`, `close`, `request to close`, `withdrawal`, `transfer`, `deployment`
+    pub purpose: &'static str,
+    /// The channel it concerns, when it is one.
+    pub channel: Option<ChannelId>,
+    /// The other side of that channel, or who was sent something.
+    pub peer: Option<Address>,
+    /// USDC that it moved out of the wallet; zero for what comes in, which the chain decides.
+    pub amount: Usdc,
+    /// ETH that it moved out of the wallet, beside the fee.
+    pub wei: u128,
+    pub fee_wei: u128,
 }
 
 /// A transaction that claims on [`crate::CLAIM_ROWS_MAX`] channels, with its rows, has half this size.

@@ -25,7 +25,7 @@ mod writer;
 
 pub use error::{ChainError, eth};
 pub use handle::{Chain, ChainHandle, ClaimReport, TxHash, TxReport};
-pub use journal::{ENTRY_BYTES_MAX, Journal, JournalError, MemoryJournal, Record};
+pub use journal::{ENTRY_BYTES_MAX, Journal, JournalError, MemoryJournal, Mined, Record};
 pub use reader::Balances;
 pub use rpc::RequestCounts;
 pub use spec::{ChainKind, ChainSpec, local, pay_channels_address, preset, preset_names};

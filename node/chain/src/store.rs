@@ -5,7 +5,7 @@ use std::sync::Arc;
 use farthing_protocol::{Address, ChannelConfig, ChannelId};
 
 use crate::{
-    journal::{ENTRY_BYTES_MAX, Journal, JournalError},
+    journal::{ENTRY_BYTES_MAX, Journal, JournalError, Mined},
     writer::Entry,
 };
 
@@ -57,6 +57,13 @@ impl Store {
 
     pub(crate) async fn delete_entry(&self, nonce: u64) -> Result<(), JournalError> {
         self.journal.delete(format!("{}tx/{nonce:020}", self.prefix)).await
+    }
+
+    /// For people to look at: when it cannot be kept, nothing else is held up.
+    pub(crate) async fn note(&self, mined: Mined) {
+        if let Err(error) = self.journal.mined(mined).await {
+            tracing::warn!(%error, "a transaction is missing in the history");
+        }
     }
 
     pub(crate) async fn put_channel(

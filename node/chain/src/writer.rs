@@ -114,6 +114,9 @@ impl Writer {
         for _ in 0..ATTEMPTS_MAX {
             let (nonce, intent) = (entry.nonce, entry.intent.clone());
             let result = self.pursue(entry).await;
+            if let Ok(Outcome { receipt: Some(receipt), .. }) = &result {
+                self.store.note(intent.mined(&self.domain, receipt)).await;
+            }
             self.forget(nonce).await;
             match result {
                 Err(ChainError::Replaced { .. }) if intent.is_idempotent() => {}

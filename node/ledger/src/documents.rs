@@ -27,7 +27,7 @@ pub enum Namespace {
     Transactions = 3,
     /// Settings made in the console.
     Settings = 4,
-    /// Consumer secrets, as hashes.
+    /// When consumer secrets were last presented, by name; the secrets are elsewhere.
     Secrets = 6,
     /// Last listings of services that the owner retired.
     Retired = 8,

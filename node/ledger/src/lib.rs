@@ -2,7 +2,7 @@
 //! promised and bought, and what was settled on chain.
 //!
 //! Reading order: `ledger` (opening and the handle) → `writer` (group commit) → `payee`, `payer`, `settlement`
-//! (the rules) → `documents`, `retention`, `audit` → `backend`, `tables`, `error`. Tables and forms are listed
+//! (the rules) → `documents`, `history`, `retention`, `audit` → `backend`, `tables`, `error`. Tables and forms are listed
 //! in `docs/ledger.md`.
 //!
 //! # Durability
@@ -26,6 +26,7 @@ mod audit;
 mod backend;
 mod documents;
 mod error;
+mod history;
 mod ledger;
 mod payee;
 mod payer;
@@ -38,6 +39,7 @@ mod writer;
 pub use audit::{Audit, Violation};
 pub use documents::{DOCUMENT_BYTES_MAX, DOCUMENT_KEY_BYTES_MAX, Document, Namespace};
 pub use error::{Closed, LedgerError, OpenError, Result};
+pub use history::{DayFigures, Position, Stretch, Transaction, Window};
 pub use ledger::{Ledger, OpenMode};
 pub use payee::{
     Accepted, BODY_BYTES_MAX, Call, CallRow, PayeeChannel, PayeeChannelRow, Recorded, Served, ServedRow,

@@ -33,6 +33,7 @@ pub(crate) use self::stored::{StoredCall, StoredChannel, StoredState};
 use crate::{
     Ledger,
     error::{LedgerError, Result, within},
+    history,
     tables::{self, BODIES, BODY_BYTES, CALLS, CALLS_BY_TIME, META, PAYEE_CHANNELS},
 };
 
@@ -288,6 +289,7 @@ fn serve(tx: &WriteTransaction, served: Served) -> Result<Recorded> {
         tx.open_table(BODIES)?.insert(&by_time, body.as_ref())?;
         add_body_bytes(tx, body.len() as u64)?;
     }
+    history::count_served(tx, &call)?;
     Ok(Recorded { receipt: receipt(&call, channel, spent_total) })
 }
 

@@ -25,6 +25,7 @@ pub(crate) use self::stored::{StoredChannel, StoredEnd, StoredPromise, StoredPur
 use crate::{
     Ledger,
     error::{LedgerError, Result, within},
+    history,
     tables::{self, DAY_TOTALS, PAYER_CHANNELS, PROMISES, PURCHASES, PURCHASES_BY_TIME},
     writer::Pending,
 };
@@ -323,6 +324,7 @@ fn acknowledge(tx: &WriteTransaction, call_id: CallId, acknowledgement: &Acknowl
         let total = totals.get(key)?.map_or(0, |total| total.value());
         totals.insert(key, total.saturating_add(receipt.charged.micros()))?;
     }
+    history::count_bought(tx, promise.time_secs, receipt)?;
     close(tx, call_id, acknowledgement.time_secs, end)
 }
 

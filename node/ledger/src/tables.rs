@@ -4,7 +4,7 @@
 //! keys, written and read only in the module that owns the table; see `docs/ledger.md`.
 
 use minicbor::{Decode, Encode};
-use redb::{Database, ReadableTable, TableDefinition, WriteTransaction};
+use redb::{Database, ReadableTable, TableDefinition, TableHandle, WriteTransaction};
 
 use crate::{
     error::{LedgerError, OpenError, Result},
@@ -39,6 +39,10 @@ pub(crate) const PURCHASES: Table<&[u8; 16], Bytes> = Table::new("purchases");
 pub(crate) const PURCHASES_BY_TIME: Table<&[u8; 24], ()> = Table::new("purchases_by_time");
 /// (day since the epoch, name of the secret) → micros charged.
 pub(crate) const DAY_TOTALS: Table<(u32, &str), u64> = Table::new("day_totals");
+/// Day since the epoch → calls bought, micros spent, calls served, micros earned.
+pub(crate) const DAY_FIGURES: Table<u32, (u64, u64, u64, u64)> = Table::new("day_figures");
+/// Seconds ‖ hash → a transaction of this wallet that is in a block.
+pub(crate) const TRANSACTIONS: Table<&[u8; 40], Bytes> = Table::new("transactions");
 /// (namespace, key) → a document of another module.
 pub(crate) const DOCUMENTS: Table<(u8, &[u8]), Bytes> = Table::new("documents");
 
@@ -51,7 +55,13 @@ pub(crate) fn prepare(database: &Database) -> Result<(), OpenError> {
     let transaction = writer::begin_durable(database)?;
     let found = transaction.open_table(META)?.get(SCHEMA_KEY)?.map(|version| version.value());
     match found {
-        Some(SCHEMA) => return Ok(transaction.abort()?),
+        Some(SCHEMA) => {
+            let is_whole = added_since_schema_1_is_there(&transaction)?;
+            if is_whole {
+                return Ok(transaction.abort()?);
+            }
+            add_since_schema_1(&transaction)?;
+        }
         Some(newer) if newer > SCHEMA => {
             return Err(OpenError::NewerSchema { found: newer, supported: SCHEMA });
         }
@@ -76,7 +86,22 @@ fn create_all(transaction: &WriteTransaction) -> Result<(), OpenError> {
     transaction.open_table(PURCHASES_BY_TIME)?;
     transaction.open_table(DAY_TOTALS)?;
     transaction.open_table(DOCUMENTS)?;
+    add_since_schema_1(transaction)
+}
+
+/// Tables that only add to what the others hold: programs without them read and write the rest as before.
+fn add_since_schema_1(transaction: &WriteTransaction) -> Result<(), OpenError> {
+    transaction.open_table(DAY_FIGURES)?;
+    transaction.open_table(TRANSACTIONS)?;
     Ok(())
+}
+
+fn added_since_schema_1_is_there(transaction: &WriteTransaction) -> Result<bool, OpenError> {
+    let mut missing = vec![DAY_FIGURES.name(), TRANSACTIONS.name()];
+    for table in transaction.list_tables()? {
+        missing.retain(|name| *name != table.name());
+    }
+    Ok(missing.is_empty())
 }
 
 /// One step of the schema, run inside the transaction that also raises the version.

@@ -8,12 +8,18 @@ use farthing_protocol::{Address, ChannelId, ServiceId, Usdc, call::Method};
 use crate::control::types::Eth;
 
 mod add;
+mod alert;
 mod catalog;
+mod history;
 mod inspect;
+mod spending;
 
 pub use self::add::{Add, Charge, Samples};
+pub use self::alert::{Alert, Levels};
 pub use self::catalog::{Catalog, Search};
+pub use self::history::History;
 pub use self::inspect::{Inspect, OpenApiVersion, ScalarOverride};
+pub use self::spending::{NewLimits, Secret, SecretCaps, Spending};
 
 /// Buy and sell data by the call, paid in USDC.
 #[derive(Debug, Parser)]
@@ -71,7 +77,7 @@ pub enum Command {
     Audit,
     /// Buy one call
     Call(Call),
-    /// Address, balance, sending
+    /// Address, balance, sending, history
     #[command(subcommand)]
     Wallet(Wallet),
     /// My services
@@ -88,7 +94,13 @@ pub enum Command {
     Channel(Channel),
     /// Claim what was earned
     Settle,
-    /// The secret that scripts present
+    /// What needs a person, and who is told
+    #[command(subcommand)]
+    Alert(Alert),
+    /// What this node may spend, and the switch that stops it
+    #[command(subcommand)]
+    Spending(Spending),
+    /// The secrets that scripts present
     #[command(subcommand)]
     Secret(Secret),
     /// The other nodes
@@ -150,6 +162,13 @@ pub enum Wallet {
         /// Do not ask
         #[arg(long)]
         yes: bool,
+    },
+    /// Calls bought and served, transactions and settlements, the newest first
+    History(History),
+    /// A settlement with the calls that it paid for
+    Settlement {
+        /// As `history --kind settlement` shows it
+        number: u64,
     },
 }
 
@@ -234,14 +253,6 @@ pub enum Channel {
     },
     /// Close a channel
     Close { channel: ChannelId },
-}
-
-#[derive(Debug, Subcommand)]
-pub enum Secret {
-    /// Print the secret
-    Show,
-    /// Replace the secret; the old one ends
-    Rotate,
 }
 
 #[derive(Debug, Subcommand)]

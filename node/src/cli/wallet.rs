@@ -1,4 +1,6 @@
-//! `farthing wallet`: address, balance, sending.
+//! `farthing wallet`: address, balance, sending, history.
+
+mod history;
 
 use super::{
     Context,
@@ -27,6 +29,8 @@ pub(super) async fn wallet(context: &Context, verb: Wallet) -> Result<(), Failur
             let sent: Sent = node.post(route::WALLET_SEND, &SendRequest { to: to.into(), amount }).await?;
             context.output.data(&sent, |sent| sent.transaction.clone())
         }
+        Wallet::History(arguments) => history::history(context, &node, arguments).await,
+        Wallet::Settlement { number } => history::settlement(context, &node, number).await,
     }
 }
 

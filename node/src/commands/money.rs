@@ -134,6 +134,7 @@ pub(super) async fn open_channel(
     State(node): State<Node>,
     Json(request): Json<OpenRequest>,
 ) -> Result<Json<Channel>, Failed> {
+    node.consumer.may_spend()?;
     let service = node.catalog.service(request.service.0).await.map_err(BuyError::from)?;
     let listing = service.listing();
     let accept = node.consumer.choose(&listing.accepts, listing.owner)?;

@@ -8,7 +8,7 @@ use utoipa::{
     openapi::{ContentBuilder, Ref, RefOr, ResponseBuilder, path::PathItem},
 };
 
-use super::{activity, catalog, money, services, status};
+use super::{activity, alerts, catalog, history, money, secrets, services, spending, status};
 use crate::{control::types::Problem, panel::api};
 
 #[derive(OpenApi)]
@@ -25,6 +25,10 @@ use crate::{control::types::Problem, panel::api};
         super::call,
         activity::activity,
         activity::figures,
+        alerts::list,
+        alerts::levels,
+        alerts::set,
+        alerts::test,
         catalog::search,
         catalog::show,
         catalog::openapi,
@@ -45,8 +49,22 @@ use crate::{control::types::Problem, panel::api};
         money::open_channel,
         money::close_channel,
         money::settle,
-        super::secret,
-        super::rotate_secret,
+        history::history,
+        history::csv,
+        history::days,
+        history::settled,
+        spending::show,
+        spending::stop,
+        spending::resume,
+        spending::limit,
+        secrets::default,
+        secrets::rotate_default,
+        secrets::list,
+        secrets::create,
+        secrets::show,
+        secrets::revoke,
+        secrets::limit,
+        secrets::rotate,
         super::peers,
         super::ping,
         super::lookup,
@@ -103,7 +121,7 @@ mod tests {
 
     #[test]
     fn every_route_is_described_and_nothing_else_is() {
-        let source = include_str!("../control/types.rs");
+        let source = include_str!("../control/types/route.rs");
         let routes = source.lines().filter_map(|line| {
             let path =
                 line.trim().strip_prefix("pub const ")?.split_once(": &str = \"")?.1.strip_suffix("\";")?;

@@ -56,7 +56,7 @@ pub(super) async fn status(State(node): State<Node>) -> Json<Status> {
         balance: balance(&node),
         peers: network.peers as u64,
         services: node.registry.all().len() as u64,
-        spending: node.config.spending.enabled && node.ledger.closed().is_none(),
+        spending: node.consumer.may_spend().is_ok() && node.ledger.closed().is_none(),
         spent_today: node.consumer.spent_today().into(),
         alerts,
     })

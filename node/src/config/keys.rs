@@ -250,7 +250,7 @@ pub const KEYS: &[Key] = &[
         "spending.price_max",
         Form::Amount,
         Value("0.01"),
-        "The most one call may cost, whatever max_price it names.",
+        "The most one call may cost, whatever max_price it names; `farthing spending limits` replaces these three while the node runs.",
     ),
     key(
         "spending.per_day",

@@ -26,7 +26,7 @@ use super::{
     answer::{self, Expected},
     channels::{Reservation, Shortage},
     exchange::{Exchanged, Failure},
-    spending,
+    spending::{self, Grant},
     turns::Turn,
 };
 
@@ -119,7 +119,8 @@ impl Consumer {
                 (service, first) = (newer, second);
             }
         }
-        let price_max = order.max_price.unwrap_or(Usdc::MAX).min(self.0.settings.limits.price_max);
+        let allowed = self.0.rules.limits().price_max_of(&order.grant);
+        let price_max = order.max_price.map_or(allowed, |price_max| price_max.min(allowed));
         if first.as_ref().is_ok_and(|plan| plan.price <= price_max) {
             return first.map(|plan| (service, plan));
         }
@@ -134,7 +135,7 @@ impl Consumer {
         let over_limit = || {
             let day = farthing_ledger::day_of(clock::now_secs());
             let spending = self.0.spending.lock().unwrap_or_else(PoisonError::into_inner);
-            spending.check(&self.0.settings.limits, day, &order.secret, now).err().map(Cap::Limit)
+            spending.check(&self.0.rules.limits(), day, &order.grant, now).err().map(Cap::Limit)
         };
         let cap = order.max_price.map(Cap::MaxPrice).or_else(over_limit);
         BuyError::PriceChanged { before, now, cap }
@@ -149,14 +150,14 @@ impl Consumer {
         let now_secs = clock::now_secs();
         let day = farthing_ledger::day_of(now_secs);
         let accept = if price.is_zero() { None } else { Some(self.choose(&listing.accepts, listing.owner)?) };
-        self.hold(day, &order.secret, price)?;
+        self.hold(day, &order.grant, price)?;
         let started = Instant::now();
         let reservation = match accept {
             None => None,
             Some(accept) => match self.reserve(accept, price, listing.paused).await {
                 Ok(reservation) => Some(reservation),
                 Err(error) => {
-                    self.unhold(day, &order.secret, price, Usdc::ZERO);
+                    self.unhold(day, &order.grant.name, price, Usdc::ZERO);
                     return Err(error);
                 }
             },
@@ -178,15 +179,20 @@ impl Consumer {
         };
         if let Some(reservation) = &reservation {
             let voucher = Voucher { channel: reservation.channel, cumulative: reservation.cumulative };
-            match self.0.signer.sign_voucher(&voucher, reservation.deposited) {
+            // Spending may have been stopped while the channel was being opened.
+            let signed = self.may_spend().and_then(|()| {
+                let signed = self.0.signer.sign_voucher(&voucher, reservation.deposited);
+                signed.map_err(|error| BuyError::OpenFailed(error.to_string()))
+            });
+            match signed {
                 Ok(signature) => {
                     let (channel, cumulative) = (voucher.channel, voucher.cumulative);
                     request.payment = Payment::Channel { channel, cumulative, signature: Some(signature) };
                 }
                 Err(error) => {
                     self.0.channels.release(reservation);
-                    self.unhold(day, &order.secret, price, Usdc::ZERO);
-                    return Err(BuyError::OpenFailed(error.to_string()));
+                    self.unhold(day, &order.grant.name, price, Usdc::ZERO);
+                    return Err(error);
                 }
             }
         }
@@ -205,7 +211,7 @@ impl Consumer {
             body: order.body.clone(),
             request_hash,
             owner: listing.owner,
-            secret: order.secret.clone(),
+            secret: order.grant.name.clone(),
             time_secs: now_secs,
         };
         let attempt = Attempt { promise, expected, reservation, funding };
@@ -438,9 +444,9 @@ impl Consumer {
         self.0.spending.lock().unwrap_or_else(PoisonError::into_inner).rehold(day, secret, price);
     }
 
-    fn hold(&self, day: u32, secret: &str, price: Usdc) -> Result<(), BuyError> {
+    fn hold(&self, day: u32, grant: &Grant, price: Usdc) -> Result<(), BuyError> {
         let mut spending = self.0.spending.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(spending.reserve(&self.0.settings.limits, day, secret, price)?)
+        Ok(spending.reserve(&self.0.rules.limits(), day, grant, price)?)
     }
 
     fn unhold(&self, day: u32, secret: &str, price: Usdc, charged: Usdc) {

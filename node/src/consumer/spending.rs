@@ -3,9 +3,9 @@
 //! Pure. A price is reserved before anything is promised and settled when the call ends, so concurrent calls
 //! cannot pass a limit together (invariant C2). A call whose end is unknown stays reserved.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
-use farthing_protocol::Usdc;
+use farthing_protocol::{ServiceId, Usdc};
 
 /// Caps set by the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,21 +15,63 @@ pub struct Limits {
     pub per_secret_day: Usdc,
 }
 
+/// What the holder of one consumer secret may do, within what the node may.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Grant {
+    /// Name of the secret; budgets and history count by it.
+    pub name: String,
+    /// The most one call may cost.
+    pub price_max: Option<Usdc>,
+    /// The most in a day (UTC).
+    pub per_day: Option<Usdc>,
+    /// Only these services; all when `None`.
+    pub services: Option<BTreeSet<ServiceId>>,
+}
+
+impl Grant {
+    /// A secret without limits of its own.
+    #[must_use]
+    pub fn unlimited(name: &str) -> Self {
+        Self { name: name.to_owned(), ..Self::default() }
+    }
+
+    #[must_use]
+    pub fn covers(&self, service: ServiceId) -> bool {
+        self.services.as_ref().is_none_or(|services| services.contains(&service))
+    }
+}
+
+impl Limits {
+    /// The most that one call with this secret may cost.
+    #[must_use]
+    pub fn price_max_of(&self, grant: &Grant) -> Usdc {
+        grant.price_max.map_or(self.price_max, |own| own.min(self.price_max))
+    }
+}
+
 /// A cap that a call would pass.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OverLimit {
     #[error(
-        "this call costs {price} USDC and your limit per call is {price_max} USDC; raise `spending.price_max` to allow it"
+        "this call costs {price} USDC and your limit per call is {price_max} USDC; raise `spending.price_max` with `farthing spending limits --per-call` to allow it"
     )]
     Price { price: Usdc, price_max: Usdc },
     #[error(
-        "{spent} of {per_day} USDC are spent today and this call costs {price} USDC; raise `spending.per_day` or wait until midnight UTC"
+        "this call costs {price} USDC and the secret `{secret}` may pay {price_max} USDC for one; `farthing secret limit` raises it"
+    )]
+    SecretPrice { secret: String, price: Usdc, price_max: Usdc },
+    #[error(
+        "{spent} of {per_day} USDC are spent today and this call costs {price} USDC; raise `spending.per_day` with `farthing spending limits --per-day` or wait until midnight UTC"
     )]
     Day { spent: Usdc, per_day: Usdc, price: Usdc },
     #[error(
-        "this secret has spent {spent} of its {per_day} USDC today and this call costs {price} USDC; raise `spending.per_secret_day` or wait until midnight UTC"
+        "this secret has spent {spent} of its {per_day} USDC today and this call costs {price} USDC; raise `spending.per_secret_day` with `farthing spending limits --per-secret-day` or wait until midnight UTC"
     )]
     SecretDay { spent: Usdc, per_day: Usdc, price: Usdc },
+    #[error(
+        "the secret `{secret}` has spent {spent} of its own {per_day} USDC today and this call costs {price} USDC; `farthing secret limit` raises it, or wait until midnight UTC"
+    )]
+    SecretBudget { secret: String, spent: Usdc, per_day: Usdc, price: Usdc },
 }
 
 /// Spent and reserved amounts of one day.
@@ -54,12 +96,18 @@ impl Spending {
     ///
     /// # Errors
     /// [`OverLimit`], naming the cap and the setting that raises it.
-    pub fn reserve(&mut self, limits: &Limits, day: u32, secret: &str, price: Usdc) -> Result<(), OverLimit> {
+    pub fn reserve(
+        &mut self,
+        limits: &Limits,
+        day: u32,
+        grant: &Grant,
+        price: Usdc,
+    ) -> Result<(), OverLimit> {
         if day != self.day {
             *self = Self { day, ..Self::default() };
         }
-        self.check(limits, day, secret, price)?;
-        self.add(secret, price);
+        self.check(limits, day, grant, price)?;
+        self.add(&grant.name, price);
         Ok(())
     }
 
@@ -67,17 +115,24 @@ impl Spending {
     ///
     /// # Errors
     /// As [`Spending::reserve`].
-    pub fn check(&self, limits: &Limits, day: u32, secret: &str, price: Usdc) -> Result<(), OverLimit> {
+    pub fn check(&self, limits: &Limits, day: u32, grant: &Grant, price: Usdc) -> Result<(), OverLimit> {
+        let secret = || grant.name.clone();
         if price > limits.price_max {
             return Err(OverLimit::Price { price, price_max: limits.price_max });
         }
-        let today = |spent: Usdc| if day == self.day { spent } else { Usdc::ZERO };
-        let spent = today(self.total);
+        if let Some(price_max) = grant.price_max.filter(|own| price > *own) {
+            return Err(OverLimit::SecretPrice { secret: secret(), price, price_max });
+        }
+        let spent = self.total(day);
         if spent.saturating_add(price) > limits.per_day {
             return Err(OverLimit::Day { spent, per_day: limits.per_day, price });
         }
-        let spent = today(self.by_secret.get(secret).copied().unwrap_or_default());
-        if spent.saturating_add(price) > limits.per_secret_day {
+        let spent = self.total_of(day, &grant.name);
+        let total = spent.saturating_add(price);
+        if let Some(per_day) = grant.per_day.filter(|own| total > *own) {
+            return Err(OverLimit::SecretBudget { secret: secret(), spent, per_day, price });
+        }
+        if total > limits.per_secret_day {
             return Err(OverLimit::SecretDay { spent, per_day: limits.per_secret_day, price });
         }
         Ok(())
@@ -102,10 +157,16 @@ impl Spending {
         }
     }
 
-    /// Spent and reserved on the current day.
+    /// Spent and reserved on `day`, which is today.
     #[must_use]
-    pub fn total(&self) -> Usdc {
-        self.total
+    pub fn total(&self, day: u32) -> Usdc {
+        if day == self.day { self.total } else { Usdc::ZERO }
+    }
+
+    /// As [`Spending::total`], with one secret.
+    #[must_use]
+    pub fn total_of(&self, day: u32, secret: &str) -> Usdc {
+        if day == self.day { self.by_secret.get(secret).copied().unwrap_or_default() } else { Usdc::ZERO }
     }
 
     fn add(&mut self, secret: &str, amount: Usdc) {
@@ -133,36 +194,73 @@ mod tests {
 
     const LIMITS: Limits = Limits { price_max: usdc(10), per_day: usdc(30), per_secret_day: usdc(20) };
 
+    fn secret(name: &str) -> Grant {
+        Grant::unlimited(name)
+    }
+
     #[test]
     fn each_cap_holds_below_at_and_above() {
         let mut spending = Spending::default();
-        assert!(spending.reserve(&LIMITS, 1, "a", usdc(11)).is_err());
-        assert!(spending.reserve(&LIMITS, 1, "a", usdc(10)).is_ok());
-        assert!(spending.reserve(&LIMITS, 1, "a", usdc(10)).is_ok());
-        assert!(matches!(spending.reserve(&LIMITS, 1, "a", usdc(1)), Err(OverLimit::SecretDay { .. })));
-        assert!(spending.reserve(&LIMITS, 1, "b", usdc(9)).is_ok());
-        assert!(spending.reserve(&LIMITS, 1, "b", usdc(1)).is_ok());
-        assert!(matches!(spending.reserve(&LIMITS, 1, "b", usdc(1)), Err(OverLimit::Day { .. })));
+        assert!(spending.reserve(&LIMITS, 1, &secret("a"), usdc(11)).is_err());
+        assert!(spending.reserve(&LIMITS, 1, &secret("a"), usdc(10)).is_ok());
+        assert!(spending.reserve(&LIMITS, 1, &secret("a"), usdc(10)).is_ok());
+        assert!(matches!(
+            spending.reserve(&LIMITS, 1, &secret("a"), usdc(1)),
+            Err(OverLimit::SecretDay { .. })
+        ));
+        assert!(spending.reserve(&LIMITS, 1, &secret("b"), usdc(9)).is_ok());
+        assert!(spending.reserve(&LIMITS, 1, &secret("b"), usdc(1)).is_ok());
+        assert!(matches!(spending.reserve(&LIMITS, 1, &secret("b"), usdc(1)), Err(OverLimit::Day { .. })));
+    }
+
+    #[test]
+    fn a_secrets_own_caps_hold_within_the_nodes() {
+        let mut spending = Spending::default();
+        let capped = Grant { price_max: Some(usdc(4)), per_day: Some(usdc(7)), ..secret("a") };
+        let refused =
+            |spending: &mut Spending, price| spending.reserve(&LIMITS, 1, &capped, usdc(price)).unwrap_err();
+        assert!(matches!(refused(&mut spending, 5), OverLimit::SecretPrice { .. }));
+        assert!(matches!(refused(&mut spending, 11), OverLimit::Price { .. }), "the node's cap stands above");
+        assert!(spending.reserve(&LIMITS, 1, &capped, usdc(4)).is_ok());
+        assert!(spending.reserve(&LIMITS, 1, &capped, usdc(3)).is_ok());
+        assert!(matches!(refused(&mut spending, 1), OverLimit::SecretBudget { .. }));
+        assert_eq!((spending.total_of(1, "a"), spending.total_of(1, "b")), (usdc(7), usdc(0)));
+        let generous = Grant { price_max: Some(usdc(100)), per_day: Some(usdc(100)), ..secret("b") };
+        assert_eq!((LIMITS.price_max_of(&generous), LIMITS.price_max_of(&capped)), (usdc(10), usdc(4)));
+        assert!(spending.reserve(&LIMITS, 1, &generous, usdc(10)).is_ok());
+        assert!(spending.reserve(&LIMITS, 1, &generous, usdc(10)).is_ok());
+        let over = spending.reserve(&LIMITS, 1, &generous, usdc(1)).unwrap_err();
+        assert!(matches!(over, OverLimit::SecretDay { .. }), "a generous grant does not lift the node's cap");
+    }
+
+    #[test]
+    fn a_secret_covers_the_services_it_was_made_for() {
+        let [one, two] = [1, 2].map(|n| ServiceId::from_bytes([n; 16]));
+        assert!(secret("a").covers(one), "all unless some are named");
+        let scoped = Grant { services: Some([one].into()), ..secret("a") };
+        assert!(scoped.covers(one) && !scoped.covers(two));
+        let nothing = Grant { services: Some(BTreeSet::new()), ..secret("a") };
+        assert!(!nothing.covers(one));
     }
 
     #[test]
     fn what_was_not_charged_can_be_spent_again() {
         let mut spending = Spending::default();
-        spending.reserve(&LIMITS, 1, "a", usdc(10)).unwrap();
+        spending.reserve(&LIMITS, 1, &secret("a"), usdc(10)).unwrap();
         spending.settle(1, "a", usdc(10), usdc(4));
-        assert_eq!(spending.total(), usdc(4));
+        assert_eq!(spending.total(1), usdc(4));
         spending.settle(0, "a", usdc(10), usdc(0));
-        assert_eq!(spending.total(), usdc(4), "yesterday's calls do not change today");
+        assert_eq!(spending.total(1), usdc(4), "yesterday's calls do not change today");
     }
 
     #[test]
     fn a_new_day_starts_at_nothing() {
         let mut spending = Spending::restore(1, [("a".to_owned(), usdc(20))]);
-        assert!(spending.reserve(&LIMITS, 1, "a", usdc(1)).is_err());
-        assert!(spending.check(&LIMITS, 1, "a", usdc(1)).is_err());
-        assert!(spending.check(&LIMITS, 2, "a", usdc(1)).is_ok());
-        assert!(spending.reserve(&LIMITS, 2, "a", usdc(1)).is_ok());
-        assert_eq!(spending.total(), usdc(1));
+        assert!(spending.reserve(&LIMITS, 1, &secret("a"), usdc(1)).is_err());
+        assert!(spending.check(&LIMITS, 1, &secret("a"), usdc(1)).is_err());
+        assert!(spending.check(&LIMITS, 2, &secret("a"), usdc(1)).is_ok());
+        assert!(spending.reserve(&LIMITS, 2, &secret("a"), usdc(1)).is_ok());
+        assert_eq!((spending.total(1), spending.total(2)), (usdc(0), usdc(1)));
     }
 
     #[test]

@@ -10,15 +10,21 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 pub use self::activity::{Activity, BoughtCall, DayFigures, Figures, Measured, ServedCall};
+pub use self::alerts::{Alert, AlertLevels, AlertLevelsRequest, AlertSeverity};
 pub use self::catalog::{
     CallForm, CatalogHit, CatalogKind, CatalogPage, CatalogQuery, CatalogSamples, CatalogService,
     CatalogSort, CatalogState, Count, Counts, LookAlike,
 };
 pub use self::console::{Console, LogIn, LoggedIn};
+pub use self::history::{
+    DayTotals, HistoryEntry, HistoryKind, HistoryPage, HistoryState, SettledChannel, SettlementShown,
+};
 pub use self::reach::{Reach, ReachFailure, ReachedAddress};
+pub use self::secrets::{NewSecret, Secret, SecretLimits, SecretShown};
 pub use self::services::{ApiShown, Offer, OfferParameter, Rescan, RescanRequest};
-pub use super::eth::Eth;
+pub use self::spending::{LimitsRequest, SpendingLimits, SpendingState, StoppedBy};
 pub use crate::{
+    eth::Eth,
     owner::{
         samples::OperationSample,
         service_file::{
@@ -30,80 +36,15 @@ pub use crate::{
 };
 
 mod activity;
+mod alerts;
 mod catalog;
 mod console;
+pub mod history;
 mod reach;
+pub mod route;
+mod secrets;
 mod services;
-
-/// The paths of the control socket. `{id}` is a service or channel.
-pub mod route {
-    /// `GET` → [`super::Status`]
-    pub const STATUS: &str = "/status";
-    /// `GET` → [`super::Health`]; 200 when ready, 503 when not.
-    pub const HEALTH: &str = "/health";
-    /// `GET` → [`super::Doctor`]
-    pub const DOCTOR: &str = "/doctor";
-    /// `POST` [`super::CallRequest`] → the service's own answer, with the gateway's headers.
-    pub const CALL: &str = "/call";
-    /// `GET` → [`super::WalletBalance`]
-    pub const WALLET: &str = "/wallet";
-    /// `POST` [`super::SendRequest`] → [`super::Sent`]
-    pub const WALLET_SEND: &str = "/wallet/send";
-    /// `GET` → `Vec<`[`super::Api`]`>`; `POST` [`super::ServiceFile`] → [`super::Api`]
-    pub const APIS: &str = "/apis";
-    /// `GET` → [`super::ApiShown`]; `DELETE` → [`super::Api`], the last word on it.
-    pub const API: &str = "/apis/{id}";
-    /// `POST` [`super::RescanRequest`] → [`super::Rescan`]
-    pub const API_RESCAN: &str = "/apis/{id}/rescan";
-    /// `GET` → the published OpenAPI document; `?version=3.0` for the older form.
-    pub const API_OPENAPI: &str = "/apis/{id}/openapi.json";
-    /// `POST` [`super::PriceRequest`] → [`super::Api`]
-    pub const API_PRICE: &str = "/apis/{id}/price";
-    /// `POST` → [`super::Api`]
-    pub const API_PAUSE: &str = "/apis/{id}/pause";
-    /// `POST` → [`super::Api`]
-    pub const API_RESUME: &str = "/apis/{id}/resume";
-    /// `POST` [`super::CatalogQuery`] → [`super::CatalogPage`]
-    pub const CATALOG_SEARCH: &str = "/catalog/search";
-    /// `GET` → [`super::CatalogService`]
-    pub const CATALOG_SERVICE: &str = "/catalog/{id}";
-    /// `GET` → the service's OpenAPI document; `?version=3.0` for the older form.
-    pub const CATALOG_OPENAPI: &str = "/catalog/{id}/openapi.json";
-    /// `GET` → [`super::CatalogSamples`]
-    pub const CATALOG_SAMPLES: &str = "/catalog/{id}/samples";
-    /// `GET` `?method=GET&path=/planets` → [`super::CallForm`]
-    pub const CATALOG_FORM: &str = "/catalog/{id}/form";
-    /// `GET` → `Vec<`[`super::Channel`]`>`; `POST` [`super::OpenRequest`] → [`super::Channel`]
-    pub const CHANNELS: &str = "/channels";
-    /// `POST` → [`super::Channel`]
-    pub const CHANNEL_CLOSE: &str = "/channels/{id}/close";
-    /// `POST` → [`super::Settled`]
-    pub const SETTLE: &str = "/settle";
-    /// `GET` → [`super::Audit`]
-    pub const AUDIT: &str = "/audit";
-    /// `GET` → [`super::Secret`]
-    pub const SECRET: &str = "/secret";
-    /// `POST` → [`super::Secret`]
-    pub const SECRET_ROTATE: &str = "/secret/rotate";
-    /// `GET` → `Vec<`[`super::Peer`]`>`
-    pub const PEERS: &str = "/net/peers";
-    /// `POST` [`super::PingRequest`] → [`super::Pong`]
-    pub const PING: &str = "/net/ping";
-    /// `POST` [`super::LookupRequest`] → [`super::Lookup`]
-    pub const LOOKUP: &str = "/net/lookup";
-    /// `GET` → [`super::Reach`] as last tested; `POST` tests now.
-    pub const REACH: &str = "/net/reach";
-    /// `GET` → [`super::Activity`]; `?limit=` of each side, 50 unless given, at most 500.
-    pub const ACTIVITY: &str = "/activity";
-    /// `GET` → [`super::Figures`]
-    pub const FIGURES: &str = "/figures";
-    /// `GET` → these routes as an OpenAPI document.
-    pub const OPENAPI: &str = "/openapi.json";
-    /// `GET` → [`super::Console`]. Of the socket alone.
-    pub const CONSOLE: &str = "/console";
-    /// `POST` → [`super::Console`] with a new setup code. Of the socket alone.
-    pub const CONSOLE_RESET: &str = "/console/reset";
-}
+mod spending;
 
 /// Why a request was not carried out (RFC 9457).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -393,18 +334,6 @@ pub struct Audit {
     /// Promised, and the end not known yet.
     pub calls_undecided: u64,
     pub violations: Vec<String>,
-}
-
-/// `farthing secret show` and `rotate`
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Secret {
-    pub secret: String,
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret(…)")
-    }
 }
 
 /// A connected node.

@@ -1,59 +1,235 @@
-//! Who calls: the consumer secret, compared in constant time.
+//! Who calls: the consumer secrets, compared in constant time, and what each may do.
+//!
+//! Changes take effect with the next request: a secret is created, limited, rotated or revoked in the file first,
+//! then here.
 
-use std::sync::{PoisonError, RwLock};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError, RwLock},
+};
 
 use axum::{
     extract::FromRequestParts,
     http::{header, request::Parts},
 };
 
-use crate::secret::{ConsumerSecret, SecretFile, SecretFileError};
+pub use crate::secret::file::DEFAULT_SECRET;
+use crate::{
+    clock,
+    consumer::spending::Grant,
+    secret::{
+        ConsumerSecret,
+        file::{
+            BadName, NAMED_MAX, NamedSecret, SERVICES_MAX, SecretFile, SecretFileError, SecretLimits, Stored,
+            check_name,
+        },
+    },
+};
 
 use super::{Gateway, problem::Problem};
-
-/// The name budgets and history use for the node's own secret.
-pub const DEFAULT_SECRET: &str = "default";
 
 /// The secrets this node accepts.
 #[derive(Debug)]
 pub struct Secrets {
     file: SecretFile,
-    current: RwLock<ConsumerSecret>,
+    current: RwLock<Stored>,
+    /// Changes are made one after the other; nobody who compares waits for the disk.
+    changing: Mutex<()>,
+    /// When each was last presented, by name, in seconds since the Unix epoch.
+    used: Mutex<BTreeMap<String, u64>>,
+}
+
+/// A secret as its owner may look at it, without the secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SecretFacts {
+    pub name: String,
+    /// `None` for the default one.
+    pub created_secs: Option<u64>,
+    pub limits: SecretLimits,
+    pub last_used_secs: Option<u64>,
+}
+
+/// Why a secret was not made, changed or shown.
+#[derive(Debug, thiserror::Error)]
+pub enum SecretsError {
+    #[error(transparent)]
+    Name(#[from] BadName),
+    #[error("there is a secret `{0}` already")]
+    Exists(String),
+    #[error("there is no secret `{0}`")]
+    NotFound(String),
+    #[error("there are {NAMED_MAX} secrets already")]
+    TooMany,
+    #[error("`services` names more than {SERVICES_MAX} services")]
+    TooManyServices,
+    #[error("the default secret has the node's own limits and cannot be revoked")]
+    IsDefault,
+    #[error(transparent)]
+    File(#[from] SecretFileError),
 }
 
 impl Secrets {
+    /// `used`: when each was last presented, as far as that is known from before.
     #[must_use]
-    pub const fn new(file: SecretFile, current: ConsumerSecret) -> Self {
-        Self { file, current: RwLock::new(current) }
+    pub const fn new(file: SecretFile, current: Stored, used: BTreeMap<String, u64>) -> Self {
+        Self { file, current: RwLock::new(current), changing: Mutex::new(()), used: Mutex::new(used) }
     }
 
-    /// The name of the secret that was presented, if it is one.
+    /// What the holder of the presented secret may do, if it is one. Every secret is compared, whichever fits.
     #[must_use]
-    pub fn name_of(&self, presented: &str) -> Option<String> {
+    pub fn grant_of(&self, presented: &str) -> Option<Grant> {
         let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
-        current.matches(presented).then(|| DEFAULT_SECRET.to_owned())
+        let mut grant = current.default.matches(presented).then(|| Grant::unlimited(DEFAULT_SECRET));
+        for (name, named) in &current.named {
+            if named.secret.matches(presented) {
+                grant = Some(grant_for(name, &named.limits));
+            }
+        }
+        drop(current);
+        if let Some(grant) = &grant {
+            let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+            used.insert(grant.name.clone(), clock::now_secs());
+        }
+        grant
     }
 
-    /// The secret, for the user who asked to see it.
+    /// Every secret, the default one first.
     #[must_use]
-    pub fn current(&self) -> ConsumerSecret {
-        self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
+    pub fn all(&self) -> Vec<SecretFacts> {
+        let used = self.used();
+        let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
+        let default = SecretFacts {
+            name: DEFAULT_SECRET.to_owned(),
+            created_secs: None,
+            limits: SecretLimits::default(),
+            last_used_secs: used.get(DEFAULT_SECRET).copied(),
+        };
+        let named = current.named.iter().map(|(name, named)| SecretFacts {
+            name: name.clone(),
+            created_secs: Some(named.created_secs),
+            limits: named.limits.clone(),
+            last_used_secs: used.get(name).copied(),
+        });
+        std::iter::once(default).chain(named).collect()
     }
 
-    /// Replaces the secret; the old one stops working at once.
+    /// When each secret was last presented.
+    #[must_use]
+    pub fn used(&self) -> BTreeMap<String, u64> {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// A secret, for the user who asked to see it.
     ///
     /// # Errors
-    /// [`SecretFileError`]; the old one stays then.
-    pub fn rotate(&self) -> Result<ConsumerSecret, SecretFileError> {
-        let fresh = self.file.rotate()?;
-        *self.current.write().unwrap_or_else(PoisonError::into_inner) = fresh.clone();
+    /// [`SecretsError::NotFound`].
+    pub fn show(&self, name: &str) -> Result<ConsumerSecret, SecretsError> {
+        let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
+        if name == DEFAULT_SECRET {
+            return Ok(current.default.clone());
+        }
+        let named = current.named.get(name).map(|named| named.secret.clone());
+        named.ok_or_else(|| SecretsError::NotFound(name.to_owned()))
+    }
+
+    /// Makes a secret. It is accepted at once. Waits for the disk, like every change.
+    ///
+    /// # Errors
+    /// [`SecretsError`]; nothing was changed then.
+    pub fn create(&self, name: &str, limits: SecretLimits) -> Result<ConsumerSecret, SecretsError> {
+        check_name(name)?;
+        check_limits(&limits)?;
+        let secret = self.file.fresh()?;
+        self.change(|stored| {
+            if name == DEFAULT_SECRET || stored.named.contains_key(name) {
+                return Err(SecretsError::Exists(name.to_owned()));
+            }
+            if stored.named.len() >= NAMED_MAX {
+                return Err(SecretsError::TooMany);
+            }
+            let named = NamedSecret { secret: secret.clone(), created_secs: clock::now_secs(), limits };
+            stored.named.insert(name.to_owned(), named);
+            Ok(())
+        })?;
+        // An earlier secret of this name is forgotten.
+        self.used.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
+        Ok(secret)
+    }
+
+    /// Replaces what a secret may do.
+    ///
+    /// # Errors
+    /// [`SecretsError`]; nothing was changed then.
+    pub fn limit(&self, name: &str, limits: SecretLimits) -> Result<(), SecretsError> {
+        check_limits(&limits)?;
+        self.change(|stored| {
+            named_mut(stored, name)?.limits = limits;
+            Ok(())
+        })
+    }
+
+    /// Replaces a secret; the old one stops working at once.
+    ///
+    /// # Errors
+    /// [`SecretsError`]; the old one stays then.
+    pub fn rotate(&self, name: &str) -> Result<ConsumerSecret, SecretsError> {
+        let fresh = self.file.fresh()?;
+        self.change(|stored| {
+            let secret = if name == DEFAULT_SECRET {
+                &mut stored.default
+            } else {
+                &mut named_mut(stored, name)?.secret
+            };
+            *secret = fresh.clone();
+            Ok(())
+        })?;
         Ok(fresh)
+    }
+
+    /// Ends a secret at once.
+    ///
+    /// # Errors
+    /// [`SecretsError`]; it stays then.
+    pub fn revoke(&self, name: &str) -> Result<(), SecretsError> {
+        self.change(|stored| {
+            named_mut(stored, name)?;
+            stored.named.remove(name);
+            Ok(())
+        })
+    }
+
+    fn change(&self, edit: impl FnOnce(&mut Stored) -> Result<(), SecretsError>) -> Result<(), SecretsError> {
+        let _alone = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut changed = self.current.read().unwrap_or_else(PoisonError::into_inner).clone();
+        edit(&mut changed)?;
+        self.file.replace(&changed)?;
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = changed;
+        Ok(())
     }
 }
 
-/// Proof that the caller presented a consumer secret, with the secret's name.
+fn named_mut<'a>(stored: &'a mut Stored, name: &str) -> Result<&'a mut NamedSecret, SecretsError> {
+    if name == DEFAULT_SECRET {
+        return Err(SecretsError::IsDefault);
+    }
+    stored.named.get_mut(name).ok_or_else(|| SecretsError::NotFound(name.to_owned()))
+}
+
+fn check_limits(limits: &SecretLimits) -> Result<(), SecretsError> {
+    if limits.services.as_ref().is_some_and(|services| services.len() > SERVICES_MAX) {
+        return Err(SecretsError::TooManyServices);
+    }
+    Ok(())
+}
+
+fn grant_for(name: &str, limits: &SecretLimits) -> Grant {
+    let SecretLimits { price_max, per_day, services } = limits.clone();
+    Grant { name: name.to_owned(), price_max, per_day, services }
+}
+
+/// Proof that the caller presented a consumer secret, with what it may do.
 #[derive(Clone, Debug)]
-pub struct Consumer(pub String);
+pub struct Consumer(pub Arc<Grant>);
 
 impl FromRequestParts<Gateway> for Consumer {
     type Rejection = Problem;
@@ -68,7 +244,101 @@ impl FromRequestParts<Gateway> for Consumer {
             .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
             .map(|(_, secret)| secret.trim())
             .ok_or_else(|| Problem::unauthorized("`Authorization` must be `Bearer <CONSUMER_SECRET>`"))?;
-        let name = gateway.secrets.name_of(secret);
-        name.map(Self).ok_or_else(|| Problem::unauthorized("the secret is not this node's"))
+        let grant = gateway.secrets.grant_of(secret).map(Arc::new);
+        grant.map(Self).ok_or_else(|| Problem::unauthorized("the secret is not this node's"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use farthing_protocol::{ServiceId, Usdc};
+
+    use super::*;
+
+    fn secrets(folder: &tempfile::TempDir) -> Secrets {
+        let file = SecretFile::in_folder(folder.path());
+        let stored = file.load_or_create().unwrap();
+        Secrets::new(file, stored, BTreeMap::new())
+    }
+
+    #[test]
+    fn a_secret_works_from_its_making_to_its_end_and_restarts_change_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let kept = secrets(&folder);
+        let limits = SecretLimits {
+            price_max: Some(Usdc::from_micros(5)),
+            services: Some([ServiceId::from_bytes([1; 16])].into()),
+            ..SecretLimits::default()
+        };
+        let one = kept.create("one", limits.clone()).unwrap();
+        let grant = grant_for("one", &limits);
+        assert_eq!(kept.grant_of(one.expose()), Some(grant.clone()));
+        assert_eq!(secrets(&folder).grant_of(one.expose()), Some(grant));
+
+        kept.limit("one", SecretLimits::default()).unwrap();
+        assert_eq!(kept.grant_of(one.expose()), Some(Grant::unlimited("one")));
+        let two = kept.rotate("one").unwrap();
+        assert_eq!(kept.grant_of(one.expose()), None, "the old one ends at once");
+        assert_eq!(kept.grant_of(two.expose()), Some(Grant::unlimited("one")));
+        assert!(kept.show("one").unwrap().matches(two.expose()));
+        kept.revoke("one").unwrap();
+        assert_eq!(kept.grant_of(two.expose()), None);
+        assert_eq!(secrets(&folder).grant_of(two.expose()), None);
+        assert!(matches!(kept.show("one"), Err(SecretsError::NotFound(_))));
+    }
+
+    #[test]
+    fn the_default_secret_is_rotated_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let kept = secrets(&folder);
+        let old = kept.show(DEFAULT_SECRET).unwrap();
+        let fresh = kept.rotate(DEFAULT_SECRET).unwrap();
+        assert_eq!(kept.grant_of(old.expose()), None);
+        assert_eq!(kept.grant_of(fresh.expose()), Some(Grant::unlimited(DEFAULT_SECRET)));
+        assert!(matches!(kept.revoke(DEFAULT_SECRET), Err(SecretsError::IsDefault)));
+        assert!(matches!(kept.limit(DEFAULT_SECRET, SecretLimits::default()), Err(SecretsError::IsDefault)));
+        let taken = kept.create(DEFAULT_SECRET, SecretLimits::default());
+        assert!(matches!(taken, Err(SecretsError::Exists(_))));
+        assert!(secrets(&folder).grant_of(fresh.expose()).is_some());
+    }
+
+    #[test]
+    fn there_is_a_bound_on_secrets_and_on_their_services() {
+        let folder = tempfile::tempdir().unwrap();
+        let kept = secrets(&folder);
+        for n in 0..NAMED_MAX {
+            kept.create(&format!("s{n}"), SecretLimits::default()).unwrap();
+        }
+        assert!(matches!(kept.create("more", SecretLimits::default()), Err(SecretsError::TooMany)));
+        assert_eq!(kept.all().len(), NAMED_MAX + 1);
+        let service = |n: usize| ServiceId::from_bytes([u8::try_from(n % 251).unwrap(); 16]);
+        let ids: Vec<_> = (0..=SERVICES_MAX)
+            .map(|n| {
+                let mut bytes = *service(n).as_bytes();
+                bytes[..8].copy_from_slice(&(n as u64).to_be_bytes());
+                ServiceId::from_bytes(bytes)
+            })
+            .collect();
+        let of = |n: usize| SecretLimits {
+            services: Some(ids[..n].iter().copied().collect()),
+            ..SecretLimits::default()
+        };
+        kept.limit("s0", of(SERVICES_MAX)).unwrap();
+        assert!(matches!(kept.limit("s0", of(SERVICES_MAX + 1)), Err(SecretsError::TooManyServices)));
+    }
+
+    #[test]
+    fn a_secret_knows_when_it_was_used() {
+        let folder = tempfile::tempdir().unwrap();
+        let kept = secrets(&folder);
+        kept.create("one", SecretLimits::default()).unwrap();
+        let used = |kept: &Secrets| {
+            kept.all().iter().map(|facts| facts.last_used_secs.is_some()).collect::<Vec<_>>()
+        };
+        assert_eq!(used(&kept), [false, false]);
+        assert!(kept.grant_of("farthing_sk_wrong").is_none());
+        assert_eq!(used(&kept), [false, false]);
+        kept.grant_of(kept.show("one").unwrap().expose()).unwrap();
+        assert_eq!(used(&kept), [false, true]);
     }
 }

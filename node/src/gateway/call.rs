@@ -1,13 +1,13 @@
 //! The body of `POST /internal/call`: from JSON to an [`Order`], every bound applied once, here.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use axum::http::HeaderMap;
 use bytes::Bytes;
 use farthing_protocol::{CallId, ServiceId, Usdc, call::Method, limits};
 use serde_json::{Map, Value, value::RawValue};
 
-use crate::consumer::Order;
+use crate::consumer::{Order, spending::Grant};
 
 use super::problem::Problem;
 
@@ -19,7 +19,7 @@ const FIELDS: [&str; 8] =
 ///
 /// # Errors
 /// A [`Problem`] that names the field, what was expected, and what came.
-pub fn read_order(secret: &str, http_headers: &HeaderMap, body: &[u8]) -> Result<Order, Problem> {
+pub fn read_order(grant: Arc<Grant>, http_headers: &HeaderMap, body: &[u8]) -> Result<Order, Problem> {
     let value: Value = serde_json::from_slice(body)
         .map_err(|e| Problem::malformed(format!("the body is not valid JSON: {e}")))?;
     let Value::Object(mut fields) = value else {
@@ -70,7 +70,7 @@ pub fn read_order(secret: &str, http_headers: &HeaderMap, body: &[u8]) -> Result
     if let Some(body_type) = body_type {
         headers.entry("content-type".to_owned()).or_insert_with(|| body_type.to_owned());
     }
-    Ok(Order { secret: secret.to_owned(), call_id, service, method, path, params, headers, body, max_price })
+    Ok(Order { grant, call_id, service, method, path, params, headers, body, max_price })
 }
 
 /// The id of the call: from the body or the `Idempotency-Key` header, or a new one.
@@ -181,7 +181,7 @@ mod tests {
     const ID: &str = "0b5f2a3e-6a3c-4c39-9a65-6a1c3f1d2e4b";
 
     fn read(body: &str) -> Result<Order, Problem> {
-        read_order("default", &HeaderMap::new(), body.as_bytes())
+        read_order(Arc::new(Grant::unlimited("default")), &HeaderMap::new(), body.as_bytes())
     }
 
     fn refusal(body: &str) -> String {
@@ -236,9 +236,14 @@ mod tests {
         let body = format!(r#"{{"api_id_public":"{ID}","path":"/a","method":"GET"}}"#);
         let mut headers = HeaderMap::new();
         headers.insert("idempotency-key", HeaderValue::from_static("order-7"));
-        let order = read_order("default", &headers, body.as_bytes()).unwrap();
+        let order = read_order(Arc::new(Grant::unlimited("default")), &headers, body.as_bytes()).unwrap();
         assert_eq!(order.call_id, CallId::from_idempotency_key("order-7"));
         let both = format!(r#"{{"api_id_public":"{ID}","path":"/a","method":"GET","call_id":"other"}}"#);
-        assert!(read_order("default", &headers, both.as_bytes()).unwrap_err().detail.contains("differ"));
+        assert!(
+            read_order(Arc::new(Grant::unlimited("default")), &headers, both.as_bytes())
+                .unwrap_err()
+                .detail
+                .contains("differ")
+        );
     }
 }

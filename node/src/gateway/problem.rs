@@ -10,7 +10,7 @@ use axum::{
 use farthing_protocol::{CallId, Outcome, RefusalCode, Usdc};
 use serde_json::{Value, json};
 
-use crate::consumer::{BuyError, Cap};
+use crate::consumer::{BuyError, Cap, rules::Stopped};
 
 /// Whether money moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -228,6 +228,13 @@ impl From<&BuyError> for Problem {
                 detail,
                 "Try again later; nothing was sent.",
             ),
+            BuyError::NotScoped { .. } => Self::new(
+                StatusCode::FORBIDDEN,
+                "secret-not-scoped",
+                "The secret is not made for this service",
+                detail,
+                "Use a secret that is, or add the service with `farthing secret limit`.",
+            ),
             BuyError::UnknownPath(_) => Self::new(
                 StatusCode::NOT_FOUND,
                 "unknown-path",
@@ -260,7 +267,7 @@ impl From<&BuyError> for Problem {
                 "over-limit",
                 "A spending limit of this node is reached",
                 detail,
-                "Limits are set in the section `spending` of the configuration.",
+                "`farthing spending show` shows the limits, `farthing secret list` those of secrets.",
             ),
             BuyError::NoCommonScheme { .. } => payment(
                 "no-common-scheme",
@@ -320,11 +327,14 @@ impl From<&BuyError> for Problem {
                 "Free disk space or repair the disk, restart the node, then repeat the call with the same call_id.",
             )
             .undecided(),
-            BuyError::SpendingStopped => unavailable(
+            BuyError::SpendingStopped(stopped) => unavailable(
                 "spending-stopped",
                 "Spending is stopped",
                 detail,
-                "Set `spending.enabled = true` and restart the node.",
+                match stopped {
+                    Stopped::Since(_) => "`farthing spending resume` or the console's Finance page lifts it.",
+                    Stopped::ByConfiguration => "Set `spending.enabled = true` and restart the node.",
+                },
             ),
             BuyError::Failed => Self::internal(detail),
             BuyError::ShuttingDown => unavailable(
@@ -341,7 +351,7 @@ impl From<&BuyError> for Problem {
                 match cap {
                     None => "Send the call again to accept the new price.",
                     Some(Cap::MaxPrice(_)) => "Raise `max_price` to the new price, or leave it out.",
-                    Some(Cap::Limit(_)) => "Limits are set in the section `spending` of the configuration.",
+                    Some(Cap::Limit(_)) => "`farthing spending show` shows the limits, `farthing spending limits` changes them.",
                 },
             ),
             BuyError::CallIdConflict => Self::new(

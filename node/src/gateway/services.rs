@@ -3,7 +3,7 @@
 //! The same calls as `POST /internal/call`, for tools that speak plain REST and for the documents that the
 //! bridge publishes: method, path, query, declared headers and body become an [`Order`].
 
-use std::{collections::BTreeMap, time::Instant};
+use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
 use axum::{
     body::Bytes,
@@ -18,7 +18,7 @@ use url::form_urlencoded;
 
 use crate::{
     catalog::{Known, PlanError, documents},
-    consumer::{BuyError, Order},
+    consumer::{BuyError, Order, spending::Grant},
 };
 
 use super::{Gateway, auth, call, problem::Problem};
@@ -38,7 +38,7 @@ pub fn address(origin: &str, service: ServiceId) -> String {
 
 pub(super) async fn buy(
     State(gateway): State<Gateway>,
-    auth::Consumer(secret): auth::Consumer,
+    auth::Consumer(grant): auth::Consumer,
     uri: Uri,
     method: HttpMethod,
     headers: HeaderMap,
@@ -55,7 +55,7 @@ pub(super) async fn buy(
     let path = parts.next().map_or_else(String::new, |path| format!("/{path}"));
     let request =
         Request { id, path, query: uri.query().unwrap_or_default(), method: &method, headers: &headers };
-    match request.order(&gateway, secret, body).await {
+    match request.order(&gateway, grant, body).await {
         Ok(order) => super::carry_out(&gateway, order, &gateway.origin(&headers, &uri), started).await,
         Err(problem) => problem.into_response(),
     }
@@ -70,7 +70,7 @@ struct Request<'a> {
 }
 
 impl Request<'_> {
-    async fn order(self, gateway: &Gateway, secret: String, body: Bytes) -> Result<Order, Problem> {
+    async fn order(self, gateway: &Gateway, grant: Arc<Grant>, body: Bytes) -> Result<Order, Problem> {
         let service: ServiceId = self
             .id
             .parse()
@@ -86,7 +86,7 @@ impl Request<'_> {
         };
         let max_price = self.text("x-farthing-max-price")?.map(str::parse::<Usdc>);
         Ok(Order {
-            secret,
+            grant,
             call_id,
             service,
             method,

@@ -316,7 +316,7 @@ impl Body {
 }
 
 /// `base_url` as an address that may be asked.
-pub(super) fn check_base(base_url: &str, options: &UpstreamOptions) -> Result<Url, UpstreamError> {
+pub(crate) fn check_base(base_url: &str, options: &UpstreamOptions) -> Result<Url, UpstreamError> {
     let malformed =
         || UpstreamError::Malformed(base_url.chars().filter(|c| !c.is_control()).take(80).collect());
     let base = Url::parse(base_url).map_err(|_| malformed())?;
@@ -358,13 +358,13 @@ fn literal_address(base: &Url) -> Option<IpAddr> {
 }
 
 /// The class of a host that is an address itself; `None` for a name, which is resolved when connecting.
-pub(super) fn literal_class(base: &Url) -> Option<AddressClass> {
+pub(crate) fn literal_class(base: &Url) -> Option<AddressClass> {
     literal_address(base).and_then(AddressClass::of)
 }
 
 /// A client that follows nothing, asks no proxy, and connects only to addresses of `class`; it is for URLs of
 /// `base`'s scheme.
-pub(super) fn client(
+pub(crate) fn client(
     base: &Url,
     class: &Arc<OnceLock<AddressClass>>,
     options: &UpstreamOptions,

@@ -33,10 +33,18 @@ const PREFIX: &str = "/api/v1";
 const UPLOAD_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// What asks for the password again: it moves money, shows a secret, or cannot be undone.
-const DANGEROUS: [(Method, &str); 4] = [
+const DANGEROUS: [(Method, &str); 12] = [
     (Method::POST, "/wallet/send"),
+    (Method::POST, "/spending/resume"),
+    (Method::POST, "/spending/limits"),
+    (Method::POST, "/alerts/levels"),
     (Method::GET, "/secret"),
     (Method::POST, "/secret/rotate"),
+    (Method::POST, "/secrets"),
+    (Method::GET, "/secrets/{name}"),
+    (Method::DELETE, "/secrets/{name}"),
+    (Method::POST, "/secrets/{name}/limits"),
+    (Method::POST, "/secrets/{name}/rotate"),
     (Method::DELETE, "/apis/{id}"),
 ];
 
@@ -124,7 +132,7 @@ fn fits(pattern: &str, path: &str) -> bool {
     loop {
         match (pattern.next(), path.next()) {
             (None, None) => return true,
-            (Some("{id}"), Some(_)) => {}
+            (Some(pattern), Some(_)) if pattern.starts_with('{') => {}
             (Some(expected), Some(segment)) if expected == segment => {}
             _ => return false,
         }
@@ -170,6 +178,12 @@ mod tests {
             (Method::POST, "/api/v1/wallet/send", true),
             (Method::POST, "/wallet/send/", true),
             (Method::GET, "/secret", true),
+            (Method::GET, "/secrets", false),
+            (Method::GET, "/secrets/dashboard", true),
+            (Method::GET, "/secrets/dash%62oard", true),
+            (Method::POST, "/secrets/dashboard/rotate", true),
+            (Method::POST, "/spending/stop", false),
+            (Method::POST, "/spending/resume", true),
             (Method::DELETE, "/apis/0b5f2a3e", true),
             (Method::GET, "/apis/0b5f2a3e", false),
             (Method::POST, "/apis/0b5f2a3e/pause", false),

@@ -73,8 +73,15 @@ async fn what_is_dangerous_asks_for_the_password_again() -> Result<()> {
     let send = json!({ "to": "0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf", "usdc": "1" });
     let page = post(&mut browser, "/api/v1/wallet/send", Some(&csrf), &send).await?;
     ensure!(page.status == 403 && page.body.contains("too long ago"), "{page:?}");
-    let page = post(&mut browser, "/api/v1/secret/rotate", Some(&csrf), &json!({})).await?;
-    ensure!(page.status == 403, "{page:?}");
+    for path in ["secret/rotate", "secrets", "secrets/default/rotate", "spending/limits", "spending/resume"] {
+        let page = post(&mut browser, &format!("/api/v1/{path}"), Some(&csrf), &json!({})).await?;
+        ensure!(page.status == 403, "{path}: {page:?}");
+    }
+    let page = post(&mut browser, "/api/v1/spending/stop", Some(&csrf), &json!({})).await?;
+    ensure!(
+        page.status == 200 && page.body.contains("\"stopped\":\"user\""),
+        "stopping is never in the way: {page:?}"
+    );
     eventually("the password is taken", async || {
         let page = post(&mut browser, "/api/v1/session", None, &json!({ "password": PASSWORD })).await?;
         Ok(page.status == 200)
@@ -96,7 +103,8 @@ async fn every_path_of_the_description_answers() -> Result<()> {
     ensure!(paths.len() > 25, "{} paths", paths.len());
     for (path, item) in paths {
         for method in item.as_object().context("no item")?.keys() {
-            let asked = format!("/api/v1{}", path.replace("{id}", "0b5f2a3e-6a3c-4c39-9a65-6a1c3f1d2e4b"));
+            let path = path.replace("{id}", "0b5f2a3e-6a3c-4c39-9a65-6a1c3f1d2e4b");
+            let asked = format!("/api/v1{}", path.replace("{name}", "nobody"));
             let request = browser
                 .request(Method::from_bytes(method.to_uppercase().as_bytes())?, &asked)
                 .header("sec-fetch-site", "same-origin")

@@ -4,14 +4,17 @@
 //! both nodes compared with the chain to the last micro-USDC. One binary, because linking a node takes longer
 //! than most of these tests.
 
+mod alerts;
 mod commands;
 mod funding;
 mod gateway;
+mod history;
 mod hostile;
 mod lifecycle;
 mod load;
 mod offline;
 mod prices;
 mod repeats;
+mod spending;
 mod support;
 mod upstreams;

@@ -19,8 +19,11 @@ const ADAPTERS: [&str; 4] = ["farthing-network", "farthing-ledger", "farthing-ch
 
 /// The layers of `node/src`, lowest first. A module may use its own layer and those below.
 const LAYERS: [(&str, &[&str]); 4] = [
-    ("foundation", &["clock", "config", "files", "killpoint", "lock", "secret", "text", "tls", "wallet"]),
-    ("use case", &["catalog", "chain_view", "consumer", "owner", "settlement", "status"]),
+    (
+        "foundation",
+        &["clock", "config", "eth", "files", "killpoint", "lock", "secret", "text", "tls", "wallet"],
+    ),
+    ("use case", &["alerts", "catalog", "chain_view", "consumer", "owner", "settlement", "status"]),
     ("edge", &["control", "gateway", "panel", "serve"]),
     ("composition", &["cli", "commands", "home", "journal", "lib", "main", "node", "testnet"]),
 ];

@@ -4,7 +4,7 @@
 use farthing_protocol::{Address, ChannelConfig, ChannelId, Domain, Hash, Signature, Usdc};
 use minicbor::{Decode, Encode};
 
-use crate::token::Authorization;
+use crate::{handle::TxHash, journal::Mined, reader::Receipt, token::Authorization};
 
 /// One channel's part of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
@@ -103,6 +103,43 @@ impl Intent {
             Self::SendUsdc { .. } => "the USDC transfer",
             Self::SendEth { .. } => "the ETH transfer",
             Self::DeployContract => "the deployment",
+        }
+    }
+
+    /// For the history, once it is in a block.
+    pub(crate) fn mined(&self, domain: &Domain, receipt: &Receipt) -> Mined {
+        let mined = |purpose| Mined {
+            hash: TxHash(receipt.transaction_hash.0),
+            block: receipt.block(),
+            purpose,
+            channel: None,
+            peer: None,
+            amount: Usdc::ZERO,
+            wei: 0,
+            fee_wei: receipt.fee_wei(),
+        };
+        let of_channel = |purpose, config: &ChannelConfig, peer: Address| Mined {
+            channel: Some(config.id(domain)),
+            peer: Some(peer),
+            ..mined(purpose)
+        };
+        match self {
+            Self::Deposit { config, amount_max, terms, .. } => Mined {
+                amount: terms.map_or(*amount_max, |terms| terms.amount),
+                ..of_channel("deposit", config, config.payee)
+            },
+            Self::Claim { rows } => match rows.as_slice() {
+                [row] => of_channel("claim", &row.config, row.config.payer),
+                _ => mined("claim"),
+            },
+            Self::Close { row } => of_channel("close", &row.config, row.config.payer),
+            Self::RequestClose { config } => of_channel("request to close", config, config.payee),
+            Self::Withdraw { config } => of_channel("withdrawal", config, config.payee),
+            Self::SendUsdc { to, amount } => Mined { peer: Some(*to), amount: *amount, ..mined("transfer") },
+            Self::SendEth { to, wei } => {
+                Mined { peer: Some(*to), wei: u128::from_be_bytes(*wei), ..mined("transfer") }
+            }
+            Self::DeployContract => mined("deployment"),
         }
     }
 

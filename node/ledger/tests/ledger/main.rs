@@ -4,6 +4,7 @@ mod books;
 mod disk;
 mod failing;
 mod group_commit;
+mod history;
 mod opening;
 mod power_cut;
 mod properties;

@@ -28,6 +28,7 @@ fn every_error() -> Vec<BuyError> {
         BuyError::UnknownService(service),
         BuyError::Retired { service, owner: Address::ZERO, on_secs: 0 },
         BuyError::DetailsUnavailable { owner: Address::ZERO, reason: text() },
+        BuyError::NotScoped { secret: text(), service },
         BuyError::UnknownPath(text()),
         BuyError::MethodNotAllowed(text()),
         BuyError::BadParameter(text()),
@@ -43,7 +44,8 @@ fn every_error() -> Vec<BuyError> {
         BuyError::OpenFailed(text()),
         BuyError::LedgerClosed(text()),
         BuyError::NotStored(text()),
-        BuyError::SpendingStopped,
+        BuyError::SpendingStopped(Stopped::ByConfiguration),
+        BuyError::SpendingStopped(Stopped::Since(0)),
         BuyError::ShuttingDown,
         BuyError::Failed,
         BuyError::PriceChanged { before: USDC, now: USDC, cap: None },
@@ -69,6 +71,7 @@ fn every_error() -> Vec<BuyError> {
             BuyError::UnknownService(_)
             | BuyError::Retired { .. }
             | BuyError::DetailsUnavailable { .. }
+            | BuyError::NotScoped { .. }
             | BuyError::UnknownPath(_)
             | BuyError::MethodNotAllowed(_)
             | BuyError::BadParameter(_)
@@ -84,7 +87,7 @@ fn every_error() -> Vec<BuyError> {
             | BuyError::OpenFailed(_)
             | BuyError::LedgerClosed(_)
             | BuyError::NotStored(_)
-            | BuyError::SpendingStopped
+            | BuyError::SpendingStopped(_)
             | BuyError::ShuttingDown
             | BuyError::Failed
             | BuyError::PriceChanged { .. }

@@ -1,0 +1,276 @@
+//! The records in the order of time, read backwards a stretch at a time, and what each day came to.
+//!
+//! A reader names where to begin and how much to look at; it gets what it wants to keep and where it stopped, so
+//! that a long history is read in steps of bounded time, whatever it is searched for.
+//!
+//! Days are counted in the same commits as the calls they count, and only calls that a service answered: those are
+//! final, so none is counted twice.
+
+use farthing_protocol::{Address, CallId, ChannelId, Hash, Outcome, Receipt, Usdc};
+use minicbor::{Decode, Encode};
+use redb::{ReadableTable, WriteTransaction};
+
+use crate::{
+    Ledger,
+    error::Result,
+    payee::{self, CallRow, ServedRow, StoredCall},
+    payer::{self, Purchase, day_of},
+    tables::{self, CALLS, CALLS_BY_TIME, DAY_FIGURES, PURCHASES, PURCHASES_BY_TIME, TRANSACTIONS},
+};
+
+/// A transaction that is noted again after a crash is among the newest.
+const NOTED_AGAIN_WITHIN: usize = 64;
+
+/// A place in the order of time: what is at it comes before whatever has a later second, or a higher key in the
+/// same second.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Position {
+    /// Seconds since the Unix epoch.
+    pub secs: u64,
+    /// Of the record within its second; the empty one comes first.
+    pub key: Vec<u8>,
+}
+
+impl Position {
+    /// Before everything that happened in or after this second.
+    #[must_use]
+    pub const fn start_of(secs: u64) -> Self {
+        Self { secs, key: Vec::new() }
+    }
+
+    fn of<const N: usize>(key: &[u8; N]) -> Self {
+        let secs = key.first_chunk().map_or(0, |secs| u64::from_be_bytes(*secs));
+        Self { secs, key: key.get(8..).unwrap_or_default().to_vec() }
+    }
+
+    /// The lowest key of a table that is not before this place.
+    fn bound<const N: usize>(&self) -> [u8; N] {
+        let mut bound = [0; N];
+        let parts = self.secs.to_be_bytes().into_iter().chain(self.key.iter().copied());
+        for (byte, part) in bound.iter_mut().zip(parts) {
+            *byte = part;
+        }
+        bound
+    }
+}
+
+/// What to read of the history, backwards from `before`.
+#[derive(Clone, Debug)]
+pub struct Window {
+    /// Nothing at or behind this place.
+    pub before: Position,
+    /// Nothing earlier than this second.
+    pub from_secs: u64,
+    /// Rows to keep.
+    pub limit: usize,
+    /// Rows to look at.
+    pub scan_max: usize,
+}
+
+/// Rows that were kept, the newest first.
+#[derive(Clone, Debug)]
+pub struct Stretch<T> {
+    pub rows: Vec<(Position, T)>,
+    /// Everything at or behind this place was looked at; `None` when there is no more before it.
+    pub next: Option<Position>,
+}
+
+/// What one day (UTC) came to: calls that a service answered, and what was charged for them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DayFigures {
+    pub bought: u64,
+    pub spent: Usdc,
+    pub served: u64,
+    pub earned: Usdc,
+}
+
+/// A transaction of this wallet that is in a block.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
+pub struct Transaction {
+    #[cbor(n(0), with = "minicbor::bytes")]
+    pub hash: Hash,
+    #[n(1)]
+    pub block: u64,
+    /// Seconds since the Unix epoch, on this node's clock.
+    #[n(2)]
+    pub time_secs: u64,
+    /// What for, in a word or two of the chain's module.
+    #[n(3)]
+    pub purpose: String,
+    /// The channel it concerns, when it is one.
+    #[n(4)]
+    pub channel: Option<ChannelId>,
+    /// The other side's address, when there is one.
+    #[n(5)]
+    pub peer: Option<Address>,
+    /// USDC that was to move.
+    #[n(6)]
+    pub amount: Usdc,
+    /// ETH that was to move, beside the fee; big-endian wei.
+    #[cbor(n(7), with = "minicbor::bytes")]
+    pub wei: [u8; 16],
+    /// Paid for gas; big-endian wei.
+    #[cbor(n(8), with = "minicbor::bytes")]
+    pub fee_wei: [u8; 16],
+}
+
+impl Ledger {
+    /// Ended purchases by the time of their promise.
+    ///
+    /// # Errors
+    /// Only failures of storage.
+    pub fn purchases_in(
+        &self,
+        window: &Window,
+        mut keep: impl FnMut(&Purchase) -> bool,
+    ) -> Result<Stretch<Purchase>> {
+        self.read(|tx| {
+            let purchases = tx.open_table(PURCHASES)?;
+            scan(&tx.open_table(PURCHASES_BY_TIME)?, window, |key: &[u8; 24], ()| {
+                let call_id = CallId::from_bytes(tables::join(&[&key[8..]]));
+                let purchase = payer::purchase_in(&purchases, call_id)?;
+                Ok(purchase.map(|purchase| purchase.into_purchase(call_id)).filter(&mut keep))
+            })
+        })
+    }
+
+    /// Finished calls that were served, without bodies.
+    ///
+    /// # Errors
+    /// Only failures of storage.
+    pub fn calls_in(
+        &self,
+        window: &Window,
+        mut keep: impl FnMut(&CallRow) -> bool,
+    ) -> Result<Stretch<CallRow>> {
+        self.read(|tx| {
+            let calls = tx.open_table(CALLS)?;
+            scan(&tx.open_table(CALLS_BY_TIME)?, window, |by_time: &[u8; 44], ()| {
+                let key: [u8; 36] = tables::join(&[&by_time[8..]]);
+                let row = tables::get::<_, StoredCall>(&calls, "calls", &key)?;
+                let (payer, call_id) = payee::split_call_key(&key);
+                Ok(match row.map(|row| row.into_served(payer, call_id, None)) {
+                    Some(ServedRow::Done(row)) => Some(*row).filter(&mut keep),
+                    _ => None,
+                })
+            })
+        })
+    }
+
+    /// Transactions of this wallet.
+    ///
+    /// # Errors
+    /// Only failures of storage.
+    pub fn transactions_in(
+        &self,
+        window: &Window,
+        mut keep: impl FnMut(&Transaction) -> bool,
+    ) -> Result<Stretch<Transaction>> {
+        self.read(|tx| {
+            scan(&tx.open_table(TRANSACTIONS)?, window, |_: &[u8; 40], bytes: &[u8]| {
+                let transaction: Transaction = tables::decode("transactions", bytes)?;
+                Ok(Some(transaction).filter(&mut keep))
+            })
+        })
+    }
+
+    /// Notes a transaction; one that is noted already stays as it is.
+    ///
+    /// # Errors
+    /// Only failures of storage.
+    pub async fn note_transaction(&self, transaction: Transaction) -> Result<()> {
+        self.write(move |tx| {
+            let mut table = tx.open_table(TRANSACTIONS)?;
+            let hash: &Hash = &transaction.hash;
+            for entry in table.iter()?.rev().take(NOTED_AGAIN_WITHIN) {
+                if entry?.0.value()[8..] == hash[..] {
+                    return Ok(());
+                }
+            }
+            let key: [u8; 40] = tables::join(&[&transaction.time_secs.to_be_bytes(), hash]);
+            table.insert(&key, tables::encode(&transaction).as_slice())?;
+            Ok(())
+        })
+        .await
+    }
+
+    /// What the days from `first` to `last` came to, the earliest first; days without calls are left out.
+    ///
+    /// # Errors
+    /// Only failures of storage.
+    pub fn day_figures(&self, first: u32, last: u32) -> Result<Vec<(u32, DayFigures)>> {
+        self.read(|tx| {
+            let table = tx.open_table(DAY_FIGURES)?;
+            let days = table.range(first..=last)?.map(|entry| {
+                let (day, figures) = entry?;
+                Ok((day.value(), DayFigures::from(figures.value())))
+            });
+            days.collect()
+        })
+    }
+}
+
+/// Reads a table whose keys begin with the time, from its end.
+fn scan<const N: usize, V: redb::Value + 'static, T>(
+    table: &impl ReadableTable<&'static [u8; N], V>,
+    window: &Window,
+    mut read: impl for<'v> FnMut(&[u8; N], V::SelfType<'v>) -> Result<Option<T>>,
+) -> Result<Stretch<T>> {
+    let (start, end) = (Position::start_of(window.from_secs).bound::<N>(), window.before.bound::<N>());
+    let mut stretch = Stretch { rows: Vec::new(), next: None };
+    if start >= end {
+        return Ok(stretch);
+    }
+    for (looked_at, entry) in table.range::<&[u8; N]>(&start..&end)?.rev().enumerate() {
+        // There is another row, and it is left to the next stretch.
+        if stretch.rows.len() >= window.limit || looked_at >= window.scan_max {
+            return Ok(stretch);
+        }
+        let (key, value) = entry?;
+        let position = Position::of(key.value());
+        stretch.next = Some(position.clone());
+        if let Some(row) = read(key.value(), value.value())? {
+            stretch.rows.push((position, row));
+        }
+    }
+    stretch.next = None;
+    Ok(stretch)
+}
+
+/// Counts a call that was bought.
+pub(crate) fn count_bought(tx: &WriteTransaction, promised_secs: u64, receipt: &Receipt) -> Result<()> {
+    if !Outcome::from_code(receipt.outcome).is_some_and(Outcome::is_the_services_answer) {
+        return Ok(());
+    }
+    count(tx, promised_secs, |figures| {
+        figures.bought += 1;
+        figures.spent = figures.spent.saturating_add(receipt.charged);
+    })
+}
+
+/// Counts a call that was served.
+pub(crate) fn count_served(tx: &WriteTransaction, call: &payee::Call) -> Result<()> {
+    if !call.outcome.is_the_services_answer() {
+        return Ok(());
+    }
+    count(tx, call.time_secs, |figures| {
+        figures.served += 1;
+        figures.earned = figures.earned.saturating_add(call.charged);
+    })
+}
+
+fn count(tx: &WriteTransaction, time_secs: u64, add: impl FnOnce(&mut DayFigures)) -> Result<()> {
+    let (mut table, day) = (tx.open_table(DAY_FIGURES)?, day_of(time_secs));
+    let mut figures = table.get(day)?.map_or_else(DayFigures::default, |figures| figures.value().into());
+    add(&mut figures);
+    let DayFigures { bought, spent, served, earned } = figures;
+    table.insert(day, (bought, spent.micros(), served, earned.micros()))?;
+    Ok(())
+}
+
+impl From<(u64, u64, u64, u64)> for DayFigures {
+    fn from((bought, spent, served, earned): (u64, u64, u64, u64)) -> Self {
+        Self { bought, spent: Usdc::from_micros(spent), served, earned: Usdc::from_micros(earned) }
+    }
+}

@@ -1,0 +1,132 @@
+//! The history: read backwards in steps, and added up by day.
+
+use farthing_ledger::{Call, Ledger};
+use farthing_ledger::{DayFigures, OpenMode, Position, Stretch, Transaction, Window, day_of};
+use farthing_protocol::{Outcome, Usdc};
+
+use crate::world::*;
+
+fn window(before: Position, limit: usize, scan_max: usize) -> Window {
+    Window { before, from_secs: 0, limit, scan_max }
+}
+
+/// Reads to the end in steps; how many steps it took.
+fn all<T>(mut read: impl FnMut(Position) -> Stretch<T>) -> (Vec<T>, usize) {
+    let (mut rows, mut steps, mut before) = (Vec::new(), 0, Position::start_of(u64::MAX));
+    loop {
+        let stretch = read(before);
+        steps += 1;
+        rows.extend(stretch.rows.into_iter().map(|(_, row)| row));
+        match stretch.next {
+            Some(next) => before = next,
+            None => return (rows, steps),
+        }
+    }
+}
+
+async fn with_calls(count: u64) -> Ledger {
+    let ledger = in_memory();
+    ledger.put_payee_channel(payee_channel(1)).await.unwrap();
+    for number in 1..=count {
+        // Three in each second, so that a step may end within one.
+        let call = Call { time_secs: NOW_SECS + number / 3, ..call(number) };
+        ledger.serve(served(1, micros(number * PRICE.micros()), call)).await.unwrap();
+    }
+    ledger
+}
+
+#[tokio::test]
+async fn steps_of_any_size_show_every_call_once_and_the_newest_first() {
+    let ledger = with_calls(25).await;
+    let newest: Vec<_> = ledger.served_calls(100).unwrap().iter().map(|row| row.call.call_id).collect();
+    assert_eq!(newest.len(), 25);
+    for (limit, scan_max) in [(1, 100), (2, 100), (7, 100), (25, 100), (26, 100), (100, 1), (100, 4), (3, 2)]
+    {
+        let (rows, _) = all(|before| ledger.calls_in(&window(before, limit, scan_max), |_| true).unwrap());
+        let ids: Vec<_> = rows.iter().map(|row| row.call.call_id).collect();
+        assert_eq!(ids, newest, "limit {limit}, looking at {scan_max}");
+    }
+}
+
+#[tokio::test]
+async fn a_search_looks_at_so_many_rows_a_step_and_still_finds_everything() {
+    let ledger = with_calls(25).await;
+    let is_wanted = |number: u64| number == 2 || number == 24;
+    let wanted =
+        |row: &farthing_ledger::CallRow| (1..=25).any(|n| is_wanted(n) && row.call.call_id == call_id(n));
+    let (rows, steps) = all(|before| ledger.calls_in(&window(before, 10, 5), wanted).unwrap());
+    assert_eq!((rows.len(), steps), (2, 5));
+    let earliest = Window { from_secs: NOW_SECS + 3, ..window(Position::start_of(NOW_SECS + 5), 100, 100) };
+    let between = ledger.calls_in(&earliest, |_| true).unwrap();
+    assert!(between.next.is_none());
+    assert!(between.rows.iter().all(|(at, row)| at.secs == row.call.time_secs));
+    let secs: Vec<u64> = between.rows.iter().map(|(at, _)| at.secs - NOW_SECS).collect();
+    assert_eq!(secs, [4, 4, 4, 3, 3, 3], "the first second is in, the last is not");
+    let nothing = Window { from_secs: NOW_SECS + 5, ..window(Position::start_of(NOW_SECS + 5), 100, 100) };
+    assert!(ledger.calls_in(&nothing, |_| true).unwrap().rows.is_empty());
+}
+
+#[tokio::test]
+async fn a_day_is_the_sum_of_its_answered_calls_of_both_halves() {
+    let ledger = in_memory();
+    ledger.put_payee_channel(payee_channel(1)).await.unwrap();
+    ledger.put_payer_channel(payer_channel(2)).await.unwrap();
+    // A failure that is tried again under its id counts when it is answered.
+    ledger.serve(served(1, micros(2_000), failed_call(1))).await.unwrap();
+    ledger.serve(served(1, micros(2_000), call(1))).await.unwrap();
+    ledger.serve(served(1, micros(4_000), call(2))).await.unwrap();
+    let tomorrow = Call { time_secs: NOW_SECS + 86_400, ..call(3) };
+    ledger.serve(served(1, micros(6_000), tomorrow)).await.unwrap();
+    for (number, charged, outcome) in [
+        (1, PRICE, Outcome::Answered),
+        (2, Usdc::ZERO, Outcome::Declined),
+        (3, Usdc::ZERO, Outcome::TimedOut),
+    ] {
+        let promise = promise(2, number, micros(number * PRICE.micros()));
+        ledger.promise(promise.clone()).await.unwrap().await.unwrap();
+        let acknowledgement = acknowledgement(receipt(&promise, charged, outcome));
+        ledger.acknowledge(call_id(number), acknowledgement.clone()).await.unwrap();
+        ledger.acknowledge(call_id(number), acknowledgement).await.unwrap();
+    }
+    let today = day_of(NOW_SECS);
+    let figures = |bought, spent, served, earned| DayFigures {
+        bought,
+        spent: micros(spent),
+        served,
+        earned: micros(earned),
+    };
+    let days = ledger.day_figures(today - 1, today + 1).unwrap();
+    assert_eq!(days, [(today, figures(2, 2_000, 2, 4_000)), (today + 1, figures(0, 0, 1, 2_000))]);
+    assert_eq!(ledger.day_figures(today + 1, today + 9).unwrap().len(), 1);
+    let (bought, _) = all(|before| ledger.purchases_in(&window(before, 2, 100), |_| true).unwrap());
+    assert_eq!(bought.len(), 3);
+    assert!(ledger.audit().unwrap().is_clean());
+}
+
+#[tokio::test]
+async fn a_transaction_is_noted_once_and_kept_over_restarts() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger.redb");
+    let transaction = |number: u8| Transaction {
+        hash: [number; 32],
+        block: u64::from(number),
+        time_secs: NOW_SECS + u64::from(number),
+        purpose: "deposit".into(),
+        channel: Some(channel(1)),
+        peer: Some(world().payee.address()),
+        amount: PRICE,
+        wei: [0; 16],
+        fee_wei: 7_u128.to_be_bytes(),
+    };
+    let ledger = Ledger::open(&path, OpenMode::Create).unwrap();
+    for number in [1, 2, 1, 3] {
+        // Noted again after a crash: a little later.
+        let again = Transaction { time_secs: NOW_SECS + 9, ..transaction(1) };
+        ledger.note_transaction(transaction(number)).await.unwrap();
+        ledger.note_transaction(again).await.unwrap();
+    }
+    drop(ledger);
+    let ledger = Ledger::open(&path, OpenMode::Existing).unwrap();
+    let (rows, _) = all(|before| ledger.transactions_in(&window(before, 2, 100), |_| true).unwrap());
+    assert_eq!(rows, [transaction(3), transaction(2), transaction(1)]);
+}

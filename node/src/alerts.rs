@@ -1,0 +1,263 @@
+//! What needs a person: each alert with its cause and what to do about it.
+//!
+//! [`current`] is pure: from what is known of money, chain and network it says what is amiss. [`Alerts`] looks at the
+//! node for it, remembers since when each holds, and keeps the levels that the user set. [`watch`] tells a webhook.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use farthing_ledger::{Ledger, LedgerError};
+use farthing_protocol::{Address, ChannelId, Usdc};
+
+use crate::{
+    clock,
+    consumer::{Consumer, channels::Channels, rules::Stopped},
+    eth::Eth,
+    owner::{book::Book, upstream::UpstreamOptions},
+    status::Readiness,
+};
+
+mod levels;
+mod watch;
+mod webhook;
+
+pub use levels::{Levels, LevelsError};
+pub use webhook::{Delivery, WebhookAddress, WebhookError};
+
+use levels::Kept;
+
+/// A day's budget that is used up to this part is told before it stops the calls.
+const BUDGET_PERCENT: u128 = 80;
+/// More would not be read.
+const ALERTS_MAX: usize = 64;
+
+/// Whether something has stopped or is about to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    Warning,
+    Error,
+}
+
+/// Something that needs a person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Alert {
+    /// What kind: `usdc-low`, `spending-stopped`, …
+    pub kind: &'static str,
+    /// Which of several of a kind: a channel, or a part of the node. Empty where there is only one.
+    pub subject: String,
+    pub severity: Severity,
+    pub cause: String,
+    pub action: String,
+    /// Seconds since the Unix epoch.
+    pub since_secs: u64,
+}
+
+/// A channel on which this node pays.
+#[derive(Clone, Copy, Debug)]
+struct Paying {
+    id: ChannelId,
+    owner: Address,
+    available: Usdc,
+    stopped: bool,
+    closing: bool,
+}
+
+/// What is known of the node.
+#[derive(Clone, Debug, Default)]
+struct Facts {
+    /// Why it cannot buy and sell, each with the part of the node in front.
+    waiting_for: Vec<String>,
+    stopped: Option<Stopped>,
+    spent_today: Usdc,
+    per_day: Usdc,
+    /// `None` while the chain was never reached.
+    usdc: Option<Usdc>,
+    wei: Option<u128>,
+    paying: Vec<Paying>,
+    /// Earned and to be claimed.
+    unclaimed: Usdc,
+}
+
+/// What is amiss, in a fixed order; the time is filled in by [`Alerts`].
+fn current(facts: &Facts, levels: &Levels) -> Vec<Alert> {
+    let alert = |kind, subject: String, severity, cause: String, action: &str| Alert {
+        kind,
+        subject,
+        severity,
+        cause,
+        action: action.to_owned(),
+        since_secs: 0,
+    };
+    let mut alerts = Vec::new();
+    for waiting in &facts.waiting_for {
+        let (part, cause) = waiting.split_once(": ").unwrap_or(("node", waiting));
+        let action = "`farthing doctor` says what mends it";
+        alerts.push(alert("not-ready", part.to_owned(), Severity::Error, cause.to_owned(), action));
+    }
+    match facts.stopped {
+        None => {}
+        Some(Stopped::ByConfiguration) => alerts.push(alert(
+            "spending-stopped",
+            String::new(),
+            Severity::Warning,
+            "`spending.enabled` is false, so no call is bought".to_owned(),
+            "set it to true and restart the node",
+        )),
+        Some(Stopped::Since(secs)) => alerts.push(alert(
+            "spending-stopped",
+            String::new(),
+            Severity::Warning,
+            format!("all spending was stopped on {}, so no call is bought", clock::date(secs)),
+            "`farthing spending resume` lifts it",
+        )),
+    }
+    let pays = !facts.paying.is_empty();
+    if let Some(usdc) = facts.usdc.filter(|usdc| pays && *usdc < levels.usdc_below) {
+        let cause =
+            format!("{usdc} USDC are left in the wallet, less than the {} that you set", levels.usdc_below);
+        let action = "send USDC to the wallet, or lower the level";
+        alerts.push(alert("usdc-low", String::new(), Severity::Warning, cause, action));
+    }
+    let needs_gas = pays || !facts.unclaimed.is_zero();
+    if let Some(wei) = facts.wei.filter(|wei| needs_gas && *wei < levels.eth_below.wei) {
+        let (left, level) = (Eth { wei }, levels.eth_below);
+        let cause = format!("{left} ETH are left for gas, less than the {level} that you set");
+        let action = "send a little ETH to the wallet, or lower the level";
+        alerts.push(alert("eth-low", String::new(), Severity::Warning, cause, action));
+    }
+    let (spent, per_day) = (u128::from(facts.spent_today.micros()), u128::from(facts.per_day.micros()));
+    if spent * 100 >= per_day * BUDGET_PERCENT && per_day > 0 {
+        let cause = format!("{} of {} USDC a day are spent", facts.spent_today, facts.per_day);
+        let action = "`farthing spending limits --per-day` raises it; it begins anew at midnight UTC";
+        alerts.push(alert("budget-low", String::new(), Severity::Warning, cause, action));
+    }
+    for channel in &facts.paying {
+        let (subject, owner) = (channel.id.to_string(), channel.owner);
+        if channel.stopped {
+            let cause = format!(
+                "the books of the owner {owner} contradict its receipts, so nothing more is promised to it"
+            );
+            let action = "`farthing channel close` takes the deposit back";
+            alerts.push(alert("channel-stopped", subject, Severity::Error, cause, action));
+        } else if !channel.closing && channel.available < levels.channel_below {
+            let cause = format!("{} USDC are left on the channel with the owner {owner}", channel.available);
+            let action = "it is topped up by the next call; see that the wallet has USDC and ETH";
+            alerts.push(alert("channel-low", subject, Severity::Warning, cause, action));
+        }
+    }
+    alerts.truncate(ALERTS_MAX);
+    alerts
+}
+
+/// Which alert it is, over time.
+type Key = (&'static str, String);
+
+impl Alert {
+    fn key(&self) -> Key {
+        (self.kind, self.subject.clone())
+    }
+}
+
+/// What the alerts are made of.
+#[derive(Clone, Debug)]
+pub struct Parts {
+    pub wallet: Address,
+    pub network_name: String,
+    pub ledger: Ledger,
+    pub readiness: Readiness,
+    pub consumer: Consumer,
+    pub channels: Arc<Channels>,
+    pub book: Book,
+    /// What a webhook may connect to is what an upstream may.
+    pub upstream: UpstreamOptions,
+}
+
+/// The alerts of a node. A cheap handle.
+#[derive(Clone, Debug)]
+pub struct Alerts(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    parts: Parts,
+    levels: Kept,
+    since: Mutex<BTreeMap<Key, u64>>,
+    delivery: Mutex<Delivery>,
+}
+
+impl Alerts {
+    /// Continues with the levels that were set before the last stop.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub fn restore(parts: Parts) -> Result<Self, LedgerError> {
+        let levels = Kept::restore(parts.ledger.clone())?;
+        Ok(Self(Arc::new(Inner { parts, levels, since: Mutex::default(), delivery: Mutex::default() })))
+    }
+
+    /// What is amiss now.
+    #[must_use]
+    pub fn look(&self) -> Vec<Alert> {
+        let mut alerts = current(&self.facts(), &self.0.levels.get());
+        let mut since = self.0.since.lock().unwrap_or_else(PoisonError::into_inner);
+        let now_secs = clock::now_secs();
+        let mut still = BTreeMap::new();
+        for alert in &mut alerts {
+            alert.since_secs = since.get(&alert.key()).copied().unwrap_or(now_secs);
+            still.insert(alert.key(), alert.since_secs);
+        }
+        *since = still;
+        alerts
+    }
+
+    /// The levels in force.
+    #[must_use]
+    pub fn levels(&self) -> Levels {
+        self.0.levels.get()
+    }
+
+    /// Sets levels and webhook, at once and over restarts.
+    ///
+    /// # Errors
+    /// [`LevelsError`]; nothing is changed then.
+    pub async fn set(&self, edit: impl FnOnce(&mut Levels)) -> Result<(), LevelsError> {
+        self.0.levels.set(&self.0.parts.upstream, edit).await
+    }
+
+    /// How it went with the webhook.
+    #[must_use]
+    pub fn delivery(&self) -> Delivery {
+        self.0.delivery.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn facts(&self) -> Facts {
+        let parts = &self.0.parts;
+        let balances = *parts.readiness.chain.balances().borrow();
+        let unclaimed =
+            parts.book.all().iter().map(|(_, channel)| channel.state.unclaimed()).collect::<Vec<_>>();
+        let channels =
+            parts.channels.all().into_iter().filter(|channel| channel.state.deposited > channel.claimed);
+        Facts {
+            waiting_for: parts.readiness.waiting_for(),
+            stopped: parts.consumer.rules().stopped(),
+            spent_today: parts.consumer.spent_today(),
+            per_day: parts.consumer.rules().limits().per_day,
+            usdc: balances.map(|balances| balances.usdc),
+            wei: balances.map(|balances| balances.eth_wei),
+            paying: channels
+                .map(|channel| Paying {
+                    id: channel.id,
+                    owner: channel.config.payee,
+                    available: channel.state.available(),
+                    stopped: channel.state.stopped,
+                    closing: channel.close_at_secs.is_some(),
+                })
+                .collect(),
+            unclaimed: unclaimed.into_iter().fold(Usdc::ZERO, Usdc::saturating_add),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,80 @@
+//! What raises which alert, below, at and above its level.
+
+use super::*;
+
+const fn usdc(micros: u64) -> Usdc {
+    Usdc::from_micros(micros)
+}
+
+fn levels() -> Levels {
+    Levels { usdc_below: usdc(100), eth_below: Eth { wei: 50 }, channel_below: usdc(10), webhook: None }
+}
+
+fn paying(available: u64) -> Paying {
+    Paying {
+        id: ChannelId::NONE,
+        owner: Address::ZERO,
+        available: usdc(available),
+        stopped: false,
+        closing: false,
+    }
+}
+
+/// Everything is well with this node, which buys.
+fn well() -> Facts {
+    Facts {
+        per_day: usdc(1_000),
+        usdc: Some(usdc(100)),
+        wei: Some(50),
+        paying: vec![paying(10)],
+        ..Facts::default()
+    }
+}
+
+fn kinds(facts: &Facts) -> Vec<&'static str> {
+    current(facts, &levels()).iter().map(|alert| alert.kind).collect()
+}
+
+#[test]
+fn each_level_raises_its_alert_below_it_and_not_at_it() {
+    assert_eq!(kinds(&well()), [""; 0]);
+    assert_eq!(kinds(&Facts { usdc: Some(usdc(99)), ..well() }), ["usdc-low"]);
+    assert_eq!(kinds(&Facts { wei: Some(49), ..well() }), ["eth-low"]);
+    assert_eq!(kinds(&Facts { paying: vec![paying(9)], ..well() }), ["channel-low"]);
+    assert_eq!(kinds(&Facts { spent_today: usdc(799), ..well() }), [""; 0]);
+    assert_eq!(kinds(&Facts { spent_today: usdc(800), ..well() }), ["budget-low"]);
+    let none =
+        Levels { usdc_below: Usdc::ZERO, eth_below: Eth { wei: 0 }, channel_below: Usdc::ZERO, ..levels() };
+    let poor = Facts { usdc: Some(Usdc::ZERO), wei: Some(0), paying: vec![paying(0)], ..well() };
+    assert_eq!(current(&poor, &none), [], "a level of zero raises nothing");
+}
+
+#[test]
+fn who_buys_nothing_needs_no_money_and_who_claims_needs_gas() {
+    let poor = Facts { usdc: Some(Usdc::ZERO), wei: Some(0), paying: Vec::new(), ..well() };
+    assert_eq!(kinds(&poor), [""; 0]);
+    assert_eq!(kinds(&Facts { unclaimed: usdc(1), ..poor }), ["eth-low"]);
+    let unknown = Facts { usdc: None, wei: None, ..well() };
+    assert_eq!(kinds(&unknown), [""; 0], "what is not known yet is not told");
+}
+
+#[test]
+fn a_stop_and_what_keeps_the_node_from_working_are_told_with_what_to_do() {
+    for stopped in [Stopped::ByConfiguration, Stopped::Since(1)] {
+        assert_eq!(kinds(&Facts { stopped: Some(stopped), ..well() }), ["spending-stopped"]);
+    }
+    let mut closing = paying(0);
+    closing.closing = true;
+    assert_eq!(kinds(&Facts { paying: vec![closing], ..well() }), [""; 0]);
+    let mut distrusted = paying(0);
+    distrusted.stopped = true;
+    let waiting_for = vec!["chain: it does not answer".to_owned(), "network: not listening yet".to_owned()];
+    let alerts = current(&Facts { paying: vec![distrusted], waiting_for, ..well() }, &levels());
+    let named: Vec<_> = alerts.iter().map(|alert| (alert.kind, alert.subject.as_str())).collect();
+    let channel = ChannelId::NONE.to_string();
+    assert_eq!(
+        named,
+        [("not-ready", "chain"), ("not-ready", "network"), ("channel-stopped", channel.as_str())]
+    );
+    assert!(alerts.iter().all(|alert| !alert.cause.is_empty() && !alert.action.is_empty()));
+}

@@ -1,0 +1,162 @@
+//! Telling a server of the user's own, under the same rules as asking an upstream.
+//!
+//! Its address often is a secret in itself, so it is never shown whole: not in errors, logs or answers.
+
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use url::Url;
+
+use crate::{
+    owner::upstream::{self, UpstreamOptions},
+    secret::SecretText,
+};
+
+const ADDRESS_CHARS_MAX: usize = 2_048;
+const ANSWER_WITHIN: Duration = Duration::from_secs(10);
+
+/// Where alerts are posted to.
+#[derive(Clone)]
+pub struct WebhookAddress(SecretText);
+
+/// Why an address is none for a webhook, or why it was not told.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum WebhookError {
+    #[error("`webhook` must be an address such as https://example.org/hook, without user name and password")]
+    Malformed,
+    #[error("`webhook` must not lead to {0}")]
+    Forbidden(String),
+    #[error("{0} did not answer in {secs} s", secs = ANSWER_WITHIN.as_secs())]
+    TimedOut(String),
+    #[error("{0} was not reached")]
+    Unreachable(String),
+    #[error("{host} answered with status {status}")]
+    Declined { host: String, status: u16 },
+}
+
+/// How it went last.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Delivery {
+    /// Seconds since the Unix epoch, of the last time it was told.
+    pub told_secs: Option<u64>,
+    /// Why it was not, the last time; `None` when it was.
+    pub problem: Option<String>,
+}
+
+impl PartialEq for WebhookAddress {
+    fn eq(&self, other: &Self) -> bool {
+        self.expose() == other.expose()
+    }
+}
+
+impl Eq for WebhookAddress {}
+
+impl fmt::Debug for WebhookAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "WebhookAddress({}…)", self.host())
+    }
+}
+
+impl WebhookAddress {
+    /// As the user wrote it; it is looked at before it is kept.
+    #[must_use]
+    pub fn new(text: &str) -> Self {
+        Self(SecretText::new(text.trim()))
+    }
+
+    pub(super) fn stored(text: String) -> Self {
+        Self(SecretText::new(text))
+    }
+
+    pub(super) fn expose(&self) -> &str {
+        self.0.expose()
+    }
+
+    /// `https://example.org`, which may be shown.
+    #[must_use]
+    pub fn host(&self) -> String {
+        Url::parse(self.expose()).map_or_else(|_| String::new(), |url| url.origin().ascii_serialization())
+    }
+
+    pub(super) fn check(&self, options: &UpstreamOptions) -> Result<Url, WebhookError> {
+        let url = Url::parse(self.expose()).map_err(|_| WebhookError::Malformed)?;
+        let plain = url.username().is_empty() && url.password().is_none() && url.fragment().is_none();
+        if !plain
+            || !matches!(url.scheme(), "http" | "https")
+            || !url.has_host()
+            || self.expose().len() > ADDRESS_CHARS_MAX
+        {
+            return Err(WebhookError::Malformed);
+        }
+        let mut bare = url.clone();
+        bare.set_path("");
+        bare.set_query(None);
+        upstream::check_base(bare.as_str(), options).map_err(|_| WebhookError::Forbidden(self.host()))?;
+        Ok(url)
+    }
+
+    /// Posts a JSON document, once.
+    ///
+    /// # Errors
+    /// [`WebhookError`], without the address.
+    pub(super) async fn post(
+        &self,
+        options: &UpstreamOptions,
+        document: &serde_json::Value,
+    ) -> Result<(), WebhookError> {
+        let url = self.check(options)?;
+        let class = Arc::new(upstream::literal_class(&url).map_or_else(OnceLock::new, OnceLock::from));
+        let unreachable = || WebhookError::Unreachable(self.host());
+        let client = upstream::client(&url, &class, options).ok_or_else(unreachable)?;
+        let request = client
+            .post(url)
+            .header(http::header::CONTENT_TYPE, "application/json")
+            .header(http::header::USER_AGENT, concat!("farthing/", env!("CARGO_PKG_VERSION")))
+            .body(document.to_string());
+        let answer = tokio::time::timeout(ANSWER_WITHIN, request.send()).await;
+        let answer = answer.map_err(|_| WebhookError::TimedOut(self.host()))?.map_err(|_| unreachable())?;
+        // A redirect is not followed: it would lead elsewhere.
+        if answer.status().is_success() {
+            return Ok(());
+        }
+        Err(WebhookError::Declined { host: self.host(), status: answer.status().as_u16() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_follows_the_rules_of_upstreams_and_is_never_shown_whole() {
+        let options = UpstreamOptions { own_ports: vec![3000], ..UpstreamOptions::default() };
+        for good in [
+            "https://hooks.example.org/T0/B0/token",
+            "http://127.0.0.1:8080/a?key=token",
+            "http://192.168.1.9/",
+        ] {
+            assert!(WebhookAddress::new(good).check(&options).is_ok(), "{good}");
+        }
+        for bad in [
+            "",
+            "example.org/token",
+            "ftp://example.org/token",
+            "https://user:token@example.org/",
+            "https://example.org/#token",
+            "http://169.254.169.254/token",
+            "http://0.0.0.0/token",
+            "http://[fe80::1]/token",
+            "http://127.0.0.1:3000/token",
+            &format!("https://example.org/{}", "token".repeat(500)),
+        ] {
+            let error = WebhookAddress::new(bad).check(&options).unwrap_err();
+            assert!(!error.to_string().contains("token"), "{error}");
+        }
+        let secret = WebhookAddress::new("https://hooks.example.org/T0/token?x=token");
+        assert_eq!(secret.host(), "https://hooks.example.org");
+        assert!(!format!("{secret:?}").contains("token"));
+    }
+}

@@ -1,0 +1,52 @@
+//! `farthing spending`: the limits, and the switch that stops it all.
+
+use super::{
+    Context,
+    args::{NewLimits, Spending},
+    failure::Failure,
+    output::pairs,
+};
+use crate::{
+    clock,
+    control::types::{LimitsRequest, SpendingState, StoppedBy, Text, route},
+};
+
+pub(super) async fn spending(context: &Context, verb: Spending) -> Result<(), Failure> {
+    let node = context.node()?;
+    let state: SpendingState = match verb {
+        Spending::Show => node.get(route::SPENDING).await?,
+        Spending::Stop => node.post(route::SPENDING_STOP, &()).await?,
+        Spending::Resume => node.post(route::SPENDING_RESUME, &()).await?,
+        Spending::Limits(limits) => node.post(route::SPENDING_LIMITS, &request(&limits)).await?,
+    };
+    context.output.data(&state, text)
+}
+
+fn request(limits: &NewLimits) -> LimitsRequest {
+    LimitsRequest {
+        price_max: limits.per_call.map(Text),
+        per_day: limits.per_day.map(Text),
+        per_secret_day: limits.per_secret_day.map(Text),
+        reset: limits.reset,
+    }
+}
+
+fn text(state: &SpendingState) -> String {
+    let standing = match (state.stopped, state.stopped_secs) {
+        (None, _) => "on".to_owned(),
+        (Some(StoppedBy::Configuration), _) => "stopped: spending.enabled is false".to_owned(),
+        (Some(StoppedBy::User), secs) => format!("stopped on {}", clock::date(secs.unwrap_or_default())),
+    };
+    let limit = |now: Text<_>, configured: Text<_>| {
+        let origin = if now == configured { String::new() } else { format!(" ({configured} configured)") };
+        format!("{now} USDC{origin}")
+    };
+    let (now, configured) = (&state.limits, &state.configured);
+    pairs([
+        ("Spending", standing),
+        ("Spent today", format!("{} USDC", state.spent_today)),
+        ("Per call", limit(now.price_max, configured.price_max)),
+        ("Per day", limit(now.per_day, configured.per_day)),
+        ("Per secret and day", limit(now.per_secret_day, configured.per_secret_day)),
+    ])
+}

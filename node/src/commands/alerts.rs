@@ -1,0 +1,128 @@
+//! What needs a person, from when on it is told, and to whom.
+
+use axum::{Json, extract::State, http::StatusCode};
+
+use super::Failed;
+use crate::{
+    alerts::{self, LevelsError, Severity, WebhookAddress, WebhookError},
+    control::types::{Alert, AlertLevels, AlertLevelsRequest, AlertSeverity, route},
+    node::Node,
+};
+
+fn shown(alert: alerts::Alert) -> Alert {
+    Alert {
+        kind: alert.kind.to_owned(),
+        subject: alert.subject,
+        severity: match alert.severity {
+            Severity::Warning => AlertSeverity::Warning,
+            Severity::Error => AlertSeverity::Error,
+        },
+        cause: alert.cause,
+        action: alert.action,
+        since_secs: alert.since_secs,
+    }
+}
+
+fn levels_of(node: &Node) -> AlertLevels {
+    let (levels, delivery) = (node.alerts.levels(), node.alerts.delivery());
+    AlertLevels {
+        usdc_below: levels.usdc_below.into(),
+        eth_below: levels.eth_below.into(),
+        channel_below: levels.channel_below.into(),
+        webhook: levels.webhook.map(|webhook| webhook.host()),
+        told_secs: delivery.told_secs,
+        problem: delivery.problem,
+    }
+}
+
+#[utoipa::path(
+    get,
+    path = route::ALERTS,
+    summary = "What needs a person, each with its cause and what to do",
+    tag = "Node",
+    operation_id = "alerts",
+    responses((status = 200, description = "Done", body = Vec<Alert>))
+)]
+pub(super) async fn list(State(node): State<Node>) -> Json<Vec<Alert>> {
+    Json(node.alerts.look().into_iter().map(shown).collect())
+}
+
+#[utoipa::path(
+    get,
+    path = route::ALERT_LEVELS,
+    summary = "From when on alerts are raised, and whom they are told",
+    tag = "Node",
+    operation_id = "alert_levels",
+    responses((status = 200, description = "Done", body = AlertLevels))
+)]
+pub(super) async fn levels(State(node): State<Node>) -> Json<AlertLevels> {
+    Json(levels_of(&node))
+}
+
+#[utoipa::path(
+    post,
+    path = route::ALERT_LEVELS,
+    summary = "Change levels and webhook; asks for the password again",
+    tag = "Node",
+    operation_id = "set_alert_levels",
+    request_body = AlertLevelsRequest,
+    responses((status = 200, description = "Done", body = AlertLevels))
+)]
+pub(super) async fn set(
+    State(node): State<Node>,
+    Json(request): Json<AlertLevelsRequest>,
+) -> Result<Json<AlertLevels>, Failed> {
+    let AlertLevelsRequest { usdc_below, eth_below, channel_below, webhook } = request;
+    let edit = |levels: &mut alerts::Levels| {
+        levels.usdc_below = usdc_below.map_or(levels.usdc_below, |text| text.0);
+        levels.eth_below = eth_below.map_or(levels.eth_below, |text| text.0);
+        levels.channel_below = channel_below.map_or(levels.channel_below, |text| text.0);
+        if let Some(webhook) = webhook {
+            levels.webhook = (!webhook.trim().is_empty()).then(|| WebhookAddress::new(&webhook));
+        }
+    };
+    node.alerts.set(edit).await?;
+    Ok(Json(levels_of(&node)))
+}
+
+#[utoipa::path(
+    post,
+    path = route::ALERT_TEST,
+    summary = "Tell the webhook the present alerts now, marked as a test",
+    tag = "Node",
+    operation_id = "test_alerts",
+    responses((status = 200, description = "Done", body = AlertLevels))
+)]
+pub(super) async fn test(State(node): State<Node>) -> Result<Json<AlertLevels>, Failed> {
+    match node.alerts.test_webhook().await {
+        None => {
+            let next = "`farthing alert set --webhook` sets one.";
+            Err(Failed::new(StatusCode::CONFLICT, &"there is no webhook", next))
+        }
+        Some(told) => {
+            told?;
+            Ok(Json(levels_of(&node)))
+        }
+    }
+}
+
+impl From<WebhookError> for Failed {
+    fn from(error: WebhookError) -> Self {
+        let status = match &error {
+            WebhookError::Malformed | WebhookError::Forbidden(_) => StatusCode::BAD_REQUEST,
+            _ => StatusCode::BAD_GATEWAY,
+        };
+        Self::new(status, &error, "Check the address with whoever runs that server.")
+    }
+}
+
+impl From<LevelsError> for Failed {
+    fn from(error: LevelsError) -> Self {
+        match error {
+            LevelsError::Webhook(error) => error.into(),
+            error @ LevelsError::NotStored(_) => {
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, &error, "`farthing doctor` checks the ledger.")
+            }
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! Everything that moved or earned money: searched, exported, added up by day, and settlements with their calls.
+//!
+//! Four records are read side by side, each backwards and only so far per step, and merged by time. A cursor is the
+//! place of the last entry in the order (time, kind, key), so a step begins exactly where the one before ended,
+//! whatever was added meanwhile.
+
+use std::collections::{BTreeSet, HashMap};
+
+use axum::{
+    Json,
+    extract::{Path, Query, State},
+    http::{StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use farthing_ledger::{LedgerError, day_of};
+use farthing_protocol::ServiceId;
+use serde::Deserialize;
+
+use self::read::Place;
+use super::Failed;
+use crate::{
+    clock,
+    control::types::{
+        DayTotals, HistoryKind, HistoryPage, HistoryState, SettlementShown,
+        history::{CSV_HEAD, NoneOf, csv_line},
+        route,
+    },
+    node::Node,
+};
+
+mod read;
+mod settlement;
+
+const LISTED_DEFAULT: usize = 50;
+const LISTED_MAX: usize = 500;
+/// Some 4 MB of CSV.
+const EXPORTED_MAX: usize = 20_000;
+/// Rows looked at for one step, of each kind: some 50 ms of one core.
+const SCANNED_MAX: usize = 20_000;
+const DAYS_DEFAULT: u32 = 30;
+/// Ten years: more is a mistake.
+const DAYS_MAX: u32 = 3_660;
+
+/// What is asked for; everything unless named.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Asked {
+    kind: Option<String>,
+    state: Option<String>,
+    service: Option<String>,
+    from: Option<String>,
+    to: Option<String>,
+    limit: Option<String>,
+    cursor: Option<String>,
+}
+
+/// What is looked for.
+#[derive(Debug)]
+struct Filter {
+    kinds: BTreeSet<HistoryKind>,
+    state: Option<HistoryState>,
+    service: Option<ServiceId>,
+    from_secs: u64,
+    before: Place,
+}
+
+impl Filter {
+    fn keeps(&self, state: HistoryState, service: Option<ServiceId>) -> bool {
+        self.state.is_none_or(|wanted| wanted == state)
+            && self.service.is_none_or(|wanted| service == Some(wanted))
+    }
+}
+
+#[utoipa::path(
+    get,
+    path = route::HISTORY,
+    summary = "Calls, transactions and settlements, the newest first",
+    tag = "Money",
+    operation_id = "history",
+    params(
+        ("kind" = Option<String>, Query, description = "bought, served, settlement, transaction; several with commas"),
+        ("state" = Option<String>, Query, description = "charged, free, failed, pending or confirmed"),
+        ("service" = Option<String>, Query, description = "UUID"),
+        ("from" = Option<String>, Query, description = "First day (2026-11-21, UTC) or second (Unix time)"),
+        ("to" = Option<String>, Query, description = "Last day, or the second after the last"),
+        ("limit" = Option<u64>, Query, description = "50 unless given, at most 500"),
+        ("cursor" = Option<String>, Query, description = "`next` of the step before"),
+    ),
+    responses((status = 200, description = "Done", body = HistoryPage))
+)]
+pub(super) async fn history(
+    State(node): State<Node>,
+    Query(asked): Query<Asked>,
+) -> Result<Json<HistoryPage>, Failed> {
+    let limit = limit_of(asked.limit.as_deref())?;
+    let filter = filter_of(&asked)?;
+    let (entries, next) = on_the_side(node.clone(), move |node| read::step(node, &filter, limit)).await?;
+    let names = Names::of(&node);
+    let entries = entries.into_iter().map(|entry| entry.shown(&node, &names)).collect();
+    Ok(Json(HistoryPage { entries, next: next.map(|place| place.to_string()) }))
+}
+
+#[utoipa::path(
+    get,
+    path = route::HISTORY_CSV,
+    summary = "The same as CSV (RFC 4180), up to 20,000 lines",
+    tag = "Money",
+    operation_id = "history_csv",
+    params(
+        ("kind" = Option<String>, Query, description = "bought, served, settlement, transaction; several with commas"),
+        ("state" = Option<String>, Query, description = "charged, free, failed, pending or confirmed"),
+        ("service" = Option<String>, Query, description = "UUID"),
+        ("from" = Option<String>, Query, description = "First day (2026-11-21, UTC) or second (Unix time)"),
+        ("to" = Option<String>, Query, description = "Last day, or the second after the last"),
+    ),
+    responses((status = 200, description = "Done"))
+)]
+pub(super) async fn csv(State(node): State<Node>, Query(asked): Query<Asked>) -> Result<Response, Failed> {
+    let mut filter = filter_of(&asked)?;
+    let names = Names::of(&node);
+    let text = on_the_side(node, move |node| {
+        let (mut text, mut lines) = (CSV_HEAD.to_owned(), 0);
+        loop {
+            let (entries, next) = read::step(node, &filter, (EXPORTED_MAX - lines).min(LISTED_MAX))?;
+            lines += entries.len();
+            for entry in entries {
+                text.push_str(&csv_line(&entry.shown(node, &names)));
+            }
+            match next {
+                Some(next) if lines < EXPORTED_MAX => filter.before = next,
+                _ => return Ok(text),
+            }
+        }
+    })
+    .await?;
+    let headers = [
+        (header::CONTENT_TYPE, "text/csv; charset=utf-8; header=present"),
+        (header::CONTENT_DISPOSITION, "attachment; filename=\"farthing-history.csv\""),
+    ];
+    Ok((headers, text).into_response())
+}
+
+/// The days asked for.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct DaysAsked {
+    from: Option<String>,
+    to: Option<String>,
+}
+
+#[utoipa::path(
+    get,
+    path = route::HISTORY_DAYS,
+    summary = "What each day came to, the earliest first",
+    tag = "Money",
+    operation_id = "history_days",
+    params(
+        ("from" = Option<String>, Query, description = "First day (2026-11-21, UTC); the last 30 days unless given"),
+        ("to" = Option<String>, Query, description = "Last day; today unless given"),
+    ),
+    responses((status = 200, description = "Done", body = Vec<DayTotals>))
+)]
+pub(super) async fn days(
+    State(node): State<Node>,
+    Query(asked): Query<DaysAsked>,
+) -> Result<Json<Vec<DayTotals>>, Failed> {
+    let last = asked.to.as_deref().map(|to| time_of("to", to)).transpose()?;
+    let last = day_of(last.unwrap_or_else(clock::now_secs));
+    let first = asked.from.as_deref().map(|from| time_of("from", from)).transpose()?;
+    let first = first.map_or(last.saturating_sub(DAYS_DEFAULT - 1), day_of);
+    if last.saturating_sub(first) >= DAYS_MAX {
+        return Err(refused("`from` and `to` are more than ten years apart"));
+    }
+    let mut figures: HashMap<u32, _> = node.ledger.day_figures(first, last)?.into_iter().collect();
+    let totals = (first..=last).map(|day| {
+        let figures = figures.remove(&day).unwrap_or_default();
+        DayTotals {
+            date: clock::date(u64::from(day) * 86_400),
+            bought: figures.bought,
+            spent: figures.spent.into(),
+            served: figures.served,
+            earned: figures.earned.into(),
+        }
+    });
+    Ok(Json(totals.collect()))
+}
+
+#[utoipa::path(
+    get,
+    path = route::SETTLEMENT,
+    summary = "A settlement with the calls that it paid for",
+    tag = "Money",
+    operation_id = "settlement",
+    params(("id" = u64, Path, description = "Number of the settlement")),
+    responses((status = 200, description = "Done", body = SettlementShown))
+)]
+pub(super) async fn settled(
+    State(node): State<Node>,
+    Path(id): Path<String>,
+) -> Result<Json<SettlementShown>, Failed> {
+    let number = id.parse().map_err(|_| refused("the settlement's id in the address is no number"))?;
+    let found = on_the_side(node, move |node| settlement::shown(node, number)).await?;
+    found.map(Json).ok_or_else(|| {
+        let next = "`farthing wallet history --kind settlement` shows them.";
+        Failed::new(StatusCode::NOT_FOUND, &format!("there is no settlement {number}"), next)
+    })
+}
+
+/// Reads where it may take its time.
+async fn on_the_side<T: Send + 'static>(
+    node: Node,
+    read: impl FnOnce(&Node) -> Result<T, LedgerError> + Send + 'static,
+) -> Result<T, Failed> {
+    match tokio::task::spawn_blocking(move || read(&node)).await {
+        Ok(done) => Ok(done?),
+        Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+    }
+}
+
+/// Names of services, as this node knows them.
+struct Names(HashMap<ServiceId, String>);
+
+impl Names {
+    fn of(node: &Node) -> Self {
+        let own = node.registry.all();
+        Self(own.iter().map(|own| (own.listing().service, own.listing().name.clone())).collect())
+    }
+
+    fn name(&self, node: &Node, service: ServiceId) -> String {
+        let own = self.0.get(&service).cloned();
+        own.or_else(|| node.catalog.name(service)).unwrap_or_default()
+    }
+}
+
+fn refused(detail: &str) -> Failed {
+    Failed::new(StatusCode::BAD_REQUEST, &detail, "Correct what is named and ask again.")
+}
+
+fn limit_of(text: Option<&str>) -> Result<usize, Failed> {
+    let Some(text) = text else { return Ok(LISTED_DEFAULT) };
+    let limit = text.parse().ok().filter(|limit| (1..=LISTED_MAX).contains(limit));
+    limit.ok_or_else(|| refused("`limit` must be a number from 1 to 500"))
+}
+
+fn filter_of(asked: &Asked) -> Result<Filter, Failed> {
+    let wrong = |field: &str, error: &dyn std::fmt::Display| refused(&format!("`{field}`: {error}"));
+    let kinds = match asked.kind.as_deref().filter(|kinds| !kinds.is_empty()) {
+        None => HistoryKind::ALL.into(),
+        Some(kinds) => {
+            let read: Result<_, _> = kinds.split(',').map(|kind| kind.trim().parse()).collect();
+            read.map_err(|error: NoneOf| wrong("kind", &error))?
+        }
+    };
+    let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+    let state = given(&asked.state).map(|text| text.parse().map_err(|e: NoneOf| wrong("state", &e)));
+    let service = given(&asked.service);
+    let service = service.map(|text| text.parse::<ServiceId>().map_err(|e| wrong("service", &e)));
+    let from_secs = given(&asked.from).map(|text| time_of("from", &text)).transpose()?.unwrap_or(0);
+    let before = match (given(&asked.cursor), given(&asked.to)) {
+        (Some(cursor), _) => {
+            cursor.parse().map_err(|()| refused("`cursor` must be `next` of the step before"))?
+        }
+        (None, Some(to)) => Place::start_of(end_of("to", &to)?),
+        (None, None) => Place::start_of(u64::MAX),
+    };
+    Ok(Filter { kinds, state: state.transpose()?, service: service.transpose()?, from_secs, before })
+}
+
+/// The second a day begins, or a second as it is.
+fn time_of(field: &str, text: &str) -> Result<u64, Failed> {
+    let secs = clock::start_of(text).or_else(|| text.parse().ok());
+    secs.ok_or_else(|| {
+        refused(&format!("`{field}` must be a day such as 2026-11-21 or a Unix time in seconds"))
+    })
+}
+
+/// The second after a day, or a second as it is.
+fn end_of(field: &str, text: &str) -> Result<u64, Failed> {
+    match clock::start_of(text) {
+        Some(start) => Ok(start + 86_400),
+        None => time_of(field, text),
+    }
+}

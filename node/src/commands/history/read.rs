@@ -1,0 +1,330 @@
+//! One step through the four records, merged by time.
+
+use std::{fmt, str::FromStr};
+
+use farthing_ledger::{
+    CallRow, LedgerError, Position, Purchase, PurchaseEnd, Settlement, SettlementState, Stretch, Transaction,
+    Window,
+};
+use farthing_protocol::{ChannelId, Outcome, Usdc};
+
+use super::{Filter, Names, SCANNED_MAX};
+use crate::{
+    control::types::{Eth, HistoryEntry, HistoryKind, HistoryState, Text},
+    node::Node,
+};
+
+/// Settlements are few: one a minute at the very most, and some a day as a rule.
+pub(super) const SETTLEMENTS_MAX: usize = 10_000;
+
+/// A place in the history: second, kind, key of the record.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    secs: u64,
+    kind: HistoryKind,
+    key: Vec<u8>,
+}
+
+impl Place {
+    /// Before everything of this second.
+    pub(super) const fn start_of(secs: u64) -> Self {
+        Self { secs, kind: HistoryKind::Bought, key: Vec::new() }
+    }
+
+    fn of(kind: HistoryKind, position: &Position) -> Self {
+        Self { secs: position.secs, kind, key: position.key.clone() }
+    }
+
+    /// The same place among the records of one kind.
+    fn among(&self, kind: HistoryKind) -> Position {
+        match kind.cmp(&self.kind) {
+            std::cmp::Ordering::Less => Position::start_of(self.secs.saturating_add(1)),
+            std::cmp::Ordering::Equal => Position { secs: self.secs, key: self.key.clone() },
+            std::cmp::Ordering::Greater => Position::start_of(self.secs),
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}-{}", self.secs, self.kind.name(), hex::encode(&self.key))
+    }
+}
+
+impl FromStr for Place {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let mut parts = text.splitn(3, '-');
+        let mut next = || parts.next().ok_or(());
+        let (secs, kind, key) = (next()?, next()?, next()?);
+        Ok(Self {
+            secs: secs.parse().map_err(|_| ())?,
+            kind: kind.parse().map_err(|_| ())?,
+            key: hex::decode(key).map_err(|_| ())?,
+        })
+    }
+}
+
+/// A record as it was read.
+#[derive(Debug)]
+pub(super) enum Entry {
+    Bought(Purchase),
+    Served(CallRow),
+    Settlement(Settlement),
+    Transaction(Transaction),
+}
+
+/// Up to `limit` entries, the newest first, and where to go on; `None` at the end.
+pub(super) fn step(
+    node: &Node,
+    filter: &Filter,
+    limit: usize,
+) -> Result<(Vec<Entry>, Option<Place>), LedgerError> {
+    let mut found: Vec<(Place, Entry)> = Vec::new();
+    // What is older than this was not looked at in every record.
+    let mut horizon: Option<Place> = None;
+    for kind in &filter.kinds {
+        let stretch = stretch(node, filter, *kind, limit)?;
+        horizon = horizon.max(stretch.next.map(|position| Place::of(*kind, &position)));
+        found.extend(stretch.rows.into_iter().map(|(position, entry)| (Place::of(*kind, &position), entry)));
+    }
+    found.retain(|(place, _)| horizon.as_ref().is_none_or(|horizon| place >= horizon));
+    found.sort_by(|(one, _), (other, _)| other.cmp(one));
+    let next = match found.get(limit) {
+        Some(_) => found.get(limit - 1).map(|(place, _)| place.clone()),
+        None => horizon,
+    };
+    found.truncate(limit);
+    Ok((found.into_iter().map(|(_, entry)| entry).collect(), next))
+}
+
+fn stretch(
+    node: &Node,
+    filter: &Filter,
+    kind: HistoryKind,
+    limit: usize,
+) -> Result<Stretch<Entry>, LedgerError> {
+    let ledger = &node.ledger;
+    let window = Window {
+        before: filter.before.among(kind),
+        from_secs: filter.from_secs,
+        limit,
+        scan_max: SCANNED_MAX,
+    };
+    Ok(match kind {
+        HistoryKind::Bought => {
+            let keep = |call: &Purchase| filter.keeps(state_of_purchase(call), Some(call.service));
+            entries(ledger.purchases_in(&window, keep)?, Entry::Bought)
+        }
+        HistoryKind::Served => {
+            let keep = |row: &CallRow| filter.keeps(state_of_call(row), Some(row.call.service));
+            entries(ledger.calls_in(&window, keep)?, Entry::Served)
+        }
+        HistoryKind::Transaction => {
+            let keep = |_: &Transaction| filter.keeps(HistoryState::Confirmed, None);
+            entries(ledger.transactions_in(&window, keep)?, Entry::Transaction)
+        }
+        HistoryKind::Settlement => {
+            let all = ledger.settlements(SETTLEMENTS_MAX)?;
+            let mut rows: Vec<(Position, Entry)> = all
+                .into_iter()
+                .filter(|settlement| filter.keeps(state_of_settlement(settlement), None))
+                .map(|settlement| (place_of(&settlement), Entry::Settlement(settlement)))
+                .filter(|(position, _)| *position < window.before && position.secs >= window.from_secs)
+                .collect();
+            rows.sort_by(|(one, _), (other, _)| other.cmp(one));
+            let more = rows.len() > limit;
+            rows.truncate(limit);
+            let next = rows.last().filter(|_| more).map(|(position, _)| position.clone());
+            Stretch { rows, next }
+        }
+    })
+}
+
+fn entries<T>(stretch: Stretch<T>, entry: fn(T) -> Entry) -> Stretch<Entry> {
+    let rows = stretch.rows.into_iter().map(|(position, row)| (position, entry(row)));
+    Stretch { rows: rows.collect(), next: stretch.next }
+}
+
+fn place_of(settlement: &Settlement) -> Position {
+    Position { secs: settlement.time_secs, key: settlement.id.to_be_bytes().to_vec() }
+}
+
+fn state_of_purchase(call: &Purchase) -> HistoryState {
+    match &call.end {
+        PurchaseEnd::Acknowledged { outcome, .. } => state_of(*outcome, call.charged),
+        PurchaseEnd::Released { .. } => HistoryState::Failed,
+    }
+}
+
+fn state_of_call(row: &CallRow) -> HistoryState {
+    state_of(row.call.outcome, row.call.charged)
+}
+
+fn state_of(outcome: Outcome, charged: Usdc) -> HistoryState {
+    match () {
+        () if !charged.is_zero() => HistoryState::Charged,
+        () if outcome.is_the_services_answer() => HistoryState::Free,
+        () => HistoryState::Failed,
+    }
+}
+
+pub(super) const fn state_of_settlement(settlement: &Settlement) -> HistoryState {
+    match settlement.state {
+        SettlementState::Pending => HistoryState::Pending,
+        SettlementState::Confirmed => HistoryState::Confirmed,
+        SettlementState::Failed => HistoryState::Failed,
+    }
+}
+
+/// What a settlement pays, or would have.
+pub(super) fn amount_of(settlement: &Settlement) -> Usdc {
+    let parts = settlement.rows.iter().map(|row| row.to.saturating_sub(row.from));
+    parts.fold(Usdc::ZERO, Usdc::saturating_add)
+}
+
+pub(super) fn hash_text(hash: &[u8]) -> String {
+    format!("0x{}", hex::encode(hash))
+}
+
+impl Entry {
+    pub(super) fn shown(self, node: &Node, names: &Names) -> HistoryEntry {
+        let channel = |id: ChannelId| Some(id).filter(|id| *id != ChannelId::NONE).map(Text);
+        let blank = |kind, time_secs, state, id: String, amount: Usdc| HistoryEntry {
+            kind,
+            time_secs,
+            state,
+            id,
+            amount: amount.into(),
+            service: None,
+            name: String::new(),
+            peer: None,
+            what: String::new(),
+            status: None,
+            secret: None,
+            channel: None,
+            transaction: None,
+            eth: None,
+            fee: None,
+            reason: None,
+        };
+        match self {
+            Self::Bought(call) => {
+                let (status, reason) = match &call.end {
+                    PurchaseEnd::Acknowledged { outcome, status, .. } if outcome.is_the_services_answer() => {
+                        (Some(*status), None)
+                    }
+                    PurchaseEnd::Acknowledged { outcome, .. } => (None, Some(reason(*outcome).to_owned())),
+                    PurchaseEnd::Released { reason } => (None, Some(reason.clone())),
+                };
+                let (state, id) = (state_of_purchase(&call), call.call_id.to_string());
+                HistoryEntry {
+                    service: Some(call.service.into()),
+                    name: names.name(node, call.service),
+                    peer: Some(call.owner.into()),
+                    what: format!("{} {}", call.method, call.path),
+                    status,
+                    secret: Some(call.secret),
+                    channel: channel(call.channel),
+                    reason,
+                    ..blank(HistoryKind::Bought, call.promised_secs, state, id, call.charged)
+                }
+            }
+            Self::Served(row) => {
+                let (state, answered) = (state_of_call(&row), row.call.outcome.is_the_services_answer());
+                let (call, id) = (row.call, row.receipt.call_id.to_string());
+                HistoryEntry {
+                    service: Some(call.service.into()),
+                    name: names.name(node, call.service),
+                    peer: Some(row.payer.into()),
+                    what: format!("{} {}", call.method, call.path),
+                    status: answered.then_some(call.status),
+                    channel: channel(row.receipt.channel),
+                    reason: (!answered).then(|| reason(call.outcome).to_owned()),
+                    ..blank(HistoryKind::Served, call.time_secs, state, id, call.charged)
+                }
+            }
+            Self::Settlement(settlement) => {
+                let (state, id) = (state_of_settlement(&settlement), settlement.id.to_string());
+                let amount = amount_of(&settlement);
+                HistoryEntry {
+                    what: format!("claim on {} channels", settlement.rows.len()),
+                    channel: match settlement.rows.as_slice() {
+                        [row] => channel(row.channel),
+                        _ => None,
+                    },
+                    transaction: settlement.transaction.map(|hash| hash_text(&hash)),
+                    ..blank(HistoryKind::Settlement, settlement.time_secs, state, id, amount)
+                }
+            }
+            Self::Transaction(transaction) => {
+                let (hash, wei) = (hash_text(&transaction.hash), u128::from_be_bytes(transaction.wei));
+                let (time_secs, amount) = (transaction.time_secs, transaction.amount);
+                let state = HistoryState::Confirmed;
+                HistoryEntry {
+                    peer: transaction.peer.map(Text),
+                    what: transaction.purpose,
+                    channel: transaction.channel.and_then(channel),
+                    transaction: Some(hash.clone()),
+                    eth: (wei > 0).then_some(Text(Eth { wei })),
+                    fee: Some(Text(Eth { wei: u128::from_be_bytes(transaction.fee_wei) })),
+                    ..blank(HistoryKind::Transaction, time_secs, state, hash, amount)
+                }
+            }
+        }
+    }
+}
+
+const fn reason(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Answered | Outcome::Declined => "answered",
+        Outcome::Unreachable => "the service was not reached",
+        Outcome::TimedOut => "the service took too long",
+        Outcome::ServerError => "the service failed",
+        Outcome::Oversize => "the answer was too large",
+        Outcome::BadAnswer => "the answer was broken",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(secs: u64, kind: HistoryKind, key: &[u8]) -> Place {
+        Place { secs, kind, key: key.to_vec() }
+    }
+
+    #[test]
+    fn a_cursor_is_its_place_and_nothing_else_is_one() {
+        for at in [
+            place(0, HistoryKind::Bought, &[]),
+            place(u64::MAX, HistoryKind::Transaction, &[7; 32]),
+            place(9, HistoryKind::Settlement, &[0, 1]),
+        ] {
+            assert_eq!(at.to_string().parse(), Ok(at));
+        }
+        for none in ["", "1", "1-bought", "x-bought-", "1-sold-", "1-bought-0", "1-bought-zz", "-1-bought-"] {
+            assert_eq!(none.parse::<Place>(), Err(()), "{none}");
+        }
+    }
+
+    #[test]
+    fn a_place_cuts_every_record_at_the_same_moment() {
+        let at = place(5, HistoryKind::Served, &[4]);
+        for (kind, key, is_before) in [
+            (HistoryKind::Bought, 9, true),
+            (HistoryKind::Served, 3, true),
+            (HistoryKind::Served, 4, false),
+            (HistoryKind::Served, 5, false),
+            (HistoryKind::Settlement, 0, false),
+            (HistoryKind::Transaction, 0, false),
+        ] {
+            let other = place(5, kind, &[key]);
+            assert_eq!(other < at, is_before, "{kind}");
+            assert_eq!(Position { secs: 5, key: vec![key] } < at.among(kind), is_before, "{kind} {key}");
+            let earlier = Position { secs: 4, key: vec![255] };
+            assert!(earlier < at.among(kind));
+        }
+    }
+}

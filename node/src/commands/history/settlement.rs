@@ -1,0 +1,80 @@
+//! A settlement with the calls that it paid for.
+//!
+//! A channel's total is counted up by each charge, and a claim pays it from one total to another: the calls in
+//! between are the ones.
+
+use std::collections::HashMap;
+
+use farthing_ledger::{LedgerError, Position, Settlement, SettlementRow, Window};
+use farthing_protocol::{ChannelId, Usdc};
+
+use super::{
+    Names,
+    read::{SETTLEMENTS_MAX, amount_of, hash_text, state_of_settlement},
+};
+use crate::{
+    control::types::{ServedCall, SettledChannel, SettlementShown},
+    node::Node,
+};
+
+/// More does not help anybody who looks; everything is in the export.
+const CALLS_MAX: usize = 500;
+const SCANNED_MAX: usize = 100_000;
+
+pub(super) fn shown(node: &Node, id: u64) -> Result<Option<SettlementShown>, LedgerError> {
+    let found = node.ledger.settlements(SETTLEMENTS_MAX)?.into_iter().find(|settlement| settlement.id == id);
+    let Some(settlement) = found else { return Ok(None) };
+    let parts: HashMap<ChannelId, SettlementRow> =
+        settlement.rows.iter().map(|row| (row.channel, *row)).collect();
+    let window = Window {
+        // A call may have been served in the second of its claim.
+        before: Position::start_of(settlement.time_secs.saturating_add(1)),
+        from_secs: 0,
+        limit: CALLS_MAX,
+        scan_max: SCANNED_MAX,
+    };
+    let calls = node.ledger.calls_in(&window, |row| {
+        let (receipt, part) = (&row.receipt, parts.get(&row.receipt.channel));
+        let pays = |part: &SettlementRow| receipt.spent_total > part.from && receipt.spent_total <= part.to;
+        !receipt.charged.is_zero() && part.is_some_and(pays)
+    })?;
+    let names = Names::of(node);
+    let calls: Vec<ServedCall> = calls
+        .rows
+        .into_iter()
+        .map(|(_, row)| ServedCall {
+            call_id: row.call.call_id.into(),
+            service: row.call.service.into(),
+            name: names.name(node, row.call.service),
+            payer: row.payer.into(),
+            operation: format!("{} {}", row.call.method, row.call.path),
+            time_secs: row.call.time_secs,
+            status: row.call.status,
+            charged: row.call.charged.into(),
+        })
+        .collect();
+    let amount = amount_of(&settlement);
+    let listed = calls.iter().fold(Usdc::ZERO, |sum, call| sum.saturating_add(call.charged.0));
+    Ok(Some(SettlementShown {
+        id,
+        time_secs: settlement.time_secs,
+        state: state_of_settlement(&settlement),
+        transaction: settlement.transaction.map(|hash| hash_text(&hash)),
+        amount: amount.into(),
+        channels: channels(node, &settlement)?,
+        calls,
+        partial: listed < amount,
+    }))
+}
+
+fn channels(node: &Node, settlement: &Settlement) -> Result<Vec<SettledChannel>, LedgerError> {
+    let channel = |row: &SettlementRow| {
+        let known = node.ledger.payee_channel(row.channel)?;
+        Ok(SettledChannel {
+            channel: row.channel.into(),
+            payer: known.map(|known| known.config.payer.into()),
+            amount: row.to.saturating_sub(row.from).into(),
+        })
+    };
+    settlement.rows.iter().map(channel).collect()
+}

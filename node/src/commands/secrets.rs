@@ -1,0 +1,201 @@
+//! The secrets that scripts present: made, looked at, limited, replaced, ended.
+
+use std::sync::Arc;
+
+use axum::{
+    Json,
+    extract::{Path, State},
+    http::StatusCode,
+};
+
+use super::Failed;
+use crate::{
+    control::types::{NewSecret, Secret, SecretLimits, SecretShown, Text, route},
+    gateway::auth::{DEFAULT_SECRET, SecretFacts, Secrets, SecretsError},
+    node::Node,
+    secret::{ConsumerSecret, file},
+};
+
+fn shown(node: &Node, facts: SecretFacts) -> SecretShown {
+    let file::SecretLimits { price_max, per_day, services } = facts.limits;
+    SecretShown {
+        spent_today: node.consumer.spent_today_by(&facts.name).into(),
+        name: facts.name,
+        created_secs: facts.created_secs,
+        last_used_secs: facts.last_used_secs,
+        limits: SecretLimits {
+            price_max: price_max.map(Text),
+            per_day: per_day.map(Text),
+            services: services.map(|services| services.into_iter().map(Text).collect()),
+        },
+    }
+}
+
+fn one(node: &Node, name: &str) -> Result<SecretShown, Failed> {
+    let found = node.secrets.all().into_iter().find(|facts| facts.name == name);
+    let facts = found.ok_or_else(|| SecretsError::NotFound(name.to_owned()))?;
+    Ok(shown(node, facts))
+}
+
+fn limits(limits: SecretLimits) -> file::SecretLimits {
+    file::SecretLimits {
+        price_max: limits.price_max.map(|text| text.0),
+        per_day: limits.per_day.map(|text| text.0),
+        services: limits.services.map(|services| services.into_iter().map(|text| text.0).collect()),
+    }
+}
+
+/// A change waits for the disk, apart from those who answer.
+async fn change<T: Send + 'static>(
+    node: &Node,
+    change: impl FnOnce(&Secrets) -> Result<T, SecretsError> + Send + 'static,
+) -> Result<T, Failed> {
+    let secrets = Arc::clone(&node.secrets);
+    match tokio::task::spawn_blocking(move || change(&secrets)).await {
+        Ok(changed) => Ok(changed?),
+        Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+    }
+}
+
+fn exposed(secret: &ConsumerSecret) -> Json<Secret> {
+    Json(Secret { secret: secret.expose().to_owned() })
+}
+
+#[utoipa::path(
+    get,
+    path = route::SECRET,
+    summary = "The default secret; asks for the password again",
+    tag = "Secrets",
+    operation_id = "secret",
+    responses((status = 200, description = "Done", body = Secret))
+)]
+pub(super) async fn default(State(node): State<Node>) -> Result<Json<Secret>, Failed> {
+    Ok(exposed(&node.secrets.show(DEFAULT_SECRET)?))
+}
+
+#[utoipa::path(
+    post,
+    path = route::SECRET_ROTATE,
+    summary = "Replace the default secret; the old one ends; asks for the password again",
+    tag = "Secrets",
+    operation_id = "rotate_secret",
+    responses((status = 200, description = "Done", body = Secret))
+)]
+pub(super) async fn rotate_default(State(node): State<Node>) -> Result<Json<Secret>, Failed> {
+    Ok(exposed(&change(&node, |secrets| secrets.rotate(DEFAULT_SECRET)).await?))
+}
+
+#[utoipa::path(
+    get,
+    path = route::SECRETS,
+    summary = "Every secret with what its holder may do, without the secrets themselves",
+    tag = "Secrets",
+    operation_id = "secrets",
+    responses((status = 200, description = "Done", body = Vec<SecretShown>))
+)]
+pub(super) async fn list(State(node): State<Node>) -> Json<Vec<SecretShown>> {
+    Json(node.secrets.all().into_iter().map(|facts| shown(&node, facts)).collect())
+}
+
+#[utoipa::path(
+    post,
+    path = route::SECRETS,
+    summary = "Make a secret; asks for the password again",
+    tag = "Secrets",
+    operation_id = "create_secret",
+    request_body = NewSecret,
+    responses((status = 200, description = "Done", body = Secret))
+)]
+pub(super) async fn create(
+    State(node): State<Node>,
+    Json(new): Json<NewSecret>,
+) -> Result<Json<Secret>, Failed> {
+    let made = change(&node, move |secrets| secrets.create(&new.name, limits(new.limits))).await?;
+    Ok(exposed(&made))
+}
+
+#[utoipa::path(
+    get,
+    path = route::SECRET_NAMED,
+    summary = "A secret; asks for the password again",
+    tag = "Secrets",
+    operation_id = "named_secret",
+    params(("name" = String, Path, description = "`default`, or as it was made")),
+    responses((status = 200, description = "Done", body = Secret))
+)]
+pub(super) async fn show(State(node): State<Node>, Path(name): Path<String>) -> Result<Json<Secret>, Failed> {
+    Ok(exposed(&node.secrets.show(&name)?))
+}
+
+#[utoipa::path(
+    delete,
+    path = route::SECRET_NAMED,
+    summary = "End a secret; asks for the password again",
+    tag = "Secrets",
+    operation_id = "revoke_secret",
+    params(("name" = String, Path, description = "As it was made")),
+    responses((status = 200, description = "Done", body = SecretShown))
+)]
+pub(super) async fn revoke(
+    State(node): State<Node>,
+    Path(name): Path<String>,
+) -> Result<Json<SecretShown>, Failed> {
+    let last = one(&node, &name)?;
+    change(&node, move |secrets| secrets.revoke(&name)).await?;
+    Ok(Json(last))
+}
+
+#[utoipa::path(
+    post,
+    path = route::SECRET_LIMITS,
+    summary = "Replace what the holder of a secret may do; asks for the password again",
+    tag = "Secrets",
+    operation_id = "limit_secret",
+    params(("name" = String, Path, description = "As it was made")),
+    request_body = SecretLimits,
+    responses((status = 200, description = "Done", body = SecretShown))
+)]
+pub(super) async fn limit(
+    State(node): State<Node>,
+    Path(name): Path<String>,
+    Json(request): Json<SecretLimits>,
+) -> Result<Json<SecretShown>, Failed> {
+    let named = name.clone();
+    change(&node, move |secrets| secrets.limit(&named, limits(request))).await?;
+    Ok(Json(one(&node, &name)?))
+}
+
+#[utoipa::path(
+    post,
+    path = route::SECRET_NAMED_ROTATE,
+    summary = "Replace a secret; the old one ends; asks for the password again",
+    tag = "Secrets",
+    operation_id = "rotate_named_secret",
+    params(("name" = String, Path, description = "`default`, or as it was made")),
+    responses((status = 200, description = "Done", body = Secret))
+)]
+pub(super) async fn rotate(
+    State(node): State<Node>,
+    Path(name): Path<String>,
+) -> Result<Json<Secret>, Failed> {
+    Ok(exposed(&change(&node, move |secrets| secrets.rotate(&name)).await?))
+}
+
+impl From<SecretsError> for Failed {
+    fn from(error: SecretsError) -> Self {
+        let (status, next) = match &error {
+            SecretsError::Name(_) => (StatusCode::BAD_REQUEST, "Choose another name."),
+            SecretsError::TooManyServices => {
+                (StatusCode::BAD_REQUEST, "Name fewer, or none for every service.")
+            }
+            SecretsError::NotFound(_) => (StatusCode::NOT_FOUND, "`farthing secret list` shows them."),
+            SecretsError::Exists(_) => (StatusCode::CONFLICT, "Choose another name, or rotate that one."),
+            SecretsError::TooMany => (StatusCode::CONFLICT, "Revoke one that is not used any more."),
+            SecretsError::IsDefault => {
+                (StatusCode::CONFLICT, "Rotate it; `farthing spending limits` limits the node.")
+            }
+            SecretsError::File(_) => (StatusCode::INTERNAL_SERVER_ERROR, "Nothing was changed."),
+        };
+        Self::new(status, &error, next)
+    }
+}

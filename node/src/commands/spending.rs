@@ -1,0 +1,109 @@
+//! What the node may spend: looked at, limited, stopped.
+
+use axum::{Json, extract::State, http::StatusCode};
+
+use super::Failed;
+use crate::{
+    consumer::{
+        rules::{Chosen, RulesError, Stopped},
+        spending::Limits,
+    },
+    control::types::{LimitsRequest, SpendingLimits, SpendingState, StoppedBy, route},
+    node::Node,
+};
+
+fn state(node: &Node) -> SpendingState {
+    let rules = node.consumer.rules();
+    let (stopped, stopped_secs) = match rules.stopped() {
+        None => (None, None),
+        Some(Stopped::ByConfiguration) => (Some(StoppedBy::Configuration), None),
+        Some(Stopped::Since(secs)) => (Some(StoppedBy::User), Some(secs)),
+    };
+    SpendingState {
+        stopped,
+        stopped_secs,
+        spent_today: node.consumer.spent_today().into(),
+        limits: shown(rules.limits()),
+        configured: shown(rules.configured()),
+    }
+}
+
+fn shown(limits: Limits) -> SpendingLimits {
+    SpendingLimits {
+        price_max: limits.price_max.into(),
+        per_day: limits.per_day.into(),
+        per_secret_day: limits.per_secret_day.into(),
+    }
+}
+
+#[utoipa::path(
+    get,
+    path = route::SPENDING,
+    summary = "What the node may spend, has spent today, and whether spending is stopped",
+    tag = "Money",
+    operation_id = "spending",
+    responses((status = 200, description = "Done", body = SpendingState))
+)]
+pub(super) async fn show(State(node): State<Node>) -> Json<SpendingState> {
+    Json(state(&node))
+}
+
+#[utoipa::path(
+    post,
+    path = route::SPENDING_STOP,
+    summary = "Stop all spending, at once and over restarts; selling and settling go on",
+    tag = "Money",
+    operation_id = "stop_spending",
+    responses((status = 200, description = "Done", body = SpendingState))
+)]
+pub(super) async fn stop(State(node): State<Node>) -> Result<Json<SpendingState>, Failed> {
+    node.consumer.rules().stop().await?;
+    Ok(Json(state(&node)))
+}
+
+#[utoipa::path(
+    post,
+    path = route::SPENDING_RESUME,
+    summary = "End a stop; asks for the password again",
+    tag = "Money",
+    operation_id = "resume_spending",
+    responses((status = 200, description = "Done", body = SpendingState))
+)]
+pub(super) async fn resume(State(node): State<Node>) -> Result<Json<SpendingState>, Failed> {
+    node.consumer.rules().resume().await?;
+    Ok(Json(state(&node)))
+}
+
+#[utoipa::path(
+    post,
+    path = route::SPENDING_LIMITS,
+    summary = "Change the limits while the node runs; asks for the password again",
+    tag = "Money",
+    operation_id = "limit_spending",
+    request_body = LimitsRequest,
+    responses((status = 200, description = "Done", body = SpendingState))
+)]
+pub(super) async fn limit(
+    State(node): State<Node>,
+    Json(request): Json<LimitsRequest>,
+) -> Result<Json<SpendingState>, Failed> {
+    let LimitsRequest { price_max, per_day, per_secret_day, reset } = request;
+    let named = Chosen { price_max, per_day, per_secret_day };
+    let edit = |earlier| named.or(if reset { Chosen::default() } else { earlier });
+    node.consumer.rules().set_limits(edit).await?;
+    Ok(Json(state(&node)))
+}
+
+impl From<RulesError> for Failed {
+    fn from(error: RulesError) -> Self {
+        let (status, next) = match &error {
+            RulesError::OffByConfiguration => {
+                (StatusCode::CONFLICT, "Set `spending.enabled = true` and restart the node.")
+            }
+            RulesError::StopNotStored(_) | RulesError::NotStored(_) => {
+                (StatusCode::SERVICE_UNAVAILABLE, "`farthing doctor` checks the ledger.")
+            }
+        };
+        Self::new(status, &error, next)
+    }
+}

@@ -1,0 +1,251 @@
+//! What the user allows, changeable while the node runs: the switch that stops all spending, and the limits.
+//!
+//! Limits start as the section `[spending]` has them. One that is set here replaces the configured one, lower or
+//! higher, over restarts, until it is reset. `spending.enabled = false` belongs to the configuration alone: nothing
+//! here lifts it. A stop holds from the moment it is asked for, even when it cannot be stored; everything that allows
+//! more is stored first.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use farthing_ledger::{Ledger, LedgerError, Namespace};
+use farthing_protocol::Usdc;
+use serde::{Deserialize, Serialize};
+
+use super::spending::Limits;
+use crate::{clock, text::Text};
+
+const STORED_KEY: &[u8] = b"spending";
+
+/// Who stopped spending.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stopped {
+    /// `spending.enabled` is `false`.
+    ByConfiguration,
+    /// The user, at a time in seconds since the Unix epoch.
+    Since(u64),
+}
+
+/// Limits that were set here; `None` where the configuration's holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Chosen {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price_max: Option<Text<Usdc>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_day: Option<Text<Usdc>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_secret_day: Option<Text<Usdc>>,
+}
+
+impl Chosen {
+    /// These limits, and `earlier` where none is named.
+    #[must_use]
+    pub fn or(self, earlier: Self) -> Self {
+        Self {
+            price_max: self.price_max.or(earlier.price_max),
+            per_day: self.per_day.or(earlier.per_day),
+            per_secret_day: self.per_secret_day.or(earlier.per_secret_day),
+        }
+    }
+
+    fn over(self, configured: Limits) -> Limits {
+        let choose = |chosen: Option<Text<Usdc>>, configured| chosen.map_or(configured, |Text(usdc)| usdc);
+        Limits {
+            price_max: choose(self.price_max, configured.price_max),
+            per_day: choose(self.per_day, configured.per_day),
+            per_secret_day: choose(self.per_secret_day, configured.per_secret_day),
+        }
+    }
+}
+
+/// As it is kept in the ledger.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Stored {
+    #[serde(default)]
+    stopped_secs: Option<u64>,
+    #[serde(default)]
+    limits: Chosen,
+}
+
+/// Why a change was not made.
+#[derive(Debug, thiserror::Error)]
+pub enum RulesError {
+    #[error("spending is stopped, but that could not be stored, so it ends with the next restart")]
+    StopNotStored(#[source] LedgerError),
+    #[error("the change could not be stored, so nothing was changed")]
+    NotStored(#[source] LedgerError),
+    #[error("`spending.enabled` is false in the configuration")]
+    OffByConfiguration,
+}
+
+/// The switch and the limits. A cheap handle.
+#[derive(Clone, Debug)]
+pub struct Rules(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    ledger: Ledger,
+    configured: Limits,
+    enabled: bool,
+    current: RwLock<Stored>,
+    /// Changes are made one after the other, so that what is stored is what is in force.
+    changing: tokio::sync::Mutex<()>,
+}
+
+impl Rules {
+    /// Continues with what was set before the last stop. What cannot be read stops all spending.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub fn restore(ledger: Ledger, configured: Limits, enabled: bool) -> Result<Self, LedgerError> {
+        let stored = ledger.get(Namespace::Settings, STORED_KEY)?;
+        let current = match stored.as_deref().map(serde_json::from_slice) {
+            None => Stored::default(),
+            Some(Ok(stored)) => stored,
+            Some(Err(error)) => {
+                tracing::error!(%error, "what was set for spending cannot be read, so spending is stopped");
+                Stored { stopped_secs: Some(clock::now_secs()), limits: Chosen::default() }
+            }
+        };
+        let changing = tokio::sync::Mutex::new(());
+        Ok(Self(Arc::new(Inner { ledger, configured, enabled, current: RwLock::new(current), changing })))
+    }
+
+    /// The limits in force.
+    #[must_use]
+    pub fn limits(&self) -> Limits {
+        self.current().limits.over(self.0.configured)
+    }
+
+    /// The limits of the configuration.
+    #[must_use]
+    pub fn configured(&self) -> Limits {
+        self.0.configured
+    }
+
+    /// The limits that were set here.
+    #[must_use]
+    pub fn chosen(&self) -> Chosen {
+        self.current().limits
+    }
+
+    /// Who stopped spending, when it is.
+    #[must_use]
+    pub fn stopped(&self) -> Option<Stopped> {
+        if !self.0.enabled {
+            return Some(Stopped::ByConfiguration);
+        }
+        self.current().stopped_secs.map(Stopped::Since)
+    }
+
+    /// Stops all spending, at once and over restarts.
+    ///
+    /// # Errors
+    /// [`RulesError::StopNotStored`]; it is stopped all the same.
+    pub async fn stop(&self) -> Result<(), RulesError> {
+        let _alone = self.0.changing.lock().await;
+        let stopped = {
+            let mut current = self.0.current.write().unwrap_or_else(PoisonError::into_inner);
+            current.stopped_secs.get_or_insert_with(clock::now_secs);
+            *current
+        };
+        tracing::warn!("all spending is stopped");
+        self.store(&stopped).await.map_err(RulesError::StopNotStored)
+    }
+
+    /// Ends a stop.
+    ///
+    /// # Errors
+    /// [`RulesError`]; it is still stopped then.
+    pub async fn resume(&self) -> Result<(), RulesError> {
+        if !self.0.enabled {
+            return Err(RulesError::OffByConfiguration);
+        }
+        self.change(|stored| stored.stopped_secs = None).await?;
+        tracing::info!("spending goes on");
+        Ok(())
+    }
+
+    /// Sets the limits that were chosen; the configuration's hold where none was.
+    ///
+    /// # Errors
+    /// [`RulesError::NotStored`]; the limits are then as before.
+    pub async fn set_limits(&self, edit: impl FnOnce(Chosen) -> Chosen) -> Result<(), RulesError> {
+        self.change(|stored| stored.limits = edit(stored.limits)).await
+    }
+
+    async fn change(&self, edit: impl FnOnce(&mut Stored)) -> Result<(), RulesError> {
+        let _alone = self.0.changing.lock().await;
+        let mut changed = self.current();
+        edit(&mut changed);
+        self.store(&changed).await.map_err(RulesError::NotStored)?;
+        *self.0.current.write().unwrap_or_else(PoisonError::into_inner) = changed;
+        Ok(())
+    }
+
+    async fn store(&self, stored: &Stored) -> Result<(), LedgerError> {
+        let bytes = serde_json::to_vec(stored).expect("text and numbers are always JSON");
+        self.0.ledger.put(Namespace::Settings, STORED_KEY, bytes).await
+    }
+
+    fn current(&self) -> Stored {
+        *self.0.current.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use farthing_ledger::OpenMode;
+
+    use super::*;
+
+    const fn usdc(micros: u64) -> Usdc {
+        Usdc::from_micros(micros)
+    }
+
+    const CONFIGURED: Limits = Limits { price_max: usdc(10), per_day: usdc(30), per_secret_day: usdc(20) };
+
+    #[tokio::test]
+    async fn a_stop_and_the_limits_are_kept_over_restarts_until_they_are_lifted() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = |mode| Ledger::open(&folder.path().join("ledger.redb"), mode).unwrap();
+        let rules = Rules::restore(open(OpenMode::Create), CONFIGURED, true).unwrap();
+        assert_eq!((rules.limits(), rules.stopped()), (CONFIGURED, None));
+        let set =
+            Chosen { price_max: Some(Text(usdc(50))), per_day: Some(Text(usdc(5))), ..Chosen::default() };
+        rules.set_limits(|chosen| set.or(chosen)).await.unwrap();
+        rules.stop().await.unwrap();
+        drop(rules);
+
+        let rules = Rules::restore(open(OpenMode::Existing), CONFIGURED, true).unwrap();
+        assert!(matches!(rules.stopped(), Some(Stopped::Since(_))));
+        let limits = Limits { price_max: usdc(50), per_day: usdc(5), per_secret_day: usdc(20) };
+        assert_eq!(rules.limits(), limits, "higher or lower than configured");
+        rules.resume().await.unwrap();
+        let more = Chosen { per_secret_day: Some(Text(usdc(1))), ..Chosen::default() };
+        rules.set_limits(|chosen| more.or(chosen)).await.unwrap();
+        assert_eq!(rules.limits(), Limits { per_secret_day: usdc(1), ..limits });
+        rules.set_limits(|_| Chosen::default()).await.unwrap();
+        assert_eq!((rules.limits(), rules.stopped()), (CONFIGURED, None));
+    }
+
+    #[tokio::test]
+    async fn the_configurations_stop_is_lifted_by_the_configuration_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let ledger = Ledger::open(&folder.path().join("ledger.redb"), OpenMode::Create).unwrap();
+        let rules = Rules::restore(ledger, CONFIGURED, false).unwrap();
+        assert_eq!(rules.stopped(), Some(Stopped::ByConfiguration));
+        assert!(matches!(rules.resume().await, Err(RulesError::OffByConfiguration)));
+        assert_eq!(rules.stopped(), Some(Stopped::ByConfiguration));
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_read_stops_spending_and_can_be_lifted() {
+        let folder = tempfile::tempdir().unwrap();
+        let ledger = Ledger::open(&folder.path().join("ledger.redb"), OpenMode::Create).unwrap();
+        ledger.put(Namespace::Settings, STORED_KEY, &b"{"[..]).await.unwrap();
+        let rules = Rules::restore(ledger, CONFIGURED, true).unwrap();
+        assert!(rules.stopped().is_some());
+        rules.resume().await.unwrap();
+        assert_eq!(rules.stopped(), None);
+    }
+}

@@ -1,0 +1,64 @@
+//! The secrets that scripts present, and what their holders may do.
+
+use std::{collections::BTreeSet, fmt};
+
+use farthing_protocol::{ServiceId, Usdc};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::Text;
+
+/// `farthing secret show`, `create` and `rotate`
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Secret {
+    pub secret: String,
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+/// A secret, without the secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SecretShown {
+    /// `default` for the node's own, which has no limits beside the node's.
+    pub name: String,
+    /// Seconds since the Unix epoch; `None` for the default one.
+    pub created_secs: Option<u64>,
+    /// Seconds since the Unix epoch; `None` while nobody presented it.
+    pub last_used_secs: Option<u64>,
+    /// Spent and reserved with it since midnight UTC.
+    #[schema(value_type = String)]
+    pub spent_today: Text<Usdc>,
+    pub limits: SecretLimits,
+}
+
+/// What the holder of a secret may do, within what the node may.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SecretLimits {
+    /// The most one call may cost; the node's limit when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub price_max: Option<Text<Usdc>>,
+    /// The most in a day (UTC); the node's limit per secret when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub per_day: Option<Text<Usdc>>,
+    /// Only these services; every service when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<String>>)]
+    pub services: Option<BTreeSet<Text<ServiceId>>>,
+}
+
+/// `farthing secret create`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewSecret {
+    /// Up to 40 letters, digits, `-`, `_` and `.`.
+    pub name: String,
+    #[serde(default)]
+    pub limits: SecretLimits,
+}

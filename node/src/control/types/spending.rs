@@ -1,0 +1,64 @@
+//! What the node may spend, and the switch that stops it.
+
+use farthing_protocol::Usdc;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::Text;
+
+/// `farthing spending`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SpendingState {
+    /// Nothing is bought while this is set; selling and settling go on.
+    pub stopped: Option<StoppedBy>,
+    /// Seconds since the Unix epoch, when the user stopped it.
+    pub stopped_secs: Option<u64>,
+    /// Spent and reserved since midnight UTC.
+    #[schema(value_type = String)]
+    pub spent_today: Text<Usdc>,
+    /// In force.
+    pub limits: SpendingLimits,
+    /// Of the section `[spending]`, in force where nothing else was set while the node ran.
+    pub configured: SpendingLimits,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StoppedBy {
+    /// `spending.enabled` is `false`; only the configuration lifts it.
+    Configuration,
+    /// Lifted by `farthing spending resume`.
+    User,
+}
+
+/// The node's own caps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SpendingLimits {
+    /// The most one call may cost.
+    #[schema(value_type = String)]
+    pub price_max: Text<Usdc>,
+    /// The most the node spends in a day (UTC).
+    #[schema(value_type = String)]
+    pub per_day: Text<Usdc>,
+    /// The most the holder of one secret spends in a day (UTC).
+    #[schema(value_type = String)]
+    pub per_secret_day: Text<Usdc>,
+}
+
+/// `farthing spending limits`: what is not named stays as it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LimitsRequest {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub price_max: Option<Text<Usdc>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub per_day: Option<Text<Usdc>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub per_secret_day: Option<Text<Usdc>>,
+    /// First back to the configuration's, all of them.
+    #[serde(default)]
+    pub reset: bool,
+}

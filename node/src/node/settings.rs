@@ -1,0 +1,117 @@
+//! What the parts of the node are told of the configuration.
+
+use anyhow::Context;
+use farthing_chain::ChainSpec;
+use farthing_protocol::{
+    Address, Usdc,
+    listing::{Accept, SCHEME_CHANNEL},
+};
+
+use crate::{
+    config::Config,
+    consumer::spending,
+    owner::{load, upstream::UpstreamOptions},
+    settlement::policy::Policy,
+};
+
+/// The chain of the configuration: a preset, or a chain of the user's own, with the user's changes.
+pub(super) fn chain_spec(config: &Config) -> anyhow::Result<ChainSpec> {
+    let chain = &config.chain;
+    let mut spec = match farthing_chain::preset(&chain.preset) {
+        Some(spec) => spec,
+        None => {
+            let url =
+                chain.rpc_urls.first().context("chain.rpc_urls is needed for a local or custom chain")?;
+            let chain_id = chain.chain_id.unwrap_or(31_337);
+            let token = chain
+                .token
+                .context("chain.token, the USDC contract, is needed for a local or custom chain")?;
+            farthing_chain::local(url.clone(), chain_id, token)
+        }
+    };
+    if !chain.rpc_urls.is_empty() {
+        spec.rpc_urls.clone_from(&chain.rpc_urls);
+    }
+    if let Some(chain_id) = chain.chain_id {
+        spec.chain_id = chain_id;
+    }
+    if let Some(token) = chain.token {
+        spec.token = token;
+    }
+    if let Some(contract) = chain.contract {
+        spec.contract = contract;
+    }
+    if let Some(confirmations) = chain.confirmations {
+        spec.confirmations = confirmations;
+    }
+    if let Some(interval) = chain.poll_interval {
+        spec.poll_interval_ms = u64::try_from(interval.as_millis()).unwrap_or(u64::MAX);
+    }
+    spec.close_delay_secs = chain.close_delay_secs;
+    Ok(spec)
+}
+
+/// The one way to pay this owner.
+pub(super) fn accept(spec: &ChainSpec, pay_to: Address) -> Accept {
+    Accept {
+        scheme: SCHEME_CHANNEL.to_owned(),
+        chain_id: spec.chain_id,
+        asset: spec.token,
+        pay_to,
+        contract: spec.contract,
+        min_deposit: Usdc::ZERO,
+        close_delay_secs: spec.close_delay_secs,
+    }
+}
+
+pub(super) fn policy(config: &Config) -> Policy {
+    let (spending, settlement) = (&config.spending, &config.settlement);
+    Policy {
+        deposit_min: spending.deposit_min,
+        deposit_max: spending.deposit_max,
+        deposit_prices: spending.deposit_prices,
+        topup_prices: spending.topup_prices,
+        topup_percent: spending.topup_percent,
+        claim_min: settlement.claim_min,
+        claim_gas_factor: settlement.claim_gas_factor,
+        claim_age_secs: settlement.claim_age.as_secs(),
+        claim_age_gas_factor: settlement.claim_age_gas_factor,
+        claim_deposit_percent: settlement.claim_deposit_percent,
+        gas_price_factor_max: settlement.gas_price_factor_max,
+        idle_close_secs: settlement.idle_close.as_secs(),
+        close_answer_secs: settlement.close_answer.as_secs(),
+    }
+}
+
+/// The limits of the section `[spending]`.
+pub(super) fn spending_limits(config: &Config) -> spending::Limits {
+    let spending = &config.spending;
+    spending::Limits {
+        price_max: spending.price_max,
+        per_day: spending.per_day,
+        per_secret_day: spending.per_secret_day,
+    }
+}
+
+pub(super) fn load_limits(config: &Config) -> load::Limits {
+    let limits = &config.limits;
+    load::Limits {
+        calls_max: limits.calls_max,
+        per_payer_max: limits.calls_per_payer_max,
+        per_service_max: limits.calls_per_service_max,
+        waiting_max: limits.calls_waiting_max,
+    }
+}
+
+pub(super) fn upstream_options(config: &Config) -> UpstreamOptions {
+    let limits = &config.limits;
+    UpstreamOptions {
+        connect: limits.upstream_connect,
+        first_byte: limits.upstream_first_byte,
+        idle: limits.upstream_idle,
+        total: limits.upstream_total,
+        body_bytes_max: limits.response_bytes_max,
+        own_ports: vec![config.gateway.listen.port(), config.panel.listen.port()],
+        ..UpstreamOptions::default()
+    }
+}

@@ -1,0 +1,108 @@
+//! Alerts of a whole node, and the webhook that is told of them.
+
+use std::sync::{Arc, Mutex};
+
+use anyhow::{Context, Result, ensure};
+use axum::{Router, extract::State, routing::post};
+use farthing::control::types::{Alert, route};
+use farthing_tests::{
+    command::farthing,
+    world::{FUNDS, World, eventually},
+};
+use reqwest::StatusCode;
+use serde_json::Value;
+
+use crate::support::{cost, expect_served};
+
+/// What a webhook was told; while it refuses, it keeps nothing.
+#[derive(Clone, Default)]
+struct Heard {
+    told: Arc<Mutex<Vec<Value>>>,
+    refused: Arc<Mutex<usize>>,
+    refuses: Arc<Mutex<bool>>,
+}
+
+impl Heard {
+    async fn listen(&self) -> Result<String> {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+        let url = format!("http://{}/hook/very-secret-token", listener.local_addr()?);
+        let router = Router::new().route("/hook/{token}", post(hear)).with_state(self.clone());
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        Ok(url)
+    }
+
+    /// Whether a message raised or cleared an alert of this kind.
+    fn has(&self, list: &str, kind: &str) -> bool {
+        let told = self.told.lock().unwrap();
+        told.iter()
+            .any(|told| told[list].as_array().is_some_and(|list| list.iter().any(|one| one["kind"] == kind)))
+    }
+}
+
+async fn hear(State(heard): State<Heard>, body: String) -> StatusCode {
+    if *heard.refuses.lock().unwrap() {
+        *heard.refused.lock().unwrap() += 1;
+        return StatusCode::SERVICE_UNAVAILABLE;
+    }
+    heard.told.lock().unwrap().push(serde_json::from_str(&body).unwrap_or_default());
+    StatusCode::OK
+}
+
+#[tokio::test]
+async fn an_alert_is_listed_with_its_cause_and_the_webhook_is_told_when_it_comes_and_goes() -> Result<()> {
+    let world = World::start().await?;
+    let consumer = &world.consumer;
+    let kinds = async || -> Result<Vec<String>> {
+        let alerts: Vec<Alert> = consumer.control().get(route::ALERTS).await?;
+        ensure!(alerts.iter().all(|alert| !alert.cause.is_empty() && !alert.action.is_empty()), "{alerts:?}");
+        Ok(alerts.into_iter().map(|alert| alert.kind).collect())
+    };
+    expect_served(&world.get("/ok").await?)?;
+    eventually("all is well", async || Ok(kinds().await?.is_empty())).await?;
+
+    let heard = Heard::default();
+    let webhook = heard.listen().await?;
+    let file = tempfile::NamedTempFile::new()?;
+    std::fs::write(file.path(), format!("{webhook}\n"))?;
+    let given = format!("@{}", file.path().display());
+    let set = farthing(consumer, &["alert", "set", "--webhook", &given, "--usdc-below", "4"]).await?;
+    ensure!(!set.ends_with(0)?.out.contains("very-secret-token"), "{set:?}");
+    let tested = farthing(consumer, &["alert", "test"]).await?;
+    tested.ends_with(0)?;
+    ensure!(heard.told.lock().unwrap().iter().any(|told| told["test"] == true));
+
+    // The first message is not taken, and comes again with what holds by then.
+    *heard.refuses.lock().unwrap() = true;
+    farthing(consumer, &["spending", "stop"]).await?.ends_with(0)?;
+    assert_eq!(kinds().await?, ["spending-stopped"]);
+    eventually("the webhook refuses", async || Ok(*heard.refused.lock().unwrap() > 0)).await?;
+    farthing(consumer, &["alert", "set", "--usdc-below", "1000"]).await?.ends_with(0)?;
+    assert_eq!(kinds().await?, ["spending-stopped", "usdc-low"]);
+    *heard.refuses.lock().unwrap() = false;
+    eventually("both are told", async || {
+        Ok(heard.has("raised", "spending-stopped") && heard.has("raised", "usdc-low"))
+    })
+    .await?;
+    farthing(consumer, &["spending", "resume"]).await?.ends_with(0)?;
+    farthing(consumer, &["alert", "set", "--usdc-below", "0"]).await?.ends_with(0)?;
+    eventually("both are gone", async || {
+        Ok(heard.has("cleared", "spending-stopped") && heard.has("cleared", "usdc-low"))
+    })
+    .await?;
+    let last = heard.told.lock().unwrap().last().cloned().context("nothing was told")?;
+    assert_eq!(
+        (&last["alerts"], &last["wallet"]),
+        (&serde_json::json!([]), &world.consumer_wallet.to_string().into())
+    );
+    ensure!(!consumer.log().contains("very-secret-token"), "the log shows the webhook's address");
+
+    for wrong in ["http://169.254.169.254/x", "ftp://example.org/x", "https://a:b@example.org/"] {
+        let refused = farthing(consumer, &["alert", "set", "--webhook", wrong]).await?;
+        ensure!(refused.ends_with(2)?.err.contains("`webhook`"), "{refused:?}");
+    }
+    farthing(consumer, &["alert", "set", "--no-webhook"]).await?.ends_with(0)?;
+    farthing(consumer, &["alert", "test"]).await?.ends_with(1)?;
+    farthing(consumer, &["alert", "set"]).await?.ends_with(2)?;
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(1));
+    Ok(())
+}
