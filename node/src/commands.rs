@@ -33,13 +33,16 @@ mod alerts;
 mod catalog;
 pub mod console;
 mod history;
+mod inspect;
 mod money;
 mod openapi;
 mod reach;
 mod secrets;
 mod services;
+pub mod settings;
 mod spending;
 mod status;
+mod tally;
 
 /// Descriptions with their details can be long; nothing else here is.
 const REQUEST_BYTES_MAX: usize = 40 * 1024 * 1024;
@@ -54,6 +57,9 @@ pub fn router(node: Node) -> Router {
         .route(route::WALLET, get(money::wallet))
         .route(route::WALLET_SEND, post(money::send))
         .route(route::APIS, get(services::apis).post(services::add_api))
+        .route(route::APIS_INSPECT, post(inspect::inspect))
+        .route(route::APIS_PREVIEW, post(inspect::preview))
+        .route(route::APIS_TRY, post(inspect::try_out))
         .route(route::API, get(services::show_api).delete(services::remove_api))
         .route(route::API_RESCAN, post(services::rescan_api))
         .route(route::API_OPENAPI, get(services::openapi))
@@ -94,7 +100,7 @@ pub fn router(node: Node) -> Router {
         .route(route::ALERT_TEST, post(alerts::test))
         .route(route::OPENAPI, get(openapi::show))
         .layer(DefaultBodyLimit::max(REQUEST_BYTES_MAX))
-        .with_state(Commands { node, counted: activity::Counted::default() })
+        .with_state(Commands { node, counted: activity::Counted::default(), tally: tally::Tally::default() })
 }
 
 /// What the handlers work with.
@@ -102,6 +108,7 @@ pub fn router(node: Node) -> Router {
 struct Commands {
     node: Node,
     counted: activity::Counted,
+    tally: tally::Tally,
 }
 
 impl FromRef<Commands> for Node {
@@ -113,6 +120,12 @@ impl FromRef<Commands> for Node {
 impl FromRef<Commands> for activity::Counted {
     fn from_ref(commands: &Commands) -> Self {
         commands.counted.clone()
+    }
+}
+
+impl FromRef<Commands> for tally::Tally {
+    fn from_ref(commands: &Commands) -> Self {
+        commands.tally.clone()
     }
 }
 

@@ -36,17 +36,23 @@ mod guard;
 mod headers;
 mod history;
 mod icons;
+mod kept;
 mod markup;
 mod page;
 mod pages;
 mod show;
 mod table;
 mod texts;
+mod upload;
 
 pub use access::{Access, AccessError, SetupCode};
+use pages::{Drafts, Orders};
 
 /// Open pages that are kept up to date; further ones are, when they are loaded again.
 const LIVE_PAGES_MAX: usize = 24;
+
+/// Each may take 16 MiB while it arrives.
+const UPLOADS_AT_ONCE_MAX: usize = 2;
 
 /// What the console is made of.
 #[derive(Debug)]
@@ -74,6 +80,9 @@ struct Inner {
     hosts: Hosts,
     live_pages: Arc<Semaphore>,
     history: history::History,
+    uploads: Semaphore,
+    drafts: Drafts,
+    orders: Orders,
 }
 
 impl Panel {
@@ -85,11 +94,22 @@ impl Panel {
             hosts,
             live_pages: Arc::new(Semaphore::new(LIVE_PAGES_MAX)),
             history: history::History::default(),
+            uploads: Semaphore::new(UPLOADS_AT_ONCE_MAX),
+            drafts: Drafts::default(),
+            orders: Orders::default(),
         }))
     }
 
     fn access(&self) -> &Access {
         &self.0.parts.access
+    }
+
+    fn drafts(&self) -> &Drafts {
+        &self.0.drafts
+    }
+
+    fn orders(&self) -> &Orders {
+        &self.0.orders
     }
 
     fn node(&self) -> &Local {

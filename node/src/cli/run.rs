@@ -28,7 +28,9 @@ use ports::Ports;
 pub(super) async fn run(context: &Context) -> Result<(), Failure> {
     // From the first moment: the first process of a container has no other way to be told to end.
     let mut signals = Signals::new().map_err(|error| Failure::new(Exit::Failure, error))?;
-    let mut config = config::load(&context.sources())?.config;
+    let loaded = config::load(&context.sources())?;
+    let shown = loaded.shown();
+    let mut config = loaded.config;
     let gateway_listener = bind(&mut config.gateway.listen, "gateway").await?;
     let panel_listener = bind(&mut config.panel.listen, "panel").await?;
 
@@ -37,7 +39,7 @@ pub(super) async fn run(context: &Context) -> Result<(), Failure> {
         () = signals.first() => return Ok(()),
     };
     let stop = CancellationToken::new();
-    let ports = Ports::new(&config, &node, stop.clone()).await?;
+    let ports = Ports::new(&config, shown, &node, stop.clone()).await?;
     announce(context, &config, &node, &ports);
 
     let Ports { gateway, panel, routes, .. } = ports;

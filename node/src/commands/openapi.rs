@@ -8,7 +8,9 @@ use utoipa::{
     openapi::{ContentBuilder, Ref, RefOr, ResponseBuilder, path::PathItem},
 };
 
-use super::{activity, alerts, catalog, history, money, secrets, services, spending, status};
+use super::{
+    activity, alerts, catalog, history, inspect, money, secrets, services, settings, spending, status,
+};
 use crate::{control::types::Problem, panel::api};
 
 #[derive(OpenApi)]
@@ -36,6 +38,9 @@ use crate::{control::types::Problem, panel::api};
         catalog::form,
         services::apis,
         services::add_api,
+        inspect::inspect,
+        inspect::preview,
+        inspect::try_out,
         services::show_api,
         services::remove_api,
         services::rescan_api,
@@ -65,6 +70,7 @@ use crate::{control::types::Problem, panel::api};
         secrets::revoke,
         secrets::limit,
         secrets::rotate,
+        settings::show,
         super::peers,
         super::ping,
         super::lookup,

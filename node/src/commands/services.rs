@@ -8,13 +8,16 @@ use axum::{
 };
 use farthing_bridge::{
     changes::changes,
-    description::{ApiDescription, Operation, Place},
+    description::{ApiDescription, Operation, Parameter, Place},
     openapi::Version,
 };
 use farthing_protocol::{ServiceId, Usdc, listing::ServiceKind};
 use serde::Deserialize;
 
-use super::Failed;
+use super::{
+    Failed,
+    tally::{Count, Tally},
+};
 use crate::{
     catalog::{documents, method_of},
     control::types::{
@@ -29,9 +32,6 @@ use crate::{
     },
 };
 
-/// The newest calls that a service's figures are taken from.
-const CALLS_COUNTED_MAX: usize = 100_000;
-
 #[utoipa::path(
     get,
     path = route::APIS,
@@ -39,8 +39,13 @@ const CALLS_COUNTED_MAX: usize = 100_000;
     tag = "My services",
     responses((status = 200, description = "Done", body = Vec<Api>))
 )]
-pub(super) async fn apis(State(node): State<Node>) -> Result<Json<Vec<Api>>, Failed> {
-    node.registry.all().iter().map(|service| api(&node, service)).collect::<Result<_, _>>().map(Json)
+pub(super) async fn apis(
+    State(node): State<Node>,
+    State(tally): State<Tally>,
+) -> Result<Json<Vec<Api>>, Failed> {
+    let counts = tally.counts(&node.ledger).await?;
+    let count = |service: &Registered| counts.get(&service.listing().service).copied().unwrap_or_default();
+    Ok(Json(node.registry.all().iter().map(|service| api(service, count(service))).collect()))
 }
 
 #[utoipa::path(
@@ -53,12 +58,13 @@ pub(super) async fn apis(State(node): State<Node>) -> Result<Json<Vec<Api>>, Fai
 )]
 pub(super) async fn add_api(
     State(node): State<Node>,
+    State(tally): State<Tally>,
     Json(file): Json<ServiceFile>,
 ) -> Result<Json<Api>, Failed> {
     let new = node.reader().read(file).await?;
     let service = node.registry.add(new).await?;
     node.publish().await;
-    api(&node, &service).map(Json)
+    counted(&node, &service, &tally).await.map(Json)
 }
 
 #[utoipa::path(
@@ -71,10 +77,11 @@ pub(super) async fn add_api(
 )]
 pub(super) async fn show_api(
     State(node): State<Node>,
+    State(tally): State<Tally>,
     Path(id): Path<Text<ServiceId>>,
 ) -> Result<Json<ApiShown>, Failed> {
     let service = node.registry.get(id.0).ok_or(RegistryError::NotFound(id.0))?;
-    shown(&node, &service).map(Json)
+    shown(&node, &service, &tally).await.map(Json)
 }
 
 /// Reads the source of a service again, says what is different, and publishes it when asked to.
@@ -89,6 +96,7 @@ pub(super) async fn show_api(
 )]
 pub(super) async fn rescan_api(
     State(node): State<Node>,
+    State(tally): State<Tally>,
     Path(id): Path<Text<ServiceId>>,
     Json(request): Json<RescanRequest>,
 ) -> Result<Json<Rescan>, Failed> {
@@ -101,7 +109,7 @@ pub(super) async fn rescan_api(
     if applied {
         node.publish().await;
     }
-    Ok(Json(Rescan { changes, report, applied, api: api(&node, &service)? }))
+    Ok(Json(Rescan { changes, report, applied, api: counted(&node, &service, &tally).await? }))
 }
 
 #[derive(Deserialize)]
@@ -142,10 +150,11 @@ pub(super) async fn openapi(
 )]
 pub(super) async fn remove_api(
     State(node): State<Node>,
+    State(tally): State<Tally>,
     Path(id): Path<Text<ServiceId>>,
 ) -> Result<Json<Api>, Failed> {
     let service = node.registry.get(id.0).ok_or(RegistryError::NotFound(id.0))?;
-    let mut last = api(&node, &service)?;
+    let mut last = counted(&node, &service, &tally).await?;
     node.registry.remove(id.0).await?;
     node.publish().await;
     last.state = ApiState::Removed;
@@ -163,13 +172,14 @@ pub(super) async fn remove_api(
 )]
 pub(super) async fn price_api(
     State(node): State<Node>,
+    State(tally): State<Tally>,
     Path(id): Path<Text<ServiceId>>,
     Json(request): Json<PriceRequest>,
 ) -> Result<Json<Api>, Failed> {
     let operation = request.operation.map(|operation| (operation.method.0, operation.path));
     let service = node.registry.set_price(id.0, operation, request.price.0).await?;
     node.publish().await;
-    api(&node, &service).map(Json)
+    counted(&node, &service, &tally).await.map(Json)
 }
 
 #[utoipa::path(
@@ -182,9 +192,10 @@ pub(super) async fn price_api(
 )]
 pub(super) async fn pause_api(
     State(node): State<Node>,
+    State(tally): State<Tally>,
     Path(id): Path<Text<ServiceId>>,
 ) -> Result<Json<Api>, Failed> {
-    set_paused(&node, id.0, true).await
+    set_paused(&node, &tally, id.0, true).await
 }
 
 #[utoipa::path(
@@ -197,23 +208,26 @@ pub(super) async fn pause_api(
 )]
 pub(super) async fn resume_api(
     State(node): State<Node>,
+    State(tally): State<Tally>,
     Path(id): Path<Text<ServiceId>>,
 ) -> Result<Json<Api>, Failed> {
-    set_paused(&node, id.0, false).await
+    set_paused(&node, &tally, id.0, false).await
 }
 
-async fn set_paused(node: &Node, id: ServiceId, paused: bool) -> Result<Json<Api>, Failed> {
+async fn set_paused(node: &Node, tally: &Tally, id: ServiceId, paused: bool) -> Result<Json<Api>, Failed> {
     let service = node.registry.set_paused(id, paused).await?;
     node.publish().await;
-    api(node, &service).map(Json)
+    counted(node, &service, tally).await.map(Json)
 }
 
-fn api(node: &Node, service: &Registered) -> Result<Api, Failed> {
+async fn counted(node: &Node, service: &Registered, tally: &Tally) -> Result<Api, Failed> {
+    let counts = tally.counts(&node.ledger).await?;
+    Ok(api(service, counts.get(&service.listing().service).copied().unwrap_or_default()))
+}
+
+fn api(service: &Registered, count: Count) -> Api {
     let listing = service.listing();
-    let served = node.ledger.served_calls(CALLS_COUNTED_MAX)?;
-    let served =
-        served.iter().filter(|row| row.call.service == listing.service && !row.call.charged.is_zero());
-    Ok(Api {
+    Api {
         id: listing.service.into(),
         name: listing.name.clone(),
         state: if listing.paused { ApiState::Paused } else { ApiState::Published },
@@ -233,17 +247,20 @@ fn api(node: &Node, service: &Registered) -> Result<Api, Failed> {
                 price: price.into(),
             })
             .collect(),
-        calls: served.clone().count() as u64,
-        earned: served.fold(Usdc::ZERO, |sum, row| sum.saturating_add(row.call.charged)).into(),
-    })
+        calls: count.calls,
+        earned: count.earned.into(),
+        errors: count.errors,
+        last_call_secs: count.last_secs,
+        upstream_median_us: service.upstream().median_us(),
+    }
 }
 
-fn shown(node: &Node, service: &Registered) -> Result<ApiShown, Failed> {
+pub(super) async fn shown(node: &Node, service: &Registered, tally: &Tally) -> Result<ApiShown, Failed> {
     let listing = service.listing();
     let description = service.known().api().description();
     let source = service.file().and_then(|file| file.source);
     Ok(ApiShown {
-        api: api(node, service)?,
+        api: counted(node, service, tally).await?,
         kind: match listing.kind {
             ServiceKind::Rest => "REST",
             ServiceKind::Graphql => "GraphQL",
@@ -271,21 +288,23 @@ pub(super) fn offer(description: &ApiDescription, operation: &Operation, price: 
         path: operation.path.clone(),
         price: price.into(),
         summary: operation.summary.clone(),
-        parameters: operation
-            .parameters
-            .iter()
-            .map(|parameter| OfferParameter {
-                name: parameter.name.clone(),
-                place: match parameter.place {
-                    Place::Query => "query",
-                    Place::Path => "path",
-                    Place::Header => "header",
-                }
-                .to_owned(),
-                kind: description.type_name(&parameter.schema),
-                required: parameter.required,
-            })
-            .collect(),
+        parameters: offer_parameters(description, operation),
         body: operation.body.as_ref().map(|body| description.type_name(&body.schema)),
     }
+}
+
+pub(super) fn offer_parameters(description: &ApiDescription, operation: &Operation) -> Vec<OfferParameter> {
+    let parameters = operation.parameters.iter();
+    let one = |parameter: &Parameter| OfferParameter {
+        name: parameter.name.clone(),
+        place: match parameter.place {
+            Place::Query => "query",
+            Place::Path => "path",
+            Place::Header => "header",
+        }
+        .to_owned(),
+        kind: description.type_name(&parameter.schema),
+        required: parameter.required,
+    };
+    parameters.map(one).collect()
 }

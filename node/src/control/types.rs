@@ -15,13 +15,19 @@ pub use self::catalog::{
     CallForm, CatalogHit, CatalogKind, CatalogPage, CatalogQuery, CatalogSamples, CatalogService,
     CatalogSort, CatalogState, Count, Counts, LookAlike,
 };
-pub use self::console::{Console, LogIn, LoggedIn};
+pub use self::console::{Console, LogIn, LoggedIn, Setting};
 pub use self::history::{
     DayTotals, HistoryEntry, HistoryKind, HistoryPage, HistoryState, SettledChannel, SettlementShown,
 };
+pub use self::inspect::{
+    ApiPreview, InspectRequest, InspectedCandidate, InspectedOperation, Inspection, Tried, TryRequest,
+};
 pub use self::reach::{Reach, ReachFailure, ReachedAddress};
 pub use self::secrets::{NewSecret, Secret, SecretLimits, SecretShown};
-pub use self::services::{ApiShown, Offer, OfferParameter, Rescan, RescanRequest};
+pub use self::services::{
+    Api, ApiOperation, ApiShown, ApiState, Offer, OfferParameter, OperationName, PriceRequest, Rescan,
+    RescanRequest,
+};
 pub use self::spending::{LimitsRequest, SpendingLimits, SpendingState, StoppedBy};
 pub use crate::{
     eth::Eth,
@@ -40,6 +46,7 @@ mod alerts;
 mod catalog;
 mod console;
 pub mod history;
+mod inspect;
 mod reach;
 pub mod route;
 mod secrets;
@@ -194,72 +201,6 @@ pub struct Sent {
     /// Hash of the transaction, `0x…`.
     pub transaction: String,
     pub block: Option<u64>,
-}
-
-/// One of my services.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Api {
-    #[schema(value_type = String)]
-    pub id: Text<ServiceId>,
-    pub name: String,
-    pub state: ApiState,
-    pub upstream: String,
-    /// `public`, `LAN` or `same machine`.
-    pub upstream_class: String,
-    #[schema(value_type = String)]
-    pub price: Text<Usdc>,
-    pub listing_version: u64,
-    pub operations: Vec<ApiOperation>,
-    /// Served and charged since the ledger began.
-    pub calls: u64,
-    #[schema(value_type = String)]
-    pub earned: Text<Usdc>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ApiState {
-    Published,
-    Paused,
-    Removed,
-}
-
-impl fmt::Display for ApiState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Published => "published",
-            Self::Paused => "paused",
-            Self::Removed => "removed",
-        })
-    }
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct ApiOperation {
-    #[schema(value_type = String)]
-    pub method: Text<Method>,
-    pub path: String,
-    #[schema(value_type = String)]
-    pub price: Text<Usdc>,
-}
-
-/// `farthing api price`
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct PriceRequest {
-    #[schema(value_type = String)]
-    pub price: Text<Usdc>,
-    /// Only this operation; the service's default price otherwise.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub operation: Option<OperationName>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct OperationName {
-    #[schema(value_type = String)]
-    pub method: Text<Method>,
-    pub path: String,
 }
 
 /// A payment channel, from this node's side.

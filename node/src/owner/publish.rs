@@ -152,7 +152,7 @@ fn choices_of(service: &Registered) -> Option<ServiceFile> {
     Some(file)
 }
 
-fn source_of(source: &SourceFile) -> Result<Source, NewServiceError> {
+pub(super) fn source_of(source: &SourceFile) -> Result<Source, NewServiceError> {
     let address = |text: &str| {
         Url::parse(text).map_err(|error| {
             let problem =

@@ -231,6 +231,19 @@ impl Registry {
     /// # Errors
     /// [`RegistryError`] naming what is wrong; nothing is published then.
     pub async fn add(&self, new: NewService) -> Result<Arc<Registered>, RegistryError> {
+        let stored = self.prepare(new)?;
+        self.store(stored).await
+    }
+
+    /// The service that [`Registry::add`] would publish, judged the same; nothing is stored or told.
+    ///
+    /// # Errors
+    /// [`RegistryError`] naming what is wrong.
+    pub fn preview(&self, new: NewService) -> Result<Registered, RegistryError> {
+        open(&wire::encode(&self.prepare(new)?), &self.0.options)
+    }
+
+    fn prepare(&self, new: NewService) -> Result<Stored, RegistryError> {
         new.check()?;
         let earlier = match new.id {
             Some(id) => Some(self.get(id).ok_or(RegistryError::NotFound(id))?),
@@ -274,7 +287,7 @@ impl Registry {
             tombstone: false,
             paused: false,
         };
-        let stored = Stored {
+        Ok(Stored {
             listing: self.0.signer.sign_document(&listing)?,
             details,
             upstream: new.upstream,
@@ -283,8 +296,7 @@ impl Registry {
             file: serde_json::to_string(&new.file).unwrap_or_default(),
             report: serde_json::to_string(&new.report).unwrap_or_default(),
             samples,
-        };
-        self.store(stored).await
+        })
     }
 
     /// Sets the price of one operation, or the default price, from the next call on.
@@ -424,8 +436,12 @@ impl Registry {
     /// Stores, then serves: a service that is offered survives a restart.
     async fn store(&self, stored: Stored) -> Result<Arc<Registered>, RegistryError> {
         let bytes = wire::encode(&stored);
-        let service = Arc::new(open(&bytes, &self.0.options)?);
+        let mut service = open(&bytes, &self.0.options)?;
         let id = service.listing().service;
+        if let Some(earlier) = self.get(id) {
+            service.upstream.continue_from(&earlier.upstream);
+        }
+        let service = Arc::new(service);
         self.0.ledger.put(Namespace::Services, id.as_bytes().to_vec(), bytes).await?;
         self.0.services.write().unwrap_or_else(PoisonError::into_inner).insert(id, service.clone());
         Ok(service)

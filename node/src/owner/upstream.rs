@@ -12,6 +12,7 @@ mod address;
 mod graphql;
 mod options;
 mod request;
+mod times;
 
 use std::{
     collections::BTreeMap,
@@ -31,6 +32,7 @@ use url::{Host, Url};
 
 use self::address::Resolver;
 pub(super) use self::request::secret_header;
+use self::times::Times;
 pub use self::{address::AddressClass, options::UpstreamOptions};
 use super::new_service::UpstreamSecrets;
 
@@ -79,6 +81,7 @@ pub struct Upstream {
     /// The owner's own; never shown, and a URL that has them is never logged.
     secret_query: Vec<(String, String)>,
     options: UpstreamOptions,
+    times: Arc<Times>,
 }
 
 impl fmt::Debug for Upstream {
@@ -147,7 +150,7 @@ impl Upstream {
         let secret_headers = request::secret_headers(&secrets).map_err(UpstreamError::Header)?;
         let secret_query = secrets.query.into_iter().collect();
         let client = client(&base, &class, &options).ok_or(UpstreamError::Client)?;
-        Ok(Self { base, client, class, secret_headers, secret_query, options })
+        Ok(Self { base, client, class, secret_headers, secret_query, options, times: Arc::default() })
     }
 
     /// Base address, as registered.
@@ -162,6 +165,19 @@ impl Upstream {
         self.class.get().copied()
     }
 
+    /// What the newest answers took, in microseconds; `None` before the first.
+    #[must_use]
+    pub fn median_us(&self) -> Option<u64> {
+        self.times.median_us()
+    }
+
+    /// Goes on with what was measured of `earlier`, which is the same server.
+    pub(super) fn continue_from(&mut self, earlier: &Self) {
+        if self.base == earlier.base {
+            self.times = Arc::clone(&earlier.times);
+        }
+    }
+
     /// Sends `request` and judges what comes back. Safe requests are sent once more when a kept connection
     /// turns out to have been closed.
     pub async fn fetch(&self, request: UpstreamRequest) -> UpstreamAnswer {
@@ -174,6 +190,7 @@ impl Upstream {
         let elapsed = started.elapsed();
         match answered {
             Ok((outcome, status, headers, body)) => {
+                self.times.add(elapsed);
                 UpstreamAnswer { outcome, status, headers, body, elapsed, reason: "" }
             }
             Err(Failure { outcome, status, reason, .. }) => {

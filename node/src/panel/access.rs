@@ -263,6 +263,24 @@ impl Access {
         }
     }
 
+    /// Browsers and programs that are logged in now.
+    #[must_use]
+    pub fn sessions_count(&self) -> usize {
+        self.state().stored.sessions.count()
+    }
+
+    /// Whether the password comes from the configuration, and is changed there.
+    #[must_use]
+    pub fn is_configured(&self) -> bool {
+        self.0.configured.is_some()
+    }
+
+    /// Ends every session but this one.
+    pub async fn log_out_others(&self, session: &Session) {
+        self.state().stored.sessions.end_all(Some(session.id()));
+        self.store_or_warn().await;
+    }
+
     pub async fn log_out(&self, session: &Session) {
         self.state().stored.sessions.end(session.id());
         self.store_or_warn().await;

@@ -81,6 +81,24 @@ impl Failure {
         )
     }
 
+    pub(super) fn too_large() -> Self {
+        Self::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "That is too much at once",
+            "What was sent is larger than this page takes. Nothing was changed.",
+            "Go back and send less: 16 MiB of an API description, a few pages of any other text.",
+        )
+    }
+
+    /// What was begun is not there any more.
+    pub(super) fn gone(what: &str, next: &str) -> Self {
+        let detail = format!(
+            "{what} is not there any more: what is begun here is kept in memory for two hours, ends with a restart \
+             of the node and with logging out, and the newest four are kept. Nothing was published or sent."
+        );
+        Self::new(StatusCode::GONE, "Begin again", detail, next)
+    }
+
     pub(super) fn not_found() -> Self {
         Self::new(
             StatusCode::NOT_FOUND,

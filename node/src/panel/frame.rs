@@ -46,22 +46,36 @@ impl Theme {
 pub(super) enum Place {
     Home,
     Catalog,
+    Apis,
+    Finance,
     Activity,
     Network,
+    Settings,
     Help,
 }
 
 impl Place {
     /// In the order of the navigation.
-    pub(super) const LISTED: [Self; 5] =
-        [Self::Home, Self::Catalog, Self::Activity, Self::Network, Self::Help];
+    pub(super) const LISTED: [Self; 8] = [
+        Self::Home,
+        Self::Catalog,
+        Self::Apis,
+        Self::Finance,
+        Self::Activity,
+        Self::Network,
+        Self::Settings,
+        Self::Help,
+    ];
 
     pub(super) const fn title(self) -> &'static str {
         match self {
             Self::Home => "Home",
             Self::Catalog => "Catalog",
+            Self::Apis => "My APIs",
+            Self::Finance => "Finance",
             Self::Activity => "Activity",
             Self::Network => "Network",
+            Self::Settings => "Settings",
             Self::Help => "Help",
         }
     }
@@ -70,8 +84,11 @@ impl Place {
         match self {
             Self::Home => "/panel",
             Self::Catalog => "/panel/catalog",
+            Self::Apis => "/panel/apis",
+            Self::Finance => "/panel/finance",
             Self::Activity => "/panel/activity",
             Self::Network => "/panel/network",
+            Self::Settings => "/panel/settings",
             Self::Help => "/panel/help",
         }
     }
@@ -80,8 +97,11 @@ impl Place {
         match self {
             Self::Home => Icon::Home,
             Self::Catalog => Icon::Catalog,
+            Self::Apis => Icon::Apis,
+            Self::Finance => Icon::Finance,
             Self::Activity => Icon::Activity,
             Self::Network => Icon::Network,
+            Self::Settings => Icon::Settings,
             Self::Help => Icon::Help,
         }
     }

@@ -10,7 +10,7 @@ use axum::{
     middleware::Next,
     response::{IntoResponse, Response},
 };
-use http::{HeaderMap, Method, header, request::Parts};
+use http::{HeaderMap, Method, StatusCode, header, request::Parts};
 use serde::de::DeserializeOwned;
 
 use super::{
@@ -91,7 +91,7 @@ pub(super) fn cookie<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> 
     pairs.find(|(own, _)| *own == name).map(|(_, value)| value)
 }
 
-fn not_logged_in(panel: &Panel, parts: &Parts) -> Failure {
+pub(super) fn not_logged_in(panel: &Panel, parts: &Parts) -> Failure {
     if panel.access().setup_code().is_some() { Failure::NotSetUp } else { Failure::NotLoggedIn(place(parts)) }
 }
 
@@ -171,7 +171,10 @@ impl<T: DeserializeOwned> FromRequest<Panel> for GuestForm<T> {
 }
 
 async fn whole(request: Request, panel: &Panel) -> Result<Bytes, Failure> {
-    Bytes::from_request(request, panel).await.map_err(|rejection| Failure::unreadable(rejection.body_text()))
+    Bytes::from_request(request, panel).await.map_err(|rejection| match rejection.status() {
+        StatusCode::PAYLOAD_TOO_LARGE => Failure::too_large(),
+        _ => Failure::unreadable(rejection.body_text()),
+    })
 }
 
 async fn read<T: DeserializeOwned>(request: Request) -> Result<T, Failure> {

@@ -9,6 +9,9 @@ use askama::filters::HtmlSafe;
 pub(super) enum Icon {
     Home,
     Catalog,
+    Apis,
+    Finance,
+    Settings,
     Activity,
     Network,
     Help,
@@ -26,6 +29,13 @@ impl Icon {
         match self {
             Self::Home => "M4 11l8-7 8 7v9h-5v-6H9v6H4z",
             Self::Catalog => "M4 4h7v7H4zM13 4h7v7h-7zM4 13h7v7H4zM13 13h7v7h-7z",
+            Self::Apis => "M4 5h16v6H4zM4 13h16v6H4zM7.500 8v.01M7.500 16v.01M12 8h5M12 16h5",
+            Self::Finance => {
+                "M3 7h15a3 3 0 0 1 3 3v7a3 3 0 0 1-3 3H6a3 3 0 0 1-3-3zM3 7a3 3 0 0 1 3-3h11v3M16.500 13.500v.01"
+            }
+            Self::Settings => {
+                "M4 7h9M19 7h1M4 17h1M11 17h9M13 7a3 3 0 1 0 6 0a3 3 0 1 0-6 0M5 17a3 3 0 1 0 6 0a3 3 0 1 0-6 0"
+            }
             Self::Activity => "M3 12h4l3-8 4 16 3-8h4",
             Self::Network => {
                 "M12 3v6M12 9l-7 9M12 9l7 9M10.500 3a1.500 1.500 0 1 0 3 0a1.500 1.500 0 1 0-3 0M3.500 19.500a1.500 1.500 0 1 0 3 0a1.500 1.500 0 1 0-3 0M17.500 19.500a1.500 1.500 0 1 0 3 0a1.500 1.500 0 1 0-3 0"

@@ -7,10 +7,12 @@ use askama::filters::HtmlSafe;
 mod chart;
 mod map;
 mod markdown;
+mod qr;
 
 pub(super) use chart::days as chart_of_days;
 pub(super) use map::of as map_of;
 pub(super) use markdown::{own as own_markdown, strangers as strangers_markdown};
+pub(super) use qr::code as qr_code;
 
 /// HTML or SVG without scripts, handlers, styles or anything loaded from elsewhere.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

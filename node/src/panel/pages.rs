@@ -8,25 +8,33 @@ use axum::{
 };
 use http::header;
 
-use super::{Panel, failure::Failure};
+use super::{Panel, failure::Failure, upload::UPLOAD_BYTES_MAX};
 
 mod activity;
+mod apis;
 mod appearance;
 mod catalog;
 mod events;
+mod finance;
 mod help;
 mod home;
 mod login;
 mod network;
 mod password;
+mod register;
 mod sandbox;
 mod service;
+mod settings;
 mod setup;
 
+pub(super) use finance::send::Orders;
 pub(super) use login::cookie_of;
+pub(super) use register::Drafts;
 
-/// Forms here are a few lines; pages that take files say so themselves.
+/// Forms here are a few lines; pages that take texts or files say so themselves.
 const FORM_BYTES_MAX: usize = 64 * 1024;
+/// A long description, percent-encoded.
+const TEXT_BYTES_MAX: usize = 1024 * 1024;
 
 pub(super) fn routes() -> Router<Panel> {
     Router::new()
@@ -49,6 +57,17 @@ pub(super) fn routes() -> Router<Panel> {
                 .merge(post(sandbox::act).layer(DefaultBodyLimit::max(sandbox::FORM_BYTES_MAX))),
         )
         .route("/panel/catalog/{id}/sandbox/answer", get(sandbox::download))
+        .route("/panel/finance", get(finance::show))
+        .route("/panel/finance/claim", post(finance::settle))
+        .route("/panel/finance/channels/{id}/close", get(finance::close_page).post(finance::close))
+        .route("/panel/finance/send", get(finance::send::show).post(finance::send::ask))
+        .route("/panel/finance/send/{order}", get(finance::send::show_order).post(finance::send::send))
+        .route("/panel/settings", get(settings::show))
+        .route("/panel/settings/secret", get(settings::show_secret))
+        .route("/panel/settings/secret/rotate", get(settings::rotate_page).post(settings::rotate_secret))
+        .route("/panel/settings/log-out-others", post(settings::log_out_others))
+        .route("/panel/settings/configuration", get(settings::configuration))
+        .route("/panel/settings/diagnostics", get(settings::diagnostics))
         .route("/panel/activity", get(activity::show))
         .route("/panel/network", get(network::show))
         .route("/panel/network/test", post(network::test))
@@ -56,6 +75,32 @@ pub(super) fn routes() -> Router<Panel> {
         .route("/panel/help/{name}", get(help::show))
         .route("/panel/events", get(events::stream))
         .layer(DefaultBodyLimit::max(FORM_BYTES_MAX))
+        .merge(apis())
+}
+
+/// What the owner offers.
+fn apis() -> Router<Panel> {
+    let texts = || DefaultBodyLimit::max(TEXT_BYTES_MAX);
+    let files = || DefaultBodyLimit::max(UPLOAD_BYTES_MAX);
+    Router::new()
+        .route("/panel/apis", get(apis::show))
+        .route("/panel/apis/new", get(register::show).post(register::begin).layer(files()))
+        .route("/panel/apis/new/{draft}", get(register::review::show).post(register::review::save))
+        .route("/panel/apis/new/{draft}/candidate", post(register::choose))
+        .route("/panel/apis/new/{draft}/discard", post(register::discard))
+        .route(
+            "/panel/apis/new/{draft}/details",
+            get(register::details::show).post(register::details::save).layer(texts()),
+        )
+        .route(
+            "/panel/apis/new/{draft}/preview",
+            get(register::preview::show).post(register::preview::register),
+        )
+        .route("/panel/apis/{id}", get(apis::one::show))
+        .route("/panel/apis/{id}/state", post(apis::set_state))
+        .route("/panel/apis/{id}/price", post(apis::one::set_price))
+        .route("/panel/apis/{id}/read-again", post(apis::one::read_again).layer(files()))
+        .route("/panel/apis/{id}/retire", get(apis::retire_page).post(apis::retire))
 }
 
 pub(super) async fn not_found() -> Failure {

@@ -110,6 +110,11 @@ pub(super) fn visible(text: &str) -> String {
     text.map(|c| if c.is_whitespace() { ' ' } else { c }).collect()
 }
 
+/// A stranger's text with its lines, without the characters that turn or hide what stands around them.
+pub(super) fn visible_lines(text: &str) -> String {
+    text.chars().filter(|c| !is_invisible(*c)).collect()
+}
+
 /// Characters of no width, and those that change the direction of writing.
 pub(super) const fn is_invisible(c: char) -> bool {
     matches!(c,

@@ -29,10 +29,15 @@ pub(super) fn alert(alert: &str) -> Alert {
 
 /// Begins with a capital and ends with a full stop.
 pub(super) fn sentence(text: &str) -> String {
+    let end = if text.ends_with(['.', '!', '?', '…']) { "" } else { "." };
+    format!("{}{end}", capital(text))
+}
+
+/// Begins with a capital.
+pub(super) fn capital(text: &str) -> String {
     let mut chars = text.chars();
     let first = chars.next().map_or_else(String::new, |first| first.to_uppercase().collect());
-    let end = if text.ends_with(['.', '!', '?', '…']) { "" } else { "." };
-    format!("{first}{}{end}", chars.as_str())
+    format!("{first}{}", chars.as_str())
 }
 
 #[cfg(test)]

@@ -2,7 +2,11 @@
 
 mod access;
 mod api;
+mod apis;
+mod finance;
 mod pages;
+mod register;
 mod sandbox;
+mod settings;
 mod snippets;
 mod support;

@@ -141,6 +141,37 @@ impl Browser {
             .body(body)
     }
 
+    /// A form with files, as one of our pages sends it: names, names of files and contents.
+    pub async fn upload(&mut self, path: &str, parts: &[(&str, Option<&str>, &[u8])]) -> Result<Page> {
+        let csrf = self.csrf().await?;
+        let request = self.upload_with(path, &csrf, parts);
+        self.send(request).await
+    }
+
+    pub fn upload_with(
+        &self,
+        path: &str,
+        csrf: &str,
+        parts: &[(&str, Option<&str>, &[u8])],
+    ) -> reqwest::RequestBuilder {
+        const BOUNDARY: &str = "----a-boundary-that-no-content-has";
+        let mut body = Vec::new();
+        for (name, file, content) in [("csrf", None, csrf.as_bytes())].iter().chain(parts) {
+            let file = file.map_or_else(String::new, |file| format!("; filename=\"{file}\""));
+            let head =
+                format!("--{BOUNDARY}\r\ncontent-disposition: form-data; name=\"{name}\"{file}\r\n\r\n");
+            body.extend_from_slice(head.as_bytes());
+            body.extend_from_slice(content);
+            body.extend_from_slice(b"\r\n");
+        }
+        body.extend_from_slice(format!("--{BOUNDARY}--\r\n").as_bytes());
+        self.request(Method::POST, path)
+            .header("sec-fetch-site", "same-origin")
+            .header(header::ORIGIN, &self.url)
+            .header(header::CONTENT_TYPE, format!("multipart/form-data; boundary={BOUNDARY}"))
+            .body(body)
+    }
+
     pub fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
         let pairs: Vec<String> = self.cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let request = self.client.request(method, format!("{}{path}", self.url));

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     cli::failure::{Exit, Failure},
     commands::{self, console::About},
-    config::{Config, TlsMode},
+    config::{Config, Shown, TlsMode},
     control::Local,
     gateway,
     node::{Node, gateway_url},
@@ -36,6 +36,7 @@ impl Ports {
     /// A certificate, or the console's access, that cannot be used.
     pub(super) async fn new(
         config: &Config,
+        shown: Vec<Shown>,
         node: &Node,
         stopping: CancellationToken,
     ) -> Result<Self, Failure> {
@@ -60,7 +61,7 @@ impl Ports {
             url: format!("{}/panel", gateway_url(config.panel.listen, config.panel.tls)),
             ca_fingerprint: tls.as_ref().and_then(|tls| tls.ca_fingerprint.clone()),
         };
-        let commands = commands::router(node.clone());
+        let commands = commands::router(node.clone()).merge(commands::settings::router(shown));
         let panel = Panel::new(Parts {
             access,
             node: Local::new(commands.clone()),

@@ -48,3 +48,14 @@ impl fmt::Debug for LoggedIn {
         f.write_str("LoggedIn(…)")
     }
 }
+
+/// One setting as it holds in the running node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Setting {
+    /// `section.key`
+    pub name: String,
+    /// Secrets are shown as `(set)`; lists separated by commas; empty when nothing is set.
+    pub value: String,
+    /// `default`, a file with its line, a variable, or a flag.
+    pub origin: String,
+}

@@ -14,6 +14,12 @@ pub const WALLET: &str = "/wallet";
 pub const WALLET_SEND: &str = "/wallet/send";
 /// `GET` → `Vec<`[`super::Api`]`>`; `POST` [`super::ServiceFile`] → [`super::Api`]
 pub const APIS: &str = "/apis";
+/// `POST` [`super::InspectRequest`] → [`super::Inspection`]: what a description offers.
+pub const APIS_INSPECT: &str = "/apis/inspect";
+/// `POST` [`super::ServiceFile`] → [`super::ApiPreview`]: what publishing it would show. Nothing is published.
+pub const APIS_PREVIEW: &str = "/apis/preview";
+/// `POST` [`super::TryRequest`] → [`super::Tried`]: one request to the server of a service to be.
+pub const APIS_TRY: &str = "/apis/try";
 /// `GET` → [`super::ApiShown`]; `DELETE` → [`super::Api`], the last word on it.
 pub const API: &str = "/apis/{id}";
 /// `POST` [`super::RescanRequest`] → [`super::Rescan`]
@@ -44,6 +50,8 @@ pub const CHANNEL_CLOSE: &str = "/channels/{id}/close";
 pub const SETTLE: &str = "/settle";
 /// `GET` → [`super::Audit`]
 pub const AUDIT: &str = "/audit";
+/// `GET` → `Vec<`[`super::Setting`]`>`: what holds in the running node, and where it comes from.
+pub const CONFIG: &str = "/config";
 /// `GET` → [`super::SpendingState`]
 pub const SPENDING: &str = "/spending";
 /// `POST` → [`super::SpendingState`]

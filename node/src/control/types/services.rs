@@ -1,11 +1,88 @@
-//! What the node says of its owner's services, beyond the list.
+//! What the node says of its owner's services.
+
+use std::fmt;
 
 use farthing_bridge::{changes::Changes, report::Report};
-use farthing_protocol::{Usdc, call::Method};
+use farthing_protocol::{ServiceId, Usdc, call::Method};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Api, OperationSample, SourceFile, Text};
+use super::{OperationSample, SourceFile, Text};
+
+/// One of my services.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Api {
+    #[schema(value_type = String)]
+    pub id: Text<ServiceId>,
+    pub name: String,
+    pub state: ApiState,
+    pub upstream: String,
+    /// `public`, `LAN` or `same machine`.
+    pub upstream_class: String,
+    #[schema(value_type = String)]
+    pub price: Text<Usdc>,
+    pub listing_version: u64,
+    pub operations: Vec<ApiOperation>,
+    /// Served and charged, of the calls that the ledger keeps.
+    pub calls: u64,
+    #[schema(value_type = String)]
+    pub earned: Text<Usdc>,
+    /// Calls that the upstream did not answer, or with a status of 500 and above; none of them was charged.
+    #[serde(default)]
+    pub errors: u64,
+    /// Seconds since the Unix epoch, of the newest call.
+    #[serde(default)]
+    pub last_call_secs: Option<u64>,
+    /// What the upstream took, of the newest requests since the start, in microseconds.
+    #[serde(default)]
+    pub upstream_median_us: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ApiState {
+    Published,
+    Paused,
+    Removed,
+}
+
+impl fmt::Display for ApiState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Published => "published",
+            Self::Paused => "paused",
+            Self::Removed => "removed",
+        })
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ApiOperation {
+    #[schema(value_type = String)]
+    pub method: Text<Method>,
+    pub path: String,
+    #[schema(value_type = String)]
+    pub price: Text<Usdc>,
+}
+
+/// `farthing api price`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PriceRequest {
+    #[schema(value_type = String)]
+    pub price: Text<Usdc>,
+    /// Only this operation; the service's default price otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operation: Option<OperationName>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OperationName {
+    #[schema(value_type = String)]
+    pub method: Text<Method>,
+    pub path: String,
+}
 
 /// One service with everything an owner wants to see of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]

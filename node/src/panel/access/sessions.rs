@@ -83,6 +83,12 @@ impl std::fmt::Debug for Session {
 pub struct Reauthenticated(());
 
 impl Session {
+    /// The session that `token` would be.
+    #[cfg(test)]
+    pub fn of_token(token: &Token) -> SessionId {
+        token.id()
+    }
+
     #[must_use]
     pub const fn id(&self) -> SessionId {
         self.id
@@ -163,6 +169,12 @@ impl Sessions {
 
     pub fn end(&mut self, id: SessionId) {
         self.0.retain(|entry| entry.id != id);
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub const fn count(&self) -> usize {
+        self.0.len()
     }
 
     /// Ends all, except for `kept`.

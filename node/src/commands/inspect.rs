@@ -1,0 +1,161 @@
+//! Before publishing: what a description offers, how strangers will see the service, whether its server answers.
+
+use axum::{Json, extract::State};
+use farthing_bridge::description::{ApiDescription, Operation, RootKind};
+
+use super::{
+    Failed,
+    services::{offer_parameters, shown},
+    tally::Tally,
+};
+use crate::{
+    catalog::method_of,
+    control::types::{
+        ApiPreview, ApiShown, InspectRequest, InspectedCandidate, InspectedOperation, Inspection,
+        ServiceFile, SourceFile, Tried, TryRequest, route,
+    },
+    node::Node,
+    owner::{
+        inspect::{Inspected, found_source},
+        intake::{Candidate, Kind},
+    },
+    secret::SecretText,
+};
+
+#[utoipa::path(
+    post,
+    path = route::APIS_INSPECT,
+    summary = "What a description offers, before anything is published",
+    tag = "My services",
+    operation_id = "inspect_api",
+    request_body = InspectRequest,
+    responses((status = 200, description = "Done", body = Inspection))
+)]
+pub(super) async fn inspect(
+    State(node): State<Node>,
+    Json(request): Json<InspectRequest>,
+) -> Result<Json<Inspection>, Failed> {
+    let headers = request.upstream_headers.into_iter();
+    let headers = headers.map(|(name, value)| (name, SecretText::new(value))).collect();
+    let inspected = node.reader().inspect(request.source, headers).await?;
+    Ok(Json(inspection(inspected)))
+}
+
+#[utoipa::path(
+    post,
+    path = route::APIS_PREVIEW,
+    summary = "A service as strangers would see it; nothing is published",
+    tag = "My services",
+    operation_id = "preview_api",
+    request_body = ServiceFile,
+    responses((status = 200, description = "Done", body = ApiPreview))
+)]
+pub(super) async fn preview(
+    State(node): State<Node>,
+    Json(file): Json<ServiceFile>,
+) -> Result<Json<ApiPreview>, Failed> {
+    let new = node.reader().read(file).await?;
+    let service = node.registry.preview(new)?;
+    let ApiShown {
+        api,
+        kind,
+        summary,
+        category,
+        tags,
+        description,
+        source: _,
+        secrets,
+        report,
+        offers,
+        samples,
+    } = shown(&node, &service, &Tally::default()).await?;
+    Ok(Json(ApiPreview {
+        name: api.name,
+        kind,
+        summary,
+        category,
+        tags,
+        description,
+        price: api.price,
+        upstream: api.upstream,
+        secrets,
+        report,
+        offers,
+        samples,
+    }))
+}
+
+#[utoipa::path(
+    post,
+    path = route::APIS_TRY,
+    summary = "One request to the server of a service that is not published yet",
+    tag = "My services",
+    operation_id = "try_api",
+    request_body = TryRequest,
+    responses((status = 200, description = "Done", body = Tried))
+)]
+pub(super) async fn try_out(
+    State(node): State<Node>,
+    Json(request): Json<TryRequest>,
+) -> Result<Json<Tried>, Failed> {
+    let reader = node.reader();
+    let service = reader.read(request.file).await?;
+    let wanted = request.operation.map(|operation| (operation.method.0, operation.path));
+    let trial = reader.try_out(&service, wanted, &request.params).await?;
+    Ok(Json(Tried {
+        operation: trial.operation,
+        answered: trial.answered,
+        status: trial.status,
+        reason: trial.reason.to_owned(),
+        took_us: u64::try_from(trial.elapsed.as_micros()).unwrap_or(u64::MAX),
+        upstream_class: trial.class.map_or_else(|| "not resolved yet".to_owned(), |class| class.to_string()),
+        media_type: trial.media_type,
+        bytes: trial.bytes as u64,
+        beginning: trial.beginning,
+    }))
+}
+
+fn inspection(inspected: Inspected) -> Inspection {
+    let Inspected { intake, source, candidates } = inspected;
+    let kind = match intake.kind() {
+        Kind::Rest => "REST",
+        Kind::Graphql => "GraphQL",
+    };
+    let reading = intake.reading;
+    let description = &reading.description;
+    Inspection {
+        source: SourceFile { text: None, ..source },
+        kind: kind.to_owned(),
+        title: description.title.clone(),
+        version: description.version.clone(),
+        description: description.description.clone(),
+        upstreams: intake.upstreams.iter().map(ToString::to_string).collect(),
+        operations: description.operations.iter().map(|one| operation(description, one)).collect(),
+        security: reading.security,
+        report: reading.report,
+        candidates: candidates.iter().map(candidate).collect(),
+    }
+}
+
+fn operation(description: &ApiDescription, operation: &Operation) -> InspectedOperation {
+    InspectedOperation {
+        method: method_of(operation).into(),
+        path: operation.path.clone(),
+        summary: operation.summary.clone(),
+        deprecated: operation.deprecated,
+        mutation: operation.root.as_ref().is_some_and(|root| root.kind == RootKind::Mutation),
+        parameters: offer_parameters(description, operation),
+        body: operation.body.as_ref().map(|body| description.type_name(&body.schema)),
+    }
+}
+
+fn candidate(candidate: &Candidate) -> InspectedCandidate {
+    let reading = &candidate.intake.reading;
+    InspectedCandidate {
+        source: found_source(&candidate.intake),
+        format: reading.report.format.clone(),
+        title: reading.description.title.clone(),
+        operations: reading.description.operations.len() as u64,
+        found: candidate.found.to_string(),
+    }
+}

@@ -1,0 +1,155 @@
+//! What each service served and earned, counted without reading the ledger from its beginning every time.
+//!
+//! Calls are told from the newest to the oldest. What is older than some minutes does not change any more: it is
+//! counted once and kept. What is newer is counted anew whenever somebody asks, so that the answer is exact.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use farthing_ledger::{CallRow, Ledger, LedgerError};
+use farthing_protocol::{Outcome, ServiceId, Usdc};
+
+use crate::clock;
+
+/// No clock is set back further than this without somebody noticing.
+const SETTLED_AFTER_SECS: u64 = 600;
+/// Newer calls that are looked through each time before the older of them are counted for good.
+const RECENT_MAX: usize = 1_000;
+/// The newest calls that are counted at all.
+const CALLS_MAX: usize = 1_000_000;
+
+/// One service's calls.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Count {
+    /// Charged.
+    pub(super) calls: u64,
+    pub(super) earned: Usdc,
+    /// Not answered, or with a status of 500 and above.
+    pub(super) errors: u64,
+    pub(super) last_secs: Option<u64>,
+}
+
+type Counts = HashMap<ServiceId, Count>;
+
+/// The count so far. A cheap handle.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Tally(Arc<Mutex<Settled>>);
+
+/// What counts of a call.
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    service: ServiceId,
+    charged: Usdc,
+    outcome: Outcome,
+    time_secs: u64,
+}
+
+impl Seen {
+    const fn new(row: &CallRow) -> Self {
+        let call = &row.call;
+        Self {
+            service: call.service,
+            charged: call.charged,
+            outcome: call.outcome,
+            time_secs: call.time_secs,
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Settled {
+    counts: Counts,
+    /// Calls before this second are in `counts`.
+    before_secs: u64,
+}
+
+impl Tally {
+    /// What every service served, exactly as the ledger has it now.
+    ///
+    /// # Errors
+    /// [`LedgerError`] when the ledger cannot be read.
+    pub(super) async fn counts(&self, ledger: &Ledger) -> Result<Counts, LedgerError> {
+        let (tally, ledger) = (self.clone(), ledger.clone());
+        let counting = tokio::task::spawn_blocking(move || {
+            let mut settled = tally.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let newest = |limit| ledger.served_calls(limit).map(|rows| rows.iter().map(Seen::new).collect());
+            settled.count(clock::now_secs(), newest)
+        });
+        match counting.await {
+            Ok(counts) => counts,
+            Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+        }
+    }
+}
+
+impl Settled {
+    /// `newest` gives that many calls at most, the newest first.
+    fn count<E>(
+        &mut self,
+        now_secs: u64,
+        newest: impl Fn(usize) -> Result<Vec<Seen>, E>,
+    ) -> Result<Counts, E> {
+        let mut limit = RECENT_MAX;
+        let mut rows = newest(limit)?;
+        while rows.len() == limit && limit < CALLS_MAX && rows.last().is_some_and(|row| self.is_new(row)) {
+            limit *= 8;
+            rows = newest(limit)?;
+        }
+        rows.retain(|row| self.is_new(row));
+        if rows.len() >= RECENT_MAX {
+            let before_secs = now_secs.saturating_sub(SETTLED_AFTER_SECS);
+            for row in rows.iter().filter(|row| row.time_secs < before_secs) {
+                add(&mut self.counts, row);
+            }
+            self.before_secs = self.before_secs.max(before_secs);
+            rows.retain(|row| self.is_new(row));
+        }
+        let mut counts = self.counts.clone();
+        rows.iter().for_each(|row| add(&mut counts, row));
+        Ok(counts)
+    }
+
+    const fn is_new(&self, seen: &Seen) -> bool {
+        seen.time_secs >= self.before_secs
+    }
+}
+
+fn add(counts: &mut Counts, seen: &Seen) {
+    let count = counts.entry(seen.service).or_default();
+    count.calls += u64::from(!seen.charged.is_zero());
+    count.earned = count.earned.saturating_add(seen.charged);
+    count.errors += u64::from(!matches!(seen.outcome, Outcome::Answered | Outcome::Declined));
+    count.last_secs = count.last_secs.max(Some(seen.time_secs));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(time_secs: u64, charged: u64, outcome: Outcome) -> Seen {
+        let charged = Usdc::from_micros(charged);
+        Seen { service: ServiceId::from_bytes([7; 16]), charged, outcome, time_secs }
+    }
+
+    #[test]
+    fn what_was_counted_for_good_is_counted_once_and_new_calls_are_always_in() {
+        let mut rows: Vec<Seen> = (1..=3_000).map(|secs| seen(secs, 2, Outcome::Answered)).collect();
+        let mut settled = Settled::default();
+        for extra in 1..=1_500_u64 {
+            let now_secs = 3_000 + extra;
+            let outcome = if extra.is_multiple_of(2) { Outcome::ServerError } else { Outcome::Answered };
+            rows.push(seen(now_secs, extra % 2, outcome));
+            if !extra.is_multiple_of(100) && extra > 3 {
+                continue;
+            }
+            let newest = |limit: usize| Ok::<_, ()>(rows.iter().rev().take(limit).copied().collect());
+            let count = settled.count(now_secs, newest).unwrap()[&rows[0].service];
+            assert_eq!(count.calls, 3_000 + extra.div_ceil(2), "{extra}");
+            assert_eq!(count.earned.micros(), 6_000 + extra.div_ceil(2), "{extra}");
+            assert_eq!((count.errors, count.last_secs), (extra / 2, Some(now_secs)));
+        }
+        assert!(settled.before_secs > 3_000, "older calls were counted for good");
+    }
+}

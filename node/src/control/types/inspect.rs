@@ -1,0 +1,146 @@
+//! What the node says of an API before it is published: what it offers, how strangers will see it, whether its
+//! server answers.
+
+use std::{collections::BTreeMap, fmt};
+
+use farthing_bridge::report::{Report, SecurityScheme};
+use farthing_protocol::{Usdc, call::Method};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{Offer, OfferParameter, OperationName, OperationSample, ServiceFile, SourceFile, Text};
+
+/// An API description to look at.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct InspectRequest {
+    /// Of a text the kind is found out, whatever is said here.
+    pub source: SourceFile,
+    /// Sent with every request to the named host, such as an API key.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub upstream_headers: BTreeMap<String, String>,
+}
+
+/// Headers may be keys.
+impl fmt::Debug for InspectRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let headers: Vec<&String> = self.upstream_headers.keys().collect();
+        f.debug_struct("InspectRequest").field("headers", &headers).finish_non_exhaustive()
+    }
+}
+
+/// What a description offers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Inspection {
+    /// What to register it with; a text is left out, for whoever asks has it.
+    pub source: SourceFile,
+    /// `REST` or `GraphQL`
+    pub kind: String,
+    pub title: String,
+    pub version: String,
+    /// Markdown.
+    pub description: String,
+    /// Addresses that can be the upstream, the proposed one first.
+    pub upstreams: Vec<String>,
+    /// What the upstream asks for, in the document's order.
+    #[schema(value_type = Vec<Object>)]
+    pub security: Vec<SecurityScheme>,
+    #[schema(value_type = Object)]
+    pub report: Report,
+    pub operations: Vec<InspectedOperation>,
+    /// Everything that a search found, this one first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub candidates: Vec<InspectedCandidate>,
+}
+
+/// An operation that can be offered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct InspectedOperation {
+    #[schema(value_type = String)]
+    pub method: Text<Method>,
+    pub path: String,
+    pub summary: String,
+    #[serde(default)]
+    pub deprecated: bool,
+    /// A GraphQL mutation, which is offered only when it is named.
+    #[serde(default)]
+    pub mutation: bool,
+    pub parameters: Vec<OfferParameter>,
+    /// Type of the body, when one is taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<String>,
+}
+
+/// One of several descriptions that a server has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct InspectedCandidate {
+    pub source: SourceFile,
+    /// Such as `OpenAPI 3.0.3`.
+    pub format: String,
+    pub title: String,
+    pub operations: u64,
+    /// How it was found, in words.
+    pub found: String,
+}
+
+/// A service as strangers would see it, checked as for publishing. Nothing is published.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ApiPreview {
+    pub name: String,
+    /// `REST` or `GraphQL`
+    pub kind: String,
+    pub summary: String,
+    pub category: String,
+    pub tags: Vec<String>,
+    /// Markdown.
+    pub description: String,
+    #[schema(value_type = String)]
+    pub price: Text<Usdc>,
+    pub upstream: String,
+    /// Names of what this node would add to every upstream request.
+    pub secrets: Vec<String>,
+    #[schema(value_type = Object)]
+    pub report: Report,
+    pub offers: Vec<Offer>,
+    pub samples: Vec<OperationSample>,
+}
+
+/// One request to the server of a service that is not published yet.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TryRequest {
+    pub file: ServiceFile,
+    /// The first that needs no parameters when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operation: Option<OperationName>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub params: BTreeMap<String, String>,
+}
+
+/// The file may hold keys.
+impl fmt::Debug for TryRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TryRequest").field("operation", &self.operation).finish_non_exhaustive()
+    }
+}
+
+/// What the server said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Tried {
+    /// `GET /v1/things`
+    pub operation: String,
+    /// Whether callers would get this as the service's answer.
+    pub answered: bool,
+    /// 0 when the server did not say anything.
+    pub status: u16,
+    /// Why it is no answer; empty when it is one.
+    pub reason: String,
+    pub took_us: u64,
+    /// `public`, `LAN` or `same machine`, once it is known.
+    pub upstream_class: String,
+    pub media_type: String,
+    /// Of the whole answer.
+    pub bytes: u64,
+    /// How the answer begins, as text.
+    pub beginning: String,
+}

@@ -1,0 +1,169 @@
+//! Looking before publishing: what a description offers, and whether the server behind it answers.
+//!
+//! Nothing is stored or told to anybody. An inspection reads as a registration would; a trial is one request to
+//! the owner's server, as a call would make it, without a caller who pays.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use bytes::Bytes;
+use farthing_bridge::{Api, api::Call, description::Operation, document, share::share};
+use farthing_protocol::{Outcome, call::Method};
+use url::Url;
+
+use crate::{catalog::method_of, secret::SecretText};
+
+use super::{
+    intake::{self, Candidate, Intake, Kind},
+    new_service::{NewService, NewServiceError},
+    publish::{PublishError, Reader, source_of},
+    service_file::{SourceFile, SourceKind},
+    upstream::{AddressClass, Upstream, UpstreamRequest},
+};
+
+const TRIAL_DEADLINE: Duration = Duration::from_secs(15);
+/// Enough to recognise an answer, or to read an error.
+const BEGINNING_CHARS_MAX: usize = 2_000;
+
+/// A description that was read.
+#[derive(Debug)]
+pub struct Inspected {
+    pub intake: Intake,
+    /// What a service of it is registered with.
+    pub source: SourceFile,
+    /// Everything that a search found.
+    pub candidates: Vec<Candidate>,
+}
+
+/// What the server said to one request.
+#[derive(Debug)]
+pub struct Trial {
+    pub operation: String,
+    /// Whether a caller would get it as the service's answer.
+    pub answered: bool,
+    /// 0 when nothing was said.
+    pub status: u16,
+    pub reason: &'static str,
+    pub elapsed: Duration,
+    pub class: Option<AddressClass>,
+    pub media_type: String,
+    pub bytes: usize,
+    pub beginning: String,
+}
+
+impl Reader {
+    /// Reads what `source` leads to. `headers` go with every request to its host.
+    ///
+    /// # Errors
+    /// [`PublishError`] saying what was not found or not understood.
+    pub async fn inspect(
+        &self,
+        mut source: SourceFile,
+        headers: Vec<(String, SecretText)>,
+    ) -> Result<Inspected, PublishError> {
+        let mut options = self.intake.clone();
+        options.headers = headers;
+        if source.text.is_some() && source.kind == SourceKind::Scan {
+            source.kind = SourceKind::Openapi;
+        }
+        let (mut intake, candidates) = match (source.kind, source.url.as_deref().map(Url::parse)) {
+            (SourceKind::Scan, Some(Ok(url))) => {
+                let scan = intake::scan(&url, &options).await?;
+                let candidates = scan.candidates.clone();
+                (scan.into_best()?.intake, candidates)
+            }
+            _ => (intake::read(source_of(&source)?, options).await?, Vec::new()),
+        };
+        // Whatever cannot be offered is said now and not at registration.
+        let mut offered = intake.reading.description.clone();
+        share(&mut offered);
+        if let Err(error) = document::encode(&offered) {
+            intake.reading.report.warnings.add("publishing", format!("not possible as it is: {error}"));
+        }
+        let source = if source.kind == SourceKind::Scan {
+            found_source(&intake)
+        } else {
+            SourceFile { kind: kind_of(&intake), ..source }
+        };
+        Ok(Inspected { intake, source, candidates })
+    }
+
+    /// Asks the server of a service that is not published yet: `wanted`, or the first operation that needs no
+    /// parameters.
+    ///
+    /// # Errors
+    /// [`PublishError`] when the server's address cannot be used, or the request does not fit the operation.
+    pub async fn try_out(
+        &self,
+        service: &NewService,
+        wanted: Option<(Method, String)>,
+        params: &BTreeMap<String, String>,
+    ) -> Result<Trial, PublishError> {
+        let upstream = Upstream::new(&service.upstream, service.secrets.clone(), self.upstream.clone())?;
+        let unusable = |error: &dyn std::fmt::Display| {
+            NewServiceError::new("operations", format!("cannot be offered: {error}"))
+        };
+        let api = Api::new(service.api.clone()).map_err(|error| unusable(&error))?;
+        let (operation, request) = match wanted {
+            Some((method, path)) => named(&api, method, &path, params)?,
+            None => first_without_parameters(&api)?,
+        };
+        let headers = BTreeMap::from([("accept".to_owned(), "application/json, */*;q=0.5".to_owned())]);
+        let request = UpstreamRequest { request, headers, body: Bytes::new(), deadline: TRIAL_DEADLINE };
+        let answer = upstream.fetch(request).await;
+        Ok(Trial {
+            operation,
+            answered: matches!(answer.outcome, Outcome::Answered | Outcome::Declined),
+            status: answer.status,
+            reason: answer.reason,
+            elapsed: answer.elapsed,
+            class: upstream.class(),
+            media_type: answer.headers.get("content-type").cloned().unwrap_or_default(),
+            bytes: answer.body.len(),
+            beginning: String::from_utf8_lossy(&answer.body).chars().take(BEGINNING_CHARS_MAX).collect(),
+        })
+    }
+}
+
+/// What kind of source an intake turned out to be.
+#[must_use]
+pub const fn kind_of(intake: &Intake) -> SourceKind {
+    match intake.kind() {
+        Kind::Rest => SourceKind::Openapi,
+        Kind::Graphql => SourceKind::Graphql,
+    }
+}
+
+/// How to register what a search found.
+#[must_use]
+pub fn found_source(intake: &Intake) -> SourceFile {
+    SourceFile { kind: kind_of(intake), url: Some(intake.origin.clone()), text: None, file: String::new() }
+}
+
+fn named(
+    api: &Api,
+    method: Method,
+    path: &str,
+    params: &BTreeMap<String, String>,
+) -> Result<(String, farthing_bridge::Request), NewServiceError> {
+    let call = Call { method: method.as_str(), path, params, content_type: None, body: &[] };
+    let planned = api.plan(&call);
+    let planned =
+        planned.map_err(|error| NewServiceError::new("operation", format!("does not fit: {error}")))?;
+    Ok((format!("{method} {path}"), planned.request))
+}
+
+/// Only what reads: a trial changes nothing on the owner's server.
+fn first_without_parameters(api: &Api) -> Result<(String, farthing_bridge::Request), NewServiceError> {
+    let none = BTreeMap::new();
+    let reads = |operation: &&Operation| method_of(operation) == Method::Get;
+    let mut planned = api
+        .description()
+        .operations
+        .iter()
+        .filter(reads)
+        .filter_map(|operation| named(api, Method::Get, &operation.path, &none).ok());
+    planned.next().ok_or_else(|| {
+        let problem = "is missing: every one that reads needs parameters; name one and give them";
+        NewServiceError::new("operation", problem)
+    })
+}

@@ -1,0 +1,48 @@
+//! What the newest answers of an upstream took, in memory: since the start, and a few of them.
+
+use std::{
+    collections::VecDeque,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+/// Enough for a median that follows what the server does now.
+const KEPT: usize = 128;
+
+/// The newest durations, in microseconds.
+#[derive(Debug, Default)]
+pub(super) struct Times(Mutex<VecDeque<u64>>);
+
+impl Times {
+    pub(super) fn add(&self, took: Duration) {
+        let mut times = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if times.len() == KEPT {
+            times.pop_front();
+        }
+        times.push_back(u64::try_from(took.as_micros()).unwrap_or(u64::MAX));
+    }
+
+    pub(super) fn median_us(&self) -> Option<u64> {
+        let mut times: Vec<u64> =
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect();
+        times.sort_unstable();
+        times.get(times.len() / 2).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_of_the_newest() {
+        let times = Times::default();
+        assert_eq!(times.median_us(), None);
+        for millis in [1_000, 1, 2, 3] {
+            times.add(Duration::from_millis(millis));
+        }
+        assert_eq!(times.median_us(), Some(3_000));
+        (0..KEPT).for_each(|_| times.add(Duration::from_millis(7)));
+        assert_eq!(times.median_us(), Some(7_000));
+    }
+}

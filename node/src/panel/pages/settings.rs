@@ -1,0 +1,124 @@
+//! Settings: the secret that scripts present, who is logged in, what the node runs with, and whether it is well.
+
+use askama::Template;
+use axum::{
+    extract::State,
+    response::{IntoResponse, Redirect, Response},
+};
+use serde::Deserialize;
+
+use crate::{
+    control::types::{Check, Doctor, Secret, Setting, Status, route},
+    panel::{
+        Panel,
+        access::Reauthenticated,
+        failure::Failure,
+        frame::{Frame, Place, Visit},
+        guard::Form,
+        page::Html,
+        show,
+    },
+};
+
+#[derive(Template)]
+#[template(path = "settings.html")]
+struct Page {
+    frame: Frame,
+    sessions: usize,
+    password_is_configured: bool,
+}
+
+pub(super) async fn show(visit: Visit) -> Result<Response, Failure> {
+    let access = visit.panel.access();
+    let page = Page {
+        sessions: access.sessions_count(),
+        password_is_configured: access.is_configured(),
+        frame: visit.frame(Place::Settings).await?,
+    };
+    Ok(Html(&page).into_response())
+}
+
+#[derive(Template)]
+#[template(path = "settings-secret.html")]
+struct SecretPage {
+    frame: Frame,
+    secret: String,
+    rotated: bool,
+}
+
+pub(super) async fn show_secret(visit: Visit, _: Reauthenticated) -> Result<Response, Failure> {
+    let Secret { secret } = visit.panel.node().get(route::SECRET).await?;
+    let frame = visit.frame(Place::Settings).await?;
+    Ok(Html(&SecretPage { frame, secret, rotated: false }).into_response())
+}
+
+#[derive(Template)]
+#[template(path = "settings-rotate.html")]
+struct RotatePage {
+    frame: Frame,
+}
+
+pub(super) async fn rotate_page(visit: Visit, _: Reauthenticated) -> Result<Response, Failure> {
+    Ok(Html(&RotatePage { frame: visit.frame(Place::Settings).await? }).into_response())
+}
+
+#[derive(Deserialize)]
+pub(super) struct Nothing {}
+
+pub(super) async fn rotate_secret(form: Form<Nothing>) -> Result<Response, Failure> {
+    let _ = form.reauthenticated("/panel/settings/secret/rotate")?;
+    let Secret { secret } = form.visit.panel.node().post(route::SECRET_ROTATE, &()).await?;
+    let frame = form.visit.frame(Place::Settings).await?;
+    Ok(Html(&SecretPage { frame, secret, rotated: true }).into_response())
+}
+
+pub(super) async fn log_out_others(State(panel): State<Panel>, form: Form<Nothing>) -> Redirect {
+    panel.access().log_out_others(&form.visit.session).await;
+    Redirect::to("/panel/settings")
+}
+
+#[derive(Template)]
+#[template(path = "settings-configuration.html")]
+struct ConfigurationPage {
+    frame: Frame,
+    sections: Vec<(String, Vec<Setting>)>,
+}
+
+pub(super) async fn configuration(visit: Visit) -> Result<Response, Failure> {
+    let settings: Vec<Setting> = visit.panel.node().get(route::CONFIG).await?;
+    let mut sections: Vec<(String, Vec<Setting>)> = Vec::new();
+    for mut setting in settings {
+        let section = setting.name.split('.').next().unwrap_or_default().to_owned();
+        setting.value = show::visible(&setting.value);
+        match sections.last_mut().filter(|(last, _)| *last == section) {
+            Some((_, list)) => list.push(setting),
+            None => sections.push((section, vec![setting])),
+        }
+    }
+    let frame = visit.frame(Place::Settings).await?;
+    Ok(Html(&ConfigurationPage { frame, sections }).into_response())
+}
+
+#[derive(Template)]
+#[template(path = "settings-diagnostics.html")]
+struct DiagnosticsPage {
+    frame: Frame,
+    checks: Vec<Check>,
+    good: bool,
+}
+
+/// Checks everything, the whole ledger too, so it is not part of another page.
+pub(super) async fn diagnostics(visit: Visit) -> Result<Response, Failure> {
+    let Doctor { mut checks } = visit.panel.node().get(route::DOCTOR).await?;
+    for check in &mut checks {
+        check.detail = show::visible(&check.detail);
+    }
+    let good = checks.iter().all(|check| check.good);
+    Ok(Html(&DiagnosticsPage { frame: visit.frame(Place::Settings).await?, checks, good }).into_response())
+}
+
+impl Page {
+    fn status(&self) -> &Status {
+        &self.frame.status
+    }
+}

@@ -1,0 +1,128 @@
+//! My APIs in the console: what was earned, and pausing, pricing, reading again, retiring.
+
+use anyhow::{Result, ensure};
+use farthing::control::types::{Api, route};
+use farthing_tests::{
+    upstream::Upstream,
+    world::{World, service_file},
+};
+use serde_json::json;
+
+use crate::{
+    register::begin,
+    support::{Browser, Node},
+};
+
+async fn api(node: &Node) -> Result<Api> {
+    let apis: Vec<Api> = node.process.control().get(route::APIS).await?;
+    ensure!(apis.len() == 1, "{apis:?}");
+    Ok(apis[0].clone())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_is_paused_resumed_priced_and_retired() -> Result<()> {
+    let mut node = Node::start().await?;
+    let mut browser = node.set_up().await?;
+    let upstream = Upstream::start().await?;
+    let file = service_file(&upstream.url(), farthing::control::types::Charge::Success);
+    let _: Api = node.process.control().post(route::APIS, &file).await?;
+    let id = api(&node).await?.id.to_string();
+    let own = format!("/panel/apis/{id}");
+    ensure!(browser.get("/panel/apis").await?.body.contains("Test service"));
+    let page = browser.post(&format!("{own}/state"), &[("state", "paused"), ("list", "1")]).await?;
+    ensure!(page.header("location") == "/panel/apis", "{page:?}");
+    ensure!(api(&node).await?.state.to_string() == "paused");
+    ensure!(browser.get(&own).await?.body.contains("Resume"));
+    browser.post(&format!("{own}/state"), &[("state", "live")]).await?;
+    ensure!(api(&node).await?.state.to_string() == "published");
+
+    let page = browser.post(&format!("{own}/price"), &[("price", "0.25")]).await?;
+    ensure!(page.status == 303, "{page:?}");
+    let one = [("price", "1,5"), ("operation", "GET /ok")];
+    let page = browser.post(&format!("{own}/price"), &one).await?;
+    ensure!(page.status == 422 && page.body.contains("no amount of USDC"), "{page:?}");
+    let one = [("price", "1.5"), ("operation", "GET /no-such")];
+    let page = browser.post(&format!("{own}/price"), &one).await?;
+    ensure!(page.status == 422 && page.body.contains("no operation GET /no-such"), "{page:?}");
+    browser.post(&format!("{own}/price"), &[("price", "1.5"), ("operation", "GET /ok")]).await?;
+    let after = api(&node).await?;
+    let price = |path: &str| {
+        let operation = after.operations.iter().find(|operation| operation.path == path);
+        operation.map(|operation| operation.price.to_string()).unwrap_or_default()
+    };
+    ensure!(after.price.to_string() == "0.25" && price("/ok") == "1.50" && price("/html") == "0.25");
+
+    // After a restart the password is not fresh any more.
+    node.process.stop().await?;
+    node.process.restart(Vec::new()).await?;
+    browser.moved_to(&node.console().await?.url);
+    let retire = format!("{own}/retire");
+    let page = browser.get(&retire).await?;
+    ensure!(page.header("location").starts_with("/panel/password-again"), "{page:?}");
+    let page = browser.post(&retire, &[]).await?;
+    ensure!(page.header("location").starts_with("/panel/password-again"), "{page:?}");
+    ensure!(api(&node).await?.id.to_string() == id, "it is there");
+    enter_password(&mut browser).await?;
+    ensure!(browser.get(&retire).await?.body.contains("cannot be undone"));
+    let page = browser.post(&retire, &[]).await?;
+    ensure!(page.header("location").starts_with("/panel/apis?retired"), "{page:?}");
+    let none: Vec<Api> = node.process.control().get(route::APIS).await?;
+    ensure!(none.is_empty(), "{none:?}");
+    for path in [own.as_str(), "/panel/apis/nonsense", &retire] {
+        ensure!(browser.get(path).await?.status == 404, "{path}");
+    }
+    Ok(())
+}
+
+pub async fn enter_password(browser: &mut Browser) -> Result<()> {
+    farthing_tests::world::eventually("the password is taken", async || {
+        let fields = [("password", crate::support::PASSWORD), ("next", "/panel")];
+        Ok(browser.post("/panel/password-again", &fields).await?.status == 303)
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_newer_description_is_compared_and_then_published() -> Result<()> {
+    let node = Node::start().await?;
+    let mut browser = node.set_up().await?;
+    let document = |paths: &[&str]| {
+        let item = json!({ "get": { "responses": { "200": { "description": "Fine" } } } });
+        let paths: serde_json::Map<_, _> =
+            paths.iter().map(|path| ((*path).to_owned(), item.clone())).collect();
+        json!({ "openapi": "3.1.0", "info": { "title": "Growing", "version": "1" },
+            "servers": [{ "url": "http://127.0.0.1:9" }], "paths": paths })
+        .to_string()
+    };
+    let draft = begin(&mut browser, &document(&["/a", "/b"]), "0.1").await?;
+    let page = browser.post(&format!("{draft}/preview"), &[]).await?;
+    ensure!(page.status == 303, "{page:?}");
+    let again = format!("/panel/apis/{}/read-again", api(&node).await?.id);
+    let newer = document(&["/b", "/c"]);
+    let page =
+        browser.upload(&again, &[("file", Some("api.json"), newer.as_bytes()), ("go", None, b"see")]).await?;
+    ensure!(page.body.contains("New: GET /c") && page.body.contains("Gone: GET /a"), "{page:?}");
+    ensure!(page.body.contains("Not published yet"), "{page:?}");
+    ensure!(api(&node).await?.listing_version == 1);
+    let broken = browser.upload(&again, &[("file", Some("api.json"), b"{"), ("go", None, b"apply")]).await?;
+    ensure!(broken.status == 422 && broken.body.contains("Nothing was changed"), "{broken:?}");
+    let file = ("file", Some("api.json"), newer.as_bytes());
+    let page = browser.upload(&again, &[file, ("go", None, b"apply")]).await?;
+    ensure!(page.body.contains("Published as version 2"), "{page:?}");
+    ensure!(api(&node).await?.operations.len() == 2);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_earnings_and_failures_are_counted_by_service() -> Result<()> {
+    let world = World::start().await?;
+    for path in ["/ok", "/ok", "/status/404", "/status/500"] {
+        world.get(path).await?;
+    }
+    let apis: Vec<Api> = world.owner.control().get(route::APIS).await?;
+    let api = &apis[0];
+    ensure!(api.calls == 2 && api.earned.to_string() == "0.004", "{api:?}");
+    ensure!(api.errors == 1 && api.last_call_secs.is_some() && api.upstream_median_us.is_some(), "{api:?}");
+    world.settle_and_check(farthing_tests::world::FUNDS).await?;
+    Ok(())
+}

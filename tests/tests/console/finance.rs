@@ -1,0 +1,116 @@
+//! Finance in the console: what is shown, sending once and never twice, claiming and closing.
+
+use anyhow::{Context, Result, ensure};
+use farthing::control::types::{Channel, route};
+use farthing_protocol::{Address, Usdc};
+use farthing_tests::world::{FUNDS, World, eventually};
+
+use crate::{
+    apis::enter_password,
+    support::{Node, set_up},
+};
+
+const SEND: &str = "/panel/finance/send";
+const TO: &str = "0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn money_is_looked_at_and_then_sent_once() -> Result<()> {
+    let world = World::start().await?;
+    let mut browser = set_up(&world.consumer).await?;
+    let page = browser.get("/panel/finance").await?;
+    for part in ["5.00 USDC", "class=\"qr\"", &world.consumer_wallet.to_string(), "There are no channels"] {
+        ensure!(page.body.contains(part), "{part}: {page:?}");
+    }
+    let page = browser.post(SEND, &[("to", TO), ("amount", "1.25"), ("coin", "usdc")]).await?;
+    ensure!(page.status == 303, "{page:?}");
+    let order = page.header("location").to_owned();
+    let page = browser.get(&order).await?;
+    ensure!(page.body.contains("Send 1.25 USDC now") && page.body.contains(TO), "{page:?}");
+    let to: Address = TO.parse()?;
+    ensure!(world.chain.usdc_of(to).await?.is_zero(), "a look sends nothing");
+    // Two windows, and once more afterwards.
+    let (mut one, mut two) = (browser.clone(), browser.clone());
+    let (one, two) = tokio::join!(one.post(&order, &[]), two.post(&order, &[]));
+    for page in [one?, two?, browser.post(&order, &[]).await?] {
+        ensure!(page.status == 303 && page.header("location") == order, "{page:?}");
+    }
+    eventually("it is said to be sent", async || {
+        Ok(browser.get(&order).await?.body.contains("1.25 USDC are sent"))
+    })
+    .await?;
+    ensure!(world.chain.usdc_of(to).await? == Usdc::from_micros(1_250_000), "once");
+
+    let page = browser.post(SEND, &[("to", TO), ("amount", "999"), ("coin", "usdc")]).await?;
+    let order = page.header("location").to_owned();
+    browser.post(&order, &[]).await?;
+    let page = browser.get(&order).await?;
+    ensure!(page.body.contains("Nothing was sent"), "{page:?}");
+    ensure!(world.chain.usdc_of(to).await? == Usdc::from_micros(1_250_000));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_earned_is_claimed_and_a_channel_closed_in_the_console() -> Result<()> {
+    let world = World::start().await?;
+    for _ in 0..3 {
+        ensure!(world.get("/ok").await?.status == 200);
+    }
+    world.wait_until_decided().await?;
+    let mut buyer = set_up(&world.consumer).await?;
+    let mut seller = set_up(&world.owner).await?;
+    let page = seller.get("/panel/finance").await?;
+    ensure!(page.body.contains("0.006 USDC") && page.body.contains("I sell"), "{page:?}");
+    let page = seller.post("/panel/finance/claim", &[]).await?;
+    ensure!(page.body.contains("0.006 USDC of 1 channel are in the wallet"), "{page:?}");
+    let page = seller.post("/panel/finance/claim", &[]).await?;
+    ensure!(page.body.contains("Nothing was left to claim"), "{page:?}");
+
+    let page = buyer.get("/panel/finance").await?;
+    ensure!(page.body.contains("I buy") && page.body.contains("calls at this week"), "{page:?}");
+    let channels: Vec<Channel> = world.consumer.control().get(route::CHANNELS).await?;
+    let close = format!("/panel/finance/channels/{}/close", channels.first().context("no channel")?.id);
+    ensure!(buyer.get(&close).await?.body.contains("Close this channel?"));
+    let page = buyer.post(&close, &[]).await?;
+    ensure!(page.status == 200 && page.body.contains("role=\"status\""), "{page:?}");
+    eventually("the channel is closed", async || {
+        let channels: Vec<Channel> = world.consumer.control().get(route::CHANNELS).await?;
+        Ok(channels.iter().all(|channel| channel.state == "closed"))
+    })
+    .await?;
+    ensure!(buyer.get(&close).await?.header("location") == "/panel/finance", "there is nothing to close");
+    world.settle_and_check(FUNDS).await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sending_asks_for_the_password_and_names_every_mistake() -> Result<()> {
+    let mut node = Node::start().await?;
+    let mut browser = node.set_up().await?;
+    for (to, amount, coin, words) in [
+        ("0x12", "1", "usdc", "To is no address"),
+        (&TO.replace("7E5F", "7e5F"), "1", "usdc", "a character of this address is wrong"),
+        (TO, "1,5", "usdc", "no amount of USDC"),
+        (TO, "-1", "eth", "no amount of ETH"),
+        (TO, "0", "usdc", "Amount is zero"),
+    ] {
+        let page = browser.post(SEND, &[("to", to), ("amount", amount), ("coin", coin)]).await?;
+        ensure!(page.status == 422 && page.body.contains(words), "{words}: {page:?}");
+        ensure!(page.body.contains("Nothing was sent"), "{page:?}");
+    }
+    let fields = [("to", TO), ("amount", "1"), ("coin", "usdc")];
+    let page = browser.post(SEND, &fields).await?;
+    let order = page.header("location").to_owned();
+    ensure!(browser.get(&order).await?.status == 200);
+    node.process.stop().await?;
+    node.process.restart(Vec::new()).await?;
+    browser.moved_to(&node.console().await?.url);
+    for page in
+        [browser.get(SEND).await?, browser.post(SEND, &fields).await?, browser.post(&order, &[]).await?]
+    {
+        ensure!(page.header("location").starts_with("/panel/password-again"), "{page:?}");
+    }
+    enter_password(&mut browser).await?;
+    let page = browser.post(&order, &[]).await?;
+    ensure!(page.status == 410 && page.body.contains("transactions first"), "{page:?}");
+    Ok(())
+}

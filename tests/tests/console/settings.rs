@@ -1,0 +1,79 @@
+//! Settings in the console: the consumer secret, who is logged in, what the node runs with.
+
+use anyhow::{Result, ensure};
+use farthing_tests::world::eventually;
+
+use crate::{
+    apis::enter_password,
+    support::{Node, PASSWORD},
+};
+
+const SECRET: &str = "/panel/settings/secret";
+const ROTATE: &str = "/panel/settings/secret/rotate";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_consumer_secret_is_shown_and_replaced_for_a_fresh_password_alone() -> Result<()> {
+    let mut node = Node::start().await?;
+    let mut browser = node.set_up().await?;
+    let secret = node.process.secret().await?;
+    ensure!(!browser.get("/panel/settings").await?.body.contains(&secret));
+    ensure!(browser.get(SECRET).await?.body.contains(&secret));
+    node.process.stop().await?;
+    node.process.restart(Vec::new()).await?;
+    browser.moved_to(&node.console().await?.url);
+    for page in [browser.get(SECRET).await?, browser.get(ROTATE).await?, browser.post(ROTATE, &[]).await?] {
+        ensure!(page.header("location").starts_with("/panel/password-again"), "{page:?}");
+        ensure!(!page.body.contains("farthing_sk_"), "{page:?}");
+    }
+    ensure!(node.process.secret().await? == secret, "nothing was replaced");
+    enter_password(&mut browser).await?;
+    ensure!(browser.get(ROTATE).await?.body.contains("ends at once"));
+    ensure!(node.process.secret().await? == secret, "nothing changes on GET");
+    let page = browser.post(ROTATE, &[]).await?;
+    let fresh = node.process.secret().await?;
+    ensure!(fresh != secret && page.body.contains(&fresh) && !page.body.contains(&secret), "{page:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn other_browsers_are_counted_and_logged_out() -> Result<()> {
+    let node = Node::start().await?;
+    let mut browser = node.set_up().await?;
+    ensure!(browser.get("/panel/settings").await?.body.contains("Only this browser"));
+    let mut other = node.browser()?;
+    eventually("another browser is logged in", async || {
+        Ok(other.post("/panel/login", &[("password", PASSWORD)]).await?.status == 303)
+    })
+    .await?;
+    ensure!(browser.get("/panel/settings").await?.body.contains("2 browsers"));
+    browser.post("/panel/settings/log-out-others", &[]).await?;
+    ensure!(other.get("/panel/settings").await?.header("location").starts_with("/panel/login"));
+    ensure!(browser.get("/panel/settings").await?.body.contains("Only this browser"));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_configuration_in_force_is_shown_with_its_sources_and_without_secrets() -> Result<()> {
+    let settings = [("node.name", "A name of its own"), ("panel.password", "from the configuration")];
+    let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+    let node = Node::with(settings).await?;
+    let mut browser = node.browser()?;
+    eventually("the password is taken", async || {
+        let fields = [("password", "from the configuration")];
+        Ok(browser.post("/panel/login", &fields).await?.status == 303)
+    })
+    .await?;
+    let page = browser.get("/panel/settings/configuration").await?;
+    for part in ["A name of its own", "FARTHING_NODE__NAME", "spending.price_max", "default", "(set)"] {
+        ensure!(page.body.contains(part), "{part}: {page:?}");
+    }
+    ensure!(!page.body.contains("from the configuration"), "{page:?}");
+    let page = browser.get("/panel/settings").await?;
+    ensure!(page.body.contains("comes from the node's configuration"), "{page:?}");
+    let page = browser.get("/panel/settings/diagnostics").await?;
+    ensure!(
+        page.body.contains("the books add up") && page.body.contains("Something needs a look"),
+        "{page:?}"
+    );
+    Ok(())
+}
