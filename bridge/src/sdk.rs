@@ -61,9 +61,9 @@ impl Language {
         Self::Swift,
     ];
 
-    /// Those that there are templates for, in the order in which they are shown.
+    /// All of them, in the order in which they are shown.
     pub fn all() -> impl Iterator<Item = Self> {
-        Self::ALL.into_iter().filter(|language| language.profile().is_some())
+        Self::ALL.into_iter()
     }
 
     /// As it is written on a command line and in addresses.
@@ -106,28 +106,30 @@ impl Language {
 
     /// What the generated code needs to run.
     #[must_use]
-    pub fn needs(self) -> &'static str {
-        self.profile().map_or("", |profile| profile.needs)
+    pub const fn needs(self) -> &'static str {
+        self.profile().needs
     }
 
-    /// Reads a name in any case; `None` for a language that there are no templates for.
+    /// Reads a name in any case; `None` for one that is not among them.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         Self::all().find(|language| language.name().eq_ignore_ascii_case(name))
     }
 
-    const fn profile(self) -> Option<&'static profile::Profile> {
+    const fn profile(self) -> &'static profile::Profile {
         match self {
-            Self::Python => Some(&languages::python::PROFILE),
-            Self::Swift => Some(&languages::swift::PROFILE),
-            Self::Go => Some(&languages::go::PROFILE),
-            Self::Rust => Some(&languages::rust::PROFILE),
-            Self::Kotlin => Some(&languages::kotlin::PROFILE),
-            Self::Java => Some(&languages::java::PROFILE),
-            Self::CSharp => Some(&languages::csharp::PROFILE),
-            Self::Ruby => Some(&languages::ruby::PROFILE),
-            Self::Php => Some(&languages::php::PROFILE),
-            _ => None,
+            Self::Python => &languages::python::PROFILE,
+            Self::TypeScript => &languages::javascript::TYPESCRIPT,
+            Self::JavaScript => &languages::javascript::JAVASCRIPT,
+            Self::Go => &languages::go::PROFILE,
+            Self::Rust => &languages::rust::PROFILE,
+            Self::Kotlin => &languages::kotlin::PROFILE,
+            Self::Java => &languages::java::PROFILE,
+            Self::CSharp => &languages::csharp::PROFILE,
+            Self::Ruby => &languages::ruby::PROFILE,
+            Self::Php => &languages::php::PROFILE,
+            Self::Shell => &languages::shell::PROFILE,
+            Self::Swift => &languages::swift::PROFILE,
         }
     }
 }
@@ -196,8 +198,6 @@ pub struct SdkFile {
 /// Why no code was generated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SdkError {
-    #[error("there are no templates for {0} yet")]
-    NoTemplates(&'static str),
     #[error(
         "`{0}` cannot be the name of a package; use up to 100 letters, digits, `-`, `_`, `.` and `/`, a letter first"
     )]
@@ -219,7 +219,7 @@ pub fn generate(
     language: Language,
     options: &Options,
 ) -> Result<Sdk, SdkError> {
-    let profile = language.profile().ok_or(SdkError::NoTemplates(language.title()))?;
+    let profile = language.profile();
     let mut warnings = Vec::new();
     let package = names::Package::new(options, description)?;
     let model = model::Model::new(description, &mut warnings);

@@ -29,6 +29,7 @@ pub mod documents;
 pub mod known;
 mod liveness;
 mod neighbours;
+pub mod sdk;
 
 pub use known::{Known, KnownError, Plan, PlanError, kind_of, method_of};
 

@@ -18,6 +18,7 @@ mod net;
 mod output;
 mod panel;
 mod run;
+mod sdk;
 mod secret;
 mod spending;
 mod status;
@@ -71,6 +72,7 @@ pub async fn execute(cli: Cli) -> Result<(), Failure> {
         Command::Wallet(verb) => wallet::wallet(&context, verb).await,
         Command::Api(verb) => api::api(&context, verb).await,
         Command::Catalog(verb) => catalog::catalog(&context, verb).await,
+        Command::Sdk(verb) => sdk::sdk(&context, verb).await,
         Command::Bridge(verb) => bridge::bridge(&context, verb).await,
         Command::Channel(verb) => channel::channel(&context, verb).await,
         Command::Settle => channel::settle(&context).await,

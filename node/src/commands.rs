@@ -37,6 +37,7 @@ mod inspect;
 mod money;
 mod openapi;
 mod reach;
+mod sdk;
 mod secrets;
 mod services;
 pub mod settings;
@@ -71,6 +72,8 @@ pub fn router(node: Node) -> Router {
         .route(route::CATALOG_OPENAPI, get(catalog::openapi))
         .route(route::CATALOG_SAMPLES, get(catalog::sample))
         .route(route::CATALOG_FORM, get(catalog::form))
+        .route(route::CATALOG_SDK, get(sdk::download).post(sdk::generate))
+        .route(route::SDK_LANGUAGES, get(sdk::languages))
         .route(route::CHANNELS, get(money::channels).post(money::open_channel))
         .route(route::CHANNEL_CLOSE, post(money::close_channel))
         .route(route::SETTLE, post(money::settle))

@@ -58,6 +58,7 @@ pub(super) fn install(environment: &mut Environment<'_>, profile: &'static Profi
     with(environment, "toml", |text| quoted(text, &[], CodePoint::Wide));
     with(environment, "xml", |text| xml(&one_line(text)));
     with(environment, "md", markdown);
+    environment.add_filter("way", |value: &Value| way(value));
     with(environment, "integer", integer);
     with(environment, "key", key);
     environment.set_formatter(|out, state, value| {
@@ -114,7 +115,7 @@ fn by_number(literal: &mut String, c: char, code_point: CodePoint) {
 }
 
 fn shell(text: &str) -> String {
-    if !text.contains(|c| is_deceptive(c) || c == '\'') {
+    if !text.contains(|c| is_deceptive(c) || c == '\'' || c == '\\') {
         return format!("'{text}'");
     }
     let mut literal = String::from("$'");
@@ -221,6 +222,15 @@ fn markdown(text: &str) -> String {
         escaped.push(c);
     }
     escaped
+}
+
+/// Members on a way as a path of `jq`, in a literal of the shell.
+fn way(steps: &Value) -> Result<String, Error> {
+    let mut path = String::from(".");
+    for step in steps.try_iter()? {
+        path.push_str(&format!("[{}]?", quoted(&text_of(&step.get_attr("wire")?)?, &[], CodePoint::Pairs)));
+    }
+    Ok(shell(&path))
 }
 
 /// A whole number in JavaScript: a bigint where a number would lose digits; 0 for what is none.

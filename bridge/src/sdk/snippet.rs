@@ -22,7 +22,7 @@ use crate::description::ApiDescription;
 /// is written with the client's untyped `call`, which takes texts.
 ///
 /// # Errors
-/// [`SdkError`] when there are no templates for the language, or no such operation.
+/// [`SdkError`] when there is no such operation.
 pub fn snippet(
     description: &ApiDescription,
     operation: usize,
@@ -31,7 +31,7 @@ pub fn snippet(
     language: Language,
     options: &Options,
 ) -> Result<String, SdkError> {
-    let profile = language.profile().ok_or(SdkError::NoTemplates(language.title()))?;
+    let profile = language.profile();
     let package = Package::new(options, description)?;
     let model = Model::new(description, &mut Vec::new());
     let shown = model.operations.get(operation).ok_or(SdkError::NoOperation(operation))?;

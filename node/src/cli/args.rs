@@ -12,6 +12,7 @@ mod alert;
 mod catalog;
 mod history;
 mod inspect;
+mod sdk;
 mod spending;
 
 pub use self::add::{Add, Charge, Samples};
@@ -19,6 +20,7 @@ pub use self::alert::{Alert, Levels};
 pub use self::catalog::{Catalog, Search};
 pub use self::history::History;
 pub use self::inspect::{Inspect, OpenApiVersion, ScalarOverride};
+pub use self::sdk::{Generate, Sdk};
 pub use self::spending::{NewLimits, Secret, SecretCaps, Spending};
 
 /// Buy and sell data by the call, paid in USDC.
@@ -86,6 +88,9 @@ pub enum Command {
     /// The services of the network
     #[command(subcommand)]
     Catalog(Catalog),
+    /// Client code for a service, in many languages
+    #[command(subcommand)]
+    Sdk(Sdk),
     /// What would become of an API, before it is published
     #[command(subcommand)]
     Bridge(Bridge),

@@ -45,6 +45,9 @@ fn what_is_wrong_on_the_command_line_is_found_before_anything_is_done() {
         ("farthing catalog search --limit 100".to_owned(), true),
         ("farthing catalog search --limit 101".to_owned(), false),
         ("farthing catalog show 7".to_owned(), false),
+        (format!("farthing sdk generate {ID} -l python -o out"), true),
+        (format!("farthing sdk generate {ID} -l python"), false),
+        (format!("farthing sdk generate {ID} -o out"), false),
         (format!("farthing api price {ID} 2 --yes"), true),
         ("farthing".to_owned(), false),
     ] {

@@ -214,7 +214,7 @@ pub(super) async fn form(
     }))
 }
 
-fn origin(node: &Node) -> String {
+pub(super) fn origin(node: &Node) -> String {
     let gateway = &node.config.gateway;
     gateway_url(gateway.listen, gateway.tls != crate::config::TlsMode::Off)
 }

@@ -9,7 +9,7 @@ use utoipa::{
 };
 
 use super::{
-    activity, alerts, catalog, history, inspect, money, secrets, services, settings, spending, status,
+    activity, alerts, catalog, history, inspect, money, sdk, secrets, services, settings, spending, status,
 };
 use crate::{control::types::Problem, panel::api};
 
@@ -36,6 +36,9 @@ use crate::{control::types::Problem, panel::api};
         catalog::openapi,
         catalog::sample,
         catalog::form,
+        sdk::languages,
+        sdk::download,
+        sdk::generate,
         services::apis,
         services::add_api,
         inspect::inspect,

@@ -49,6 +49,7 @@ pub mod history;
 mod inspect;
 mod reach;
 pub mod route;
+pub mod sdk;
 mod secrets;
 mod services;
 mod spending;

@@ -45,6 +45,7 @@ impl Named {
                 }
                 Kind::Enum(Enum::Texts(texts)) => {
                     let mut scope = scope(names.choices, names.taken_choices);
+                    let warnings = if names.keeps_wire_names { &mut unheard } else { &mut *warnings };
                     // The text that is empty has a name as well.
                     let texts = texts.iter().map(|text| if text.is_empty() { "empty" } else { text });
                     texts.map(|text| scope.name(text, "value", &of("the value"), warnings)).collect()

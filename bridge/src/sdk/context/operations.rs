@@ -82,9 +82,11 @@ struct Paging {
     name: String,
     /// Name of the parameter that chooses the page.
     param: String,
+    param_wire: Value,
     param_type: TypeRef,
     /// Name of the parameter that says how many items are wanted.
     limit: Option<String>,
+    limit_wire: Option<Value>,
     limit_type: Option<TypeRef>,
     limit_default: Option<i64>,
     items: Vec<Step>,
@@ -193,6 +195,7 @@ impl Writer<'_> {
         let operation = &self.model.operations[index];
         let names = &self.named.parameters[index];
         let of = |at: usize| self.type_ref(&operation.parameters[at].of, false);
+        let wire = |at: usize| Foreign::value(&*operation.parameters[at].wire);
         let (kind, next, more, first) = match &paging.pace {
             Pace::Cursor { next, more } => {
                 ("cursor", self.way(next), more.as_ref().map(|more| self.way(more)).unwrap_or_default(), 0)
@@ -204,8 +207,10 @@ impl Writer<'_> {
             kind,
             name: self.named.pagers[index].clone(),
             param: names[paging.parameter].clone(),
+            param_wire: wire(paging.parameter),
             param_type: of(paging.parameter),
             limit: paging.limit.map(|at| names[at].clone()),
+            limit_wire: paging.limit.map(wire),
             limit_type: paging.limit.map(of),
             limit_default: paging.limit_default,
             items: self.way(&paging.items),

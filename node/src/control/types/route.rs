@@ -42,6 +42,11 @@ pub const CATALOG_OPENAPI: &str = "/catalog/{id}/openapi.json";
 pub const CATALOG_SAMPLES: &str = "/catalog/{id}/samples";
 /// `GET` `?method=GET&path=/planets` → [`super::CallForm`]
 pub const CATALOG_FORM: &str = "/catalog/{id}/form";
+/// `GET` → [`super::sdk::Sdk`]; `?package=`, `?single_file=true`, `?form=zip` for an archive. `POST`
+/// [`super::sdk::SdkRequest`] → the same.
+pub const CATALOG_SDK: &str = "/catalog/{id}/sdk/{language}";
+/// `GET` → `Vec<`[`super::sdk::SdkLanguage`]`>`
+pub const SDK_LANGUAGES: &str = "/sdk/languages";
 /// `GET` → `Vec<`[`super::Channel`]`>`; `POST` [`super::OpenRequest`] → [`super::Channel`]
 pub const CHANNELS: &str = "/channels";
 /// `POST` → [`super::Channel`]

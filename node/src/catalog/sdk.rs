@@ -1,0 +1,104 @@
+//! Client code for a service, made from its verified description, and packed for a download.
+
+use std::{
+    collections::BTreeMap,
+    io::{Cursor, Write},
+};
+
+use farthing_bridge::{
+    description::Operation,
+    sdk::{self, Language, Options, Sdk, SdkError},
+};
+use farthing_protocol::Usdc;
+use zip::{CompressionMethod, ZipWriter, result::ZipError, write::SimpleFileOptions};
+
+use super::Known;
+
+/// What a caller wishes beyond the language.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Wishes {
+    /// Name of the package instead of one made from the service's name.
+    pub package: Option<String>,
+    pub single_file: bool,
+    /// Templates that replace built-in ones, by their name.
+    pub templates: BTreeMap<String, String>,
+}
+
+/// Client code for a service; `origin` is this node's gateway as its callers reach it. It takes a while for a
+/// large service.
+///
+/// # Errors
+/// [`SdkError`] for wishes that cannot be fulfilled.
+pub fn generate(known: &Known, language: Language, origin: &str, wishes: Wishes) -> Result<Sdk, SdkError> {
+    let Wishes { package, single_file, templates } = wishes;
+    let options = Options { package, single_file, templates, ..options(known, origin) };
+    sdk::generate(known.api().description(), language, &options)
+}
+
+/// One call of the operation at `index` as code, with these texts for its parameters and this body.
+///
+/// # Errors
+/// [`SdkError`] when there is no such operation.
+pub fn snippet(
+    known: &Known,
+    index: usize,
+    values: &BTreeMap<String, String>,
+    body: Option<&str>,
+    language: Language,
+    origin: &str,
+) -> Result<String, SdkError> {
+    let description = known.api().description();
+    sdk::snippet(description, index, values, body, language, &options(known, origin))
+}
+
+fn options(known: &Known, origin: &str) -> Options {
+    let listing = known.listing();
+    let price = |(operation, price): (&Operation, Usdc)| (operation.id.clone(), price.to_string());
+    Options {
+        service_id: listing.service.to_string(),
+        service_name: listing.name.clone(),
+        price: listing.price.to_string(),
+        prices: known.operations().map(price).collect(),
+        base_url: origin.to_owned(),
+        ..Options::default()
+    }
+}
+
+/// The files as a ZIP archive, in a folder named like the package; the same bytes for the same files.
+///
+/// # Errors
+/// [`ZipError`] for an archive beyond four gigabytes, which client code never is.
+pub fn zip(sdk: &Sdk) -> Result<Vec<u8>, ZipError> {
+    let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
+    let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
+    for file in &sdk.files {
+        archive.start_file(format!("{}/{}", sdk.package, file.path), options)?;
+        archive.write_all(file.text.as_bytes())?;
+    }
+    Ok(archive.finish()?.into_inner())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use farthing_bridge::sdk::SdkFile;
+
+    use super::*;
+
+    #[test]
+    fn an_archive_holds_every_file_in_a_folder_of_its_own_and_is_the_same_each_time() {
+        let file = |path: &str, text: &str| SdkFile { path: path.to_owned(), text: text.to_owned() };
+        let files = vec![file("README.md", "# größe\n"), file("src/a/empty.py", "")];
+        let sdk = Sdk { package: "quakes".to_owned(), files: files.clone(), warnings: Vec::new() };
+        let bytes = zip(&sdk).unwrap();
+        assert_eq!(bytes, zip(&sdk).unwrap());
+        let mut archive = zip::ZipArchive::new(Cursor::new(bytes)).unwrap();
+        assert_eq!(archive.len(), files.len());
+        for file in files {
+            let mut text = String::new();
+            archive.by_name(&format!("quakes/{}", file.path)).unwrap().read_to_string(&mut text).unwrap();
+            assert_eq!(text, file.text);
+        }
+    }
+}

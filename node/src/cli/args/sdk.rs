@@ -1,0 +1,38 @@
+//! Arguments of `farthing sdk`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use farthing_protocol::ServiceId;
+
+#[derive(Debug, Subcommand)]
+pub enum Sdk {
+    /// The languages there are, and what their code needs
+    Languages,
+    /// Write client code for a service: typed, documented, ready to run
+    Generate(Box<Generate>),
+}
+
+#[derive(Debug, Args)]
+pub struct Generate {
+    /// UUID of the service
+    pub service: ServiceId,
+    /// One of `farthing sdk languages`
+    #[arg(short, long, value_name = "LANGUAGE")]
+    pub language: String,
+    /// Folder to write to; it is made if it is not there
+    #[arg(short, long, value_name = "FOLDER")]
+    pub output: PathBuf,
+    /// Everything in one file, without tests and metadata
+    #[arg(long)]
+    pub single_file: bool,
+    /// Name of the package, in place of one made from the service's name
+    #[arg(long, value_name = "NAME")]
+    pub package: Option<String>,
+    /// Folder with templates that replace those of the same name
+    #[arg(long, value_name = "FOLDER")]
+    pub template_dir: Option<PathBuf>,
+    /// Replace files that are there and differ
+    #[arg(long)]
+    pub force: bool,
+}

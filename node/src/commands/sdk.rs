@@ -1,0 +1,145 @@
+//! Client code for a service of the network.
+
+use axum::{
+    Json,
+    extract::{Path, Query, State},
+    http::{StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use farthing_bridge::sdk::{self as bridge, Language, SdkError};
+use farthing_protocol::ServiceId;
+use serde::Deserialize;
+
+use super::{Failed, catalog::origin};
+use crate::{
+    catalog::sdk::{self, Wishes},
+    control::types::{
+        Text, route,
+        sdk::{Sdk, SdkFile, SdkLanguage, SdkRequest},
+    },
+    node::Node,
+};
+
+/// Query of the download.
+#[derive(Deserialize)]
+pub(super) struct Download {
+    package: Option<String>,
+    #[serde(default)]
+    single_file: bool,
+    /// `zip` for an archive.
+    form: Option<String>,
+}
+
+#[utoipa::path(
+    get,
+    path = route::SDK_LANGUAGES,
+    summary = "Languages that client code can be written in",
+    tag = "Client code",
+    operation_id = "sdk_languages",
+    responses((status = 200, description = "Done", body = Vec<SdkLanguage>))
+)]
+pub(super) async fn languages() -> Json<Vec<SdkLanguage>> {
+    let shown = |language: Language| SdkLanguage {
+        name: language.name().to_owned(),
+        title: language.title().to_owned(),
+        needs: language.needs().to_owned(),
+    };
+    Json(Language::all().map(shown).collect())
+}
+
+#[utoipa::path(
+    get,
+    path = route::CATALOG_SDK,
+    summary = "Client code for a service, as JSON or as a ZIP archive",
+    tag = "Client code",
+    operation_id = "sdk",
+    params(
+        ("id" = String, Path, description = "UUID of the service"),
+        ("language" = String, Path, description = "One of /sdk/languages"),
+        ("package" = Option<String>, Query, description = "Name of the package"),
+        ("single_file" = Option<bool>, Query, description = "Everything in one file"),
+        ("form" = Option<String>, Query, description = "json or zip"),
+    ),
+    responses((status = 200, description = "Done", body = Sdk))
+)]
+pub(super) async fn download(
+    State(node): State<Node>,
+    Path((id, language)): Path<(Text<ServiceId>, String)>,
+    Query(query): Query<Download>,
+) -> Result<Response, Failed> {
+    let is_zip = match query.form.as_deref() {
+        None | Some("json") => false,
+        Some("zip") => true,
+        Some(_) => {
+            let detail = "`form` must be json or zip";
+            return Err(Failed::new(StatusCode::BAD_REQUEST, &detail, "Leave it out for JSON."));
+        }
+    };
+    let wishes = Wishes { package: query.package, single_file: query.single_file, ..Wishes::default() };
+    let made = make(&node, id.0, &language, wishes).await?;
+    if !is_zip {
+        return Ok(Json(shown(made)).into_response());
+    }
+    let archive = sdk::zip(&made)
+        .map_err(|error| Failed::new(StatusCode::INTERNAL_SERVER_ERROR, &error, "Ask for JSON instead."))?;
+    let disposition = format!("attachment; filename=\"{}-{language}.zip\"", made.package);
+    let headers =
+        [(header::CONTENT_TYPE, "application/zip".to_owned()), (header::CONTENT_DISPOSITION, disposition)];
+    Ok((headers, archive).into_response())
+}
+
+#[utoipa::path(
+    post,
+    path = route::CATALOG_SDK,
+    summary = "Client code for a service, with templates of one's own",
+    tag = "Client code",
+    operation_id = "sdk_with_templates",
+    params(
+        ("id" = String, Path, description = "UUID of the service"),
+        ("language" = String, Path, description = "One of /sdk/languages"),
+    ),
+    request_body = SdkRequest,
+    responses((status = 200, description = "Done", body = Sdk))
+)]
+pub(super) async fn generate(
+    State(node): State<Node>,
+    Path((id, language)): Path<(Text<ServiceId>, String)>,
+    Json(request): Json<SdkRequest>,
+) -> Result<Json<Sdk>, Failed> {
+    let SdkRequest { package, single_file, templates } = request;
+    let wishes = Wishes { package, single_file, templates };
+    make(&node, id.0, &language, wishes).await.map(|made| Json(shown(made)))
+}
+
+async fn make(node: &Node, id: ServiceId, language: &str, wishes: Wishes) -> Result<bridge::Sdk, Failed> {
+    let Some(language) = Language::parse(language) else {
+        let names: Vec<&str> = Language::all().map(Language::name).collect();
+        let detail = format!("there is no such language; expected one of {}", names.join(", "));
+        return Err(Failed::new(StatusCode::BAD_REQUEST, &detail, "`farthing sdk languages` lists them."));
+    };
+    let known = node.catalog.newest(id).await?;
+    let origin = origin(node);
+    let made = tokio::task::spawn_blocking(move || sdk::generate(&known, language, &origin, wishes)).await;
+    let made = made.map_err(|error| {
+        Failed::new(StatusCode::INTERNAL_SERVER_ERROR, &error, "The node's log says more; please report it.")
+    })?;
+    Ok(made?)
+}
+
+fn shown(sdk: bridge::Sdk) -> Sdk {
+    let file = |bridge::SdkFile { path, text }| SdkFile { path, text };
+    Sdk { package: sdk.package, files: sdk.files.into_iter().map(file).collect(), warnings: sdk.warnings }
+}
+
+impl From<SdkError> for Failed {
+    fn from(error: SdkError) -> Self {
+        let next = match &error {
+            SdkError::Package(_) => "Leave it out for a name made from the service's.",
+            SdkError::Template { .. } | SdkError::UnknownTemplate { .. } => {
+                "Correct or remove it; the code is written without it, too."
+            }
+            SdkError::NoOperation(_) => "Read the service again.",
+        };
+        Self::new(StatusCode::BAD_REQUEST, &error, next)
+    }
+}

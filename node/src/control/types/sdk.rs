@@ -1,0 +1,47 @@
+//! Client code for services.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// `farthing sdk languages`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SdkLanguage {
+    /// As `farthing sdk generate --language` takes it.
+    pub name: String,
+    /// As people write it.
+    pub title: String,
+    /// What the code needs to run.
+    pub needs: String,
+}
+
+/// `farthing sdk generate`: what is wished beyond service and language.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SdkRequest {
+    /// Name of the package instead of one made from the service's name.
+    pub package: Option<String>,
+    /// Everything in one file, without tests and metadata.
+    pub single_file: bool,
+    /// Templates that replace the built-in ones of the language, by their name.
+    pub templates: BTreeMap<String, String>,
+}
+
+/// Generated client code.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Sdk {
+    /// Name of the package, good as the name of a folder.
+    pub package: String,
+    pub files: Vec<SdkFile>,
+    /// What is called otherwise than in the service's description, and what could not be typed.
+    pub warnings: Vec<String>,
+}
+
+/// A file of the code.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SdkFile {
+    /// Relative, with slashes.
+    pub path: String,
+    pub text: String,
+}
