@@ -14,6 +14,7 @@ use axum::{
 use bytes::Bytes;
 use farthing_chain::ChainError;
 use farthing_ledger::LedgerError;
+use farthing_network::CallFailure;
 
 use crate::{
     clock,
@@ -185,8 +186,12 @@ async fn ping(State(node): State<Node>, Json(request): Json<PingRequest>) -> Res
         let next = "Name another node's; `farthing net peers` shows them.";
         return Err(Failed::new(StatusCode::BAD_REQUEST, &detail, next));
     }
-    let unreachable = |error: farthing_network::CallFailure| {
-        Failed::new(StatusCode::BAD_GATEWAY, &error, "`farthing net peers` shows who is connected.")
+    let unreachable = |error: CallFailure| {
+        let reason = match error {
+            CallFailure::NeverStarted(reason) => reason.to_string(),
+            CallFailure::Unknown(reason) => format!("{wallet} is connected and did not answer: {reason}"),
+        };
+        Failed::new(StatusCode::BAD_GATEWAY, &reason, "`farthing net lookup` shows where it was looked for.")
     };
     let rtt = node.network.ping(wallet).await.map_err(unreachable)?;
     let peer = node.network.peers().await.into_iter().find(|peer| peer.address == wallet);

@@ -63,8 +63,10 @@ pub const INFO_ITEMS_MAX: usize = 64;
 pub const SYNC_FRAME_BYTES_MAX: usize = 1024 * 1024;
 /// Listings offered or asked for in one sync message: 140 KB of names.
 pub const SYNC_ITEMS_MAX: usize = 8 * 1024;
-/// `reach/1` frames: eight addresses of 128 bytes, or eight reasons, and what is around them.
-pub const REACH_FRAME_BYTES_MAX: usize = 8 * 1024;
+/// `reach/1` frames: eight addresses of 128 bytes, or twice eight reasons, and what is around them.
+pub const REACH_FRAME_BYTES_MAX: usize = 16 * 1024;
+/// IPs that a request names as written to: as many as a node has neighbours of its own choice.
+pub const REACH_KNOWN_MAX: usize = 32;
 /// Addresses of one request to be dialled: as many as a record holds.
 pub const REACH_ADDRESSES_MAX: usize = RECORD_ADDRESSES_MAX;
 /// Why a dial failed.

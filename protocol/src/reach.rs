@@ -4,6 +4,9 @@
 //! two of them can compute ([`dial_back_key`]) and completes a handshake under it: the handshake itself shows
 //! the asker that this peer came through to this address, and shows the peer that the asker's wallet answers
 //! there. Nothing else is sent on these connections. A peer's word alone proves nothing.
+//!
+//! Some routers let back in whoever their owner has written to, from any port. Such a peer comes through although
+//! nothing is forwarded. It therefore has one of its own neighbours, whom the asker has not written to, dial as well.
 
 use minicbor::{CborLen, Decode, Encode, bytes::ByteVec};
 
@@ -20,14 +23,23 @@ pub struct ReachRequest {
     /// [`crate::limits::REACH_ADDRESSES_MAX`].
     #[n(1)]
     pub addresses: Vec<ByteVec>,
+    /// IPs, of 4 or 16 bytes, that the asker has written to: nobody at one of them can say what a stranger would
+    /// find. At most [`crate::limits::REACH_KNOWN_MAX`].
+    #[n(2)]
+    pub known: Option<Vec<ByteVec>>,
+    /// A peer passes its neighbour's request on: this is the peer id of that neighbour, which is to be dialled in
+    /// place of the asker. Such a request is not passed on again.
+    #[n(3)]
+    pub on_behalf_of: Option<ByteVec>,
 }
 
 /// What became of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, CborLen)]
 pub enum ReachResponse {
-    /// One for each address, in the request's order.
+    /// One for each address, in the request's order; and the same of a neighbour that dialled on behalf of the asker,
+    /// if there was one.
     #[n(0)]
-    Dialled(#[n(0)] Vec<DialBack>),
+    Dialled(#[n(0)] Vec<DialBack>, #[n(1)] Option<Vec<DialBack>>),
     /// A peer is dialled once a minute.
     #[n(1)]
     TooSoon {
@@ -48,8 +60,11 @@ pub enum DialBack {
     Failed(#[n(0)] String),
 }
 
-/// The key under which the `index`-th address of a request is dialled. `None` for one nonce in 2¹²⁸, whose
-/// hash is no key.
+/// Added to an address's index by whoever dials it on behalf of the asker.
+pub const BY_ANOTHER: u8 = 0x80;
+
+/// The key under which the `index`-th address of a request is dialled, or [`BY_ANOTHER`] more when it is dialled on
+/// behalf of the asker. `None` for one nonce in 2¹²⁸, whose hash is no key.
 #[must_use]
 pub fn dial_back_key(nonce: &Hash, index: u8) -> Option<SecretKey> {
     SecretKey::from_bytes(&keccak256(&[b"farthing reach/1 dial-back", nonce, &[index]])).ok()

@@ -68,7 +68,7 @@ pub struct Counts {
     pub tombstones: usize,
     /// Listings and tombstones of owners whose node record was never seen.
     pub strangers: usize,
-    /// Owners known, some without a listing.
+    /// Owners of listings and tombstones.
     pub owners: usize,
     /// Versions remembered so that they are not fetched again.
     pub refused: usize,
@@ -198,7 +198,7 @@ impl Catalog {
             listings: shelf.len() - shelf.tombstones(),
             tombstones: shelf.tombstones(),
             strangers: shelf.strangers(),
-            owners: shelf.owners.len(),
+            owners: shelf.owners.with_listings(),
             refused,
             taken: self.inner.shared.taken.load(Ordering::Relaxed),
         }

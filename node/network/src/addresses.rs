@@ -1,6 +1,6 @@
 //! Which multiaddresses may be listened on, published, learned and dialled. Pure.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use farthing_protocol::limits;
 use libp2p::{Multiaddr, PeerId, multiaddr::Protocol};
@@ -22,6 +22,18 @@ pub(crate) fn ip(address: &Multiaddr) -> Option<IpAddr> {
         Protocol::Ip6(ip) => Some(ip.into()),
         _ => None,
     }
+}
+
+/// The socket address of an address that is TCP on an IP.
+pub(crate) fn tcp(address: &Multiaddr) -> Option<SocketAddr> {
+    match address.iter().nth(1)? {
+        Protocol::Tcp(port) => Some((ip(address)?, port).into()),
+        _ => None,
+    }
+}
+
+pub(crate) fn is_quic(address: &Multiaddr) -> bool {
+    address.iter().any(|part| matches!(part, Protocol::QuicV1))
 }
 
 /// The network an IP belongs to, roughly as providers get them: a /16 of IPv4, a /32 of IPv6. Nodes of

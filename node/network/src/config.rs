@@ -195,7 +195,8 @@ pub enum NetworkError {
     #[error("`{address}` in `{setting}` is not a multiaddress; write it like /ip4/203.0.113.7/tcp/3001")]
     Address { setting: &'static str, address: String },
     #[error(
-        "cannot listen on {address}; stop the program using that port or choose another port in `listen`"
+        "cannot listen on {address}; stop the program using that port, which may be another node, or choose another \
+         port in `network.listen`"
     )]
     Listen { address: String, source: std::io::Error },
     #[error("the network name `{0}` cannot be part of a protocol name")]

@@ -32,6 +32,10 @@ use crate::{
     swarm::{Command, NoStream, Protocol},
 };
 
+/// Neighbours that are asked for a twin, and for how long somebody waits for them.
+const TWIN_ASKED_MAX: usize = 8;
+const TWIN_DEADLINE: Duration = Duration::from_secs(2);
+
 /// A share in the network. Cheap to clone; the network stops when it is shut down or the last one is dropped.
 #[derive(Clone, Debug)]
 pub struct NetworkHandle(pub(crate) Arc<Inner>);
@@ -248,6 +252,18 @@ impl NetworkHandle {
         let (reply, answer) = oneshot::channel();
         self.0.send(Command::TestReachability { reply }).await.map_err(|_| NetworkError::Stopped)?;
         answer.await.map_err(|_| NetworkError::Stopped)
+    }
+
+    /// Whether another node runs with this wallet's key, as far as neighbours know: asks some of them which record
+    /// of this node they hold. [`NetworkStatus::duplicate_identity`] says the same from then on.
+    pub async fn look_for_twin(&self) -> bool {
+        let own = self.0.own;
+        let peers = self.connected_peers().await.into_iter().take(TWIN_ASKED_MAX);
+        let asked = peers.map(|peer| timeout(TWIN_DEADLINE, self.fetch_records(peer, vec![own])));
+        // Whoever does not answer knows of nobody.
+        let _ = futures::future::join_all(asked).await;
+        let (reply, answer) = oneshot::channel();
+        self.0.send(Command::LookForTwin { reply }).await.is_ok() && answer.await.unwrap_or(false)
     }
 
     /// Keeps connections free for these wallets, with which channels are open; they replace those named

@@ -31,17 +31,24 @@ pub(crate) struct Behaviour {
     kept: Duration,
     /// Dials under way that were made on purpose.
     wanted: HashSet<ConnectionId>,
+    /// The connections that came of them.
+    made: HashSet<ConnectionId>,
 }
 
 impl Behaviour {
     /// Wanted connections are kept for `kept` from their beginning.
     pub(crate) fn new(kept: Duration) -> Self {
-        Self { kept, wanted: HashSet::new() }
+        Self { kept, wanted: HashSet::new(), made: HashSet::new() }
     }
 
     /// This dial, which is about to be made, is for more than one question of the directory.
     pub(crate) fn wants(&mut self, connection: ConnectionId) {
         self.wanted.insert(connection);
+    }
+
+    /// Whether this node made the connection, and on purpose.
+    pub(crate) fn was_wanted(&self, connection: ConnectionId) -> bool {
+        self.made.contains(&connection)
     }
 
     fn handler(&self, wanted: bool) -> Handler {
@@ -72,12 +79,22 @@ impl NetworkBehaviour for Behaviour {
         _: PortUse,
     ) -> Result<THandler<Self>, ConnectionDenied> {
         let wanted = self.wanted.remove(&connection);
+        if wanted {
+            self.made.insert(connection);
+        }
         Ok(self.handler(wanted))
     }
 
     fn on_swarm_event(&mut self, event: FromSwarm<'_>) {
-        if let FromSwarm::DialFailure(failure) = event {
-            self.wanted.remove(&failure.connection_id);
+        match event {
+            FromSwarm::DialFailure(failure) => {
+                self.wanted.remove(&failure.connection_id);
+                self.made.remove(&failure.connection_id);
+            }
+            FromSwarm::ConnectionClosed(closed) => {
+                self.made.remove(&closed.connection_id);
+            }
+            _ => {}
         }
     }
 

@@ -11,6 +11,10 @@ use libp2p::Multiaddr;
 const REFRESH_INTERVAL: Duration = Duration::from_secs(6 * 3600);
 /// Changes are collected for this long before the directory hears of them again.
 const PUT_INTERVAL_MIN: Duration = Duration::from_secs(60);
+/// Changes of address that do not wait for it: until they are known nobody reaches the node. A node that starts makes
+/// two, before and after its addresses are verified; one more is left for a provider that changes them then. Each
+/// interval without a put gives one back.
+const EARLY_PUTS_MAX: u32 = 3;
 /// A record older than this is signed anew before it is put.
 const RENEW_AFTER_SECS: u64 = 3600;
 /// After a put that reached nobody.
@@ -47,6 +51,7 @@ pub(crate) struct Publisher {
     record: Option<Verified<NodeRecord>>,
     put_due: Option<Instant>,
     put_at: Option<Instant>,
+    early_puts_left: u32,
 }
 
 impl Publisher {
@@ -65,6 +70,7 @@ impl Publisher {
             record: None,
             put_due: None,
             put_at: None,
+            early_puts_left: EARLY_PUTS_MAX,
         }
     }
 
@@ -104,6 +110,9 @@ impl Publisher {
         if changed {
             self.changed = true;
             self.put_soon(now);
+            if self.early_puts_left > 0 {
+                self.put_due = Some(now);
+            }
         }
         changed
     }
@@ -179,6 +188,13 @@ impl Publisher {
 
     /// The put was started.
     pub(crate) fn put_started(&mut self, now: Instant) {
+        if let Some(at) = self.put_at {
+            let intervals = now.duration_since(at).as_secs() / PUT_INTERVAL_MIN.as_secs();
+            self.early_puts_left = match u32::try_from(intervals).unwrap_or(EARLY_PUTS_MAX) {
+                0 => self.early_puts_left.saturating_sub(1),
+                intervals => self.early_puts_left.saturating_add(intervals).min(EARLY_PUTS_MAX),
+            };
+        }
         self.put_due = Some(now + REFRESH_INTERVAL);
     }
 
@@ -235,6 +251,34 @@ mod tests {
         assert_eq!(publisher.next_due(), Some(start + REFRESH_INTERVAL));
         publisher.put_soon(start + Duration::from_secs(1));
         assert_eq!(publisher.next_due(), Some(start + PUT_INTERVAL_MIN));
+    }
+
+    #[test]
+    fn a_change_of_address_does_not_wait_for_its_minute_a_few_times() {
+        let mut publisher = publisher(0);
+        let mut now = Instant::now();
+        let puts = |publisher: &mut Publisher, now: Instant, n: u16| {
+            let address = format!("/ip4/9.9.9.9/tcp/{n}").parse().unwrap();
+            assert!(publisher.set_addresses(vec![address], 0, now));
+            let due = publisher.next_due().unwrap();
+            if due <= now {
+                publisher.put_started(now);
+                publisher.put_ended(true, now);
+            }
+            due - now
+        };
+        publisher.publish(PUBLICATION, now, 1_000).unwrap();
+        publisher.put_started(now);
+        publisher.put_ended(true, now);
+        for n in 1..=3 {
+            assert_eq!(puts(&mut publisher, now, n), Duration::ZERO, "change {n}");
+        }
+        assert_eq!(puts(&mut publisher, now, 4), PUT_INTERVAL_MIN, "one that flaps waits");
+        now += PUT_INTERVAL_MIN;
+        publisher.put_started(now);
+        publisher.put_ended(true, now);
+        assert_eq!(puts(&mut publisher, now, 5), Duration::ZERO, "a minute gives one back");
+        assert_eq!(puts(&mut publisher, now, 6), PUT_INTERVAL_MIN);
     }
 
     #[test]

@@ -220,14 +220,20 @@ impl Prober {
                 return Vec::new();
             }
         };
-        let asks = chosen.iter().map(|(peer, families)| Asked::new(*peer, self.to_dial(families), random()));
+        let mut known: Vec<IpAddr> = testers.iter().flat_map(|tester| tester.dialled.clone()).collect();
+        known.sort_unstable();
+        known.dedup();
+        let asks = chosen.iter().filter_map(|(peer, families)| {
+            let tester = testers.iter().find(|tester| tester.peer == *peer)?;
+            Some(Asked::new(tester, &known, self.to_dial(families), random()))
+        });
         let (asks, asked): (Vec<Ask>, Vec<Asked>) = asks.filter(|(_, asked)| !asked.dials.is_empty()).unzip();
         if asks.is_empty() {
             self.due = now + self.config.debounce.max(PATIENCE_MIN);
             return asks;
         }
         asked.iter().for_each(|asked| self.turns.asked(asked.peer(), now));
-        self.round = Some(Round::new(asked));
+        self.round = Some(Round::new(asked, known));
         asks
     }
 

@@ -3,12 +3,16 @@
 use std::{
     hash::{BuildHasher, RandomState},
     io,
+    net::{Ipv6Addr, SocketAddr},
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use libp2p::{Multiaddr, Swarm, TransportError, core::transport::ListenerId, swarm::SwarmEvent};
-use tokio::sync::{mpsc, watch};
+use tokio::{
+    net::TcpSocket,
+    sync::{mpsc, watch},
+};
 
 use crate::{
     NetworkConfig, NetworkError, NetworkHandle, NetworkStatus, addresses,
@@ -33,6 +37,9 @@ use crate::{
 const QUESTIONS_MAX: usize = 64;
 /// Gossiped listings waiting for the node, of 4 KiB at most.
 const LISTINGS_MAX: usize = 64;
+/// A node that is being restarted may hold its port for a moment.
+const PORT_FREE_WITHIN: Duration = Duration::from_secs(1);
+const PORT_LOOKED_AT_EVERY: Duration = Duration::from_millis(50);
 /// Binding a port is immediate; a listener that says nothing for this long is broken.
 const LISTEN_DEADLINE: Duration = Duration::from_secs(5);
 /// Without an IPv6 address on any interface, as in most containers, the wildcard has nothing to say.
@@ -178,6 +185,14 @@ type Early = Vec<SwarmEvent<BehaviourEvent>>;
 /// Listens on every address. A system without IPv6 does without the wildcards that come with the defaults.
 async fn bind_all(swarm: &mut Swarm<Behaviour>, listen: &[Multiaddr]) -> Result<Early, NetworkError> {
     let mut early = Early::new();
+    // Of all addresses before the first is bound: several of one port are one node's own.
+    for address in listen {
+        let is_free = tokio::time::timeout(PORT_FREE_WITHIN, port_is_free(address)).await;
+        is_free.map_err(|_| NetworkError::Listen {
+            address: address.to_string(),
+            source: io::ErrorKind::AddrInUse.into(),
+        })?;
+    }
     for address in listen {
         match bind(swarm, address, &mut early).await {
             Ok(()) => {}
@@ -206,6 +221,36 @@ fn is_missing_ipv6(address: &Multiaddr, error: &io::Error) -> bool {
 
 fn is_ipv6_wildcard(address: &Multiaddr) -> bool {
     addresses::ip(address).is_some_and(|ip| ip.is_ipv6() && ip.is_unspecified())
+}
+
+/// Waits until nobody listens on a TCP port. The library shares its ports with whoever shares as well (`SO_REUSEPORT`,
+/// so that it can dial from them): a second node would start, and each would get half of the connections. The system
+/// refuses a socket that does not share.
+async fn port_is_free(address: &Multiaddr) {
+    while is_listened_on(address) {
+        tokio::time::sleep(PORT_LOOKED_AT_EVERY).await;
+    }
+}
+
+fn is_listened_on(address: &Multiaddr) -> bool {
+    let Some(socket_address) = addresses::tcp(address).filter(|address| address.port() != 0) else {
+        return false;
+    };
+    let bound = match socket_address {
+        SocketAddr::V4(_) => TcpSocket::new_v4(),
+        // The wildcard would stand for IPv4 too; whoever listens there also listens on the loopback.
+        SocketAddr::V6(_) => TcpSocket::new_v6(),
+    }
+    .and_then(|socket| {
+        // Connections of a node that has just ended linger; only a listener is in the way then.
+        socket.set_reuseaddr(true)?;
+        socket.bind(match socket_address {
+            SocketAddr::V6(v6) if v6.ip().is_unspecified() => (Ipv6Addr::LOCALHOST, v6.port()).into(),
+            other => other,
+        })
+    });
+    // Everything else is for the library to say.
+    bound.is_err_and(|error| error.kind() == io::ErrorKind::AddrInUse)
 }
 
 /// Listens on one address and waits until the system has confirmed it.

@@ -57,6 +57,10 @@ pub struct PeerInfo {
     /// The latest ping.
     pub rtt: Option<Duration>,
     pub direction: Direction,
+    /// Whether this node dialled it on purpose, and not for a question of the directory.
+    pub was_sought: bool,
+    /// Whether it dialled this node, be it beside.
+    pub came: bool,
     /// What it calls itself; a stranger's text.
     pub agent: String,
     pub since: SystemTime,

@@ -14,11 +14,12 @@ mod reachability;
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
+    net::IpAddr,
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use farthing_protocol::{Address, NodeRecord, Verified, reach::ReachResponse, wire::NetworkName};
+use farthing_protocol::{Address, Hash, NodeRecord, Verified, reach::ReachResponse, wire::NetworkName};
 use futures::StreamExt;
 use libp2p::{
     Multiaddr, PeerId, Stream, Swarm,
@@ -106,6 +107,12 @@ pub(crate) enum Command {
         peer: Address,
         reply: oneshot::Sender<Option<Asker>>,
     },
+    /// Who could dial on behalf of a peer that has written to nobody at its IP.
+    Stranger {
+        not_at: Vec<IpAddr>,
+        salt: Hash,
+        reply: oneshot::Sender<Option<Address>>,
+    },
     /// What a peer that was asked to dial back says.
     DialledBack {
         peer: Address,
@@ -114,6 +121,10 @@ pub(crate) enum Command {
     /// Test now whether this node can be reached.
     TestReachability {
         reply: oneshot::Sender<Reachability>,
+    },
+    /// Look now whether somebody else publishes under this wallet; the reply says whether one is suspected.
+    LookForTwin {
+        reply: oneshot::Sender<bool>,
     },
     /// The peers with open channels.
     Favour {
@@ -166,6 +177,9 @@ pub(crate) struct SwarmTask {
     /// Nodes of the local network, which change too often to be written down.
     nearby: HashMap<PeerId, Vec<Multiaddr>>,
     twin: Twin,
+    /// When this run began.
+    started: Instant,
+    started_secs: u64,
     /// When a peer is asked for our own record next, and how many were.
     own_record_due: Instant,
     own_record_asked: usize,
@@ -194,6 +208,8 @@ impl SwarmTask {
             company,
             nearby: HashMap::new(),
             twin: Twin::default(),
+            started: Instant::now(),
+            started_secs: crate::now_secs(),
             own_record_due: Instant::now(),
             own_record_asked: 0,
             strikes: Strikes::default(),
@@ -241,7 +257,10 @@ impl SwarmTask {
     }
 
     fn on_command(&mut self, command: Command) {
-        self.status_is_stale |= matches!(command, Command::Publish { .. } | Command::DialledBack { .. });
+        self.status_is_stale |= matches!(
+            command,
+            Command::Publish { .. } | Command::DialledBack { .. } | Command::LookForTwin { .. }
+        );
         match command {
             Command::Open { owner, protocol, reply } => self.open(owner, protocol, reply),
             Command::Connect { record, reply } => self.connect(&record, reply),
@@ -250,8 +269,16 @@ impl SwarmTask {
             Command::Gossip { subject, content, reply } => drop(reply.send(self.gossip(subject, content))),
             Command::Peers { reply } => drop(reply.send(self.peers.list())),
             Command::Asker { peer, reply } => drop(reply.send(self.peers.asker(peer))),
+            Command::Stranger { not_at, salt, reply } => {
+                let _ = reply.send(self.peers.stranger(&not_at, &salt));
+            }
             Command::DialledBack { peer, answer } => self.on_dialled_back(peer, answer),
             Command::TestReachability { reply } => self.test_reachability(reply),
+            Command::LookForTwin { reply } => {
+                let now = Instant::now();
+                self.rise_above_others(now);
+                let _ = reply.send(self.twin.is_suspected(now));
+            }
             Command::Favour { peers } => self.parts.swarm.behaviour_mut().gate.favour(peers),
             Command::Shutdown { .. } => unreachable!("the loop takes this one itself"),
         }
@@ -287,6 +314,8 @@ impl SwarmTask {
             SwarmEvent::OutgoingConnectionError { connection_id, peer_id, error } => {
                 self.on_dial_failed(connection_id, peer_id, &error);
             }
+            SwarmEvent::Dialing { .. } => self.twin.dial_began(Instant::now()),
+            SwarmEvent::IncomingConnection { .. } => self.twin.arrival_began(Instant::now()),
             SwarmEvent::IncomingConnectionError { error, send_back_addr, .. } => {
                 if matches!(error, ListenError::LocalPeerId { .. }) {
                     self.twin.dialled_by_own_key(Instant::now());

@@ -1,8 +1,10 @@
 //! With whom to compare catalogs, and when. Pure.
 //!
-//! A session works both ways, so of two nodes that meet, the one with the lower wallet opens it. After that a random
-//! neighbour is chosen every five minutes: that is what everything arrives by in the end. In between, what is new
-//! here is passed on by sessions with a few neighbours, so that it travels fast even where gossip does not.
+//! A session works both ways, so of two nodes that meet, the one that dialled the other on purpose opens it; whom the
+//! directory asks on its way is met for a moment and not worth a session. When both dialled, it is the one with the
+//! lower wallet. After that a random neighbour is chosen every five minutes: that is what everything arrives by in the
+//! end. In between, what is new here is passed on by sessions with a few neighbours, so that it travels fast even
+//! where gossip does not.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -37,6 +39,16 @@ pub enum Ended {
     Broken { learned: bool },
 }
 
+/// A neighbour that is connected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Neighbour {
+    pub wallet: Address,
+    /// Whether this node dialled it on purpose, and not for a question of the directory.
+    pub was_sought: bool,
+    /// Whether it dialled this node.
+    pub came: bool,
+}
+
 /// What is still to be done.
 #[derive(Debug)]
 pub struct Agenda {
@@ -68,12 +80,14 @@ impl Agenda {
     }
 
     /// Who is connected now.
-    pub fn connected(&mut self, peers: HashSet<Address>, now: Instant) {
-        for peer in peers.difference(&self.connected) {
-            if self.own < *peer && self.waiting.len() < WAITING_MAX {
-                self.waiting.entry(*peer).or_insert(now);
+    pub fn connected(&mut self, neighbours: &[Neighbour], now: Instant) {
+        for Neighbour { wallet, was_sought, came } in neighbours {
+            let is_ours = *was_sought && (!came || self.own < *wallet);
+            if is_ours && !self.connected.contains(wallet) && self.waiting.len() < WAITING_MAX {
+                self.waiting.entry(*wallet).or_insert(now);
             }
         }
+        let peers: HashSet<Address> = neighbours.iter().map(|neighbour| neighbour.wallet).collect();
         self.waiting.retain(|peer, _| peers.contains(peer));
         self.failures.retain(|peer, _| peers.contains(peer));
         self.connected = peers;
@@ -174,9 +188,19 @@ mod tests {
         Address::from_bytes([n; 20])
     }
 
-    fn with_peers(numbers: impl IntoIterator<Item = u8>, now: Instant) -> Agenda {
+    /// Dialled by this node.
+    fn sought(n: u8) -> Neighbour {
+        Neighbour { wallet: peer(n), was_sought: true, came: false }
+    }
+
+    /// Has dialled this node.
+    fn came(n: u8) -> Neighbour {
+        Neighbour { wallet: peer(n), was_sought: false, came: true }
+    }
+
+    fn with_peers(neighbours: impl IntoIterator<Item = Neighbour>, now: Instant) -> Agenda {
         let mut agenda = Agenda::new(OWN, 7, now);
-        agenda.connected(numbers.into_iter().map(peer).collect(), now);
+        agenda.connected(&neighbours.into_iter().collect::<Vec<_>>(), now);
         agenda
     }
 
@@ -192,22 +216,30 @@ mod tests {
     }
 
     #[test]
-    fn of_two_that_meet_the_lower_wallet_opens_the_session() {
+    fn whoever_dialled_on_purpose_opens_the_session_once() {
         let now = Instant::now();
-        assert_eq!(due(&mut with_peers([49, 51], now), now), [peer(51)]);
-        let mut agenda = with_peers([51], now);
-        assert_eq!(due(&mut agenda, now), [peer(51)]);
-        agenda.connected([peer(51)].into(), now);
+        let contact = Neighbour { was_sought: false, ..sought(52) };
+        assert_eq!(due(&mut with_peers([came(49), came(51), contact], now), now), []);
+        let mut agenda = with_peers([sought(49), sought(51)], now);
+        assert_eq!(due(&mut agenda, now), [peer(49), peer(51)]);
+        agenda.connected(&[sought(51)], now);
         assert_eq!(due(&mut agenda, now), [], "once, as long as it stays");
-        agenda.connected(HashSet::new(), now);
-        agenda.connected([peer(51)].into(), now);
+        agenda.connected(&[], now);
+        agenda.connected(&[sought(51)], now);
         assert_eq!(due(&mut agenda, now), [peer(51)], "and again when it comes back");
+    }
+
+    #[test]
+    fn of_two_that_dialled_each_other_the_lower_wallet_opens_the_session() {
+        let now = Instant::now();
+        let both = |n| Neighbour { came: true, ..sought(n) };
+        assert_eq!(due(&mut with_peers([both(49), both(51)], now), now), [peer(51)]);
     }
 
     #[test]
     fn a_random_neighbour_is_asked_regularly_whoever_met_whom() {
         let mut now = Instant::now();
-        let mut agenda = with_peers(1..=40, now);
+        let mut agenda = with_peers((1..=40).map(came), now);
         let mut asked = HashSet::new();
         for _ in 0..60 {
             now = agenda.regular;
@@ -221,8 +253,7 @@ mod tests {
     #[test]
     fn a_change_is_told_to_a_few_and_never_back_to_its_teller() {
         let now = Instant::now();
-        // All of them lower than this node, so that none is asked for having come.
-        let mut agenda = with_peers(1..=20, now);
+        let mut agenda = with_peers((1..=20).map(came), now);
         agenda.published(now);
         agenda.published(now);
         assert_eq!(due(&mut agenda, now), [], "changes in a row are gathered");
@@ -237,17 +268,17 @@ mod tests {
     #[test]
     fn whoever_left_is_not_asked_and_the_list_is_bounded() {
         let now = Instant::now();
-        let mut agenda = with_peers([60, 61], now);
-        agenda.connected([peer(61)].into(), now);
+        let mut agenda = with_peers([sought(60), sought(61)], now);
+        agenda.connected(&[sought(61)], now);
         assert_eq!(due(&mut agenda, now), [peer(61)]);
-        let mut agenda = with_peers(51..=255, now);
+        let mut agenda = with_peers((51..=255).map(sought), now);
         assert_eq!(due(&mut agenda, now).len(), WAITING_MAX);
     }
 
     #[test]
     fn a_few_sessions_run_at_once_and_never_two_with_one_neighbour() {
         let now = Instant::now();
-        let mut agenda = with_peers(51..=70, now);
+        let mut agenda = with_peers((51..=70).map(sought), now);
         let running: Vec<_> = std::iter::from_fn(|| agenda.next(now)).collect();
         assert_eq!(running.len(), RUNNING_MAX);
         agenda.published(now);
@@ -261,7 +292,7 @@ mod tests {
     #[test]
     fn a_session_that_fails_is_tried_a_few_times_again() {
         let mut now = Instant::now();
-        let mut agenda = with_peers([51], now);
+        let mut agenda = with_peers([sought(51)], now);
         for _ in 0..=AGAIN_MAX {
             assert_eq!(agenda.next(now), Some(peer(51)));
             agenda.ended(peer(51), Ended::Broken { learned: false }, now);

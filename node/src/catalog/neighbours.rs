@@ -9,7 +9,7 @@
 use std::time::{Duration, Instant};
 
 use farthing_catalog as store;
-use farthing_network::{InboundInfo, InboundListing, InboundSync, SyncStream, Verdict};
+use farthing_network::{InboundInfo, InboundListing, InboundSync, PeerInfo, SyncStream, Verdict};
 use farthing_protocol::{
     Address, Listing, ServiceId, Signed,
     info::{InfoRequest, InfoResponse},
@@ -21,7 +21,7 @@ use tokio::{sync::mpsc, task::JoinSet};
 
 use super::{
     Catalog, News,
-    agenda::{Agenda, Ended},
+    agenda::{Agenda, Ended, Neighbour},
 };
 use crate::clock;
 
@@ -103,8 +103,9 @@ impl Catalog {
         loop {
             tokio::select! {
                 _ = look.tick() => {
-                    let peers = self.0.network.connected_peers().await;
-                    agenda.connected(peers.into_iter().collect(), Instant::now());
+                    let peers = self.0.network.peers().await;
+                    let neighbours: Vec<Neighbour> = peers.iter().map(neighbour).collect();
+                    agenda.connected(&neighbours, Instant::now());
                 }
                 Some(news) = news.recv() => match news {
                     News::Own => agenda.published(Instant::now()),
@@ -232,6 +233,10 @@ impl Catalog {
             unknown = rest;
         }
     }
+}
+
+const fn neighbour(peer: &PeerInfo) -> Neighbour {
+    Neighbour { wallet: peer.address, was_sought: peer.was_sought, came: peer.came }
 }
 
 async fn exchange(session: &mut store::Responder, stream: &mut SyncStream) -> Result<(), SessionError> {

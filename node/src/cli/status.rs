@@ -55,8 +55,9 @@ fn text(status: &Status) -> String {
 pub(super) async fn doctor(context: &Context) -> Result<(), Failure> {
     let doctor: Doctor = context.node()?.get(route::DOCTOR).await?;
     context.output.data(&doctor, |doctor| doctor.checks.iter().map(line).collect::<Vec<_>>().join("\n"))?;
-    let bad: Vec<&str> =
+    let mut bad: Vec<&str> =
         doctor.checks.iter().filter(|check| !check.good).map(|check| check.name.as_str()).collect();
+    bad.dedup();
     if bad.is_empty() {
         return Ok(());
     }

@@ -35,7 +35,11 @@ pub(super) async fn status(State(node): State<Node>) -> Json<Status> {
     if node.config.network.bootstrap.is_empty() && network.peers == 0 {
         alerts.push("network: no peers and no `network.bootstrap`; name a node to join through".to_owned());
     }
-    alerts.extend(amiss(&network).map(|peer| format!("network.bootstrap: {} {}", peer.address, peer.state)));
+    if network.duplicate_identity {
+        alerts.push(format!("network: {TWIN}; {TWIN_NEXT}"));
+    }
+    let amiss = network.bootstrap.iter().filter(|peer| is_amiss(peer, &network));
+    alerts.extend(amiss.map(|peer| format!("network.bootstrap: {} {}", peer.address, peer.state)));
     Json(Status {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         uptime_secs: clock::now_secs().saturating_sub(node.started_secs),
@@ -85,6 +89,7 @@ pub(super) async fn health(State(node): State<Node>) -> Response {
 )]
 pub(super) async fn doctor(State(node): State<Node>) -> Json<Doctor> {
     let spec = node.chain.spec();
+    let is_twin_there = node.network.look_for_twin().await;
     let network = node.network.status().borrow().clone();
     let chain = match &*node.chain.status().borrow() {
         OnChain::Ready => Ok(format!("{} answers and its contracts are the right ones", spec.name)),
@@ -99,47 +104,50 @@ pub(super) async fn doctor(State(node): State<Node>) -> Json<Doctor> {
     };
     let audit = full_audit(&node).await;
     let known = node.catalog.counts();
-    let catalog = format!("{} services of {} owners are known", known.listings, known.owners);
-    Json(Doctor {
-        checks: vec![
-            check(
-                "ledger",
-                match (node.ledger.closed(), &audit) {
-                    (Some(closed), _) => Err((closed.to_string(), "free disk space, then restart the node")),
-                    (None, Err(error)) => Err((error.to_string(), "restore a backup of the data folder")),
-                    (None, Ok(audit)) if audit.violations_total > 0 => Err((
-                        format!("{} invariants are violated", audit.violations_total),
-                        "keep the data folder as it is and see docs/ledger.md",
-                    )),
-                    (None, Ok(audit)) => Ok(format!(
-                        "the books add up ({} calls served, {} bought)",
-                        audit.calls, audit.purchases
-                    )),
-                },
-            ),
-            check("chain", chain),
-            wallet(&node),
-            check("catalog", Ok(catalog)),
-            check(
-                "network",
-                if network.duplicate_identity {
-                    Err((
-                        "another node runs with this wallet's key, so neither is reached reliably".to_owned(),
-                        "stop one of the two; a copy of the data folder must not run beside the original",
-                    ))
-                } else if network.peers > 0 {
-                    Ok(format!("peers: {}; listening on {}", network.peers, network.listening.join(", ")))
-                } else {
-                    Err((
-                        "no peers are connected".to_owned(),
-                        "name a node in `network.bootstrap`, and forward port 3001 to this machine if it is to be found from outside",
-                    ))
-                },
-            ),
-            check("bootstrap", bootstrap(&network)),
-            check("reach", reach(&node, &network)),
-        ],
-    })
+    let catalog = format!("{} of {}", count(known.listings, "service"), count(known.owners, "owner"));
+    let mut checks = vec![
+        check(
+            "ledger",
+            match (node.ledger.closed(), &audit) {
+                (Some(closed), _) => Err((closed.to_string(), "free disk space, then restart the node")),
+                (None, Err(error)) => Err((error.to_string(), "restore a backup of the data folder")),
+                (None, Ok(audit)) if audit.violations_total > 0 => Err((
+                    format!("{} invariants are violated", audit.violations_total),
+                    "keep the data folder as it is and see docs/ledger.md",
+                )),
+                (None, Ok(audit)) => {
+                    Ok(format!("the books add up ({} calls served, {} bought)", audit.calls, audit.purchases))
+                }
+            },
+        ),
+        check("chain", chain),
+        wallet(&node),
+        check("catalog", Ok(catalog)),
+        check(
+            "network",
+            if is_twin_there {
+                Err((TWIN.to_owned(), TWIN_NEXT))
+            } else if network.peers > 0 {
+                Ok(format!("peers: {}; listening on {}", network.peers, network.listening.join(", ")))
+            } else {
+                Err((
+                    "no peers are connected".to_owned(),
+                    "name a node in `network.bootstrap`, and forward port 3001 to this machine if it is to be found from outside",
+                ))
+            },
+        ),
+    ];
+    checks.extend(bootstrap(&network));
+    checks.push(check("reach", reach(&node, &network)));
+    Json(Doctor { checks })
+}
+
+const TWIN: &str = "another node runs with this wallet's key, so neither is reached reliably";
+const TWIN_NEXT: &str = "stop one of the two; a copy of the data folder must not run beside the original";
+
+/// `1 service`, `2 services`
+fn count(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
 fn check(name: &str, result: Result<String, (String, &str)>) -> Check {
@@ -199,23 +207,24 @@ impl Needs {
     }
 }
 
-/// Configured peers to do something about: every mistake, and whoever does not answer a node that has nobody.
-fn amiss(network: &NetworkStatus) -> impl Iterator<Item = &BootstrapPeer> {
-    let is_alone = network.peers == 0;
-    network
-        .bootstrap
-        .iter()
-        .filter(move |peer| peer.state.is_mistake() || is_alone && peer.state.next().is_some())
+/// Whether there is something to do about a configured peer: every mistake, and whoever does not answer a node that
+/// has nobody.
+fn is_amiss(peer: &BootstrapPeer, network: &NetworkStatus) -> bool {
+    peer.state.is_mistake() || network.peers == 0 && peer.state.next().is_some()
 }
 
-fn bootstrap(network: &NetworkStatus) -> Result<String, (String, &'static str)> {
-    let all: Vec<String> =
-        network.bootstrap.iter().map(|peer| format!("{} {}", peer.address, peer.state)).collect();
-    match amiss(network).find_map(|peer| peer.state.next()) {
-        Some(next) => Err((all.join("; "), next)),
-        None if all.is_empty() => Ok("no peers are configured to begin with".to_owned()),
-        None => Ok(all.join("; ")),
+/// One check for each configured peer: what mends one does not mend another.
+fn bootstrap(network: &NetworkStatus) -> Vec<Check> {
+    if network.bootstrap.is_empty() {
+        return vec![check("bootstrap", Ok("no nodes are configured to begin with".to_owned()))];
     }
+    let of_peer = |peer: &BootstrapPeer| Check {
+        name: "bootstrap".to_owned(),
+        good: !is_amiss(peer, network),
+        detail: format!("{} {}", peer.address, peer.state),
+        next: peer.state.next().map(str::to_owned),
+    };
+    network.bootstrap.iter().map(of_peer).collect()
 }
 
 /// Only who sells has to be reached.

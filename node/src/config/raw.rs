@@ -65,8 +65,7 @@ impl std::error::Error for ConfigError {}
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the configuration needs mending:")?;
-        self.0.iter().try_for_each(|problem| write!(f, "\n  {problem}"))?;
-        f.write_str("\n`farthing config example` shows every setting")
+        self.0.iter().try_for_each(|problem| write!(f, "\n  {problem}"))
     }
 }
 

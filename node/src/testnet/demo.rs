@@ -20,6 +20,7 @@ use super::{
     process::{NodeOptions, NodeProcess, ServiceProcess, program},
 };
 
+mod join;
 pub(super) mod offers;
 mod story;
 
@@ -230,6 +231,14 @@ pub async fn up() -> anyhow::Result<()> {
     for node in [&demo.consumer, &demo.earthquakes.node, &demo.planets.node] {
         say(&format!("{} status --data '{}'", program.display(), node.data_dir().display()));
     }
+    let mut bootstrap = Vec::new();
+    for node in [&demo.earthquakes.node, &demo.planets.node, &demo.consumer] {
+        bootstrap.push(node.loopback_address().await?);
+    }
+    say("\nA node of your own joins with these settings, in a folder `my-node` as `farthing.toml`:\n");
+    say(&join::settings(&demo.chain.rpc_url(), demo.chain.token, &bootstrap));
+    say("\nThe first of these runs it; the others, in another terminal, give it test money:\n");
+    say(&join::commands(&program, demo.consumer.data_dir()));
     say("\nCtrl-C stops everything and forgets it.");
     let mut terminate = signal(SignalKind::terminate())?;
     tokio::select! {

@@ -299,13 +299,16 @@ pub fn sync_messages() -> Vec<(&'static str, SyncMessage)> {
 
 pub fn reach_requests() -> Vec<(&'static str, ReachRequest)> {
     let addresses = node_record().addresses;
-    vec![("addresses to dial", ReachRequest { nonce: [0x5a; 32], addresses })]
+    vec![(
+        "addresses to dial",
+        ReachRequest { nonce: [0x5a; 32], addresses, known: None, on_behalf_of: None },
+    )]
 }
 
 pub fn reach_responses() -> Vec<(&'static str, ReachResponse)> {
     let ends = vec![DialBack::Reached, DialBack::Failed("connection refused".to_owned())];
     vec![
-        ("how two dials ended", ReachResponse::Dialled(ends)),
+        ("how two dials ended", ReachResponse::Dialled(ends, None)),
         ("asked too soon", ReachResponse::TooSoon { retry_after_secs: 42 }),
         ("refused", ReachResponse::Refused("too many dial-backs are under way".to_owned())),
     ]

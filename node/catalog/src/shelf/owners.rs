@@ -200,4 +200,9 @@ impl Owners {
     pub(crate) fn len(&self) -> usize {
         self.ids.len()
     }
+
+    /// How many of them have listings or tombstones here.
+    pub(crate) fn with_listings(&self) -> usize {
+        self.len() - self.without_listings
+    }
 }

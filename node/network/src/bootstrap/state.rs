@@ -42,6 +42,10 @@ pub enum BootstrapState {
     OtherNetwork {
         name: Option<String>,
     },
+    /// Nobody has the name.
+    UnknownName,
+    /// Whoever should know the name could not be asked.
+    NoResolver,
     /// Neither TCP nor QUIC on an address or a name.
     Undialable,
     /// One line.
@@ -62,7 +66,8 @@ impl BootstrapState {
             DialError::DialPeerConditionFalse(_) | DialError::Aborted => return None,
             DialError::Transport(errors) => match errors.first() {
                 Some((address, TransportError::Other(error))) if has_transport(address) => {
-                    Self::of_transport(error)
+                    let of_name = has_name(address).then(|| Self::of_name(error)).flatten();
+                    of_name.unwrap_or_else(|| Self::of_transport(error))
                 }
                 _ => Self::Undialable,
             },
@@ -84,6 +89,19 @@ impl BootstrapState {
         }
     }
 
+    /// What came of looking the name up, by the words as well: they show the question as the resolver holds it, which
+    /// says nothing to a person. Nothing when there was an answer.
+    fn of_name(error: &io::Error) -> Option<Self> {
+        let words = format!("{error} {}", innermost(error)).to_lowercase();
+        let is_said = |signs: &[&str]| signs.iter().any(|sign| words.contains(sign));
+        if is_said(&["no records found", "no matching records", "nxdomain"]) {
+            Some(Self::UnknownName)
+        } else {
+            is_said(&["resolv", "dns", "name server", "nameserver", "no connections available"])
+                .then_some(Self::NoResolver)
+        }
+    }
+
     fn failed(error: &dyn Error) -> Self {
         let reason = innermost(error).chars().filter(|c| !c.is_control()).take(REASON_CHARS_MAX).collect();
         Self::Failed { reason }
@@ -97,7 +115,10 @@ impl BootstrapState {
     /// Whether no patience helps: the configuration, here or there, has to change.
     #[must_use]
     pub const fn is_mistake(&self) -> bool {
-        matches!(self, Self::OtherWallet { .. } | Self::OtherNetwork { .. } | Self::Undialable)
+        matches!(
+            self,
+            Self::OtherWallet { .. } | Self::OtherNetwork { .. } | Self::UnknownName | Self::Undialable
+        )
     }
 
     /// What to do about it; nothing when all is well or only time is needed.
@@ -120,6 +141,12 @@ impl BootstrapState {
             }
             Self::OtherNetwork { .. } => {
                 "give both nodes the same `network.name` and chain, or name another node in `network.bootstrap`"
+            }
+            Self::UnknownName => {
+                "correct the name in `network.bootstrap`, or write the IP address in its place"
+            }
+            Self::NoResolver => {
+                "check this machine's connection and /etc/resolv.conf, or write the IP address in place of the name"
             }
             Self::Undialable => {
                 "write it like /ip4/203.0.113.7/tcp/3001 or /dns4/node.example/udp/3001/quic-v1"
@@ -144,6 +171,8 @@ impl std::fmt::Display for BootstrapState {
             Self::OwnWallet => f.write_str("answers with this node's own wallet"),
             Self::OtherNetwork { name: Some(name) } => write!(f, "is a node of another network: {name}"),
             Self::OtherNetwork { name: None } => f.write_str("is no node of this network"),
+            Self::UnknownName => f.write_str("has a name that does not exist"),
+            Self::NoResolver => f.write_str("has a name that could not be looked up"),
             Self::Undialable => f.write_str("is no address that can be dialled"),
             Self::Failed { reason } => write!(f, "cannot be reached: {reason}"),
         }
@@ -153,6 +182,11 @@ impl std::fmt::Display for BootstrapState {
 /// Whether it says how to get there: TCP, QUIC, or within this process.
 fn has_transport(address: &Multiaddr) -> bool {
     address.iter().any(|part| matches!(part, Protocol::Tcp(_) | Protocol::QuicV1 | Protocol::Memory(_)))
+}
+
+fn has_name(address: &Multiaddr) -> bool {
+    let first = address.iter().next();
+    matches!(first, Some(Protocol::Dns(_) | Protocol::Dns4(_) | Protocol::Dns6(_) | Protocol::Dnsaddr(_)))
 }
 
 #[cfg(test)]
@@ -173,7 +207,18 @@ mod tests {
         assert_eq!(of(&transport(io::ErrorKind::TimedOut.into())), Some(BootstrapState::TimedOut));
         let library = io::Error::other("Timeout has been reached");
         assert_eq!(of(&transport(library)), Some(BootstrapState::TimedOut));
-        let other = transport(io::Error::other(format!("no such name{}", "!".repeat(1000))));
+        let of_name = |words: &str| {
+            let address = "/dns4/nowhere.example/tcp/1".parse().unwrap();
+            of(&DialError::Transport(vec![(
+                address,
+                TransportError::Other(io::Error::other(words.to_owned())),
+            )]))
+        };
+        let unknown = "no records found for Query { name: Name(\"nowhere.example.\"), query_type: A }";
+        assert_eq!(of_name(unknown), Some(BootstrapState::UnknownName));
+        assert_eq!(of_name("no connections available"), Some(BootstrapState::NoResolver));
+        assert_eq!(of_name("Connection refused (os error 111)"), Some(BootstrapState::Refused));
+        let other = transport(io::Error::other(format!("no such thing{}", "!".repeat(1000))));
         let Some(BootstrapState::Failed { reason }) = of(&other) else { panic!() };
         assert_eq!(reason.chars().count(), REASON_CHARS_MAX);
         let address: Multiaddr = "/ip4/9.9.9.9".parse().unwrap();
@@ -197,6 +242,8 @@ mod tests {
             BootstrapState::OtherWallet { expected: wallet, found: wallet },
             BootstrapState::OwnWallet,
             BootstrapState::OtherNetwork { name: Some("84532".to_owned()) },
+            BootstrapState::UnknownName,
+            BootstrapState::NoResolver,
             BootstrapState::Undialable,
             BootstrapState::Failed { reason: "the name is unknown".to_owned() },
         ] {

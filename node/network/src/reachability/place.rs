@@ -109,6 +109,19 @@ pub(super) fn may_be_dialled(address: &Multiaddr, of_peer: &[IpAddr], allow_priv
         && addresses::ip(address).is_some_and(|ip| of_peer.contains(&ip))
 }
 
+/// The IPs of a request, as they travel.
+pub(super) fn ip_bytes(ip: IpAddr) -> Vec<u8> {
+    match ip {
+        IpAddr::V4(ip) => ip.octets().to_vec(),
+        IpAddr::V6(ip) => ip.octets().to_vec(),
+    }
+}
+
+pub(super) fn ip_from(bytes: &[u8]) -> Option<IpAddr> {
+    let v4 = <[u8; 4]>::try_from(bytes).map(IpAddr::from);
+    v4.or_else(|_| <[u8; 16]>::try_from(bytes).map(IpAddr::from)).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,6 +141,15 @@ mod tests {
         for other in ["/ip4/203.0.113.7/udp/3001", "/ip4/203.0.113.7/tcp/80/ws", "/ip4/203.0.113.7"] {
             assert_eq!(Transport::of(&other.parse().unwrap()), None, "{other}");
         }
+    }
+
+    #[test]
+    fn an_ip_travels_as_its_bytes() {
+        for ip in ["9.9.9.9", "2620:fe::9"] {
+            let ip: IpAddr = ip.parse().unwrap();
+            assert_eq!(ip_from(&ip_bytes(ip)), Some(ip));
+        }
+        assert_eq!(ip_from(&[1, 2, 3]), None);
     }
 
     #[test]

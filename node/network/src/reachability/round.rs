@@ -1,14 +1,14 @@
 //! One test: who was asked to dial what, who came through, and what they say. Pure.
 
-use std::time::Duration;
+use std::{net::IpAddr, time::Duration};
 
 use farthing_protocol::{
-    Address, Hash,
-    reach::{ReachRequest, ReachResponse, dial_back_key},
+    Address, Hash, limits,
+    reach::{BY_ANOTHER, DialBack, ReachRequest, ReachResponse, dial_back_key},
 };
 use libp2p::{Multiaddr, PeerId};
 
-use super::{place, verdict::Vote};
+use super::{place, testers::Tester, verdict::Vote};
 use crate::{addresses, identity};
 
 /// A peer to be asked, and what.
@@ -22,6 +22,8 @@ pub(crate) struct Ask {
 #[derive(Debug)]
 pub(super) struct Round {
     asked: Vec<Asked>,
+    /// IPs that this node has written to.
+    known: Vec<IpAddr>,
     /// Something changed meanwhile, so that another test follows at once.
     pub(super) outdated: bool,
 }
@@ -30,6 +32,8 @@ pub(super) struct Round {
 #[derive(Debug)]
 pub(super) struct Asked {
     peer: Address,
+    /// Whether this node has written to it, so that a router may let it in for that.
+    is_known: bool,
     pub(super) dials: Vec<Dial>,
     answer: Option<Result<ReachResponse, String>>,
 }
@@ -42,6 +46,9 @@ pub(super) struct Dial {
     /// Who the peer is on this dial.
     key: PeerId,
     arrival: Option<Vote>,
+    /// The same of a neighbour of the peer.
+    key_of_another: PeerId,
+    arrival_of_another: Option<Vote>,
 }
 
 /// A connection that came in under the key of a dial.
@@ -53,17 +60,34 @@ pub(super) struct Arrival<'a> {
 }
 
 impl Asked {
-    /// Asks `peer` to dial these candidates, each as it is published and as it is dialled.
-    pub(super) fn new(peer: Address, to_dial: Vec<(Multiaddr, Multiaddr)>, nonce: Hash) -> (Ask, Self) {
+    /// Asks `peer`, which is at one of the `known` IPs or not, to dial these candidates, each as it is published and
+    /// as it is dialled.
+    pub(super) fn new(
+        tester: &Tester,
+        known: &[IpAddr],
+        to_dial: Vec<(Multiaddr, Multiaddr)>,
+        nonce: Hash,
+    ) -> (Ask, Self) {
         let key_of = |index| Some(identity::peer_id(&dial_back_key(&nonce, index)?.public_key()));
-        let dials: Vec<Dial> = (0..)
+        let dials: Vec<Dial> = (0..BY_ANOTHER)
             .zip(to_dial)
             .map_while(|(index, (address, dialled))| {
-                Some(Dial { address, dialled, key: key_of(index)?, arrival: None })
+                Some(Dial {
+                    address,
+                    dialled,
+                    key: key_of(index)?,
+                    arrival: None,
+                    key_of_another: key_of(index + BY_ANOTHER)?,
+                    arrival_of_another: None,
+                })
             })
             .collect();
         let addresses = dials.iter().map(|dial| dial.dialled.to_vec().into()).collect();
-        (Ask { peer, request: ReachRequest { nonce, addresses } }, Self { peer, dials, answer: None })
+        let named =
+            known.iter().take(limits::REACH_KNOWN_MAX).map(|ip| place::ip_bytes(*ip).into()).collect();
+        let request = ReachRequest { nonce, addresses, known: Some(named), on_behalf_of: None };
+        let is_known = tester.ips.iter().any(|ip| known.contains(ip));
+        (Ask { peer: tester.peer, request }, Self { peer: tester.peer, is_known, dials, answer: None })
     }
 
     pub(super) const fn peer(&self) -> Address {
@@ -88,14 +112,28 @@ impl Asked {
         let index = self.dials.iter().position(|dial| dial.address == *address)?;
         let unanswered = Err("it did not answer".to_owned());
         let answer = self.answer.as_ref().unwrap_or(&unanswered);
-        let arrival = self.dials[index].arrival.clone();
-        Some((self.peer, arrival.unwrap_or_else(|| Vote::without_arrival(answer, index))))
+        let dial = &self.dials[index];
+        if dial.arrival_of_another == Some(Vote::Arrived) {
+            return Some((self.peer, Vote::Arrived));
+        }
+        let vote = dial.arrival.clone().unwrap_or_else(|| Vote::without_arrival(answer, index));
+        // It may have come in only because we had written to it, and then its neighbour does not.
+        let by_another = match answer {
+            Ok(ReachResponse::Dialled(_, Some(ends))) => ends.get(index),
+            _ => None,
+        };
+        match (vote, by_another) {
+            (Vote::Arrived, Some(DialBack::Failed(why))) if self.is_known => {
+                Some((self.peer, Vote::of_strangers(why)))
+            }
+            (vote, _) => Some((self.peer, vote)),
+        }
     }
 }
 
 impl Round {
-    pub(super) const fn new(asked: Vec<Asked>) -> Self {
-        Self { asked, outdated: false }
+    pub(super) const fn new(asked: Vec<Asked>, known: Vec<IpAddr>) -> Self {
+        Self { asked, known, outdated: false }
     }
 
     /// How many took part.
@@ -109,7 +147,8 @@ impl Round {
     }
 
     pub(super) fn keys(&self) -> impl Iterator<Item = PeerId> {
-        self.asked.iter().flat_map(|asked| &asked.dials).map(|dial| dial.key)
+        let dials = self.asked.iter().flat_map(|asked| &asked.dials);
+        dials.flat_map(|dial| [dial.key, dial.key_of_another])
     }
 
     /// Notes an arrival under `key`; false when nobody was given this key. `ways` are the remote ends of our
@@ -123,6 +162,13 @@ impl Round {
         for Asked { peer, dials, .. } in &mut self.asked {
             if let Some(dial) = dials.iter_mut().find(|dial| dial.key == *key) {
                 dial.arrival.get_or_insert_with(|| arrival.vote(&dial.dialled, &ways(*peer)));
+                return true;
+            }
+            if let Some(dial) = dials.iter_mut().find(|dial| dial.key_of_another == *key) {
+                let is_known = addresses::ip(arrival.remote).is_some_and(|ip| self.known.contains(&ip));
+                if !is_known {
+                    dial.arrival_of_another.get_or_insert_with(|| arrival.vote(&dial.dialled, &[]));
+                }
                 return true;
             }
         }

@@ -1,7 +1,9 @@
 //! `/farthing/<net>/reach/1`: dialling peers back when they ask for it.
 //!
 //! The order of checks: places, size, form, where the asker is connected from, how often it asked. Only then
-//! is anything dialled, and only addresses of the asker itself.
+//! is anything dialled, and only addresses of the asker itself. A neighbour that asks on behalf of another is believed
+//! that the address is that one's: whoever would misuse that could as well publish a record with the address, and be
+//! dialled there by everybody.
 
 use std::{
     net::IpAddr,
@@ -12,7 +14,7 @@ use std::{
 use bytes::Bytes;
 use farthing_protocol::{
     Address, limits,
-    reach::{DialBack, ReachRequest, ReachResponse, dial_back_key},
+    reach::{BY_ANOTHER, DialBack, ReachRequest, ReachResponse, dial_back_key},
     wire,
 };
 use futures::{AsyncWriteExt, future::join_all};
@@ -27,9 +29,10 @@ use crate::{
     ReachConfig, addresses,
     admission::Admission,
     frame::{self, FrameError},
+    identity,
     report::{Reporter, Strike},
     status::Counters,
-    swarm::Command,
+    swarm::{Command, Protocol},
 };
 
 /// Requests being served, per peer and in all; each dials at most eight addresses.
@@ -37,6 +40,9 @@ const REQUESTS_PER_PEER_MAX: usize = 1;
 const REQUESTS_MAX: usize = 8;
 /// What a request takes besides its dials: two frames on a slow line.
 const FRAMES_DEADLINE: Duration = Duration::from_secs(5);
+
+/// What a neighbour's request takes besides its dials; the asker waits for both.
+const ANOTHER_S_FRAMES_DEADLINE: Duration = Duration::from_secs(2);
 
 /// Who a connected peer is, and where its connections come from.
 #[derive(Debug)]
@@ -116,7 +122,7 @@ impl ReachServer {
             // A peer that is too slow, or gone, finds its stream closed.
             Ok(Err(_)) | Err(_) => return,
         };
-        if !matches!(response, ReachResponse::Dialled(_)) {
+        if !matches!(response, ReachResponse::Dialled(..)) {
             Counters::add(&self.counters.dial_backs_refused);
         }
         let head = wire::encode(&response);
@@ -145,21 +151,94 @@ impl ReachServer {
             let mut limiter = self.limiter.lock().unwrap_or_else(PoisonError::into_inner);
             limiter.admit(peer, &asker.ips, Instant::now())
         };
-        match admitted {
-            Ok(()) => {
-                let dials = (0..).zip(&request.addresses).map(|(index, bytes)| {
-                    let (asker, nonce) = (&asker, &request.nonce);
-                    async move {
-                        match self.dial(asker, nonce, index, bytes).await {
-                            Ok(()) => DialBack::Reached,
-                            Err(why) => DialBack::Failed(cut(&why)),
-                        }
-                    }
-                });
-                ReachResponse::Dialled(join_all(dials).await)
-            }
-            Err(wait) => ReachResponse::TooSoon { retry_after_secs: wait.as_secs() + 1 },
+        if let Err(wait) = admitted {
+            return ReachResponse::TooSoon { retry_after_secs: wait.as_secs() + 1 };
         }
+        match &request.on_behalf_of {
+            None => {
+                let own =
+                    self.dial_all(&request, 0, asker.id, |address| self.may_be_dialled(address, &asker.ips));
+                let (own, by_another) = tokio::join!(own, self.have_another_dial(&asker, &request));
+                ReachResponse::Dialled(own, by_another)
+            }
+            Some(id) => match PeerId::from_bytes(id).ok().filter(|id| identity::wallet(id).is_some()) {
+                Some(id) => {
+                    let may_be_dialled = |address: &Multiaddr| {
+                        let is_dialable = addresses::is_dialable(address, self.allow_private);
+                        is_dialable
+                            .then_some(())
+                            .ok_or_else(|| "not dialled: this is no public address".to_owned())
+                    };
+                    ReachResponse::Dialled(
+                        self.dial_all(&request, BY_ANOTHER, id, may_be_dialled).await,
+                        None,
+                    )
+                }
+                None => ReachResponse::Refused("this is no peer id of a wallet".to_owned()),
+            },
+        }
+    }
+
+    /// Has a neighbour dial as well that the asker has not written to, if there is one and it has the time.
+    async fn have_another_dial(&self, asker: &Asker, request: &ReachRequest) -> Option<Vec<DialBack>> {
+        // The neighbour takes our word for it that the asker is at these addresses.
+        let are_the_asker_s = request.addresses.iter().all(|bytes| {
+            let address = Multiaddr::try_from(bytes.to_vec());
+            address.is_ok_and(|address| self.may_be_dialled(&address, &asker.ips).is_ok())
+        });
+        let known = request.known.as_ref().filter(|_| are_the_asker_s)?.iter().take(limits::REACH_KNOWN_MAX);
+        let not_at =
+            known.filter_map(|bytes| place::ip_from(bytes)).chain(asker.ips.iter().copied()).collect();
+        let commands = self.commands.upgrade()?;
+        let (reply, stranger) = oneshot::channel();
+        commands.send(Command::Stranger { not_at, salt: request.nonce, reply }).await.ok()?;
+        let owner = stranger.await.ok()??;
+        let (reply, stream) = oneshot::channel();
+        commands.send(Command::Open { owner, protocol: Protocol::Reach, reply }).await.ok()?;
+        let stream = stream.await.ok()?.ok()?;
+        // The neighbour takes our word for it that the asker is at these addresses.
+        let on_behalf_of = Some(asker.id.to_bytes().into());
+        let passed_on = ReachRequest { known: None, on_behalf_of, ..request.clone() };
+        let patience = self.dial_deadline + ANOTHER_S_FRAMES_DEADLINE;
+        match timeout(patience, exchange(stream, &passed_on, self.dial_deadline)).await.ok()?.ok()? {
+            ReachResponse::Dialled(ends, _) => Some(ends),
+            ReachResponse::TooSoon { .. } | ReachResponse::Refused(_) => None,
+        }
+    }
+
+    /// Dials every address of a request, as far as `may_be_dialled` lets it.
+    async fn dial_all(
+        &self,
+        request: &ReachRequest,
+        index_first: u8,
+        expected: PeerId,
+        may_be_dialled: impl Fn(&Multiaddr) -> Result<(), String>,
+    ) -> Vec<DialBack> {
+        let dials = (index_first..).zip(&request.addresses).map(|(index, bytes)| {
+            let may_be_dialled = &may_be_dialled;
+            async move {
+                let dialled = async {
+                    let address = Multiaddr::try_from(bytes.to_vec())
+                        .map(|address| addresses::without_peer(&address))
+                        .map_err(|_| "this is no multiaddress".to_owned())?;
+                    may_be_dialled(&address)?;
+                    let key = dial_back_key(&request.nonce, index)
+                        .ok_or_else(|| "this nonce makes no key".to_owned())?;
+                    Counters::add(&self.counters.dial_backs);
+                    dial_back(address, expected, &key, self.dial_deadline).await
+                };
+                dialled.await.map_or_else(|why: String| DialBack::Failed(cut(&why)), |()| DialBack::Reached)
+            }
+        });
+        join_all(dials).await
+    }
+
+    fn may_be_dialled(&self, address: &Multiaddr, of_peer: &[IpAddr]) -> Result<(), String> {
+        if place::may_be_dialled(address, of_peer, self.allow_private) {
+            return Ok(());
+        }
+        let ips: Vec<String> = of_peer.iter().map(ToString::to_string).collect();
+        Err(format!("not dialled: you are connected from {}", ips.join(", ")))
     }
 
     async fn asker(&self, peer: Address) -> Option<Asker> {
@@ -167,25 +246,6 @@ impl ReachServer {
         let commands = self.commands.upgrade()?;
         commands.send(Command::Asker { peer, reply }).await.ok()?;
         answer.await.ok()?
-    }
-
-    async fn dial(
-        &self,
-        asker: &Asker,
-        nonce: &farthing_protocol::Hash,
-        index: u8,
-        address: &[u8],
-    ) -> Result<(), String> {
-        let address = Multiaddr::try_from(address.to_vec())
-            .map(|address| addresses::without_peer(&address))
-            .map_err(|_| "this is no multiaddress".to_owned())?;
-        if !place::may_be_dialled(&address, &asker.ips, self.allow_private) {
-            let ips: Vec<String> = asker.ips.iter().map(ToString::to_string).collect();
-            return Err(format!("not dialled: you are connected from {}", ips.join(", ")));
-        }
-        let key = dial_back_key(nonce, index).ok_or_else(|| "this nonce makes no key".to_owned())?;
-        Counters::add(&self.counters.dial_backs);
-        dial_back(address, asker.id, &key, self.dial_deadline).await
     }
 }
 

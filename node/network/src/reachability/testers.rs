@@ -17,6 +17,8 @@ use crate::addresses;
 pub(crate) struct Tester {
     pub(crate) peer: Address,
     pub(crate) ips: Vec<IpAddr>,
+    /// Those of them that this node dialled.
+    pub(crate) dialled: Vec<IpAddr>,
 }
 
 impl Tester {
@@ -141,6 +143,7 @@ mod tests {
         let tester = |ips: &[&str]| Tester {
             peer: Address::from_bytes([1; 20]),
             ips: ips.iter().map(|ip| ip.parse().unwrap()).collect(),
+            dialled: Vec::new(),
         };
         let outside = |ips: &[&str], private| tester(ips).outside(Family::V4, &own, private).is_some();
         assert!(outside(&["8.8.8.8"], false));

@@ -1,6 +1,6 @@
 //! The course of tests, with peers that answer as a table says. No sockets, no clock.
 
-use farthing_protocol::reach::{DialBack, dial_back_key};
+use farthing_protocol::reach::{BY_ANOTHER, DialBack, dial_back_key};
 
 use super::*;
 use crate::identity;
@@ -43,7 +43,7 @@ impl Lab {
         let ip: IpAddr = format!("8.{n}.0.1").parse().unwrap();
         self.prober.observed(peer(n), own.parse().unwrap(), ip, self.now);
         self.testers.retain(|tester| tester.peer != peer(n));
-        self.testers.push(Tester { peer: peer(n), ips: vec![ip] });
+        self.testers.push(Tester { peer: peer(n), ips: vec![ip], dialled: vec![ip] });
     }
 
     /// Waits until a test is due and begins it.
@@ -65,7 +65,8 @@ impl Lab {
     /// The dial-back of the `index`-th address of a request arrives.
     fn arrive(&mut self, ask: &Ask, index: u8, remote: &str) -> bool {
         let key = identity::peer_id(&dial_back_key(&ask.request.nonce, index).unwrap().public_key());
-        let dialled = Multiaddr::try_from(ask.request.addresses[usize::from(index)].to_vec()).unwrap();
+        let dialled = &ask.request.addresses[usize::from(index % BY_ANOTHER)];
+        let dialled = Multiaddr::try_from(dialled.to_vec()).unwrap();
         let local = match Transport::of(&dialled) {
             Some((Transport::Tcp, _)) => at("/ip4/192.168.1.20/tcp/3001"),
             _ => at("/ip4/192.168.1.20/udp/3001/quic-v1"),
@@ -74,7 +75,7 @@ impl Lab {
     }
 
     fn answer(&mut self, ask: &Ask, ends: Vec<DialBack>) {
-        self.prober.answered(ask.peer, Ok(ReachResponse::Dialled(ends)), self.now, 1000);
+        self.prober.answered(ask.peer, Ok(ReachResponse::Dialled(ends, None)), self.now, 1000);
     }
 
     /// A whole test, in which these addresses let dials through.
@@ -224,7 +225,7 @@ fn a_stranger_who_connects_is_no_dial_back() {
     let asks = lab.begin();
     let stranger = identity::peer_id(&dial_back_key(&[99; 32], 0).unwrap().public_key());
     assert!(!lab.prober.arrived(&stranger, &at(TCP), &at("/ip4/8.1.0.1/tcp/1"), |_| Vec::new()));
-    assert_eq!(lab.prober.expected().count(), 6, "three peers, two addresses");
+    assert_eq!(lab.prober.expected().count(), 12, "three peers, two addresses, and a neighbour of each peer");
     for ask in asks {
         lab.prober.answered(ask.peer, Err("its connection was lost".to_owned()), lab.now, 1000);
     }
@@ -260,7 +261,7 @@ fn peers_that_were_asked_too_soon_leave_the_last_test_as_it_was() {
     for (n, ask) in (0_u8..).zip(asks) {
         let answer = match n {
             0 => ReachResponse::TooSoon { retry_after_secs: 40 },
-            _ => ReachResponse::Dialled(vec![DialBack::Failed("no".to_owned()); 2]),
+            _ => ReachResponse::Dialled(vec![DialBack::Failed("no".to_owned()); 2], None),
         };
         lab.prober.answered(ask.peer, Ok(answer), lab.now, 2040);
     }
@@ -293,4 +294,36 @@ fn without_peers_or_candidates_nothing_is_tested_and_nothing_given_up() {
     assert!(lab.wait_secs() <= 2);
     lab.test(&[TCP, QUIC]);
     assert_eq!(lab.believed(), [TCP, QUIC]);
+}
+
+/// As [`Lab::test`] with everything open; those who were asked say that their neighbours came through or not.
+fn with_strangers(lab: &mut Lab, come_through: bool) {
+    for ask in lab.begin() {
+        let ends = |end: DialBack| ask.request.addresses.iter().map(|_| end.clone()).collect::<Vec<_>>();
+        for index in 0..u8::try_from(ask.request.addresses.len()).unwrap() {
+            assert!(lab.arrive(&ask, index, "/ip4/8.1.0.1/tcp/50000"));
+            if come_through {
+                assert!(lab.arrive(&ask, index + BY_ANOTHER, "/ip4/8.77.0.1/tcp/50000"));
+            }
+        }
+        let stranger =
+            if come_through { DialBack::Reached } else { DialBack::Failed("no answer".to_owned()) };
+        let answer = ReachResponse::Dialled(ends(DialBack::Reached), Some(ends(stranger)));
+        lab.prober.answered(ask.peer, Ok(answer), lab.now, 1000);
+    }
+}
+
+#[test]
+fn an_address_that_only_those_reach_whom_we_wrote_to_is_not_published() {
+    let mut lab = Lab::new(&[], 5);
+    with_strangers(&mut lab, false);
+    assert!(lab.believed().is_empty());
+    assert!(lab.prober.report().checks[0].failures[0].reason.contains("never wrote to"));
+    with_strangers(&mut lab, true);
+    assert_eq!(lab.believed(), [TCP, QUIC]);
+    // Somebody may dial on behalf of us whom we wrote to all the same.
+    let ask = lab.begin().remove(0);
+    assert!(lab.arrive(&ask, BY_ANOTHER, "/ip4/8.2.0.1/tcp/50000"), "it is a dial-back");
+    let known = ask.request.known.clone().unwrap();
+    assert_eq!(known.len(), 5, "all testers were dialled");
 }

@@ -25,7 +25,7 @@ impl Vote {
     /// The vote of a peer that did not come through to the `index`-th address it was asked to dial.
     pub(super) fn without_arrival(answer: &Result<ReachResponse, String>, index: usize) -> Self {
         match answer {
-            Ok(ReachResponse::Dialled(ends)) => match ends.get(index) {
+            Ok(ReachResponse::Dialled(ends, _)) => match ends.get(index) {
                 Some(DialBack::Failed(why)) => Self::Failed(one_line(why)),
                 Some(DialBack::Reached) => {
                     Self::Undecided("it says that it came through, but nothing arrived".to_owned())
@@ -36,6 +36,11 @@ impl Vote {
             Ok(ReachResponse::Refused(why)) => Self::Undecided(one_line(why)),
             Err(why) => Self::Undecided(one_line(why)),
         }
+    }
+
+    /// A peer that we had written to came through, and its neighbour did not.
+    pub(super) fn of_strangers(why: &str) -> Self {
+        Self::Failed(one_line(&format!("it came through, somebody this node never wrote to did not: {why}")))
     }
 
     pub(super) fn reason(&self) -> Option<&str> {
@@ -144,7 +149,7 @@ mod tests {
 
     #[test]
     fn the_word_of_a_peer_that_did_not_arrive_never_counts_for_us() {
-        let says = |ends: Vec<DialBack>| Vote::without_arrival(&Ok(ReachResponse::Dialled(ends)), 0);
+        let says = |ends: Vec<DialBack>| Vote::without_arrival(&Ok(ReachResponse::Dialled(ends, None)), 0);
         assert!(matches!(says(vec![DialBack::Reached]), Vote::Undecided(_)));
         assert!(matches!(says(Vec::new()), Vote::Undecided(_)));
         let hostile = format!("no\n\u{1b}[31m{}", "x".repeat(1000));

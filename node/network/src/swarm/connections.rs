@@ -134,7 +134,8 @@ impl SwarmTask {
         Counters::add(&self.parts.counters.connections_opened);
         self.dials.ended(connection);
         self.parts.bootstrap.connected(connection, id);
-        self.peers.connected(id, connection, endpoint);
+        let is_wanted = self.parts.swarm.behaviour().keep.was_wanted(connection);
+        self.peers.connected(id, connection, endpoint, is_wanted);
     }
 
     pub(super) fn on_closed(&mut self, id: PeerId, connection: ConnectionId, remaining: u32, reason: &str) {

@@ -22,7 +22,18 @@ use crate::{
 /// How often a peer is asked which record of ours it holds, the next one each time. A node with our key that
 /// shares our neighbours is heard of in no other way: to them it is we who speak, and nobody is told by gossip or
 /// at a meeting what he said himself.
-const OWN_RECORD_ASKED_EVERY: Duration = Duration::from_secs(30);
+const OWN_RECORD_ASKED_EVERY: Duration = Duration::from_secs(10);
+
+/// The same for a node that has just started: if it is a copy of one that runs, that one speaks up now.
+const OWN_RECORD_ASKED_AT_FIRST_EVERY: Duration = Duration::from_secs(3);
+const AT_FIRST: Duration = Duration::from_secs(60);
+
+/// A record that was issued so long after this run began is of this run, or of a twin's: clocks tell seconds, and a
+/// former run may have said goodbye in the second in which this one began.
+const OF_THIS_RUN_SECS: u64 = 2;
+
+/// Neighbours that hear at once of a record that goes above a twin's.
+const TOLD_OF_TWIN: usize = 8;
 
 /// The same after publishing it: others with our key have heard of it then, and spoken.
 const OWN_RECORD_SETTLES: Duration = Duration::from_millis(1500);
@@ -98,15 +109,39 @@ impl SwarmTask {
     }
 
     /// After a restore from a backup, others may hold a newer record of ours than we remember.
-    fn rise_above_others(&mut self, now: Instant) {
-        let held = self.parts.records.lock().get(self.parts.own).map(|record| record.seq);
+    pub(super) fn rise_above_others(&mut self, now: Instant) {
+        let held = self.parts.records.lock().get(self.parts.own).cloned();
         let own_seq = self.parts.publisher.seq();
-        if let Some(seq) = held
-            && self.parts.publisher.rise_above(seq, now)
-        {
-            tracing::info!(seq, "the own record continues above one that others hold");
-            self.twin.rose(own_seq, seq, now);
+        let Some(held) = held.filter(|held| self.parts.publisher.rise_above(held.seq, now)) else { return };
+        tracing::info!(seq = held.seq, "the own record continues above one that others hold");
+        let was_suspected = self.twin.is_suspected(now);
+        if held.expires_secs <= held.issued_secs {
+            self.twin.left();
+        } else {
+            let is_of_this_run = held.issued_secs >= self.started_secs + OF_THIS_RUN_SECS;
+            self.twin.rose(own_seq, held.seq, is_of_this_run, now);
         }
+        if !was_suspected && self.twin.is_suspected(now) {
+            tracing::warn!("another node runs with this wallet's key; stop one of the two");
+        }
+        if self.twin.is_news() {
+            self.speak_up();
+        }
+    }
+
+    /// Lets a twin know at once that it is not alone, by a record above its own with the neighbours that it may ask.
+    /// The directory is told as always, once a minute at most.
+    fn speak_up(&mut self) {
+        let record = match self.parts.publisher.for_put(crate::now_secs()) {
+            Ok(record) => record,
+            Err(error) => return tracing::warn!(%error, "the own record cannot be signed"),
+        };
+        // It may have been overtaken already; then the next look says so.
+        let _ = self.parts.records.lock().insert(record.clone(), self.parts.own, crate::now_secs());
+        self.gossip_record(&record);
+        let push = InfoRequest::Push(vec![record.to_signed()]);
+        let told = self.peers.answering().into_iter().take(TOLD_OF_TWIN);
+        told.for_each(|peer| self.ask_for_records(peer, push.clone()));
     }
 
     /// Looks whether somebody else publishes under our wallet. Going above costs one record a minute at most.
@@ -117,7 +152,9 @@ impl SwarmTask {
         }
         if let Some(peer) = self.peers.in_turn(self.own_record_asked) {
             self.own_record_asked = self.own_record_asked.wrapping_add(1);
-            self.own_record_due = now + OWN_RECORD_ASKED_EVERY;
+            let is_young = now.duration_since(self.started) < AT_FIRST;
+            let pause = if is_young { OWN_RECORD_ASKED_AT_FIRST_EVERY } else { OWN_RECORD_ASKED_EVERY };
+            self.own_record_due = now + pause;
             self.ask_for_records(peer, InfoRequest::Records(vec![self.parts.own]));
         }
     }

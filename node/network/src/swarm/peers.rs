@@ -8,7 +8,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use farthing_protocol::Address;
+use farthing_protocol::{Address, Hash, keccak256};
 use libp2p::{Multiaddr, PeerId, core::ConnectedPoint, swarm::ConnectionId};
 use tokio::sync::oneshot;
 
@@ -27,6 +27,8 @@ struct Connection {
     id: ConnectionId,
     address: Multiaddr,
     direction: Direction,
+    /// Made for more than one question of the directory.
+    is_wanted: bool,
 }
 
 #[derive(Debug)]
@@ -39,6 +41,13 @@ pub(super) struct Peer {
 }
 
 impl Peer {
+    /// Where this node dialled it. (One that was dialled by name counts too; its IP is not known.)
+    fn ips_dialled(&self) -> Vec<IpAddr> {
+        let dialled =
+            self.connections.iter().filter(|connection| connection.direction == Direction::Outbound);
+        dialled.filter_map(|connection| reachability::ip_of(&connection.address)).collect()
+    }
+
     /// Where its connections come from or go to.
     fn ips(&self) -> Vec<IpAddr> {
         self.connections.iter().filter_map(|connection| reachability::ip_of(&connection.address)).collect()
@@ -64,7 +73,14 @@ pub(super) struct Peers {
 }
 
 impl Peers {
-    pub(super) fn connected(&mut self, id: PeerId, connection: ConnectionId, endpoint: &ConnectedPoint) {
+    /// Notes a connection; `is_wanted` when this node made it on purpose.
+    pub(super) fn connected(
+        &mut self,
+        id: PeerId,
+        connection: ConnectionId,
+        endpoint: &ConnectedPoint,
+        is_wanted: bool,
+    ) {
         // The gate lets only wallets in.
         let Some(address) = identity::wallet(&id) else { return };
         let direction = if endpoint.is_dialer() { Direction::Outbound } else { Direction::Inbound };
@@ -76,7 +92,7 @@ impl Peers {
             identified: None,
         });
         let remote = endpoint.get_remote_address().clone();
-        peer.connections.push(Connection { id: connection, address: remote, direction });
+        peer.connections.push(Connection { id: connection, address: remote, direction, is_wanted });
         self.by_address.insert(address, id);
     }
 
@@ -166,11 +182,17 @@ impl Peers {
 
     /// A peer that answers questions, another one for the next `turn`.
     pub(super) fn in_turn(&self, turn: usize) -> Option<Address> {
+        let peers = self.answering();
+        peers.get(turn.checked_rem(peers.len())?).copied()
+    }
+
+    /// Peers that answer questions, in order of their addresses.
+    pub(super) fn answering(&self) -> Vec<Address> {
         let answers =
             |peer: &&Peer| peer.identified.as_ref().is_some_and(|identified| identified.speaks_info);
         let mut peers: Vec<Address> = self.by_id.values().filter(answers).map(|peer| peer.address).collect();
         peers.sort_unstable();
-        peers.get(turn.checked_rem(peers.len())?).copied()
+        peers
     }
 
     /// The remote ends of all connections to a peer.
@@ -191,8 +213,23 @@ impl Peers {
         self.by_id
             .values()
             .filter(speaks)
-            .map(|peer| Tester { peer: peer.address, ips: peer.ips() })
+            .map(|peer| Tester { peer: peer.address, ips: peer.ips(), dialled: peer.ips_dialled() })
             .collect()
+    }
+
+    /// Who could dial on behalf of a peer, as somebody that peer has not written to: identified, at none of these
+    /// IPs, and reached by us over QUIC, so that neither transport is closed to it. `salt` chooses.
+    pub(super) fn stranger(&self, not_at: &[IpAddr], salt: &Hash) -> Option<Address> {
+        let is_quic =
+            |peer: &&Peer| peer.connections.iter().any(|connection| addresses::is_quic(&connection.address));
+        let speaks =
+            |peer: &&Peer| peer.identified.as_ref().is_some_and(|identified| identified.speaks_reach);
+        let is_elsewhere = |peer: &&Peer| {
+            let ips = peer.ips();
+            !ips.is_empty() && ips.iter().all(|ip| !ip.is_unspecified() && !not_at.contains(ip))
+        };
+        let strangers = self.by_id.values().filter(speaks).filter(is_quic).filter(is_elsewhere);
+        strangers.map(|peer| peer.address).min_by_key(|peer| keccak256(&[salt, peer.as_bytes()]))
     }
 
     pub(super) fn list(&self) -> Vec<PeerInfo> {
@@ -206,6 +243,11 @@ impl Peers {
                     addresses: peer.connections.iter().map(|c| c.address.to_string()).collect(),
                     rtt: peer.rtt,
                     direction: peer.connections.first()?.direction,
+                    was_sought: peer.connections.iter().any(|connection| connection.is_wanted),
+                    came: peer
+                        .connections
+                        .iter()
+                        .any(|connection| connection.direction == Direction::Inbound),
                     agent: identified.agent.clone(),
                     since: peer.since,
                 })

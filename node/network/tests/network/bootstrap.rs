@@ -51,6 +51,8 @@ async fn an_address_where_the_own_wallet_answers_is_told_of_and_dialled_no_more(
     let mut status = copy.handle.status();
     let is_own = |peers: &[farthing_network::BootstrapPeer]| peers[0].state == BootstrapState::OwnWallet;
     status.wait_for(|status| is_own(&status.bootstrap)).await.unwrap();
+    // Nobody dialled it meanwhile, so it did not meet itself.
+    status.wait_for(|status| status.duplicate_identity).await.unwrap();
 }
 
 #[tokio::test]

@@ -257,6 +257,31 @@ async fn two_nodes_with_one_wallet_behind_one_neighbour_are_noticed() {
 }
 
 #[tokio::test]
+async fn a_copy_that_is_started_later_is_noticed_by_both_until_it_says_goodbye() {
+    let hub = Node::start(config()).await;
+    let key = new_key();
+    let start = async || {
+        let bootstrap = vec![hub.listening()];
+        let node =
+            Node::start(NetworkConfig { key: key.clone(), listen: Vec::new(), bootstrap, ..config() }).await;
+        node.connected_to(hub.address).await;
+        node.handle.publish(0, 0, [0; 32]).await.unwrap();
+        node
+    };
+    let original = start().await;
+    until("the neighbour holds its record", async || hub.handle.find(original.address).await.is_ok()).await;
+    assert!(!original.handle.look_for_twin().await, "it is alone");
+    // Clocks tell seconds: what was signed in those in which a node starts may be of its former run.
+    tokio::time::sleep(Duration::from_millis(2100)).await;
+    let copy = start().await;
+    until("the original finds it by asking", async || original.handle.look_for_twin().await).await;
+    let suspects = |node: &Node| node.handle.status().borrow().duplicate_identity;
+    until("each suspects the other", async || suspects(&original) && suspects(&copy)).await;
+    copy.handle.shutdown().await;
+    until("the original is alone again", async || !original.handle.look_for_twin().await).await;
+}
+
+#[tokio::test]
 async fn a_node_that_publishes_again_and_again_is_no_twin_of_itself() {
     let hubs = [Node::start(config()).await, Node::start(config()).await];
     let node = Node::joining(&[&hubs[0], &hubs[1]]).await;

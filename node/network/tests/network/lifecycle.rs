@@ -16,6 +16,23 @@ async fn a_taken_port_is_named() {
     assert!(text.contains(&port.to_string()) && text.contains("choose another port"), "{text}");
 }
 
+/// The library shares its TCP ports, so the system would let two nodes listen on one and split the connections.
+#[tokio::test]
+async fn a_second_node_on_one_tcp_port_is_refused() {
+    let first = Node::start(config()).await;
+    let address = first.listening();
+    let wildcard = address.replace("127.0.0.1", "0.0.0.0");
+    for listen in [address.clone(), wildcard] {
+        let error =
+            Network::start(NetworkConfig { listen: vec![listen.clone()], ..config() }).await.unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains(&listen) && text.contains("`network.listen`"), "{text}");
+    }
+    first.handle.shutdown().await;
+    drop(first);
+    Node::start(NetworkConfig { listen: vec![address], ..config() }).await;
+}
+
 #[tokio::test]
 async fn a_taken_udp_port_is_named() {
     let taken = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();

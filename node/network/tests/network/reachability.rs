@@ -142,7 +142,7 @@ async fn another_node_behind_the_port_is_not_taken_for_this_one() {
 
 /// A peer of `node` that says of every address that it reached it, and dials nothing.
 async fn liar(node: &Node) -> tokio::task::JoinHandle<()> {
-    let says = ReachResponse::Dialled(vec![DialBack::Reached; limits::REACH_ADDRESSES_MAX]);
+    let says = ReachResponse::Dialled(vec![DialBack::Reached; limits::REACH_ADDRESSES_MAX], None);
     let key = new_key();
     let address = key.address();
     let mut swarm =
@@ -196,7 +196,7 @@ async fn node_with_stranger(reach: ReachConfig) -> (Node, Swarm<RawBehaviour>) {
 
 async fn ask(stranger: &mut Swarm<RawBehaviour>, addresses: &[String]) -> ReachResponse {
     let addresses = addresses.iter().map(|text| text.parse::<Multiaddr>().unwrap().to_vec().into()).collect();
-    let request = ReachRequest { nonce: [7; 32], addresses };
+    let request = ReachRequest { nonce: [7; 32], addresses, known: None, on_behalf_of: None };
     let answer = raw::ask_reach(stranger, framed(&wire::encode(&request))).await.unwrap();
     wire::decode(&answer[4..]).unwrap()
 }
@@ -214,7 +214,7 @@ async fn nobody_is_dialled_but_who_asks() {
         "/ip4/127.0.0.1/tcp/0".to_owned(),
         format!("/ip4/127.0.0.1/tcp/{port}/ws"),
     ];
-    let ReachResponse::Dialled(ends) = ask(&mut stranger, &addresses).await else { panic!() };
+    let ReachResponse::Dialled(ends, None) = ask(&mut stranger, &addresses).await else { panic!() };
     assert_eq!(ends.len(), addresses.len());
     for end in ends {
         assert!(matches!(&end, DialBack::Failed(why) if why.contains("127.0.0.1")), "{end:?}");
@@ -228,7 +228,7 @@ async fn a_peer_is_dialled_back_once_a_minute() {
     let (node, mut stranger) = node_with_stranger(ReachConfig::default()).await;
     let (_dead, dead) = dead_tcp();
     let first = ask(&mut stranger, std::slice::from_ref(&dead)).await;
-    assert!(matches!(&first, ReachResponse::Dialled(ends) if matches!(ends[..], [DialBack::Failed(_)])));
+    assert!(matches!(&first, ReachResponse::Dialled(ends, _) if matches!(ends[..], [DialBack::Failed(_)])));
     let second = ask(&mut stranger, &[dead]).await;
     let ReachResponse::TooSoon { retry_after_secs } = second else { panic!("{second:?}") };
     assert!((1..=61).contains(&retry_after_secs));

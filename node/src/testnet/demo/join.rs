@@ -1,0 +1,49 @@
+//! What a newcomer needs to join the demo's network with a node of their own: settings, and where money comes from.
+
+use std::path::Path;
+
+use farthing_protocol::Address;
+
+use super::super::anvil::Anvil;
+
+/// The settings of a node of this machine, as its `farthing.toml`. Its ports are any that are free, because the
+/// demo's consumer may have the usual ones.
+pub(super) fn settings(rpc_url: &str, token: Address, bootstrap: &[String]) -> String {
+    let bootstrap: Vec<String> = bootstrap.iter().map(|address| format!("{address:?}")).collect();
+    format!(
+        "[chain]\npreset = \"local\"\nrpc_urls = [{rpc_url:?}]\nchain_id = {}\ntoken = \"{token}\"\n\n\
+         [network]\nlisten = [\"/ip4/127.0.0.1/tcp/0\", \"/ip4/127.0.0.1/udp/0/quic-v1\"]\n\
+         allow_private = true\nbootstrap = [{}]\n\n\
+         [gateway]\nlisten = \"127.0.0.1:0\"\n\n[panel]\nlisten = \"127.0.0.1:0\"",
+        Anvil::CHAIN_ID,
+        bootstrap.join(", "),
+    )
+}
+
+/// How to run it, and how to give it test money out of the consumer's wallet.
+pub(super) fn commands(program: &Path, consumer: &Path) -> String {
+    let (program, consumer) = (program.display(), consumer.display());
+    let send = format!(
+        "{program} wallet send \"$({program} wallet address --data my-node)\" --yes --data '{consumer}'"
+    );
+    format!("{program} run --data my-node\n{send} --usdc 2\n{send} --eth 0.1")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Sources, load};
+
+    #[test]
+    fn the_settings_for_a_newcomer_are_settings_of_a_node() {
+        let folder = tempfile::tempdir().unwrap();
+        let bootstrap = ["/ip4/127.0.0.1/tcp/4001".to_owned(), "/ip4/127.0.0.1/tcp/4002".to_owned()];
+        let text = settings("http://127.0.0.1:8545", Address::from_bytes([7; 20]), &bootstrap);
+        std::fs::write(folder.path().join("farthing.toml"), text).unwrap();
+        let sources = Sources { data_dir: Some(folder.path().to_owned()), ..Sources::default() };
+        let config = load(&sources).unwrap().config;
+        assert_eq!(config.network.bootstrap, bootstrap);
+        assert!(config.network.allow_private);
+        assert_eq!(config.chain.preset, "local");
+    }
+}
