@@ -263,8 +263,9 @@ fn rust(address: &str, tls: bool, request: &[(String, Value)]) -> String {
     while call.contains(&format!("\"{hashes}")) {
         hashes.push('#');
     }
+    let imports = if tls { "env, error::Error, fs" } else { "env, error::Error" };
     let client = if tls {
-        "let authority = std::fs::read(env::var(\"FARTHING_CA_FILE\")?)?;\n    \
+        "let authority = fs::read(env::var(\"FARTHING_CA_FILE\")?)?;\n    \
          let client = reqwest::blocking::Client::builder()\n        \
          .add_root_certificate(reqwest::Certificate::from_pem(&authority)?)\n        .build()?;"
     } else {
@@ -272,7 +273,7 @@ fn rust(address: &str, tls: bool, request: &[(String, Value)]) -> String {
     };
     format!(
         r#"// Cargo.toml: reqwest = {{ version = "0.12", features = ["blocking"] }}
-use std::{{env, error::Error}};
+use std::{{{imports}}};
 
 const CALL: &str = r{hashes}"{call}"{hashes};
 

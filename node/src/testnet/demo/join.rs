@@ -4,7 +4,7 @@ use std::path::Path;
 
 use farthing_protocol::Address;
 
-use super::super::anvil::Anvil;
+use crate::testnet::anvil::Anvil;
 
 /// The settings of a node of this machine, as its `farthing.toml`. Its ports are any that are free, because the
 /// demo's consumer may have the usual ones.
