@@ -31,7 +31,7 @@ testnet: anvil build ## The same nodes, kept running, with commands to paste; Ct
 	"$(programs)/farthing" testnet up
 
 .PHONY: test
-test: node-deps tools-deps sdk-deps ## All tests: pure rules, adapters, contracts on a real chain, whole nodes
+test: node-deps tools-deps ## All tests: pure rules, adapters, contracts on a real chain, whole nodes
 	cargo build --workspace --all-targets --locked
 	cargo test --workspace --locked
 
@@ -43,6 +43,10 @@ nat-test: anvil ## The NAT laboratory with its long outage: whole nodes behind r
 .PHONY: browser-test
 browser-test: anvil tools-deps build ## The console in chromium: every page judged by axe-core; pictures in target/screenshots
 	FARTHING_BROWSER_TEST=1 cargo test --workspace --test browser --locked
+
+.PHONY: sdk-test
+sdk-test: anvil sdk-deps build ## Client code in every language: compiled strictly, and run against paid calls
+	FARTHING_SDK_TEST=1 cargo test --workspace --test sdk --locked
 
 .PHONY: check
 check: ## Formatting, lints, licences and banned dependencies, shell syntax, the hardening of the systemd unit

@@ -277,7 +277,6 @@ final class Transport
             throw new ConnectionFailed($message, $isTrust || $isUnreached ? false : null, $callId, !$isTrust);
         }
         $status = curl_getinfo($curl, CURLINFO_RESPONSE_CODE);
-        curl_close($curl);
         if (!isset($headers['x-farthing-price-usdc'])) {
             throw self::refusal($status, $headers, $body, $callId);
         }

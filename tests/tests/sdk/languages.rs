@@ -1,0 +1,147 @@
+//! The languages, what they need, and how their code is compiled and run: scripts of `tests/sdk/languages`.
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+    process::Stdio,
+    time::Duration,
+};
+
+use anyhow::{Context, Result, ensure};
+use farthing_tests::tell::tell;
+use serde_json::Value;
+use tokio::process::Command;
+
+/// Far longer than any compiler takes, so that only one that hangs runs into it.
+const DEADLINE: Duration = Duration::from_secs(600);
+
+/// A language of client code.
+#[derive(Debug, Clone, Copy)]
+pub struct Toolchain {
+    pub language: &'static str,
+    /// Commands, or files below `tests/sdk`.
+    needs: &'static [&'static str],
+    script: &'static str,
+    /// Whether its code can only be parsed.
+    pub is_parsed_only: bool,
+}
+
+macro_rules! toolchain {
+    ($language:literal, $needs:expr) => {
+        Toolchain {
+            language: $language,
+            needs: &$needs,
+            script: include_str!(concat!("../../sdk/languages/", $language, ".sh")),
+            is_parsed_only: false,
+        }
+    };
+}
+
+pub const TOOLCHAINS: [Toolchain; 9] = [
+    // The one that takes longest begins first.
+    toolchain!("kotlin", ["java", "node_modules/kotlin-compiler/lib/kotlin-compiler.jar"]),
+    toolchain!("go", [".venv/bin/go"]),
+    toolchain!("rust", ["rustc"]),
+    toolchain!("python", [".venv/bin/mypy"]),
+    toolchain!("csharp", ["mcs", ".venv/bin/python"]),
+    toolchain!("java", ["javac"]),
+    toolchain!("ruby", ["ruby"]),
+    toolchain!("php", ["php"]),
+    Toolchain { is_parsed_only: true, ..toolchain!("swift", [".venv/bin/python"]) },
+];
+
+/// `tests/sdk` of the repository.
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("sdk")
+}
+
+impl Toolchain {
+    /// Whether it is installed here; where it is not, a loud word says so.
+    ///
+    /// # Errors
+    /// Where `CI` is set: what is not run there is run nowhere.
+    pub fn is_here(&self) -> Result<bool> {
+        let is_there = |need: &&&str| {
+            let path = env::var_os("PATH").unwrap_or_default();
+            let in_path = || env::split_paths(&path).any(|folder| folder.join(need).is_file());
+            if need.contains('/') { folder().join(need).exists() } else { in_path() }
+        };
+        let Some(missing) = self.needs.iter().find(|need| !is_there(need)) else { return Ok(true) };
+        let missing = format!("{missing} is missing: see CONTRIBUTING.md, and run `make sdk-deps`");
+        ensure!(env::var_os("CI").is_none(), "{}: {missing}", self.language);
+        tell(&format!("\n  SKIPPED: client code in {}, because {missing}\n", self.language));
+        Ok(false)
+    }
+
+    /// Compiles what is in `work` and runs the language's program, with these variables. What it printed.
+    ///
+    /// # Errors
+    /// When anything is wrong, with all that was said.
+    pub async fn run(&self, work: &Path, variables: &[(&str, String)]) -> Result<String> {
+        let mut command = Command::new("bash");
+        command
+            .args(["-euo", "pipefail", "-c", self.script])
+            .current_dir(work)
+            .env("TOOLS", folder())
+            .env("PROGRAMS", folder().join("programs"))
+            .envs(variables.iter().map(|(name, value)| (name, value)))
+            .env("NO_PROXY", "127.0.0.1,localhost")
+            .stdin(Stdio::null())
+            .kill_on_drop(true);
+        if self.language == "rust" {
+            let crates = Crates::find().await?;
+            command.env("EXTERNS", crates.externs).env("DEPENDENCIES", crates.folder);
+        }
+        let output = tokio::time::timeout(DEADLINE, command.output())
+            .await
+            .with_context(|| format!("{} hangs", self.language))??;
+        let out = String::from_utf8_lossy(&output.stdout).into_owned();
+        let err = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "{}: {}\n{out}\n{err}", self.language, output.status);
+        ensure!(err.trim().is_empty(), "{} is not silent:\n{err}", self.language);
+        Ok(out)
+    }
+}
+
+/// Crates of this workspace's own build, for code that is compiled with `rustc` alone.
+struct Crates {
+    externs: String,
+    folder: PathBuf,
+}
+
+impl Crates {
+    /// Asks cargo where they are; everything is built already, so it only tells.
+    async fn find() -> Result<Self> {
+        const NEEDED: [&str; 5] = ["reqwest", "serde", "serde_json", "tokio", "rustls"];
+        let program = env::current_exe()?;
+        let folder = program.parent().context("no folder")?.to_path_buf();
+        let target = folder.parent().and_then(Path::parent).context("no target folder")?;
+        let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let output = Command::new(cargo)
+            .args(["build", "--workspace", "--bins", "--locked", "--offline", "--message-format=json"])
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .env("CARGO_TARGET_DIR", target)
+            .stdin(Stdio::null())
+            .kill_on_drop(true)
+            .output()
+            .await?;
+        ensure!(output.status.success(), "cargo: {}", String::from_utf8_lossy(&output.stderr));
+        let said = String::from_utf8(output.stdout)?;
+        let artifacts: Vec<Value> = said.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        let mut externs = Vec::new();
+        for needed in NEEDED {
+            let is_it = |artifact: &&Value| {
+                artifact["reason"] == "compiler-artifact" && artifact["target"]["name"] == needed
+            };
+            // A crate may also be built for build scripts, with fewer features.
+            let features = |artifact: &&Value| artifact["features"].as_array().map_or(0, Vec::len);
+            let artifact = artifacts.iter().filter(is_it).max_by_key(features);
+            let files = artifact.and_then(|artifact| artifact["filenames"].as_array());
+            let file =
+                files.into_iter().flatten().filter_map(Value::as_str).find(|file| file.ends_with(".rlib"));
+            externs
+                .push(format!("--extern {needed}={}", file.with_context(|| format!("no crate {needed}"))?));
+        }
+        Ok(Self { externs: externs.join(" "), folder })
+    }
+}
