@@ -97,9 +97,10 @@ compose-test: anvil build ## The same network built, bought from, killed, restar
 	deploy/test/compose-test.sh "$(programs)" "$${FARTHING_ANVIL:-$$(command -v anvil || echo tests/contracts/node_modules/@foundry-rs/anvil-linux-*/bin/anvil)}"
 
 .PHONY: simulate
-simulate: ## A network of 1,000 nodes and a catalog of 100,000 listings; writes target/simulate/report.json
+simulate: anvil ## A network of 1,000 nodes and a catalog of 100,000 listings; writes target/simulate/report.json
 	cargo build --workspace --bins --locked
 	"$(programs)/farthing-simulate" catalog
+	"$(programs)/farthing-simulate" node
 	"$(programs)/farthing-simulate" network
 
 .PHONY: contracts

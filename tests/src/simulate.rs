@@ -6,6 +6,7 @@
 
 pub mod catalog;
 pub mod directory;
+pub mod full_node;
 pub mod hostile;
 pub mod network;
 pub mod news;

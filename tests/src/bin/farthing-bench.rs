@@ -17,6 +17,7 @@ use farthing::testnet::{
     demo::{Demo, Setup, metrics, recent_earthquakes, tempdir, transiting_planets},
 };
 use farthing_protocol::Usdc;
+use farthing_tests::simulate::report::resident_mib_of;
 use hdrhistogram::Histogram;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -336,10 +337,7 @@ async fn counters(demo: &Demo) -> Result<Counters> {
 
 /// Resident memory of a node's process.
 fn memory_mib(node: &NodeProcess) -> Result<u64> {
-    let pid = node.pid().context("the node has ended")?;
-    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
-    Ok(line.trim().trim_end_matches(" kB").parse::<u64>()? / 1024)
+    resident_mib_of(node.pid().context("the node has ended")?)
 }
 
 fn print(report: &Report) -> Result<()> {

@@ -5,11 +5,12 @@
 use std::{path::Path, process::ExitCode, time::Duration};
 
 use anyhow::{Context, Result, bail};
-use farthing_tests::simulate::{catalog, network, report};
+use farthing_tests::simulate::{catalog, full_node, network, report};
 
 const REPORT: &str = "target/simulate/report.json";
 const USAGE: &str = "usage: farthing-simulate network [--nodes 1000] [--gossiping 200] [--lookups 300] [--listings 10] \
-     [--settle 60] [--watch 60]\n       farthing-simulate catalog [--listings 100000] [--missing 100] [--searches 600]\n       farthing-simulate idle [--settle 20] [--watch 30]";
+     [--settle 60] [--watch 60]\n       farthing-simulate catalog [--listings 100000] [--missing 100] [--searches 600]\n       \
+     farthing-simulate node [--listings 100000] [--searches 600]\n       farthing-simulate idle [--settle 20] [--watch 30]";
 
 fn main() -> Result<ExitCode> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -46,6 +47,12 @@ fn main() -> Result<ExitCode> {
                 runtime()?.block_on(catalog::run(plan, folder.path(), &[own, "open".to_owned()]))?;
             report::print_table("One node's catalog", &[&section])?;
             report::write_section(Path::new(REPORT), "catalog", &section)?;
+        }
+        "node" => {
+            let (listings, searches) = (option("--listings", 100_000)?, option("--searches", 600)?);
+            let section = runtime()?.block_on(full_node::run(listings as usize, searches as usize))?;
+            report::print_table("A whole node", &[&section])?;
+            report::write_section(Path::new(REPORT), "node", &section)?;
         }
         "idle" => {
             let (settle, watch) = (option("--settle", 20)?.into(), option("--watch", 30)?.into());

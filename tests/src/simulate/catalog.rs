@@ -87,7 +87,7 @@ pub async fn measure(plan: Plan, folder: &Path) -> Result<Section> {
     let (here, there) = (folder.join(HERE), folder.join("there"));
     let catalog = open(&here)?;
     let started = Instant::now();
-    take(&catalog, 0..plan.listings - plan.missing).await?;
+    take(&catalog, network().as_str(), 0..plan.listings - plan.missing).await?;
     catalog.settled().await?;
     let taken = started.elapsed();
     drop(catalog);
@@ -98,7 +98,7 @@ pub async fn measure(plan: Plan, folder: &Path) -> Result<Section> {
         catalog.owner_seen(owner(number).address(), now_secs() + VALID_SECS);
         neighbour.owner_seen(owner(number).address(), now_secs() + VALID_SECS);
     }
-    take(&catalog, plan.listings - plan.missing..plan.listings).await?;
+    take(&catalog, network().as_str(), plan.listings - plan.missing..plan.listings).await?;
     let cost = reconcile(&neighbour, &catalog).await?;
     ensure!(
         neighbour.counts().listings == plan.listings,
@@ -147,10 +147,10 @@ fn open(folder: &Path) -> Result<Catalog> {
     Ok(catalog)
 }
 
-async fn take(catalog: &Catalog, numbers: std::ops::Range<usize>) -> Result<()> {
+async fn take(catalog: &Catalog, network: &str, numbers: std::ops::Range<usize>) -> Result<()> {
     for first in numbers.clone().step_by(BATCH) {
         let batch = first..numbers.end.min(first + BATCH);
-        let listings = batch.map(signed).collect::<Result<Vec<_>>>()?;
+        let listings = batch.map(|number| signed(network, number)).collect::<Result<Vec<_>>>()?;
         for listing in &listings {
             catalog.owner_seen(listing.claimed()?.owner, now_secs() + VALID_SECS);
         }
@@ -199,7 +199,7 @@ struct Searched {
 async fn search(catalog: &Catalog, searches: usize) -> Result<Searched> {
     let mut searched = Searched::default();
     let mut dice = Dice::new(1);
-    let yardstick = signed(0)?;
+    let yardstick = signed(network().as_str(), 0)?;
     for number in 0..searches {
         let query = query(number, &mut dice);
         let (spent, started) = (processor_time()?, Instant::now());
@@ -223,7 +223,7 @@ fn at(sorted: &[Duration], percent: usize) -> f64 {
 }
 
 /// What people ask for, in turns: a word, two words, an unfinished word, a word with filters, and no word.
-fn query(number: usize, dice: &mut Dice) -> Query {
+pub(super) fn query(number: usize, dice: &mut Dice) -> Query {
     let page = Query { limit: Some(20), ..Query::default() };
     let (subject, quality) = (pick(&SUBJECTS, dice), pick(&QUALITIES, dice));
     match number % 6 {
@@ -251,7 +251,7 @@ fn owner(number: usize) -> SecretKey {
     key("owner", number)
 }
 
-fn signed(number: usize) -> Result<Signed<Listing>> {
+fn signed(network: &str, number: usize) -> Result<Signed<Listing>> {
     let key = owner(number / PER_OWNER);
     let mut dice = Dice::new(number as u64);
     let (subject, quality) = (pick(&SUBJECTS, &mut dice), pick(&QUALITIES, &mut dice));
@@ -260,7 +260,7 @@ fn signed(number: usize) -> Result<Signed<Listing>> {
     service[..8].copy_from_slice(&number.to_be_bytes());
     let age_secs = dice.below(30 * 24 * 3600) as u64;
     let listing = Listing {
-        network: network().as_str().to_owned(),
+        network: network.to_owned(),
         service: ServiceId::from_bytes(service),
         owner: key.address(),
         seq: 1,
@@ -346,6 +346,17 @@ const PLACES: [&str; 30] = [
 pub struct Idle {
     pub open_secs: f64,
     pub memory_mib: u64,
+}
+
+/// Fills the catalog in `folder` of a node that is not running: `listings` by others than its wallet.
+///
+/// # Errors
+/// When the catalog refuses what it should take, or files cannot be written.
+pub async fn fill(folder: &Path, network: &str, wallet: Address, listings: usize) -> Result<()> {
+    let (catalog, opened) = Catalog::open(folder, Options::new(network, wallet))?;
+    ensure!(opened.notices.is_empty(), "the node's catalog is damaged: {:?}", opened.notices);
+    take(&catalog, network, 0..listings).await?;
+    Ok(catalog.settled().await?)
 }
 
 /// Opens the catalog in `folder`, searches once, and looks at this process, which should do nothing else.

@@ -73,7 +73,16 @@ pub fn write_section<T: Serialize>(path: &Path, name: &str, section: &T) -> Resu
 /// # Errors
 /// Where there is no `/proc`.
 pub fn resident_mib() -> Result<u64> {
-    let status = fs::read_to_string("/proc/self/status").context("memory is read from /proc")?;
+    resident_mib_of(std::process::id())
+}
+
+/// Resident memory of a process in MiB.
+///
+/// # Errors
+/// When it has ended, and where there is no `/proc`.
+pub fn resident_mib_of(process: u32) -> Result<u64> {
+    let status =
+        fs::read_to_string(format!("/proc/{process}/status")).context("memory is read from /proc")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
     Ok(line.trim().trim_end_matches(" kB").parse::<u64>()? / 1024)
 }
