@@ -62,6 +62,7 @@ pub(super) fn routes() -> Router<Panel> {
         .route("/panel/finance/channels/{id}/close", get(finance::close_page).post(finance::close))
         .route("/panel/finance/send", get(finance::send::show).post(finance::send::ask))
         .route("/panel/finance/send/{order}", get(finance::send::show_order).post(finance::send::send))
+        .merge(money())
         .route("/panel/settings", get(settings::show))
         .route("/panel/settings/secret", get(settings::show_secret))
         .route("/panel/settings/secret/rotate", get(settings::rotate_page).post(settings::rotate_secret))
@@ -76,6 +77,26 @@ pub(super) fn routes() -> Router<Panel> {
         .route("/panel/events", get(events::stream))
         .layer(DefaultBodyLimit::max(FORM_BYTES_MAX))
         .merge(apis())
+}
+
+/// What is spent, by whom, and what came of it.
+fn money() -> Router<Panel> {
+    use finance::{alerts, history, limits};
+    use settings::secrets;
+    Router::new()
+        .route("/panel/finance/limits", get(limits::show).post(limits::set))
+        .route("/panel/finance/stop", post(limits::stop))
+        .route("/panel/finance/resume", post(limits::resume))
+        .route("/panel/finance/history", get(history::show))
+        .route("/panel/finance/history.csv", get(history::export))
+        .route("/panel/finance/settlements/{id}", get(history::settlement))
+        .route("/panel/finance/alerts", get(alerts::show).post(alerts::set))
+        .route("/panel/finance/alerts/test", post(alerts::test))
+        .route("/panel/settings/secrets", get(secrets::list).post(secrets::create))
+        .route("/panel/settings/secrets/{name}", get(secrets::show).post(secrets::limit))
+        .route("/panel/settings/secrets/{name}/show", get(secrets::reveal))
+        .route("/panel/settings/secrets/{name}/rotate", post(secrets::rotate))
+        .route("/panel/settings/secrets/{name}/revoke", post(secrets::revoke))
 }
 
 /// What the owner offers.

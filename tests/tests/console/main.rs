@@ -9,4 +9,5 @@ mod register;
 mod sandbox;
 mod settings;
 mod snippets;
+mod spending;
 mod support;

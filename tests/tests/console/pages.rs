@@ -7,7 +7,7 @@ use farthing_tests::world::PRICE;
 
 use crate::support::{Browser, Node, Page};
 
-const PAGES: [&str; 18] = [
+const PAGES: [&str; 23] = [
     "/panel",
     "/panel/catalog",
     "/panel/catalog?q=earth&online=1&sort=price",
@@ -15,6 +15,11 @@ const PAGES: [&str; 18] = [
     "/panel/apis/new",
     "/panel/finance",
     "/panel/finance/send",
+    "/panel/finance/limits",
+    "/panel/finance/history",
+    "/panel/finance/alerts",
+    "/panel/settings/secrets",
+    "/panel/settings/secrets/default",
     "/panel/settings",
     "/panel/settings/secret",
     "/panel/settings/secret/rotate",

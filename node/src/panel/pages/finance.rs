@@ -23,6 +23,9 @@ use crate::{
     },
 };
 
+pub(super) mod alerts;
+pub(super) mod history;
+pub(super) mod limits;
 mod runway;
 pub(super) mod send;
 

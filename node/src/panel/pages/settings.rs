@@ -20,6 +20,8 @@ use crate::{
     },
 };
 
+pub(super) mod secrets;
+
 #[derive(Template)]
 #[template(path = "settings.html")]
 struct Page {

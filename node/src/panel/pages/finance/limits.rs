@@ -1,0 +1,163 @@
+//! What may be spent: the switch that stops everything, and the caps.
+
+use askama::Template;
+use axum::response::{IntoResponse, Redirect, Response};
+use farthing_protocol::Usdc;
+use http::StatusCode;
+use serde::Deserialize;
+
+use crate::{
+    clock,
+    control::types::{LimitsRequest, SpendingState, StoppedBy, Text, route},
+    panel::{
+        failure::Failure,
+        frame::{Frame, Place, Visit},
+        guard::Form,
+        page::Html,
+        pages::register::{mendable, price},
+        show,
+    },
+};
+
+const ADDRESS: &str = "/panel/finance/limits";
+
+#[derive(Template)]
+#[template(path = "finance-limits.html")]
+struct Page {
+    frame: Frame,
+    /// Since when, and whether it is lifted here.
+    stopped: Option<Stopped>,
+    spent_today: String,
+    left_today: String,
+    /// Name of the field, words, hint, as it is typed, of the configuration.
+    limits: [Limit; 3],
+    problem: Option<String>,
+}
+
+struct Stopped {
+    by_user: bool,
+    since: String,
+}
+
+struct Limit {
+    name: &'static str,
+    words: &'static str,
+    hint: &'static str,
+    value: String,
+    configured: String,
+}
+
+pub(in crate::panel::pages) async fn show(visit: Visit) -> Result<Response, Failure> {
+    page(&visit, None, None).await
+}
+
+async fn page(visit: &Visit, typed: Option<&Fields>, problem: Option<String>) -> Result<Response, Failure> {
+    let state: SpendingState = visit.panel.node().get(route::SPENDING).await?;
+    let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
+    let (now, configured) = (state.limits, state.configured);
+    let limit = |name, words, hint, now: Text<Usdc>, configured: Text<Usdc>, typed: Option<&String>| Limit {
+        name,
+        words,
+        hint,
+        value: typed.cloned().unwrap_or_else(|| now.to_string()),
+        configured: configured.to_string(),
+    };
+    let page = Page {
+        frame: visit.frame(Place::Finance).await?,
+        stopped: state.stopped.map(|by| Stopped {
+            by_user: by == StoppedBy::User,
+            since: state
+                .stopped_secs
+                .map_or_else(String::new, |secs| format!(", {}", show::ago(secs, clock::now_secs()))),
+        }),
+        spent_today: show::usdc(state.spent_today.0),
+        left_today: show::usdc(now.per_day.0.saturating_sub(state.spent_today.0)),
+        limits: [
+            limit(
+                "price_max",
+                "One call costs at most",
+                "Dearer calls are refused before anything is paid.",
+                now.price_max,
+                configured.price_max,
+                typed.map(|typed| &typed.price_max),
+            ),
+            limit(
+                "per_day",
+                "All calls of a day together",
+                "Days end at midnight UTC.",
+                now.per_day,
+                configured.per_day,
+                typed.map(|typed| &typed.per_day),
+            ),
+            limit(
+                "per_secret_day",
+                "One secret in a day",
+                "What its holder may spend, unless the secret has a limit of its own.",
+                now.per_secret_day,
+                configured.per_secret_day,
+                typed.map(|typed| &typed.per_secret_day),
+            ),
+        ],
+        problem,
+    };
+    Ok((status, Html(&page)).into_response())
+}
+
+#[derive(Deserialize)]
+pub(in crate::panel::pages) struct Fields {
+    #[serde(default)]
+    price_max: String,
+    #[serde(default)]
+    per_day: String,
+    #[serde(default)]
+    per_secret_day: String,
+    #[serde(default)]
+    reset: Option<String>,
+}
+
+pub(in crate::panel::pages) async fn set(form: Form<Fields>) -> Result<Response, Failure> {
+    let _ = form.reauthenticated(ADDRESS)?;
+    let Form { visit, fields } = form;
+    let outcome = match request(&fields) {
+        Ok(request) => {
+            mendable(visit.panel.node().post::<SpendingState>(route::SPENDING_LIMITS, &request).await)?
+        }
+        Err(problem) => Err(problem),
+    };
+    match outcome {
+        Ok(_) => Ok(Redirect::to(ADDRESS).into_response()),
+        Err(problem) => page(&visit, Some(&fields), Some(problem)).await,
+    }
+}
+
+fn request(fields: &Fields) -> Result<LimitsRequest, String> {
+    if fields.reset.is_some() {
+        return Ok(LimitsRequest { reset: true, ..LimitsRequest::default() });
+    }
+    let read =
+        |field, text: &str| price(field, text).map(|usdc| Some(usdc.into())).map_err(|wrong| wrong.words());
+    Ok(LimitsRequest {
+        price_max: read("One call costs at most", &fields.price_max)?,
+        per_day: read("All calls of a day together", &fields.per_day)?,
+        per_secret_day: read("One secret in a day", &fields.per_secret_day)?,
+        reset: false,
+    })
+}
+
+#[derive(Deserialize)]
+pub(in crate::panel::pages) struct Nothing {}
+
+/// At once, without a password: stopping harms nobody.
+pub(in crate::panel::pages) async fn stop(form: Form<Nothing>) -> Result<Redirect, Failure> {
+    let _: SpendingState = form.visit.panel.node().post(route::SPENDING_STOP, &()).await?;
+    Ok(Redirect::to(ADDRESS))
+}
+
+pub(in crate::panel::pages) async fn resume(form: Form<Nothing>) -> Result<Response, Failure> {
+    let _ = form.reauthenticated(ADDRESS)?;
+    let outcome = form.visit.panel.node().post::<SpendingState>(route::SPENDING_RESUME, &()).await;
+    match mendable(outcome)? {
+        Ok(_) => Ok(Redirect::to(ADDRESS).into_response()),
+        Err(problem) => page(&form.visit, None, Some(problem)).await,
+    }
+}

@@ -1,0 +1,140 @@
+//! Stopping, limits, secrets and the history in the console.
+
+use anyhow::{Context, Result, ensure};
+use farthing::control::types::{SecretShown, SpendingState, route};
+use farthing_tests::world::{FUNDS, World, eventually};
+
+use crate::{
+    apis::enter_password,
+    support::{Node, set_up},
+};
+
+const LIMITS: &str = "/panel/finance/limits";
+const SECRETS: &str = "/panel/settings/secrets";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn spending_is_stopped_with_one_button_and_resumed_for_the_password() -> Result<()> {
+    let world = World::start().await?;
+    let mut browser = set_up(&world.consumer).await?;
+    ensure!(world.get("/ok").await?.status == 200);
+    ensure!(browser.get(LIMITS).await?.body.contains("0.002 USDC spent"));
+    let page = browser.post("/panel/finance/stop", &[]).await?;
+    ensure!(page.status == 303, "{page:?}");
+    for place in ["/panel", "/panel/help", LIMITS] {
+        let page = browser.get(place).await?;
+        ensure!(page.body.contains("All spending is stopped"), "{place}: {page:?}");
+    }
+    ensure!(world.get("/ok").await?.status == 503, "nothing is bought");
+    let page = browser.post("/panel/finance/resume", &[]).await?;
+    ensure!(page.status == 303, "{page:?}");
+    ensure!(!browser.get("/panel").await?.body.contains("All spending is stopped"));
+    ensure!(world.get("/ok").await?.status == 200);
+
+    // The history has both calls and the deposit, the file as well.
+    world.wait_until_decided().await?;
+    let page = browser.get("/panel/finance/history").await?;
+    for part in ["Test service", "GET /ok", "Deposit", "0.002"] {
+        ensure!(page.body.contains(part), "{part}: {page:?}");
+    }
+    let page = browser.get("/panel/finance/history?kind=bought&state=charged").await?;
+    ensure!(page.body.contains("Test service") && !page.body.contains("Deposit"), "{page:?}");
+    let page = browser.get("/panel/finance/history.csv?kind=bought").await?;
+    ensure!(page.status == 200 && page.body.lines().count() == 3, "{page:?}");
+    ensure!(page.header("content-disposition").starts_with("attachment"), "{page:?}");
+    let page = browser.get("/panel/finance/history?from=yesterday").await?;
+    ensure!(page.status == 422 && page.body.contains("from"), "{page:?}");
+    let mut seller = set_up(&world.owner).await?;
+    seller.post("/panel/finance/claim", &[]).await?;
+    let page = seller.get("/panel/finance/settlements/1").await?;
+    ensure!(page.status == 200 && page.body.contains("GET /ok"), "{page:?}");
+    world.settle_and_check(FUNDS).await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn limits_are_changed_for_the_password_and_mistakes_are_named() -> Result<()> {
+    let mut node = Node::start().await?;
+    let mut browser = node.set_up().await?;
+    let fields = |price_max| [("price_max", price_max), ("per_day", "3"), ("per_secret_day", "2")];
+    let page = browser.post(LIMITS, &fields("0,5")).await?;
+    ensure!(page.status == 422 && page.body.contains("One call costs at most is “0,5”"), "{page:?}");
+    let page = browser.post(LIMITS, &fields("0.5")).await?;
+    ensure!(page.status == 303, "{page:?}");
+    let state: SpendingState = node.process.control().get(route::SPENDING).await?;
+    ensure!(state.limits.price_max.to_string() == "0.50", "{state:?}");
+    node.process.stop().await?;
+    node.process.restart(Vec::new()).await?;
+    browser.moved_to(&node.console().await?.url);
+    for path in [LIMITS, "/panel/finance/resume"] {
+        let page = browser.post(path, &fields("9")).await?;
+        ensure!(page.header("location").starts_with("/panel/password-again"), "{page:?}");
+    }
+    ensure!(browser.post("/panel/finance/stop", &[]).await?.header("location") == LIMITS, "never asked");
+    enter_password(&mut browser).await?;
+    let page = browser.post(LIMITS, &[("reset", "1")]).await?;
+    ensure!(page.status == 303, "{page:?}");
+    let state: SpendingState = node.process.control().get(route::SPENDING).await?;
+    ensure!(state.limits == state.configured && state.stopped.is_some(), "{state:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_is_made_limited_replaced_and_ended() -> Result<()> {
+    let node = Node::start().await?;
+    let mut browser = node.set_up().await?;
+    const UUID: &str = "0b5f2a3e-6a3c-4c39-9a65-6a1c3f1d2e4b";
+    let wrong = [("name", "dashboard"), ("services", "earthquakes")];
+    let page = browser.post(SECRETS, &wrong).await?;
+    ensure!(page.status == 422 && page.body.contains("no UUID"), "{page:?}");
+    let page = browser.post(SECRETS, &[("name", "no spaces please")]).await?;
+    ensure!(page.status == 422 && page.body.contains("Nothing was changed"), "{page:?}");
+    let page = browser.post(SECRETS, &[("name", "dashboard"), ("per_day", "1"), ("services", UUID)]).await?;
+    ensure!(page.status == 200 && page.body.contains("farthing_sk_"), "{page:?}");
+    let secret = |body: &str| -> Result<String> {
+        let at = body.find("farthing_sk_").context("no secret")?;
+        Ok(body[at..].chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect())
+    };
+    let first = secret(&page.body)?;
+    for path in [SECRETS, "/panel/settings/secrets/dashboard"] {
+        let page = browser.get(path).await?;
+        ensure!(page.body.contains("1.00 USDC a day, 1 service"), "{page:?}");
+        ensure!(!page.body.contains("farthing_sk_"), "it is shown when asked for: {page:?}");
+    }
+    let own = "/panel/settings/secrets/dashboard";
+    ensure!(secret(&browser.get(&format!("{own}/show")).await?.body)? == first);
+    let page = browser.post(own, &[("price_max", "0.1")]).await?;
+    ensure!(page.status == 303, "{page:?}");
+    let all: Vec<SecretShown> = node.process.control().get(route::SECRETS).await?;
+    let found = all.iter().find(|secret| secret.name == "dashboard").context("it is gone")?;
+    ensure!(found.limits.services.is_none() && found.limits.per_day.is_none(), "{found:?}");
+    let page = browser.post(&format!("{own}/rotate"), &[]).await?;
+    ensure!(secret(&page.body)? != first, "{page:?}");
+    let page = browser.post(&format!("{own}/revoke"), &[]).await?;
+    ensure!(page.header("location") == SECRETS && browser.get(own).await?.status == 404, "{page:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn alerts_are_listed_and_their_levels_changed_for_the_password() -> Result<()> {
+    let mut node = Node::start().await?;
+    let mut browser = node.set_up().await?;
+    const ALERTS: &str = "/panel/finance/alerts";
+    browser.post("/panel/finance/stop", &[]).await?;
+    eventually("the stop is an alert", async || {
+        Ok(browser.get(ALERTS).await?.body.to_lowercase().contains("spending is stopped"))
+    })
+    .await?;
+    let fields = |usdc_below| [("usdc_below", usdc_below), ("eth_below", "0.01"), ("channel_below", "0")];
+    let page = browser.post(ALERTS, &fields("little")).await?;
+    ensure!(page.status == 422 && page.body.contains("USDC in the wallet is “little”"), "{page:?}");
+    let page = browser.post(ALERTS, &fields("2.5")).await?;
+    ensure!(page.status == 303, "{page:?}");
+    ensure!(browser.get(ALERTS).await?.body.contains("value=\"2.50\""));
+    node.process.stop().await?;
+    node.process.restart(Vec::new()).await?;
+    browser.moved_to(&node.console().await?.url);
+    let page = browser.post(ALERTS, &fields("9")).await?;
+    ensure!(page.header("location").starts_with("/panel/password-again"), "{page:?}");
+    ensure!(browser.get(ALERTS).await?.body.contains("value=\"2.50\""), "nothing changed");
+    Ok(())
+}
