@@ -5,11 +5,13 @@ use std::fmt;
 use askama::filters::HtmlSafe;
 
 mod chart;
+mod code;
 mod map;
 mod markdown;
 mod qr;
 
 pub(super) use chart::days as chart_of_days;
+pub(super) use code::of as code_of;
 pub(super) use map::of as map_of;
 pub(super) use markdown::{own as own_markdown, strangers as strangers_markdown};
 pub(super) use qr::code as qr_code;

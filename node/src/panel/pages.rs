@@ -23,6 +23,7 @@ mod network;
 mod password;
 mod register;
 mod sandbox;
+mod sdk;
 mod service;
 mod settings;
 mod setup;
@@ -57,6 +58,9 @@ pub(super) fn routes() -> Router<Panel> {
                 .merge(post(sandbox::act).layer(DefaultBodyLimit::max(sandbox::FORM_BYTES_MAX))),
         )
         .route("/panel/catalog/{id}/sandbox/answer", get(sandbox::download))
+        .route("/panel/catalog/{id}/sdk", get(sdk::show))
+        .route("/panel/catalog/{id}/sdk/file", get(sdk::file))
+        .route("/panel/catalog/{id}/sdk/archive", get(sdk::archive))
         .route("/panel/finance", get(finance::show))
         .route("/panel/finance/claim", post(finance::settle))
         .route("/panel/finance/channels/{id}/close", get(finance::close_page).post(finance::close))

@@ -92,6 +92,7 @@ async fn every_page_is_accessible_in_both_themes_and_at_every_width() -> Result<
         ("sandbox-pretty", format!("{live}&view=pretty")),
         ("sandbox-timing", format!("{live}&view=timing")),
         ("sandbox-receipt", format!("{live}&view=receipt")),
+        ("sdk", format!("{quakes}/sdk")),
         ("activity", "/panel/activity".to_owned()),
         ("network", "/panel/network".to_owned()),
         ("help", "/panel/help".to_owned()),

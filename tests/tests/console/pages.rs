@@ -162,12 +162,12 @@ async fn strangers_texts_are_shown_and_do_nothing() -> Result<()> {
 fn all_pages_of(api: &Api) -> Vec<String> {
     let parts = ["overview", "endpoints", "samples", "versions"];
     let service = parts.map(|part| format!("/panel/catalog/{}?part={part}", api.id));
-    let sandbox = format!("/panel/catalog/{}/sandbox", api.id);
+    let own = ["sandbox", "sdk"].map(|part| format!("/panel/catalog/{}/{part}", api.id));
     ["/panel", "/panel/catalog", "/panel/catalog?q=%3Cscript%3Ealert(1)%3C%2Fscript%3E&tag=%3Cb%3E"]
         .map(ToOwned::to_owned)
         .into_iter()
         .chain(service)
-        .chain([sandbox])
+        .chain(own)
         .collect()
 }
 

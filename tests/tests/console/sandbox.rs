@@ -256,3 +256,34 @@ async fn the_form_follows_the_description_and_samples_are_free() -> Result<()> {
     ensure!(upstream.hits() == 0, "nobody was asked");
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn client_code_is_looked_at_and_downloaded() -> Result<()> {
+    let node = Node::start().await?;
+    let mut browser = node.set_up().await?;
+    let upstream = farthing_tests::upstream::Upstream::start().await?;
+    let api: Api = node.process.control().post(route::APIS, &described(&upstream.url())).await?;
+    let address = format!("/panel/catalog/{}/sdk", api.id);
+    eventually("the service is in the catalog", async || {
+        Ok(browser.get(&address).await?.body.contains("All files (ZIP)"))
+    })
+    .await?;
+    let page = browser.get(&format!("{address}?language=python")).await?;
+    ensure!(page.status == 200 && page.body.len() <= HTML_BYTES_MAX, "{}", page.body.len());
+    for alive in ["\u{202e}", "<script>alert"] {
+        ensure!(!page.body.contains(alive), "{alive:?} in {}", page.body);
+    }
+    let single = browser.get(&format!("{address}?language=python&single=1")).await?;
+    let file = single.body.split("/sdk/file?").nth(1).context("no file")?;
+    let file = file.split('"').next().unwrap_or_default().replace("&#38;", "&");
+    let code = browser.get(&format!("{address}/file?{file}")).await?;
+    ensure!(code.status == 200 && code.header("content-disposition").starts_with("attachment"), "{code:?}");
+    ensure!(code.body.contains("def "), "{code:?}");
+    let archive = browser.get(&format!("{address}/archive?language=python")).await?;
+    ensure!(archive.status == 200 && archive.header("content-type") == "application/zip", "{archive:?}");
+    ensure!(archive.body.starts_with("PK"));
+    ensure!(browser.get(&format!("{address}/archive?language=cobol")).await?.status == 400);
+    ensure!(browser.get(&format!("{address}/file?language=python&file=../secret")).await?.status == 404);
+    ensure!(browser.get("/panel/catalog/nonsense/sdk").await?.status == 404);
+    Ok(())
+}

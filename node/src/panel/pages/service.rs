@@ -86,12 +86,13 @@ pub(super) enum Part {
     Endpoints,
     Samples,
     Sandbox,
+    Sdk,
     Versions,
 }
 
 impl Part {
-    pub(super) const ALL: [Self; 5] =
-        [Self::Overview, Self::Endpoints, Self::Samples, Self::Sandbox, Self::Versions];
+    pub(super) const ALL: [Self; 6] =
+        [Self::Overview, Self::Endpoints, Self::Samples, Self::Sandbox, Self::Sdk, Self::Versions];
 
     const fn name(self) -> &'static str {
         match self {
@@ -99,6 +100,7 @@ impl Part {
             Self::Endpoints => "endpoints",
             Self::Samples => "samples",
             Self::Sandbox => "sandbox",
+            Self::Sdk => "sdk",
             Self::Versions => "versions",
         }
     }
@@ -109,6 +111,7 @@ impl Part {
             Self::Endpoints => "Endpoints",
             Self::Samples => "Sample data",
             Self::Sandbox => "Sandbox",
+            Self::Sdk => "SDK",
             Self::Versions => "Versions",
         }
     }
@@ -116,14 +119,14 @@ impl Part {
     /// Of those on this page.
     fn named(name: &str) -> Self {
         let named = Self::ALL.into_iter().find(|part| part.name() == name);
-        named.filter(|part| *part != Self::Sandbox).unwrap_or(Self::Overview)
+        named.filter(|part| !matches!(part, Self::Sandbox | Self::Sdk)).unwrap_or(Self::Overview)
     }
 
     /// Where the part of a service is.
     pub(super) fn address(self, id: &str) -> String {
         match self {
             Self::Overview => format!("/panel/catalog/{id}"),
-            Self::Sandbox => format!("/panel/catalog/{id}/sandbox"),
+            Self::Sandbox | Self::Sdk => format!("/panel/catalog/{id}/{}", self.name()),
             part => format!("/panel/catalog/{id}?part={}", part.name()),
         }
     }
