@@ -199,6 +199,12 @@ buy_earthquakes() {
 
 buy_planets() { buy 0.003 '"hostStar"' "https://localhost:$port/services/$planets/planets?limit=2"; }
 
+# Milliseconds that NODE looks for WALLET in the directory and among its peers, whatever it knows already.
+look_up_ms() {
+    farthing "$1" net lookup "$2" --json | tr -d ' \n' | grep -oE '"name":"(directory|peers)","took_us":[0-9]+' |
+        grep -oE '[0-9]+$' | sort -n | awk 'END { if (NR) printf "%d\n", ($1 + 999) / 1000 }'
+}
+
 expect() { [[ "$2" == "$3" ]] || fail "$1: expected $3, found $2"; }
 
 [[ "$(uname -s)" == Linux ]] || skip "its images are made of this machine's programs, and this machine is not Linux"
@@ -248,6 +254,16 @@ until_within "$connected_within_secs" "that all five nodes are connected" all_ar
 say "all five nodes are connected"
 until_within "$healthy_within_secs" "that every container is healthy" all_are_healthy
 say "every container is healthy"
+
+declare -A wallets
+for node in "${nodes[@]}"; do wallets[$node]="$(farthing "$node" wallet address)"; done
+mapfile -t looks < <(
+    for node in "${nodes[@]}"; do
+        for other in "${nodes[@]}"; do [[ "$node" == "$other" ]] || look_up_ms "$node" "${wallets[$other]}"; done
+    done | sort -n
+)
+expect "look-ups that found their node" "${#looks[@]}" 20
+say "a look-up of each node by each other takes ${looks[10]} ms (median of 20; slowest ${looks[19]} ms)"
 
 docker cp "$(container consumer):/data/tls/ca.pem" "$work/ca.pem" >/dev/null
 earthquakes="$(farthing earthquake-owner api list --json | field id)"

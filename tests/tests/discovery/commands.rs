@@ -1,6 +1,6 @@
 //! The command line over the network's services: nothing found, things retired, strangers' texts.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use farthing_tests::{
     command::{Ran, farthing},
     world::eventually,
@@ -89,5 +89,49 @@ async fn a_stranger_s_text_reaches_no_terminal_as_it_is() -> Result<()> {
     ensure!(escaped >= 2, "the texts did not arrive at all");
     let document = farthing(&all[1], &["catalog", "openapi", &service]).await?;
     document.json()?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn doctor_says_of_each_configured_node_what_mends_it() -> Result<()> {
+    let mut nodes = Nodes::new()?;
+    // Nobody listens on the first port of a machine, and the second is half an address.
+    let bootstrap = "/ip4/127.0.0.1/tcp/1,/ip4/127.0.0.1".to_owned();
+    let node = nodes.join_with(&[], vec![("FARTHING_NETWORK__BOOTSTRAP".to_owned(), bootstrap)]).await?;
+    let mut told = String::new();
+    let all_told = eventually("both addresses were tried", async || {
+        told = farthing(&node, &["doctor"]).await?.out;
+        Ok(["refuses the connection", "start the node there", "can be dialled", "write it like"]
+            .iter()
+            .all(|words| told.contains(words)))
+    });
+    all_told.await.with_context(|| told.clone())?;
+    ensure!(told.contains("0 services of 0 owners"), "{told}");
+    let stranger = "0x00000000000000000000000000000000000000aa";
+    let pinged = farthing(&node, &["net", "ping", stranger]).await?;
+    let err = &pinged.ends_with(3)?.err;
+    ensure!(err.contains("no node record of") && !err.contains("the call"), "{err}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_of_a_node_that_runs_beside_it_is_told_of_by_both() -> Result<()> {
+    let mut nodes = Nodes::new()?;
+    let neighbour = nodes.join(&[]).await?;
+    let mut original = nodes.join(&[&neighbour]).await?;
+    original.stop().await?;
+    nodes.copy_of_last()?;
+    original.restart(Vec::new()).await?;
+    let copy = nodes.join(&[&neighbour]).await?;
+    ensure!(original.status().await?.address.0 == copy.status().await?.address.0, "it is no copy");
+    for node in [&original, &copy] {
+        eventually("it is told of", async || {
+            let alerts = node.status().await?.alerts;
+            Ok(alerts.iter().any(|alert| alert.contains("another node runs with this wallet's key")))
+        })
+        .await?;
+        let told = farthing(node, &["doctor"]).await?;
+        ensure!(told.code == 1 && told.out.contains("stop one of the two"), "{told:?}");
+    }
     Ok(())
 }

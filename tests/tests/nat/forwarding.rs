@@ -75,6 +75,44 @@ async fn an_owner_notices_what_its_router_forwards() -> Result<()> {
     market.case("the one call was executed once and charged once", market.check_books(1)).await
 }
 
+/// To everybody the owner has written to, its ports look open. Only whoever it has not can tell: the consumers, which
+/// nobody dials because they have no address, and whom those that test have dial as well.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_owner_whose_router_lets_in_whoever_it_wrote_to_is_not_taken_in() -> Result<()> {
+    let setup = Setup {
+        all: tested_every(3),
+        consumers: vec![Place::BehindPlain, Place::BehindSymmetric],
+        filters_by_address: true,
+        ..Setup::default()
+    };
+    let Some(market) = Market::open(setup).await? else { return Ok(()) };
+    let [tcp, quic] = addresses_at(HOME_FIRST);
+    market
+        .case("an owner that only those reach whom it has written to announces no public address", async {
+            says(
+                &market,
+                &[
+                    &format!("TCP not forwarded — forward TCP 3001 to {OWNER}"),
+                    &format!("UDP not forwarded — forward UDP 3001 to {OWNER}"),
+                ],
+            )
+            .await?;
+            announces(&market, &[]).await
+        })
+        .await?;
+    market
+        .case("a forward is noticed behind such a router as behind any other", async {
+            market.lab.forward(Forwarded::BOTH)?;
+            announces(&market, &[&tcp, &quic]).await?;
+            for consumer in &market.consumers {
+                market.call_until_served(consumer, "/ok", &format!("{:?}", consumer.place)).await?;
+            }
+            Ok(())
+        })
+        .await?;
+    market.case("both calls were executed once and charged once", market.check_books(2)).await
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn callers_find_an_owner_again_whose_address_changed() -> Result<()> {
     let setup = Setup {

@@ -160,6 +160,14 @@ impl Lab {
         self.translate(Place::Home, Translation::KeepsPorts, Some((OWNER, forwarded)))
     }
 
+    /// From now on the owner's router lets in, besides what it forwards, whoever the owner writes to from its port.
+    ///
+    /// # Errors
+    /// When `nft` refuses.
+    pub fn filter_by_address(&self) -> Result<()> {
+        self.nft(Place::Home, &router::rules_by_address(WAN, OWNER))
+    }
+
     /// Carries what goes to and from [`Place::Far`]; nothing arrives there otherwise. `None`, and a loud word,
     /// where there is no Python to run it.
     ///

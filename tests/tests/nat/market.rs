@@ -72,6 +72,8 @@ pub struct Setup {
     pub line: Option<(u32, u32)>,
     /// Whether the owner's router speaks UPnP.
     pub upnp: bool,
+    /// Whether the owner's router lets in whoever the owner has written to, from any port.
+    pub filters_by_address: bool,
 }
 
 impl Market {
@@ -95,6 +97,9 @@ impl Market {
             },
             false => None,
         };
+        if setup.filters_by_address {
+            lab.filter_by_address()?;
+        }
         let folder = tempfile::tempdir()?;
         let (chain, upstream) = tokio::try_join!(LocalChain::start(), Upstream::start())?;
         let portal = |place, name: &str, listen, server| {

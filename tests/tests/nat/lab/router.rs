@@ -6,7 +6,7 @@ use std::{fmt::Write as _, net::Ipv4Addr};
 pub const PORT: u16 = 3001;
 
 /// How a router chooses the port that the outside sees. Both let in only answers of whoever was written to
-/// (address- and port-dependent filtering, RFC 4787).
+/// (address- and port-dependent filtering, RFC 4787), unless [`rules_by_address`] adds to them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Translation {
     /// The inner port where it is free, as most routers at home do.
@@ -54,6 +54,29 @@ pub fn rules(wan: &str, translation: Translation, forward: Option<(Ipv4Addr, For
          chain forward {{ type filter hook forward priority 0; policy drop\n\
          ct state established,related accept\niifname != {wan} accept\nct status dnat accept\n}}\n\
          chain input {{ type filter hook input priority 0\niifname {wan} ct state new drop\n}}\n}}\n"
+    )
+}
+
+/// Further rules of a router that forwards nothing and filters by address alone (address-dependent filtering, RFC
+/// 4787): whoever `host` has written to from [`PORT`] is let in to it from any port of theirs.
+pub fn rules_by_address(wan: &str, host: Ipv4Addr) -> String {
+    let (mut sets, mut pre, mut noted) = (String::new(), String::new(), String::new());
+    for transport in ["tcp", "udp"] {
+        // Writing to a string does not fail.
+        let _ = writeln!(sets, "set {transport}_written_to {{ type ipv4_addr; flags dynamic; size 1024; }}");
+        let _ = writeln!(
+            pre,
+            "iifname {wan} ip saddr @{transport}_written_to {transport} dport {PORT} dnat to {host}:{PORT}"
+        );
+        let _ = writeln!(
+            noted,
+            "oifname {wan} ip saddr {host} {transport} sport {PORT} add @{transport}_written_to {{ ip daddr }}"
+        );
+    }
+    format!(
+        "table ip cone {{\n{sets}\
+         chain pre {{ type nat hook prerouting priority -90\n{pre}}}\n\
+         chain noted {{ type filter hook forward priority -10\n{noted}}}\n}}\n"
     )
 }
 
