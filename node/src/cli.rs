@@ -7,6 +7,7 @@
 mod alert;
 mod api;
 mod args;
+mod backup;
 mod bridge;
 mod call;
 mod catalog;
@@ -20,6 +21,7 @@ mod panel;
 mod run;
 mod sdk;
 mod secret;
+mod shell;
 mod spending;
 mod status;
 mod testnet;
@@ -77,6 +79,9 @@ pub async fn execute(cli: Cli) -> Result<(), Failure> {
         Command::Channel(verb) => channel::channel(&context, verb).await,
         Command::Settle => channel::settle(&context).await,
         Command::Alert(verb) => alert::alert(&context, verb).await,
+        Command::Backup(verb) => backup::backup(&context, verb).await,
+        Command::Completions { shell } => shell::completions(&context, shell),
+        Command::Man(arguments) => shell::man(&context, &arguments),
         Command::Spending(verb) => spending::spending(&context, verb).await,
         Command::Secret(verb) => secret::secret(&context, verb).await,
         Command::Net(verb) => net::net(&context, verb).await,

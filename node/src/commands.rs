@@ -31,6 +31,7 @@ use crate::{
 
 mod activity;
 mod alerts;
+mod backup;
 mod catalog;
 pub mod console;
 mod history;
@@ -102,6 +103,8 @@ pub fn router(node: Node) -> Router {
         .route(route::ALERTS, get(alerts::list))
         .route(route::ALERT_LEVELS, get(alerts::levels).post(alerts::set))
         .route(route::ALERT_TEST, post(alerts::test))
+        .route(route::BACKUPS, get(backup::list).post(backup::create))
+        .route(route::BACKUP, get(backup::download))
         .route(route::OPENAPI, get(openapi::show))
         .layer(DefaultBodyLimit::max(REQUEST_BYTES_MAX))
         .with_state(Commands { node, counted: activity::Counted::default(), tally: tally::Tally::default() })

@@ -1,6 +1,7 @@
 //! The control center: one participant's node of the Farthing network.
 
 pub mod alerts;
+pub mod backup;
 pub mod catalog;
 mod chain_view;
 pub mod cli;

@@ -58,6 +58,8 @@ pub enum WalletError {
     NoPassphrase { path: PathBuf },
     #[error("{path} cannot be used: {source}; the passphrase came from {passphrase_from}", path = .path.display())]
     Unusable { path: PathBuf, passphrase_from: String, source: KeystoreError },
+    #[error(transparent)]
+    Phrase(#[from] PhraseError),
     #[error("no wallet could be made; try again")]
     NotMade,
 }
@@ -75,6 +77,26 @@ impl Wallet {
             Err(error) if error.kind() == io::ErrorKind::NotFound => files.create(passphrase, SCRYPT_LOG_N),
             Err(source) => Err(WalletError::Io { path: files.wallet, source }),
         }
+    }
+
+    /// Stores the wallet of a backup phrase in `data_dir`. Takes as long as [`Wallet::open_or_create`].
+    ///
+    /// # Errors
+    /// [`WalletError`]. An existing file is never replaced.
+    pub fn import(
+        data_dir: &Path,
+        phrase: &SecretText,
+        passphrase: Option<&SecretText>,
+    ) -> Result<Opened, WalletError> {
+        Files::in_folder(data_dir).import(phrase, passphrase, SCRYPT_LOG_N)
+    }
+
+    /// Whether a text is a backup phrase.
+    ///
+    /// # Errors
+    /// [`PhraseError`], which does not repeat it.
+    pub fn check_phrase(phrase: &SecretText) -> Result<(), PhraseError> {
+        phrase::derive(phrase).map(drop)
     }
 
     /// Whether `data_dir` has a wallet, readable or not.
@@ -155,6 +177,18 @@ impl Files {
     }
 
     fn create(&self, configured: Option<&SecretText>, log_n: u8) -> Result<Opened, WalletError> {
+        let mut entropy = Zeroizing::new([0; ENTROPY_BYTES]);
+        getrandom::fill(&mut *entropy).map_err(|_| WalletError::NotMade)?;
+        let phrase = phrase::phrase(&entropy).map_err(|_| WalletError::NotMade)?;
+        self.import(&phrase, configured, log_n)
+    }
+
+    fn import(
+        &self,
+        phrase: &SecretText,
+        configured: Option<&SecretText>,
+        log_n: u8,
+    ) -> Result<Opened, WalletError> {
         // The passphrase is durable before anything depends on it; one left by an interrupted start is used.
         let passphrase = match configured {
             Some(passphrase) => passphrase.clone(),
@@ -163,15 +197,15 @@ impl Files {
                 None => self.make_passphrase()?,
             },
         };
-        let mut entropy = Zeroizing::new([0; ENTROPY_BYTES]);
-        getrandom::fill(&mut *entropy).map_err(|_| WalletError::NotMade)?;
-        let phrase = phrase::phrase(&entropy).map_err(|_| WalletError::NotMade)?;
-        let key = phrase::derive(&phrase).map_err(|_| WalletError::NotMade)?;
+        let key = phrase::derive(phrase)?;
+        // A shorter phrase has its key here, and its words with whoever wrote them down.
+        let entropy = phrase::entropy(phrase);
         let keystore =
-            Keystore::seal(&key, Some(&entropy), &passphrase, log_n).map_err(|_| WalletError::NotMade)?;
+            Keystore::seal(&key, entropy.as_ref(), &passphrase, log_n).map_err(|_| WalletError::NotMade)?;
         files::create_private(&self.wallet, keystore.to_json().as_bytes())
             .map_err(|source| WalletError::Io { path: self.wallet.clone(), source })?;
-        Ok(Opened::new(Contents { key, phrase: Some(phrase) }, true, configured.is_none()))
+        let phrase = entropy.map(|_| phrase.clone());
+        Ok(Opened::new(Contents { key, phrase }, true, configured.is_none()))
     }
 
     fn stored_passphrase(&self) -> Result<Option<SecretText>, WalletError> {

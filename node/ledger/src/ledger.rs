@@ -138,7 +138,7 @@ fn create(path: &Path) -> Result<(), OpenError> {
     publish().map_err(failed)
 }
 
-fn open_private(path: &Path, create: bool) -> io::Result<File> {
+pub(crate) fn open_private(path: &Path, create: bool) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(create).truncate(create);
     #[cfg(unix)]

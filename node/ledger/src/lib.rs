@@ -24,6 +24,7 @@
 
 mod audit;
 mod backend;
+mod copy;
 mod documents;
 mod error;
 mod history;

@@ -9,6 +9,7 @@ use crate::control::types::Eth;
 
 mod add;
 mod alert;
+mod backup;
 mod catalog;
 mod history;
 mod inspect;
@@ -17,6 +18,7 @@ mod spending;
 
 pub use self::add::{Add, Charge, Samples};
 pub use self::alert::{Alert, Levels};
+pub use self::backup::{Backup, PassphraseFile};
 pub use self::catalog::{Catalog, Search};
 pub use self::history::History;
 pub use self::inspect::{Inspect, OpenApiVersion, ScalarOverride};
@@ -114,15 +116,29 @@ pub enum Command {
     /// The certificate of this node's ports
     #[command(subcommand)]
     Tls(Tls),
+    /// Everything the node is, in one encrypted file, and back
+    #[command(subcommand)]
+    Backup(Backup),
     /// The console in the browser
     #[command(subcommand)]
     Panel(Panel),
     /// Settings
     #[command(subcommand)]
     Config(Config),
+    /// Print a script that completes commands in a shell
+    Completions { shell: clap_complete::Shell },
+    /// Print the manual page
+    Man(Man),
     /// A whole network on this machine
     #[command(subcommand)]
     Testnet(Testnet),
+}
+
+#[derive(Debug, Args)]
+pub struct Man {
+    /// Write the pages of all commands into this folder instead
+    #[arg(long, value_name = "FOLDER")]
+    pub to: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -151,6 +167,9 @@ pub struct Call {
     /// Show where the time went
     #[arg(long)]
     pub timing: bool,
+    /// The owner's free sample of this operation instead; nothing is bought
+    #[arg(long, conflicts_with_all = ["params", "headers", "body", "max_price", "call_id", "timing"])]
+    pub sample: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -170,6 +189,21 @@ pub enum Wallet {
     },
     /// Calls bought and served, transactions and settlements, the newest first
     History(History),
+    /// Print the backup phrase; needs no running node
+    Export {
+        /// The encrypted wallet file (Web3 keystore v3) instead
+        #[arg(long)]
+        keystore: bool,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Make the wallet of a backup phrase in a data folder without a node
+    Import {
+        /// File with the words; - for standard input
+        #[arg(long, value_name = "FILE")]
+        phrase_file: PathBuf,
+    },
     /// A settlement with the calls that it paid for
     Settlement {
         /// As `history --kind settlement` shows it

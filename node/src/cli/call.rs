@@ -7,6 +7,7 @@ use farthing_protocol::Usdc;
 use super::{
     Context,
     args::Call,
+    catalog,
     failure::{CallFacts, Exit, Failure},
 };
 use crate::control::{
@@ -15,6 +16,9 @@ use crate::control::{
 };
 
 pub(super) async fn call(context: &Context, arguments: Call) -> Result<(), Failure> {
+    if arguments.sample {
+        return catalog::call_sample(context, arguments.service, arguments.method, &arguments.path).await;
+    }
     let timing = arguments.timing;
     let request = request(arguments)?;
     let answer = context.node()?.post_raw(route::CALL, &request).await?;

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use farthing_protocol::{ServiceId, call::Method};
+
 use super::{
     Context,
     api::{operation_name, path, show},
@@ -53,6 +55,36 @@ pub(super) async fn catalog(context: &Context, verb: args::Catalog) -> Result<()
             context.output.data(&samples, |samples| samples.samples.iter().map(body).collect())
         }
     }
+}
+
+/// The sample of the operation that a concrete path belongs to.
+pub(super) async fn call_sample(
+    context: &Context,
+    service: ServiceId,
+    method: Method,
+    path_called: &str,
+) -> Result<(), Failure> {
+    let samples: CatalogSamples = context.node()?.get(&path(route::CATALOG_SAMPLES, service)).await?;
+    let fits = |sample: &&OperationSample| {
+        let template = sample.operation.strip_prefix(&format!("{method} "));
+        template.is_some_and(|template| fits_template(template, path_called))
+    };
+    let Some(sample) = samples.samples.iter().find(fits) else {
+        let why = format!(
+            "there is no sample of {method} {path_called}; `farthing catalog sample {service}` shows all"
+        );
+        return Err(Failure::new(Exit::Failure, why));
+    };
+    context.output.data(&sample.sample, |_| body(sample))?;
+    context.output.prose("A free sample that the owner published; nothing was bought.");
+    Ok(())
+}
+
+fn fits_template(template: &str, path: &str) -> bool {
+    let (template, path) = (template.split('/'), path.split('/'));
+    let is_one =
+        |(part, segment): (&str, &str)| part == segment || part.starts_with('{') && !segment.is_empty();
+    template.clone().count() == path.clone().count() && template.zip(path).all(is_one)
 }
 
 fn query(search: args::Search) -> CatalogQuery {

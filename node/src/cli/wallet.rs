@@ -1,6 +1,7 @@
 //! `farthing wallet`: address, balance, sending, history.
 
 mod history;
+mod keys;
 
 use super::{
     Context,
@@ -13,6 +14,8 @@ use crate::control::types::{SendAmount, SendRequest, Sent, Text, WalletBalance, 
 pub(super) async fn wallet(context: &Context, verb: Wallet) -> Result<(), Failure> {
     let node = context.node()?;
     match verb {
+        Wallet::Export { keystore, yes } => keys::export(context, keystore, yes).await,
+        Wallet::Import { phrase_file } => keys::import(context, &phrase_file).await,
         Wallet::Address => {
             let balance: WalletBalance = node.get(route::WALLET).await?;
             context.output.data(&balance.address, ToString::to_string)

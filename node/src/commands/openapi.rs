@@ -9,7 +9,7 @@ use utoipa::{
 };
 
 use super::{
-    activity, alerts, catalog, history, inspect, money, sdk, secrets, services, settings, spending, status,
+    activity, alerts, backup, catalog, history, inspect, money, sdk, secrets, services, settings, spending, status,
 };
 use crate::{control::types::Problem, panel::api};
 
@@ -31,6 +31,9 @@ use crate::{control::types::Problem, panel::api};
         alerts::levels,
         alerts::set,
         alerts::test,
+        backup::list,
+        backup::create,
+        backup::download,
         catalog::search,
         catalog::show,
         catalog::openapi,

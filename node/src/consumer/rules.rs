@@ -66,6 +66,18 @@ struct Stored {
     limits: Chosen,
 }
 
+/// Stops spending in the ledger of a node that does not run; limits that were set stay.
+///
+/// # Errors
+/// When the ledger cannot be read or written.
+pub async fn stop_in(ledger: &Ledger) -> Result<(), LedgerError> {
+    let stored = ledger.get(Namespace::Settings, STORED_KEY)?;
+    let mut stored: Stored = stored.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
+    stored.stopped_secs.get_or_insert_with(clock::now_secs);
+    let bytes = serde_json::to_vec(&stored).expect("text and numbers are always JSON");
+    ledger.put(Namespace::Settings, STORED_KEY, bytes).await
+}
+
 /// Why a change was not made.
 #[derive(Debug, thiserror::Error)]
 pub enum RulesError {

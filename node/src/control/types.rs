@@ -11,6 +11,7 @@ use utoipa::ToSchema;
 
 pub use self::activity::{Activity, BoughtCall, DayFigures, Figures, Measured, ServedCall};
 pub use self::alerts::{Alert, AlertLevels, AlertLevelsRequest, AlertSeverity};
+pub use self::backup::{Backup, BackupRequest};
 pub use self::catalog::{
     CallForm, CatalogHit, CatalogKind, CatalogPage, CatalogQuery, CatalogSamples, CatalogService,
     CatalogSort, CatalogState, Count, Counts, LookAlike,
@@ -43,6 +44,7 @@ pub use crate::{
 
 mod activity;
 mod alerts;
+mod backup;
 mod catalog;
 mod console;
 pub mod history;

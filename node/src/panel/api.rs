@@ -33,11 +33,13 @@ const PREFIX: &str = "/api/v1";
 const UPLOAD_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// What asks for the password again: it moves money, shows a secret, or cannot be undone.
-const DANGEROUS: [(Method, &str); 12] = [
+const DANGEROUS: [(Method, &str); 14] = [
     (Method::POST, "/wallet/send"),
     (Method::POST, "/spending/resume"),
     (Method::POST, "/spending/limits"),
     (Method::POST, "/alerts/levels"),
+    (Method::POST, "/backups"),
+    (Method::GET, "/backups/{name}"),
     (Method::GET, "/secret"),
     (Method::POST, "/secret/rotate"),
     (Method::POST, "/secrets"),

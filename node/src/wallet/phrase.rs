@@ -1,7 +1,7 @@
 //! The backup phrase (BIP-39, 24 English words) and the key it stands for (BIP-44, m/44'/60'/0'/0/0).
 
 use alloy::signers::local::{MnemonicBuilder, coins_bip39::English};
-use coins_bip39::Mnemonic;
+use coins_bip39::{Mnemonic, Wordlist};
 use farthing_protocol::SecretKey;
 use zeroize::Zeroizing;
 
@@ -23,6 +23,25 @@ pub struct PhraseError;
 pub(super) fn phrase(entropy: &Entropy) -> Result<SecretText, PhraseError> {
     let mnemonic = Mnemonic::<English>::new_from_entropy((**entropy).into());
     Ok(SecretText::new(mnemonic.to_phrase()))
+}
+
+/// What 24 words stand for; `None` for fewer words, and for what is no phrase.
+pub(super) fn entropy(phrase: &SecretText) -> Option<Entropy> {
+    // Eleven bits a word, the last eight of them a checksum.
+    let mut bits = Zeroizing::new(Vec::with_capacity(264));
+    for word in phrase.expose().split(' ') {
+        let index = English::get_index(word).ok()?;
+        bits.extend((0..11).rev().map(|bit| index >> bit & 1 == 1));
+    }
+    let mut entropy = Zeroizing::new([0; ENTROPY_BYTES]);
+    if bits.len() != 8 * ENTROPY_BYTES + 8 {
+        return None;
+    }
+    for (byte, bits) in entropy.iter_mut().zip(bits.chunks(8)) {
+        *byte = bits.iter().fold(0, |byte, bit| byte << 1 | u8::from(*bit));
+    }
+    let again = self::phrase(&entropy).ok()?;
+    (again.expose() == phrase.expose()).then_some(entropy)
 }
 
 /// The private key that every wallet derives from `phrase`, without a BIP-39 password.
@@ -58,6 +77,15 @@ mod tests {
     fn entropy_becomes_the_words_of_the_standard() {
         let zeros = phrase(&Zeroizing::new([0; 32])).unwrap();
         assert_eq!(zeros.expose(), format!("{}art", "abandon ".repeat(23)));
+        assert_eq!(entropy(&zeros), Some(Zeroizing::new([0; 32])));
+        let mixed = Zeroizing::new(std::array::from_fn(|at| u8::try_from(at * 7).unwrap_or(0x5a)));
+        assert_eq!(entropy(&phrase(&mixed).unwrap()), Some(mixed));
+        for none in
+            ["", "abandon", "test test test test test test test test test test test junk", "nothing at all"]
+        {
+            assert_eq!(entropy(&SecretText::new(none)), None, "{none}");
+        }
+        assert_eq!(entropy(&SecretText::new("abandon ".repeat(24).trim_end())), None, "the checksum counts");
         let ones = phrase(&Zeroizing::new([0xff; 32])).unwrap();
         assert_eq!(ones.expose(), format!("{}vote", "zoo ".repeat(23)));
     }

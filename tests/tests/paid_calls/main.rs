@@ -5,6 +5,7 @@
 //! than most of these tests.
 
 mod alerts;
+mod backups;
 mod commands;
 mod funding;
 mod gateway;

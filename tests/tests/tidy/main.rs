@@ -23,7 +23,7 @@ const LAYERS: [(&str, &[&str]); 4] = [
         "foundation",
         &["clock", "config", "eth", "files", "killpoint", "lock", "secret", "text", "tls", "wallet"],
     ),
-    ("use case", &["alerts", "catalog", "chain_view", "consumer", "owner", "settlement", "status"]),
+    ("use case", &["alerts", "backup", "catalog", "chain_view", "consumer", "owner", "settlement", "status"]),
     ("edge", &["control", "gateway", "panel", "serve"]),
     ("composition", &["cli", "commands", "home", "journal", "lib", "main", "node", "testnet"]),
 ];

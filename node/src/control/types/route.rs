@@ -104,6 +104,10 @@ pub const ALERTS: &str = "/alerts";
 pub const ALERT_LEVELS: &str = "/alerts/levels";
 /// `POST` → [`super::AlertLevels`]
 pub const ALERT_TEST: &str = "/alerts/test";
+/// `GET` → `Vec<`[`super::Backup`]`>`; `POST` [`super::BackupRequest`] → [`super::Backup`]
+pub const BACKUPS: &str = "/backups";
+/// `GET` → the file.
+pub const BACKUP: &str = "/backups/{name}";
 /// `GET` → these routes as an OpenAPI document.
 pub const OPENAPI: &str = "/openapi.json";
 /// `GET` → [`super::Console`]. Of the socket alone.

@@ -1,0 +1,70 @@
+//! A copy of the whole ledger as of one commit, while it goes on being written.
+//!
+//! Bodies of answers are left out: they are kept for a day, and are most of the bytes. Everything that money depends
+//! on is in the copy, so the audit holds in it as in the original.
+
+use std::{path::Path, sync::Arc};
+
+use redb::{
+    Database, Key, ReadTransaction, ReadableTable, TableDefinition, Value, WriteTransaction, backends::FileBackend,
+};
+
+use crate::{
+    Ledger,
+    error::{LedgerError, Result},
+    ledger::open_private,
+    tables::{
+        BODIES, BODY_BYTES, CALLS, CALLS_BY_TIME, DAY_FIGURES, DAY_TOTALS, DOCUMENTS, META, PAYEE_CHANNELS,
+        PAYER_CHANNELS, PROMISES, PURCHASES, PURCHASES_BY_TIME, SETTLEMENTS, TRANSACTIONS,
+    },
+};
+
+impl Ledger {
+    /// Writes a copy to `path`, which must not exist. Takes as long as reading and writing everything once: call it
+    /// where it may take its time.
+    ///
+    /// # Errors
+    /// When the copy cannot be written, or the ledger not be read.
+    pub fn copy_to(&self, path: &Path) -> Result<()> {
+        let failed = |error: std::io::Error| LedgerError::Storage(Arc::new(redb::Error::Io(error)));
+        let file = open_private(path, true).map_err(failed)?;
+        let database = Database::builder().create_with_backend(FileBackend::new(file)?)?;
+        let write = database.begin_write()?;
+        self.read(|read| copy_all(read, &write))?;
+        write.commit()?;
+        Ok(())
+    }
+}
+
+fn copy_all(read: &ReadTransaction, write: &WriteTransaction) -> Result<()> {
+    copy(read, write, META)?;
+    copy(read, write, PAYEE_CHANNELS)?;
+    copy(read, write, CALLS)?;
+    copy(read, write, CALLS_BY_TIME)?;
+    copy(read, write, SETTLEMENTS)?;
+    copy(read, write, PAYER_CHANNELS)?;
+    copy(read, write, PROMISES)?;
+    copy(read, write, PURCHASES)?;
+    copy(read, write, PURCHASES_BY_TIME)?;
+    copy(read, write, DAY_TOTALS)?;
+    copy(read, write, DAY_FIGURES)?;
+    copy(read, write, TRANSACTIONS)?;
+    copy(read, write, DOCUMENTS)?;
+    // Empty, and there: reading never meets a missing table.
+    write.open_table(BODIES)?;
+    write.open_table(META)?.insert(BODY_BYTES, 0)?;
+    Ok(())
+}
+
+fn copy<K: Key + 'static, V: Value + 'static>(
+    read: &ReadTransaction,
+    write: &WriteTransaction,
+    definition: TableDefinition<'static, K, V>,
+) -> Result<()> {
+    let (from, mut to) = (read.open_table(definition)?, write.open_table(definition)?);
+    for entry in from.iter()? {
+        let (key, value) = entry?;
+        to.insert(key.value(), value.value())?;
+    }
+    Ok(())
+}

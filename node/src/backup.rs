@@ -1,0 +1,297 @@
+//! A backup: everything that money and identity depend on, in one file that a passphrase opens.
+//!
+//! | bytes | |
+//! |---|---|
+//! | 8 | `FARTHBK1` |
+//! | 3 | scrypt: log2 N, r, p |
+//! | 16 | salt |
+//! | 24 | nonce |
+//! | … | XChaCha20-Poly1305 over the contents, with everything before as associated data |
+//!
+//! The contents are CBOR ([`Contents`]): wallet, passphrase file where there is one, settings file, secrets, and a
+//! copy of the ledger without the bodies of answers. A restored node buys nothing until its user says so: since the
+//! backup was made more may have been promised, and each owner is asked before anything else is signed.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use chacha20poly1305::{
+    KeyInit, XChaCha20Poly1305, XNonce,
+    aead::{Aead, Payload},
+};
+use farthing_ledger::{Ledger, LedgerError, OpenError, OpenMode};
+use minicbor::{Decode, Encode, bytes::ByteVec};
+use zeroize::Zeroizing;
+
+use crate::{
+    consumer::rules,
+    files,
+    lock::{DataFolder, DataFolderError},
+    secret::SecretText,
+    wallet::Wallet,
+};
+
+mod folder;
+
+pub use folder::{BackupFile, Backups};
+
+const MAGIC: &[u8; 8] = b"FARTHBK1";
+const SALT: std::ops::Range<usize> = 11..27;
+const NONCE: std::ops::Range<usize> = 27..51;
+const HEAD_BYTES: usize = 51;
+/// As for the wallet: about a second and 256 MiB.
+const SCRYPT: [u8; 3] = [18, 8, 1];
+/// What a foreign file may ask for: 1 GiB.
+const SCRYPT_LOG_N_MAX: u8 = 20;
+/// Made and opened in memory, twice over.
+const CONTENTS_BYTES_MAX: usize = 512 * 1024 * 1024;
+const FORMAT: u8 = 1;
+const LEDGER_FILE: &str = "ledger.redb";
+const WALLET_FILE: &str = "wallet.json";
+/// In the order in which they are restored: with a wallet the folder is complete, and without one a node does not
+/// start on a ledger that was used.
+const FILES: [&str; 5] = [LEDGER_FILE, "secrets.toml", "farthing.toml", "wallet.passphrase", WALLET_FILE];
+/// A backup's passphrase travels further than the node: shorter ones are guessed.
+const PASSPHRASE_CHARS_MIN: usize = 10;
+
+/// Why there is no backup, or none can be restored.
+#[derive(Debug, thiserror::Error)]
+pub enum BackupError {
+    #[error(
+        "the passphrase has fewer than {PASSPHRASE_CHARS_MIN} characters; take four random words or more"
+    )]
+    ShortPassphrase,
+    #[error("{path} cannot be read or written; check the path and its owner", path = .path.display())]
+    Io { path: PathBuf, source: io::Error },
+    #[error("the ledger cannot be copied; `farthing doctor` checks it")]
+    NotCopied(#[source] LedgerError),
+    #[error("the ledger in the backup does not open; take an earlier backup")]
+    NotOpened(#[source] OpenError),
+    #[error("the ledger in the backup cannot be read; take an earlier backup")]
+    NotRead(#[source] LedgerError),
+    #[error("the contents have more than 512 MiB; copy the data folder of the stopped node instead")]
+    TooLarge,
+    #[error("it is no backup of this program, or it is incomplete; take another file")]
+    NoBackup,
+    #[error("the passphrase is wrong, or the file was changed; try again, or take an earlier backup")]
+    WrongPassphrase,
+    #[error("the system has not enough memory or randomness; free some memory, then try again")]
+    Resources,
+    #[error("{path} holds a node already; name an empty folder with --data", path = .path.display())]
+    InUse { path: PathBuf },
+    #[error(transparent)]
+    Folder(#[from] DataFolderError),
+}
+
+/// What is in a backup.
+#[derive(Debug, Encode, Decode)]
+#[cbor(map)]
+struct Contents {
+    #[n(0)]
+    format: u8,
+    /// Seconds since the Unix epoch.
+    #[n(1)]
+    made_secs: u64,
+    /// Address, as text.
+    #[n(2)]
+    wallet: String,
+    #[n(3)]
+    files: Vec<Stored>,
+}
+
+#[derive(Encode, Decode)]
+#[cbor(map)]
+struct Stored {
+    #[n(0)]
+    name: String,
+    #[n(1)]
+    bytes: ByteVec,
+}
+
+impl std::fmt::Debug for Stored {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Stored").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// What a backup says of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Facts {
+    /// Seconds since the Unix epoch.
+    pub made_secs: u64,
+    pub wallet: String,
+    pub files: Vec<String>,
+    /// On which its node pays, and on which it is paid.
+    pub channels: usize,
+    /// Invariants of its ledger that do not hold.
+    pub violations: u64,
+}
+
+/// A backup of the node that runs on `data_dir`, as bytes. Takes about a second of one core and 256 MiB, and the
+/// time to copy the ledger: call it outside of async tasks.
+///
+/// # Errors
+/// [`BackupError`].
+pub fn make(
+    data_dir: &Path,
+    ledger: &Ledger,
+    wallet: &str,
+    passphrase: &SecretText,
+    now_secs: u64,
+) -> Result<Vec<u8>, BackupError> {
+    fit(passphrase)?;
+    let mut stored = Vec::new();
+    for name in FILES {
+        let bytes = match name {
+            LEDGER_FILE => Some(copy_of(ledger, data_dir)?),
+            name => read(&data_dir.join(name))?,
+        };
+        stored.extend(bytes.map(|bytes| Stored { name: name.to_owned(), bytes: bytes.into() }));
+    }
+    if stored.iter().map(|stored| stored.bytes.len()).sum::<usize>() > CONTENTS_BYTES_MAX {
+        return Err(BackupError::TooLarge);
+    }
+    let contents = Contents { format: FORMAT, made_secs: now_secs, wallet: wallet.to_owned(), files: stored };
+    let plain = Zeroizing::new(minicbor::to_vec(&contents).map_err(|_| BackupError::Resources)?);
+    seal(&plain, passphrase, SCRYPT)
+}
+
+fn fit(passphrase: &SecretText) -> Result<(), BackupError> {
+    if passphrase.expose().chars().count() < PASSPHRASE_CHARS_MIN {
+        return Err(BackupError::ShortPassphrase);
+    }
+    Ok(())
+}
+
+fn read(path: &Path) -> Result<Option<Vec<u8>>, BackupError> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(BackupError::Io { path: path.to_owned(), source }),
+    }
+}
+
+/// The copy lies in the data folder for a moment: nobody else reads there, and there is room.
+fn copy_of(ledger: &Ledger, data_dir: &Path) -> Result<Vec<u8>, BackupError> {
+    let path = data_dir.join(format!(".backup.{}.redb", uuid::Uuid::new_v4().simple()));
+    let copied = ledger.copy_to(&path).map_err(BackupError::NotCopied);
+    let bytes = copied.and_then(|()| {
+        let length = fs::metadata(&path).map_or(0, |about| about.len());
+        if length > CONTENTS_BYTES_MAX as u64 {
+            return Err(BackupError::TooLarge);
+        }
+        fs::read(&path).map_err(|source| BackupError::Io { path: path.clone(), source })
+    });
+    // A leftover is private, and removed with the next one; it is no reason to fail.
+    let _ = fs::remove_file(&path);
+    bytes
+}
+
+fn seal(plain: &[u8], passphrase: &SecretText, scrypt: [u8; 3]) -> Result<Vec<u8>, BackupError> {
+    let mut head = [0; HEAD_BYTES];
+    head[..8].copy_from_slice(MAGIC);
+    head[8..11].copy_from_slice(&scrypt);
+    getrandom::fill(&mut head[SALT.start..]).map_err(|_| BackupError::Resources)?;
+    let cipher = cipher(&head, passphrase)?;
+    let payload = Payload { msg: plain, aad: &head };
+    let sealed = cipher.encrypt(XNonce::from_slice(&head[NONCE]), payload);
+    let sealed = sealed.map_err(|_| BackupError::Resources)?;
+    Ok([&head[..], &sealed].concat())
+}
+
+fn open(bytes: &[u8], passphrase: &SecretText) -> Result<Contents, BackupError> {
+    let (head, sealed) = bytes.split_first_chunk::<HEAD_BYTES>().ok_or(BackupError::NoBackup)?;
+    if head[..8] != MAGIC[..] || head[8] > SCRYPT_LOG_N_MAX || head[9] > 8 || head[10] > 4 {
+        return Err(BackupError::NoBackup);
+    }
+    let cipher = cipher(head, passphrase)?;
+    let plain = cipher.decrypt(XNonce::from_slice(&head[NONCE]), Payload { msg: sealed, aad: head });
+    let plain = Zeroizing::new(plain.map_err(|_| BackupError::WrongPassphrase)?);
+    let contents: Contents = minicbor::decode(&plain).map_err(|_| BackupError::NoBackup)?;
+    let known = contents.files.iter().all(|stored| FILES.contains(&stored.name.as_str()));
+    let has = |name: &str| contents.files.iter().any(|stored| stored.name == name);
+    if contents.format != FORMAT || !known || !has(LEDGER_FILE) || !has(WALLET_FILE) {
+        return Err(BackupError::NoBackup);
+    }
+    Ok(contents)
+}
+
+fn cipher(head: &[u8; HEAD_BYTES], passphrase: &SecretText) -> Result<XChaCha20Poly1305, BackupError> {
+    let params = scrypt::Params::new(head[8], head[9].into(), head[10].into(), 32);
+    let params = params.map_err(|_| BackupError::NoBackup)?;
+    let mut key = Zeroizing::new([0; 32]);
+    scrypt::scrypt(passphrase.expose().as_bytes(), &head[SALT], &params, &mut *key)
+        .map_err(|_| BackupError::Resources)?;
+    Ok(XChaCha20Poly1305::new((&*key).into()))
+}
+
+/// Opens a backup and looks at everything in it, without touching anything. Takes its time, as [`make`].
+///
+/// # Errors
+/// [`BackupError`]: what keeps it from being restored.
+pub fn verify(bytes: &[u8], passphrase: &SecretText) -> Result<Facts, BackupError> {
+    let contents = open(bytes, passphrase)?;
+    let folder = std::env::temp_dir().join(format!(".farthing-{}", uuid::Uuid::new_v4().simple()));
+    let made = std::os::unix::fs::DirBuilderExt::mode(&mut fs::DirBuilder::new(), 0o700).create(&folder);
+    made.map_err(|source| BackupError::Io { path: folder.clone(), source })?;
+    let facts = look(&contents, &folder);
+    let _ = fs::remove_dir_all(&folder);
+    facts
+}
+
+fn look(contents: &Contents, folder: &Path) -> Result<Facts, BackupError> {
+    let path = folder.join(LEDGER_FILE);
+    write(&path, file_of(contents, LEDGER_FILE))?;
+    let ledger = Ledger::open(&path, OpenMode::Existing).map_err(BackupError::NotOpened)?;
+    let (paying, paid) = (ledger.payer_channels(), ledger.payee_channels());
+    let audit = ledger.audit().map_err(BackupError::NotRead)?;
+    Ok(Facts {
+        made_secs: contents.made_secs,
+        wallet: contents.wallet.clone(),
+        files: contents.files.iter().map(|stored| stored.name.clone()).collect(),
+        channels: paying.map_err(BackupError::NotRead)?.len() + paid.map_err(BackupError::NotRead)?.len(),
+        violations: audit.violations_total,
+    })
+}
+
+fn file_of<'a>(contents: &'a Contents, name: &str) -> &'a [u8] {
+    contents.files.iter().find(|stored| stored.name == name).map_or(&[], |stored| &stored.bytes)
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), BackupError> {
+    files::create_private(path, bytes).map_err(|source| BackupError::Io { path: path.to_owned(), source })
+}
+
+/// Restores a backup into a folder without a node. Spending is stopped in it until its user resumes it. Takes its
+/// time, as [`make`].
+///
+/// # Errors
+/// [`BackupError`]; a folder that holds a wallet or a ledger is left as it is.
+pub fn restore(bytes: &[u8], passphrase: &SecretText, data_dir: &Path) -> Result<Facts, BackupError> {
+    let facts = verify(bytes, passphrase)?;
+    let contents = open(bytes, passphrase)?;
+    let _lock = DataFolder::lock(data_dir)?;
+    let is_there = |name: &str| data_dir.join(name).symlink_metadata().is_ok();
+    if Wallet::exists(data_dir) || FILES.iter().any(|name| is_there(name)) {
+        return Err(BackupError::InUse { path: data_dir.to_owned() });
+    }
+    for name in FILES {
+        let Some(stored) = contents.files.iter().find(|stored| stored.name == name) else { continue };
+        let path = data_dir.join(name);
+        write(&path, &stored.bytes)?;
+        if name == LEDGER_FILE {
+            stop_spending(&path)?;
+        }
+    }
+    Ok(facts)
+}
+
+fn stop_spending(path: &Path) -> Result<(), BackupError> {
+    let ledger = Ledger::open(path, OpenMode::Existing).map_err(BackupError::NotOpened)?;
+    futures::executor::block_on(rules::stop_in(&ledger)).map_err(BackupError::NotRead)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,104 @@
+//! A backup opens with its passphrase alone, and is restored whole or not at all.
+
+use std::os::unix::fs::PermissionsExt;
+
+use farthing_protocol::Usdc;
+
+use super::*;
+use crate::consumer::{rules::Rules, spending::Limits};
+
+const CHEAP: [u8; 3] = [4, 8, 1];
+
+fn passphrase() -> SecretText {
+    SecretText::new("four random words here")
+}
+
+/// A backup of a folder with every file, with cheaper protection.
+fn made(folder: &Path) -> Vec<u8> {
+    let ledger = Ledger::open(&folder.join(LEDGER_FILE), OpenMode::Create).unwrap();
+    for name in ["secrets.toml", "farthing.toml", "wallet.passphrase", WALLET_FILE] {
+        fs::write(folder.join(name), format!("{name} of the old node")).unwrap();
+    }
+    let files = FILES.iter().map(|name| {
+        let bytes = match *name {
+            LEDGER_FILE => copy_of(&ledger, folder).unwrap(),
+            name => fs::read(folder.join(name)).unwrap(),
+        };
+        Stored { name: (*name).to_owned(), bytes: bytes.into() }
+    });
+    let contents =
+        Contents { format: FORMAT, made_secs: 7, wallet: "0x00".to_owned(), files: files.collect() };
+    seal(&minicbor::to_vec(&contents).unwrap(), &passphrase(), CHEAP).unwrap()
+}
+
+#[test]
+fn what_is_restored_is_what_was_backed_up_with_spending_stopped() {
+    let (old, new) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let backup = made(old.path());
+    let names = fs::read_dir(old.path()).unwrap().count();
+    assert_eq!(names, FILES.len(), "the copy of the ledger is not left behind");
+    let facts = verify(&backup, &passphrase()).unwrap();
+    assert_eq!((facts.made_secs, facts.channels, facts.violations), (7, 0, 0));
+    let data_dir = new.path().join("node");
+    assert_eq!(restore(&backup, &passphrase(), &data_dir).unwrap(), facts);
+    for name in FILES.iter().filter(|name| **name != LEDGER_FILE) {
+        assert_eq!(
+            fs::read(data_dir.join(name)).unwrap(),
+            fs::read(old.path().join(name)).unwrap(),
+            "{name}"
+        );
+        let mode = fs::metadata(data_dir.join(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
+    let ledger = Ledger::open(&data_dir.join(LEDGER_FILE), OpenMode::Existing).unwrap();
+    let limits = Limits { price_max: Usdc::ZERO, per_day: Usdc::ZERO, per_secret_day: Usdc::ZERO };
+    let rules = Rules::restore(ledger, limits, true).unwrap();
+    assert!(rules.stopped().is_some(), "nothing is bought before its user says so");
+}
+
+#[test]
+fn a_folder_with_a_node_is_left_as_it_is() {
+    let (old, new) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let backup = made(old.path());
+    for name in [WALLET_FILE, LEDGER_FILE, "secrets.toml"] {
+        let data_dir = new.path().join(name);
+        fs::create_dir(&data_dir).unwrap();
+        fs::write(data_dir.join(name), "mine").unwrap();
+        let refused = restore(&backup, &passphrase(), &data_dir).unwrap_err();
+        assert!(matches!(refused, BackupError::InUse { .. }), "{refused}");
+        assert_eq!(fs::read(data_dir.join(name)).unwrap(), b"mine");
+        assert_eq!(
+            fs::read_dir(&data_dir).unwrap().filter(|e| e.as_ref().unwrap().file_name() != "lock").count(),
+            1
+        );
+    }
+}
+
+#[test]
+fn another_passphrase_and_a_changed_byte_are_noticed() {
+    let folder = tempfile::tempdir().unwrap();
+    let backup = made(folder.path());
+    let wrong = verify(&backup, &SecretText::new("four random words there"));
+    assert!(matches!(wrong, Err(BackupError::WrongPassphrase)), "{wrong:?}");
+    for at in [12, 30, HEAD_BYTES, backup.len() / 2, backup.len() - 1] {
+        let mut changed = backup.clone();
+        changed[at] ^= 1;
+        let found = verify(&changed, &passphrase());
+        assert!(matches!(found, Err(BackupError::WrongPassphrase)), "byte {at}: {found:?}");
+    }
+    for broken in
+        [&backup[..HEAD_BYTES - 1], b"", b"PK\x03\x04", &[b"FARTHBK1\xff\x08\x01", &[0; 60][..]].concat()]
+    {
+        assert!(matches!(verify(broken, &passphrase()), Err(BackupError::NoBackup)));
+    }
+    assert!(matches!(verify(&backup[..backup.len() - 1], &passphrase()), Err(BackupError::WrongPassphrase)));
+}
+
+#[test]
+fn a_short_passphrase_is_refused_and_nothing_inside_is_shown() {
+    for (text, fits) in [("123456789", false), ("1234567890", true)] {
+        assert_eq!(fit(&SecretText::new(text)).is_ok(), fits, "{text}");
+    }
+    let stored = Stored { name: "secrets.toml".to_owned(), bytes: b"farthing_sk_".to_vec().into() };
+    assert!(!format!("{stored:?}").contains("102"), "the bytes are shown");
+}

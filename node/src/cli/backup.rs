@@ -1,0 +1,157 @@
+//! `farthing backup`: made by the running node; verified and restored without one.
+
+use std::{
+    io::Read,
+    path::{Path, PathBuf},
+};
+
+use serde::Serialize;
+
+use super::{
+    Context,
+    args::{self, PassphraseFile},
+    failure::{Exit, Failure},
+    output::{pairs, table},
+};
+use crate::{
+    backup::{self, BackupError, Facts},
+    clock,
+    control::types::{Backup, BackupRequest, route},
+    files,
+    secret::SecretText,
+};
+
+/// A passphrase, not a document.
+const PASSPHRASE_BYTES_MAX: u64 = 4_096;
+
+pub(super) async fn backup(context: &Context, verb: args::Backup) -> Result<(), Failure> {
+    match verb {
+        args::Backup::Create { to, passphrase } => create(context, to, &passphrase).await,
+        args::Backup::List => {
+            let all: Vec<Backup> = context.node()?.get(route::BACKUPS).await?;
+            if all.is_empty() {
+                context.output.prose("No backups yet; make one with `farthing backup create`.");
+            }
+            context.output.data(&all, |all| {
+                table(["BYTES", "FILE"], all.iter().map(|one| [one.bytes.to_string(), one.path.clone()]))
+            })
+        }
+        args::Backup::Verify { file, passphrase } => {
+            let (bytes, passphrase) = (read(&file)?, read_passphrase(&passphrase)?);
+            let facts = on_the_side(move || backup::verify(&bytes, &passphrase)).await?;
+            context.output.data(&Shown::from(&facts), Shown::text)?;
+            if facts.violations == 0 {
+                return Ok(());
+            }
+            let next = "restore an earlier backup where you have one";
+            Err(Failure::told(
+                Exit::Failure,
+                format!("invariants are violated: {}; {next}", facts.violations),
+            ))
+        }
+        args::Backup::Restore { file, passphrase } => restore(context, &file, &passphrase).await,
+    }
+}
+
+async fn create(context: &Context, to: Option<PathBuf>, passphrase: &PassphraseFile) -> Result<(), Failure> {
+    let passphrase = read_passphrase(passphrase)?.expose().to_owned();
+    if let Some(to) = to.as_ref().filter(|to| to.exists()) {
+        let text = format!("{} is there already; name a new file", to.display());
+        return Err(Failure::usage(text));
+    }
+    let mut made: Backup = context.node()?.post(route::BACKUPS, &BackupRequest { passphrase }).await?;
+    if let Some(to) = to {
+        let bytes = read(Path::new(&made.path))?;
+        files::create_private(&to, &bytes).map_err(|error| {
+            let text =
+                format!("{} cannot be written ({error}); the backup lies at {}", to.display(), made.path);
+            Failure::new(Exit::Failure, text)
+        })?;
+        made.path = to.display().to_string();
+    }
+    context.output.prose("Keep it on another machine, and its passphrase elsewhere: nothing else opens it.");
+    context.output.data(&made, |made| made.path.clone())
+}
+
+async fn restore(context: &Context, file: &Path, passphrase: &PassphraseFile) -> Result<(), Failure> {
+    let (bytes, passphrase) = (read(file)?, read_passphrase(passphrase)?);
+    // The settings of the backup are in the backup: the folder alone is asked for.
+    let data_dir = crate::config::load(&context.sources())?.config.node.data_dir;
+    let folder = data_dir.clone();
+    let facts = on_the_side(move || backup::restore(&bytes, &passphrase, &folder)).await?;
+    context.output.prose(&format!(
+        "Restored. Make sure that the old node does not run any more, start this one with `farthing run --data {}`, \
+         look at `farthing channel list`, then let it buy again with `farthing spending resume`.",
+        data_dir.display()
+    ));
+    context.output.data(&Shown::from(&facts), Shown::text)
+}
+
+async fn on_the_side<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, BackupError> + Send + 'static,
+) -> Result<T, Failure> {
+    let done = tokio::task::spawn_blocking(work).await.map_err(anyhow::Error::from)?;
+    done.map_err(|error| {
+        let exit = match &error {
+            BackupError::ShortPassphrase | BackupError::NoBackup | BackupError::InUse { .. } => Exit::Usage,
+            BackupError::WrongPassphrase => Exit::Authentication,
+            _ => Exit::Failure,
+        };
+        Failure::new(exit, error)
+    })
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    std::fs::read(path).map_err(|error| {
+        Failure::usage(format!("{} cannot be read ({error}); check the path", path.display()))
+    })
+}
+
+fn read_passphrase(file: &PassphraseFile) -> Result<SecretText, Failure> {
+    let path = &file.passphrase_file;
+    let unreadable = |error: std::io::Error| {
+        Failure::usage(format!("{} cannot be read ({error}); check the path", path.display()))
+    };
+    let mut text = zeroize::Zeroizing::new(String::new());
+    let read = if path.as_os_str() == "-" {
+        std::io::stdin().take(PASSPHRASE_BYTES_MAX).read_to_string(&mut text)
+    } else {
+        std::fs::File::open(path).and_then(|file| file.take(PASSPHRASE_BYTES_MAX).read_to_string(&mut text))
+    };
+    read.map_err(unreadable)?;
+    Ok(SecretText::new(text.trim_end_matches(['\n', '\r'])))
+}
+
+/// As it is told.
+#[derive(Serialize)]
+struct Shown {
+    made: String,
+    wallet: String,
+    files: Vec<String>,
+    channels: usize,
+    violations: u64,
+}
+
+impl From<&Facts> for Shown {
+    fn from(facts: &Facts) -> Self {
+        Self {
+            made: clock::timestamp(facts.made_secs),
+            wallet: facts.wallet.clone(),
+            files: facts.files.clone(),
+            channels: facts.channels,
+            violations: facts.violations,
+        }
+    }
+}
+
+impl Shown {
+    fn text(&self) -> String {
+        pairs([
+            ("Made", self.made.clone()),
+            ("Wallet", self.wallet.clone()),
+            ("Files", self.files.join(" ")),
+            ("Channels", self.channels.to_string()),
+            ("Violations", self.violations.to_string()),
+        ])
+    }
+}
