@@ -6,7 +6,8 @@
 use std::{path::Path, sync::Arc};
 
 use redb::{
-    Database, Key, ReadTransaction, ReadableTable, TableDefinition, Value, WriteTransaction, backends::FileBackend,
+    Database, Key, ReadTransaction, ReadableTable, TableDefinition, Value, WriteTransaction,
+    backends::FileBackend,
 };
 
 use crate::{

@@ -9,7 +9,8 @@ use utoipa::{
 };
 
 use super::{
-    activity, alerts, backup, catalog, history, inspect, money, sdk, secrets, services, settings, spending, status,
+    activity, alerts, backup, catalog, history, inspect, money, sdk, secrets, services, settings, spending,
+    status,
 };
 use crate::{control::types::Problem, panel::api};
 
