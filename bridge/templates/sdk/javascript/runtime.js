@@ -181,6 +181,7 @@ export class Transport {
       // Before the request is sent nothing can have been charged.
       let sent = false;
       const fail = (error) => {
+        clearTimeout(timer);
         const untrusted = !sent && /CERT|SIGNATURE|ISSUER|ALTNAME/.test(error.code ?? "");
         const what = untrusted
           ? "the node's certificate is not trusted; set caFile (FARTHING_CA_FILE)"
@@ -214,10 +215,7 @@ export class Transport {
         });
       });
       const timer = setTimeout(() => asked.destroy(new Error(`none within ${timeoutMs} ms`)), timeoutMs);
-      asked.on("error", (error) => {
-        clearTimeout(timer);
-        fail(error);
-      });
+      asked.on("error", fail);
       asked.on("socket", (socket) => {
         socket.once(this.#url.protocol === "https:" ? "secureConnect" : "connect", () => {
           sent = true;
