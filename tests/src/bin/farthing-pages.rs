@@ -60,10 +60,11 @@ async fn main() -> Result<()> {
     ];
     let chain = chain.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
     let mut node = NodeProcess::start_on(chain, options).await?;
+    let wallet = node.status().await?.address.0;
     node.stop().await?;
     println!("Filling a node with {LISTINGS} listings and {CALLS} calls …");
     let learned = data_dir.join("networks").join(network().as_str());
-    catalog::fill(&learned, LISTINGS).await?;
+    catalog::fill(&learned, network().as_str(), wallet, LISTINGS).await?;
     buy(&data_dir.join("ledger.redb")).await?;
     node.restart(Vec::new()).await?;
 

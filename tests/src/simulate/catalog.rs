@@ -130,17 +130,6 @@ pub async fn measure(plan: Plan, folder: &Path) -> Result<Section> {
     })
 }
 
-/// Fills a new catalog in `folder`, of the network [`network`], for a node to start with.
-///
-/// # Errors
-/// When the catalog refuses what it should take.
-pub async fn fill(folder: &Path, listings: usize) -> Result<()> {
-    fs::create_dir_all(folder)?;
-    let catalog = open(folder)?;
-    take(&catalog, 0..listings).await?;
-    Ok(catalog.settled().await?)
-}
-
 fn open(folder: &Path) -> Result<Catalog> {
     let (catalog, opened) = Catalog::open(folder, Options::new(network().as_str(), key("own", 0).address()))?;
     ensure!(opened.notices.is_empty(), "a fresh catalog is damaged: {:?}", opened.notices);
@@ -353,6 +342,7 @@ pub struct Idle {
 /// # Errors
 /// When the catalog refuses what it should take, or files cannot be written.
 pub async fn fill(folder: &Path, network: &str, wallet: Address, listings: usize) -> Result<()> {
+    fs::create_dir_all(folder)?;
     let (catalog, opened) = Catalog::open(folder, Options::new(network, wallet))?;
     ensure!(opened.notices.is_empty(), "the node's catalog is damaged: {:?}", opened.notices);
     take(&catalog, network, 0..listings).await?;
