@@ -112,9 +112,7 @@ mod tests {
         let (html, more) = of("a/client.py", "# <script>\nname = \"a\u{202e}b\"\nreturn 1\n");
         let html = html.to_string();
         assert!(!more);
-        for part in
-            ["<i class=\"c\">", "&lt;script&gt;", "ab", "<i class=\"s\">", "<i class=\"k\">return</i>"]
-        {
+        for part in ["<i class=\"c\">", "&lt;script&gt;", "ab", "<i class=\"s\">", "<i class=\"k\">return"] {
             assert!(html.contains(part), "no {part} in {html}");
         }
         assert!(!html.contains("<script>") && !html.contains('\u{202e}'));
