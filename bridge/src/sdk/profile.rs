@@ -35,7 +35,6 @@ pub(super) struct Output {
 
 /// How words are joined to a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(dead_code, reason = "each language takes those that are usual there")]
 pub(super) enum Case {
     /// `list_planets`
     Snake,
@@ -110,7 +109,6 @@ pub(super) struct Syntax {
 
 /// A string literal in double quotes, with the escapes `\\`, `\"`, `\n`, `\r` and `\t`.
 #[derive(Debug)]
-#[allow(dead_code, reason = "each language takes its own")]
 pub(super) enum Literal {
     Quoted {
         /// Further characters that need a backslash, because the language would put values in their place.
@@ -123,7 +121,6 @@ pub(super) enum Literal {
 
 /// How a character is written by its number.
 #[derive(Debug, Clone, Copy)]
-#[allow(dead_code, reason = "each language takes its own")]
 pub(super) enum CodePoint {
     /// `\u0041`, beyond 16 bits as two of them.
     Pairs,
@@ -135,7 +132,6 @@ pub(super) enum CodePoint {
 
 /// What documentation stands in.
 #[derive(Debug, Clone, Copy)]
-#[allow(dead_code, reason = "each language takes its own")]
 pub(super) enum Doc {
     /// `"""…"""` with escapes.
     TripleQuotes,
