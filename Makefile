@@ -70,7 +70,7 @@ bench: anvil build ## Measure paid calls against direct ones, the bridge, search
 	"$(programs)/farthing-pages"
 	"$(programs)/farthing-simulate" catalog --listings 20000 --searches 300
 	"$(programs)/farthing-simulate" idle
-	cargo bench --locked -p farthing-bridge
+	cargo bench --locked -p farthing-bridge -p farthing-sdk
 
 # The engine's own builder skips what an image does not need.
 image_build = DOCKER_BUILDKIT=1 docker build --file deploy/Dockerfile

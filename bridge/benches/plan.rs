@@ -1,7 +1,7 @@
-//! What the bridge costs: a call planned, a path routed, an answer unwrapped, a description read, client code written.
+//! What the bridge costs: a call planned, a path routed, an answer unwrapped, a description read.
 //!
 //! Budgets: a request with text and five coercions 5 µs, routing among 500 operations 1 µs, unwrapping 500 KB
-//! 1 ms, reading a 4 MB OpenAPI document 0.5 s, client code for 300 operations 100 ms in each language.
+//! 1 ms, reading a 4 MB OpenAPI document 0.5 s.
 
 use std::{collections::BTreeMap, fmt::Write as _, hint::black_box, time::Duration};
 
@@ -11,7 +11,6 @@ use farthing_bridge::{
     description::{ApiDescription, Method, Operation, Parameter, Place, Schema, Style},
     graphql, openapi,
     report::Report,
-    sdk::{Language, Options, generate},
 };
 use serde_json::json;
 
@@ -161,16 +160,6 @@ fn reading(criterion: &mut Criterion) {
     });
 }
 
-fn client_code(criterion: &mut Criterion) {
-    let description = openapi::read(described(300).as_bytes()).expect("it is valid").description;
-    let mut group = criterion.benchmark_group("client code for 300 operations");
-    for language in Language::all() {
-        group.bench_function(language.name(), |bencher| {
-            bencher.iter(|| generate(black_box(&description), language, &Options::default()));
-        });
-    }
-}
-
 fn document() -> String {
     described(1_500)
 }
@@ -224,6 +213,6 @@ fn short() -> Criterion {
 criterion_group! {
     name = plan;
     config = short();
-    targets = routing, requests, unwrapping, reading, client_code
+    targets = routing, requests, unwrapping, reading
 }
 criterion_main!(plan);

@@ -28,15 +28,15 @@ pub mod report;
 pub mod request;
 pub mod routing;
 pub mod samples;
-pub mod sdk;
 pub mod share;
 pub mod snippet;
 #[cfg(test)]
 mod testing;
 mod values;
-mod walk;
+pub mod walk;
 
 pub use api::{Api, ApiError, Call, Planned, Request};
+pub use body::is_json;
 pub use problem::{PlanError, Problem};
 pub use read::read;
 pub use request::{HttpRequest, Payload};
@@ -57,7 +57,8 @@ pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
 }
 
 /// A stranger's text, shortened and without control characters, for repeating it in an error.
-fn shown(text: &str) -> String {
+#[must_use]
+pub fn shown(text: &str) -> String {
     text.chars().filter(|c| !is_deceptive(*c)).take(80).collect()
 }
 

@@ -4,22 +4,22 @@ use crate::description::{ApiDescription, Operation, Schema, Shape};
 
 /// What to do below a schema that was visited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Then {
+pub enum Then {
     Descend,
     Skip,
 }
 
 /// Where a schema stands.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct At<'n> {
+pub struct At<'n> {
     /// Words that tell what it is for, such as `listPlanets answer` or the name of a property.
-    pub(crate) hint: &'n str,
+    pub hint: &'n str,
     /// Schemas around it.
-    pub(crate) depth: usize,
+    pub depth: usize,
 }
 
 /// Visits `schema`, then what is in it. Named schemas are not entered.
-pub(crate) fn walk(schema: &mut Schema, at: At<'_>, visit: &mut dyn FnMut(&mut Schema, At<'_>) -> Then) {
+pub fn walk(schema: &mut Schema, at: At<'_>, visit: &mut dyn FnMut(&mut Schema, At<'_>) -> Then) {
     if visit(schema, at) == Then::Skip {
         return;
     }
@@ -27,11 +27,7 @@ pub(crate) fn walk(schema: &mut Schema, at: At<'_>, visit: &mut dyn FnMut(&mut S
 }
 
 /// Visits what is in `schema`.
-pub(crate) fn walk_below(
-    schema: &mut Schema,
-    at: At<'_>,
-    visit: &mut dyn FnMut(&mut Schema, At<'_>) -> Then,
-) {
+pub fn walk_below(schema: &mut Schema, at: At<'_>, visit: &mut dyn FnMut(&mut Schema, At<'_>) -> Then) {
     let inside = |hint| At { hint, depth: at.depth + 1 };
     match &mut schema.shape {
         Shape::Array(array) => walk(&mut array.items, inside(at.hint), visit),
@@ -58,10 +54,7 @@ pub(crate) fn walk_below(
 }
 
 /// Visits the schemas of all operations.
-pub(crate) fn walk_operations(
-    description: &mut ApiDescription,
-    visit: &mut dyn FnMut(&mut Schema, At<'_>) -> Then,
-) {
+pub fn walk_operations(description: &mut ApiDescription, visit: &mut dyn FnMut(&mut Schema, At<'_>) -> Then) {
     for operation in &mut description.operations {
         let at = |hint| At { hint, depth: 0 };
         let id = operation.id.clone();
@@ -76,7 +69,7 @@ pub(crate) fn walk_operations(
 }
 
 /// Visits the schemas of an operation's answers.
-pub(crate) fn walk_answers(operation: &mut Operation, visit: &mut dyn FnMut(&mut Schema, At<'_>) -> Then) {
+pub fn walk_answers(operation: &mut Operation, visit: &mut dyn FnMut(&mut Schema, At<'_>) -> Then) {
     for response in &mut operation.responses {
         let what = if response.status.is_success() { "answer" } else { "error" };
         let hint = format!("{} {what}", operation.id);

@@ -13,7 +13,7 @@
 mod names;
 mod operations;
 mod problems;
-pub(crate) mod relax;
+pub mod relax;
 mod schemas;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -5,11 +5,9 @@ use std::{
     io::{Cursor, Write},
 };
 
-use farthing_bridge::{
-    description::Operation,
-    sdk::{self, Language, Options, Sdk, SdkError},
-};
+use farthing_bridge::description::Operation;
 use farthing_protocol::Usdc;
+use farthing_sdk::{self as sdk, Language, Options, Sdk, SdkError};
 use zip::{CompressionMethod, ZipWriter, result::ZipError, write::SimpleFileOptions};
 
 use super::Known;
@@ -82,7 +80,7 @@ pub fn zip(sdk: &Sdk) -> Result<Vec<u8>, ZipError> {
 mod tests {
     use std::io::Read;
 
-    use farthing_bridge::sdk::SdkFile;
+    use farthing_sdk::SdkFile;
 
     use super::*;
 

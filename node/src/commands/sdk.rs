@@ -6,8 +6,8 @@ use axum::{
     http::{StatusCode, header},
     response::{IntoResponse, Response},
 };
-use farthing_bridge::sdk::{self as bridge, Language, SdkError};
 use farthing_protocol::ServiceId;
+use farthing_sdk::{Language, SdkError};
 use serde::Deserialize;
 
 use super::{Failed, catalog::origin};
@@ -111,7 +111,12 @@ pub(super) async fn generate(
     make(&node, id.0, &language, wishes).await.map(|made| Json(shown(made)))
 }
 
-async fn make(node: &Node, id: ServiceId, language: &str, wishes: Wishes) -> Result<bridge::Sdk, Failed> {
+async fn make(
+    node: &Node,
+    id: ServiceId,
+    language: &str,
+    wishes: Wishes,
+) -> Result<farthing_sdk::Sdk, Failed> {
     let Some(language) = Language::parse(language) else {
         let names: Vec<&str> = Language::all().map(Language::name).collect();
         let detail = format!("there is no such language; expected one of {}", names.join(", "));
@@ -126,8 +131,8 @@ async fn make(node: &Node, id: ServiceId, language: &str, wishes: Wishes) -> Res
     Ok(made?)
 }
 
-fn shown(sdk: bridge::Sdk) -> Sdk {
-    let file = |bridge::SdkFile { path, text }| SdkFile { path, text };
+fn shown(sdk: farthing_sdk::Sdk) -> Sdk {
+    let file = |farthing_sdk::SdkFile { path, text }| SdkFile { path, text };
     Sdk { package: sdk.package, files: sdk.files.into_iter().map(file).collect(), warnings: sdk.warnings }
 }
 

@@ -9,12 +9,9 @@ use std::{fs, path::Path, sync::Arc};
 
 use anyhow::{Context, Result, ensure};
 use farthing::testnet::demo::{Demo, Setup};
-use farthing_bridge::{
-    description::ApiDescription,
-    read,
-    sdk::{Language, Options, generate},
-};
+use farthing_bridge::{description::ApiDescription, read};
 use farthing_protocol::Usdc;
+use farthing_sdk::{Language, Options, generate};
 use farthing_tests::tell::tell;
 use serde_json::{Value, json};
 use tokio::{sync::Semaphore, task::JoinSet};
@@ -58,7 +55,7 @@ impl Offers {
         // Both documents are free.
         let openapi = bought(demo, &quakes, "/openapi.json", json!({})).await?;
         let schema = bought(demo, &planets, "/schema.graphql", json!({})).await?;
-        let nasty = include_bytes!("../../../bridge/src/testing/nasty.json");
+        let nasty = include_bytes!("../../../bridge/sdk/src/tests/nasty.json");
         let events = bought(demo, &quakes, "/v1/earthquakes/recent", json!({ "limit": "3" })).await?;
         let found = json!({ "discoveryMethod": "Transit", "limit": "2" });
         let found = bought(demo, &planets, "/planets", found).await?;

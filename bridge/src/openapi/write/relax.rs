@@ -11,7 +11,7 @@ use crate::{
 
 /// Relaxes the answers of operations that stand for a GraphQL field, and what these refer to. Input types are
 /// never among that.
-pub(crate) fn answers(description: &mut ApiDescription) {
+pub fn answers(description: &mut ApiDescription) {
     let mut seen = BTreeSet::new();
     let mut waiting: Vec<SchemaId> = Vec::new();
     let mut visit = |schema: &mut Schema, waiting: &mut Vec<SchemaId>| {

@@ -1,0 +1,145 @@
+//! Declared types for templates.
+
+use minijinja::Value;
+use serde::Serialize;
+
+use super::{TypeRef, Writer};
+use crate::{
+    escape::Foreign,
+    model::{self, Enum, Kind},
+};
+
+/// A type to declare. Which lists are filled depends on `kind`.
+#[derive(Debug, Serialize)]
+pub(super) struct Declared {
+    /// `object`, `enum` or `union`.
+    kind: &'static str,
+    name: String,
+    /// What the description calls it.
+    source: Value,
+    doc: Value,
+    in_requests: bool,
+    in_answers: bool,
+    recursive: bool,
+    members: Vec<Member>,
+    additional: Option<TypeRef>,
+    exactly_one: bool,
+    /// Of an enum: `text` or `integer`.
+    of: &'static str,
+    choices: Vec<Choice>,
+    variants: Vec<Variant>,
+    /// The member that tells the variant; undefined when none does.
+    discriminator: Option<Value>,
+}
+
+#[derive(Debug, Serialize)]
+struct Member {
+    name: String,
+    wire: Value,
+    /// Whether `name` is what it is called outside.
+    same: bool,
+    doc: Value,
+    required: bool,
+    deprecated: bool,
+    #[serde(rename = "type")]
+    of: TypeRef,
+}
+
+#[derive(Debug, Serialize)]
+struct Choice {
+    name: String,
+    text: Value,
+    number: Option<i64>,
+}
+
+#[derive(Debug, Serialize)]
+struct Variant {
+    name: String,
+    #[serde(rename = "type")]
+    of: TypeRef,
+    /// Values of the discriminator.
+    tags: Vec<Value>,
+}
+
+impl Writer<'_> {
+    pub(super) fn declared(&self, index: usize) -> Declared {
+        let declared = &self.model.types[index];
+        let names = &self.named.members[index];
+        let mut written = Declared {
+            kind: "object",
+            name: self.named.types[index].clone(),
+            source: Foreign::value(&*declared.hint),
+            doc: Foreign::value(&*declared.doc),
+            in_requests: declared.in_requests,
+            in_answers: declared.in_answers,
+            recursive: declared.recursive,
+            members: Vec::new(),
+            additional: None,
+            exactly_one: false,
+            of: "text",
+            choices: Vec::new(),
+            variants: Vec::new(),
+            discriminator: None,
+        };
+        match &declared.kind {
+            Kind::Object(object) => {
+                written.members = object
+                    .members
+                    .iter()
+                    .zip(names)
+                    .map(|(member, name)| self.member(member, name))
+                    .collect();
+                written.additional = object.additional.as_ref().map(|of| self.type_ref(of, false));
+                written.exactly_one = object.exactly_one;
+            }
+            Kind::Enum(choices) => {
+                written.kind = "enum";
+                written.choices = self::choices(choices, names);
+                if matches!(choices, Enum::Integers(_)) {
+                    written.of = "integer";
+                }
+            }
+            Kind::Union(union) => {
+                written.kind = "union";
+                let variant = |(variant, name): (&model::Variant, &String)| Variant {
+                    name: name.clone(),
+                    of: self.type_ref(&variant.of, true),
+                    tags: variant.tags.iter().map(|tag| Foreign::value(&**tag)).collect(),
+                };
+                written.variants = union.variants.iter().zip(names).map(variant).collect();
+                written.discriminator = union.discriminator.as_deref().map(Foreign::value);
+            }
+        }
+        written
+    }
+
+    fn member(&self, member: &model::Member, name: &str) -> Member {
+        Member {
+            name: name.to_owned(),
+            wire: Foreign::value(&*member.wire),
+            same: member.wire == name,
+            doc: Foreign::value(&*member.doc),
+            required: member.required,
+            deprecated: member.deprecated,
+            of: self.type_ref(&member.of, true),
+        }
+    }
+}
+
+fn choices(choices: &Enum, names: &[String]) -> Vec<Choice> {
+    let names = names.iter().cloned();
+    match choices {
+        Enum::Texts(texts) => names
+            .zip(texts)
+            .map(|(name, text)| Choice { name, text: Foreign::value(&**text), number: None })
+            .collect(),
+        Enum::Integers(numbers) => names
+            .zip(numbers)
+            .map(|(name, number)| Choice {
+                name,
+                text: Foreign::value(number.to_string()),
+                number: Some(*number),
+            })
+            .collect(),
+    }
+}

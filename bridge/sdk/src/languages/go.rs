@@ -1,0 +1,100 @@
+//! Go: the standard library alone, clean under `go vet`.
+
+use crate::profile::{Case, CodePoint, Doc, Literal, Names, Output, Profile, Syntax, Template, Types};
+
+macro_rules! template {
+    ($name:literal) => {
+        Template { name: $name, text: include_str!(concat!("../../templates/go/", $name)) }
+    };
+}
+
+pub(crate) static PROFILE: Profile = Profile {
+    needs: "Go 1.24 or later",
+    templates: &[
+        template!("runtime.go"),
+        template!("imports.go"),
+        template!("models.go"),
+        template!("client.go"),
+        template!("doc.go"),
+        template!("single.go"),
+        template!("README.md"),
+        template!("go.mod"),
+        template!("example.go"),
+        template!("test.go"),
+        template!("snippet.go"),
+    ],
+    files: &[
+        Output { template: "README.md", path: "README.md" },
+        Output { template: "example.go", path: "example/main.go" },
+        Output { template: "client.go", path: "client.go" },
+        Output { template: "models.go", path: "models.go" },
+        Output { template: "runtime.go", path: "runtime.go" },
+        Output { template: "doc.go", path: "doc.go" },
+        Output { template: "test.go", path: "client_test.go" },
+        Output { template: "go.mod", path: "go.mod" },
+    ],
+    single_file: Output { template: "single.go", path: "{{ package.snake }}.go" },
+    snippet: "snippet.go",
+    names: Names {
+        types: Case::Pascal,
+        operations: Case::Pascal,
+        parameters: Case::Pascal,
+        members: Case::Pascal,
+        choices: Case::Pascal,
+        variants: Case::Pascal,
+        // Names begin with a capital letter, as no keyword does.
+        keywords: &[],
+        taken_types: &[
+            "Answer",
+            "AnswerError",
+            "CallOption",
+            "Client",
+            "Config",
+            "ConnectionFailed",
+            "Error",
+            "ErrorKind",
+            "Json",
+            "New",
+            "NodeError",
+            "Nothing",
+            "Null",
+            "Nullable",
+            "Of",
+            "Ptr",
+            "RequestError",
+            "ServiceError",
+            "WithCallID",
+            "WithMaxPrice",
+            "WithMaxRetries",
+            "WithTimeout",
+        ],
+        taken_operations: &["Call"],
+        taken_parameters: &[],
+        taken_members: &["AdditionalMembers", "MarshalJSON", "UnmarshalJSON", "MarshalJson", "UnmarshalJson"],
+        taken_choices: &[],
+        ignores_case: false,
+        keeps_wire_names: false,
+    },
+    types: Types {
+        any: "Json",
+        boolean: "bool",
+        int32: "int32",
+        int53: "int64",
+        int64: "int64",
+        uint64: "uint64",
+        number: "float64",
+        text: "string",
+        bytes: "[]byte",
+        array: "[]{}",
+        map: "map[string]{}",
+        nullable: "*{}",
+        named: "{}",
+        recursive: "{}",
+        boxed: &[],
+    },
+    syntax: Syntax {
+        literal: Literal::Quoted { escaped: &[], code_point: CodePoint::Wide },
+        comment: "// ",
+        doc: Doc::Lines("// "),
+    },
+};

@@ -1,0 +1,236 @@
+//! Client code for a service, in twelve languages: typed, documented, ready to run.
+//!
+//! 1. A description becomes a language-neutral [`model`]: operations, and the types they need.
+//! 2. The language's [`profile`] gives everything a name that compiles there ([`names`]); each rename is a warning.
+//! 3. Names and texts become the [`context`] of the templates.
+//! 4. [`render`] makes files of them. What a stranger wrote reaches a file only through an escaping filter
+//!    ([`escape`]); a template that forgets one is an error and no file.
+//!
+//! The same description and options give the same bytes. **A language is added** with a folder of templates below
+//! `bridge/sdk/templates`, a file in `languages` with its [`profile::Profile`], and its line in
+//! [`Language::profile`]. `bridge/sdk/templates/README.md` lists what templates are given.
+//!
+//! Integers are exact in every language: what is not declared to fit into 32 or 53 bits is a 64-bit type, and in
+//! JavaScript and TypeScript `number | bigint`, a `bigint` whenever a `number` would lose digits.
+
+mod context;
+mod escape;
+mod languages;
+mod model;
+mod names;
+mod profile;
+mod render;
+mod snippet;
+
+use std::collections::BTreeMap;
+
+use farthing_bridge::description::ApiDescription;
+
+pub use snippet::snippet;
+
+/// A language that client code can be written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Language {
+    Python,
+    TypeScript,
+    JavaScript,
+    Go,
+    Rust,
+    Kotlin,
+    Java,
+    CSharp,
+    Ruby,
+    Php,
+    Shell,
+    Swift,
+}
+
+impl Language {
+    const ALL: [Self; 12] = [
+        Self::Python,
+        Self::TypeScript,
+        Self::JavaScript,
+        Self::Go,
+        Self::Rust,
+        Self::Kotlin,
+        Self::Java,
+        Self::CSharp,
+        Self::Ruby,
+        Self::Php,
+        Self::Shell,
+        Self::Swift,
+    ];
+
+    /// All of them, in the order in which they are shown.
+    pub fn all() -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter()
+    }
+
+    /// As it is written on a command line and in addresses.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Python => "python",
+            Self::TypeScript => "typescript",
+            Self::JavaScript => "javascript",
+            Self::Go => "go",
+            Self::Rust => "rust",
+            Self::Kotlin => "kotlin",
+            Self::Java => "java",
+            Self::CSharp => "csharp",
+            Self::Ruby => "ruby",
+            Self::Php => "php",
+            Self::Shell => "shell",
+            Self::Swift => "swift",
+        }
+    }
+
+    /// As people write it.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Python => "Python",
+            Self::TypeScript => "TypeScript",
+            Self::JavaScript => "JavaScript",
+            Self::Go => "Go",
+            Self::Rust => "Rust",
+            Self::Kotlin => "Kotlin",
+            Self::Java => "Java",
+            Self::CSharp => "C#",
+            Self::Ruby => "Ruby",
+            Self::Php => "PHP",
+            Self::Shell => "Shell",
+            Self::Swift => "Swift",
+        }
+    }
+
+    /// What the generated code needs to run.
+    #[must_use]
+    pub const fn needs(self) -> &'static str {
+        self.profile().needs
+    }
+
+    /// Reads a name in any case; `None` for one that is not among them.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::all().find(|language| language.name().eq_ignore_ascii_case(name))
+    }
+
+    const fn profile(self) -> &'static profile::Profile {
+        match self {
+            Self::Python => &languages::python::PROFILE,
+            Self::TypeScript => &languages::javascript::TYPESCRIPT,
+            Self::JavaScript => &languages::javascript::JAVASCRIPT,
+            Self::Go => &languages::go::PROFILE,
+            Self::Rust => &languages::rust::PROFILE,
+            Self::Kotlin => &languages::kotlin::PROFILE,
+            Self::Java => &languages::java::PROFILE,
+            Self::CSharp => &languages::csharp::PROFILE,
+            Self::Ruby => &languages::ruby::PROFILE,
+            Self::Php => &languages::php::PROFILE,
+            Self::Shell => &languages::shell::PROFILE,
+            Self::Swift => &languages::swift::PROFILE,
+        }
+    }
+}
+
+impl std::fmt::Display for Language {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// What client code says beyond the description.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// UUID of the service, which the code calls.
+    pub service_id: String,
+    /// The service's name in the network; the description's title when empty.
+    pub service_name: String,
+    /// Price of a call in USDC as decimal text; empty when it is not known.
+    pub price: String,
+    /// Prices that differ, by operation id.
+    pub prices: BTreeMap<String, String>,
+    /// Name of the package instead of one made from the service's name.
+    pub package: Option<String>,
+    /// Everything in one file, without tests and metadata.
+    pub single_file: bool,
+    /// Address of the caller's own node.
+    pub base_url: String,
+    /// Templates that replace the built-in ones of the language, by their name, such as `client.py`.
+    pub templates: BTreeMap<String, String>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            service_id: String::new(),
+            service_name: String::new(),
+            price: String::new(),
+            prices: BTreeMap::new(),
+            package: None,
+            single_file: false,
+            base_url: "https://localhost:3000".to_owned(),
+            templates: BTreeMap::new(),
+        }
+    }
+}
+
+/// Generated client code.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sdk {
+    /// Name of the package in the language's own spelling, good as the name of a folder.
+    pub package: String,
+    /// In the order in which a reader wants to see them.
+    pub files: Vec<SdkFile>,
+    /// What got another name than the description gives it, and what could not be typed.
+    pub warnings: Vec<String>,
+}
+
+/// A file of the generated code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SdkFile {
+    /// Relative, with slashes: `src/quakes/client.py`.
+    pub path: String,
+    pub text: String,
+}
+
+/// Why no code was generated.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SdkError {
+    #[error(
+        "`{0}` cannot be the name of a package; use up to 100 letters, digits, `-`, `_`, `.` and `/`, a letter first"
+    )]
+    Package(String),
+    #[error("there is no template `{name}` to replace; the templates are {known}")]
+    UnknownTemplate { name: String, known: String },
+    #[error("the template `{name}`: {detail}")]
+    Template { name: String, detail: String },
+    #[error("there is no operation number {0}")]
+    NoOperation(usize),
+}
+
+/// Writes client code for a service.
+///
+/// # Errors
+/// [`SdkError`] for a name or template of the caller's that cannot be used.
+pub fn generate(
+    description: &ApiDescription,
+    language: Language,
+    options: &Options,
+) -> Result<Sdk, SdkError> {
+    let profile = language.profile();
+    let mut warnings = Vec::new();
+    let package = names::Package::new(options, description)?;
+    let model = model::Model::new(description, &mut warnings);
+    let context = context::context(&model, profile, &package, options, &mut warnings);
+    let files = render::files(profile, &context, options)?;
+    Ok(Sdk { package: package.kebab, files, warnings })
+}
+
+// The bridge's test descriptions, which its tests share with these, find it at the root.
+#[cfg(test)]
+use farthing_bridge::description;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,208 @@
+//! Names that compile: of the right case, none twice, none that means something else.
+//!
+//! A stranger's name is written in ASCII ([`deunicode`]), split into words and joined in the language's case. One that
+//! begins with a digit gets an `n` in front, one that is taken an underscore at its end, one that is given twice a number.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use deunicode::deunicode;
+use farthing_bridge::{description::ApiDescription, shown};
+use heck::{ToKebabCase, ToLowerCamelCase, ToPascalCase, ToShoutySnakeCase, ToSnakeCase};
+use serde::Serialize;
+
+use super::{Options, SdkError, profile::Case};
+
+/// Longer names are cut; a stranger chose them.
+const NAME_CHARS_MAX: usize = 60;
+
+/// Hands out names of one scope.
+#[derive(Debug)]
+pub(super) struct Scope {
+    case: Case,
+    ignores_case: bool,
+    reserved: BTreeSet<String>,
+    taken: BTreeSet<String>,
+    /// The next number to try for a name that is given already.
+    next: BTreeMap<String, usize>,
+}
+
+impl Scope {
+    pub(super) fn new(case: Case, ignores_case: bool, reserved: &[&[&str]]) -> Self {
+        let key = |name: &&str| if ignores_case { name.to_ascii_lowercase() } else { (*name).to_owned() };
+        let reserved = reserved.iter().copied().flatten().map(key).collect();
+        Self { case, ignores_case, reserved, taken: BTreeSet::new(), next: BTreeMap::new() }
+    }
+
+    /// A name for `wanted`; `fallback` when nothing of it can be said in ASCII. `what` names it in a warning.
+    pub(super) fn name(
+        &mut self,
+        wanted: &str,
+        fallback: &str,
+        what: &str,
+        warnings: &mut Vec<String>,
+    ) -> String {
+        let plain = self.plain(wanted, fallback);
+        let mut name = plain.clone();
+        if self.reserved.contains(&self.key(&name)) {
+            name.push('_');
+        }
+        if !self.taken.insert(self.key(&name)) {
+            name = self.numbered(&name);
+        }
+        if name != written(wanted, self.case) {
+            warnings.push(format!("{what} `{}` is called `{name}`", shown(wanted)));
+        }
+        name
+    }
+
+    fn plain(&self, wanted: &str, fallback: &str) -> String {
+        let name = written(wanted, self.case);
+        if name.is_empty() {
+            return written(fallback, self.case);
+        }
+        // `1st` becomes `n1st`, `N1st` or `N1ST`.
+        if name.starts_with(|c: char| c.is_ascii_digit()) {
+            let letter = if matches!(self.case, Case::Pascal | Case::Shouty) { 'N' } else { 'n' };
+            return format!("{letter}{name}");
+        }
+        name
+    }
+
+    fn numbered(&mut self, name: &str) -> String {
+        loop {
+            let number = self.next.entry(name.to_owned()).or_insert(2);
+            let apart = if name.ends_with(|c: char| c.is_ascii_digit()) { "_" } else { "" };
+            let candidate = format!("{name}{apart}{number}");
+            *number += 1;
+            let key = self.key(&candidate);
+            if !self.reserved.contains(&key) && self.taken.insert(key) {
+                return candidate;
+            }
+        }
+    }
+
+    fn key(&self, name: &str) -> String {
+        if self.ignores_case { name.to_ascii_lowercase() } else { name.to_owned() }
+    }
+}
+
+/// The words of `text` in a case; may be empty or begin with a digit.
+pub(super) fn written(text: &str, case: Case) -> String {
+    let ascii: String = deunicode(text)
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || c == '-' || c == '+' { c } else { ' ' })
+        .collect();
+    // `+1` and `-1` are different things.
+    let sign = |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit());
+    let words = match (ascii.strip_prefix('-'), ascii.strip_prefix('+')) {
+        (Some(rest), _) if sign(rest) => format!("minus {rest}"),
+        (_, Some(rest)) if sign(rest) => format!("plus {rest}"),
+        _ => ascii,
+    };
+    let words: String = words.chars().take(NAME_CHARS_MAX).collect();
+    match case {
+        Case::Snake => words.to_snake_case(),
+        Case::Camel => words.to_lower_camel_case(),
+        Case::Pascal => words.to_pascal_case(),
+        Case::Shouty => words.to_shouty_snake_case(),
+    }
+}
+
+/// The package's name in every spelling that metadata and paths need.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct Package {
+    /// As the caller gave it, or `kebab`.
+    pub(super) name: String,
+    pub(super) kebab: String,
+    pub(super) snake: String,
+    pub(super) camel: String,
+    pub(super) pascal: String,
+    /// Small letters and digits alone, as Go and Java like it.
+    pub(super) flat: String,
+}
+
+impl Package {
+    /// # Errors
+    /// [`SdkError::Package`] for a name of the caller's that cannot be one.
+    pub(super) fn new(options: &Options, description: &ApiDescription) -> Result<Self, SdkError> {
+        if let Some(name) = &options.package {
+            let fits = name.len() <= 100
+                && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '@')
+                && name.ends_with(|c: char| c.is_ascii_alphanumeric())
+                && !name.contains("..")
+                && !name.contains("//")
+                && name.chars().skip(1).all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c));
+            // `@scope/name` is npm's; the folders are named by what follows the last slash.
+            let last = name.rsplit('/').next().unwrap_or_default();
+            if !fits || !last.starts_with(|c: char| c.is_ascii_alphabetic()) {
+                return Err(SdkError::Package(shown(name)));
+            }
+            return Ok(Self::of(name.clone(), last));
+        }
+        let title = if options.service_name.is_empty() { &description.title } else { &options.service_name };
+        let words = written(title, Case::Snake);
+        let words = match words.chars().next() {
+            None => "service".to_owned(),
+            Some(c) if c.is_ascii_digit() => format!("n{words}"),
+            Some(_) => words,
+        };
+        let package = Self::of(String::new(), &words);
+        Ok(Self { name: package.kebab.clone(), ..package })
+    }
+
+    fn of(name: String, words: &str) -> Self {
+        // Words that some language keeps for itself, and names of its library, are no names of packages.
+        const TAKEN: [&str; 40] = [
+            "abstract",
+            "api",
+            "as",
+            "async",
+            "await",
+            "class",
+            "const",
+            "default",
+            "enum",
+            "fn",
+            "for",
+            "func",
+            "function",
+            "go",
+            "http",
+            "if",
+            "import",
+            "in",
+            "internal",
+            "interface",
+            "java",
+            "json",
+            "main",
+            "match",
+            "mod",
+            "module",
+            "native",
+            "new",
+            "package",
+            "php",
+            "python",
+            "return",
+            "self",
+            "std",
+            "struct",
+            "super",
+            "test",
+            "tests",
+            "type",
+            "use",
+        ];
+        let words =
+            if TAKEN.contains(&&*words.to_snake_case()) { format!("{words}_sdk") } else { words.to_owned() };
+        Self {
+            name,
+            kebab: words.to_kebab_case(),
+            snake: words.to_snake_case(),
+            camel: words.to_lower_camel_case(),
+            pascal: words.to_pascal_case(),
+            flat: words.to_snake_case().replace('_', ""),
+        }
+    }
+}

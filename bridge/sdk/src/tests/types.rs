@@ -1,0 +1,147 @@
+//! What becomes of schemas: widths, unions, recursion, pages.
+
+use super::*;
+use crate::model::{Enum, Kind, Model, Pace, Type, Width};
+
+fn model(description: &ApiDescription) -> (Model, Vec<String>) {
+    let mut warnings = Vec::new();
+    let model = Model::new(description, &mut warnings);
+    (model, warnings)
+}
+
+fn schemas(schemas: &str) -> Model {
+    let document = format!(
+        r##"{{"openapi": "3.1.0", "info": {{"title": "T", "version": "1"}},
+        "paths": {{"/a": {{"get": {{"responses": {{"200": {{"description": "", "content": {{"application/json":
+        {{"schema": {{"$ref": "#/components/schemas/A"}}}}}}}}}}}}}}}},
+        "components": {{"schemas": {schemas}}}}}"##
+    );
+    model(&openapi::read(document.as_bytes()).expect(schemas).description).0
+}
+
+fn members(model: &Model, hint: &str) -> Vec<(String, Type)> {
+    let declared = model.types.iter().find(|declared| declared.hint == hint).expect(hint);
+    let Kind::Object(object) = &declared.kind else { panic!("{hint} is no object") };
+    object.members.iter().map(|member| (member.wire.clone(), member.of.clone())).collect()
+}
+
+#[test]
+fn integers_are_as_wide_as_they_are_declared() {
+    let model = schemas(
+        r#"{"A": {"type": "object", "properties": {
+            "a": {"type": "integer"}, "b": {"type": "integer", "format": "int32"},
+            "c": {"type": "integer", "minimum": 0, "maximum": 2147483647}, "d": {"type": "integer", "minimum": 0, "maximum": 2147483648},
+            "e": {"type": "integer", "minimum": 0, "maximum": 9007199254740992}, "f": {"type": "integer", "format": "uint64"},
+            "g": {"type": "integer", "format": "uint32"}, "h": {"type": "integer", "minimum": 0}}}}"#,
+    );
+    let widths: Vec<Type> = members(&model, "A").into_iter().map(|(_, of)| of).collect();
+    let expected =
+        [Width::I64, Width::I32, Width::I32, Width::I53, Width::I64, Width::U64, Width::I53, Width::I64];
+    assert_eq!(widths, expected.map(Type::Integer));
+}
+
+#[test]
+fn what_holds_itself_is_told_apart_from_lists_of_itself() {
+    let model = schemas(
+        r##"{"A": {"type": "object", "properties": {
+            "own": {"$ref": "#/components/schemas/A"}, "tree": {"$ref": "#/components/schemas/Tree"}, "b": {"$ref": "#/components/schemas/B"}}},
+            "B": {"type": "object", "properties": {"c": {"$ref": "#/components/schemas/C"}}},
+            "C": {"type": "object", "properties": {"b": {"$ref": "#/components/schemas/B"}}},
+            "Tree": {"type": "object", "properties": {"children": {"type": "array", "items": {"$ref": "#/components/schemas/Tree"}}}}}"##,
+    );
+    let recursive: BTreeMap<_, _> = model.types.iter().map(|t| (t.hint.as_str(), t.recursive)).collect();
+    assert_eq!(recursive, [("A", true), ("B", true), ("C", true), ("Tree", false)].into());
+}
+
+#[test]
+fn a_list_that_holds_itself_is_any_json_and_said_to_be() {
+    let (model, warnings) = model(&nasty());
+    // `Loose` is a union, which has a name to hold itself by.
+    assert!(model.types.iter().any(|declared| declared.hint == "Loose"));
+    assert!(warnings.is_empty(), "{warnings:?}");
+    let list = r##"{"A": {"type": "array", "items": {"$ref": "#/components/schemas/A"}}}"##;
+    assert_eq!(schemas(list).operations[0].answer.of, Type::Array(Box::new(Type::Any)));
+}
+
+#[test]
+fn alternatives_within_alternatives_are_alternatives() {
+    let model = schemas(
+        r##"{"A": {"oneOf": [{"type": "string"}, {"oneOf": [{"type": "integer"}, {"type": "string"}, {"$ref": "#/components/schemas/A"}, {"type": "null"}]}]}}"##,
+    );
+    let union = model.types.iter().find(|declared| declared.hint == "A").unwrap();
+    let Kind::Union(union) = &union.kind else { panic!("no union") };
+    let kinds: Vec<Type> = union.variants.iter().map(|variant| variant.of.clone()).collect();
+    assert_eq!(kinds, [Type::Text, Type::Integer(Width::I64)]);
+    assert!(matches!(model.operations[0].answer.of, Type::Nullable(_)));
+}
+
+#[test]
+fn choices_are_enums_of_texts_or_of_whole_numbers() {
+    let model = schemas(
+        r#"{"A": {"type": "object", "properties": {
+            "t": {"enum": ["a", "b", null]}, "n": {"enum": [1, 2]}, "b": {"enum": [true]}, "f": {"enum": [1.5]}, "m": {"enum": ["a", 1]}}}}"#,
+    );
+    let members = members(&model, "A");
+    assert!(matches!(&members[0].1, Type::Nullable(of) if matches!(**of, Type::Declared(_))), "{members:?}");
+    assert_eq!(members[2].1, Type::Boolean);
+    assert_eq!(members[3].1, Type::Number);
+    let enums: Vec<usize> = model
+        .types
+        .iter()
+        .filter_map(|declared| match &declared.kind {
+            Kind::Enum(Enum::Texts(texts)) => Some(texts.len()),
+            Kind::Enum(Enum::Integers(numbers)) => Some(10 * numbers.len()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(enums, [2, 20]);
+}
+
+#[test]
+fn pages_are_found_by_their_parameters_and_answers() {
+    let (model, _) = model(&nasty());
+    let pace = |id: &str| {
+        let operation = model.operations.iter().find(|operation| operation.id == id).expect(id);
+        operation.paging.as_ref().map(|paging| paging.pace.clone())
+    };
+    assert!(matches!(pace("list"), Some(Pace::Cursor { more: Some(_), .. })), "{:?}", pace("list"));
+    assert_eq!(pace("pages"), Some(Pace::Page { first: 1 }));
+    assert_eq!(pace("offsets"), Some(Pace::Offset));
+    assert_eq!(pace("class"), None);
+}
+
+#[test]
+fn a_chain_of_thousands_of_types_is_no_danger() {
+    const TYPES: usize = 5_000;
+    let mut description = ApiDescription::default();
+    for index in 0..TYPES {
+        let next = (index + 1) % TYPES;
+        let of = description::Schema::reference(description::SchemaId(u32::try_from(next).unwrap()));
+        let list = description::Schema::array(of.clone());
+        let property =
+            |name: &str, schema| description::Property { name: name.into(), required: true, schema };
+        let object = description::Object { properties: vec![property("next", of)], ..Default::default() };
+        let schema = description::Schema::of(description::Shape::Object(object));
+        // Every other chain is of lists, which have no names to stop at.
+        let schema = if index % 1_000 < 500 { schema } else { list };
+        description.schemas.push(description::NamedSchema { name: format!("T{index}"), schema });
+    }
+    let answer = description::Content {
+        media_type: "application/json".into(),
+        schema: description::Schema::reference(description::SchemaId(0)),
+        example: None,
+    };
+    description.operations.push(description::Operation {
+        path: "/a".into(),
+        id: "a".into(),
+        responses: vec![description::Response {
+            status: description::Status::Code(200),
+            description: String::new(),
+            content: Some(answer),
+        }],
+        ..Default::default()
+    });
+    let (model, warnings) = model(&description);
+    assert!(model.types.len() >= 500, "{}", model.types.len());
+    assert!(!warnings.is_empty());
+}
