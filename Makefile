@@ -31,7 +31,7 @@ testnet: anvil build ## The same nodes, kept running, with commands to paste; Ct
 	"$(programs)/farthing" testnet up
 
 .PHONY: test
-test: node-deps tools-deps ## All tests: pure rules, adapters, contracts on a real chain, whole nodes
+test: node-deps tools-deps sdk-deps ## All tests: pure rules, adapters, contracts on a real chain, whole nodes
 	cargo build --workspace --all-targets --locked
 	cargo test --workspace --locked
 
@@ -46,7 +46,7 @@ browser-test: anvil tools-deps build ## The console in chromium: every page judg
 
 .PHONY: sdk-test
 sdk-test: anvil sdk-deps build ## Client code in every language: compiled strictly, and run against paid calls
-	FARTHING_SDK_TEST=1 cargo test --workspace --test sdk --locked
+	cargo test --workspace --test sdk --locked
 
 .PHONY: check
 check: ## Formatting, lints, licences and banned dependencies, shell syntax, the hardening of the systemd unit

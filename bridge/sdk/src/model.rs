@@ -3,11 +3,12 @@
 //! Types that need a declaration are objects, enums and unions; what a description names beside these, such as a
 //! list, is written where it is used. A list that holds itself has no such form and is any JSON.
 //!
-//! Answers of GraphQL operations are relaxed first, because `fields` can leave anything out, and equal inline shapes
-//! are shared, as in the published OpenAPI document.
+//! Answers of GraphQL operations are relaxed first, because `fields` can leave anything out, and what is selected of one
+//! type in several places becomes one type ([`merge`]). Equal inline shapes are shared, as in the published document.
 
 mod cycles;
 mod example;
+mod merge;
 mod operations;
 mod paging;
 mod types;
@@ -202,6 +203,7 @@ impl Model {
             graphql: None,
         };
         relax::answers(&mut shown);
+        merge::objects(&mut shown);
         share(&mut shown);
         let mut types = Builder::new(&shown, warnings);
         let mut operations: Vec<Operation> =

@@ -5,7 +5,7 @@ using Quakes;
 /// <summary>What every language does: see tests/tests/sdk.</summary>
 public static class Program
 {
-    private static async Task Refused(string what, Func<Task> call)
+    private static async Task Refused(string what, string named, Func<Task> call)
     {
         try
         {
@@ -14,12 +14,21 @@ public static class Program
         catch (FarthingException error)
         {
             var node = error as NodeException;
-            var charged = error.Charged.Value ? "true" : "false";
-            var namesLimit = error.Message.Contains("limit") ? "true" : "false";
-            Console.WriteLine(what + " " + (node == null ? "" : node.Code) + " " + charged + " " + namesLimit);
+            Tell(what, node == null ? "" : node.Code, error.Charged.Value, error.Message.Contains(named));
+            return;
+        }
+        catch (Planets.FarthingException error)
+        {
+            var node = error as Planets.NodeException;
+            Tell(what, node == null ? "" : node.Code, error.Charged.Value, error.Message.Contains(named));
             return;
         }
         throw new InvalidOperationException(what + ": no error");
+    }
+
+    private static void Tell(string what, string code, bool charged, bool isNamed)
+    {
+        Console.WriteLine(what + " " + code + " " + (charged ? "true" : "false") + " " + (isNamed ? "true" : "false"));
     }
 
     private static async Task Run()
@@ -42,14 +51,24 @@ public static class Program
         var many = await dropping.RecentEarthquakes(limit: 40);
         Console.WriteLine("again " + many.Value.Features.Count + " " + many.Charged);
 
-        await Refused("refused", () => client.RecentEarthquakes(limit: 0));
-        await Refused("budget", () => new Client(new FarthingConfig { MaxPrice = "0.001" }).RecentEarthquakes());
+        await Refused("refused", "limit", () => client.RecentEarthquakes(limit: 0));
+        await Refused("budget", "", () => new Client(new FarthingConfig { MaxPrice = "0.001" }).RecentEarthquakes());
         var wrong = new FarthingConfig { CaFile = Environment.GetEnvironmentVariable("WRONG_CA_FILE") };
-        await Refused("untrusted", () => new Client(wrong).RecentEarthquakes());
+        await Refused("untrusted", "", () => new Client(wrong).RecentEarthquakes());
 
-        var found = await new Planets.Client().Planets(discoveryMethod: "Transit", limit: 2);
+        var stars = new Planets.Client();
+        var found = await stars.Planets(discoveryMethod: "Transit", limit: 2);
         var planet = found.Value[0];
         Console.WriteLine("planets " + found.Value.Count + " " + planet.Name + " " + planet.DiscoveryYear + " " + found.Charged);
+
+        var lossy = new Planets.FarthingConfig { BaseUrl = Environment.GetEnvironmentVariable("DROPPING_PLANETS_URL") };
+        var others = await new Planets.Client(lossy).Planets(limit: 40);
+        Console.WriteLine("planets-again " + others.Value.Count + " " + others.Charged);
+
+        await Refused("planets-refused", "fields", () => stars.Planets(fields: "nothing"));
+        await Refused("planets-budget", "", () => new Planets.Client(new Planets.FarthingConfig { MaxPrice = "0.001" }).Planets());
+        var stranger = new Planets.FarthingConfig { CaFile = Environment.GetEnvironmentVariable("WRONG_CA_FILE") };
+        await Refused("planets-untrusted", "", () => new Planets.Client(stranger).Planets());
     }
 
     /// <summary>Buys, and is refused.</summary>

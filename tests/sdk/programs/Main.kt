@@ -4,12 +4,16 @@ import quakes.FarthingConfig
 import quakes.FarthingException
 import quakes.NodeException
 
-private fun refused(what: String, call: () -> Unit) {
+private fun refused(what: String, named: String, call: () -> Unit) {
     try {
         call()
     } catch (e: FarthingException) {
         val code = (e as? NodeException)?.code ?: ""
-        println("$what $code ${checkNotNull(e.charged)} ${"limit" in e.message.orEmpty()}")
+        println("$what $code ${checkNotNull(e.charged)} ${named in e.message.orEmpty()}")
+        return
+    } catch (e: planets.FarthingException) {
+        val code = (e as? planets.NodeException)?.code ?: ""
+        println("$what $code ${checkNotNull(e.charged)} ${named in e.message.orEmpty()}")
         return
     }
     error("$what: no error")
@@ -32,10 +36,19 @@ public fun main() {
     val many = Client(FarthingConfig(baseUrl = System.getenv("DROPPING_URL"))).recentEarthquakes(limit = 40)
     println("again ${many.value.features.size} ${many.charged}")
 
-    refused("refused") { client.recentEarthquakes(limit = 0) }
-    refused("budget") { Client(FarthingConfig(maxPrice = "0.001")).recentEarthquakes() }
-    refused("untrusted") { Client(FarthingConfig(caFile = System.getenv("WRONG_CA_FILE"))).recentEarthquakes() }
+    refused("refused", "limit") { client.recentEarthquakes(limit = 0) }
+    refused("budget", "") { Client(FarthingConfig(maxPrice = "0.001")).recentEarthquakes() }
+    refused("untrusted", "") { Client(FarthingConfig(caFile = System.getenv("WRONG_CA_FILE"))).recentEarthquakes() }
 
-    val found = planets.Client().planets(discoveryMethod = "Transit", limit = 2)
+    val stars = planets.Client()
+    val found = stars.planets(discoveryMethod = "Transit", limit = 2)
     println("planets ${found.value.size} ${found.value[0].name} ${found.value[0].discoveryYear} ${found.charged}")
+
+    val others = planets.Client(planets.FarthingConfig(baseUrl = System.getenv("DROPPING_PLANETS_URL"))).planets(limit = 40)
+    println("planets-again ${others.value.size} ${others.charged}")
+
+    val wrong = planets.FarthingConfig(caFile = System.getenv("WRONG_CA_FILE"))
+    refused("planets-refused", "fields") { stars.planets(fields = "nothing") }
+    refused("planets-budget", "") { planets.Client(planets.FarthingConfig(maxPrice = "0.001")).planets() }
+    refused("planets-untrusted", "") { planets.Client(wrong).planets() }
 }

@@ -13,12 +13,29 @@ import (
 	"quakes"
 )
 
-func refused(what string, err error) {
-	var failed *quakes.Error
-	if !errors.As(err, &failed) || failed.Charged == nil {
+func refused(what, named string, err error) {
+	var code string
+	var charged *bool
+	var ofQuakes *quakes.Error
+	var ofPlanets *planets.Error
+	switch {
+	case errors.As(err, &ofQuakes):
+		code, charged = ofQuakes.Code, ofQuakes.Charged
+	case errors.As(err, &ofPlanets):
+		code, charged = ofPlanets.Code, ofPlanets.Charged
+	}
+	if charged == nil {
 		log.Fatalf("%s: %v", what, err)
 	}
-	fmt.Println(what, failed.Code, *failed.Charged, strings.Contains(failed.Error(), "limit"))
+	fmt.Println(what, code, *charged, strings.Contains(err.Error(), named))
+}
+
+func stars(config planets.Config) *planets.Client {
+	client, err := planets.New(config)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return client
 }
 
 func client(config quakes.Config) *quakes.Client {
@@ -56,19 +73,29 @@ func main() {
 	fmt.Println("again", len(many.Value.Features), many.Charged)
 
 	_, err = quake.RecentEarthquakes(ctx, quakes.RecentEarthquakesParams{Limit: quakes.Ptr(int32(0))})
-	refused("refused", err)
+	refused("refused", "limit", err)
 	_, err = client(quakes.Config{MaxPrice: "0.001"}).RecentEarthquakes(ctx, quakes.RecentEarthquakesParams{})
-	refused("budget", err)
+	refused("budget", "", err)
 	_, err = client(quakes.Config{CAFile: os.Getenv("WRONG_CA_FILE")}).RecentEarthquakes(ctx, quakes.RecentEarthquakesParams{})
-	refused("untrusted", err)
+	refused("untrusted", "", err)
 
-	stars, err := planets.New(planets.Config{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	found, err := stars.Planets(ctx, planets.PlanetsParams{DiscoveryMethod: planets.Ptr("Transit"), Limit: planets.Ptr(int32(2))})
+	star := stars(planets.Config{})
+	found, err := star.Planets(ctx, planets.PlanetsParams{DiscoveryMethod: planets.Ptr("Transit"), Limit: planets.Ptr(int32(2))})
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println("planets", len(found.Value), *found.Value[0].Name, *found.Value[0].DiscoveryYear, found.Charged)
+
+	others, err := stars(planets.Config{BaseURL: os.Getenv("DROPPING_PLANETS_URL")}).Planets(ctx, planets.PlanetsParams{Limit: planets.Ptr(int32(40))})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("planets-again", len(others.Value), others.Charged)
+
+	_, err = star.Planets(ctx, planets.PlanetsParams{Fields: planets.Ptr("nothing")})
+	refused("planets-refused", "fields", err)
+	_, err = stars(planets.Config{MaxPrice: "0.001"}).Planets(ctx, planets.PlanetsParams{})
+	refused("planets-budget", "", err)
+	_, err = stars(planets.Config{CAFile: os.Getenv("WRONG_CA_FILE")}).Planets(ctx, planets.PlanetsParams{})
+	refused("planets-untrusted", "", err)
 }

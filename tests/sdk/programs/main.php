@@ -7,13 +7,14 @@ declare(strict_types=1);
 require 'quakes/autoload.php';
 require 'planets/autoload.php';
 
-function refused(string $what, callable $call): void
+function refused(string $what, string $named, callable $call): void
 {
     try {
         $call();
-    } catch (Quakes\FarthingError $error) {
-        $code = $error instanceof Quakes\NodeError ? $error->errorCode : '';
-        $words = [$what, $code, json_encode($error->charged), json_encode(str_contains($error->getMessage(), 'limit'))];
+    } catch (Quakes\FarthingError | Planets\FarthingError $error) {
+        $isNode = $error instanceof Quakes\NodeError || $error instanceof Planets\NodeError;
+        $code = $isNode ? $error->errorCode : '';
+        $words = [$what, $code, json_encode($error->charged), json_encode(str_contains($error->getMessage(), $named))];
         echo implode(' ', $words), "\n";
         return;
     }
@@ -36,9 +37,17 @@ echo "recent {$count} {$first->id} {$first->properties->time} {$magnitude} {$ans
 $many = (new Quakes\Client(baseUrl: getenv('DROPPING_URL')))->recentEarthquakes(limit: 40);
 echo 'again ', count($many->value->features), " {$many->charged}\n";
 
-refused('refused', fn () => $client->recentEarthquakes(limit: 0));
-refused('budget', fn () => (new Quakes\Client(maxPrice: '0.001'))->recentEarthquakes());
-refused('untrusted', fn () => (new Quakes\Client(caFile: getenv('WRONG_CA_FILE')))->recentEarthquakes());
+refused('refused', 'limit', fn () => $client->recentEarthquakes(limit: 0));
+refused('budget', '', fn () => (new Quakes\Client(maxPrice: '0.001'))->recentEarthquakes());
+refused('untrusted', '', fn () => (new Quakes\Client(caFile: getenv('WRONG_CA_FILE')))->recentEarthquakes());
 
-$found = (new Planets\Client())->planets(discoveryMethod: 'Transit', limit: 2);
+$stars = new Planets\Client();
+$found = $stars->planets(discoveryMethod: 'Transit', limit: 2);
 echo 'planets ', count($found->value), " {$found->value[0]->name} {$found->value[0]->discoveryYear} {$found->charged}\n";
+
+$others = (new Planets\Client(baseUrl: getenv('DROPPING_PLANETS_URL')))->planets(limit: 40);
+echo 'planets-again ', count($others->value), " {$others->charged}\n";
+
+refused('planets-refused', 'fields', fn () => $stars->planets(fields: 'nothing'));
+refused('planets-budget', '', fn () => (new Planets\Client(maxPrice: '0.001'))->planets());
+refused('planets-untrusted', '', fn () => (new Planets\Client(caFile: getenv('WRONG_CA_FILE')))->planets());

@@ -7,13 +7,12 @@ import planets
 import quakes
 
 
-def refused(what: str, call: Callable[[], object]) -> None:
+def refused(what: str, named: str, call: Callable[[], object]) -> None:
     try:
         call()
-    except quakes.FarthingError as error:
-        code = error.code if isinstance(error, quakes.NodeError) else ""
-        names_limit = "limit" in str(error)
-        print(what, code, str(error.charged).lower(), str(names_limit).lower())
+    except (quakes.FarthingError, planets.FarthingError) as error:
+        code = error.code if isinstance(error, (quakes.NodeError, planets.NodeError)) else ""
+        print(what, code, str(error.charged).lower(), str(named in str(error)).lower())
         return
     raise SystemExit(f"{what}: no error")
 
@@ -31,9 +30,15 @@ print("recent", len(answer.value.features), first.id, first.properties.time, rou
 many = quakes.Client(base_url=os.environ["DROPPING_URL"]).recent_earthquakes(limit=40)
 print("again", len(many.value.features), many.charged)
 
-refused("refused", lambda: client.recent_earthquakes(limit=0))
-refused("budget", lambda: quakes.Client(max_price="0.001").recent_earthquakes())
-refused("untrusted", lambda: quakes.Client(ca_file=os.environ["WRONG_CA_FILE"]).recent_earthquakes())
+refused("refused", "limit", lambda: client.recent_earthquakes(limit=0))
+refused("budget", "", lambda: quakes.Client(max_price="0.001").recent_earthquakes())
+refused("untrusted", "", lambda: quakes.Client(ca_file=os.environ["WRONG_CA_FILE"]).recent_earthquakes())
 
-found = planets.Client().planets(discovery_method="Transit", limit=2)
+stars = planets.Client()
+found = stars.planets(discovery_method="Transit", limit=2)
 print("planets", len(found.value), found.value[0].name, found.value[0].discovery_year, found.charged)
+many_planets = planets.Client(base_url=os.environ["DROPPING_PLANETS_URL"]).planets(limit=40)
+print("planets-again", len(many_planets.value), many_planets.charged)
+refused("planets-refused", "fields", lambda: stars.planets(fields="nothing"))
+refused("planets-budget", "", lambda: planets.Client(max_price="0.001").planets())
+refused("planets-untrusted", "", lambda: planets.Client(ca_file=os.environ["WRONG_CA_FILE"]).planets())

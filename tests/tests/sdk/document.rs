@@ -39,6 +39,9 @@ fn the_document_shows_the_programs_that_run() -> Result<()> {
     let blocks = blocks(&document);
     for (language, program) in [
         ("python", "main.py"),
+        ("typescript", "main.ts"),
+        ("javascript", "main.js"),
+        ("sh", "main.sh"),
         ("go", "main.go"),
         ("rust", "main.rs.txt"),
         ("java", "Main.java"),

@@ -21,8 +21,12 @@ pub(super) fn read<'d>(operation: &'d description::Operation, types: &mut Builde
         required: parameter.required,
         deprecated: parameter.deprecated,
         json: parameter.style == Style::Json,
-        // Nothing to send is how null is said here.
-        of: types.of(&parameter.schema, &format!("{} {}", operation.id, parameter.name)).bare().clone(),
+        of: if is_selection(operation, parameter) {
+            Type::Text
+        } else {
+            // Nothing to send is how null is said here.
+            types.of(&parameter.schema, &format!("{} {}", operation.id, parameter.name)).bare().clone()
+        },
         default: parameter.schema.default.clone(),
     };
     let mut parameters: Vec<Parameter> = operation.parameters.iter().map(parameter).collect();
@@ -40,6 +44,14 @@ pub(super) fn read<'d>(operation: &'d description::Operation, types: &mut Builde
         paging: None,
         example: None,
     }
+}
+
+/// Whether it is the caller's own choice of fields, which is a language of its own: `name,host(name,mass)`.
+fn is_selection(operation: &description::Operation, parameter: &description::Parameter) -> bool {
+    operation.root.is_some()
+        && parameter.name.ends_with("fields")
+        && parameter.style == Style::Comma
+        && matches!(parameter.schema.shape, Shape::Array(_))
 }
 
 fn body<'d>(

@@ -145,3 +145,54 @@ fn a_chain_of_thousands_of_types_is_no_danger() {
     assert!(model.types.len() >= 500, "{}", model.types.len());
     assert!(!warnings.is_empty());
 }
+
+#[test]
+fn a_type_of_a_graphql_schema_is_one_type_wherever_it_is_selected() {
+    let schema = include_bytes!("../../benches/planets.graphql");
+    let (model, _) = model(&farthing_bridge::read(schema).expect("it is a schema").description);
+    let named = |hint: &str| -> Vec<_> {
+        model
+            .types
+            .iter()
+            .filter(|declared| declared.hint.trim_end_matches(char::is_numeric) == hint)
+            .collect()
+    };
+    for hint in ["Planet", "Star", "Facility", "Note", "Discovery", "Position"] {
+        assert_eq!(named(hint).len(), 1, "{hint}: {:?}", named(hint));
+    }
+    // What `rankedPlanets` selects of a star, and what `star` does.
+    let star = members(&model, "Star");
+    assert!(
+        ["spectralType", "planets"].iter().all(|name| star.iter().any(|(wire, _)| wire == name)),
+        "{star:?}"
+    );
+    let selections = model.operations.iter().flat_map(|operation| &operation.parameters);
+    let mut selections = selections.filter(|parameter| parameter.wire == "fields").peekable();
+    assert!(selections.peek().is_some() && selections.all(|parameter| parameter.of == Type::Text));
+}
+
+#[test]
+fn members_that_differ_between_two_selections_are_any_json_and_names_that_lead_in_circles_end() {
+    let mut description = samples::graphql();
+    let id = |id: usize| description::Schema {
+        title: "T".into(),
+        ..description::Schema::reference(description::SchemaId(u32::try_from(id).unwrap()))
+    };
+    let property = |name: &str, schema| description::Property { name: name.into(), required: true, schema };
+    let first = description.schemas.len();
+    for (index, member) in
+        [description::Schema::integer(), description::Schema::string()].into_iter().enumerate()
+    {
+        let properties = vec![property("a", member), property("own", id(first + 1 - index))];
+        let object = description::Object { properties, ..Default::default() };
+        let schema = description::Schema::of(description::Shape::Object(object));
+        description.schemas.push(description::NamedSchema { name: format!("T{index}"), schema });
+    }
+    let operation = description.operations.iter_mut().find(|operation| operation.root.is_some()).unwrap();
+    let content = operation.responses.iter_mut().find_map(|response| response.content.as_mut()).unwrap();
+    content.schema = description::Schema::array(id(first));
+    let (model, _) = model(&description);
+    let of = |wire: &str| members(&model, "T").into_iter().find(|(name, _)| name == wire).unwrap().1;
+    assert_eq!(of("a").bare(), &Type::Any);
+    assert!(matches!(of("own").bare(), Type::Declared(_)));
+}
