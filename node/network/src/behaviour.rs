@@ -27,6 +27,8 @@ const CONNECTION_TIMEOUT: Duration = Duration::from_secs(6);
 const PING_INTERVAL: Duration = Duration::from_secs(15);
 const PING_TIMEOUT: Duration = Duration::from_secs(10);
 const IDENTIFY_INTERVAL: Duration = Duration::from_secs(3600);
+/// Connections of one peer that are being closed because a newer one came.
+const CLOSING_PER_PEER_MAX: u32 = 2;
 /// Streams of one connection, open or being negotiated.
 const STREAMS_MAX: usize = 256;
 /// QUIC windows per stream and connection. Bodies are read in pieces, so more would only be memory.
@@ -141,7 +143,7 @@ fn protocol(network: &NetworkName, name: String) -> Result<StreamProtocol, Netwo
 fn connection_limits(limits: &NetworkLimits) -> ConnectionLimits {
     ConnectionLimits::default()
         .with_max_established(Some(limits.connections_max))
-        .with_max_established_per_peer(Some(limits.connections_per_peer_max))
+        .with_max_established_per_peer(Some(limits.connections_per_peer_max + CLOSING_PER_PEER_MAX))
         .with_max_pending_incoming(Some(limits.connections_pending_max))
         .with_max_pending_outgoing(Some(limits.connections_pending_max))
 }

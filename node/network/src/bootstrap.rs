@@ -96,11 +96,21 @@ impl Bootstrap {
         }
     }
 
-    /// A dial failed. An address that turned out to be this node itself is not tried again.
-    pub(crate) fn failed(&mut self, connection: ConnectionId, error: &DialError, now: Instant) {
+    /// A dial failed. An address that turned out to be this node itself is not tried again. `peer` is who answered:
+    /// one to whom there are connections enough is no less there for it, and need not be dialled while they last.
+    pub(crate) fn failed(
+        &mut self,
+        connection: ConnectionId,
+        peer: Option<PeerId>,
+        error: &DialError,
+        now: Instant,
+    ) {
         let own = self.own;
         if let Some(entry) = self.entries.iter_mut().find(|entry| entry.dialing == Some(connection)) {
             entry.dialing = None;
+            if matches!(error, DialError::Denied { .. }) {
+                entry.peer = peer.or(entry.peer);
+            }
             entry.retry(own, now);
             let expected = crate::addresses::peer(&entry.address).as_ref().and_then(identity::wallet);
             entry.state = BootstrapState::of(error, expected).unwrap_or_else(|| entry.state.clone());
@@ -153,6 +163,8 @@ fn retry_after(own: Address, failures: u32) -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use libp2p::swarm::ConnectionDenied;
+
     use super::*;
 
     const OWN: Address = Address::from_bytes([1; 20]);
@@ -168,7 +180,7 @@ mod tests {
             let connection = ConnectionId::new_unchecked(n);
             bootstrap.dialing(&address, connection);
             assert_eq!(bootstrap.due(now, NOBODY), None, "one dial at a time");
-            bootstrap.failed(connection, &DialError::NoAddresses, now);
+            bootstrap.failed(connection, None, &DialError::NoAddresses, now);
             let next = bootstrap.next_due(NOBODY).unwrap();
             assert!(next - now <= RETRY_MAX && next - now >= RETRY_FIRST / 2);
             now = next;
@@ -226,13 +238,27 @@ mod tests {
     }
 
     #[test]
+    fn a_second_address_of_a_peer_that_is_connected_is_left_alone_too() {
+        let now = Instant::now();
+        let address: Multiaddr = "/ip4/127.0.0.1/tcp/1".parse().unwrap();
+        let mut bootstrap = Bootstrap::new(OWN, vec![address.clone()], now);
+        let (connection, peer) = (ConnectionId::new_unchecked(1), PeerId::random());
+        bootstrap.dialing(&address, connection);
+        let enough = ConnectionDenied::new(std::io::Error::other("two connections are enough"));
+        bootstrap.failed(connection, Some(peer), &DialError::Denied { cause: enough }, now);
+        let later = now + RETRY_MAX;
+        assert_eq!(bootstrap.due(later, |p| *p == peer), None);
+        assert_eq!(bootstrap.due(later, NOBODY), Some(address), "until it is lost");
+    }
+
+    #[test]
     fn its_own_address_is_dialled_no_more() {
         let now = Instant::now();
         let address: Multiaddr = "/ip4/127.0.0.1/tcp/1".parse().unwrap();
         let mut bootstrap = Bootstrap::new(OWN, vec![address.clone()], now);
         bootstrap.dialing(&address, ConnectionId::new_unchecked(1));
         let own = DialError::LocalPeerId { address };
-        bootstrap.failed(ConnectionId::new_unchecked(1), &own, now);
+        bootstrap.failed(ConnectionId::new_unchecked(1), None, &own, now);
         assert_eq!(bootstrap.next_due(NOBODY), None);
         assert_eq!(bootstrap.report()[0].state, BootstrapState::OwnWallet, "and is told of");
     }

@@ -116,7 +116,8 @@ pub struct NetworkLimits {
     /// A connection made on purpose is kept so long from its beginning, and one that carried a call from that
     /// call on: warm connections are what makes a call one round trip. Neighbours in gossip stay.
     pub connection_kept: Duration,
-    /// Two, so that both sides may dial at the same moment.
+    /// Two, so that both sides may dial at the same moment. The newest always has a place: a peer that comes again
+    /// has lost the others, or is another node with its key, of which both shall hear.
     pub connections_per_peer_max: u32,
     /// Handshakes in progress, each way.
     pub connections_pending_max: u32,

@@ -17,7 +17,7 @@ use std::{
 
 use farthing_protocol::Address;
 use libp2p::{
-    Multiaddr, PeerId, Stream, StreamProtocol,
+    Multiaddr, PeerId, StreamProtocol,
     core::{Endpoint, transport::PortUse},
     swarm::{
         ConnectionDenied, ConnectionId, FromSwarm, NetworkBehaviour, NotifyHandler, THandler,
@@ -27,14 +27,18 @@ use libp2p::{
 use tokio::sync::oneshot;
 
 use self::handler::Handler;
-use crate::{identity, swarm::NoStream};
+use crate::{
+    identity,
+    line::{Line, Source},
+    swarm::NoStream,
+};
 
 /// What happens to a stream that a peer opens. Must return at once.
-pub(crate) type Accept = Arc<dyn Fn(Address, Stream) + Send + Sync>;
+pub(crate) type Accept = Arc<dyn Fn(Address, Line) + Send + Sync>;
 
 /// A request for a stream. Dropped when the connection goes away first.
 #[derive(Debug)]
-pub(crate) struct Opening(pub(crate) oneshot::Sender<Result<Stream, NoStream>>);
+pub(crate) struct Opening(pub(crate) oneshot::Sender<Result<Line, NoStream>>);
 
 /// Opens and accepts the streams of one protocol.
 pub(crate) struct Behaviour {
@@ -68,9 +72,10 @@ impl Behaviour {
         }
     }
 
-    fn handler(&self, peer: &PeerId) -> Result<Handler, ConnectionDenied> {
+    fn handler(&self, connection: ConnectionId, peer: &PeerId) -> Result<Handler, ConnectionDenied> {
         let wallet = identity::wallet(peer).ok_or_else(|| ConnectionDenied::new(crate::gate::NoWallet))?;
-        Ok(Handler::new(wallet, self.protocol.clone(), Arc::clone(&self.accept), self.kept))
+        let source = Source::new(connection);
+        Ok(Handler::new(wallet, source, self.protocol.clone(), Arc::clone(&self.accept), self.kept))
     }
 }
 
@@ -86,23 +91,23 @@ impl NetworkBehaviour for Behaviour {
 
     fn handle_established_inbound_connection(
         &mut self,
-        _: ConnectionId,
+        connection: ConnectionId,
         peer: PeerId,
         _: &Multiaddr,
         _: &Multiaddr,
     ) -> Result<THandler<Self>, ConnectionDenied> {
-        self.handler(&peer)
+        self.handler(connection, &peer)
     }
 
     fn handle_established_outbound_connection(
         &mut self,
-        _: ConnectionId,
+        connection: ConnectionId,
         peer: PeerId,
         _: &Multiaddr,
         _: Endpoint,
         _: PortUse,
     ) -> Result<THandler<Self>, ConnectionDenied> {
-        self.handler(&peer)
+        self.handler(connection, &peer)
     }
 
     fn on_swarm_event(&mut self, event: FromSwarm<'_>) {

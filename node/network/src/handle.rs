@@ -11,7 +11,6 @@ use farthing_protocol::{
     info::{InfoRequest, InfoResponse},
     limits, wire,
 };
-use libp2p::Stream;
 use tokio::{
     sync::{mpsc, oneshot, watch},
     time::timeout,
@@ -24,6 +23,7 @@ use crate::{
     call,
     gossip::Subject,
     info::{self, INFO_DEADLINE},
+    line::Line,
     publisher::Publication,
     reach::Reach,
     records::SharedRecords,
@@ -119,8 +119,10 @@ impl NetworkHandle {
         let (stream, warm) =
             stream.unwrap_or(Err(NotStarted::Deadline)).map_err(CallFailure::NeverStarted)?;
         let connect = started.elapsed();
+        let line = stream.traffic();
         let exchange = call::exchange(stream, &head, body, &self.0.limits);
-        let answer = timeout(deadline.saturating_sub(connect), exchange).await;
+        let watched = self.0.over_watched_line(owner, line, body.len(), exchange);
+        let answer = timeout(deadline.saturating_sub(connect), watched).await;
         let (reply, body) = answer.unwrap_or(Err(Interrupted::Deadline)).map_err(CallFailure::Unknown)?;
         let exchange = started.elapsed().saturating_sub(connect);
         Ok((reply, body, CallTiming { connect, exchange, warm }))
@@ -306,7 +308,7 @@ impl Inner {
         self: &Arc<Self>,
         owner: Address,
         protocol: Protocol,
-    ) -> Result<(Stream, bool), NotStarted> {
+    ) -> Result<(Line, bool), NotStarted> {
         if owner == self.own {
             return Err(NotStarted::OwnWallet(owner));
         }
@@ -319,11 +321,7 @@ impl Inner {
     }
 
     /// A stream to `owner` if it is connected.
-    pub(crate) async fn open(
-        &self,
-        owner: Address,
-        protocol: Protocol,
-    ) -> Result<Option<Stream>, NotStarted> {
+    pub(crate) async fn open(&self, owner: Address, protocol: Protocol) -> Result<Option<Line>, NotStarted> {
         let (reply, answer) = oneshot::channel();
         self.send(Command::Open { owner, protocol, reply }).await?;
         match answer.await {

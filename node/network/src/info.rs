@@ -12,7 +12,6 @@ use farthing_protocol::{
     limits, wire,
 };
 use futures::AsyncWriteExt;
-use libp2p::Stream;
 use tokio::{
     sync::{mpsc, oneshot},
     time::timeout,
@@ -22,6 +21,7 @@ use crate::{
     admission::Admission,
     call::Interrupted,
     frame::{self, FrameError},
+    line::Line,
     records::{self, Rejected, SharedRecords},
     report::{Reporter, Strike},
     status::Counters,
@@ -56,7 +56,7 @@ impl InfoResponder {
 }
 
 /// Sends one question and reads its answer. Deadlines are the caller's business.
-pub(crate) async fn exchange(mut stream: Stream, request: &InfoRequest) -> Result<InfoResponse, Interrupted> {
+pub(crate) async fn exchange(mut stream: Line, request: &InfoRequest) -> Result<InfoResponse, Interrupted> {
     let lost = |error: FrameError| Interrupted::ConnectionLost(error.to_string());
     frame::write_frame(&mut stream, &wire::encode(request), &Bytes::new(), INFO_DEADLINE)
         .await
@@ -94,7 +94,7 @@ impl InfoServer {
     }
 
     /// Takes a stream that `peer` opened. Runs on its own task from here.
-    pub(crate) fn accept(self: &Arc<Self>, peer: Address, stream: Stream) {
+    pub(crate) fn accept(self: &Arc<Self>, peer: Address, stream: Line) {
         let Some(permit) = self.admission.admit(peer) else {
             return Counters::add(&self.counters.streams_reset);
         };
@@ -106,7 +106,7 @@ impl InfoServer {
         });
     }
 
-    async fn serve(&self, peer: Address, mut stream: Stream) {
+    async fn serve(&self, peer: Address, mut stream: Line) {
         let response =
             match frame::read_head(&mut stream, limits::INFO_REQUEST_BYTES_MAX, INFO_DEADLINE).await {
                 Ok(head) => match wire::decode(&head) {

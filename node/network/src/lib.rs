@@ -31,6 +31,8 @@ mod identity;
 mod info;
 mod intake;
 mod keep;
+mod line;
+mod line_watch;
 mod lookup;
 mod memory;
 mod memory_limit;

@@ -1,7 +1,7 @@
 //! From a wallet address to a connection: find the node's record, dial what it says.
 //!
-//! A record that is known is dialled first. When there is none, or nobody answers there, a fresh one is
-//! looked for: in the directory and, at the same time, at three connected peers. The look-up ends half a
+//! A record that is known is dialled first. When there is none, or nobody answers there within a second, a
+//! fresh one is looked for: in the directory and, at the same time, at three connected peers. The look-up ends half a
 //! second after the first valid record and takes the newest, which is then dialled. When nothing was found,
 //! the other connected peers are asked as well.
 //!
@@ -10,6 +10,7 @@
 
 use std::{
     collections::HashMap,
+    pin::pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
@@ -19,7 +20,11 @@ use farthing_protocol::{
     info::{InfoRequest, InfoResponse},
     wire,
 };
-use futures::{StreamExt, stream::FuturesUnordered};
+use futures::{
+    StreamExt,
+    future::{self, Either},
+    stream::FuturesUnordered,
+};
 use tokio::{
     sync::{mpsc, oneshot},
     time::{timeout, timeout_at},
@@ -40,6 +45,9 @@ use crate::{
 const REACH_DEADLINE: Duration = Duration::from_secs(8);
 /// One dial; what is left is for a fresh record.
 const DIAL_DEADLINE: Duration = Duration::from_secs(4);
+/// A dial that takes longer is not waited for alone: most handshakes are over by then, and an address that has changed
+/// says nothing at all.
+const DIAL_ALONE: Duration = Duration::from_secs(1);
 /// One look-up, and how long it goes on after its first find.
 const LOOKUP_DEADLINE: Duration = Duration::from_secs(4);
 const LOOKUP_AFTER_FIRST: Duration = Duration::from_millis(500);
@@ -90,19 +98,39 @@ impl Inner {
     }
 
     async fn find_and_connect(self: &Arc<Self>, owner: Address) -> Result<(), NotStarted> {
-        let known = self.records.get_alive(owner);
-        let first = match &known {
-            Some(record) => match self.connect(record).await {
-                Ok(()) => return Ok(()),
-                Err(error) => Some(error),
-            },
-            None => None,
+        let Some(known) = self.records.get_alive(owner) else {
+            return self.connect(&self.look_up(owner).await?).await;
         };
-        match (self.look_up(owner).await, first) {
-            (Ok(fresh), Some(error)) if known.is_some_and(|known| known.seq >= fresh.seq) => Err(error),
-            (Ok(fresh), _) => self.connect(&fresh).await,
-            (Err(NotStarted::Offline(owner)), _) => Err(NotStarted::Offline(owner)),
-            (Err(_), Some(error)) | (Err(error), None) => Err(error),
+        let mut dial = pin!(self.connect(&known));
+        let first = match timeout(DIAL_ALONE, &mut dial).await {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(error)) => {
+                return self.connect_anew(owner, known.seq).await.map_err(|anew| anew.unwrap_or(error));
+            }
+            Err(_) => dial,
+        };
+        // The dial goes on meanwhile, and may still be the one that gets through.
+        match future::select(first, pin!(self.connect_anew(owner, known.seq))).await {
+            Either::Left((Ok(()), _)) => Ok(()),
+            Either::Left((Err(error), anew)) => anew.await.map_err(|anew| anew.unwrap_or(error)),
+            Either::Right((Ok(()), _)) => Ok(()),
+            Either::Right((Err(anew), dial)) => dial.await.map_err(|error| anew.unwrap_or(error)),
+        }
+    }
+
+    /// Connects by a record newer than `known_seq`.
+    ///
+    /// # Errors
+    /// Why that failed, or that its node has left; nothing when there is no such record.
+    async fn connect_anew(
+        self: &Arc<Self>,
+        owner: Address,
+        known_seq: u64,
+    ) -> Result<(), Option<NotStarted>> {
+        match self.look_up(owner).await {
+            Ok(fresh) if fresh.seq > known_seq => self.connect(&fresh).await.map_err(Some),
+            Err(NotStarted::Offline(owner)) => Err(Some(NotStarted::Offline(owner))),
+            Ok(_) | Err(_) => Err(None),
         }
     }
 

@@ -53,6 +53,8 @@ pub(crate) use self::{
 };
 use crate::{ReachConfig, addresses};
 
+/// How long those who cannot change the outcome of a test any more are waited for.
+const LATECOMERS_WITHIN: Duration = Duration::from_secs(3);
 /// Without anybody to ask, or anything, the prober looks again no sooner than this.
 const PATIENCE_MIN: Duration = Duration::from_secs(1);
 
@@ -192,9 +194,20 @@ impl Prober {
         }
     }
 
-    /// When the next test is due; nothing while one is under way.
+    /// When the next test is due, or the end of the one that is under way; nothing while that depends on answers.
     pub(crate) fn next_due(&self) -> Option<Instant> {
-        self.round.is_none().then_some(self.due)
+        match &self.round {
+            None => Some(self.due),
+            Some(round) => round.ends,
+        }
+    }
+
+    /// Ends a test whose outcome is certain, when the others had their time. True when it did.
+    pub(crate) fn end_if_decided(&mut self, now: Instant, now_secs: u64) -> bool {
+        let is_over = |round: &mut Round| round.ends.is_some_and(|ends| ends <= now);
+        let Some(round) = self.round.take_if(is_over) else { return false };
+        self.conclude(&round, now, now_secs);
+        true
     }
 
     pub(crate) fn is_testing(&self) -> bool {
@@ -306,6 +319,9 @@ impl Prober {
     ) -> bool {
         let Some(round) = &mut self.round else { return false };
         if !round.answered(peer, answer) {
+            if round.is_decided() {
+                round.ends.get_or_insert(now + LATECOMERS_WITHIN);
+            }
             return false;
         }
         if let Some(round) = self.round.take() {

@@ -162,6 +162,7 @@ impl Network {
             own: own.address(),
             network: config.network.clone(),
             allow_private: config.allow_private,
+            connections_per_peer_max: config.limits.connections_per_peer_max as usize,
             drain_deadline: config.limits.drain_deadline,
         });
         tokio::spawn(task.run(early));

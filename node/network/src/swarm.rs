@@ -22,9 +22,9 @@ use std::{
 use farthing_protocol::{Address, Hash, NodeRecord, Verified, reach::ReachResponse, wire::NetworkName};
 use futures::StreamExt;
 use libp2p::{
-    Multiaddr, PeerId, Stream, Swarm,
+    Multiaddr, PeerId, Swarm,
     kad::QueryId,
-    swarm::{ListenError, SwarmEvent},
+    swarm::{ConnectionId, ListenError, SwarmEvent},
 };
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -37,6 +37,7 @@ use crate::{
     bootstrap::Bootstrap,
     company::Company,
     gossip::{Judge, Judged, Subject, Topics},
+    line::Line,
     publisher::{Publication, Publisher},
     reachability::{Asker, Prober},
     records::SharedRecords,
@@ -77,7 +78,7 @@ pub(crate) enum Command {
     Open {
         owner: Address,
         protocol: Protocol,
-        reply: oneshot::Sender<Result<Stream, NoStream>>,
+        reply: oneshot::Sender<Result<Line, NoStream>>,
     },
     /// A connection to the node of a record, identified as of this network.
     Connect {
@@ -126,6 +127,10 @@ pub(crate) enum Command {
     LookForTwin {
         reply: oneshot::Sender<bool>,
     },
+    /// Nothing comes over this connection any more.
+    GiveUp {
+        connection: ConnectionId,
+    },
     /// The peers with open channels.
     Favour {
         peers: HashSet<Address>,
@@ -160,6 +165,7 @@ pub(crate) struct Parts {
     pub(crate) own: Address,
     pub(crate) network: NetworkName,
     pub(crate) allow_private: bool,
+    pub(crate) connections_per_peer_max: usize,
     pub(crate) drain_deadline: Duration,
 }
 
@@ -280,6 +286,8 @@ impl SwarmTask {
                 let _ = reply.send(self.twin.is_suspected(now));
             }
             Command::Favour { peers } => self.parts.swarm.behaviour_mut().gate.favour(peers),
+            // It may have gone already.
+            Command::GiveUp { connection } => drop(self.parts.swarm.close_connection(connection)),
             Command::Shutdown { .. } => unreachable!("the loop takes this one itself"),
         }
     }

@@ -10,7 +10,6 @@ use std::{fmt, sync::Arc};
 use bytes::Bytes;
 use farthing_protocol::{Address, limits};
 use futures::AsyncWriteExt;
-use libp2p::Stream;
 use tokio::{
     sync::mpsc,
     time::{Instant, timeout_at},
@@ -20,6 +19,7 @@ use crate::{
     NetworkLimits,
     admission::{Admission, Permit},
     frame::{self, FrameError},
+    line::Line,
     report::{Reporter, Strike},
 };
 
@@ -39,7 +39,7 @@ pub struct SyncEnded;
 /// One session. Dropping it ends it at once, [`Self::close`] after the other side has everything.
 pub struct SyncStream {
     peer: Address,
-    stream: Stream,
+    stream: Line,
     ends: Instant,
     limits: NetworkLimits,
     /// Only a session that the peer opened is its fault when it breaks a rule, and takes one of its places.
@@ -47,7 +47,7 @@ pub struct SyncStream {
 }
 
 impl SyncStream {
-    pub(crate) fn outbound(peer: Address, stream: Stream, limits: &NetworkLimits) -> Self {
+    pub(crate) fn outbound(peer: Address, stream: Line, limits: &NetworkLimits) -> Self {
         let ends = Instant::now() + limits.sync_session_max;
         Self { peer, stream, ends, limits: limits.clone(), inbound: None }
     }
@@ -128,7 +128,7 @@ impl SyncServer {
 
     /// Takes a stream that `peer` opened. One without a place is dropped, which its opener sees as the end
     /// of its session; it comes again after a while anyway.
-    pub(crate) fn accept(&self, peer: Address, stream: Stream) {
+    pub(crate) fn accept(&self, peer: Address, stream: Line) {
         let Some(permit) = self.admission.admit(peer) else { return };
         let stream = SyncStream {
             inbound: Some((self.reporter.clone(), permit)),

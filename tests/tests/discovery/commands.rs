@@ -113,3 +113,25 @@ async fn doctor_says_of_each_configured_node_what_mends_it() -> Result<()> {
     ensure!(err.contains("no node record of") && !err.contains("the call"), "{err}");
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_of_a_node_that_runs_beside_it_is_told_of_by_both() -> Result<()> {
+    let mut nodes = Nodes::new()?;
+    let neighbour = nodes.join(&[]).await?;
+    let mut original = nodes.join(&[&neighbour]).await?;
+    original.stop().await?;
+    nodes.copy_of_last()?;
+    original.restart(Vec::new()).await?;
+    let copy = nodes.join(&[&neighbour]).await?;
+    ensure!(original.status().await?.address.0 == copy.status().await?.address.0, "it is no copy");
+    for node in [&original, &copy] {
+        eventually("it is told of", async || {
+            let alerts = node.status().await?.alerts;
+            Ok(alerts.iter().any(|alert| alert.contains("another node runs with this wallet's key")))
+        })
+        .await?;
+        let told = farthing(node, &["doctor"]).await?;
+        ensure!(told.code == 1 && told.out.contains("stop one of the two"), "{told:?}");
+    }
+    Ok(())
+}

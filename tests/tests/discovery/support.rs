@@ -1,5 +1,7 @@
 //! Several nodes that know each other, and what they find.
 
+use std::path::Path;
+
 use anyhow::{Context, Result, ensure};
 use farthing::{
     control::types::{
@@ -59,6 +61,12 @@ impl Nodes {
         NodeProcess::start_on(chain, options).await
     }
 
+    /// The next node to join is a copy of the last one, which must be stopped while its folder is copied.
+    pub fn copy_of_last(&self) -> Result<()> {
+        let folder = |number: usize| self.folder.path().join(format!("node-{number}"));
+        copy(&folder(self.started), &folder(self.started + 1))
+    }
+
     /// The first, and `count - 1` that know it alone.
     pub async fn star(&mut self, count: usize) -> Result<Vec<NodeProcess>> {
         let mut nodes = vec![self.join(&[]).await?];
@@ -71,6 +79,21 @@ impl Nodes {
         }
         Ok(nodes)
     }
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    std::fs::create_dir_all(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        let to = to.join(entry.file_name());
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            copy(&entry.path(), &to)?;
+        } else if kind.is_file() {
+            std::fs::copy(entry.path(), to)?;
+        }
+    }
+    Ok(())
 }
 
 /// An API of one operation, with an example of its answer.

@@ -9,7 +9,6 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use farthing_protocol::{Address, CallMessage, CallReply, Refusal, RefusalCode, limits, wire};
 use futures::AsyncWriteExt;
-use libp2p::Stream;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, mpsc},
     time::timeout,
@@ -20,6 +19,7 @@ use crate::{
     NetworkLimits,
     admission::Admission,
     frame::{self, FrameError},
+    line::Line,
     report::{Reporter, Strike},
     status::Counters,
 };
@@ -69,7 +69,7 @@ impl CallServer {
     }
 
     /// Takes a stream that `peer` opened. Runs on its own task from here.
-    pub(crate) fn accept(self: &Arc<Self>, peer: Address, stream: Stream) {
+    pub(crate) fn accept(self: &Arc<Self>, peer: Address, stream: Line) {
         let server = Arc::clone(self);
         if let Some(permit) = self.admission.admit(peer) {
             tokio::spawn(async move {
@@ -87,7 +87,7 @@ impl CallServer {
         }
     }
 
-    async fn serve(&self, peer: Address, mut stream: Stream) {
+    async fn serve(&self, peer: Address, mut stream: Line) {
         let (message, body, room) = match self.read(&mut stream).await {
             Ok(request) => request,
             Err(unread) => return self.refuse(peer, stream, unread).await,
@@ -109,7 +109,7 @@ impl CallServer {
         }
     }
 
-    async fn read(&self, stream: &mut Stream) -> Result<(CallMessage, Bytes, BodyRoom), Unread> {
+    async fn read(&self, stream: &mut Line) -> Result<(CallMessage, Bytes, BodyRoom), Unread> {
         let idle_max = self.limits.body_idle_max;
         let head = frame::read_head(stream, limits::CALL_HEAD_BYTES_MAX, idle_max);
         let head = timeout(self.limits.head_deadline, head).await.map_err(|_| Unread::SlowHead)??;
@@ -127,7 +127,7 @@ impl CallServer {
     }
 
     /// Says why a request was not taken, when anybody can still hear it, and remembers who sent nonsense.
-    async fn refuse(&self, peer: Address, stream: Stream, unread: Unread) {
+    async fn refuse(&self, peer: Address, stream: Line, unread: Unread) {
         let refusal = match unread {
             Unread::Gone => return,
             Unread::NoRoom => {
@@ -150,7 +150,7 @@ impl CallServer {
     }
 
     /// Writes an answer and closes the stream. A caller that has gone is not an error here.
-    async fn write(&self, mut stream: Stream, reply: &CallReply, body: &Bytes) {
+    async fn write(&self, mut stream: Line, reply: &CallReply, body: &Bytes) {
         let idle_max = self.limits.body_idle_max;
         let written = frame::write_frame(&mut stream, &wire::encode(reply), body, idle_max).await;
         if written.is_ok() {

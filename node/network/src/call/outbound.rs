@@ -6,12 +6,12 @@ use futures::{
     AsyncReadExt,
     future::{self, Either},
 };
-use libp2p::Stream;
 
 use super::Interrupted;
 use crate::{
     NetworkLimits,
     frame::{self, FrameError},
+    line::Line,
 };
 
 /// Sends one request and reads its answer. From the first poll on, the request may have been delivered.
@@ -19,7 +19,7 @@ use crate::{
 /// The answer may come before the request was sent to the end: an owner that refuses does not wait for the
 /// body. Deadlines are the caller's business.
 pub(crate) async fn exchange(
-    stream: Stream,
+    stream: Line,
     head: &[u8],
     body: &Bytes,
     limits: &NetworkLimits,

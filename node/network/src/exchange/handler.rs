@@ -18,11 +18,13 @@ use libp2p::{
 };
 
 use super::{Accept, Opening};
-use crate::{NotStarted, swarm::NoStream};
+use crate::{NotStarted, line::Source, swarm::NoStream};
 
 /// Negotiates the protocol on each stream and hands the stream over.
 pub(crate) struct Handler {
     peer: Address,
+    /// Of this connection's streams, which end with it.
+    source: Source,
     protocol: StreamProtocol,
     accept: Accept,
     /// How long the connection is kept after a stream was opened, and until when that is.
@@ -32,8 +34,14 @@ pub(crate) struct Handler {
 }
 
 impl Handler {
-    pub(super) fn new(peer: Address, protocol: StreamProtocol, accept: Accept, kept: Duration) -> Self {
-        Self { peer, protocol, accept, kept, kept_until: None, openings: VecDeque::new() }
+    pub(super) fn new(
+        peer: Address,
+        source: Source,
+        protocol: StreamProtocol,
+        accept: Accept,
+        kept: Duration,
+    ) -> Self {
+        Self { peer, source, protocol, accept, kept, kept_until: None, openings: VecDeque::new() }
     }
 }
 
@@ -75,12 +83,12 @@ impl ConnectionHandler for Handler {
         match event {
             ConnectionEvent::FullyNegotiatedInbound(inbound) => {
                 self.keep();
-                (self.accept)(self.peer, inbound.protocol);
+                (self.accept)(self.peer, self.source.line(inbound.protocol));
             }
             ConnectionEvent::FullyNegotiatedOutbound(outbound) => {
                 self.keep();
                 // An asker that gave up drops the stream, which resets it before a byte was sent.
-                let _ = outbound.info.0.send(Ok(outbound.protocol));
+                let _ = outbound.info.0.send(Ok(self.source.line(outbound.protocol)));
             }
             ConnectionEvent::DialUpgradeError(failed) => {
                 let _ = failed.info.0.send(Err(NoStream::Refused(self.describe(failed.error))));

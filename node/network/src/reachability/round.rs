@@ -1,6 +1,9 @@
 //! One test: who was asked to dial what, who came through, and what they say. Pure.
 
-use std::{net::IpAddr, time::Duration};
+use std::{
+    net::IpAddr,
+    time::{Duration, Instant},
+};
 
 use farthing_protocol::{
     Address, Hash, limits,
@@ -8,7 +11,11 @@ use farthing_protocol::{
 };
 use libp2p::{Multiaddr, PeerId};
 
-use super::{place, testers::Tester, verdict::Vote};
+use super::{
+    place,
+    testers::Tester,
+    verdict::{self, Vote},
+};
 use crate::{addresses, identity};
 
 /// A peer to be asked, and what.
@@ -26,6 +33,8 @@ pub(super) struct Round {
     known: Vec<IpAddr>,
     /// Something changed meanwhile, so that another test follows at once.
     pub(super) outdated: bool,
+    /// When those are waited for no longer who cannot change the outcome.
+    pub(super) ends: Option<Instant>,
 }
 
 /// One peer's part in a test.
@@ -133,7 +142,7 @@ impl Asked {
 
 impl Round {
     pub(super) const fn new(asked: Vec<Asked>, known: Vec<IpAddr>) -> Self {
-        Self { asked, known, outdated: false }
+        Self { asked, known, outdated: false, ends: None }
     }
 
     /// How many took part.
@@ -181,6 +190,20 @@ impl Round {
             asked.answer.get_or_insert(answer);
         }
         self.asked.iter().all(|asked| asked.answer.is_some())
+    }
+
+    /// Whether those who have not answered could not change what comes out, whatever they found: the line to one of
+    /// them may be dead, as after a change of address, and waiting for it takes longer than the whole test.
+    pub(super) fn is_decided(&self) -> bool {
+        let mut dials = self.asked.iter().flat_map(|asked| &asked.dials);
+        dials.all(|dial| {
+            let of_address = |asked: &&Asked| asked.dials.iter().any(|other| other.address == dial.address);
+            let (answered, missing): (Vec<_>, Vec<_>) =
+                self.asked.iter().filter(of_address).partition(|asked| asked.answer.is_some());
+            let votes: Vec<Vote> =
+                answered.iter().filter_map(|asked| asked.vote(&dial.address)).map(|(_, vote)| vote).collect();
+            verdict::margin(&votes) > missing.len()
+        })
     }
 
     /// What everybody who was asked about a candidate found.

@@ -18,7 +18,7 @@ use farthing_protocol::{
     wire,
 };
 use futures::{AsyncWriteExt, future::join_all};
-use libp2p::{Multiaddr, PeerId, Stream};
+use libp2p::{Multiaddr, PeerId};
 use tokio::{
     sync::{mpsc::WeakSender, oneshot},
     time::timeout,
@@ -30,6 +30,7 @@ use crate::{
     admission::Admission,
     frame::{self, FrameError},
     identity,
+    line::Line,
     report::{Reporter, Strike},
     status::Counters,
     swarm::{Command, Protocol},
@@ -53,7 +54,7 @@ pub(crate) struct Asker {
 
 /// Sends one request and reads its answer, at most as long as an honest peer takes.
 pub(crate) async fn exchange(
-    mut stream: Stream,
+    mut stream: Line,
     request: &ReachRequest,
     dial_deadline: Duration,
 ) -> Result<ReachResponse, String> {
@@ -100,7 +101,7 @@ impl ReachServer {
     }
 
     /// Takes a stream that `peer` opened. Runs on its own task from here.
-    pub(crate) fn accept(self: &Arc<Self>, peer: Address, stream: Stream) {
+    pub(crate) fn accept(self: &Arc<Self>, peer: Address, stream: Line) {
         let Some(permit) = self.admission.admit(peer) else {
             return Counters::add(&self.counters.streams_reset);
         };
@@ -111,7 +112,7 @@ impl ReachServer {
         });
     }
 
-    async fn serve(&self, peer: Address, mut stream: Stream) {
+    async fn serve(&self, peer: Address, mut stream: Line) {
         let head = frame::read_head(&mut stream, limits::REACH_FRAME_BYTES_MAX, FRAMES_DEADLINE);
         let response = match timeout(FRAMES_DEADLINE, head).await {
             Ok(Ok(head)) => self.answer(peer, &head).await,

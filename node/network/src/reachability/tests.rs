@@ -107,6 +107,26 @@ impl Lab {
 }
 
 #[test]
+fn a_peer_that_never_answers_does_not_hold_up_what_the_others_agree_on() {
+    let mut lab = Lab::new(&[], 3);
+    let asks = lab.begin();
+    for (n, ask) in asks[..2].iter().enumerate() {
+        assert_eq!(lab.prober.next_due(), None, "nothing is certain after {n}");
+        let ends = vec![DialBack::Reached; ask.request.addresses.len()];
+        for index in 0..u8::try_from(ends.len()).unwrap() {
+            assert!(lab.arrive(ask, index, "/ip4/8.1.0.1/tcp/50000"));
+        }
+        lab.answer(ask, ends);
+    }
+    let ends = lab.prober.next_due().unwrap();
+    assert_eq!(ends - lab.now, LATECOMERS_WITHIN);
+    assert!(!lab.prober.end_if_decided(ends - SECOND, 1000));
+    assert!(lab.believed().is_empty());
+    assert!(lab.prober.end_if_decided(ends, 1000) && !lab.prober.is_testing());
+    assert_eq!(lab.believed(), [TCP, QUIC]);
+}
+
+#[test]
 fn an_observed_address_is_published_only_once_it_is_verified() {
     let mut lab = Lab::new(&[], 5);
     let start = lab.now;

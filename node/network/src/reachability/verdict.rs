@@ -58,15 +58,22 @@ fn one_line(text: &str) -> String {
 
 /// Two of three decide; of fewer, whatever there is. A tie decides nothing.
 pub(super) fn decide<'a>(votes: impl IntoIterator<Item = &'a Vote>) -> Option<bool> {
-    let (mut arrived, mut failed) = (0, 0);
-    for vote in votes {
-        match vote {
-            Vote::Arrived => arrived += 1,
-            Vote::Failed(_) => failed += 1,
-            Vote::Undecided(_) => {}
-        }
-    }
+    let (arrived, failed) = count(votes);
     (arrived != failed).then_some(arrived > failed)
+}
+
+/// How many votes more one side has than the other.
+pub(super) fn margin<'a>(votes: impl IntoIterator<Item = &'a Vote>) -> usize {
+    let (arrived, failed) = count(votes);
+    arrived.abs_diff(failed)
+}
+
+fn count<'a>(votes: impl IntoIterator<Item = &'a Vote>) -> (usize, usize) {
+    votes.into_iter().fold((0, 0), |(arrived, failed), vote| match vote {
+        Vote::Arrived => (arrived + 1, failed),
+        Vote::Failed(_) => (arrived, failed + 1),
+        Vote::Undecided(_) => (arrived, failed),
+    })
 }
 
 /// A candidate and what tests have shown of it.

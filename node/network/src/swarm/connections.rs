@@ -8,7 +8,7 @@ use farthing_protocol::{
     wire::NetworkName,
 };
 use libp2p::{
-    Multiaddr, PeerId, Stream,
+    Multiaddr, PeerId,
     core::ConnectedPoint,
     identify, ping,
     swarm::{
@@ -25,6 +25,7 @@ use crate::{
     exchange::Opening,
     identity,
     info::{self, INFO_DEADLINE},
+    line::Line,
     status::Counters,
 };
 
@@ -40,7 +41,7 @@ impl SwarmTask {
         &mut self,
         owner: Address,
         protocol: Protocol,
-        reply: oneshot::Sender<Result<Stream, NoStream>>,
+        reply: oneshot::Sender<Result<Line, NoStream>>,
     ) {
         let Some((id, identified)) = self.peers.identity(owner) else {
             let _ = reply.send(Err(NoStream::NotConnected));
@@ -136,6 +137,10 @@ impl SwarmTask {
         self.parts.bootstrap.connected(connection, id);
         let is_wanted = self.parts.swarm.behaviour().keep.was_wanted(connection);
         self.peers.connected(id, connection, endpoint, is_wanted);
+        for surplus in self.peers.surplus(&id, self.parts.connections_per_peer_max) {
+            // An error would mean that it has gone already.
+            let _ = self.parts.swarm.close_connection(surplus);
+        }
     }
 
     pub(super) fn on_closed(&mut self, id: PeerId, connection: ConnectionId, remaining: u32, reason: &str) {
@@ -155,7 +160,10 @@ impl SwarmTask {
         self.note_failure(id, error);
         self.unlearn(id, error);
         self.dials.ended(connection);
-        self.parts.bootstrap.failed(connection, error, Instant::now());
+        self.parts.bootstrap.failed(connection, id, error, Instant::now());
+        if let Some(id) = id.filter(|id| self.peers.is_identified(id)) {
+            self.parts.bootstrap.confirmed(&id);
+        }
         tracing::debug!(peer = ?id.as_ref().and_then(identity::wallet), error = %brief(error), "a dial failed");
         if let Some(id) = id
             && !self.parts.swarm.is_connected(&id)

@@ -96,6 +96,13 @@ impl Peers {
         self.by_address.insert(address, id);
     }
 
+    /// Connections to close when a peer has more than `max`: neither its oldest, which calls are on, nor its newest.
+    pub(super) fn surplus(&self, id: &PeerId, max: usize) -> Vec<ConnectionId> {
+        let connections = self.by_id.get(id).map_or(&[][..], |peer| &peer.connections);
+        let many = connections.len().saturating_sub(max);
+        connections.iter().skip(max.saturating_sub(1)).take(many).map(|connection| connection.id).collect()
+    }
+
     /// Forgets a connection; with the last one, the peer and those who wait for it.
     pub(super) fn closed(&mut self, id: PeerId, connection: ConnectionId, reason: &str) {
         let Some(peer) = self.by_id.get_mut(&id) else { return };

@@ -21,7 +21,9 @@ const AWAITING_MAX: usize = 16;
 
 impl SwarmTask {
     pub(super) fn probe_if_due(&mut self, now: Instant) {
-        if self.parts.prober.next_due().is_some_and(|due| due <= now) {
+        if self.parts.prober.end_if_decided(now, crate::now_secs()) {
+            self.tell_of_test();
+        } else if self.parts.prober.next_due().is_some_and(|due| due <= now) {
             self.probe(now);
         }
     }
@@ -55,11 +57,14 @@ impl SwarmTask {
     }
 
     pub(super) fn on_dialled_back(&mut self, peer: Address, answer: Result<ReachResponse, String>) {
-        let prober = &mut self.parts.prober;
-        if !prober.answered(peer, answer, Instant::now(), crate::now_secs()) {
-            return;
+        if self.parts.prober.answered(peer, answer, Instant::now(), crate::now_secs()) {
+            self.tell_of_test();
         }
-        let report = prober.report();
+    }
+
+    fn tell_of_test(&mut self) {
+        self.status_is_stale = true;
+        let report = self.parts.prober.report();
         tracing::info!("{}", report.sentence(crate::now_secs()));
         self.expect_dial_backs();
         self.publish_addresses();

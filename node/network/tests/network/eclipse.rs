@@ -21,7 +21,7 @@ use tokio::sync::Notify;
 
 use crate::{
     raw::{self, RawCodec, Sent, raw_peer, wallet_keypair},
-    support::{Node, config, network, new_key, record, signed_listing, until},
+    support::{Node, QUIC, TCP, config, network, new_key, record, signed_listing, until},
 };
 
 const HOSTILE_PEERS: usize = 50;
@@ -254,6 +254,25 @@ async fn two_nodes_with_one_wallet_behind_one_neighbour_are_noticed() {
     })
     .await;
     assert!(!suspects(&hub));
+}
+
+#[tokio::test]
+async fn a_wallet_that_has_all_its_connections_is_let_in_again() {
+    let listen = vec![TCP.to_owned(), QUIC.to_owned()];
+    let hub = Node::start(NetworkConfig { listen, ..config() }).await;
+    let key = new_key();
+    let listening = hub.handle.status().borrow().listening.clone();
+    let start = |bootstrap: Vec<String>| {
+        let (key, listen) = (key.clone(), Vec::new());
+        Node::start(NetworkConfig { key, listen, bootstrap, ..config() })
+    };
+    let first = start(listening.clone()).await;
+    let connections = |node: &Node| node.handle.status().borrow().connections;
+    until("it is connected over both transports", async || connections(&hub) == 2).await;
+    let second = start(listening[..1].to_vec()).await;
+    second.connected_to(hub.address).await;
+    until("one of three has made room", async || connections(&hub) == 2).await;
+    assert_eq!((connections(&first), connections(&second)), (1, 1));
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! A TCP proxy between two nodes that counts round trips and can cut the line.
+//! A TCP proxy between two nodes that counts round trips, and can cut the line or let it go dead.
 //!
 //! Every piece of data has a depth: one more than the deepest piece that its sender had received before.
 //! A request has depth 1, an answer to it depth 2, a request that waited for that answer depth 3. So the
@@ -30,6 +30,7 @@ pub(crate) struct Proxy {
     pub(crate) port: u16,
     depths: Arc<Depths>,
     cut: watch::Sender<bool>,
+    dead: watch::Sender<bool>,
 }
 
 impl Proxy {
@@ -38,7 +39,7 @@ impl Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let depths = Arc::new(Depths::default());
-        let (cut, is_cut) = watch::channel(false);
+        let ((cut, is_cut), (dead, is_dead)) = (watch::channel(false), watch::channel(false));
         let shared = Arc::clone(&depths);
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
@@ -48,10 +49,10 @@ impl Proxy {
                 let Ok(server) = TcpStream::connect(("127.0.0.1", target_port)).await else { continue };
                 client.set_nodelay(true).unwrap();
                 server.set_nodelay(true).unwrap();
-                tokio::spawn(pass_both(client, server, Arc::clone(&shared), is_cut.clone()));
+                tokio::spawn(pass_both(client, server, Arc::clone(&shared), is_cut.clone(), is_dead.clone()));
             }
         });
-        Self { port, depths, cut }
+        Self { port, depths, cut, dead }
     }
 
     pub(crate) fn address(&self) -> String {
@@ -73,6 +74,11 @@ impl Proxy {
     pub(crate) fn cut(&self) {
         self.cut.send_replace(true);
     }
+
+    /// Nothing passes any more, and nobody is told.
+    pub(crate) fn go_dead(&self) {
+        self.dead.send_replace(true);
+    }
 }
 
 async fn pass_both(
@@ -80,21 +86,31 @@ async fn pass_both(
     server: TcpStream,
     depths: Arc<Depths>,
     mut cut: watch::Receiver<bool>,
+    dead: watch::Receiver<bool>,
 ) {
     let (client_read, client_write) = client.into_split();
     let (server_read, server_write) = server.into_split();
     tokio::select! {
-        () = pass(client_read, server_write, &depths.back, &depths.forth) => {}
-        () = pass(server_read, client_write, &depths.forth, &depths.back) => {}
+        () = pass(client_read, server_write, &depths.back, &depths.forth, &dead) => {}
+        () = pass(server_read, client_write, &depths.forth, &depths.back, &dead) => {}
         _ = cut.wait_for(|cut| *cut) => {}
     }
 }
 
-async fn pass(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, received: &AtomicU64, sent: &AtomicU64) {
+async fn pass(
+    mut from: OwnedReadHalf,
+    mut to: OwnedWriteHalf,
+    received: &AtomicU64,
+    sent: &AtomicU64,
+    dead: &watch::Receiver<bool>,
+) {
     let mut piece = vec![0; 64 * 1024];
     while let Ok(n @ 1..) = from.read(&mut piece).await {
         // Noted before it is passed on, so that an answer is always deeper.
         sent.fetch_max(received.load(Ordering::SeqCst) + 1, Ordering::SeqCst);
+        if *dead.borrow() {
+            return std::future::pending().await;
+        }
         if to.write_all(&piece[..n]).await.is_err() {
             return;
         }

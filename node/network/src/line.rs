@@ -1,0 +1,127 @@
+//! A stream that ends when its connection does.
+//!
+//! When we give a connection up, the library closes it without waking whoever waits for one of its streams (yamux
+//! 0.14: `Active::close` drops its table of streams). A call over a line that was found dead would go on waiting for
+//! its own deadline, so every stream also waits for the end of its connection.
+
+use std::{
+    fmt,
+    future::Future,
+    io,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::{Context, Poll},
+};
+
+use futures::{AsyncRead, AsyncWrite};
+use libp2p::{Stream, swarm::ConnectionId};
+use tokio::sync::watch;
+
+/// What the streams of one protocol on one connection have in common. The connection's own part: when it is dropped,
+/// they end.
+#[derive(Debug)]
+pub(crate) struct Source {
+    connection: ConnectionId,
+    moved: Arc<AtomicUsize>,
+    alive: watch::Sender<()>,
+}
+
+impl Source {
+    pub(crate) fn new(connection: ConnectionId) -> Self {
+        Self { connection, moved: Arc::default(), alive: watch::Sender::new(()) }
+    }
+
+    pub(crate) fn line(&self, stream: Stream) -> Line {
+        let mut alive = self.alive.subscribe();
+        let end = Box::pin(async move {
+            // Nothing is ever sent; the error says that the sender is gone.
+            while alive.changed().await.is_ok() {}
+        });
+        Line { stream, traffic: Traffic { connection: self.connection, moved: Arc::clone(&self.moved) }, end }
+    }
+}
+
+/// Which connection a stream is on, and how much its protocol moves there.
+#[derive(Clone, Debug)]
+pub(crate) struct Traffic {
+    pub(crate) connection: ConnectionId,
+    moved: Arc<AtomicUsize>,
+}
+
+impl Traffic {
+    /// Bytes that all streams of the protocol sent and received on this connection.
+    pub(crate) fn moved(&self) -> usize {
+        self.moved.load(Ordering::Relaxed)
+    }
+
+    fn note(&self, moved: &Poll<io::Result<usize>>) {
+        if let Poll::Ready(Ok(bytes)) = moved {
+            self.moved.fetch_add(*bytes, Ordering::Relaxed);
+        }
+    }
+}
+
+/// One stream. Used by one task, as everything here is.
+pub(crate) struct Line {
+    stream: Stream,
+    traffic: Traffic,
+    end: Pin<Box<dyn Future<Output = ()> + Send>>,
+}
+
+impl Line {
+    pub(crate) fn traffic(&self) -> Traffic {
+        self.traffic.clone()
+    }
+
+    /// What was to be waited for, unless the connection ended meanwhile: then it never comes.
+    fn unless_ended<T>(&mut self, cx: &mut Context<'_>, poll: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if poll.is_pending() && self.end.as_mut().poll(cx).is_ready() {
+            // Polling a future again that has ended is not allowed, and the next poll may come here again.
+            self.end = Box::pin(std::future::ready(()));
+            return Poll::Ready(Err(io::Error::new(
+                io::ErrorKind::ConnectionAborted,
+                "the connection was given up",
+            )));
+        }
+        poll
+    }
+}
+
+impl AsyncRead for Line {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
+        let read = Pin::new(&mut self.stream).poll_read(cx, buffer);
+        self.traffic.note(&read);
+        self.unless_ended(cx, read)
+    }
+}
+
+impl AsyncWrite for Line {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.traffic.note(&written);
+        self.unless_ended(cx, written)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = Pin::new(&mut self.stream).poll_flush(cx);
+        self.unless_ended(cx, flushed)
+    }
+
+    fn poll_close(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let closed = Pin::new(&mut self.stream).poll_close(cx);
+        self.unless_ended(cx, closed)
+    }
+}
+
+impl fmt::Debug for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Line").field("connection", &self.traffic.connection).finish_non_exhaustive()
+    }
+}
