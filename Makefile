@@ -41,8 +41,8 @@ nat-test: anvil ## The NAT laboratory with its long outage: whole nodes behind r
 	FARTHING_NAT_OUTAGE_SECS=90 cargo test --workspace --test nat --locked
 
 .PHONY: browser-test
-browser-test: anvil tools-deps build ## The console in chromium: every page judged by axe-core; pictures in target/screenshots
-	FARTHING_BROWSER_TEST=1 cargo test --workspace --test browser --locked
+browser-test: anvil tools-deps build ## The console in chromium alone: every page judged by axe-core; pictures in target/screenshots
+	cargo test --workspace --test browser --locked
 
 .PHONY: sdk-test
 sdk-test: anvil sdk-deps build ## Client code in every language: compiled strictly, and run against paid calls

@@ -1,5 +1,9 @@
 // Keeps the parts of a page marked `data-live` up to date: when the node says that something changed, the page
-// is fetched anew and its live parts are exchanged. Without this script, loading the page does the same.
+// is fetched anew and its live parts are exchanged. Without this script, loading the page does the same. While the
+// node does not answer, the page says so.
+
+// A stream that ends in good order is open again before this.
+const AWAY_AFTER_MS = 5000;
 
 /** Fetches a page of ours as a document. Scripts in it do not run. */
 export function fetchPage(address) {
@@ -48,10 +52,30 @@ async function refresh() {
   }
 }
 
-if (document.querySelector("[data-live]") && !window.farthingLive) {
-  window.farthingLive = true;
+function follow() {
   const events = new EventSource("/panel/events");
+  const away = document.getElementById("away");
+  let timer = 0;
+  let lost = false;
   events.addEventListener("changed", refresh);
+  events.addEventListener("error", () => {
+    lost = true;
+    // A stream that is closed for good was refused by the node, which therefore is there.
+    if (timer || events.readyState === EventSource.CLOSED) return;
+    timer = setTimeout(() => (away.hidden = false), AWAY_AFTER_MS);
+  });
+  events.addEventListener("open", () => {
+    clearTimeout(timer);
+    timer = 0;
+    away.hidden = true;
+    if (lost) refresh();
+    lost = false;
+  });
   document.addEventListener("visibilitychange", refresh);
   window.addEventListener("pagehide", () => events.close());
+}
+
+if (document.querySelector("[data-live]") && !window.farthingLive) {
+  window.farthingLive = true;
+  follow();
 }

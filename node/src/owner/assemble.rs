@@ -173,7 +173,9 @@ fn first_of(own: &str, source: &str, line: Line, chars_max: usize) -> String {
     if !own.is_empty() {
         return own.to_owned();
     }
-    let lines = source.lines().map(|text| line.of(text.trim_start_matches(['#', ' '])));
+    // Signs that Markdown emphasises with are no part of a line.
+    let unmarked = |text: &str| text.trim_start_matches(['#', ' ']).replace("**", "").replace('`', "");
+    let lines = source.lines().map(|text| line.of(&unmarked(text)));
     let plain = lines.into_iter().find(|text| !text.is_empty()).unwrap_or_default();
     match plain.char_indices().nth(chars_max) {
         None => plain,

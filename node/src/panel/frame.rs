@@ -12,7 +12,7 @@ use super::{
     show,
     texts::{self, Alert},
 };
-use crate::control::types::{Status, route};
+use crate::control::types::{ChainStatus, Status, route};
 
 pub(super) const THEME_COOKIE: &str = "farthing-theme";
 
@@ -66,6 +66,9 @@ impl Place {
         Self::Settings,
         Self::Help,
     ];
+
+    /// The first so many have room in a phone's bar; the others stand in the menu there, as the stylesheet has it.
+    pub(super) const IN_BAR: usize = 5;
 
     pub(super) const fn title(self) -> &'static str {
         match self {
@@ -154,6 +157,11 @@ impl Visit {
     }
 }
 
+/// The chain as a sentence names it.
+pub(super) fn chain_name(chain: &ChainStatus) -> &str {
+    if chain.name == "local" { "the local test chain" } else { &chain.name }
+}
+
 /// What a page's template takes for everything around it.
 #[derive(Debug)]
 pub(super) struct Frame {
@@ -176,6 +184,11 @@ impl Frame {
             (true, _) => ("Testnet", "testnet"),
             (false, _) => ("Mainnet", "mainnet"),
         }
+    }
+
+    /// As a sentence names it.
+    pub(super) fn chain(&self) -> &str {
+        chain_name(&self.status.chain)
     }
 
     pub(super) fn usdc(&self) -> String {

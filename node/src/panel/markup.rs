@@ -26,6 +26,43 @@ impl Markup {
     }
 }
 
+/// One of our own texts, in which commands and settings stand between backticks, as they do where texts are printed.
+/// What it quotes of others stays text.
+pub(super) fn ticked(text: impl AsRef<str>) -> Markup {
+    let text = text.as_ref();
+    let mut html = String::with_capacity(text.len() + 32);
+    let mut rest = text;
+    while let Some((before, code, after)) = next_code(rest) {
+        push_escaped(&mut html, before);
+        html.push_str("<code>");
+        push_escaped(&mut html, code);
+        html.push_str("</code>");
+        rest = after;
+    }
+    push_escaped(&mut html, rest);
+    Markup(html)
+}
+
+/// What stands before, in and behind the first pair of backticks.
+fn next_code(text: &str) -> Option<(&str, &str, &str)> {
+    let (before, rest) = text.split_once('`')?;
+    let (code, after) = rest.split_once('`')?;
+    Some((before, code, after))
+}
+
+fn push_escaped(html: &mut String, text: &str) {
+    for c in text.chars() {
+        match c {
+            '&' => html.push_str("&#38;"),
+            '<' => html.push_str("&#60;"),
+            '>' => html.push_str("&#62;"),
+            '"' => html.push_str("&#34;"),
+            '\'' => html.push_str("&#39;"),
+            c => html.push(c),
+        }
+    }
+}
+
 impl fmt::Display for Markup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
@@ -33,3 +70,20 @@ impl fmt::Display for Markup {
 }
 
 impl HtmlSafe for Markup {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_in_a_text_are_marked_and_nothing_else_becomes_markup() {
+        for (text, html) in [
+            ("run `farthing doctor`.", "run <code>farthing doctor</code>."),
+            ("`a` and `b`", "<code>a</code> and <code>b</code>"),
+            ("one ` alone", "one ` alone"),
+            ("`<b>` \"it's\" & <i>", "<code>&#60;b&#62;</code> &#34;it&#39;s&#34; &#38; &#60;i&#62;"),
+        ] {
+            assert_eq!(ticked(text).to_string(), html);
+        }
+    }
+}

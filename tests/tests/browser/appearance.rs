@@ -1,145 +1,122 @@
 //! Every page, in both themes, on a desk, a tablet and a phone: accessible, complete, without a complaint.
+//!
+//! The pictures go to `screenshots` in the target folder, for people to look at.
 
-use std::{fmt::Write as _, path::PathBuf, time::Duration};
+use std::{fmt::Write as _, path::PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use fantoccini::Locator;
-use farthing::{
-    control::types::{Console, route},
-    testnet::{
-        NodeProcess,
-        demo::{Demo, Setup},
-    },
+
+use crate::{
+    browser::{Browser, Tools},
+    places::{GUESTS, PLACES},
+    site::{PASSWORD, Site, set_up, visit},
 };
-use farthing_protocol::Usdc;
-use farthing_tests::world::eventually;
-use serde_json::json;
 
-use crate::browser::{Browser, Tools};
+const THEMES: [&str; 2] = ["light", "dark"];
+/// Names, widths in pixels, and whether a picture is taken.
+const WIDTHS: [(&str, u32, bool); 3] = [("desk", 1280, true), ("tablet", 768, false), ("phone", 360, true)];
+const HEIGHT: u32 = 800;
 
-const PASSWORD: &str = "four random words";
-const WIDTHS: [(&str, u32); 3] = [("desk", 1280), ("tablet", 768), ("phone", 360)];
+#[tokio::test(flavor = "multi_thread")]
+async fn every_page_is_accessible_in_both_themes_and_at_every_width() -> Result<()> {
+    let Some(tools) = Tools::find() else { return Ok(()) };
+    let mut site = Site::start().await?;
+    let browser = site.open(&tools, true).await?;
+    let mut report = Report::new()?;
 
-/// Where the pictures go.
-fn folder() -> Result<PathBuf> {
-    let exe = std::env::current_exe()?;
-    let target = exe.ancestors().find(|folder| folder.join("CACHEDIR.TAG").exists());
-    let folder = target.context("no target folder")?.join("screenshots");
-    std::fs::create_dir_all(&folder)?;
-    Ok(folder)
+    browser.goto("/panel/setup").await?;
+    report.look(&browser, GUESTS[0].0).await?;
+    browser.fill(&[("code", "AAAA-AAAA-AAAA"), ("password", PASSWORD), ("repeated", PASSWORD)]).await?;
+    browser.press("button.primary").await?;
+    browser.wait_for("not the setup code").await?;
+    report.look(&browser, "setup-mistake").await?;
+    set_up(&browser, &site.demo.consumer).await?;
+    site.furnish(&browser).await?;
+    for (name, place) in PLACES {
+        visit(&browser, &site.address(place)?).await?;
+        report.look(&browser, name).await?;
+    }
+    mistakes_and_warnings(&browser, &mut report).await?;
+
+    browser.client.delete_all_cookies().await?;
+    browser.goto(GUESTS[1].1).await?;
+    report.look(&browser, GUESTS[1].0).await?;
+    browser.fill(&[("password", "a wrong password")]).await?;
+    browser.press("button.primary").await?;
+    browser.wait_for("password").await?;
+    report.look(&browser, "login-mistake").await?;
+
+    ensure!(report.wrong.is_empty(), "{}", report.wrong);
+    browser.client.clone().close().await?;
+    site.demo.stop().await
 }
 
-/// Sets the console up as a person does.
-pub async fn set_up(browser: &Browser, node: &NodeProcess) -> Result<()> {
-    let console: Console = node.control().get(route::CONSOLE).await?;
-    let code = console.setup_code.context("no setup code")?;
-    browser.goto("/panel").await?;
-    for (field, text) in [("code", code.as_str()), ("password", PASSWORD), ("repeated", PASSWORD)] {
-        browser.client.find(Locator::Id(field)).await?.send_keys(text).await?;
+/// What is seen only when something is wrong.
+async fn mistakes_and_warnings(browser: &Browser, report: &mut Report) -> Result<()> {
+    visit(browser, "/panel/nothing-here").await?;
+    report.look(browser, "not-found").await?;
+    visit(browser, "/panel/apis/new").await?;
+    browser.fill(&[("price", "free"), ("url", "http://127.0.0.1:9")]).await?;
+    browser.press(".sheet > .actions button.primary").await?;
+    browser.wait_for("no amount of USDC").await?;
+    report.look(browser, "register-mistake").await?;
+    visit(browser, "/panel/finance/send").await?;
+    browser.fill(&[("to", "0x12"), ("amount", "1")]).await?;
+    browser.press("form.narrow button.primary").await?;
+    browser.wait_for("Nothing was sent").await?;
+    report.look(browser, "finance-send-mistake").await?;
+    visit(browser, "/panel/finance/alerts").await?;
+    browser.fill(&[("usdc_below", "1000"), ("webhook", "http://127.0.0.1:9/told")]).await?;
+    browser.press("form.narrow button.primary").await?;
+    browser.wait_for("http://127.0.0.1:9").await?;
+    visit(browser, "/panel/finance").await?;
+    browser.press("form[action='/panel/finance/stop'] button").await?;
+    browser.wait_for("All spending is stopped").await?;
+    report.look(browser, "finance-limits-stopped").await?;
+    for (name, place) in [("home-stopped", "/panel"), ("finance-alerts-some", "/panel/finance/alerts")] {
+        visit(browser, place).await?;
+        report.look(browser, name).await?;
     }
-    browser.client.find(Locator::Css("button.primary")).await?.click().await?;
-    let url = browser.client.current_url().await?;
-    ensure!(url.path() == "/panel", "{url}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_theme_that_was_chosen_is_stronger_than_the_systems() -> Result<()> {
+    let Some(tools) = Tools::find() else { return Ok(()) };
+    let folder = tempfile::tempdir()?;
+    let (node, origin) = crate::keyboard::node(&folder).await?;
+    let browser = Browser::open(&tools, &origin, true).await?;
+    set_up(&browser, &node).await?;
+    let ground = "return getComputedStyle(document.body).backgroundColor";
+    let mut grounds = Vec::new();
+    for system in THEMES {
+        browser.prefer(system).await?;
+        for theme in ["light", "dark", "system"] {
+            choose(&browser, theme).await?;
+            let colour = browser.client.execute(ground, Vec::new()).await?;
+            grounds.push(colour.as_str().unwrap_or_default().to_owned());
+        }
+    }
+    let (light, dark) = (grounds[0].clone(), grounds[1].clone());
+    ensure!(light != dark, "{grounds:?}");
+    let expected = [&light, &dark, &light, &light, &dark, &dark];
+    ensure!(grounds.iter().eq(expected), "{grounds:?}");
+    browser.client.clone().close().await?;
     Ok(())
 }
 
 /// Chooses a theme by its form, which needs no script.
 async fn choose(browser: &Browser, theme: &str) -> Result<()> {
     browser.goto("/panel/help").await?;
-    browser.client.find(Locator::Css("details.menu > summary")).await?.click().await?;
-    browser.client.find(Locator::Css(&format!("button[value={theme}]"))).await?.click().await?;
-    let html = browser.client.find(Locator::Css("html")).await?;
-    ensure!(html.attr("data-theme").await?.as_deref() == Some(theme));
-    Ok(())
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn every_page_is_accessible_in_both_themes_and_at_every_width() -> Result<()> {
-    let Some(tools) = Tools::find() else { return Ok(()) };
-    let nodes = tempfile::tempdir()?;
-    let demo =
-        Demo::start(nodes.path(), Setup { gateway_port: 0, panel_port: 0, ..Setup::default() }).await?;
-    let console: Console = demo.consumer.control().get(route::CONSOLE).await?;
-    let origin = console.url.trim_end_matches("/panel");
-    let browser = Browser::open(&tools, origin, true).await?;
-
-    let mut report = Report { wrong: String::new(), folder: folder()? };
-    for (size, width) in WIDTHS {
-        browser.resize(width, 800).await?;
-        browser.goto("/panel/setup").await?;
-        report.look(&browser, &format!("setup-{size}")).await?;
-    }
-    browser.resize(1280, 800).await?;
-    set_up(&browser, &demo.consumer).await?;
-    buy_some(&demo).await?;
-
-    let (sample, live) = try_some(&browser, &demo).await?;
-    let quakes = format!("/panel/catalog/{}", demo.earthquakes.api.id);
-    let planets = format!("/panel/catalog/{}", demo.planets.api.id);
-    let pages = [
-        ("home", "/panel".to_owned()),
-        ("catalog", "/panel/catalog".to_owned()),
-        ("catalog-nothing", "/panel/catalog?q=submarines&online=1".to_owned()),
-        ("service", quakes.clone()),
-        ("service-endpoints", format!("{planets}?part=endpoints")),
-        ("service-samples", format!("{quakes}?part=samples")),
-        ("service-versions", format!("{quakes}?part=versions")),
-        ("sandbox", format!("{quakes}/sandbox")),
-        ("sandbox-many", format!("{planets}/sandbox")),
-        ("sandbox-sample", sample),
-        ("sandbox-map", live.clone()),
-        ("sandbox-table", format!("{live}&view=table")),
-        ("sandbox-pretty", format!("{live}&view=pretty")),
-        ("sandbox-timing", format!("{live}&view=timing")),
-        ("sandbox-receipt", format!("{live}&view=receipt")),
-        ("sdk", format!("{quakes}/sdk")),
-        ("activity", "/panel/activity".to_owned()),
-        ("network", "/panel/network".to_owned()),
-        ("help", "/panel/help".to_owned()),
-        ("document", "/panel/help/problems".to_owned()),
-        ("password", "/panel/password".to_owned()),
-        ("not-found", "/panel/nothing-here".to_owned()),
-    ];
-    for theme in ["light", "dark"] {
-        browser.resize(1280, 800).await?;
-        choose(&browser, theme).await?;
-        for (size, width) in WIDTHS {
-            browser.resize(width, 800).await?;
-            for (name, path) in &pages {
-                browser.goto(path).await?;
-                report.look(&browser, &format!("{name}-{size}-{theme}")).await?;
-            }
-        }
-    }
-    ensure!(report.wrong.is_empty(), "{}", report.wrong);
-    browser.client.clone().close().await?;
-    demo.stop().await
-}
-
-/// Calls for the charts and lists.
-async fn buy_some(demo: &Demo) -> Result<()> {
-    for minimum in 1..5 {
-        let call = json!({ "api_id_public": demo.earthquakes.api.id, "method": "GET",
-            "path": "/v1/earthquakes/recent", "params": { "minmagnitude": minimum.to_string() } });
-        demo.consumer.control().post_raw(route::CALL, &call).await?;
-    }
-    eventually("the calls are in the figures", async || {
-        let figures: farthing::control::types::Figures = demo.consumer.control().get(route::FIGURES).await?;
-        Ok(figures.days.iter().any(|day| day.spent.0 > Usdc::ZERO))
+    browser.press("details.menu > summary").await?;
+    browser.press(&format!(".menu button[value={theme}]")).await?;
+    farthing_tests::world::eventually("the theme is chosen", async || {
+        // While a page is exchanged for the next there may be none.
+        let Ok(html) = browser.client.find(Locator::Css("html")).await else { return Ok(false) };
+        Ok(html.attr("data-theme").await.is_ok_and(|chosen| chosen.as_deref() == Some(theme)))
     })
     .await
-}
-
-/// A free sample and a call in the sandbox, and where their answers are shown.
-async fn try_some(browser: &Browser, demo: &Demo) -> Result<(String, String)> {
-    let mut shown = Vec::new();
-    for button in ["sample", "live"] {
-        browser.goto(&format!("/panel/catalog/{}/sandbox", demo.earthquakes.api.id)).await?;
-        browser.press(&format!("button[value={button}]")).await?;
-        let url = browser.wait_for_address("call=").await?;
-        shown.push(format!("{}?{}", url.path(), url.query().context("no query")?));
-    }
-    Ok((shown.remove(0), shown.remove(0)))
 }
 
 /// Everything wrong, so that one run shows it all.
@@ -149,19 +126,36 @@ struct Report {
 }
 
 impl Report {
-    async fn look(&mut self, browser: &Browser, name: &str) -> Result<()> {
-        // Colours fade over; what is judged is where they end.
-        tokio::time::sleep(Duration::from_millis(150)).await;
-        for violation in browser.violations().await? {
-            writeln!(self.wrong, "{name}: {violation}")?;
+    fn new() -> Result<Self> {
+        let exe = std::env::current_exe()?;
+        let target = exe.ancestors().find(|folder| folder.join("CACHEDIR.TAG").exists());
+        let folder = target.context("no target folder")?.join("screenshots");
+        std::fs::create_dir_all(&folder)?;
+        Ok(Self { wrong: String::new(), folder })
+    }
+
+    /// Judges the page that is open, in both themes and at every width.
+    async fn look(&mut self, browser: &Browser, page: &str) -> Result<()> {
+        for theme in THEMES {
+            browser.prefer(theme).await?;
+            for (size, width, has_picture) in WIDTHS {
+                browser.resize(width, HEIGHT).await?;
+                let name = format!("{page}-{size}-{theme}");
+                for violation in browser.violations().await? {
+                    writeln!(self.wrong, "{name}: {violation}")?;
+                }
+                if let Some(widest) = browser.overflow().await? {
+                    writeln!(self.wrong, "{name}: wider than the window: {widest}")?;
+                }
+                if has_picture {
+                    std::fs::write(self.folder.join(format!("{name}.png")), browser.picture().await?)?;
+                }
+            }
         }
         for complaint in browser.complaints().await? {
-            writeln!(self.wrong, "{name}: {complaint}")?;
+            writeln!(self.wrong, "{page}: {complaint}")?;
         }
-        if browser.overflows().await? {
-            writeln!(self.wrong, "{name}: something is wider than the window")?;
-        }
-        std::fs::write(self.folder.join(format!("{name}.png")), browser.picture().await?)?;
-        Ok(())
+        // Buttons are pressed where a desk has them.
+        browser.resize(1280, HEIGHT).await
     }
 }

@@ -14,10 +14,13 @@ use fantoccini::{
     error::{CmdError, ErrorStatus},
     wd::WebDriverCompatibleCommand,
 };
-use farthing_tests::world::eventually;
+use farthing_tests::{tell::tell, world::eventually};
 use hyper_util::client::legacy::connect::HttpConnector;
 use reqwest::{Method, Url};
 use serde_json::{Value, json};
+
+/// A page that is not ours; its name leads to this machine.
+pub const STRANGER: &str = "stranger.example";
 
 const AXE: &str = "tools/node_modules/axe-core/axe.min.js";
 
@@ -37,15 +40,11 @@ pub struct Tools {
 }
 
 impl Tools {
-    /// `None`, said loudly, when nobody asked for a browser or something is not installed.
+    /// `None`, said loudly, when something is not installed.
     ///
     /// # Panics
     /// When something is not installed where tests must not be skipped.
     pub fn find() -> Option<Self> {
-        if std::env::var_os("FARTHING_BROWSER_TEST").is_none() {
-            eprintln!("\n  SKIPPED: tests in a browser; make browser-test runs them.\n");
-            return None;
-        }
         let axe = Path::new(env!("CARGO_MANIFEST_DIR")).join(AXE);
         let (chromium, driver) = (on_path("chromium"), on_path("chromedriver"));
         let missing = match (&chromium, &driver, axe.exists()) {
@@ -56,7 +55,7 @@ impl Tools {
         };
         if let Some(missing) = missing {
             assert!(std::env::var_os("CI").is_none(), "{missing} is not installed");
-            eprintln!("\n  SKIPPED: tests in a browser, because there is no {missing}.\n");
+            tell(&format!("\n  SKIPPED: tests in a browser, because there is no {missing}.\n"));
             return None;
         }
         Some(Self { chromium: chromium?, driver: driver?, axe: std::fs::read_to_string(axe).ok()? })
@@ -95,7 +94,10 @@ impl Browser {
             "--disable-background-networking".to_owned(),
             "--disable-component-update".to_owned(),
             "--disable-sync".to_owned(),
-            "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost".to_owned(),
+            format!(
+                "--host-resolver-rules=MAP {STRANGER} 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE localhost, \
+                 EXCLUDE 127.0.0.1"
+            ),
             format!("--user-data-dir={}", profile.path().display()),
         ];
         let mut options = json!({ "binary": tools.chromium, "args": args });
@@ -106,6 +108,8 @@ impl Browser {
             "acceptInsecureCerts": true,
             "goog:chromeOptions": options,
             "goog:loggingPrefs": { "browser": "ALL", "performance": "ALL" },
+            // As long as a machine may take that does much else.
+            "timeouts": { "script": 120_000, "pageLoad": 300_000 },
         });
         let Value::Object(capabilities) = capabilities else { bail!("no object") };
         let client = ClientBuilder::new(HttpConnector::new())
@@ -125,6 +129,22 @@ impl Browser {
     pub async fn goto(&self, path: &str) -> Result<()> {
         self.client.goto(&format!("{}{path}", self.console)).await?;
         Ok(())
+    }
+
+    /// Types into the fields with these ids, in place of what stands there.
+    pub async fn fill(&self, fields: &[(&str, &str)]) -> Result<()> {
+        for (id, text) in fields {
+            let field = self.client.find(Locator::Id(id)).await.with_context(|| format!("no field {id}"))?;
+            field.clear().await?;
+            field.send_keys(text).await?;
+        }
+        Ok(())
+    }
+
+    /// Gives a file to an upload.
+    pub async fn choose_file(&self, id: &str, file: &Path) -> Result<()> {
+        let field = self.client.find(Locator::Id(id)).await?;
+        Ok(field.send_keys(file.to_str().context("no such file")?).await?)
     }
 
     /// What a person reads on the page.
@@ -177,6 +197,17 @@ impl Browser {
         Ok(())
     }
 
+    /// What the system prefers: a page without a theme of its own follows it. Nothing moves, so that what is looked
+    /// at has ended where it goes.
+    pub async fn prefer(&self, theme: &str) -> Result<()> {
+        let features = json!([
+            { "name": "prefers-color-scheme", "value": theme },
+            { "name": "prefers-reduced-motion", "value": "reduce" },
+        ]);
+        self.devtools("Emulation.setEmulatedMedia", json!({ "features": features })).await?;
+        Ok(())
+    }
+
     /// The whole page as a picture.
     pub async fn picture(&self) -> Result<Vec<u8>> {
         let height = self.client.execute("return document.documentElement.scrollHeight", Vec::new()).await?;
@@ -191,9 +222,12 @@ impl Browser {
 
     /// What axe-core finds wrong with the page.
     pub async fn violations(&self) -> Result<Vec<String>> {
-        self.client.execute(&self.axe, Vec::new()).await?;
+        let here = self.client.execute("return typeof axe === 'object'", Vec::new()).await?;
+        if here.as_bool() != Some(true) {
+            self.client.execute(&self.axe, Vec::new()).await?;
+        }
         let run = "const done = arguments[arguments.length - 1];
-            axe.run(document, { resultTypes: ['violations'] }).then(
+            axe.run(document, { resultTypes: ['violations'], iframes: false }).then(
                 (result) => done(result.violations.flatMap((violation) => violation.nodes.map((node) =>
                     `${violation.id}: ${violation.help}: ${node.html} ${node.failureSummary}`))),
                 (error) => done([String(error)]));";
@@ -202,10 +236,15 @@ impl Browser {
         Ok(found.iter().map(|one| one.as_str().unwrap_or_default().to_owned()).collect())
     }
 
-    /// Whether something is wider than the window, which on a phone hides it.
-    pub async fn overflows(&self) -> Result<bool> {
-        let wider = "return document.documentElement.scrollWidth > document.documentElement.clientWidth";
-        Ok(self.client.execute(wider, Vec::new()).await?.as_bool().unwrap_or(true))
+    /// What is wider than the window, which on a phone hides it.
+    pub async fn overflow(&self) -> Result<Option<String>> {
+        let widest = "const root = document.documentElement;
+            if (root.scrollWidth <= root.clientWidth) return null;
+            const wide = [...document.querySelectorAll('body *')].filter((one) =>
+                one.getBoundingClientRect().right > root.clientWidth && !one.closest('.scroll, .tabs, .facets, .places, pre'));
+            return `${root.scrollWidth} px: ${wide.slice(0, 3).map((one) => one.outerHTML.slice(0, 160)).join(' | ')}`;";
+        let found = self.client.execute(widest, Vec::new()).await?;
+        Ok(found.as_str().map(ToOwned::to_owned))
     }
 
     /// What the console of the browser says, violations of the policy among it, and requests to others.
@@ -218,17 +257,27 @@ impl Browser {
             // What a page was refused is the page's business.
             .filter(|complaint| !complaint.contains("the server responded with a status of"))
             .collect();
-        for entry in self.log("performance").await? {
-            let event: Value = serde_json::from_str(entry["message"].as_str().unwrap_or("null"))?;
-            let event = &event["message"];
-            let url = event["params"]["request"]["url"].as_str().unwrap_or_default();
+        for url in self.requests().await? {
             let is_ours =
                 url.starts_with(&self.console) || url.starts_with("data:") || url.starts_with("chrome:");
-            if event["method"] == "Network.requestWillBeSent" && !is_ours {
+            if !is_ours {
                 complaints.push(format!("a request to {url}"));
             }
         }
         Ok(complaints)
+    }
+
+    /// Where requests went since this was asked last.
+    pub async fn requests(&self) -> Result<Vec<String>> {
+        let mut urls = Vec::new();
+        for entry in self.log("performance").await? {
+            let event: Value = serde_json::from_str(entry["message"].as_str().unwrap_or("null"))?;
+            let event = &event["message"];
+            if event["method"] == "Network.requestWillBeSent" {
+                urls.push(event["params"]["request"]["url"].as_str().unwrap_or_default().to_owned());
+            }
+        }
+        Ok(urls)
     }
 
     async fn log(&self, kind: &str) -> Result<Vec<Value>> {
@@ -236,7 +285,8 @@ impl Browser {
         Ok(log.as_array().cloned().unwrap_or_default())
     }
 
-    async fn devtools(&self, command: &str, params: Value) -> Result<Value> {
+    /// A command of the browser's own.
+    pub async fn devtools(&self, command: &str, params: Value) -> Result<Value> {
         let body = json!({ "cmd": command, "params": params });
         Ok(self.client.issue_cmd(Vendor { path: "goog/cdp/execute", body }).await?)
     }

@@ -1,4 +1,4 @@
-//! Without a mouse, and without scripts.
+//! Without a mouse.
 
 use anyhow::{Context, Result, ensure};
 use fantoccini::{Locator, key::Key};
@@ -14,11 +14,12 @@ use farthing_tests::{
 use serde_json::json;
 
 use crate::{
-    appearance::set_up,
     browser::{Browser, Tools},
+    site::set_up,
 };
 
-async fn node(folder: &tempfile::TempDir) -> Result<(NodeProcess, String)> {
+/// A node that lives without a chain, and where its console is.
+pub async fn node(folder: &tempfile::TempDir) -> Result<(NodeProcess, String)> {
     let options = NodeOptions::new(folder.path().join("node"));
     // Nothing listens there.
     let chain = [
@@ -139,52 +140,4 @@ async fn a_service_is_tried_by_keyboard_alone() -> Result<()> {
     ensure!(upstream.hits() == 0, "a sample asks nobody");
     browser.client.clone().close().await?;
     Ok(())
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn without_scripts_everything_is_there() -> Result<()> {
-    let Some(tools) = Tools::find() else { return Ok(()) };
-    let folder = tempfile::tempdir()?;
-    let (node, origin) = node(&folder).await?;
-    let upstream = Upstream::start().await?;
-    let file = service_file(&upstream.url(), farthing::control::types::Charge::Success);
-    let api: Api = node.control().post(route::APIS, &file).await?;
-    let browser = Browser::open(&tools, &origin, false).await?;
-    set_up(&browser, &node).await?;
-    eventually("the service is listed", async || {
-        browser.goto("/panel/catalog").await?;
-        Ok(browser.client.find(Locator::Css("main")).await?.text().await?.contains(&api.name))
-    })
-    .await?;
-    try_without_scripts(&browser, &api).await?;
-    browser.goto("/panel/catalog").await?;
-    browser.client.find(Locator::Id("q")).await?.send_keys("submarines").await?;
-    browser.client.find(Locator::Css("#filters button")).await?.click().await?;
-    ensure!(browser.client.find(Locator::Id("results")).await?.text().await?.contains("Nothing fits"));
-    for (path, words) in [
-        ("/panel".to_owned(), api.name.clone()),
-        (format!("/panel/catalog/{}", api.id), format!("{PRICE} USDC per call")),
-        (format!("/panel/catalog/{}?part=endpoints", api.id), "/slow/{millis}".to_owned()),
-        ("/panel/activity".to_owned(), "No calls yet".to_owned()),
-        ("/panel/network".to_owned(), "Test now".to_owned()),
-        ("/panel/help".to_owned(), "Problems".to_owned()),
-    ] {
-        browser.goto(&path).await?;
-        let text = browser.client.find(Locator::Css("main")).await?.text().await?;
-        ensure!(text.contains(&words), "{path} does not say `{words}`: {text}");
-    }
-    browser.client.clone().close().await?;
-    Ok(())
-}
-
-/// Another operation is chosen and the code brought up to date by buttons.
-async fn try_without_scripts(browser: &Browser, api: &Api) -> Result<()> {
-    browser.goto(&format!("/panel/catalog/{}/sandbox", api.id)).await?;
-    browser.press("#operation option[value='GET /status/{status}']").await?;
-    browser.press("#operations button").await?;
-    browser.wait_for_address("status").await?;
-    let field = browser.client.find(Locator::Css("input[name='p.status']")).await?;
-    field.send_keys("404").await?;
-    browser.press("button[value=code]").await?;
-    browser.wait_for("\"status\": \"404\"").await
 }

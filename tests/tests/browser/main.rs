@@ -1,9 +1,14 @@
 //! The console in a real browser: Debian's chromium, driven by chromedriver, judged by axe-core.
 //!
-//! `make browser-test` runs them. Without chromium, chromedriver or axe-core they say that they were skipped; with
-//! `CI` set they fail.
+//! Without chromium, chromedriver or axe-core these tests say that they were skipped; with `CI` set they fail.
 
 mod appearance;
 mod browser;
 mod keyboard;
+mod live;
+mod places;
+mod plain;
+mod site;
 mod story;
+mod strangers;
+mod tides;

@@ -1,24 +1,27 @@
 //! The whole story of somebody who has never seen the console, in a real browser, with two owners and a chain.
 
-use anyhow::{Context, Result, ensure};
+use std::process::Stdio;
+
+use anyhow::{Context, Result, bail, ensure};
 use fantoccini::Locator;
 use farthing::{
-    control::types::{Api, Console, ServiceFile, route},
+    control::types::{Api, Console, route},
     testnet::demo::{Demo, Setup},
 };
 use farthing_protocol::Usdc;
-use farthing_tests::{
-    upstream::Upstream,
-    world::{PRICE, eventually, service_file},
-};
+use farthing_tests::{tell::tell, world::eventually};
 use serde_json::json;
+use tokio::process::Command;
 
 use crate::{
-    appearance::set_up,
     browser::{Browser, Tools},
+    site::{has, set_up},
+    tides,
 };
 
 const FUNDS: Usdc = Usdc::from_micros(5_000_000);
+/// What the new service costs.
+const PRICE: &str = "0.004";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn somebody_new_buys_data_and_sells_some() -> Result<()> {
@@ -34,7 +37,16 @@ async fn somebody_new_buys_data_and_sells_some() -> Result<()> {
     finds_the_earthquakes(&browser).await?;
     tries_them_free(&browser).await?;
     funds_the_wallet(&browser, &demo).await?;
-    buys_and_copies_the_code(&browser).await?;
+    buys_one_call(&browser).await?;
+    let code = copies_the_code(&browser).await?;
+    runs_the_code(&code, &demo, folder.path()).await?;
+    browser.goto("/panel/activity").await?;
+    browser.wait_for("GET /v1/earthquakes/recent").await?;
+
+    let description = folder.path().join("tides.json");
+    let url = tides::start().await?;
+    std::fs::write(&description, tides::document("Tides", &url).to_string())?;
+    registers_a_service(&browser, &description).await?;
     sells_and_earns(&browser, &demo).await?;
 
     let complaints = browser.complaints().await?;
@@ -47,8 +59,7 @@ async fn finds_the_earthquakes(browser: &Browser) -> Result<()> {
     eventually("the search finds the earthquakes", async || {
         browser.goto("/panel/catalog").await?;
         browser.client.find(Locator::Id("q")).await?.send_keys("earthquake").await?;
-        Ok(browser.wait_for_address("q=earthquake").await.is_ok()
-            && browser.client.find(Locator::Css(".card h3 a")).await.is_ok())
+        Ok(browser.wait_for_address("q=earthquake").await.is_ok() && has(browser, ".card h3 a").await)
     })
     .await?;
     browser.press(".card h3 a").await?;
@@ -71,48 +82,109 @@ async fn funds_the_wallet(browser: &Browser, demo: &Demo) -> Result<()> {
     browser.wait_for(&demo.consumer_wallet.to_string()).await?;
     demo.chain.fund(demo.consumer_wallet, FUNDS).await?;
     browser.wait_for("There is USDC to spend").await?;
-    browser.client.goto(&format!("{}{}", sandbox.origin().ascii_serialization(), sandbox.path())).await?;
-    Ok(())
+    browser.goto(sandbox.path()).await
 }
 
-async fn buys_and_copies_the_code(browser: &Browser) -> Result<()> {
+async fn buys_one_call(browser: &Browser) -> Result<()> {
     browser.press("button[value=live]").await?;
     browser.wait_for_address("call=").await?;
     browser.wait_for("You were charged 0.002 USDC").await?;
-    ensure!(browser.client.find(Locator::Css("svg.map circle.place")).await.is_ok(), "no place on the map");
-    let code = browser.client.find(Locator::Css("#code details[open] code")).await?.text().await?;
-    ensure!(code.contains("$CONSUMER_SECRET") && code.contains("/v1/earthquakes/recent"), "{code}");
+    ensure!(has(browser, "svg.map circle.place").await, "no place on the map");
+    Ok(())
+}
+
+/// Presses the button beside the code, and returns what can then be pasted.
+async fn copies_the_code(browser: &Browser) -> Result<String> {
+    let origin = browser.client.current_url().await?.origin().ascii_serialization();
+    let may = json!({ "origin": origin, "permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"] });
+    browser.devtools("Browser.grantPermissions", may).await?;
     browser.press("#code details[open] .copy").await?;
     eventually("the code is copied", async || {
         let button = browser.client.find(Locator::Css("#code details[open] .copy")).await?;
         Ok(button.text().await?.contains("Copied"))
     })
     .await?;
-    browser.goto("/panel/activity").await?;
-    browser.wait_for("GET /v1/earthquakes/recent").await
+    let read = "const done = arguments[0];
+        navigator.clipboard.readText().then(done, (error) => done(`nothing: ${error}`));";
+    let copied = browser.client.execute_async(read, Vec::new()).await?;
+    let copied = copied.as_str().context("no text")?.to_owned();
+    let shown = browser.client.find(Locator::Css("#code details[open] code")).await?.text().await?;
+    ensure!(copied.trim() == shown.trim() && copied.contains("$CONSUMER_SECRET"), "{copied}\n{shown}");
+    Ok(copied)
 }
 
-/// Another node finds the new service and pays for it.
+/// Runs what was copied as a person does, with the two variables that the page names.
+async fn runs_the_code(code: &str, demo: &Demo, folder: &std::path::Path) -> Result<()> {
+    if Command::new("curl").arg("--version").stdout(Stdio::null()).status().await.is_err() {
+        ensure!(std::env::var_os("CI").is_none(), "curl is not installed");
+        tell("\n  SKIPPED: running the copied code, because there is no curl.\n");
+        return Ok(());
+    }
+    let file = folder.join("call.sh");
+    std::fs::write(&file, code)?;
+    let ran = Command::new("bash")
+        .arg(&file)
+        .env("CONSUMER_SECRET", &demo.secret)
+        .env("FARTHING_CA_FILE", demo.consumer.ca_file())
+        .output()
+        .await?;
+    let said = String::from_utf8_lossy(&ran.stdout);
+    if !ran.status.success() || !said.contains("\"features\"") {
+        bail!("the copied code does not work: {said}\n{}", String::from_utf8_lossy(&ran.stderr));
+    }
+    Ok(())
+}
+
+/// From a file with a description to a service that is live, through the four steps.
+async fn registers_a_service(browser: &Browser, description: &std::path::Path) -> Result<()> {
+    browser.goto("/panel/apis").await?;
+    browser.wait_for("You offer nothing yet").await?;
+    browser.press(".heading a.button.primary").await?;
+    browser.wait_for_address("/panel/apis/new").await?;
+    browser.fill(&[("name", tides::NAME), ("price", PRICE)]).await?;
+    browser.choose_file("file", description).await?;
+    browser.press(".sheet > .actions button.primary").await?;
+    browser.wait_for("2 can be offered, 0 left out").await?;
+    browser.press(".actions button[value=next]").await?;
+    browser.wait_for_address("/details").await?;
+    browser.fill(&[("summary", tides::SUMMARY), ("category", "weather"), ("tags", "tides, sea")]).await?;
+    browser.press(".sheet details > summary").await?;
+    browser.press("button[value=try]").await?;
+    browser.wait_for("200: the server answers").await?;
+    browser.press(".sheet > .actions button[value=next]").await?;
+    browser.wait_for_address("/preview").await?;
+    browser.wait_for(tides::SUMMARY).await?;
+    browser.wait_for("2 operations").await?;
+    browser.press("form[action$='/preview'] button.primary").await?;
+    browser.wait_for("It is live.").await
+}
+
+/// Another node finds the new service and pays for it; the page that is open shows it by itself.
 async fn sells_and_earns(browser: &Browser, demo: &Demo) -> Result<()> {
-    let upstream = Upstream::start().await?;
-    let charge = farthing::control::types::Charge::Success;
-    let file = ServiceFile { name: "My first service".to_owned(), ..service_file(&upstream.url(), charge) };
-    let api: Api = demo.consumer.control().post(route::APIS, &file).await?;
+    let apis: Vec<Api> = demo.consumer.control().get(route::APIS).await?;
+    let api = apis.first().context("it is not registered")?;
+    ensure!(api.name == tides::NAME && api.price.to_string() == PRICE, "{api:?}");
     let buyer = &demo.planets;
     demo.chain.fund(buyer.wallet, FUNDS).await?;
     buyer.node.wait_for_usdc(FUNDS).await?;
-    let call = json!({ "api_id_public": api.id, "method": "GET", "path": "/ok" });
+    let (client, secret) = (buyer.node.https_client()?, buyer.node.secret().await?);
+    let gateway = format!("{}/internal/call", buyer.node.status().await?.gateway_url);
+    let call = json!({ "api_id_public": api.id, "method": "GET", "path": "/v1/tides/esbjerg", "params": {} });
     eventually("another node buys it", async || {
-        Ok(buyer.node.control().post_raw(route::CALL, &call).await?.status == 200)
+        let answer = client.post(&gateway).bearer_auth(&secret).body(call.to_string()).send().await?;
+        Ok(answer.status() == 200 && answer.text().await?.contains("height_m"))
     })
     .await?;
-    browser.goto("/panel").await?;
-    browser.wait_for("My first service").await?;
-    eventually("Home shows what was earned", async || {
-        browser.goto("/panel").await?;
-        let mine = browser.client.find(Locator::Css("section[aria-labelledby=mine]")).await?;
-        Ok(mine.text().await?.contains(&PRICE.to_string()))
+    let earned = format!("{PRICE} USDC");
+    eventually("the open page shows what was earned", async || {
+        let figures = browser.client.find(Locator::Id("live-figures")).await?.text().await;
+        Ok(figures.is_ok_and(|text| text.contains(&earned)))
     })
-    .await
-    .context("nothing was earned")
+    .await?;
+    browser.goto("/panel/apis").await?;
+    browser.wait_for(&earned).await?;
+    browser.goto("/panel").await?;
+    browser.wait_for(tides::NAME).await?;
+    browser.goto("/panel/finance").await?;
+    browser.wait_for(&format!("Earned, not claimed\n{earned}")).await
 }

@@ -5,6 +5,7 @@ mod api;
 mod apis;
 mod finance;
 mod pages;
+mod problems;
 mod register;
 mod sandbox;
 mod settings;

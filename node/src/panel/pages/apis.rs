@@ -97,7 +97,7 @@ pub(super) fn row(api: &Api, now_secs: u64) -> Row {
 }
 
 /// In words, and the class of its colour.
-const fn state(state: ApiState) -> (&'static str, &'static str) {
+pub(super) const fn state(state: ApiState) -> (&'static str, &'static str) {
     match state {
         ApiState::Published => ("Live", "good"),
         ApiState::Paused => ("Paused", "bad"),

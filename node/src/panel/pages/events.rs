@@ -50,7 +50,8 @@ pub(super) async fn stream(State(panel): State<Panel>, _: Session) -> Response {
                 let now = digest(panel.node()).await;
                 if now != before {
                     before = now;
-                    let event = Ok::<_, Infallible>(Event::default().event("changed").data(""));
+                    // Browsers pass on no event without data.
+                    let event = Ok::<_, Infallible>(Event::default().event("changed").data("now"));
                     return Some((event, (panel, before, place, looks)));
                 }
             }

@@ -12,7 +12,7 @@ use crate::{
     control::types::{Activity, Api, Figures, Reach, route},
     panel::{
         failure::Failure,
-        frame::{Frame, Place, Visit},
+        frame::{Frame, Place, Visit, chain_name},
         icons::Icon,
         markup::{Markup, chart_of_days},
         page::Html,
@@ -110,7 +110,8 @@ fn steps(frame: &Frame, activity: &Activity, apis: &[Api], reach: &Reach) -> Vec
                 (true, false) => format!("Send a little ETH for fees to {}.", status.address),
                 (false, _) => format!(
                     "Send USDC, and a little ETH for fees, on {} to {}. Samples are free without it.",
-                    status.chain.name, status.address
+                    chain_name(&status.chain),
+                    status.address
                 ),
             },
             link: None,

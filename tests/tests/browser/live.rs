@@ -1,0 +1,121 @@
+//! Open pages: they follow what happens by one stream of events, and say so when the node is away.
+
+use std::{
+    net::SocketAddr,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use anyhow::{Context, Result, ensure};
+use farthing::{
+    control::types::{Api, Charge, Console, ServiceFile, route},
+    testnet::NodeProcess,
+};
+use farthing_tests::{
+    upstream::Upstream,
+    world::{eventually, service_file},
+};
+use tokio::{
+    io::copy_bidirectional,
+    net::{TcpListener, TcpStream},
+};
+
+use crate::{
+    browser::{Browser, Tools},
+    keyboard::node,
+    site::set_up,
+};
+
+/// An address that stays while the node behind it gets another port at each start.
+struct Door {
+    url: String,
+    leads_to: Arc<Mutex<SocketAddr>>,
+}
+
+impl Door {
+    async fn open(node: &NodeProcess) -> Result<Self> {
+        let leads_to = Arc::new(Mutex::new(console_of(node).await?));
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let url = format!("https://localhost:{}", listener.local_addr()?.port());
+        let shared = Arc::clone(&leads_to);
+        tokio::spawn(async move {
+            while let Ok((mut outside, _)) = listener.accept().await {
+                let address = *shared.lock().unwrap_or_else(PoisonError::into_inner);
+                tokio::spawn(async move {
+                    if let Ok(mut inside) = TcpStream::connect(address).await {
+                        let _ = copy_bidirectional(&mut outside, &mut inside).await;
+                    }
+                });
+            }
+        });
+        Ok(Self { url, leads_to })
+    }
+
+    async fn lead_to(&self, node: &NodeProcess) -> Result<()> {
+        *self.leads_to.lock().unwrap_or_else(PoisonError::into_inner) = console_of(node).await?;
+        Ok(())
+    }
+}
+
+async fn console_of(node: &NodeProcess) -> Result<SocketAddr> {
+    let console: Console = node.control().get(route::CONSOLE).await?;
+    let port = console.url.trim_end_matches("/panel").rsplit(':').next().context("no port")?;
+    Ok(SocketAddr::from(([127, 0, 0, 1], port.parse()?)))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_left_open_says_that_the_node_is_away_and_goes_on_when_it_is_back() -> Result<()> {
+    let Some(tools) = Tools::find() else { return Ok(()) };
+    let folder = tempfile::tempdir()?;
+    let (mut node, _) = node(&folder).await?;
+    let door = Door::open(&node).await?;
+    let browser = Browser::open(&tools, &door.url, true).await?;
+    set_up(&browser, &node).await?;
+    ensure!(!away(&browser).await?, "the node is there");
+    node.stop().await?;
+    eventually("the page says that the node is away", async || away(&browser).await).await?;
+
+    node.restart(Vec::new()).await?;
+    door.lead_to(&node).await?;
+    eventually("the page has found the node again", async || Ok(!away(&browser).await?)).await?;
+    // Still logged in, and what happens now is followed.
+    let upstream = Upstream::start().await?;
+    let file =
+        ServiceFile { name: "Begun later".to_owned(), ..service_file(&upstream.url(), Charge::Success) };
+    let _: Api = node.control().post(route::APIS, &file).await?;
+    browser.wait_for("Begun later").await?;
+    browser.goto("/panel/settings").await?;
+    browser.wait_for("Only this browser is logged in").await?;
+    browser.client.clone().close().await?;
+    Ok(())
+}
+
+async fn away(browser: &Browser) -> Result<bool> {
+    let shown = "return !document.getElementById('away').hidden";
+    Ok(browser.client.execute(shown, Vec::new()).await?.as_bool() == Some(true))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_open_page_follows_by_one_stream_of_events() -> Result<()> {
+    let Some(tools) = Tools::find() else { return Ok(()) };
+    let folder = tempfile::tempdir()?;
+    let (node, origin) = node(&folder).await?;
+    let browser = Browser::open(&tools, &origin, true).await?;
+    set_up(&browser, &node).await?;
+    browser.goto("/panel/help").await?;
+    browser.requests().await?;
+    browser.goto("/panel").await?;
+    let upstream = Upstream::start().await?;
+    for name in ["One of two", "Two of two"] {
+        let file = ServiceFile { name: name.to_owned(), ..service_file(&upstream.url(), Charge::Success) };
+        let _: Api = node.control().post(route::APIS, &file).await?;
+        browser.wait_for(name).await?;
+    }
+    let requests = browser.requests().await?;
+    let streams = requests.iter().filter(|url| url.ends_with("/panel/events")).count();
+    ensure!(streams == 1, "{requests:?}");
+    ensure!(requests.iter().all(|url| url.starts_with(&origin) || url.starts_with("data:")), "{requests:?}");
+    let complaints = browser.complaints().await?;
+    ensure!(complaints.is_empty(), "{complaints:?}");
+    browser.client.clone().close().await?;
+    Ok(())
+}

@@ -1,0 +1,230 @@
+//! A console with something on every page: bought, sold, settled, begun and refused.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use fantoccini::Locator;
+use farthing::{
+    control::types::{
+        Api, Channel, ChannelRole, Charge, Console, Figures, LimitsRequest, NewSecret, SecretLimits,
+        ServiceFile, Settled, SourceFile, SourceKind, SpendingState, Text, route,
+    },
+    testnet::{
+        NodeProcess,
+        demo::{Demo, Setup, recent_earthquakes},
+    },
+};
+use farthing_protocol::Usdc;
+use farthing_tests::world::eventually;
+use serde_json::{Value, json};
+
+use crate::{
+    browser::{Browser, Tools},
+    tides,
+};
+
+pub const PASSWORD: &str = "four random words";
+const FUNDS: Usdc = Usdc::from_micros(5_000_000);
+const OWN_PRICE: Usdc = Usdc::from_micros(4_000);
+/// Below the price of the earthquakes.
+const TOO_LITTLE: Usdc = Usdc::from_micros(1_000);
+
+/// Three nodes and a chain; the console looked at is that of the node which buys from both others and sells to one.
+pub struct Site {
+    pub demo: Demo,
+    pub origin: String,
+    /// What stands in the braces of addresses.
+    names: BTreeMap<&'static str, String>,
+    folder: tempfile::TempDir,
+}
+
+impl Site {
+    /// Everything that needs no browser.
+    pub async fn start() -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let setup = Setup { gateway_port: 0, panel_port: 0, ..Setup::default() };
+        let demo = Demo::start(folder.path(), setup).await?;
+        let console: Console = demo.consumer.control().get(route::CONSOLE).await?;
+        let origin = console.url.trim_end_matches("/panel").to_owned();
+        let mut site = Self { demo, origin, names: BTreeMap::new(), folder };
+        site.buy_and_sell().await?;
+        Ok(site)
+    }
+
+    async fn buy_and_sell(&mut self) -> Result<()> {
+        let (demo, url) = (&self.demo, tides::start().await?);
+        let consumer = demo.consumer.control();
+        let own: Api = consumer.post(route::APIS, &own_service(&url)).await?;
+        for minimum in ["2.5", "4.5", "5"] {
+            let mut call = recent_earthquakes(&demo.earthquakes.api);
+            call["params"]["minmagnitude"] = minimum.into();
+            bought(&demo.consumer, &call).await?;
+        }
+        let other = &demo.planets;
+        demo.chain.fund(other.wallet, FUNDS).await?;
+        other.node.wait_for_usdc(FUNDS).await?;
+        for harbour in ["ijmuiden", "lowestoft", "esbjerg", "atlantis"] {
+            let path = format!("/v1/tides/{harbour}");
+            bought(&other.node, &json!({ "api_id_public": own.id, "method": "GET", "path": path })).await?;
+        }
+        let _: Settled = consumer.post(route::SETTLE, &json!({})).await?;
+        let more = json!({ "api_id_public": own.id, "method": "GET", "path": "/v1/harbours" });
+        bought(&other.node, &more).await?;
+        let secret = NewSecret {
+            name: "dashboard".to_owned(),
+            limits: SecretLimits { per_day: Some(Text(FUNDS)), ..SecretLimits::default() },
+        };
+        let _: Value = consumer.post(route::SECRETS, &secret).await?;
+        let channels: Vec<Channel> = consumer.get(route::CHANNELS).await?;
+        let channel = channels.iter().find(|channel| channel.role == ChannelRole::Payer);
+        let channel = channel.context("no channel")?.id.to_string();
+        eventually("the calls are in the figures", async || {
+            let figures: Figures = consumer.get(route::FIGURES).await?;
+            Ok(figures.days.iter().any(|day| day.spent.0 > Usdc::ZERO && day.earned.0 > Usdc::ZERO))
+        })
+        .await?;
+        self.names.extend([
+            ("earthquakes", demo.earthquakes.api.id.to_string()),
+            ("planets", demo.planets.api.id.to_string()),
+            ("own", own.id.to_string()),
+            ("channel", channel),
+        ]);
+        Ok(())
+    }
+
+    /// What is kept for a session alone, made through its forms; scripts or none make no difference.
+    pub async fn furnish(&mut self, browser: &Browser) -> Result<()> {
+        for (name, button) in [("sample", "sample"), ("live", "live")] {
+            let call = self.press_in_sandbox(browser, button).await?;
+            self.names.insert(name, call);
+        }
+        let failed = self.refused_call(browser).await?;
+        let draft = self.draft(browser).await?;
+        let order = order(browser).await?;
+        self.names.extend([("failed", failed), ("draft", draft), ("order", order)]);
+        Ok(())
+    }
+
+    async fn press_in_sandbox(&self, browser: &Browser, button: &str) -> Result<String> {
+        browser.goto(&self.address("/panel/catalog/{earthquakes}/sandbox")?).await?;
+        browser.press(&format!("button[value={button}]")).await?;
+        let url = browser.wait_for_address("call=").await?;
+        let call = url.query_pairs().find(|(name, _)| name == "call");
+        Ok(call.context("no call")?.1.into_owned())
+    }
+
+    /// A call beyond a limit.
+    async fn refused_call(&self, browser: &Browser) -> Result<String> {
+        let consumer = self.demo.consumer.control();
+        let little = LimitsRequest { price_max: Some(Text(TOO_LITTLE)), ..LimitsRequest::default() };
+        let _: SpendingState = consumer.post(route::SPENDING_LIMITS, &little).await?;
+        let call = self.press_in_sandbox(browser, "live").await?;
+        let reset = LimitsRequest { reset: true, ..LimitsRequest::default() };
+        let _: SpendingState = consumer.post(route::SPENDING_LIMITS, &reset).await?;
+        Ok(call)
+    }
+
+    /// A registration that was not finished.
+    async fn draft(&self, browser: &Browser) -> Result<String> {
+        let file =
+            self.file("birds.json", &tides::document("Bird counts", "http://127.0.0.1:9").to_string())?;
+        browser.goto("/panel/apis/new").await?;
+        browser.fill(&[("price", "0.01")]).await?;
+        browser.choose_file("file", &file).await?;
+        browser.press(".sheet > .actions button.primary").await?;
+        browser.wait_for("What was read").await?;
+        let draft = browser.client.current_url().await?;
+        let draft = draft.path_segments().and_then(|mut segments| segments.next_back()).unwrap_or_default();
+        browser.press(".actions button[value=next]").await?;
+        browser.wait_for_address("/details").await?;
+        browser.press(".sheet > .actions button[value=next]").await?;
+        browser.wait_for_address("/preview").await?;
+        Ok(draft.to_owned())
+    }
+
+    /// Writes a file that a browser can upload.
+    pub fn file(&self, name: &str, text: &str) -> Result<PathBuf> {
+        let file = self.folder.path().join(name);
+        std::fs::write(&file, text)?;
+        Ok(file)
+    }
+
+    /// An address with its braces filled.
+    pub fn address(&self, pattern: &str) -> Result<String> {
+        let mut address = pattern.to_owned();
+        for (name, value) in &self.names {
+            address = address.replace(&format!("{{{name}}}"), value);
+        }
+        ensure!(!address.contains('{'), "nothing is known for {address}");
+        Ok(address)
+    }
+
+    pub async fn open(&self, tools: &Tools, scripts: bool) -> Result<Browser> {
+        Browser::open(tools, &self.origin, scripts).await
+    }
+}
+
+/// Opens a page; where it asks for the password again, because this machine is slow, it is entered.
+pub async fn visit(browser: &Browser, path: &str) -> Result<()> {
+    browser.goto(path).await?;
+    let asks = browser.client.current_url().await?.path() == "/panel/password-again";
+    if asks && !path.starts_with("/panel/password-again") {
+        browser.fill(&[("password", PASSWORD)]).await?;
+        browser.press("button.primary").await?;
+        browser.wait_for_address(path).await?;
+    }
+    Ok(())
+}
+
+/// Sets the console up as a person does.
+pub async fn set_up(browser: &Browser, node: &NodeProcess) -> Result<()> {
+    let console: Console = node.control().get(route::CONSOLE).await?;
+    let code = console.setup_code.context("no setup code")?;
+    browser.goto("/panel").await?;
+    browser.fill(&[("code", &code), ("password", PASSWORD), ("repeated", PASSWORD)]).await?;
+    browser.press("button.primary").await?;
+    eventually("Home is there", async || Ok(browser.client.current_url().await?.path() == "/panel")).await
+}
+
+/// Money about to be sent.
+async fn order(browser: &Browser) -> Result<String> {
+    visit(browser, "/panel/finance/send").await?;
+    browser.fill(&[("to", "0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf"), ("amount", "1.25")]).await?;
+    browser.press("form.narrow button.primary").await?;
+    browser.wait_for("It cannot be undone").await?;
+    let url = browser.client.current_url().await?;
+    let order = url.path_segments().and_then(|mut segments| segments.next_back());
+    Ok(order.context("no order")?.to_owned())
+}
+
+fn own_service(url: &str) -> ServiceFile {
+    ServiceFile {
+        name: tides::NAME.to_owned(),
+        summary: tides::SUMMARY.to_owned(),
+        category: "weather".to_owned(),
+        tags: vec!["tides".to_owned(), "sea".to_owned()],
+        upstream: url.to_owned(),
+        charge: Charge::Success,
+        source: Some(SourceFile {
+            kind: SourceKind::Openapi,
+            url: None,
+            text: Some(tides::document(tides::NAME, url).to_string()),
+            file: "tides.json".to_owned(),
+        }),
+        ..ServiceFile::priced(OWN_PRICE)
+    }
+}
+
+/// Buys a call as soon as the service is known there.
+pub async fn bought(node: &NodeProcess, call: &Value) -> Result<()> {
+    eventually("the call is answered by the service", async || {
+        let answer = node.control().post_raw(route::CALL, call).await?;
+        Ok(!answer.is_problem())
+    })
+    .await
+}
+
+/// Whether an element is on the page.
+pub async fn has(browser: &Browser, selector: &str) -> bool {
+    browser.client.find(Locator::Css(selector)).await.is_ok()
+}
