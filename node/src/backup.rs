@@ -26,16 +26,18 @@ use minicbor::{Decode, Encode, bytes::ByteVec};
 use zeroize::Zeroizing;
 
 use crate::{
+    config::CONSOLE_SETTINGS_FILE,
     consumer::rules,
     files,
     lock::{DataFolder, DataFolderError},
     secret::SecretText,
-    wallet::Wallet,
+    wallet::{Wallet, WalletError},
 };
 
 mod folder;
+pub mod staged;
 
-pub use folder::{BackupFile, Backups};
+pub use folder::{BackupFile, Backups, Made};
 
 const MAGIC: &[u8; 8] = b"FARTHBK1";
 const SALT: std::ops::Range<usize> = 11..27;
@@ -52,7 +54,8 @@ const LEDGER_FILE: &str = "ledger.redb";
 const WALLET_FILE: &str = "wallet.json";
 /// In the order in which they are restored: with a wallet the folder is complete, and without one a node does not
 /// start on a ledger that was used.
-const FILES: [&str; 5] = [LEDGER_FILE, "secrets.toml", "farthing.toml", "wallet.passphrase", WALLET_FILE];
+const FILES: [&str; 6] =
+    [LEDGER_FILE, "secrets.toml", "farthing.toml", CONSOLE_SETTINGS_FILE, "wallet.passphrase", WALLET_FILE];
 /// A backup's passphrase travels further than the node: shorter ones are guessed.
 const PASSPHRASE_CHARS_MIN: usize = 10;
 
@@ -81,6 +84,12 @@ pub enum BackupError {
     Resources,
     #[error("{path} holds a node already; name an empty folder with --data", path = .path.display())]
     InUse { path: PathBuf },
+    #[error("its books do not add up, in {0} places; take an earlier backup")]
+    Violated(u64),
+    #[error("the wallet in the backup does not open here: {0}")]
+    WalletClosed(#[source] WalletError),
+    #[error("the settings in the backup do not fit this machine: {0}")]
+    Settings(String),
     #[error(transparent)]
     Folder(#[from] DataFolderError),
 }
@@ -227,6 +236,12 @@ fn cipher(head: &[u8; HEAD_BYTES], passphrase: &SecretText) -> Result<XChaCha20P
     Ok(XChaCha20Poly1305::new((&*key).into()))
 }
 
+/// Whether a file begins as a backup does; only [`verify`] knows more.
+#[must_use]
+pub fn is_backup(bytes: &[u8]) -> bool {
+    bytes.len() > HEAD_BYTES && bytes.starts_with(MAGIC)
+}
+
 /// Opens a backup and looks at everything in it, without touching anything. Takes its time, as [`make`].
 ///
 /// # Errors
@@ -277,15 +292,21 @@ pub fn restore(bytes: &[u8], passphrase: &SecretText, data_dir: &Path) -> Result
     if Wallet::exists(data_dir) || FILES.iter().any(|name| is_there(name)) {
         return Err(BackupError::InUse { path: data_dir.to_owned() });
     }
+    put_into(&contents, data_dir)?;
+    Ok(facts)
+}
+
+/// Writes everything into a folder that has none of it, with spending stopped.
+fn put_into(contents: &Contents, folder: &Path) -> Result<(), BackupError> {
     for name in FILES {
         let Some(stored) = contents.files.iter().find(|stored| stored.name == name) else { continue };
-        let path = data_dir.join(name);
+        let path = folder.join(name);
         write(&path, &stored.bytes)?;
         if name == LEDGER_FILE {
             stop_spending(&path)?;
         }
     }
-    Ok(facts)
+    Ok(())
 }
 
 fn stop_spending(path: &Path) -> Result<(), BackupError> {

@@ -11,6 +11,7 @@ mod backup;
 mod bridge;
 mod call;
 mod catalog;
+mod chain;
 mod channel;
 mod config;
 mod failure;
@@ -84,6 +85,8 @@ pub async fn execute(cli: Cli) -> Result<(), Failure> {
         Command::Man(arguments) => shell::man(&context, &arguments),
         Command::Spending(verb) => spending::spending(&context, verb).await,
         Command::Secret(verb) => secret::secret(&context, verb).await,
+        Command::Chain(verb) => chain::chain(&context, verb).await,
+        Command::Restart => chain::restart(&context).await,
         Command::Net(verb) => net::net(&context, verb).await,
         Command::Tls(verb) => tls::tls(&context, &verb),
         Command::Panel(verb) => panel::panel(&context, &verb).await,

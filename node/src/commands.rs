@@ -34,6 +34,7 @@ mod alerts;
 mod backup;
 mod catalog;
 pub mod console;
+mod health;
 mod history;
 mod inspect;
 mod money;
@@ -66,6 +67,8 @@ pub fn router(node: Node) -> Router {
         .route(route::API, get(services::show_api).delete(services::remove_api))
         .route(route::API_RESCAN, post(services::rescan_api))
         .route(route::API_OPENAPI, get(services::openapi))
+        .route(route::API_EDIT, post(services::edit_api))
+        .route(route::API_HEALTH, get(health::health))
         .route(route::API_PRICE, post(services::price_api))
         .route(route::API_PAUSE, post(services::pause_api))
         .route(route::API_RESUME, post(services::resume_api))
@@ -104,7 +107,15 @@ pub fn router(node: Node) -> Router {
         .route(route::ALERT_LEVELS, get(alerts::levels).post(alerts::set))
         .route(route::ALERT_TEST, post(alerts::test))
         .route(route::BACKUPS, get(backup::list).post(backup::create))
+        .route(
+            route::BACKUP_UPLOAD,
+            post(backup::upload).layer(DefaultBodyLimit::max(backup::UPLOAD_BYTES_MAX)),
+        )
         .route(route::BACKUP, get(backup::download))
+        .route(route::BACKUP_VERIFY, post(backup::verify))
+        .route(route::WALLET_BACKUP, get(backup::wallet_backup))
+        .route(route::WALLET_PHRASE, post(backup::phrase))
+        .route(route::WALLET_PHRASE_CHECK, post(backup::check_phrase))
         .route(route::OPENAPI, get(openapi::show))
         .layer(DefaultBodyLimit::max(REQUEST_BYTES_MAX))
         .with_state(Commands { node, counted: activity::Counted::default(), tally: tally::Tally::default() })

@@ -1,8 +1,9 @@
-//! Configuration: raw text (defaults ← file ← environment ← flags) → [`Config`], validated once.
+//! Configuration: raw text (defaults ← file ← console ← environment ← flags) → [`Config`], validated once.
 //!
 //! [`load`] gathers every setting with its origin, checks forms against the table in [`keys`], then the rules
 //! between settings. After that nothing in the node reads the environment or asks whether a value is sane.
 
+mod chosen;
 mod example;
 pub mod keys;
 mod raw;
@@ -17,8 +18,9 @@ use farthing_protocol::{Address, Usdc};
 
 use self::raw::Raw;
 pub use self::{
+    chosen::Chosen,
     example::{Shown, example},
-    raw::{ConfigError, Origin, Problem, Sources},
+    raw::{CONSOLE_SETTINGS_FILE, ConfigError, Origin, Problem, Sources},
 };
 use crate::secret::SecretText;
 

@@ -39,7 +39,7 @@ use crate::{
     wallet::{Signer, Wallet},
 };
 
-mod settings;
+pub(crate) mod settings;
 
 use settings::{accept, chain_spec, load_limits, policy, spending_limits, upstream_options};
 

@@ -29,6 +29,7 @@ use crate::{clock, killpoint, wallet::Signer};
 pub mod admit;
 pub mod assemble;
 pub mod book;
+pub mod edit;
 pub mod inspect;
 pub mod intake;
 pub mod load;

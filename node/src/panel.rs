@@ -19,7 +19,7 @@ use axum::{
     Extension, Router,
     middleware::{from_fn, from_fn_with_state},
 };
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -51,7 +51,7 @@ use pages::{Drafts, Orders};
 /// Open pages that are kept up to date; further ones are, when they are loaded again.
 const LIVE_PAGES_MAX: usize = 24;
 
-/// Each may take 16 MiB while it arrives.
+/// Each may take 16 MiB while it arrives, and a backup 64 MiB.
 const UPLOADS_AT_ONCE_MAX: usize = 2;
 
 /// What the console is made of.
@@ -110,6 +110,11 @@ impl Panel {
 
     fn orders(&self) -> &Orders {
         &self.0.orders
+    }
+
+    /// A place to take in a large file; whoever finds none waits.
+    async fn upload_place(&self) -> Result<SemaphorePermit<'_>, failure::Failure> {
+        self.0.uploads.acquire().await.map_err(|_| failure::Failure::broken("The node is stopping."))
     }
 
     fn node(&self) -> &Local {

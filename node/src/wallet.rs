@@ -79,6 +79,17 @@ impl Wallet {
         }
     }
 
+    /// Reads the wallet in `data_dir`. Takes as long as [`Wallet::open_or_create`].
+    ///
+    /// # Errors
+    /// [`WalletError`]; none is made where none is.
+    pub fn open(data_dir: &Path, passphrase: Option<&SecretText>) -> Result<Self, WalletError> {
+        let files = Files::in_folder(data_dir);
+        let json = std::fs::read_to_string(&files.wallet);
+        let json = json.map_err(|source| WalletError::Io { path: files.wallet.clone(), source })?;
+        Ok(files.open(&Zeroizing::new(json), passphrase)?.wallet)
+    }
+
     /// Stores the wallet of a backup phrase in `data_dir`. Takes as long as [`Wallet::open_or_create`].
     ///
     /// # Errors

@@ -104,6 +104,11 @@ impl Rpc {
         RequestCounts { watch, write, on_demand }
     }
 
+    /// Host and port of the first endpoint.
+    pub(crate) fn shown(&self) -> &str {
+        self.endpoints.first().map_or("", |endpoint| &endpoint.shown)
+    }
+
     /// One request.
     pub(crate) async fn request<T: DeserializeOwned>(
         &self,

@@ -3,6 +3,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    time::UNIX_EPOCH,
 };
 
 use super::BackupError;
@@ -20,6 +21,16 @@ pub struct BackupFile {
     pub name: String,
     pub path: PathBuf,
     pub bytes: u64,
+    /// Seconds since the Unix epoch.
+    pub written_secs: u64,
+}
+
+/// Where a backup came from; said in its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Made {
+    Here,
+    /// Brought by the user from elsewhere.
+    Uploaded,
 }
 
 /// The folder.
@@ -36,7 +47,7 @@ impl Backups {
     ///
     /// # Errors
     /// [`BackupError::Io`].
-    pub fn add(&self, bytes: &[u8], now_secs: u64) -> Result<BackupFile, BackupError> {
+    pub fn add(&self, bytes: &[u8], made: Made, now_secs: u64) -> Result<BackupFile, BackupError> {
         let failed = |path: &Path| {
             let path = path.to_owned();
             move |source| BackupError::Io { path, source }
@@ -47,13 +58,18 @@ impl Backups {
                 .create(&self.0)
                 .map_err(failed(&self.0))?;
         }
-        let name = format!("farthing-{}{EXTENSION}", clock::timestamp(now_secs).replace(':', ""));
+        let time = clock::timestamp(now_secs).replace(':', "");
+        let from = match made {
+            Made::Here => "",
+            Made::Uploaded => "-uploaded",
+        };
+        let name = format!("farthing-{time}{from}{EXTENSION}");
         let path = self.0.join(&name);
         files::replace_private(&path, bytes).map_err(failed(&path))?;
         for old in self.all()?.into_iter().skip(KEPT_MAX) {
             fs::remove_file(&old.path).map_err(failed(&old.path))?;
         }
-        Ok(BackupFile { name, path, bytes: bytes.len() as u64 })
+        Ok(BackupFile { name, path, bytes: bytes.len() as u64, written_secs: now_secs })
     }
 
     /// All of them, the newest first.
@@ -70,8 +86,10 @@ impl Backups {
             let entry = entry.map_err(failed)?;
             let name = entry.file_name().to_string_lossy().into_owned();
             if name.starts_with("farthing-") && name.ends_with(EXTENSION) {
-                let bytes = entry.metadata().map_err(failed)?.len();
-                all.push(BackupFile { name, path: entry.path(), bytes });
+                let about = entry.metadata().map_err(failed)?;
+                let written = about.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+                let written_secs = written.map_or(0, |since| since.as_secs());
+                all.push(BackupFile { name, path: entry.path(), bytes: about.len(), written_secs });
             }
         }
         // Their names sort by time.
@@ -98,7 +116,7 @@ mod tests {
         let backups = Backups::in_folder(folder.path());
         assert_eq!(backups.all().unwrap(), []);
         for hour in 0..=KEPT_MAX as u64 {
-            backups.add(b"x", 1_795_303_815 + 3_600 * hour).unwrap();
+            backups.add(b"x", Made::Here, 1_795_303_815 + 3_600 * hour).unwrap();
         }
         fs::write(folder.path().join("backups/notes.txt"), "mine").unwrap();
         let all = backups.all().unwrap();

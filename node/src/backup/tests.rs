@@ -16,7 +16,7 @@ fn passphrase() -> SecretText {
 /// A backup of a folder with every file, with cheaper protection.
 fn made(folder: &Path) -> Vec<u8> {
     let ledger = Ledger::open(&folder.join(LEDGER_FILE), OpenMode::Create).unwrap();
-    for name in ["secrets.toml", "farthing.toml", "wallet.passphrase", WALLET_FILE] {
+    for name in ["secrets.toml", "farthing.toml", "settings.toml", "wallet.passphrase", WALLET_FILE] {
         fs::write(folder.join(name), format!("{name} of the old node")).unwrap();
     }
     let files = FILES.iter().map(|name| {

@@ -7,7 +7,8 @@ use farthing_protocol::{ServiceId, Usdc};
 
 use super::{Context, args, failure::Failure, output::table};
 use crate::control::types::{
-    Api, ApiShown, OperationName, PriceRequest, Rescan, RescanRequest, SourceKind, route,
+    Api, ApiShown, EditRequest, ListingHealth, OperationName, PriceRequest, Rescan, RescanRequest,
+    SourceKind, route,
 };
 
 pub(super) async fn api(context: &Context, verb: args::Api) -> Result<(), Failure> {
@@ -40,6 +41,14 @@ pub(super) async fn api(context: &Context, verb: args::Api) -> Result<(), Failur
             let rescan: Rescan = node.post(&path(route::API_RESCAN, service), &request).await?;
             return context.output.data(&rescan, show::rescan);
         }
+        args::Api::Edit(edit) => {
+            let service = edit.service;
+            node.post(&path(route::API_EDIT, service), &edit_request(*edit)?).await?
+        }
+        args::Api::Health { service } => {
+            let health: ListingHealth = node.get(&path(route::API_HEALTH, service)).await?;
+            return context.output.data(&health, show::health);
+        }
         args::Api::Openapi { service, version } => {
             let document = format!("{}?version={}", path(route::API_OPENAPI, service), version.as_str());
             let document: serde_json::Value = node.get(&document).await?;
@@ -56,6 +65,25 @@ pub(super) async fn api(context: &Context, verb: args::Api) -> Result<(), Failur
         args::Api::Remove { service } => node.delete(&path(route::API, service)).await?,
     };
     context.output.data(&api, |api| list(std::slice::from_ref(api)))
+}
+
+fn edit_request(edit: args::Edit) -> Result<EditRequest, Failure> {
+    let names =
+        |named: &[String]| named.iter().map(|named| operation_name(named)).collect::<Result<Vec<_>, _>>();
+    Ok(EditRequest {
+        hide: names(&edit.hide)?,
+        offer: names(&edit.offer)?,
+        source: edit.source.map(|place| add::source_at(&place, SourceKind::Openapi)).transpose()?,
+        name: edit.name,
+        summary: edit.summary,
+        category: edit.category,
+        tags: (!edit.tags.is_empty()).then_some(edit.tags),
+        description: edit.description.map(add::text_or_file).transpose()?,
+        upstream: edit.upstream,
+        upstream_headers: add::secrets(edit.upstream_headers)?,
+        upstream_query: add::secrets(edit.upstream_query)?,
+        charge: edit.charge.map(Into::into),
+    })
 }
 
 /// A call for more than this is far more often a slip of the decimal point than meant.

@@ -11,15 +11,17 @@ mod add;
 mod alert;
 mod backup;
 mod catalog;
+mod chain;
 mod history;
 mod inspect;
 mod sdk;
 mod spending;
 
-pub use self::add::{Add, Charge, Samples};
+pub use self::add::{Add, Charge, Edit, Samples};
 pub use self::alert::{Alert, Levels};
 pub use self::backup::{Backup, PassphraseFile};
 pub use self::catalog::{Catalog, Search};
+pub use self::chain::{Chain, NewChain};
 pub use self::history::History;
 pub use self::inspect::{Inspect, OpenApiVersion, ScalarOverride};
 pub use self::sdk::{Generate, Sdk};
@@ -110,6 +112,11 @@ pub enum Command {
     /// The secrets that scripts present
     #[command(subcommand)]
     Secret(Secret),
+    /// How the chain is reached
+    #[command(subcommand)]
+    Chain(Chain),
+    /// End running calls, then start the node again with the settings of now
+    Restart,
     /// The other nodes
     #[command(subcommand)]
     Net(Net),
@@ -240,6 +247,11 @@ pub enum Api {
         /// Publish the differences as a new version
         #[arg(long)]
         apply: bool,
+    },
+    Edit(Box<Edit>),
+    /// Ask connected nodes whether they have the listing, and look whether your server takes connections
+    Health {
+        service: ServiceId,
     },
     /// The OpenAPI document that consumers get
     Openapi {

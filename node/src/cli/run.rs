@@ -1,9 +1,10 @@
 //! `farthing run`: the node and its ports, until a signal.
 //!
 //! The HTTP ports are bound first, so that a port in use is told before a second is spent on the wallet.
-//! At the end the ports drain, then the node keeps its promises and stops.
+//! At the end the ports drain, then the node keeps its promises and stops. When it was to restart, the program then
+//! starts itself again in the same process, so that whoever watches over the process notices nothing.
 
-use std::{io, net::SocketAddr};
+use std::{io, net::SocketAddr, os::unix::process::CommandExt, path::PathBuf};
 
 use tokio::{
     net::TcpListener,
@@ -16,8 +17,11 @@ use super::{
     failure::{Exit, Failure},
 };
 use crate::{
-    config::{self, Config},
+    backup::staged,
+    commands::settings::Running,
+    config::{self, Config, Loaded},
     control,
+    lock::DataFolder,
     node::{Node, gateway_url},
 };
 
@@ -28,7 +32,7 @@ use ports::Ports;
 pub(super) async fn run(context: &Context) -> Result<(), Failure> {
     // From the first moment: the first process of a container has no other way to be told to end.
     let mut signals = Signals::new().map_err(|error| Failure::new(Exit::Failure, error))?;
-    let loaded = config::load(&context.sources())?;
+    let loaded = load(context).await?;
     let shown = loaded.shown();
     let mut config = loaded.config;
     let gateway_listener = bind(&mut config.gateway.listen, "gateway").await?;
@@ -38,8 +42,9 @@ pub(super) async fn run(context: &Context) -> Result<(), Failure> {
         started = Node::start(config.clone()) => started?,
         () = signals.first() => return Ok(()),
     };
-    let stop = CancellationToken::new();
-    let ports = Ports::new(&config, shown, &node, stop.clone()).await?;
+    let (stop, restart) = (CancellationToken::new(), CancellationToken::new());
+    let running = Running::new(node.clone(), context.sources(), shown, restart.clone());
+    let ports = Ports::new(&config, running, stop.clone()).await?;
     announce(context, &config, &node, &ports);
 
     let Ports { gateway, panel, routes, .. } = ports;
@@ -48,8 +53,10 @@ pub(super) async fn run(context: &Context) -> Result<(), Failure> {
     let (data_dir, stopping) = (config.node.data_dir.clone(), stop.clone());
     let control = tokio::spawn(async move { control::serve(&data_dir, routes, stopping).await });
 
-    signals.first().await;
-    context.output.prose("Stopping: running calls end first.");
+    tokio::select! {
+        () = signals.first() => context.output.prose("Stopping: running calls end first."),
+        () = restart.cancelled() => context.output.prose("Restarting: running calls end first."),
+    }
     stop.cancel();
     let (gateway, panel, control) = tokio::join!(gateway, panel, control);
     let ports = [gateway, panel].map(|ended| ended.map_err(io::Error::other));
@@ -59,7 +66,37 @@ pub(super) async fn run(context: &Context) -> Result<(), Failure> {
         }
     }
     node.shutdown().await;
-    Ok(())
+    if restart.is_cancelled() { Err(start_again()) } else { Ok(()) }
+}
+
+/// The configuration, after a backup that waits has taken the node's place: it may hold settings.
+async fn load(context: &Context) -> Result<Loaded, Failure> {
+    let loaded = config::load(&context.sources())?;
+    let data_dir = loaded.config.node.data_dir.clone();
+    if !staged::is_waiting(&data_dir) {
+        return Ok(loaded);
+    }
+    let applied = tokio::task::spawn_blocking(move || {
+        let _lock = DataFolder::lock(&data_dir)?;
+        staged::apply(&data_dir)
+    });
+    let failed = |error: &dyn std::fmt::Display| Failure::new(Exit::Failure, error.to_string());
+    if let Some(kept_in) = applied.await.map_err(|error| failed(&error))?.map_err(|error| failed(&error))? {
+        let kept_in = kept_in.display();
+        context.output.prose(&format!("A backup was restored. The files that it replaced are in {kept_in}."));
+    }
+    Ok(config::load(&context.sources())?)
+}
+
+/// Starts this program again in the place of this process. Comes back only when that cannot be done.
+fn start_again() -> Failure {
+    // A program that was replaced meanwhile has no path any more, and is still there under this name.
+    let own = std::env::current_exe().ok().filter(|path| path.exists());
+    let own = own.unwrap_or_else(|| PathBuf::from("/proc/self/exe"));
+    let error = std::process::Command::new(own).args(std::env::args_os().skip(1)).exec();
+    let text =
+        format!("the node has stopped and could not start again ({error}); start it with `farthing run`");
+    Failure::new(Exit::Failure, text)
 }
 
 /// Listens; `listen` becomes the address that was taken.

@@ -1,7 +1,7 @@
 //! Calls, one by one and in figures.
 //!
-//! Figures are made of the newest calls of the ledger, apart from whoever asks, and at most every few seconds:
-//! a page shows what was there last and never waits for the count.
+//! What a day came to the ledger has added up. How long calls take is made of the newest ones, apart from whoever asks
+//! and at most every few seconds: a page shows what was there last and never waits for the count.
 
 use std::{
     collections::HashMap,
@@ -14,7 +14,7 @@ use axum::{
     extract::{Query, State},
 };
 use farthing_ledger::{CallRow, Ledger, LedgerError, Purchase, PurchaseEnd, day_of};
-use farthing_protocol::{ServiceId, Usdc};
+use farthing_protocol::ServiceId;
 use serde::Deserialize;
 
 use super::Failed;
@@ -27,7 +27,7 @@ use crate::{
 /// More does not help anybody who looks; everything is in the export.
 const LISTED_MAX: usize = 500;
 const LISTED_DEFAULT: usize = 50;
-/// Read for the figures, of each side: some 20 ms of one core.
+/// Read for the times: some 20 ms of one core.
 const COUNTED_MAX: usize = 5_000;
 const COUNTED_EVERY: Duration = Duration::from_secs(3);
 const DAYS: u32 = 14;
@@ -157,28 +157,22 @@ impl Counted {
 
 fn count(ledger: &Ledger, now_secs: u64) -> Result<Figures, LedgerError> {
     let today = day_of(now_secs);
+    let first = today.saturating_sub(DAYS - 1);
+    let of_days: HashMap<u32, _> = ledger.day_figures(first, today)?.into_iter().collect();
+    let of_day = |day| of_days.get(&day).copied().unwrap_or_default();
+    let days = (first..=today).map(|day| {
+        let figures = of_day(day);
+        DayFigures { day, spent: figures.spent.into(), earned: figures.earned.into() }
+    });
     let purchases = ledger.purchases(COUNTED_MAX)?;
-    let served = ledger.served_calls(COUNTED_MAX)?;
-    let mut days = Vec::new();
-    for day in today.saturating_sub(DAYS - 1)..=today {
-        let spent = ledger.day_totals(day)?.into_iter().map(|(_, spent)| spent);
-        let earned =
-            served.iter().filter(|row| day_of(row.call.time_secs) == day).map(|row| row.call.charged);
-        days.push(DayFigures { day, spent: sum(spent).into(), earned: sum(earned).into() });
-    }
-    let of_today: Vec<&Purchase> =
-        purchases.iter().filter(|purchase| day_of(purchase.promised_secs) == today).collect();
+    let of_today = purchases.iter().filter(|purchase| day_of(purchase.promised_secs) == today);
     Ok(Figures {
-        days,
-        bought_today: of_today.len() as u64,
-        served_today: served.iter().filter(|row| day_of(row.call.time_secs) == today).count() as u64,
-        median_us: median(of_today.iter().filter_map(|purchase| took_us(purchase)).collect()),
+        days: days.collect(),
+        bought_today: of_day(today).bought,
+        served_today: of_day(today).served,
+        median_us: median(of_today.filter_map(took_us).collect()),
         measured: measured(&purchases),
     })
-}
-
-fn sum(amounts: impl Iterator<Item = Usdc>) -> Usdc {
-    amounts.fold(Usdc::ZERO, Usdc::saturating_add)
 }
 
 fn measured(purchases: &[Purchase]) -> Vec<Measured> {

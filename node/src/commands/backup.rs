@@ -1,27 +1,43 @@
-//! Backups: made, listed, handed out. Restoring needs a node that does not run, and is the command line's.
+//! Backups: made, listed, checked, handed out, taken in; and the wallet's phrase, which is one too.
+//!
+//! Restoring one ends the node that runs, so it stands beside the restart in `settings.rs`.
 
 use axum::{
     Json,
+    body::Bytes,
     extract::{Path, State},
     http::{StatusCode, header},
     response::{IntoResponse, Response},
 };
 
+use farthing_ledger::Namespace;
+
 use super::Failed;
 use crate::{
-    backup::{self, BackupError, BackupFile, Backups},
+    backup::{self, BackupError, BackupFile, Backups, Facts, Made},
     clock,
-    control::types::{Backup, BackupRequest, route},
+    control::types::{Backup, BackupFacts, BackupRequest, Phrase, PhraseCheck, WalletBackup, route},
     node::Node,
     secret::SecretText,
+    wallet::{Wallet, WalletError},
 };
 
+/// What a backup may have when it is brought over HTTP; a larger one is put into the folder by hand.
+pub(super) const UPLOAD_BYTES_MAX: usize = 64 * 1024 * 1024;
+const WRITTEN_DOWN_KEY: &[u8] = b"phrase-written-down";
+
 fn shown(file: BackupFile) -> Backup {
-    Backup { name: file.name, path: file.path.display().to_string(), bytes: file.bytes }
+    let BackupFile { name, path, bytes, written_secs } = file;
+    Backup { name, path: path.display().to_string(), bytes, written_secs }
+}
+
+pub(super) fn facts(facts: Facts) -> BackupFacts {
+    let Facts { made_secs, wallet, files, channels, violations } = facts;
+    BackupFacts { made_secs, wallet, files, channels, violations }
 }
 
 /// Waits for the disk, and for the protection of a passphrase, apart from those who answer.
-async fn on_the_side<T: Send + 'static>(
+pub(super) async fn on_the_side<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, BackupError> + Send + 'static,
 ) -> Result<T, Failed> {
     match tokio::task::spawn_blocking(work).await {
@@ -61,7 +77,7 @@ pub(super) async fn create(
     let made = on_the_side(move || {
         let (data_dir, now_secs) = (&node.config.node.data_dir, clock::now_secs());
         let bytes = backup::make(data_dir, &node.ledger, &node.wallet.to_string(), &passphrase, now_secs)?;
-        Backups::in_folder(data_dir).add(&bytes, now_secs)
+        Backups::in_folder(data_dir).add(&bytes, Made::Here, now_secs)
     })
     .await?;
     Ok(Json(shown(made)))
@@ -77,18 +93,7 @@ pub(super) async fn create(
     responses((status = 200, description = "Done"))
 )]
 pub(super) async fn download(State(node): State<Node>, Path(name): Path<String>) -> Result<Response, Failed> {
-    let backups = Backups::in_folder(&node.config.node.data_dir);
-    let asked = name.clone();
-    let bytes = on_the_side(move || {
-        let Some(file) = backups.find(&asked)? else { return Ok(None) };
-        let read = std::fs::read(&file.path);
-        read.map(Some).map_err(|source| BackupError::Io { path: file.path, source })
-    })
-    .await?;
-    let Some(bytes) = bytes else {
-        let next = "`farthing backup list` shows them.";
-        return Err(Failed::new(StatusCode::NOT_FOUND, &"there is no backup of that name", next));
-    };
+    let bytes = read(&Backups::in_folder(&node.config.node.data_dir), &name).await?;
     let headers = [
         (header::CONTENT_TYPE, "application/octet-stream".to_owned()),
         (header::CONTENT_DISPOSITION, format!("attachment; filename=\"{name}\"")),
@@ -96,12 +101,154 @@ pub(super) async fn download(State(node): State<Node>, Path(name): Path<String>)
     Ok((headers, bytes).into_response())
 }
 
+/// The whole file.
+pub(super) async fn read(backups: &Backups, name: &str) -> Result<Vec<u8>, Failed> {
+    let (backups, asked) = (backups.clone(), name.to_owned());
+    let bytes = on_the_side(move || {
+        let Some(file) = backups.find(&asked)? else { return Ok(None) };
+        let read = std::fs::read(&file.path);
+        read.map(Some).map_err(|source| BackupError::Io { path: file.path, source })
+    });
+    bytes.await?.ok_or_else(|| {
+        let next = "`farthing backup list` shows them.";
+        Failed::new(StatusCode::NOT_FOUND, &"there is no backup of that name", next)
+    })
+}
+
+#[utoipa::path(
+    post,
+    path = route::BACKUP_UPLOAD,
+    summary = "Bring a backup from elsewhere, up to 64 MiB; asks for the password again",
+    tag = "Backup",
+    operation_id = "upload_backup",
+    request_body(content = Vec<u8>, content_type = "application/octet-stream"),
+    responses((status = 200, description = "Done", body = Backup))
+)]
+pub(super) async fn upload(State(node): State<Node>, bytes: Bytes) -> Result<Json<Backup>, Failed> {
+    if !backup::is_backup(&bytes) {
+        return Err(BackupError::NoBackup.into());
+    }
+    let backups = Backups::in_folder(&node.config.node.data_dir);
+    let kept = on_the_side(move || backups.add(&bytes, Made::Uploaded, clock::now_secs())).await?;
+    Ok(Json(shown(kept)))
+}
+
+#[utoipa::path(
+    post,
+    path = route::BACKUP_VERIFY,
+    summary = "Open a backup and check everything in it",
+    tag = "Backup",
+    operation_id = "verify_backup",
+    request_body = BackupRequest,
+    params(("name" = String, Path, description = "As the list has it")),
+    responses((status = 200, description = "Done", body = BackupFacts))
+)]
+pub(super) async fn verify(
+    State(node): State<Node>,
+    Path(name): Path<String>,
+    Json(request): Json<BackupRequest>,
+) -> Result<Json<BackupFacts>, Failed> {
+    let passphrase = SecretText::new(request.passphrase);
+    let bytes = read(&Backups::in_folder(&node.config.node.data_dir), &name).await?;
+    let found = on_the_side(move || backup::verify(&bytes, &passphrase)).await?;
+    Ok(Json(facts(found)))
+}
+
+#[utoipa::path(
+    get,
+    path = route::WALLET_BACKUP,
+    summary = "What the wallet can be had back from",
+    tag = "Backup",
+    operation_id = "wallet_backup",
+    responses((status = 200, description = "Done", body = WalletBackup))
+)]
+pub(super) async fn wallet_backup(State(node): State<Node>) -> Result<Json<WalletBackup>, Failed> {
+    let stored = node.ledger.get(Namespace::Settings, WRITTEN_DOWN_KEY)?;
+    let written_down = stored.and_then(|bytes| <[u8; 8]>::try_from(bytes.as_ref()).ok());
+    let backups = Backups::in_folder(&node.config.node.data_dir);
+    let newest = on_the_side(move || backups.all()).await?.into_iter().next();
+    Ok(Json(WalletBackup {
+        written_down_secs: written_down.map(u64::from_be_bytes),
+        newest_backup_secs: newest.map(|newest| newest.written_secs),
+    }))
+}
+
+#[utoipa::path(
+    post,
+    path = route::WALLET_PHRASE,
+    summary = "The words that are the wallet; asks for the password again",
+    tag = "Backup",
+    operation_id = "phrase",
+    responses((status = 200, description = "Done", body = Phrase))
+)]
+pub(super) async fn phrase(State(node): State<Node>) -> Result<Json<Phrase>, Failed> {
+    let phrase = phrase_of(&node).await?;
+    Ok(Json(Phrase { address: node.wallet.to_string(), phrase: phrase.expose().to_owned() }))
+}
+
+/// From its file: the node that runs does not keep it.
+async fn phrase_of(node: &Node) -> Result<SecretText, Failed> {
+    let config = node.config.clone();
+    let opening = tokio::task::spawn_blocking(move || {
+        Wallet::open(&config.node.data_dir, config.wallet.passphrase.as_ref())
+    });
+    let wallet = match opening.await {
+        Ok(opened) => opened?,
+        Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+    };
+    wallet.phrase().cloned().ok_or_else(|| {
+        let detail = "this wallet came without a phrase";
+        let next = "Make a backup file; `farthing wallet export --keystore` prints the wallet's own.";
+        Failed::new(StatusCode::CONFLICT, &detail, next)
+    })
+}
+
+#[utoipa::path(
+    post,
+    path = route::WALLET_PHRASE_CHECK,
+    summary = "Show that the phrase is written down, with some of its words; asks for the password again",
+    tag = "Backup",
+    operation_id = "check_phrase",
+    request_body = PhraseCheck,
+    responses((status = 200, description = "Done", body = WalletBackup))
+)]
+pub(super) async fn check_phrase(
+    State(node): State<Node>,
+    Json(request): Json<PhraseCheck>,
+) -> Result<Json<WalletBackup>, Failed> {
+    let phrase = phrase_of(&node).await?;
+    let words: Vec<&str> = phrase.expose().split(' ').collect();
+    let is_right = |(number, word): (&usize, &String)| {
+        let own = number.checked_sub(1).and_then(|at| words.get(at));
+        own.is_some_and(|own| own.eq_ignore_ascii_case(word.trim()))
+    };
+    if request.words.is_empty() || !request.words.iter().all(is_right) {
+        let detail = "the words are not those of the phrase at these places";
+        let next = "Look at what you wrote down, and at the numbers; show the phrase again if it is wrong.";
+        return Err(Failed::new(StatusCode::BAD_REQUEST, &detail, next));
+    }
+    let now = clock::now_secs().to_be_bytes().to_vec();
+    node.ledger.put(Namespace::Settings, WRITTEN_DOWN_KEY, now).await?;
+    wallet_backup(State(node)).await
+}
+
+impl From<WalletError> for Failed {
+    fn from(error: WalletError) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, &error, "Nothing was changed.")
+    }
+}
+
 impl From<BackupError> for Failed {
     fn from(error: BackupError) -> Self {
         let status = match &error {
-            BackupError::ShortPassphrase => StatusCode::BAD_REQUEST,
+            BackupError::ShortPassphrase
+            | BackupError::NoBackup
+            | BackupError::WrongPassphrase
+            | BackupError::Violated(_)
+            | BackupError::WalletClosed(_)
+            | BackupError::Settings(_) => StatusCode::BAD_REQUEST,
             _ => StatusCode::SERVICE_UNAVAILABLE,
         };
-        Self::new(status, &error, "Nothing was written.")
+        Self::new(status, &error, "Nothing was changed.")
     }
 }

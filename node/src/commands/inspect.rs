@@ -68,6 +68,8 @@ pub(super) async fn preview(
         report,
         offers,
         samples,
+        hidden: _,
+        charge: _,
     } = shown(&node, &service, &Tally::default()).await?;
     Ok(Json(ApiPreview {
         name: api.name,

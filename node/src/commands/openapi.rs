@@ -9,8 +9,8 @@ use utoipa::{
 };
 
 use super::{
-    activity, alerts, backup, catalog, history, inspect, money, sdk, secrets, services, settings, spending,
-    status,
+    activity, alerts, backup, catalog, health, history, inspect, money, sdk, secrets, services, settings,
+    spending, status,
 };
 use crate::{control::types::Problem, panel::api};
 
@@ -35,6 +35,15 @@ use crate::{control::types::Problem, panel::api};
         backup::list,
         backup::create,
         backup::download,
+        backup::upload,
+        backup::verify,
+        backup::wallet_backup,
+        backup::phrase,
+        backup::check_phrase,
+        settings::restore,
+        settings::restart,
+        settings::chain,
+        settings::set_chain,
         catalog::search,
         catalog::show,
         catalog::openapi,
@@ -52,6 +61,8 @@ use crate::{control::types::Problem, panel::api};
         services::remove_api,
         services::rescan_api,
         services::openapi,
+        services::edit_api,
+        health::health,
         services::price_api,
         services::pause_api,
         services::resume_api,

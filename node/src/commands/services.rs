@@ -11,7 +11,7 @@ use farthing_bridge::{
     description::{ApiDescription, Operation, Parameter, Place},
     openapi::Version,
 };
-use farthing_protocol::{ServiceId, Usdc, listing::ServiceKind};
+use farthing_protocol::{ServiceId, Usdc, call::ChargePolicy, listing::ServiceKind};
 use serde::Deserialize;
 
 use super::{
@@ -21,12 +21,13 @@ use super::{
 use crate::{
     catalog::{documents, method_of},
     control::types::{
-        Api, ApiOperation, ApiShown, ApiState, Offer, OfferParameter, PriceRequest, Rescan, RescanRequest,
-        ServiceFile, Text, route,
+        Api, ApiOperation, ApiShown, ApiState, Charge, EditRequest, Offer, OfferParameter, OperationName,
+        PriceRequest, Rescan, RescanRequest, ServiceFile, Text, route,
     },
     gateway::services::address,
     node::{Node, gateway_url},
     owner::{
+        edit::Edit,
         registry::{Registered, RegistryError},
         samples,
     },
@@ -110,6 +111,48 @@ pub(super) async fn rescan_api(
         node.publish().await;
     }
     Ok(Json(Rescan { changes, report, applied, api: counted(&node, &service, &tally).await? }))
+}
+
+/// Changes texts, server and what is offered, as a new version.
+#[utoipa::path(
+    post,
+    path = route::API_EDIT,
+    summary = "Change a service: texts, server, what is offered",
+    tag = "My services",
+    request_body = EditRequest,
+    params(("id" = String, Path, description = "UUID of the service")),
+    responses((status = 200, description = "Done", body = Api))
+)]
+pub(super) async fn edit_api(
+    State(node): State<Node>,
+    State(tally): State<Tally>,
+    Path(id): Path<Text<ServiceId>>,
+    Json(mut request): Json<EditRequest>,
+) -> Result<Json<Api>, Failed> {
+    let service = node.registry.get(id.0).ok_or(RegistryError::NotFound(id.0))?;
+    let source = request.source.take();
+    let new = node.reader().edit(&service, &edit(request), source).await?;
+    let service = node.registry.add(new).await?;
+    node.publish().await;
+    counted(&node, &service, &tally).await.map(Json)
+}
+
+fn edit(request: EditRequest) -> Edit {
+    let names =
+        |named: Vec<OperationName>| named.into_iter().map(|named| (named.method.0, named.path)).collect();
+    Edit {
+        name: request.name,
+        summary: request.summary,
+        category: request.category,
+        tags: request.tags,
+        description: request.description,
+        upstream: request.upstream,
+        upstream_headers: request.upstream_headers,
+        upstream_query: request.upstream_query,
+        charge: request.charge,
+        hide: names(request.hide),
+        offer: names(request.offer),
+    }
 }
 
 #[derive(Deserialize)]
@@ -258,7 +301,11 @@ fn api(service: &Registered, count: Count) -> Api {
 pub(super) async fn shown(node: &Node, service: &Registered, tally: &Tally) -> Result<ApiShown, Failed> {
     let listing = service.listing();
     let description = service.known().api().description();
-    let source = service.file().and_then(|file| file.source);
+    let file = service.file();
+    let hidden = file.iter().flat_map(|file| &file.operations).filter(|chosen| chosen.exclude);
+    let hidden =
+        hidden.map(|chosen| OperationName { method: chosen.method, path: chosen.path.clone() }).collect();
+    let source = file.and_then(|file| file.source);
     Ok(ApiShown {
         api: counted(node, service, tally).await?,
         kind: match listing.kind {
@@ -279,6 +326,11 @@ pub(super) async fn shown(node: &Node, service: &Registered, tally: &Tally) -> R
             .map(|(operation, price)| offer(description, operation, price))
             .collect(),
         samples: samples::read(service.samples()),
+        hidden,
+        charge: match listing.charge_policy {
+            ChargePolicy::Success => Charge::Success,
+            ChargePolicy::Answered => Charge::Answered,
+        },
     })
 }
 

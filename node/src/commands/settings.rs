@@ -1,23 +1,70 @@
-//! The configuration that the node runs with, and where each value comes from.
+//! The configuration that the node runs with, where each value comes from, and what of it is changed while it runs.
+//!
+//! What is changed is tried first, then stored, and holds from the next start on: [`restart`] ends running calls and
+//! starts the same program again in the same process.
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
-use axum::{Extension, Json, Router, routing::get};
+use axum::{
+    Json, Router,
+    extract::{Path as InPath, State},
+    http::StatusCode,
+    routing::{get, post},
+};
+use farthing_chain::{ChainKind, ChainSpec, Probed};
+use tokio_util::sync::CancellationToken;
 
+use super::{
+    Failed,
+    backup::{facts, on_the_side},
+};
 use crate::{
-    config::Shown,
-    control::types::{Setting, route},
+    backup::{Backups, staged},
+    clock,
+    config::{self, Chosen, Shown, Sources, keys::Key},
+    control::types::{
+        BackupRequest, ChainSettings, ChainSettingsRequest, ChainSettingsSaved, EndpointTested, Restarting,
+        Restoring, Setting, route,
+    },
+    node::{Node, settings::chain_spec},
+    secret::SecretText,
 };
 
-/// The route for it; settings do not change while the node runs.
-pub fn router(shown: Vec<Shown>) -> Router {
-    let settings = shown.into_iter().map(|Shown { name, value, origin }| Setting {
-        name: name.to_owned(),
-        value,
-        origin,
-    });
-    let settings: Arc<Vec<Setting>> = Arc::new(settings.collect());
-    Router::new().route(route::CONFIG, get(show)).layer(Extension(settings))
+/// More are a mistake.
+const ENDPOINTS_MAX: usize = 16;
+/// A chain whose newest block is older has stopped, or its endpoint has.
+const HEAD_AGE_MAX_SECS: u64 = 600;
+const RPC_URLS: &str = "chain.rpc_urls";
+const CONFIRMATIONS: &str = "chain.confirmations";
+
+/// What these commands work with.
+#[derive(Clone, Debug)]
+pub struct Running {
+    pub node: Node,
+    /// What the process was given.
+    pub sources: Arc<Sources>,
+    /// What it made of it at its start.
+    pub settings: Arc<Vec<Setting>>,
+    /// Cancelled to start again.
+    pub restart: CancellationToken,
+}
+
+impl Running {
+    #[must_use]
+    pub fn new(node: Node, sources: Sources, shown: Vec<Shown>, restart: CancellationToken) -> Self {
+        let setting = |Shown { name, value, origin }| Setting { name: name.to_owned(), value, origin };
+        let settings = Arc::new(shown.into_iter().map(setting).collect());
+        Self { node, sources: Arc::new(sources), settings, restart }
+    }
+}
+
+pub fn router(running: Running) -> Router {
+    Router::new()
+        .route(route::CONFIG, get(show))
+        .route(route::CHAIN_SETTINGS, get(chain).post(set_chain))
+        .route(route::RESTART, post(restart))
+        .route(route::BACKUP_RESTORE, post(restore))
+        .with_state(running)
 }
 
 #[utoipa::path(
@@ -28,6 +75,193 @@ pub fn router(shown: Vec<Shown>) -> Router {
     operation_id = "config",
     responses((status = 200, description = "Done", body = Vec<Setting>))
 )]
-pub(super) async fn show(Extension(settings): Extension<Arc<Vec<Setting>>>) -> Json<Vec<Setting>> {
-    Json((*settings).clone())
+pub(super) async fn show(State(running): State<Running>) -> Json<Vec<Setting>> {
+    Json((*running.settings).clone())
+}
+
+#[utoipa::path(
+    post,
+    path = route::RESTART,
+    summary = "End running calls, then start again with the settings of now; asks for the password again",
+    tag = "Node",
+    operation_id = "restart",
+    responses((status = 200, description = "Done", body = Restarting))
+)]
+pub(super) async fn restart(State(running): State<Running>) -> Json<Restarting> {
+    running.restart.cancel();
+    Json(Restarting { restarting: true })
+}
+
+#[utoipa::path(
+    get,
+    path = route::CHAIN_SETTINGS,
+    summary = "How the chain is reached",
+    tag = "Node",
+    operation_id = "chain_settings",
+    responses((status = 200, description = "Done", body = ChainSettings))
+)]
+pub(super) async fn chain(State(running): State<Running>) -> Result<Json<ChainSettings>, Failed> {
+    Ok(Json(chain_now(&running)?))
+}
+
+/// What is set now, which holds from the next start on.
+fn chain_now(running: &Running) -> Result<ChainSettings, Failed> {
+    let loaded = config::load(&running.sources).map_err(|error| unusable(&error))?;
+    let shown = loaded.shown();
+    let from = |name: &str| {
+        let origin = shown.iter().find(|shown| shown.name == name).map(|shown| shown.origin.clone());
+        origin
+            .filter(|origin| origin != "unset" && origin != "default")
+            .unwrap_or_else(|| "preset".to_owned())
+    };
+    let spec = spec_of(&loaded.config)?;
+    let runs = running.node.chain.spec();
+    Ok(ChainSettings {
+        preset: loaded.config.chain.preset.clone(),
+        endpoints: spec.rpc_urls.iter().map(|url| host(url)).collect(),
+        endpoints_from: from(RPC_URLS),
+        confirmations: spec.confirmations,
+        confirmations_from: from(CONFIRMATIONS),
+        in_force: spec.rpc_urls == runs.rpc_urls && spec.confirmations == runs.confirmations,
+    })
+}
+
+fn spec_of(config: &config::Config) -> Result<ChainSpec, Failed> {
+    chain_spec(config).map_err(|error| Failed::new(StatusCode::BAD_REQUEST, &error, "Nothing was changed."))
+}
+
+fn unusable(error: &config::ConfigError) -> Failed {
+    Failed::new(StatusCode::BAD_REQUEST, error, "Nothing was changed.")
+}
+
+/// Host and port alone.
+fn host(url: &str) -> String {
+    let url = url::Url::parse(url).ok();
+    let host = url.as_ref().and_then(|url| Some((url.host_str()?, url.port())));
+    host.map_or_else(
+        || "(set)".to_owned(),
+        |(host, port)| port.map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")),
+    )
+}
+
+#[utoipa::path(
+    post,
+    path = route::CHAIN_SETTINGS,
+    summary = "Change how the chain is reached, from the next start on; asks for the password again",
+    tag = "Node",
+    operation_id = "set_chain_settings",
+    request_body = ChainSettingsRequest,
+    responses((status = 200, description = "Done", body = ChainSettingsSaved))
+)]
+pub(super) async fn set_chain(
+    State(running): State<Running>,
+    Json(request): Json<ChainSettingsRequest>,
+) -> Result<Json<ChainSettingsSaved>, Failed> {
+    let chosen = chosen(&running, &request)?;
+    let trial = Sources { chosen: Some(chosen.text()), ..(*running.sources).clone() };
+    let spec = spec_of(&config::load(&trial).map_err(|error| unusable(&error))?.config)?;
+    let probed = if request.rpc_urls.is_some() { farthing_chain::probe(&spec).await } else { Vec::new() };
+    let rests = spec.kind == ChainKind::Local;
+    let tested: Vec<_> = probed.iter().map(|probed| tested(probed, rests, clock::now_secs())).collect();
+    judge(&probed, &tested)?;
+    chosen.write(&running.node.config.node.data_dir).map_err(|error| {
+        let detail = format!("the settings could not be stored: {error}");
+        Failed::new(StatusCode::SERVICE_UNAVAILABLE, &detail, "Check the data folder and its disk.")
+    })?;
+    Ok(Json(ChainSettingsSaved { settings: chain_now(&running)?, tested }))
+}
+
+/// What is stored with what is asked for.
+fn chosen(running: &Running, request: &ChainSettingsRequest) -> Result<Chosen, Failed> {
+    let refused = |detail: &str, next: &str| Failed::new(StatusCode::BAD_REQUEST, &detail, next);
+    let (urls, confirmations) =
+        (request.rpc_urls.as_ref(), request.confirmations.map(|number| [number.to_string()]));
+    if urls.is_some_and(|urls| urls.is_empty() || urls.len() > ENDPOINTS_MAX) {
+        return Err(refused(
+            "`rpc_urls` must name 1 to 16 addresses",
+            "`reset` goes back to the configuration's.",
+        ));
+    }
+    let named =
+        [(RPC_URLS, urls.map(Vec::as_slice)), (CONFIRMATIONS, confirmations.as_ref().map(|one| &one[..]))];
+    let data_dir = &running.node.config.node.data_dir;
+    let mut chosen = Chosen::read(data_dir)
+        .map_err(|error| Failed::new(StatusCode::SERVICE_UNAVAILABLE, &error, "Nothing was changed."))?;
+    for (name, value) in named {
+        let Some(key) = Key::find(name) else { continue };
+        let origin =
+            running.settings.iter().find(|setting| setting.name == name).map(|setting| &setting.origin);
+        let above = origin.filter(|origin| origin.starts_with("environment ") || origin.starts_with("flag "));
+        if let Some(above) = above.filter(|_| value.is_some()) {
+            let detail = format!("`{name}` comes from the {above}, which wins over what is set here");
+            return Err(refused(&detail, "Change it there, or take it away there first."));
+        }
+        if request.reset || value.is_some() {
+            chosen.set(key, value);
+        }
+    }
+    Ok(chosen)
+}
+
+fn tested(probed: &Probed, rests: bool, now_secs: u64) -> EndpointTested {
+    let (good, detail) = match &probed.outcome {
+        Ok(served) => {
+            let age_secs = now_secs.saturating_sub(served.head_secs);
+            let block = format!("block {} in {} ms", served.head, served.took.as_millis());
+            if rests || age_secs <= HEAD_AGE_MAX_SECS {
+                (true, block)
+            } else {
+                (false, format!("{block}; its newest block is {} minutes old", age_secs / 60))
+            }
+        }
+        Err(reason) => (false, reason.clone()),
+    };
+    EndpointTested { endpoint: probed.endpoint.clone(), good, detail }
+}
+
+/// One that answers is enough; one of another chain is a mistake.
+fn judge(probed: &[Probed], tested: &[EndpointTested]) -> Result<(), Failed> {
+    let wrong = probed.iter().zip(tested).find(|(probed, _)| probed.wrong_chain).map(|(_, tested)| tested);
+    let none = tested.first().filter(|_| tested.iter().all(|tested| !tested.good));
+    let Some(bad) = wrong.or(none) else { return Ok(()) };
+    let detail = format!("{} {}", bad.endpoint, bad.detail);
+    Err(Failed::new(StatusCode::BAD_REQUEST, &detail, "Check the address; nothing was changed."))
+}
+
+#[utoipa::path(
+    post,
+    path = route::BACKUP_RESTORE,
+    summary = "Put the node of a backup in this one's place and restart; asks for the password again",
+    tag = "Backup",
+    operation_id = "restore_backup",
+    request_body = BackupRequest,
+    params(("name" = String, Path, description = "As the list has it")),
+    responses((status = 200, description = "Done", body = Restoring))
+)]
+pub(super) async fn restore(
+    State(running): State<Running>,
+    InPath(name): InPath<String>,
+    Json(request): Json<BackupRequest>,
+) -> Result<Json<Restoring>, Failed> {
+    let passphrase = SecretText::new(request.passphrase);
+    let config = running.node.config.clone();
+    let bytes = super::backup::read(&Backups::in_folder(&config.node.data_dir), &name).await?;
+    let sources = running.sources.clone();
+    let (found, kept_in) = on_the_side(move || {
+        let check = |file: &Path| check_settings(&sources, file);
+        staged::stage(&bytes, &passphrase, config.wallet.passphrase.as_ref(), &config.node.data_dir, check)
+    })
+    .await?;
+    tracing::warn!(wallet = found.wallet, "the node is replaced by the one of a backup, and restarts");
+    running.restart.cancel();
+    Ok(Json(Restoring { facts: facts(found), kept_in: kept_in.display().to_string() }))
+}
+
+/// Whether the node would start with the settings file of a backup. One that is named elsewhere stays.
+fn check_settings(sources: &Sources, file: &Path) -> Result<(), String> {
+    if sources.file.is_some() {
+        return Ok(());
+    }
+    let restored = Sources { file: Some(file.to_owned()), ..sources.clone() };
+    config::load(&restored).map(drop).map_err(|error| error.to_string())
 }

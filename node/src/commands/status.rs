@@ -31,7 +31,14 @@ pub(super) async fn status(State(node): State<Node>) -> Json<Status> {
     let head = *node.chain.head().borrow();
     let gateway = &node.config.gateway;
     let tls = gateway.tls != crate::config::TlsMode::Off;
-    let mut alerts = node.readiness.waiting_for();
+    // What stops it first, then what may; that spending is stopped is told by `spending`.
+    let raised = node.alerts.look().into_iter().filter(|alert| alert.kind != "spending-stopped");
+    let mut alerts: Vec<String> = raised
+        .map(|alert| match alert.kind {
+            "not-ready" => format!("{}: {}", alert.subject, alert.cause),
+            kind => format!("{kind}: {}; {}", alert.cause, alert.action),
+        })
+        .collect();
     if node.config.network.bootstrap.is_empty() && network.peers == 0 {
         alerts.push("network: no peers and no `network.bootstrap`; name a node to join through".to_owned());
     }

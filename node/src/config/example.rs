@@ -63,6 +63,15 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
+/// An endpoint's address as far as it may be shown: what follows the host is often an access key.
+fn without_key(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return "(set)".to_owned() };
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(end);
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    format!("{scheme}://{host}{}", if path.len() > 1 { "/…" } else { path })
+}
+
 /// One effective setting, for `config show`.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Shown {
@@ -81,6 +90,9 @@ impl Loaded {
                 let setting = self.raw.settings.get(key.name);
                 let value = match setting {
                     Some(_) if key.is_secret() => "(set)".into(),
+                    Some(setting) if key.name == "chain.rpc_urls" => {
+                        setting.values.iter().map(|url| without_key(url)).collect::<Vec<_>>().join(", ")
+                    }
                     Some(setting) => setting.values.join(", "),
                     None => String::new(),
                 };

@@ -1,4 +1,4 @@
-//! Gathers settings as text with their origin: flags > environment > file > defaults.
+//! Gathers settings as text with their origin: flags > environment > console > file > defaults.
 //!
 //! Nothing is interpreted here beyond the form of each value; every problem is collected, so that one look
 //! at the output shows all there is to mend.
@@ -69,6 +69,9 @@ impl fmt::Display for ConfigError {
     }
 }
 
+/// Settings that were changed while the node ran, in the data folder: they win over the user's own file.
+pub const CONSOLE_SETTINGS_FILE: &str = "settings.toml";
+
 /// Variables that are known by another name than the one the table makes.
 const ALIASES: [(&str, &str); 1] = [("FARTHING_PANEL_PASSWORD_FILE", "panel.password_file")];
 
@@ -83,6 +86,8 @@ pub struct Sources {
     pub set: Vec<String>,
     /// The environment, or the part of it that begins with `FARTHING_`.
     pub variables: Vec<(String, String)>,
+    /// What is to be set in the console, in place of what is stored of it: to see whether it would do.
+    pub chosen: Option<String>,
 }
 
 impl Sources {
@@ -93,7 +98,7 @@ impl Sources {
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .filter(|(name, _)| name.starts_with("FARTHING_"))
             .collect();
-        Self { data_dir, file, set, variables }
+        Self { data_dir, file, set, variables, chosen: None }
     }
 }
 
@@ -115,6 +120,7 @@ impl Raw {
         let above_file = std::mem::take(&mut raw.settings);
         raw.read_defaults();
         raw.read_file(sources, &above_file);
+        raw.read_console_settings(sources, &above_file);
         for (name, setting) in above_file {
             if setting.origin != Origin::Default {
                 raw.settings.insert(name, setting);
@@ -146,6 +152,21 @@ impl Raw {
         match std::fs::read_to_string(&path) {
             Ok(text) => self.read_toml(&text, &origin),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound && sources.file.is_none() => {}
+            Err(error) => self.problem(&origin, "file", format!("cannot be read: {error}")),
+        }
+    }
+
+    /// What was set in the console lies in the data folder, wherever the user's own file is.
+    fn read_console_settings(&mut self, sources: &Sources, above_file: &BTreeMap<&'static str, Setting>) {
+        let data_dir = above_file.get("node.data_dir").and_then(|setting| setting.values.first());
+        let Some(path) = data_dir.map(|data_dir| Path::new(data_dir).join(CONSOLE_SETTINGS_FILE)) else {
+            return;
+        };
+        let origin = Origin::File(path.clone());
+        let stored = sources.chosen.clone().map_or_else(|| std::fs::read_to_string(&path), Ok);
+        match stored {
+            Ok(text) => self.read_toml(&text, &origin),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => self.problem(&origin, "file", format!("cannot be read: {error}")),
         }
     }

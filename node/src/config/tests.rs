@@ -109,6 +109,23 @@ fn variables_of_clients_and_container_platforms_are_left_alone() {
 }
 
 #[test]
+fn what_the_console_sets_stands_between_the_file_and_the_environment_and_keys_in_addresses_are_not_shown() {
+    let setup = Setup::new().file("[chain]\nrpc_urls = [\"https://one.example\"]\nconfirmations = 3\n");
+    let chosen =
+        "[chain]\nrpc_urls = [\"https://me:pw@two.example/v2/very-secret\"]\nconfirmations = \"9\"\n";
+    std::fs::write(setup.folder.path().join(CONSOLE_SETTINGS_FILE), chosen).unwrap();
+    let setup = setup.variable("FARTHING_CHAIN__CONFIRMATIONS", "12");
+    let loaded = setup.load().unwrap();
+    assert_eq!(loaded.config.chain.rpc_urls, ["https://me:pw@two.example/v2/very-secret"]);
+    assert_eq!(loaded.config.chain.confirmations, Some(12));
+    assert!(origin_of(&loaded, "chain.rpc_urls").ends_with(CONSOLE_SETTINGS_FILE));
+    let shown = loaded.shown().into_iter().find(|shown| shown.name == "chain.rpc_urls").unwrap();
+    assert_eq!(shown.value, "https://two.example/…");
+    let trial = Sources { chosen: Some("[chain]\nconfirmations = 0\n".into()), ..setup.sources.clone() };
+    assert!(load(&trial).unwrap_err().to_string().contains("chain.confirmations"));
+}
+
+#[test]
 fn all_problems_are_told_at_once() {
     let setup = Setup::new()
         .file("[spending]\nper_day = 5.0\nprice_max = \"1e3\"\n[gateway]\nlisten = \"3000\"\nhosts = \"a\"\n")

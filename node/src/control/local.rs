@@ -46,6 +46,19 @@ impl Local {
         accepted(&self.send(Method::DELETE, path, Bytes::new()).await?)
     }
 
+    /// Sends bytes as they are.
+    ///
+    /// # Errors
+    /// As [`Local::get`].
+    pub async fn send_as<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Bytes,
+    ) -> Result<T, ControlError> {
+        accepted(&self.send(method, path, body).await?)
+    }
+
     /// The answer as it came, whatever its status.
     ///
     /// # Errors

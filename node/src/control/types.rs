@@ -11,12 +11,15 @@ use utoipa::ToSchema;
 
 pub use self::activity::{Activity, BoughtCall, DayFigures, Figures, Measured, ServedCall};
 pub use self::alerts::{Alert, AlertLevels, AlertLevelsRequest, AlertSeverity};
-pub use self::backup::{Backup, BackupRequest};
+pub use self::backup::{Backup, BackupFacts, BackupRequest, Phrase, PhraseCheck, Restoring, WalletBackup};
 pub use self::catalog::{
     CallForm, CatalogHit, CatalogKind, CatalogPage, CatalogQuery, CatalogSamples, CatalogService,
     CatalogSort, CatalogState, Count, Counts, LookAlike,
 };
-pub use self::console::{Console, LogIn, LoggedIn, Setting};
+pub use self::console::{
+    ChainSettings, ChainSettingsRequest, ChainSettingsSaved, Console, EndpointTested, LogIn, LoggedIn,
+    Restarting, Setting,
+};
 pub use self::history::{
     DayTotals, HistoryEntry, HistoryKind, HistoryPage, HistoryState, SettledChannel, SettlementShown,
 };
@@ -26,8 +29,8 @@ pub use self::inspect::{
 pub use self::reach::{Reach, ReachFailure, ReachedAddress};
 pub use self::secrets::{NewSecret, Secret, SecretLimits, SecretShown};
 pub use self::services::{
-    Api, ApiOperation, ApiShown, ApiState, Offer, OfferParameter, OperationName, PriceRequest, Rescan,
-    RescanRequest,
+    Api, ApiOperation, ApiShown, ApiState, EditRequest, ListingHealth, Offer, OfferParameter, OperationName,
+    PriceRequest, Rescan, RescanRequest,
 };
 pub use self::spending::{LimitsRequest, SpendingLimits, SpendingState, StoppedBy};
 pub use crate::{

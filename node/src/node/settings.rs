@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// The chain of the configuration: a preset, or a chain of the user's own, with the user's changes.
-pub(super) fn chain_spec(config: &Config) -> anyhow::Result<ChainSpec> {
+pub(crate) fn chain_spec(config: &Config) -> anyhow::Result<ChainSpec> {
     let chain = &config.chain;
     let mut spec = match farthing_chain::preset(&chain.preset) {
         Some(spec) => spec,

@@ -153,7 +153,11 @@ fn no_such_operation(api: &ApiDescription, chosen: &OperationFile, i: usize) -> 
 }
 
 /// What the owner's node fills in is no business of a caller's.
-fn remove_secret_parameters(api: &mut ApiDescription, report: &mut Report, secrets: &UpstreamSecrets) {
+pub(super) fn remove_secret_parameters(
+    api: &mut ApiDescription,
+    report: &mut Report,
+    secrets: &UpstreamSecrets,
+) {
     for operation in &mut api.operations {
         let place = format!("{} {}", operation.method, operation.path);
         operation.parameters.retain(|parameter| {
@@ -168,7 +172,7 @@ fn remove_secret_parameters(api: &mut ApiDescription, report: &mut Report, secre
 
 /// The owner's own words, which are refused elsewhere when they are no such line; or the first line of the
 /// source's, made one: nobody wrote that for this place.
-fn first_of(own: &str, source: &str, line: Line, chars_max: usize) -> String {
+pub(super) fn first_of(own: &str, source: &str, line: Line, chars_max: usize) -> String {
     let own = own.trim();
     if !own.is_empty() {
         return own.to_owned();
@@ -193,7 +197,7 @@ fn prices(api: &ApiDescription, file: &ServiceFile) -> Vec<OperationPrice> {
 }
 
 /// The file without what must not, or need not, be remembered beside the service.
-fn remembered(mut file: ServiceFile) -> ServiceFile {
+pub(super) fn remembered(mut file: ServiceFile) -> ServiceFile {
     file.upstream_headers.clear();
     file.upstream_query.clear();
     if let Some(source) = &mut file.source {

@@ -8,6 +8,7 @@ use crate::{catalog::method_of, secret::SecretText};
 
 use super::{
     assemble::assemble,
+    edit::{Edit, edited},
     intake::{self, IntakeError, IntakeOptions, Kind, ScalarError, Source, override_scalars},
     new_service::{NewService, NewServiceError},
     registry::Registered,
@@ -57,7 +58,38 @@ impl Reader {
         service: &Registered,
         source: Option<SourceFile>,
     ) -> Result<NewService, PublishError> {
+        let file = choices_of(service).ok_or(PublishError::NoSource(service.listing().service))?;
+        self.read_choices(service, file, source).await
+    }
+
+    /// The service with what its owner changes. Its source is read again only to offer what was hidden.
+    ///
+    /// # Errors
+    /// [`PublishError`], saying what cannot be changed; `source` is needed where it was a file.
+    pub async fn edit(
+        &self,
+        service: &Registered,
+        edit: &Edit,
+        source: Option<SourceFile>,
+    ) -> Result<NewService, PublishError> {
         let mut file = choices_of(service).ok_or(PublishError::NoSource(service.listing().service))?;
+        edit.apply(&mut file)?;
+        if edit.offer.is_empty() {
+            return Ok(edited(service, file, edit)?);
+        }
+        if file.source.is_none() {
+            // Its operations were written by hand, and are all in the file.
+            return self.assemble(file, None).await;
+        }
+        self.read_choices(service, file, source).await
+    }
+
+    async fn read_choices(
+        &self,
+        service: &Registered,
+        mut file: ServiceFile,
+        source: Option<SourceFile>,
+    ) -> Result<NewService, PublishError> {
         if let Some(newer) = source {
             // What kind of API it is was settled at registration; the caller only says where the newer one is.
             let kind = match service.listing().kind {

@@ -114,6 +114,19 @@ fn document(samples: impl Iterator<Item = OperationSample>) -> Option<Vec<u8>> {
     if kept.is_empty() { None } else { serde_json::to_vec(&kept).ok() }
 }
 
+/// The document without the samples of these operations; `None` when none is left.
+#[must_use]
+pub(super) fn without(
+    document: &[u8],
+    hidden: &[(farthing_protocol::call::Method, String)],
+) -> Option<Vec<u8>> {
+    if document.is_empty() || hidden.is_empty() {
+        return Some(document.to_vec()).filter(|document| !document.is_empty());
+    }
+    let names: Vec<String> = hidden.iter().map(|(method, path)| format!("{method} {path}")).collect();
+    self::document(read(document).into_iter().filter(|sample| !names.contains(&sample.operation)))
+}
+
 /// Reads a samples document; one that cannot be read has no samples.
 #[must_use]
 pub fn read(document: &[u8]) -> Vec<OperationSample> {

@@ -33,8 +33,15 @@ const PREFIX: &str = "/api/v1";
 const UPLOAD_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// What asks for the password again: it moves money, shows a secret, or cannot be undone.
-const DANGEROUS: [(Method, &str); 14] = [
+const DANGEROUS: [(Method, &str); 21] = [
     (Method::POST, "/wallet/send"),
+    (Method::POST, "/wallet/phrase"),
+    (Method::POST, "/wallet/phrase/check"),
+    (Method::POST, "/backups/upload"),
+    (Method::POST, "/backups/{name}/verify"),
+    (Method::POST, "/backups/{name}/restore"),
+    (Method::POST, "/chain/settings"),
+    (Method::POST, "/restart"),
     (Method::POST, "/spending/resume"),
     (Method::POST, "/spending/limits"),
     (Method::POST, "/alerts/levels"),
@@ -190,6 +197,11 @@ mod tests {
             (Method::GET, "/apis/0b5f2a3e", false),
             (Method::POST, "/apis/0b5f2a3e/pause", false),
             (Method::GET, "/wallet", false),
+            (Method::GET, "/wallet/backup", false),
+            (Method::POST, "/wallet/phrase", true),
+            (Method::POST, "/backups/farthing-x.backup/restore", true),
+            (Method::POST, "/restart", true),
+            (Method::GET, "/chain/settings", false),
         ] {
             assert_eq!(is_dangerous(&method, path), dangerous, "{method} {path}");
         }

@@ -81,6 +81,23 @@ pub(super) fn routes() -> Router<Panel> {
         .route("/panel/events", get(events::stream))
         .layer(DefaultBodyLimit::max(FORM_BYTES_MAX))
         .merge(apis())
+        .merge(kept())
+}
+
+/// What the node can be had back from, and what it starts with.
+fn kept() -> Router<Panel> {
+    use settings::{backup, chain, phrase};
+    let file = DefaultBodyLimit::max(backup::UPLOAD_BYTES_MAX);
+    Router::new()
+        .route("/panel/settings/phrase", get(phrase::ask).post(phrase::show))
+        .route("/panel/settings/phrase/check", get(phrase::quiz).post(phrase::check))
+        .route("/panel/settings/backup", get(backup::list).post(backup::make))
+        .route("/panel/settings/backup/{name}", get(backup::one).post(backup::open))
+        .route("/panel/settings/backup/{name}/download", get(backup::download))
+        .route("/panel/settings/chain", get(chain::show).post(chain::set))
+        .route("/panel/settings/restart", post(backup::restart))
+        .layer(DefaultBodyLimit::max(FORM_BYTES_MAX))
+        .route("/panel/settings/backup/upload", post(backup::upload).layer(file))
 }
 
 /// What is spent, by whom, and what came of it.
@@ -123,6 +140,8 @@ fn apis() -> Router<Panel> {
         )
         .route("/panel/apis/{id}", get(apis::one::show))
         .route("/panel/apis/{id}/state", post(apis::set_state))
+        .route("/panel/apis/{id}/edit", get(apis::edit::show).post(apis::edit::save).layer(texts()))
+        .route("/panel/apis/{id}/offer", post(apis::edit::offer).layer(files()))
         .route("/panel/apis/{id}/price", post(apis::one::set_price))
         .route("/panel/apis/{id}/read-again", post(apis::one::read_again).layer(files()))
         .route("/panel/apis/{id}/retire", get(apis::retire_page).post(apis::retire))

@@ -55,6 +55,17 @@ pub(super) fn duration(us: u64) -> String {
     }
 }
 
+/// `4.2 MiB`
+pub(super) fn size(bytes: u64) -> String {
+    const KIB: u64 = 1024;
+    const MIB: u64 = 1024 * KIB;
+    match bytes {
+        0..KIB => format!("{bytes} bytes"),
+        KIB..MIB => format!("{} KiB", bytes / KIB),
+        _ => format!("{}.{} MiB", bytes / MIB, bytes % MIB * 10 / MIB),
+    }
+}
+
 /// `3 min ago`
 pub(super) fn ago(secs: u64, now_secs: u64) -> String {
     match now_secs.saturating_sub(secs) {
@@ -149,6 +160,10 @@ mod tests {
         assert_eq!(duration(4_250), "4.2 ms");
         assert_eq!(duration(42_500), "42 ms");
         assert_eq!(duration(1_305_000), "1.30 s");
+        assert_eq!(
+            (size(7).as_str(), size(70_000).as_str(), size(4_404_019).as_str()),
+            ("7 bytes", "68 KiB", "4.1 MiB")
+        );
         assert_eq!(ago(100, 103), "just now");
         assert_eq!(ago(100, 280), "3 min ago");
         assert_eq!(ago(100, 50), "just now", "clocks differ");

@@ -21,7 +21,17 @@ pub(super) fn alert(alert: &str) -> Alert {
         "chain" => {
             ("The chain cannot be used yet", "Calls wait for it. Check `chain.rpc_urls` if this stays", None)
         }
-        "network" => ("No other node is connected", "See the network", Some("/panel/network")),
+        "network" => ("The network needs a look", "See the network", Some("/panel/network")),
+        "network.bootstrap" => {
+            ("A node to join through cannot be used", "See the network", Some("/panel/network"))
+        }
+        "usdc-low" => ("USDC runs out", "See Finance", Some("/panel/finance")),
+        "eth-low" => ("ETH for fees runs out", "See Finance", Some("/panel/finance")),
+        "budget-low" => {
+            ("The budget of today is nearly spent", "See the limits", Some("/panel/finance/limits"))
+        }
+        "channel-low" => ("A channel runs out", "See the channels", Some("/panel/finance")),
+        "channel-stopped" => ("A channel is stopped", "See the channels", Some("/panel/finance")),
         _ => ("Something needs a look", "Run `farthing doctor`", None),
     };
     Alert { title, cause: sentence(cause), action, link }
@@ -46,7 +56,13 @@ mod tests {
 
     #[test]
     fn every_alert_has_a_cause_and_an_action() {
-        for part in ["ledger: the disk is full", "chain: no answer", "network: no peers", "odd"] {
+        for part in [
+            "ledger: the disk is full",
+            "chain: no answer",
+            "network: no peers",
+            "usdc-low: 0.01 left",
+            "odd",
+        ] {
             let alert = alert(part);
             assert!(alert.cause.ends_with('.') && !alert.action.is_empty(), "{alert:?}");
         }

@@ -54,7 +54,7 @@ impl FromRequest<Panel> for Upload {
         let session = session_of(panel, &parts.headers).ok_or_else(|| not_logged_in(panel, &parts))?;
         let visit = Visit::new(&parts, panel, session);
         // Each may hold a whole file.
-        let _place = panel.0.uploads.acquire().await.map_err(|_| Failure::broken("The node is stopping."))?;
+        let _place = panel.upload_place().await?;
         let request = Request::from_parts(parts, body);
         let mut form = Multipart::from_request(request, panel)
             .await

@@ -28,12 +28,21 @@ const LOOKS: usize = 200;
 const WARM_UP: usize = 20;
 const PASSWORD: &str = "four random words";
 const REPORT: &str = "target/bench/pages.json";
-const PAGES: [(&str, &str); 7] = [
+const PAGES: [(&str, &str); 16] = [
     ("home", "/panel"),
     ("catalog", "/panel/catalog"),
     ("search", "/panel/catalog?q=live+earthquakes"),
     ("search with facets", "/panel/catalog?q=global&category=science&sort=price"),
+    ("search without hits", "/panel/catalog?q=zzzzzz"),
     ("activity", "/panel/activity"),
+    ("my APIs", "/panel/apis"),
+    ("register", "/panel/apis/new"),
+    ("finance", "/panel/finance"),
+    ("history", "/panel/finance/history"),
+    ("history, failed alone", "/panel/finance/history?kind=bought&state=failed"),
+    ("limits", "/panel/finance/limits"),
+    ("settings", "/panel/settings"),
+    ("backup", "/panel/settings/backup"),
     ("network", "/panel/network"),
     ("help", "/panel/help/problems"),
 ];

@@ -3,6 +3,9 @@
 mod access;
 mod api;
 mod apis;
+mod backup;
+mod chain;
+mod editing;
 mod finance;
 mod pages;
 mod problems;

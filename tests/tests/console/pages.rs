@@ -7,7 +7,7 @@ use farthing_tests::world::PRICE;
 
 use crate::support::{Browser, Node, Page};
 
-const PAGES: [&str; 23] = [
+const PAGES: [&str; 27] = [
     "/panel",
     "/panel/catalog",
     "/panel/catalog?q=earth&online=1&sort=price",
@@ -25,6 +25,10 @@ const PAGES: [&str; 23] = [
     "/panel/settings/secret/rotate",
     "/panel/settings/configuration",
     "/panel/settings/diagnostics",
+    "/panel/settings/backup",
+    "/panel/settings/phrase",
+    "/panel/settings/phrase/check",
+    "/panel/settings/chain",
     "/panel/activity",
     "/panel/network",
     "/panel/help",
@@ -101,21 +105,37 @@ async fn styles_and_scripts_are_small_ours_and_kept_for_long() -> Result<()> {
     let node = Node::start().await?;
     let mut browser = node.set_up().await?;
     let html = browser.get("/panel/catalog").await?.body;
-    let mut sizes = (0, 0);
+    let (mut sizes, mut compressed) = ((0, 0), (0, 0));
     for part in html.split('"').filter(|part| part.starts_with("/assets/")) {
         let asset = browser.get(part).await?;
         ensure!(asset.status == 200, "{part}");
         ensure!(asset.header("cache-control").contains("immutable"), "{part}");
         ensure!(!asset.body.contains("://") || part.ends_with(".svg"), "{part} names another server");
         match part.rsplit('.').next() {
-            Some("css") => sizes.0 += asset.body.len(),
-            Some("js") => sizes.1 += asset.body.len(),
+            Some("css") => {
+                sizes.0 += asset.body.len();
+                compressed.0 += compressed_bytes(&asset.body)?;
+            }
+            Some("js") => {
+                sizes.1 += asset.body.len();
+                compressed.1 += compressed_bytes(&asset.body)?;
+            }
             _ => {}
         }
     }
-    // Of what is sent. Compressed, which a proxy in front may do, it is about a quarter.
     ensure!((1..=40 * 1024).contains(&sizes.0) && (1..=40 * 1024).contains(&sizes.1), "{sizes:?}");
+    ensure!(compressed.0 <= 20 * 1024 && compressed.1 <= 40 * 1024, "{compressed:?} compressed");
     Ok(())
+}
+
+/// What gzip makes of it, as a proxy in front may send it.
+fn compressed_bytes(text: &str) -> Result<usize> {
+    let mut file = tempfile::NamedTempFile::new()?;
+    std::io::Write::write_all(&mut file, text.as_bytes())?;
+    let gzip = std::process::Command::new("gzip").arg("-9c").arg(file.path()).output();
+    let gzip = gzip.context("`gzip`, which every Linux has, is needed for this test")?;
+    ensure!(gzip.status.success(), "{gzip:?}");
+    Ok(gzip.stdout.len())
 }
 
 /// A service whose every text is an attack.

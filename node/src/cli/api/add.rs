@@ -63,6 +63,15 @@ pub(super) fn source_at(place: &str, kind: SourceKind) -> Result<SourceFile, Fai
     Ok(SourceFile { kind, url: None, text: Some(text), file })
 }
 
+impl From<args::Charge> for Charge {
+    fn from(charge: args::Charge) -> Self {
+        match charge {
+            args::Charge::Success => Self::Success,
+            args::Charge::Answered => Self::Answered,
+        }
+    }
+}
+
 fn is_url(place: &str) -> bool {
     place.starts_with("http://") || place.starts_with("https://")
 }
@@ -124,10 +133,7 @@ fn amend(file: &mut ServiceFile, add: Add) -> Result<(), Failure> {
         file.price = price.into();
     }
     if let Some(charge) = add.charge {
-        file.charge = match charge {
-            args::Charge::Success => Charge::Success,
-            args::Charge::Answered => Charge::Answered,
-        };
+        file.charge = charge.into();
     }
     if let Some(samples) = add.samples {
         file.samples = match samples {
@@ -194,12 +200,12 @@ fn choice<'a>(file: &'a mut ServiceFile, name: &str) -> Result<&'a mut Operation
     Ok(&mut file.operations[index])
 }
 
-fn secrets(pairs: Vec<(String, String)>) -> Result<BTreeMap<String, String>, Failure> {
+pub(super) fn secrets(pairs: Vec<(String, String)>) -> Result<BTreeMap<String, String>, Failure> {
     pairs.into_iter().map(|(name, value)| Ok((name, text_or_file(value)?.trim_end().to_owned()))).collect()
 }
 
 /// A text, or the content of the file that it names after an `@`.
-fn text_or_file(text: String) -> Result<String, Failure> {
+pub(super) fn text_or_file(text: String) -> Result<String, Failure> {
     let Some(file) = text.strip_prefix('@') else { return Ok(text) };
     std::fs::read_to_string(file)
         .map_err(|error| Failure::usage(format!("{file} cannot be read ({error}); check the path")))

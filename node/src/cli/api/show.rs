@@ -5,8 +5,11 @@ use std::fmt::Write;
 use farthing_bridge::samples::Origin;
 
 use crate::{
-    cli::{bridge::report::findings_text, output::table},
-    control::types::{ApiShown, Offer, OperationSample, Rescan},
+    cli::{
+        bridge::report::findings_text,
+        output::{pairs, table},
+    },
+    control::types::{ApiShown, ListingHealth, Offer, OperationSample, Rescan},
 };
 
 /// What was just published.
@@ -48,6 +51,25 @@ pub(super) fn shown(shown: &ApiShown) -> String {
         }
     }
     text
+}
+
+/// Who has the listing.
+pub(super) fn health(health: &ListingHealth) -> String {
+    let ListingHealth { asked, current, earlier, missing, silent, .. } = health;
+    let details = match health.details_served {
+        None => "nobody to ask",
+        Some(true) => "given out by others",
+        Some(false) => "not given out by those who were asked",
+    };
+    pairs([
+        ("Seen by", format!("{current} of {asked} connected nodes")),
+        (
+            "Others",
+            format!("{earlier} have an earlier version, {missing} have none, {silent} did not answer"),
+        ),
+        ("Details", details.to_owned()),
+        ("Your server", health.upstream.clone()),
+    ])
 }
 
 /// A sample without its body.

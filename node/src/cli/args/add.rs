@@ -1,4 +1,4 @@
-//! `farthing api add`: what to sell and how.
+//! `farthing api add` and `edit`: what to sell and how.
 
 use std::path::PathBuf;
 
@@ -90,6 +90,46 @@ pub struct Add {
     /// Replace the service of this id with a new version
     #[arg(long, value_name = "SERVICE")]
     pub id: Option<ServiceId>,
+}
+
+/// Change texts, your server, and what is offered; what is not named stays. Prices have `api price`
+#[derive(Debug, Args)]
+pub struct Edit {
+    pub service: ServiceId,
+    #[arg(long)]
+    pub name: Option<String>,
+    /// One line
+    #[arg(long)]
+    pub summary: Option<String>,
+    /// Markdown, or @FILE
+    #[arg(long, value_name = "TEXT|@FILE")]
+    pub description: Option<String>,
+    #[arg(long)]
+    pub category: Option<String>,
+    /// May be repeated; replaces all tags of now
+    #[arg(long = "tag", value_name = "TAG")]
+    pub tags: Vec<String>,
+    /// Your own server; for GraphQL the endpoint itself
+    #[arg(long, value_name = "URL")]
+    pub upstream: Option<String>,
+    /// As for `api add`; with the query's, they replace all secrets of now
+    #[arg(long = "upstream-header", value_name = "NAME=VALUE", value_parser = pair)]
+    pub upstream_headers: Vec<(String, String)>,
+    /// The same as a parameter of the query
+    #[arg(long = "upstream-query", value_name = "NAME=VALUE", value_parser = pair)]
+    pub upstream_query: Vec<(String, String)>,
+    /// Which answers are charged
+    #[arg(long, value_enum)]
+    pub charge: Option<Charge>,
+    /// Do not offer an operation any more, such as "DELETE /users/{id}". May be repeated
+    #[arg(long, value_name = "METHOD PATH")]
+    pub hide: Vec<String>,
+    /// Offer a hidden one again, for which the description is read once more. May be repeated
+    #[arg(long, value_name = "METHOD PATH")]
+    pub offer: Vec<String>,
+    /// The description, where it was a file
+    #[arg(long, value_name = "FILE|URL", requires = "offer")]
+    pub source: Option<String>,
 }
 
 const EXAMPLES: &str = "Examples:\n  \

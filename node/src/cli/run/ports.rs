@@ -7,11 +7,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     cli::failure::{Exit, Failure},
-    commands::{self, console::About},
-    config::{Config, Shown, TlsMode},
+    commands::{self, console::About, settings::Running},
+    config::{Config, TlsMode},
     control::Local,
     gateway,
-    node::{Node, gateway_url},
+    node::gateway_url,
     panel::{self, Access, Panel, Parts},
     serve::{Hosts, Limits, Port, Tls, guarded},
     tls::{self, ServerTls, TlsError},
@@ -36,8 +36,7 @@ impl Ports {
     /// A certificate, or the console's access, that cannot be used.
     pub(super) async fn new(
         config: &Config,
-        shown: Vec<Shown>,
-        node: &Node,
+        running: Running,
         stopping: CancellationToken,
     ) -> Result<Self, Failure> {
         let own = config.clone();
@@ -61,7 +60,8 @@ impl Ports {
             url: format!("{}/panel", gateway_url(config.panel.listen, config.panel.tls)),
             ca_fingerprint: tls.as_ref().and_then(|tls| tls.ca_fingerprint.clone()),
         };
-        let commands = commands::router(node.clone()).merge(commands::settings::router(shown));
+        let node = running.node.clone();
+        let commands = commands::router(node.clone()).merge(commands::settings::router(running));
         let panel = Panel::new(Parts {
             access,
             node: Local::new(commands.clone()),

@@ -1,15 +1,15 @@
-//! Backups that lie in the data folder.
+//! Backups that lie in the data folder, and the wallet's phrase.
 
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// `farthing backup create`
+/// `farthing backup create`, and what opens a backup that is checked or restored.
 #[derive(Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BackupRequest {
-    /// Opens the backup; at least 10 characters. It is kept nowhere.
+    /// Opens the backup; at least 10 characters for a new one. It is kept nowhere.
     pub passphrase: String,
 }
 
@@ -26,4 +26,65 @@ pub struct Backup {
     /// On the node's machine.
     pub path: String,
     pub bytes: u64,
+    /// When the file was written, in seconds since the Unix epoch.
+    #[serde(default)]
+    pub written_secs: u64,
+}
+
+/// What a backup says of itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct BackupFacts {
+    /// Seconds since the Unix epoch.
+    pub made_secs: u64,
+    pub wallet: String,
+    pub files: Vec<String>,
+    /// On which its node pays, and on which it is paid.
+    pub channels: usize,
+    /// Invariants of its ledger that do not hold.
+    pub violations: u64,
+}
+
+/// The node that a backup makes in place of the present one, from the restart on that follows at once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Restoring {
+    #[serde(flatten)]
+    pub facts: BackupFacts,
+    /// Where the files of the present node are kept, on the node's machine.
+    pub kept_in: String,
+}
+
+/// What the wallet can be had back from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct WalletBackup {
+    /// When its owner showed that the phrase is written down, in seconds since the Unix epoch.
+    pub written_down_secs: Option<u64>,
+    /// When the newest backup in the data folder was made, in seconds since the Unix epoch.
+    pub newest_backup_secs: Option<u64>,
+}
+
+/// The words that are the wallet.
+#[derive(Clone, Serialize, Deserialize, ToSchema)]
+pub struct Phrase {
+    pub address: String,
+    /// 24 English words (BIP-39).
+    pub phrase: String,
+}
+
+impl fmt::Debug for Phrase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Phrase({})", self.address)
+    }
+}
+
+/// Some words of the phrase by their number from 1 on, to show that they are written down.
+#[derive(Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PhraseCheck {
+    pub words: BTreeMap<usize, String>,
+}
+
+impl fmt::Debug for PhraseCheck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PhraseCheck(…)")
+    }
 }

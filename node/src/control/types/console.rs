@@ -59,3 +59,68 @@ pub struct Setting {
     /// `default`, a file with its line, a variable, or a flag.
     pub origin: String,
 }
+
+/// How the chain is reached: `farthing chain show`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ChainSettings {
+    /// `base`, `local`, …; chosen before the first start.
+    pub preset: String,
+    /// Host and port of each endpoint in order of preference: the addresses may hold access keys.
+    pub endpoints: Vec<String>,
+    /// Where the endpoints come from, as the configuration says it; `preset` for its own.
+    pub endpoints_from: String,
+    /// Blocks until a deposit counts.
+    pub confirmations: u64,
+    /// Where that number comes from.
+    pub confirmations_from: String,
+    /// Whether what runs is what is set: `false` after a change, until the restart.
+    pub in_force: bool,
+}
+
+/// `farthing chain set`: what is not named stays as it is.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ChainSettingsRequest {
+    /// Addresses of endpoints in order of preference, in place of those of now. Each is asked before it is taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rpc_urls: Option<Vec<String>>,
+    /// Blocks until a deposit counts, 1 to 1,000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirmations: Option<u64>,
+    /// First back to the configuration's, both of them.
+    #[serde(default)]
+    pub reset: bool,
+}
+
+impl fmt::Debug for ChainSettingsRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChainSettingsRequest")
+            .field("confirmations", &self.confirmations)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What was stored; it holds from the next start on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ChainSettingsSaved {
+    pub settings: ChainSettings,
+    /// What each endpoint said when it was asked.
+    pub tested: Vec<EndpointTested>,
+}
+
+/// What one endpoint said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct EndpointTested {
+    /// Host and port.
+    pub endpoint: String,
+    pub good: bool,
+    /// In words.
+    pub detail: String,
+}
+
+/// `farthing restart`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Restarting {
+    /// Running calls end first, so it takes up to half a minute.
+    pub restarting: bool,
+}

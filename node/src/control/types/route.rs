@@ -26,6 +26,10 @@ pub const API: &str = "/apis/{id}";
 pub const API_RESCAN: &str = "/apis/{id}/rescan";
 /// `GET` → the published OpenAPI document; `?version=3.0` for the older form.
 pub const API_OPENAPI: &str = "/apis/{id}/openapi.json";
+/// `POST` [`super::EditRequest`] → [`super::Api`]
+pub const API_EDIT: &str = "/apis/{id}/edit";
+/// `GET` → [`super::ListingHealth`]: whether others have the listing; asks them.
+pub const API_HEALTH: &str = "/apis/{id}/health";
 /// `POST` [`super::PriceRequest`] → [`super::Api`]
 pub const API_PRICE: &str = "/apis/{id}/price";
 /// `POST` → [`super::Api`]
@@ -57,6 +61,8 @@ pub const SETTLE: &str = "/settle";
 pub const AUDIT: &str = "/audit";
 /// `GET` → `Vec<`[`super::Setting`]`>`: what holds in the running node, and where it comes from.
 pub const CONFIG: &str = "/config";
+/// `GET` → [`super::ChainSettings`]; `POST` [`super::ChainSettingsRequest`] → [`super::ChainSettingsSaved`]
+pub const CHAIN_SETTINGS: &str = "/chain/settings";
 /// `GET` → [`super::SpendingState`]
 pub const SPENDING: &str = "/spending";
 /// `POST` → [`super::SpendingState`]
@@ -106,8 +112,22 @@ pub const ALERT_LEVELS: &str = "/alerts/levels";
 pub const ALERT_TEST: &str = "/alerts/test";
 /// `GET` → `Vec<`[`super::Backup`]`>`; `POST` [`super::BackupRequest`] → [`super::Backup`]
 pub const BACKUPS: &str = "/backups";
+/// `POST` of a backup's file → [`super::Backup`]
+pub const BACKUP_UPLOAD: &str = "/backups/upload";
 /// `GET` → the file.
 pub const BACKUP: &str = "/backups/{name}";
+/// `POST` [`super::BackupRequest`] → [`super::BackupFacts`]
+pub const BACKUP_VERIFY: &str = "/backups/{name}/verify";
+/// `POST` [`super::BackupRequest`] → [`super::Restoring`]; the node restarts at once.
+pub const BACKUP_RESTORE: &str = "/backups/{name}/restore";
+/// `GET` → [`super::WalletBackup`]
+pub const WALLET_BACKUP: &str = "/wallet/backup";
+/// `POST` → [`super::Phrase`]
+pub const WALLET_PHRASE: &str = "/wallet/phrase";
+/// `POST` [`super::PhraseCheck`] → [`super::WalletBackup`]
+pub const WALLET_PHRASE_CHECK: &str = "/wallet/phrase/check";
+/// `POST` → [`super::Restarting`]
+pub const RESTART: &str = "/restart";
 /// `GET` → these routes as an OpenAPI document.
 pub const OPENAPI: &str = "/openapi.json";
 /// `GET` → [`super::Console`]. Of the socket alone.

@@ -1,13 +1,13 @@
 //! What the node says of its owner's services.
 
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
 use farthing_bridge::{changes::Changes, report::Report};
 use farthing_protocol::{ServiceId, Usdc, call::Method};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{OperationSample, SourceFile, Text};
+use super::{Charge, OperationSample, SourceFile, Text};
 
 /// One of my services.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -105,6 +105,79 @@ pub struct ApiShown {
     pub report: Report,
     pub offers: Vec<Offer>,
     pub samples: Vec<OperationSample>,
+    /// Operations of the description that are not offered, as the owner chose.
+    #[serde(default)]
+    pub hidden: Vec<OperationName>,
+    /// Which answers are charged.
+    #[serde(default)]
+    pub charge: Charge,
+}
+
+/// `farthing api edit`: what is not named stays as it is. Prices have a command of their own.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EditRequest {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// One line; the description's first when empty.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub category: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tags: Option<Vec<String>>,
+    /// Markdown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The owner's own server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upstream: Option<String>,
+    /// Added to every upstream request, in place of all that are added now; with none named those stay.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub upstream_headers: BTreeMap<String, String>,
+    /// The same for parameters of the query.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub upstream_query: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub charge: Option<Charge>,
+    /// Not offered any more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hide: Vec<OperationName>,
+    /// Hidden ones that are offered again, for which the description is read once more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub offer: Vec<OperationName>,
+    /// The description, where it was a file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<SourceFile>,
+}
+
+/// Without the secrets that it may hold.
+impl fmt::Debug for EditRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EditRequest").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// Whether others have the listing of one of my services.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ListingHealth {
+    /// When they were asked, in seconds since the Unix epoch.
+    pub asked_secs: u64,
+    /// Connected nodes that were asked: 16 at most.
+    pub asked: u64,
+    /// That have the version of now.
+    pub current: u64,
+    /// That have an earlier one.
+    pub earlier: u64,
+    /// That do not have it.
+    pub missing: u64,
+    /// That did not answer.
+    pub silent: u64,
+    /// Whether one of them gave out the details by their hash; `None` when nobody with the listing could be asked.
+    pub details_served: Option<bool>,
+    /// Whether one's own server answers on its port now, in words.
+    pub upstream: String,
+    pub upstream_good: bool,
 }
 
 /// An operation as a caller sees it.

@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// Some screens; the rest is in the export.
-const LISTED: usize = 100;
+const LISTED: usize = 50;
 
 #[derive(Template)]
 #[template(path = "activity.html")]

@@ -21,6 +21,7 @@ use crate::{
     },
 };
 
+pub(super) mod edit;
 pub(super) mod one;
 
 #[derive(Template)]

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use crate::{
     clock,
-    control::types::{Activity, Api, Figures, Reach, route},
+    control::types::{Activity, Api, Figures, Reach, WalletBackup, route},
     panel::{
         failure::Failure,
         frame::{Frame, Place, Visit, chain_name},
@@ -66,7 +66,8 @@ pub(super) async fn show(visit: Visit, Query(asked): Query<Asked>) -> Result<Res
     let activity: Activity = node.get(&format!("{}?limit={RECENT}", route::ACTIVITY)).await?;
     let apis: Vec<Api> = node.get(route::APIS).await?;
     let reach: Reach = node.get(route::REACH).await?;
-    let steps = steps(&frame, &activity, &apis, &reach);
+    let backup: WalletBackup = node.get(route::WALLET_BACKUP).await?;
+    let steps = steps(&frame, &activity, &apis, &reach, &backup);
     let page = Page {
         welcome: asked.welcome.is_some(),
         steps: if steps.iter().all(|step| step.done) { Vec::new() } else { steps },
@@ -85,7 +86,13 @@ pub(super) async fn show(visit: Visit, Query(asked): Query<Asked>) -> Result<Res
     Ok(Html(&page).into_response())
 }
 
-fn steps(frame: &Frame, activity: &Activity, apis: &[Api], reach: &Reach) -> Vec<Step> {
+fn steps(
+    frame: &Frame,
+    activity: &Activity,
+    apis: &[Api],
+    reach: &Reach,
+    backup: &WalletBackup,
+) -> Vec<Step> {
     let status = &frame.status;
     let (usdc, eth) = (status.balance.usdc, status.balance.eth);
     let has_money = usdc.is_some_and(|usdc| !usdc.0.is_zero()) || !status.balance.in_channels.0.is_zero();
@@ -101,6 +108,14 @@ fn steps(frame: &Frame, activity: &Activity, apis: &[Api], reach: &Reach) -> Vec
                 peers => format!("{peers} other nodes are connected."),
             },
             link: Some(("See the network", "/panel/network")),
+        },
+        Step {
+            done: backup.written_down_secs.is_some() || backup.newest_backup_secs.is_some(),
+            title: "Back up the wallet",
+            detail: "Write down its 24 words, or make a file that only a passphrase of yours opens. A lost disk is lost \
+                     money otherwise. A node that you had before is restored there, too."
+                .to_owned(),
+            link: Some(("Back up or restore", "/panel/settings/backup")),
         },
         Step {
             done: has_money && has_gas,

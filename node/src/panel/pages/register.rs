@@ -30,7 +30,7 @@ use crate::{
 };
 
 pub(super) mod details;
-mod draft;
+pub(super) mod draft;
 pub(super) mod preview;
 pub(super) mod review;
 

@@ -20,6 +20,9 @@ use crate::{
     },
 };
 
+pub(super) mod backup;
+pub(super) mod chain;
+pub(super) mod phrase;
 pub(super) mod secrets;
 
 #[derive(Template)]

@@ -9,11 +9,12 @@ use farthing_bridge::changes::Changes;
 use http::StatusCode;
 use serde::Deserialize;
 
-use super::{Row, id, of, row};
+use super::{Row, edit::HiddenRow, id, of, row};
 use crate::{
     clock,
     control::types::{
-        Activity, Api, ApiShown, Offer, PriceRequest, Rescan, RescanRequest, SourceFile, SourceKind, route,
+        Activity, Api, ApiShown, EditRequest, ListingHealth, Offer, PriceRequest, Rescan, RescanRequest,
+        SourceFile, SourceKind, route,
     },
     panel::{
         failure::Failure,
@@ -60,6 +61,9 @@ struct Page {
     findings: Vec<Finding>,
     offers: Vec<OfferRow>,
     offers_count: usize,
+    hidden: Vec<HiddenRow>,
+    changed: bool,
+    health: Option<HealthShown>,
     number: usize,
     pages: usize,
     calls: Vec<activity::Row>,
@@ -75,16 +79,31 @@ struct OfferRow {
     price: String,
 }
 
-struct RescanShown {
+/// Whether others find it.
+struct HealthShown {
+    good: bool,
+    /// `Seen by 7 of 8 connected nodes`
+    headline: String,
+    others: String,
+    details: &'static str,
+    upstream: String,
+    upstream_good: bool,
+}
+
+pub(super) struct RescanShown {
     applied: bool,
     lines: Vec<String>,
     hidden: usize,
     findings: Vec<Finding>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 pub(in crate::panel::pages) struct Asked {
     registered: Option<String>,
+    /// By the action before.
+    changed: Option<String>,
+    /// Asks others now.
+    check: Option<String>,
     #[serde(default)]
     page: usize,
 }
@@ -97,7 +116,7 @@ pub(in crate::panel::pages) async fn show(
     page(&visit, &text, asked, None, None).await
 }
 
-async fn page(
+pub(super) async fn page(
     visit: &Visit,
     text: &str,
     asked: Asked,
@@ -115,8 +134,15 @@ async fn page(
     let number = asked.page.min(pages - 1);
     let offers = shown.offers.iter().skip(number * OPERATIONS_SHOWN).take(OPERATIONS_SHOWN);
     let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
+    let health = match asked.check {
+        Some(_) => Some(health_shown(&node.get::<ListingHealth>(&of(route::API_HEALTH, id)).await?)),
+        None => None,
+    };
     let page = Page {
         frame: visit.frame(Place::Apis).await?,
+        hidden: shown.hidden.iter().map(HiddenRow::new).collect(),
+        changed: asked.changed.is_some(),
+        health,
         row: row(&shown.api, now_secs),
         registered: asked.registered.is_some(),
         kind: shown.kind.clone(),
@@ -140,6 +166,33 @@ async fn page(
     Ok((status, Html(&page)).into_response())
 }
 
+fn health_shown(health: &ListingHealth) -> HealthShown {
+    let ListingHealth { asked, current, earlier, missing, silent, .. } = *health;
+    let headline = match asked {
+        0 => "No other node is connected, so nobody can say whether it is found".to_owned(),
+        _ => format!("Seen by {current} of {asked} connected {}", if asked == 1 { "node" } else { "nodes" }),
+    };
+    let others = [
+        (earlier, "with an earlier version, which changes in seconds"),
+        (missing, "without it"),
+        (silent, "without an answer"),
+    ];
+    let others =
+        others.iter().filter(|(count, _)| *count > 0).map(|(count, words)| format!("{count} {words}"));
+    HealthShown {
+        good: asked > 0 && current * 2 > asked,
+        headline,
+        others: others.collect::<Vec<_>>().join(", "),
+        details: match health.details_served {
+            None => "Nobody could be asked for its operations.",
+            Some(true) => "Others give out its operations, also while your node is away.",
+            Some(false) => "Others do not have its operations yet; whoever looks at it asks your node.",
+        },
+        upstream: show::visible(&health.upstream),
+        upstream_good: health.upstream_good,
+    }
+}
+
 fn offer(offer: &Offer) -> OfferRow {
     let named = format!("{} {}", offer.method, offer.path);
     OfferRow {
@@ -157,9 +210,12 @@ pub(in crate::panel::pages) struct PriceFields {
     operation: String,
     #[serde(default)]
     page: usize,
+    /// `hide` stops offering the operation instead.
+    #[serde(default)]
+    go: String,
 }
 
-/// The default price, or that of one operation.
+/// The default price, or that of one operation; or that operation is not offered any more.
 pub(in crate::panel::pages) async fn set_price(
     Path(text): Path<String>,
     form: Form<PriceFields>,
@@ -173,6 +229,10 @@ pub(in crate::panel::pages) async fn set_price(
             Some(named.ok_or_else(|| Failure::unreadable("`operation` is not a method and a path."))?)
         }
     };
+    if fields.go == "hide" {
+        let hide = operation.into_iter().collect();
+        return super::edit::change(&visit, &text, EditRequest { hide, ..EditRequest::default() }).await;
+    }
     let outcome = match price("Price", &fields.price) {
         Err(wrong) => Err(wrong.words()),
         Ok(price) => {
@@ -180,7 +240,7 @@ pub(in crate::panel::pages) async fn set_price(
             mendable(visit.panel.node().post::<Api>(&of(route::API_PRICE, id), &request).await)?
         }
     };
-    let asked = Asked { registered: None, page: fields.page };
+    let asked = Asked { page: fields.page, ..Asked::default() };
     match outcome {
         Ok(_) => Ok(Redirect::to(&format!("/panel/apis/{id}?page={}", fields.page)).into_response()),
         Err(problem) => page(&visit, &text, asked, None, Some(problem)).await,
@@ -204,7 +264,7 @@ pub(in crate::panel::pages) async fn read_again(
     let visit = upload.visit;
     let request = RescanRequest { source, apply };
     let outcome = mendable(visit.panel.node().post::<Rescan>(&of(route::API_RESCAN, id), &request).await)?;
-    let asked = Asked { registered: None, page: 0 };
+    let asked = Asked::default();
     match outcome {
         Ok(rescan) => page(&visit, &text, asked, Some(rescan_shown(&rescan)), None).await,
         Err(problem) => page(&visit, &text, asked, None, Some(problem)).await,

@@ -258,7 +258,7 @@ pub(in crate::panel::pages) fn price(field: &'static str, text: &str) -> Result<
     })
 }
 
-fn tags(text: &str) -> Vec<String> {
+pub(in crate::panel::pages) fn tags(text: &str) -> Vec<String> {
     text.split(',').map(str::trim).filter(|tag| !tag.is_empty()).map(ToOwned::to_owned).collect()
 }
 

@@ -1,0 +1,213 @@
+//! A backup that takes the place of a node: made ready beside it while it runs, and put in its place by the next start.
+//!
+//! [`stage`] checks everything that could keep the restored node from starting, and writes it into `.restore`, the file
+//! `ready` last. [`apply`] runs before anything of the folder is read: it moves the files of now into a folder of their
+//! own, which is never removed, and the restored ones to their names, one rename each. Interrupted anywhere, the next
+//! start goes on where it ended.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+
+use super::{BackupError, Contents, FILES, Facts, open, put_into, verify};
+use crate::{clock, files, secret::SecretText, wallet::Wallet};
+
+const FOLDER: &str = ".restore";
+const READY: &str = "ready";
+
+/// What `ready` says.
+#[derive(Serialize, Deserialize)]
+struct Plan {
+    /// The folder, within the data folder, that the files of the replaced node are moved to.
+    kept_in: String,
+    /// What the backup has.
+    files: Vec<String>,
+}
+
+/// Makes a backup ready to replace the node of `data_dir` at its next start. `check_settings` is told where the restored
+/// `farthing.toml` lies, and says what is wrong with it. Takes its time: call it outside of async tasks.
+///
+/// Answers with what is in the backup, and where the present node's files will be.
+///
+/// # Errors
+/// [`BackupError`]: what would keep the restored node from running. Nothing is replaced then.
+pub fn stage(
+    bytes: &[u8],
+    passphrase: &SecretText,
+    wallet_passphrase: Option<&SecretText>,
+    data_dir: &Path,
+    check_settings: impl FnOnce(&Path) -> Result<(), String>,
+) -> Result<(Facts, PathBuf), BackupError> {
+    let facts = verify(bytes, passphrase)?;
+    if facts.violations > 0 {
+        return Err(BackupError::Violated(facts.violations));
+    }
+    let contents = open(bytes, passphrase)?;
+    let folder = data_dir.join(FOLDER);
+    discard(&folder)?;
+    let made = std::os::unix::fs::DirBuilderExt::mode(&mut fs::DirBuilder::new(), 0o700).create(&folder);
+    made.map_err(|source| BackupError::Io { path: folder.clone(), source })?;
+    let kept_in = format!("replaced-{}", clock::timestamp(clock::now_secs()).replace(':', ""));
+    let ready = prepare(&contents, &folder, wallet_passphrase, check_settings)
+        .and_then(|()| write_plan(&folder, &Plan { kept_in: kept_in.clone(), files: facts.files.clone() }));
+    if let Err(error) = ready {
+        // Without `ready` it is nothing but a leftover.
+        let _ = fs::remove_dir_all(&folder);
+        return Err(error);
+    }
+    Ok((facts, data_dir.join(kept_in)))
+}
+
+fn prepare(
+    contents: &Contents,
+    folder: &Path,
+    wallet_passphrase: Option<&SecretText>,
+    check_settings: impl FnOnce(&Path) -> Result<(), String>,
+) -> Result<(), BackupError> {
+    put_into(contents, folder)?;
+    Wallet::open(folder, wallet_passphrase).map_err(BackupError::WalletClosed)?;
+    let settings = folder.join("farthing.toml");
+    if settings.exists() { check_settings(&settings).map_err(BackupError::Settings) } else { Ok(()) }
+}
+
+fn write_plan(folder: &Path, plan: &Plan) -> Result<(), BackupError> {
+    let path = folder.join(READY);
+    let json = serde_json::to_vec(plan).unwrap_or_default();
+    files::create_private(&path, &json).map_err(|source| BackupError::Io { path, source })
+}
+
+fn discard(folder: &Path) -> Result<(), BackupError> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(BackupError::Io { path: folder.to_owned(), source: error })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether a backup waits to take the node's place.
+#[must_use]
+pub fn is_waiting(data_dir: &Path) -> bool {
+    data_dir.join(FOLDER).join(READY).exists()
+}
+
+/// Puts the backup that is ready in the node's place, and tells where the replaced files are. The folder must be locked,
+/// and nothing of it open.
+///
+/// # Errors
+/// [`BackupError::Io`]; the next start goes on with it.
+pub fn apply(data_dir: &Path) -> Result<Option<PathBuf>, BackupError> {
+    let folder = data_dir.join(FOLDER);
+    if !is_waiting(data_dir) {
+        discard(&folder)?;
+        return Ok(None);
+    }
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |source| BackupError::Io { path, source }
+    };
+    let ready = folder.join(READY);
+    let json = fs::read(&ready).map_err(failed(&ready))?;
+    let Ok(plan) = serde_json::from_slice::<Plan>(&json) else {
+        discard(&folder)?;
+        return Ok(None);
+    };
+    let kept_in = data_dir.join(&plan.kept_in);
+    if !kept_in.exists() {
+        let mut private = fs::DirBuilder::new();
+        std::os::unix::fs::DirBuilderExt::mode(&mut private, 0o700)
+            .create(&kept_in)
+            .map_err(failed(&kept_in))?;
+    }
+    for name in FILES {
+        let (restored, own) = (folder.join(name), data_dir.join(name));
+        let is_restored = plan.files.iter().any(|file| file == name) && !restored.exists();
+        if !is_restored && own.exists() {
+            fs::rename(&own, kept_in.join(name)).map_err(failed(&own))?;
+        }
+        if restored.exists() {
+            fs::rename(&restored, &own).map_err(failed(&restored))?;
+        }
+    }
+    for changed in [&kept_in, data_dir] {
+        fs::File::open(changed).and_then(|folder| folder.sync_all()).map_err(failed(changed))?;
+    }
+    discard(&folder)?;
+    Ok(Some(kept_in))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder_with(files: &[(&str, &str)], plan: &[&str]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join(FOLDER)).unwrap();
+        for (name, content) in files {
+            fs::write(folder.path().join(name), content).unwrap();
+        }
+        let plan =
+            Plan { kept_in: "replaced-x".into(), files: plan.iter().map(ToString::to_string).collect() };
+        write_plan(&folder.path().join(FOLDER), &plan).unwrap();
+        folder
+    }
+
+    fn read(folder: &tempfile::TempDir, name: &str) -> Option<String> {
+        fs::read_to_string(folder.path().join(name)).ok()
+    }
+
+    #[test]
+    fn the_backups_files_take_the_place_of_the_nodes_which_are_kept() {
+        let old =
+            [("ledger.redb", "old"), ("wallet.json", "old"), ("farthing.toml", "old"), ("notes", "mine")];
+        let new = [(".restore/ledger.redb", "new"), (".restore/wallet.json", "new")];
+        let folder = folder_with(&[&old[..], &new].concat(), &["ledger.redb", "wallet.json"]);
+        assert!(is_waiting(folder.path()));
+        assert_eq!(apply(folder.path()).unwrap(), Some(folder.path().join("replaced-x")));
+        for name in ["ledger.redb", "wallet.json"] {
+            assert_eq!(read(&folder, name).as_deref(), Some("new"), "{name}");
+            assert_eq!(read(&folder, &format!("replaced-x/{name}")).as_deref(), Some("old"), "{name}");
+        }
+        assert_eq!(read(&folder, "farthing.toml"), None, "the backup had none");
+        assert_eq!(read(&folder, "replaced-x/farthing.toml").as_deref(), Some("old"));
+        assert_eq!(read(&folder, "notes").as_deref(), Some("mine"));
+        assert_eq!(apply(folder.path()).unwrap(), None, "once");
+        assert!(!folder.path().join(FOLDER).exists());
+    }
+
+    #[test]
+    fn an_interrupted_restoration_is_finished_by_the_next_start() {
+        // The ledger has its place already; of the wallet only the old one was moved away.
+        let files = [
+            ("ledger.redb", "new"),
+            (".restore/wallet.json", "new"),
+            ("secrets.toml", "old"),
+            (".restore/secrets.toml", "new"),
+        ];
+        let folder = folder_with(&files, &["ledger.redb", "secrets.toml", "wallet.json"]);
+        let kept = folder.path().join("replaced-x");
+        fs::create_dir(&kept).unwrap();
+        for name in ["ledger.redb", "wallet.json"] {
+            fs::write(kept.join(name), "old").unwrap();
+        }
+        apply(folder.path()).unwrap();
+        for name in ["ledger.redb", "secrets.toml", "wallet.json"] {
+            assert_eq!(read(&folder, name).as_deref(), Some("new"), "{name}");
+            assert_eq!(read(&folder, &format!("replaced-x/{name}")).as_deref(), Some("old"), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_was_not_made_ready_replaces_nothing() {
+        let folder =
+            folder_with(&[("wallet.json", "old"), (".restore/wallet.json", "new")], &["wallet.json"]);
+        fs::remove_file(folder.path().join(FOLDER).join(READY)).unwrap();
+        assert!(!is_waiting(folder.path()));
+        assert_eq!(apply(folder.path()).unwrap(), None);
+        assert_eq!(read(&folder, "wallet.json").as_deref(), Some("old"));
+        assert!(!folder.path().join(FOLDER).exists());
+    }
+}

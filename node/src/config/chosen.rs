@@ -1,0 +1,86 @@
+//! Settings that are changed while the node runs, in a file of their own: a person's `farthing.toml` is never rewritten.
+
+use std::{io, path::Path};
+
+use super::{CONSOLE_SETTINGS_FILE, keys::Key};
+use crate::files;
+
+const HEAD: &str = "# Written by the node when settings are changed in the console or with `farthing chain set`.\n\
+                    # It wins over farthing.toml; remove a line, or the file, to go back to that.\n";
+
+/// What was chosen so far.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub struct Chosen(toml::Table);
+
+impl Chosen {
+    /// Reads what is stored in the data folder; nothing when nothing is.
+    ///
+    /// # Errors
+    /// What keeps the file from being read.
+    pub fn read(data_dir: &Path) -> io::Result<Self> {
+        let path = data_dir.join(CONSOLE_SETTINGS_FILE);
+        match std::fs::read_to_string(&path) {
+            Ok(text) => text.parse().map(Self).map_err(|_| {
+                let problem = format!("{} is not valid TOML; mend or remove it", path.display());
+                io::Error::new(io::ErrorKind::InvalidData, problem)
+            }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Sets `section.key`, or leaves it to the other sources with `None`.
+    pub fn set(&mut self, key: &Key, value: Option<&[String]>) {
+        let section = self.0.entry(key.section()).or_insert_with(|| toml::Value::Table(toml::Table::new()));
+        let Some(section) = section.as_table_mut() else { return };
+        let text = |text: &String| toml::Value::String(text.clone());
+        match value {
+            None => drop(section.remove(key.short_name())),
+            Some(values) if key.is_list() => {
+                let values = toml::Value::Array(values.iter().map(text).collect());
+                section.insert(key.short_name().to_owned(), values);
+            }
+            Some(values) => {
+                section.extend(values.first().map(|value| (key.short_name().to_owned(), text(value))));
+            }
+        }
+        self.0.retain(|_, section| section.as_table().is_none_or(|section| !section.is_empty()));
+    }
+
+    /// As it is stored.
+    #[must_use]
+    pub fn text(&self) -> String {
+        format!("{HEAD}\n{}", self.0)
+    }
+
+    /// Stores it, readable by its owner alone: an address may hold an access key.
+    ///
+    /// # Errors
+    /// What the file system says; the file is then as it was.
+    pub fn write(&self, data_dir: &Path) -> io::Result<()> {
+        files::replace_private(&data_dir.join(CONSOLE_SETTINGS_FILE), self.text().as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_chosen_is_read_again_and_taken_back_without_a_trace() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut chosen = Chosen::read(folder.path()).unwrap();
+        let (urls, confirmations) =
+            (Key::find("chain.rpc_urls").unwrap(), Key::find("chain.confirmations").unwrap());
+        chosen.set(urls, Some(&["https://a.example/\"key\"".to_owned(), "http://b.example".to_owned()]));
+        chosen.set(confirmations, Some(&["7".to_owned()]));
+        chosen.write(folder.path()).unwrap();
+        let mut again = Chosen::read(folder.path()).unwrap();
+        assert_eq!(again, chosen);
+        again.set(urls, None);
+        again.set(confirmations, None);
+        assert_eq!(again, Chosen::default());
+        std::fs::write(folder.path().join(CONSOLE_SETTINGS_FILE), "[").unwrap();
+        assert!(Chosen::read(folder.path()).unwrap_err().to_string().contains("mend or remove"));
+    }
+}

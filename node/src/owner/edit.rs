@@ -1,0 +1,181 @@
+//! What an owner changes of a service that is registered: its texts, its server, what it offers. Pure.
+//!
+//! A change of texts, and hiding an operation, start from what is published now. Offering what was hidden needs the
+//! source once more: only what is offered is kept of a description.
+
+use std::collections::BTreeMap;
+
+use farthing_bridge::{description::Operation, graphql};
+use farthing_protocol::{
+    call::{ChargePolicy, Method},
+    limits::{LISTING_NAME_CHARS_MAX, LISTING_SUMMARY_CHARS_MAX},
+    plain::Line,
+};
+
+use crate::catalog::method_of;
+
+use super::{
+    assemble::{first_of, remove_secret_parameters},
+    new_service::{NewService, NewServiceError},
+    registry::Registered,
+    samples,
+    service_file::{Charge, OperationFile, ServiceFile},
+};
+
+/// What is different from now on; what is `None`, or not named, stays.
+#[derive(Debug, Clone, Default)]
+pub struct Edit {
+    pub name: Option<String>,
+    pub summary: Option<String>,
+    pub category: Option<String>,
+    pub tags: Option<Vec<String>>,
+    pub description: Option<String>,
+    pub upstream: Option<String>,
+    /// In place of all of them; an empty one leaves them.
+    pub upstream_headers: BTreeMap<String, String>,
+    pub upstream_query: BTreeMap<String, String>,
+    pub charge: Option<Charge>,
+    pub hide: Vec<(Method, String)>,
+    pub offer: Vec<(Method, String)>,
+}
+
+impl Edit {
+    /// Puts the changes into the choices that were made at registration, so that a later reading keeps them.
+    ///
+    /// # Errors
+    /// [`NewServiceError`], naming an operation that is not hidden.
+    pub(super) fn apply(&self, file: &mut ServiceFile) -> Result<(), NewServiceError> {
+        let texts = [
+            (&mut file.name, &self.name),
+            (&mut file.summary, &self.summary),
+            (&mut file.category, &self.category),
+            (&mut file.description, &self.description),
+            (&mut file.upstream, &self.upstream),
+        ];
+        for (text, new) in texts {
+            if let Some(new) = new {
+                new.trim().clone_into(text);
+            }
+        }
+        if let Some(tags) = &self.tags {
+            file.tags.clone_from(tags);
+        }
+        if let Some(charge) = self.charge {
+            file.charge = charge;
+        }
+        if !self.upstream_headers.is_empty() || !self.upstream_query.is_empty() {
+            file.upstream_headers.clone_from(&self.upstream_headers);
+            file.upstream_query.clone_from(&self.upstream_query);
+        }
+        for (method, path) in &self.offer {
+            match chosen(file, *method, path).filter(|chosen| chosen.exclude) {
+                Some(hidden) => hidden.exclude = false,
+                None => {
+                    let problem = format!("names {method} {path}, which is not hidden");
+                    return Err(NewServiceError::new("offer", problem));
+                }
+            }
+        }
+        for (method, path) in &self.hide {
+            match chosen(file, *method, path) {
+                Some(chosen) => chosen.exclude = true,
+                None => {
+                    let named = OperationFile::named(*method, path.clone());
+                    file.operations.push(OperationFile { exclude: true, ..named });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn chosen<'f>(file: &'f mut ServiceFile, method: Method, path: &str) -> Option<&'f mut OperationFile> {
+    file.operations.iter_mut().find(|chosen| chosen.method.0 == method && chosen.path == path)
+}
+
+/// The service as it is published now, with the changes; nothing is read again. `file` has them already.
+///
+/// # Errors
+/// [`NewServiceError`], naming the field and what was expected.
+pub(super) fn edited(
+    service: &Registered,
+    file: ServiceFile,
+    edit: &Edit,
+) -> Result<NewService, NewServiceError> {
+    let listing = service.listing();
+    let known = service.known();
+    let (mut api, mut report) = (known.api().description().clone(), service.report());
+    for (method, path) in &edit.hide {
+        let is_it = |operation: &Operation| method_of(operation) == *method && operation.path == *path;
+        let before = api.operations.len();
+        api.operations.retain(|operation| !is_it(operation));
+        if api.operations.len() == before {
+            let problem =
+                format!("names {method} {path}, which is not offered; `farthing api show` lists what is");
+            return Err(NewServiceError::new("hide", problem));
+        }
+        report.skipped.add(format!("{method} {path}"), "not offered, as the owner chose");
+    }
+    if api.operations.is_empty() {
+        let problem = "leaves nothing to offer; pause or retire the service instead";
+        return Err(NewServiceError::new("hide", problem));
+    }
+    if !edit.hide.is_empty() {
+        graphql::prune(&mut api);
+    }
+    let mut secrets = service.secrets();
+    if !edit.upstream_headers.is_empty() || !edit.upstream_query.is_empty() {
+        secrets.headers.clone_from(&edit.upstream_headers);
+        secrets.query.clone_from(&edit.upstream_query);
+        remove_secret_parameters(&mut api, &mut report, &secrets);
+    }
+    report.bridged = api.operations.len();
+    let name = match &edit.name {
+        Some(name) => first_of(name, "", Line::Name, LISTING_NAME_CHARS_MAX),
+        None => listing.name.clone(),
+    };
+    if name.is_empty() {
+        let problem =
+            format!("is empty; say in 1 to {LISTING_NAME_CHARS_MAX} characters what the service is called");
+        return Err(NewServiceError::new("name", problem));
+    }
+    api.title.clone_from(&name);
+    if let Some(description) = &edit.description {
+        api.description.clone_from(description);
+    }
+    let summary = match &edit.summary {
+        Some(summary) => first_of(summary, &api.description, Line::Prose, LISTING_SUMMARY_CHARS_MAX),
+        None => listing.summary.clone(),
+    };
+    let offers = |method: Method, path: &str| {
+        api.operations.iter().any(|operation| method_of(operation) == method && operation.path == path)
+    };
+    let mut prices = known.details().prices.clone();
+    prices.retain(|own| offers(own.method, &own.path));
+    let charge_policy = match edit.charge {
+        None => listing.charge_policy,
+        Some(Charge::Success) => ChargePolicy::Success,
+        Some(Charge::Answered) => ChargePolicy::Answered,
+    };
+    let new = NewService {
+        id: Some(listing.service),
+        name,
+        summary,
+        category: edit.category.as_deref().map_or(listing.category.as_str(), str::trim).to_owned(),
+        tags: match &edit.tags {
+            Some(tags) => tags.iter().map(|tag| tag.trim().to_owned()).collect(),
+            None => listing.tags.clone(),
+        },
+        upstream: edit.upstream.as_deref().map_or(service.upstream_url(), str::trim).to_owned(),
+        secrets,
+        price: listing.price,
+        charge_policy,
+        samples: samples::without(service.samples(), &edit.hide),
+        api,
+        prices,
+        file: super::assemble::remembered(file),
+        report,
+    };
+    new.check()?;
+    Ok(new)
+}

@@ -1,0 +1,296 @@
+//! Backups: made, downloaded, checked, brought from elsewhere, and restored in this node's place.
+
+use askama::Template;
+use axum::{
+    body::Bytes,
+    extract::{FromRequest, Multipart, Path, Request, State},
+    response::{IntoResponse, Redirect, Response},
+};
+use http::{Method, StatusCode};
+use serde::Deserialize;
+
+use crate::{
+    clock,
+    control::types::{Backup, BackupFacts, BackupRequest, Restoring, WalletBackup, route},
+    panel::{
+        Panel,
+        access::Reauthenticated,
+        failure::Failure,
+        frame::{Frame, Place, Visit},
+        guard::{Form, not_logged_in, session_of},
+        page::Html,
+        pages::register::mendable,
+        show,
+        texts::sentence,
+    },
+};
+
+const LIST: &str = "/panel/settings/backup";
+/// As the command takes it, with what stands around it in a form.
+pub(in crate::panel::pages) const UPLOAD_BYTES_MAX: usize = 64 * 1024 * 1024 + 4_096;
+
+#[derive(Template)]
+#[template(path = "settings-backup.html")]
+struct ListPage {
+    frame: Frame,
+    rows: Vec<Row>,
+    written_down: Option<String>,
+    /// Made just now.
+    made: Option<Row>,
+    problem: Option<String>,
+}
+
+struct Row {
+    name: String,
+    size: String,
+    when: String,
+    at: String,
+}
+
+fn row(backup: &Backup, now_secs: u64) -> Row {
+    Row {
+        name: backup.name.clone(),
+        size: show::size(backup.bytes),
+        when: show::ago(backup.written_secs, now_secs),
+        at: show::utc(backup.written_secs),
+    }
+}
+
+pub(in crate::panel::pages) async fn list(visit: Visit) -> Result<Response, Failure> {
+    list_page(&visit, None, None).await
+}
+
+async fn list_page(
+    visit: &Visit,
+    made: Option<Backup>,
+    problem: Option<String>,
+) -> Result<Response, Failure> {
+    let node = visit.panel.node();
+    let now_secs = clock::now_secs();
+    let backups: Vec<Backup> = node.get(route::BACKUPS).await?;
+    let wallet: WalletBackup = node.get(route::WALLET_BACKUP).await?;
+    let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
+    let page = ListPage {
+        frame: visit.frame(Place::Settings).await?,
+        rows: backups.iter().map(|backup| row(backup, now_secs)).collect(),
+        written_down: wallet.written_down_secs.map(|secs| show::ago(secs, now_secs)),
+        made: made.map(|made| row(&made, now_secs)),
+        problem,
+    };
+    Ok((status, Html(&page)).into_response())
+}
+
+#[derive(Deserialize)]
+pub(in crate::panel::pages) struct MakeFields {
+    passphrase: String,
+    repeated: String,
+}
+
+pub(in crate::panel::pages) async fn make(form: Form<MakeFields>) -> Result<Response, Failure> {
+    let _ = form.reauthenticated(LIST)?;
+    let Form { visit, fields } = form;
+    if fields.passphrase != fields.repeated {
+        let problem = "The two passphrases differ. Type the same one twice.".to_owned();
+        return list_page(&visit, None, Some(problem)).await;
+    }
+    let request = BackupRequest { passphrase: fields.passphrase };
+    match mendable(visit.panel.node().post::<Backup>(route::BACKUPS, &request).await)? {
+        Ok(made) => list_page(&visit, Some(made), None).await,
+        Err(problem) => list_page(&visit, None, Some(problem)).await,
+    }
+}
+
+/// A file of the user's own, brought in a form whose first field is the session's proof.
+pub(in crate::panel::pages) async fn upload(
+    State(panel): State<Panel>,
+    request: Request,
+) -> Result<Response, Failure> {
+    let (parts, body) = request.into_parts();
+    let session = session_of(&panel, &parts.headers).ok_or_else(|| not_logged_in(&panel, &parts))?;
+    let visit = Visit::new(&parts, &panel, session);
+    if visit.session.reauthenticated(clock::now_secs()).is_none() {
+        return Err(Failure::PasswordAgain(Some(LIST.to_owned())));
+    }
+    let _place = panel.upload_place().await?;
+    match file_of(Request::from_parts(parts, body), &visit).await? {
+        bytes if bytes.is_empty() => list_page(&visit, None, Some("No file was chosen.".to_owned())).await,
+        bytes => match mendable(keep(&visit, bytes).await)? {
+            Ok(kept) => Ok(Redirect::to(&format!("{LIST}/{}", kept.name)).into_response()),
+            Err(problem) => list_page(&visit, None, Some(problem)).await,
+        },
+    }
+}
+
+async fn file_of(request: Request, visit: &Visit) -> Result<Bytes, Failure> {
+    let unreadable = |text: String| Failure::unreadable(format!("The upload broke off: {text}."));
+    let mut form = Multipart::from_request(request, &visit.panel)
+        .await
+        .map_err(|rejection| Failure::unreadable(rejection.body_text()))?;
+    let mut proven = false;
+    while let Some(field) = form.next_field().await.map_err(|error| unreadable(error.body_text()))? {
+        let name = field.name().unwrap_or_default().to_owned();
+        let bytes = field.bytes().await.map_err(|error| match error.status() {
+            StatusCode::PAYLOAD_TOO_LARGE => Failure::too_large(),
+            _ => unreadable(error.body_text()),
+        })?;
+        if !proven {
+            let is_ours =
+                name == "csrf" && std::str::from_utf8(&bytes).is_ok_and(|text| visit.session.is_csrf(text));
+            if !is_ours {
+                return Err(Failure::no_form_proof());
+            }
+            proven = true;
+        } else if name == "file" {
+            return Ok(bytes);
+        }
+    }
+    if proven { Ok(Bytes::new()) } else { Err(Failure::no_form_proof()) }
+}
+
+async fn keep(visit: &Visit, bytes: Bytes) -> Result<Backup, crate::control::ControlError> {
+    visit.panel.node().send_as(Method::POST, route::BACKUP_UPLOAD, bytes).await
+}
+
+/// The password was just entered, so the command's own route hands the file out.
+pub(in crate::panel::pages) async fn download(_: Reauthenticated, Path(name): Path<String>) -> Redirect {
+    Redirect::to(&format!("/api/v1{}", named(route::BACKUP, &name)))
+}
+
+#[derive(Template)]
+#[template(path = "settings-backup-one.html")]
+struct OnePage {
+    frame: Frame,
+    row: Row,
+    facts: Option<Facts>,
+    own_wallet: String,
+    problem: Option<String>,
+}
+
+/// What is in it, once it was opened.
+struct Facts {
+    made: String,
+    wallet: String,
+    is_own: bool,
+    files: String,
+    channels: usize,
+    violations: u64,
+}
+
+impl Facts {
+    fn new(facts: &BackupFacts, own: &str) -> Self {
+        Self {
+            made: show::utc(facts.made_secs),
+            wallet: show::visible(&facts.wallet),
+            is_own: facts.wallet == own,
+            files: show::visible(&facts.files.join(", ")),
+            channels: facts.channels,
+            violations: facts.violations,
+        }
+    }
+}
+
+fn named(route: &str, name: &str) -> String {
+    let name: String = url::form_urlencoded::byte_serialize(name.as_bytes()).collect();
+    route.replace("{name}", &name)
+}
+
+pub(in crate::panel::pages) async fn one(
+    visit: Visit,
+    Path(name): Path<String>,
+) -> Result<Response, Failure> {
+    one_page(&visit, &name, None, None).await
+}
+
+async fn one_page(
+    visit: &Visit,
+    name: &str,
+    facts: Option<BackupFacts>,
+    problem: Option<String>,
+) -> Result<Response, Failure> {
+    let backups: Vec<Backup> = visit.panel.node().get(route::BACKUPS).await?;
+    let backup = backups.iter().find(|backup| backup.name == name).ok_or_else(Failure::not_found)?;
+    let frame = visit.frame(Place::Settings).await?;
+    let own_wallet = frame.status.address.to_string();
+    let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
+    let page = OnePage {
+        row: row(backup, clock::now_secs()),
+        facts: facts.map(|facts| Facts::new(&facts, &own_wallet)),
+        own_wallet,
+        frame,
+        problem,
+    };
+    Ok((status, Html(&page)).into_response())
+}
+
+#[derive(Deserialize)]
+pub(in crate::panel::pages) struct OpenFields {
+    passphrase: String,
+    #[serde(default)]
+    go: String,
+    /// Ticked: the node of the backup runs nowhere else.
+    #[serde(default)]
+    alone: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "settings-restarting.html")]
+struct RestartingPage {
+    frame: Frame,
+    restored: Option<Restored>,
+}
+
+struct Restored {
+    wallet: String,
+    kept_in: String,
+}
+
+/// Checks a backup, or restores it.
+pub(in crate::panel::pages) async fn open(
+    Path(name): Path<String>,
+    form: Form<OpenFields>,
+) -> Result<Response, Failure> {
+    let _ = form.reauthenticated(&format!("{LIST}/{name}"))?;
+    let Form { visit, fields } = form;
+    let request = BackupRequest { passphrase: fields.passphrase };
+    if fields.go != "restore" {
+        let path = named(route::BACKUP_VERIFY, &name);
+        return match mendable(visit.panel.node().post::<BackupFacts>(&path, &request).await)? {
+            Ok(facts) => one_page(&visit, &name, Some(facts), None).await,
+            Err(problem) => one_page(&visit, &name, None, Some(problem)).await,
+        };
+    }
+    if fields.alone.is_none() {
+        let problem = "Tick that the node of the backup runs nowhere else: two nodes with one wallet contradict each \
+                       other, and money can be lost. Nothing was changed.";
+        return one_page(&visit, &name, None, Some(problem.to_owned())).await;
+    }
+    // Everything around the page is of the node that is about to go.
+    let frame = visit.frame(Place::Settings).await?;
+    let path = named(route::BACKUP_RESTORE, &name);
+    match mendable(visit.panel.node().post::<Restoring>(&path, &request).await)? {
+        Ok(restoring) => {
+            let restored = Restored {
+                wallet: show::visible(&restoring.facts.wallet),
+                kept_in: show::visible(&restoring.kept_in),
+            };
+            Ok(restarting(frame, Some(restored)))
+        }
+        Err(problem) => one_page(&visit, &name, None, Some(sentence(&problem))).await,
+    }
+}
+
+fn restarting(frame: Frame, restored: Option<Restored>) -> Response {
+    let page = RestartingPage { frame, restored };
+    // Long enough for running calls to end and the wallet to open; without a script, too.
+    ([("refresh", "12;url=/panel")], Html(&page)).into_response()
+}
+
+#[derive(Deserialize)]
+pub(in crate::panel::pages) struct Nothing {}
+
+pub(in crate::panel::pages) async fn restart(form: Form<Nothing>) -> Result<Response, Failure> {
+    let _ = form.reauthenticated("/panel/settings/chain")?;
+    let frame = form.visit.frame(Place::Settings).await?;
+    let _: crate::control::types::Restarting = form.visit.panel.node().post(route::RESTART, &()).await?;
+    Ok(restarting(frame, None))
+}

@@ -1,0 +1,143 @@
+//! Backup and restore in the console: the words, the file, and a node that takes another's place.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, ensure};
+use farthing::control::types::{Backup, Status, WalletBackup, route};
+use farthing_tests::world::eventually;
+
+use crate::{
+    apis::enter_password,
+    support::{Browser, Node},
+};
+
+const LIST: &str = "/panel/settings/backup";
+const PHRASE: &str = "/panel/settings/phrase";
+const CHECK: &str = "/panel/settings/phrase/check";
+const PASSPHRASE: &str = "four other random words";
+
+/// After a restart the password is not fresh any more.
+async fn restarted(node: &mut Node, browser: &mut Browser) -> Result<()> {
+    node.process.stop().await?;
+    node.process.restart(Vec::new()).await?;
+    browser.moved_to(&node.console().await?.url);
+    Ok(())
+}
+
+fn words_of(html: &str) -> Vec<String> {
+    let list = html.split("<ol class=\"words\">").nth(1).unwrap_or_default();
+    let list = list.split("</ol>").next().unwrap_or_default();
+    let words = list.split("<code>").skip(1).filter_map(|part| part.split("</code>").next());
+    words.map(ToOwned::to_owned).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_words_are_shown_on_demand_for_a_fresh_password_and_three_are_asked_back() -> Result<()> {
+    let mut node = Node::start().await?;
+    let mut browser = node.set_up().await?;
+    ensure!(browser.get("/panel").await?.body.contains("Back up the wallet"), "it is to be done");
+    restarted(&mut node, &mut browser).await?;
+    for page in [browser.get(PHRASE).await?, browser.post(PHRASE, &[]).await?, browser.get(CHECK).await?] {
+        ensure!(page.header("location").starts_with("/panel/password-again"), "{page:?}");
+    }
+    enter_password(&mut browser).await?;
+    ensure!(words_of(&browser.get(PHRASE).await?.body).is_empty(), "nothing is shown on GET");
+    let page = browser.post(PHRASE, &[]).await?;
+    ensure!(page.header("cache-control") == "no-store");
+    let words = words_of(&page.body);
+    ensure!(words.len() == 24, "{words:?}");
+    let exported = farthing_tests::command::farthing(&node.process, &["wallet", "export", "--yes"]).await?;
+    ensure!(exported.ends_with(0)?.out.trim() == words.join(" "), "not the words of this wallet");
+    ensure!(!node.process.log().contains(&words[..3].join(" ")), "the log has them");
+
+    let page = browser.get(CHECK).await?;
+    ensure!(!words.iter().any(|word| page.body.contains(&format!("<code>{word}"))), "{page:?}");
+    let asked: Vec<usize> =
+        page.body.split("name=\"w").skip(1).filter_map(|part| part.split('"').next()?.parse().ok()).collect();
+    ensure!(asked.len() == 3, "{asked:?}");
+    let names: Vec<String> = asked.iter().map(|number| format!("w{number}")).collect();
+    let typed = |wrong: bool| -> Vec<(&str, &str)> {
+        let word = |number: usize| if wrong { "zebra" } else { words[number - 1].as_str() };
+        names.iter().zip(&asked).map(|(name, number)| (name.as_str(), word(*number))).collect()
+    };
+    let page = browser.post(CHECK, &typed(true)).await?;
+    ensure!(page.status == 422 && page.body.contains("not those of the phrase"), "{page:?}");
+    let page = browser.post(CHECK, &typed(false)).await?;
+    ensure!(page.header("location") == LIST, "{page:?}");
+    ensure!(browser.get(LIST).await?.body.contains("Written down"));
+    let state: WalletBackup = node.process.control().get(route::WALLET_BACKUP).await?;
+    ensure!(state.written_down_secs.is_some() && state.newest_backup_secs.is_none(), "{state:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backup_is_made_downloaded_and_restored_in_the_place_of_another_node() -> Result<()> {
+    let mut old = Node::start().await?;
+    let mut browser = old.set_up().await?;
+    let typed = |repeated| [("passphrase", PASSPHRASE), ("repeated", repeated)];
+    let page = browser.post(LIST, &typed("another")).await?;
+    ensure!(page.status == 422 && page.body.contains("differ"), "{page:?}");
+    let short = [("passphrase", "short"), ("repeated", "short")];
+    let page = browser.post(LIST, &short).await?;
+    ensure!(page.status == 422 && page.body.contains("fewer than 10 characters"), "{page:?}");
+    let page = browser.post(LIST, &typed(PASSPHRASE)).await?;
+    ensure!(page.status == 200 && page.body.contains("The backup is made"), "{page:?}");
+    let all: Vec<Backup> = old.process.control().get(route::BACKUPS).await?;
+    let name = all.first().context("no backup")?.name.clone();
+    let page = browser.get(&format!("{LIST}/{name}/download")).await?;
+    ensure!(page.header("location") == format!("/api/v1/backups/{name}"), "{page:?}");
+    let request = browser.request(reqwest::Method::GET, page.header("location"));
+    let file = request.send().await?.error_for_status()?.bytes().await?;
+    ensure!(file.starts_with(b"FARTHBK1") && file == std::fs::read(&all[0].path)?);
+    let (wallet, secret) = (old.process.status().await?.address.0, old.process.secret().await?);
+    restarted(&mut old, &mut browser).await?;
+    for path in [format!("{LIST}/{name}/download"), format!("/api/v1/backups/{name}")] {
+        let page = browser.get(&path).await?;
+        ensure!(!page.body.contains("FARTHBK1") && page.status != 200, "{path}: {}", page.status);
+    }
+    old.process.stop().await?;
+
+    let new = Node::start().await?;
+    let mut browser = new.set_up().await?;
+    let own = new.process.status().await?.address.0;
+    let upload = format!("{LIST}/upload");
+    let page = browser.upload(&upload, &[("file", Some("notes.txt"), b"no backup at all")]).await?;
+    ensure!(page.status == 422 && page.body.contains("no backup of this program"), "{page:?}");
+    let page = browser.upload_with(&upload, "forged", &[("file", Some("a"), &file)]).send().await?;
+    ensure!(page.status() == 403, "{page:?}");
+    let page = browser.upload(&upload, &[("file", Some("mine.backup"), &file)]).await?;
+    let place = page.header("location").to_owned();
+    ensure!(place.starts_with(LIST) && place.contains("uploaded"), "{page:?}");
+    let page = browser.post(&place, &[("passphrase", "the wrong words"), ("go", "check")]).await?;
+    ensure!(page.status == 422 && page.body.contains("passphrase is wrong"), "{page:?}");
+    let page = browser.post(&place, &[("passphrase", PASSPHRASE), ("go", "check")]).await?;
+    ensure!(page.body.contains("its books add up") && page.body.contains(&wallet.to_string()), "{page:?}");
+    let page = browser.post(&place, &[("passphrase", PASSPHRASE), ("go", "restore")]).await?;
+    ensure!(page.status == 422 && page.body.contains("runs nowhere else"), "{page:?}");
+    ensure!(new.process.status().await?.address.0 == own, "nothing was restored");
+    let page = browser.post(&place, &[("passphrase", PASSPHRASE), ("go", "restore"), ("alone", "1")]).await?;
+    ensure!(page.status == 200 && page.body.contains("The node restarts"), "{page:?}");
+    ensure!(page.header("refresh").contains("/panel"), "{page:?}");
+    eventually("the restored node runs", async || {
+        let status = new.process.control().get::<Status>(route::STATUS).await;
+        Ok(status.is_ok_and(|status| status.address.0 == wallet && !status.spending))
+    })
+    .await?;
+    ensure!(new.process.secret().await? == secret, "another secret");
+    let kept = replaced(&new)?;
+    for name in ["wallet.json", "ledger.redb", "secrets.toml"] {
+        ensure!(kept.join(name).exists(), "{name} of the replaced node is not kept");
+    }
+    // Its console is the one of this machine: same password, same log-in.
+    browser.moved_to(&new.console().await?.url);
+    let page = browser.get("/panel/finance/limits").await?;
+    ensure!(page.status == 200 && page.body.contains("All spending is stopped"), "{page:?}");
+    Ok(())
+}
+
+/// The folder that the files of the replaced node were moved to.
+fn replaced(node: &Node) -> Result<PathBuf> {
+    let mut entries = std::fs::read_dir(node.process.data_dir())?.filter_map(Result::ok);
+    let kept = entries.find(|entry| entry.file_name().to_string_lossy().starts_with("replaced-"));
+    Ok(kept.context("nothing was kept")?.path())
+}
