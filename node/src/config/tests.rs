@@ -121,8 +121,9 @@ fn what_the_console_sets_stands_between_the_file_and_the_environment_and_keys_in
     assert!(origin_of(&loaded, "chain.rpc_urls").ends_with(CONSOLE_SETTINGS_FILE));
     let shown = loaded.shown().into_iter().find(|shown| shown.name == "chain.rpc_urls").unwrap();
     assert_eq!(shown.value, "https://two.example/…");
-    let trial = Sources { chosen: Some("[chain]\nconfirmations = 0\n".into()), ..setup.sources.clone() };
-    assert!(load(&trial).unwrap_err().to_string().contains("chain.confirmations"));
+    let trial =
+        Sources { chosen: Some("[chain]\nrpc_urls = [\"nothing\"]\n".into()), ..setup.sources.clone() };
+    assert!(load(&trial).unwrap_err().to_string().contains("chain.rpc_urls"));
 }
 
 #[test]

@@ -30,7 +30,7 @@ mod runway;
 pub(super) mod send;
 
 /// The newest calls, for what one costs.
-const CALLS_READ: usize = 500;
+const CALLS_READ: usize = 100;
 const CHANNELS_SHOWN: usize = 60;
 
 #[derive(Template)]
