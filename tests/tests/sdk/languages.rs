@@ -58,19 +58,29 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("sdk")
 }
 
+/// Whether these are there: commands, or files below `tests/sdk`.
+///
+/// # Errors
+/// What is missing, and what to do.
+fn is_installed(needs: &[&str]) -> Result<(), String> {
+    let is_there = |need: &&&str| {
+        let path = env::var_os("PATH").unwrap_or_default();
+        let in_path = || env::split_paths(&path).any(|folder| folder.join(need).is_file());
+        if need.contains('/') { folder().join(need).exists() } else { in_path() }
+    };
+    match needs.iter().find(|need| !is_there(need)) {
+        Some(missing) => Err(format!("{missing} is missing: see CONTRIBUTING.md, and run `make sdk-deps`")),
+        None => Ok(()),
+    }
+}
+
 impl Toolchain {
     /// Whether it is installed here; where it is not, a loud word says so.
     ///
     /// # Errors
     /// Where `CI` is set: what is not run there is run nowhere.
     pub fn is_here(&self) -> Result<bool> {
-        let is_there = |need: &&&str| {
-            let path = env::var_os("PATH").unwrap_or_default();
-            let in_path = || env::split_paths(&path).any(|folder| folder.join(need).is_file());
-            if need.contains('/') { folder().join(need).exists() } else { in_path() }
-        };
-        let Some(missing) = self.needs.iter().find(|need| !is_there(need)) else { return Ok(true) };
-        let missing = format!("{missing} is missing: see CONTRIBUTING.md, and run `make sdk-deps`");
+        let Err(missing) = is_installed(self.needs) else { return Ok(true) };
         ensure!(env::var_os("CI").is_none(), "{}: {missing}", self.language);
         tell(&format!("\n  SKIPPED: client code in {}, because {missing}\n", self.language));
         Ok(false)

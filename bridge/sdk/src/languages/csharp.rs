@@ -147,6 +147,7 @@ pub(crate) static PROFILE: Profile = Profile {
             "Body",
             "CallOptions",
             "CancellationToken",
+            "Choice",
             "Client",
             "ConnectionException",
             "Console",

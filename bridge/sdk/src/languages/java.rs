@@ -120,7 +120,7 @@ pub(crate) static PROFILE: Profile = Profile {
             "Iterable",
             "Number",
         ],
-        taken_types: &[],
+        taken_types: &["Json"],
         taken_operations: &[
             "call",
             "clone",

@@ -43,6 +43,8 @@ pub(crate) static PROFILE: Profile = Profile {
         variants: Case::Pascal,
         keywords: &["this"],
         taken_types: &[
+            "TextChoice",
+            "IntegerChoice",
             "abstract",
             "and",
             "array",

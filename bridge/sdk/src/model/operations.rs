@@ -13,11 +13,17 @@ use super::{
 const SUMMARY_CHARS_MAX: usize = 160;
 const DESCRIPTION_CHARS_MAX: usize = 400;
 const PARAMETER_DOC_CHARS_MAX: usize = 160;
+/// In the words of every GraphQL service's own document, which are longer.
+const SELECTION_DOC: &str = "Fields of the answer instead of the usual ones: `name,host(name,mass)`.";
 
 pub(super) fn read<'d>(operation: &'d description::Operation, types: &mut Builder<'d, '_>) -> Operation {
     let parameter = |parameter: &'d description::Parameter| Parameter {
         wire: parameter.name.clone(),
-        doc: clip(&parameter.description, PARAMETER_DOC_CHARS_MAX),
+        doc: if is_selection(operation, parameter) {
+            SELECTION_DOC.to_owned()
+        } else {
+            clip(&parameter.description, PARAMETER_DOC_CHARS_MAX)
+        },
         required: parameter.required,
         deprecated: parameter.deprecated,
         json: parameter.style == Style::Json,
@@ -36,7 +42,11 @@ pub(super) fn read<'d>(operation: &'d description::Operation, types: &mut Builde
         method: operation.method,
         path: operation.path.clone(),
         summary: clip(&operation.summary, SUMMARY_CHARS_MAX),
-        description: clip(&operation.description, DESCRIPTION_CHARS_MAX),
+        description: if operation.description.trim() == operation.summary.trim() {
+            String::new()
+        } else {
+            clip(&operation.description, DESCRIPTION_CHARS_MAX)
+        },
         deprecated: operation.deprecated,
         parameters,
         body: operation.body.as_ref().and_then(|declared| body(operation, declared, types)),

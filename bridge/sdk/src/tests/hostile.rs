@@ -7,55 +7,12 @@ use proptest::{collection::vec, prelude::*, sample::select};
 use super::*;
 
 /// Pieces that end a literal or a comment somewhere, or mean something inside of one.
-const PIECES: [&str; 44] = [
-    "\"",
-    "'",
-    "`",
-    "\"\"\"",
-    "'''",
-    "```",
-    "\\",
-    "\\\\",
-    "\\\"",
-    "*/",
-    "/*",
-    "//",
-    "#",
-    "--",
-    "<!--",
-    "-->",
-    "]]>",
-    "\n",
-    "\r",
-    "\r\n",
-    "\u{85}",
-    "\u{2028}",
-    "\t",
-    "\0",
-    "{{ x }}",
-    "{% raw %}",
-    "{#",
-    "#}",
-    "${x}",
-    "#{x}",
-    "$x",
-    "$(id)",
-    "%s",
-    "{0}",
-    "?>",
-    "<?php",
-    "\\u002a/",
-    "@type",
-    "=begin",
-    "EOF",
-    "\u{202e}",
-    "\u{e0041}",
-    "\\",
-    " word ",
-];
+fn pieces() -> Vec<String> {
+    serde_json::from_str(include_str!("pieces.json")).expect("a list of texts")
+}
 
 fn hostile() -> impl Strategy<Value = String> {
-    vec(select(PIECES.to_vec()), 1..8).prop_map(|pieces| pieces.concat())
+    vec(select(pieces()), 1..8).prop_map(|pieces| pieces.concat())
 }
 
 /// The nasty description with every text for people replaced.

@@ -16,92 +16,92 @@ using System.Threading.Tasks;
 namespace {{ package.pascal }}
 {
 {% endif %}
-    /// <summary>{{ (service.name or service.title)|doc(4) }}</summary>
-    /// <remarks>
-    /// Without arguments, FARTHING_URL, CONSUMER_SECRET and FARTHING_CA_FILE of the environment are used. The node's certificate
-    /// is always verified.
-    /// </remarks>
-    public sealed class Client : IDisposable
+/// <summary>{{ (service.name or service.title)|doc }}</summary>
+/// <remarks>
+/// Without arguments, FARTHING_URL, CONSUMER_SECRET and FARTHING_CA_FILE of the environment are used. The node's certificate
+/// is always verified.
+/// </remarks>
+public sealed class Client : IDisposable
+{
+    private readonly Transport transport;
+
+    /// <summary>With these settings, and the environment for what they leave out.</summary>
+    public Client(FarthingConfig config = null)
     {
-        private readonly Transport transport;
+        transport = new Transport(config ?? new FarthingConfig());
+    }
 
-        /// <summary>With these settings, and the environment for what they leave out.</summary>
-        public Client(FarthingConfig config = null)
-        {
-            transport = new Transport(config ?? new FarthingConfig());
-        }
+    /// <summary>Closes the connections.</summary>
+    public void Dispose()
+    {
+        transport.Dispose();
+    }
 
-        /// <summary>Closes the connections.</summary>
-        public void Dispose()
-        {
-            transport.Dispose();
-        }
-
-        /// <summary>
-        /// Buys any call of the service; JSON is read, everything else answered as bytes. A body that is a text is sent as it is,
-        /// everything else as JSON; null is none.
-        /// </summary>
-        public Task<Answer<object>> Call(
-            string method, string path, IDictionary<string, string> parameters = null, object body = null, CallOptions options = null)
-        {
-            var sent = parameters == null ? new Dictionary<string, string>() : new Dictionary<string, string>(parameters);
-            var text = body as string;
-            var carried = text != null ? Body.Text(text, "text/plain") : body == null ? null : Body.Json(body);
-            return transport.Call<object>(
-                method, path, sent, carried, options, (bytes, isJson) => isJson ? (object)Json.Read(bytes) : bytes);
-        }
+    /// <summary>
+    /// Buys any call of the service; JSON is read, everything else answered as bytes. A body that is a text is sent as it is,
+    /// everything else as JSON; null is none.
+    /// </summary>
+    public Task<Answer<object>> Call(
+        string method, string path, IDictionary<string, string> parameters = null, object body = null, CallOptions options = null)
+    {
+        var sent = parameters == null ? new Dictionary<string, string>() : new Dictionary<string, string>(parameters);
+        var text = body as string;
+        var carried = text != null ? Body.Text(text, "text/plain") : body == null ? null : Body.Json(body);
+        return transport.Call<object>(
+            method, path, sent, carried, options, (bytes, isJson) => isJson ? (object)Json.Read(bytes) : bytes);
+    }
 {% for op in operations %}
 
-        /// <summary>{% if op.summary %}{{ op.summary|doc(8) }}{% else %}{{ op.method }} {{ op.path|doc(8) }}{% endif %}</summary>
+    /// <summary>{% if op.summary %}{{ op.summary|doc(4) }}{% else %}{{ op.method }} {{ op.path|doc(4) }}{% endif %}</summary>
 {% if op.description or op.price %}
-        /// <remarks>{{ op.description|doc(8) }}{% if op.price %} Price: {{ op.price|doc(8) }} USDC a call.{% endif %}</remarks>
+    /// <remarks>{{ op.description|doc(4) }}{% if op.price %} Price: {{ op.price|doc(4) }} USDC a call.{% endif %}</remarks>
 {% endif %}
-        public Task<Answer<{{ answer(op) }}>> {{ op.name }}(
+    public Task<Answer<{{ answer(op) }}>> {{ op.name }}(
 {% for p in op.params if p.required %}
-            {{ type(p.type) }} {{ p.name }},
+        {{ type(p.type) }} {{ p.name }},
 {% endfor %}
 {% if op.body and op.body.required %}
-            {{ type(op.body.type) }} body,
+        {{ type(op.body.type) }} body,
 {% endif %}
 {% for p in op.params if not p.required %}
-            {{ optional(p.type) }} {{ p.name }} = null,
+        {{ optional(p.type) }} {{ p.name }} = null,
 {% endfor %}
 {% if op.body and not op.body.required %}
-            {{ optional(op.body.type) }} body = null,
+        {{ optional(op.body.type) }} body = null,
 {% endif %}
-            CallOptions options = null)
-        {
-            var sent = new Dictionary<string, string>();
+        CallOptions options = null)
+    {
+        var sent = new Dictionary<string, string>();
 {% for p in op.params %}
-            Json.{{ "PutJson" if p.json else "Put" }}(sent, {{ p.wire|lit }}, {{ p.name }});
+        Json.{{ "PutJson" if p.json else "Put" }}(sent, {{ p.wire|lit }}, {{ p.name }});
 {% endfor %}
 {% if op.body %}
-            var carried = {% if not op.body.required %}body == null ? null : {% endif %}Body.{% if op.body.kind in ["json", "form"] %}Json(body){% else %}{{ "Text" if op.body.type.kind == "text" else "Bytes" }}(body, {{ op.body.media_type|lit }}){% endif %};
+        var carried = {% if not op.body.required %}body == null ? null : {% endif %}Body.{% if op.body.kind in ["json", "form"] %}Json(body){% else %}{{ "Text" if op.body.type.kind == "text" else "Bytes" }}(body, {{ op.body.media_type|lit }}){% endif %};
 {% endif %}
-            return transport.Call<{{ answer(op) }}>(
-                "{{ op.method }}",
-                {{ op.path|lit }},
-                sent,
-                {{ "carried" if op.body else "null" }},
-                options,
+        return transport.Call<{{ answer(op) }}>(
+            "{{ op.method }}",
+            {{ op.path|lit }},
+            sent,
+            {{ "carried" if op.body else "null" }},
+            options,
 {% if op.answer.kind == "nothing" %}
-                (bytes, isJson) => null);
+            (bytes, isJson) => null);
 {% elif op.answer.kind == "mixed" %}
-                (bytes, isJson) => isJson ? (object)Json.Read(bytes) : bytes);
+            (bytes, isJson) => isJson ? (object)Json.Read(bytes) : bytes);
 {% elif op.answer.kind == "text" %}
-                (bytes, isJson) => Encoding.UTF8.GetString(bytes));
+            (bytes, isJson) => Encoding.UTF8.GetString(bytes));
 {% elif op.answer.kind == "bytes" %}
-                (bytes, isJson) => bytes);
+            (bytes, isJson) => bytes);
 {% else %}
-                (bytes, isJson) =>
-                {
-                    var v1 = Json.Read(bytes);
-                    return {{ read(op.answer.type, 1) }};
-                });
+            (bytes, isJson) =>
+            {
+                var v1 = Json.Read(bytes);
+                return {{ read(op.answer.type, 1) }};
+            });
 {% endif %}
-        }
-{% endfor %}
     }
+{% endfor %}
+}
 {% if not single_file %}
 }
 {% endif %}

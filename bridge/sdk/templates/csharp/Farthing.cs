@@ -4,766 +4,793 @@
 namespace {{ package.pascal }}
 {
 {% endif %}
-    /// <summary>How to reach your node. What is left out comes from the environment.</summary>
-    public sealed class FarthingConfig
+/// <summary>How to reach your node. What is left out comes from the environment.</summary>
+public sealed class FarthingConfig
+{
+    /// <summary>Address of the node; otherwise FARTHING_URL.</summary>
+    public string BaseUrl { get; set; } = FromEnvironment("FARTHING_URL") ?? {{ base_url|lit }};
+
+    /// <summary>The consumer secret, as <c>farthing secret show</c> prints it; otherwise CONSUMER_SECRET.</summary>
+    public string Secret { get; set; } = FromEnvironment("CONSUMER_SECRET");
+
+    /// <summary>File of the authority that signed the node's certificate; otherwise FARTHING_CA_FILE, or the system's.</summary>
+    public string CaFile { get; set; } = FromEnvironment("FARTHING_CA_FILE");
+
+    /// <summary>How long one attempt may take.</summary>
+    public TimeSpan Timeout { get; set; } = TimeSpan.FromMinutes(1);
+
+    /// <summary>Attempts after the first. All share one call id, so a call is paid at most once.</summary>
+    public int MaxRetries { get; set; } = 2;
+
+    /// <summary>Most USDC that one call may cost, such as "0.01"; no limit but the node's own when it is null.</summary>
+    public string MaxPrice { get; set; }
+
+    private static string FromEnvironment(string name)
     {
-        /// <summary>Address of the node; otherwise FARTHING_URL.</summary>
-        public string BaseUrl { get; set; } = FromEnvironment("FARTHING_URL") ?? {{ base_url|lit }};
+        var value = Environment.GetEnvironmentVariable(name);
+        return string.IsNullOrEmpty(value) ? null : value;
+    }
+}
 
-        /// <summary>The consumer secret, as <c>farthing secret show</c> prints it; otherwise CONSUMER_SECRET.</summary>
-        public string Secret { get; set; } = FromEnvironment("CONSUMER_SECRET");
+/// <summary>What a single call does differently.</summary>
+public sealed class CallOptions
+{
+    /// <summary>For each attempt.</summary>
+    public TimeSpan? Timeout { get; set; }
 
-        /// <summary>File of the authority that signed the node's certificate; otherwise FARTHING_CA_FILE, or the system's.</summary>
-        public string CaFile { get; set; } = FromEnvironment("FARTHING_CA_FILE");
+    /// <summary>Attempts after the first.</summary>
+    public int? MaxRetries { get; set; }
 
-        /// <summary>How long one attempt may take.</summary>
-        public TimeSpan Timeout { get; set; } = TimeSpan.FromMinutes(1);
+    /// <summary>The most that the call may cost, in USDC: "0.01".</summary>
+    public string MaxPrice { get; set; }
 
-        /// <summary>Attempts after the first. All share one call id, so a call is paid at most once.</summary>
-        public int MaxRetries { get; set; } = 2;
+    /// <summary>Repeats with the same id are charged once, even by another process.</summary>
+    public string CallId { get; set; }
 
-        /// <summary>Most USDC that one call may cost, such as "0.01"; no limit but the node's own when it is null.</summary>
-        public string MaxPrice { get; set; }
+    /// <summary>Ends the call early. Money may have been paid by then.</summary>
+    public CancellationToken Cancellation { get; set; }
+}
 
-        private static string FromEnvironment(string name)
-        {
-            var value = Environment.GetEnvironmentVariable(name);
-            return string.IsNullOrEmpty(value) ? null : value;
-        }
+/// <summary>An answer of the service, and what it cost.</summary>
+public sealed class Answer<T>
+{
+    internal Answer(T value, string price, string charged, string receipt, string callId, HttpResponseMessage response, byte[] body)
+    {
+        Value = value;
+        Price = price;
+        Charged = charged;
+        Receipt = receipt;
+        CallId = callId;
+        Status = (int)response.StatusCode;
+        Headers = response.Headers;
+        Body = body;
     }
 
-    /// <summary>What a single call does differently.</summary>
-    public sealed class CallOptions
+    /// <summary>What the service said.</summary>
+    public T Value { get; }
+
+    /// <summary>Of the call, in USDC.</summary>
+    public string Price { get; }
+
+    /// <summary>What was paid, in USDC.</summary>
+    public string Charged { get; }
+
+    /// <summary>The owner's signed word on it, by its hash.</summary>
+    public string Receipt { get; }
+
+    /// <summary>Of the call.</summary>
+    public string CallId { get; }
+
+    /// <summary>Of the answer.</summary>
+    public int Status { get; }
+
+    /// <summary>Of the answer.</summary>
+    public HttpResponseHeaders Headers { get; }
+
+    /// <summary>As it came.</summary>
+    public byte[] Body { get; }
+
+    internal bool IsPaid
     {
-        /// <summary>For each attempt.</summary>
-        public TimeSpan? Timeout { get; set; }
+        get { return Charged.Trim('0', '.').Length > 0; }
+    }
+}
 
-        /// <summary>Attempts after the first.</summary>
-        public int? MaxRetries { get; set; }
-
-        /// <summary>The most that the call may cost, in USDC: "0.01".</summary>
-        public string MaxPrice { get; set; }
-
-        /// <summary>Repeats with the same id are charged once, even by another process.</summary>
-        public string CallId { get; set; }
-
-        /// <summary>Ends the call early. Money may have been paid by then.</summary>
-        public CancellationToken Cancellation { get; set; }
+/// <summary>Why there is no answer.</summary>
+public abstract class FarthingException : Exception
+{
+    internal FarthingException(string message, bool? charged, string callId, Exception cause) : base(message, cause)
+    {
+        Charged = charged;
+        CallId = callId;
     }
 
-    /// <summary>An answer of the service, and what it cost.</summary>
-    public sealed class Answer<T>
+    /// <summary>Whether money was paid; null while that is not known: repeat the call with its id to learn it.</summary>
+    public bool? Charged { get; }
+
+    /// <summary>The call's id.</summary>
+    public string CallId { get; }
+}
+
+/// <summary>The own node was not reached, or is not to be trusted.</summary>
+public sealed class ConnectionException : FarthingException
+{
+    internal ConnectionException(bool? charged, string callId, Exception cause)
+        : base("no answer from the node: " + cause.GetBaseException().Message, charged, callId, cause) { }
+}
+
+/// <summary>The network refused the call or could not complete it.</summary>
+public sealed class NodeException : FarthingException
+{
+    internal NodeException(int status, string code, string detail, string next, bool? charged, string callId)
+        : base((detail + " " + next).Trim(), charged, callId, null)
     {
-        internal Answer(T value, string price, string charged, string receipt, string callId, HttpResponseMessage response, byte[] body)
-        {
-            Value = value;
-            Price = price;
-            Charged = charged;
-            Receipt = receipt;
-            CallId = callId;
-            Status = (int)response.StatusCode;
-            Headers = response.Headers;
-            Body = body;
-        }
-
-        /// <summary>What the service said.</summary>
-        public T Value { get; }
-
-        /// <summary>Of the call, in USDC.</summary>
-        public string Price { get; }
-
-        /// <summary>What was paid, in USDC.</summary>
-        public string Charged { get; }
-
-        /// <summary>The owner's signed word on it, by its hash.</summary>
-        public string Receipt { get; }
-
-        /// <summary>Of the call.</summary>
-        public string CallId { get; }
-
-        /// <summary>Of the answer.</summary>
-        public int Status { get; }
-
-        /// <summary>Of the answer.</summary>
-        public HttpResponseHeaders Headers { get; }
-
-        /// <summary>As it came.</summary>
-        public byte[] Body { get; }
-
-        internal bool IsPaid
-        {
-            get { return Charged.Trim('0', '.').Length > 0; }
-        }
+        Status = status;
+        Code = code;
+        Detail = detail;
+        Next = next;
     }
 
-    /// <summary>Why there is no answer.</summary>
-    public abstract class FarthingException : Exception
+    /// <summary>Of the refusal.</summary>
+    public int Status { get; }
+
+    /// <summary>Names the refusal, such as bad-parameter.</summary>
+    public string Code { get; }
+
+    /// <summary>What was wrong in this call.</summary>
+    public string Detail { get; }
+
+    /// <summary>What to do next.</summary>
+    public string Next { get; }
+
+    internal bool MayPass
     {
-        internal FarthingException(string message, bool? charged, string callId, Exception cause) : base(message, cause)
+        get
         {
-            Charged = charged;
-            CallId = callId;
+            return (Status == 429 || Status == 502 || Status == 503 || Status == 504)
+                && Array.IndexOf(new[] { "bad-answer", "may-have-run", "owner-distrusted", "spending-stopped" }, Code) < 0;
         }
+    }
+}
 
-        /// <summary>Whether money was paid; null while that is not known: repeat the call with its id to learn it.</summary>
-        public bool? Charged { get; }
-
-        /// <summary>The call's id.</summary>
-        public string CallId { get; }
+/// <summary>The service itself answered with an error.</summary>
+public sealed class ServiceException : FarthingException
+{
+    internal ServiceException(Answer<byte[]> answer)
+        : base("the service answered " + answer.Status + ": " + Transport.Clip(answer.Body), answer.IsPaid, answer.CallId, null)
+    {
+        Answer = answer;
     }
 
-    /// <summary>The own node was not reached, or is not to be trusted.</summary>
-    public sealed class ConnectionException : FarthingException
+    /// <summary>The service's answer.</summary>
+    public Answer<byte[]> Answer { get; }
+}
+
+/// <summary>The answer does not fit its description.</summary>
+public sealed class AnswerException : FarthingException
+{
+    internal AnswerException(Answer<byte[]> answer, Exception cause)
+        : base("the answer does not fit its description: " + cause.Message, answer.IsPaid, answer.CallId, cause)
     {
-        internal ConnectionException(bool? charged, string callId, Exception cause)
-            : base("no answer from the node: " + cause.GetBaseException().Message, charged, callId, cause) { }
+        Answer = answer;
     }
 
-    /// <summary>The network refused the call or could not complete it.</summary>
-    public sealed class NodeException : FarthingException
+    /// <summary>The service's answer.</summary>
+    public Answer<byte[]> Answer { get; }
+}
+
+/// <summary>A body as text, so that no digit is lost.</summary>
+internal sealed class Body
+{
+    private Body(string text, string mediaType)
     {
-        internal NodeException(int status, string code, string detail, string next, bool? charged, string callId)
-            : base((detail + " " + next).Trim(), charged, callId, null)
+        Content = text;
+        MediaType = mediaType;
+    }
+
+    internal string Content { get; }
+
+    internal string MediaType { get; }
+
+    internal static Body Json(object value) => new Body(global::{{ package.pascal }}.Json.Write(value), "application/json");
+
+    /// <summary>A range of types stands for any of them.</summary>
+    internal static Body Text(string text, string mediaType) =>
+        new Body(text, mediaType.Replace("*/*", "application/octet-stream").Replace("*", "octet-stream"));
+
+    internal static Body Bytes(byte[] bytes, string mediaType)
+    {
+        try
         {
-            Status = status;
-            Code = code;
-            Detail = detail;
-            Next = next;
+            return Text(new UTF8Encoding(false, true).GetString(bytes), mediaType);
         }
-
-        /// <summary>Of the refusal.</summary>
-        public int Status { get; }
-
-        /// <summary>Names the refusal, such as bad-parameter.</summary>
-        public string Code { get; }
-
-        /// <summary>What was wrong in this call.</summary>
-        public string Detail { get; }
-
-        /// <summary>What to do next.</summary>
-        public string Next { get; }
-
-        internal bool MayPass
+        catch (ArgumentException cause)
         {
-            get
+            throw new ArgumentException("the body must be UTF-8 text: a call cannot carry other bytes", cause);
+        }
+    }
+}
+
+/// <summary>Calls the service through the own node.</summary>
+internal sealed class Transport : IDisposable
+{
+    private const string ServiceId = {{ service.id|lit }};
+    private static readonly TimeSpan RetryAfterMax = TimeSpan.FromMinutes(1);
+    private readonly FarthingConfig config;
+    private readonly Uri address;
+    private readonly HttpClient http;
+
+    internal Transport(FarthingConfig given)
+    {
+        config = given;
+        var isAddress = Uri.TryCreate(config.BaseUrl.TrimEnd('/') + "/internal/call", UriKind.Absolute, out address);
+        if (!isAddress || !(address.Scheme == "https" || (address.Scheme == "http" && address.IsLoopback)))
+        {
+            throw new ArgumentException("BaseUrl (FARTHING_URL) must be an address such as https://localhost:3000");
+        }
+        if (string.IsNullOrEmpty(config.Secret))
+        {
+            throw new ArgumentException("Secret (CONSUMER_SECRET) is missing; `farthing secret show` prints it");
+        }
+        var handler = new HttpClientHandler { AllowAutoRedirect = false, UseCookies = false };
+        if (!string.IsNullOrEmpty(config.CaFile))
+        {
+            var authorities = ReadAuthorities(config.CaFile);
+            handler.ServerCertificateCustomValidationCallback =
+                (message, certificate, chain, errors) => IsTrusted(certificate, chain, errors, authorities);
+        }
+        http = new HttpClient(handler) { Timeout = System.Threading.Timeout.InfiniteTimeSpan };
+    }
+
+    public void Dispose()
+    {
+        http.Dispose();
+    }
+
+    private static X509Certificate2Collection ReadAuthorities(string file)
+    {
+        const string Begin = "-----BEGIN CERTIFICATE-----";
+        const string End = "-----END CERTIFICATE-----";
+        var authorities = new X509Certificate2Collection();
+        var pem = File.ReadAllText(file);
+        var at = pem.IndexOf(Begin, StringComparison.Ordinal);
+        while (at >= 0)
+        {
+            var end = pem.IndexOf(End, at, StringComparison.Ordinal);
+            if (end < 0)
             {
-                return (Status == 429 || Status == 502 || Status == 503 || Status == 504)
-                    && Array.IndexOf(new[] { "bad-answer", "may-have-run", "owner-distrusted", "spending-stopped" }, Code) < 0;
+                break;
             }
+            var text = pem.Substring(at + Begin.Length, end - at - Begin.Length);
+            authorities.Add(new X509Certificate2(Convert.FromBase64String(text)));
+            at = pem.IndexOf(Begin, end, StringComparison.Ordinal);
         }
+        if (authorities.Count == 0)
+        {
+            throw new ArgumentException("CaFile (FARTHING_CA_FILE) " + file + " holds no certificate");
+        }
+        return authorities;
     }
 
-    /// <summary>The service itself answered with an error.</summary>
-    public sealed class ServiceException : FarthingException
+    /// <summary>The name must fit, and the chain must end at one of the authorities, without any other fault.</summary>
+    private static bool IsTrusted(
+        X509Certificate2 certificate, X509Chain sent, SslPolicyErrors errors, X509Certificate2Collection authorities)
     {
-        internal ServiceException(Answer<byte[]> answer)
-            : base("the service answered " + answer.Status + ": " + Transport.Clip(answer.Body), answer.IsPaid, answer.CallId, null)
+        if (certificate == null || (errors & ~SslPolicyErrors.RemoteCertificateChainErrors) != SslPolicyErrors.None)
         {
-            Answer = answer;
+            return false;
         }
-
-        /// <summary>The service's answer.</summary>
-        public Answer<byte[]> Answer { get; }
-    }
-
-    /// <summary>The answer does not fit its description.</summary>
-    public sealed class AnswerException : FarthingException
-    {
-        internal AnswerException(Answer<byte[]> answer, Exception cause)
-            : base("the answer does not fit its description: " + cause.Message, answer.IsPaid, answer.CallId, cause)
+        using (var chain = new X509Chain())
         {
-            Answer = answer;
-        }
-
-        /// <summary>The service's answer.</summary>
-        public Answer<byte[]> Answer { get; }
-    }
-
-    /// <summary>A body as text, so that no digit is lost.</summary>
-    internal sealed class Body
-    {
-        private Body(string text, string mediaType)
-        {
-            Content = text;
-            MediaType = mediaType;
-        }
-
-        internal string Content { get; }
-
-        internal string MediaType { get; }
-
-        internal static Body Json(object value)
-        {
-            return new Body(global::{{ package.pascal }}.Json.Write(value), "application/json");
-        }
-
-        /// <summary>A range of types stands for any of them.</summary>
-        internal static Body Text(string text, string mediaType)
-        {
-            return new Body(text, mediaType.Replace("*/*", "application/octet-stream").Replace("*", "octet-stream"));
-        }
-
-        internal static Body Bytes(byte[] bytes, string mediaType)
-        {
-            try
+            chain.ChainPolicy.RevocationMode = X509RevocationMode.NoCheck;
+            chain.ChainPolicy.VerificationFlags = X509VerificationFlags.AllowUnknownCertificateAuthority;
+            chain.ChainPolicy.ExtraStore.AddRange(authorities);
+            foreach (var element in sent.ChainElements)
             {
-                return Text(new UTF8Encoding(false, true).GetString(bytes), mediaType);
+                chain.ChainPolicy.ExtraStore.Add(element.Certificate);
             }
-            catch (ArgumentException cause)
-            {
-                throw new ArgumentException("the body must be UTF-8 text: a call cannot carry other bytes", cause);
-            }
-        }
-    }
-
-    /// <summary>Calls the service through the own node.</summary>
-    internal sealed class Transport : IDisposable
-    {
-        private const string ServiceId = {{ service.id|lit }};
-        private static readonly TimeSpan RetryAfterMax = TimeSpan.FromMinutes(1);
-        private readonly FarthingConfig config;
-        private readonly Uri address;
-        private readonly HttpClient http;
-
-        internal Transport(FarthingConfig given)
-        {
-            config = given;
-            var isAddress = Uri.TryCreate(config.BaseUrl.TrimEnd('/') + "/internal/call", UriKind.Absolute, out address);
-            if (!isAddress || !(address.Scheme == "https" || (address.Scheme == "http" && address.IsLoopback)))
-            {
-                throw new ArgumentException("BaseUrl (FARTHING_URL) must be an address such as https://localhost:3000");
-            }
-            if (string.IsNullOrEmpty(config.Secret))
-            {
-                throw new ArgumentException("Secret (CONSUMER_SECRET) is missing; `farthing secret show` prints it");
-            }
-            var handler = new HttpClientHandler { AllowAutoRedirect = false, UseCookies = false };
-            if (!string.IsNullOrEmpty(config.CaFile))
-            {
-                var authorities = ReadAuthorities(config.CaFile);
-                handler.ServerCertificateCustomValidationCallback =
-                    (message, certificate, chain, errors) => IsTrusted(certificate, chain, errors, authorities);
-            }
-            http = new HttpClient(handler) { Timeout = System.Threading.Timeout.InfiniteTimeSpan };
-        }
-
-        public void Dispose()
-        {
-            http.Dispose();
-        }
-
-        private static X509Certificate2Collection ReadAuthorities(string file)
-        {
-            const string Begin = "-----BEGIN CERTIFICATE-----";
-            const string End = "-----END CERTIFICATE-----";
-            var authorities = new X509Certificate2Collection();
-            var pem = File.ReadAllText(file);
-            var at = pem.IndexOf(Begin, StringComparison.Ordinal);
-            while (at >= 0)
-            {
-                var end = pem.IndexOf(End, at, StringComparison.Ordinal);
-                if (end < 0)
-                {
-                    break;
-                }
-                var text = pem.Substring(at + Begin.Length, end - at - Begin.Length);
-                authorities.Add(new X509Certificate2(Convert.FromBase64String(text)));
-                at = pem.IndexOf(Begin, end, StringComparison.Ordinal);
-            }
-            if (authorities.Count == 0)
-            {
-                throw new ArgumentException("CaFile (FARTHING_CA_FILE) " + file + " holds no certificate");
-            }
-            return authorities;
-        }
-
-        /// <summary>The name must fit, and the chain must end at one of the authorities, without any other fault.</summary>
-        private static bool IsTrusted(
-            X509Certificate2 certificate, X509Chain sent, SslPolicyErrors errors, X509Certificate2Collection authorities)
-        {
-            if (certificate == null || (errors & ~SslPolicyErrors.RemoteCertificateChainErrors) != SslPolicyErrors.None)
+            if (!chain.Build(certificate))
             {
                 return false;
             }
-            using (var chain = new X509Chain())
+            foreach (var status in chain.ChainStatus)
             {
-                chain.ChainPolicy.RevocationMode = X509RevocationMode.NoCheck;
-                chain.ChainPolicy.VerificationFlags = X509VerificationFlags.AllowUnknownCertificateAuthority;
-                chain.ChainPolicy.ExtraStore.AddRange(authorities);
-                foreach (var element in sent.ChainElements)
-                {
-                    chain.ChainPolicy.ExtraStore.Add(element.Certificate);
-                }
-                if (!chain.Build(certificate))
+                if (status.Status != X509ChainStatusFlags.UntrustedRoot && status.Status != X509ChainStatusFlags.NoError)
                 {
                     return false;
                 }
-                foreach (var status in chain.ChainStatus)
+            }
+            var root = chain.ChainElements[chain.ChainElements.Count - 1].Certificate.RawData;
+            foreach (var authority in authorities)
+            {
+                if (root.AsSpan().SequenceEqual(authority.RawData))
                 {
-                    if (status.Status != X509ChainStatusFlags.UntrustedRoot && status.Status != X509ChainStatusFlags.NoError)
-                    {
-                        return false;
-                    }
+                    return true;
                 }
-                var root = chain.ChainElements[chain.ChainElements.Count - 1].Certificate.RawData;
-                foreach (var authority in authorities)
-                {
-                    if (root.AsSpan().SequenceEqual(authority.RawData))
-                    {
-                        return true;
-                    }
-                }
-                return false;
             }
-        }
-
-        /// <summary>Buys one call. Every attempt carries the same call id, so it is charged once at most.</summary>
-        internal async Task<Answer<T>> Call<T>(
-            string method, string path, Dictionary<string, string> parameters, Body body, CallOptions options, Func<byte[], bool, T> read)
-        {
-            options = options ?? new CallOptions();
-            var callId = options.CallId ?? Guid.NewGuid().ToString();
-            var order = new Dictionary<string, object>
-            {
-                { "api_id_public", ServiceId },
-                { "method", method },
-                { "path", path },
-                { "params", parameters },
-                { "call_id", callId },
-            };
-            var maxPrice = options.MaxPrice ?? config.MaxPrice;
-            if (maxPrice != null)
-            {
-                order["max_price"] = maxPrice;
-            }
-            if (body != null)
-            {
-                order["body"] = body.Content;
-                order["headers"] = new Dictionary<string, string> { { "content-type", body.MediaType } };
-            }
-            var text = Json.Write(order);
-            var retries = options.MaxRetries ?? config.MaxRetries;
-            for (var attempt = 0; ; attempt++)
-            {
-                // A random part keeps many clients from coming back at the same moment.
-                var backoff = Math.Min(200 << Math.Min(attempt, 8), 8000);
-                var wait = TimeSpan.FromMilliseconds(backoff / 2 + (Guid.NewGuid().GetHashCode() & 0xffff) % (backoff / 2));
-                using (var request = new HttpRequestMessage(HttpMethod.Post, address))
-                using (var deadline = CancellationTokenSource.CreateLinkedTokenSource(options.Cancellation))
-                {
-                    deadline.CancelAfter(options.Timeout ?? config.Timeout);
-                    request.Headers.Authorization = new AuthenticationHeaderValue("Bearer", config.Secret);
-                    request.Content = new StringContent(text, Encoding.UTF8, "application/json");
-                    try
-                    {
-                        using (var response = await http.SendAsync(request, deadline.Token).ConfigureAwait(false))
-                        {
-                            var bytes = await response.Content.ReadAsByteArrayAsync().ConfigureAwait(false);
-                            var price = Header(response, "x-farthing-price-usdc");
-                            if (price != null)
-                            {
-                                return Read(response, bytes, price, callId, read);
-                            }
-                            var refused = Refusal((int)response.StatusCode, bytes, callId);
-                            var after = response.Headers.RetryAfter?.Delta;
-                            if (attempt >= retries || !refused.MayPass || after > RetryAfterMax)
-                            {
-                                throw refused;
-                            }
-                            wait = after ?? wait;
-                        }
-                    }
-                    catch (Exception cause) when (cause is HttpRequestException || cause is IOException)
-                    {
-                        // Without a trusted connection nothing can have been charged.
-                        var isTrust = cause.GetBaseException() is AuthenticationException;
-                        if (isTrust || attempt >= retries)
-                        {
-                            var isUnsent = isTrust || cause.GetBaseException() is SocketException && Refused(cause);
-                            throw new ConnectionException(isUnsent ? false : (bool?)null, callId, cause);
-                        }
-                    }
-                    catch (OperationCanceledException cause)
-                    {
-                        options.Cancellation.ThrowIfCancellationRequested();
-                        if (attempt >= retries)
-                        {
-                            throw new ConnectionException(null, callId, new TimeoutException("it took too long", cause));
-                        }
-                    }
-                }
-                await Task.Delay(wait, options.Cancellation).ConfigureAwait(false);
-            }
-        }
-
-        private static bool Refused(Exception cause)
-        {
-            var error = ((SocketException)cause.GetBaseException()).SocketErrorCode;
-            return error == SocketError.ConnectionRefused || error == SocketError.HostNotFound;
-        }
-
-        private static Answer<T> Read<T>(
-            HttpResponseMessage response, byte[] bytes, string price, string callId, Func<byte[], bool, T> read)
-        {
-            var charged = Header(response, "x-farthing-charged") ?? "0";
-            var receipt = Header(response, "x-farthing-receipt") ?? "";
-            callId = Header(response, "x-farthing-call-id") ?? callId;
-            var raw = new Answer<byte[]>(bytes, price, charged, receipt, callId, response, bytes);
-            if (raw.Status >= 400)
-            {
-                throw new ServiceException(raw);
-            }
-            var type = response.Content.Headers.ContentType;
-            var isJson = type != null && type.MediaType != null && type.MediaType.ToLowerInvariant().Contains("json");
-            try
-            {
-                return new Answer<T>(read(bytes, isJson), price, charged, receipt, callId, response, bytes);
-            }
-            catch (Exception cause) when (cause is JsonException || cause is FormatException)
-            {
-                throw new AnswerException(raw, cause);
-            }
-        }
-
-        /// <summary>The network's own answer (RFC 9457).</summary>
-        private static NodeException Refusal(int status, byte[] bytes, string callId)
-        {
-            try
-            {
-                var problem = Json.Members(Json.Read(bytes));
-                var type = Json.Required(problem, "type", Json.Text);
-                return new NodeException(
-                    status,
-                    type.Substring(type.LastIndexOf(':') + 1),
-                    Json.Optional(problem, "detail", Json.Text) ?? Json.Optional(problem, "title", Json.Text) ?? "",
-                    Json.Optional(problem, "next", Json.Text) ?? "",
-                    Json.Optional(problem, "charged", value => Json.NullableValue(value, Json.Flag)),
-                    callId);
-            }
-            catch (Exception cause) when (cause is JsonException || cause is FormatException)
-            {
-                var charged = status < 500 ? false : (bool?)null;
-                return new NodeException(status, "", "the node answered " + status + ": " + Clip(bytes), "", charged, callId);
-            }
-        }
-
-        internal static string Header(HttpResponseMessage answer, string name)
-        {
-            IEnumerable<string> values;
-            return answer.Headers.TryGetValues(name, out values) ? string.Join(", ", values) : null;
-        }
-
-        internal static string Clip(byte[] bytes)
-        {
-            return Clip(Encoding.UTF8.GetString(bytes));
-        }
-
-        internal static string Clip(string text)
-        {
-            return text.Length > 300 ? text.Substring(0, 300) : text;
+            return false;
         }
     }
 
-    /// <summary>A member that may be null beside being absent: absent is null, null in JSON is one without a value.</summary>
-    public sealed class OrNull<T> : IOrNull
+    /// <summary>Buys one call. Every attempt carries the same call id, so it is charged once at most.</summary>
+    internal async Task<Answer<T>> Call<T>(
+        string method, string path, Dictionary<string, string> parameters, Body body, CallOptions options, Func<byte[], bool, T> read)
     {
-        /// <summary>A member with this value.</summary>
-        public OrNull(T value)
+        options = options ?? new CallOptions();
+        var callId = options.CallId ?? Guid.NewGuid().ToString();
+        var order = new Dictionary<string, object>
         {
-            Value = value;
+            { "api_id_public", ServiceId },
+            { "method", method },
+            { "path", path },
+            { "params", parameters },
+            { "call_id", callId },
+        };
+        var maxPrice = options.MaxPrice ?? config.MaxPrice;
+        if (maxPrice != null)
+        {
+            order["max_price"] = maxPrice;
         }
-
-        /// <summary>The value, or null.</summary>
-        public T Value { get; }
-
-        object IOrNull.ToObject()
+        if (body != null)
         {
-            return Value;
+            order["body"] = body.Content;
+            order["headers"] = new Dictionary<string, string> { { "content-type", body.MediaType } };
         }
-    }
-
-    internal interface IOrNull
-    {
-        object ToObject();
-    }
-
-    /// <summary>Something that has a form in JSON: dictionaries, lists, texts, numbers, booleans, null.</summary>
-    public interface IJsonValue
-    {
-        /// <summary>Its form.</summary>
-        object ToJson();
-    }
-
-    /// <summary>Reads and writes JSON; numbers keep all their digits.</summary>
-    internal static class Json
-    {
-        /// <summary>JSON from its bytes; nothing at all is null.</summary>
-        internal static JsonElement Read(byte[] bytes)
+        var text = Json.Write(order);
+        var retries = options.MaxRetries ?? config.MaxRetries;
+        for (var attempt = 0; ; attempt++)
         {
-            using (var document = JsonDocument.Parse(bytes.Length == 0 ? Encoding.UTF8.GetBytes("null") : bytes, new JsonDocumentOptions { MaxDepth = 512 }))
+            // A random part keeps many clients from coming back at the same moment.
+            var backoff = Math.Min(200 << Math.Min(attempt, 8), 8000);
+            var wait = TimeSpan.FromMilliseconds(backoff / 2 + (Guid.NewGuid().GetHashCode() & 0xffff) % (backoff / 2));
+            using (var request = new HttpRequestMessage(HttpMethod.Post, address))
+            using (var deadline = CancellationTokenSource.CreateLinkedTokenSource(options.Cancellation))
             {
-                return document.RootElement.Clone();
-            }
-        }
-
-        internal static string Write(object value)
-        {
-            using (var stream = new MemoryStream())
-            {
-                using (var writer = new Utf8JsonWriter(stream))
-                {
-                    Write(writer, value);
-                }
-                return Encoding.UTF8.GetString(stream.ToArray());
-            }
-        }
-
-        private static void Write(Utf8JsonWriter writer, object value)
-        {
-            if (value == null)
-            {
-                writer.WriteNullValue();
-            }
-            else if (value is IJsonValue model)
-            {
-                Write(writer, model.ToJson());
-            }
-            else if (value is JsonElement element)
-            {
-                element.WriteTo(writer);
-            }
-            else if (value is string text)
-            {
-                writer.WriteStringValue(text);
-            }
-            else if (value is bool flag)
-            {
-                writer.WriteBooleanValue(flag);
-            }
-            else if (value is double number)
-            {
-                writer.WriteNumberValue(number);
-            }
-            else if (value is int || value is long)
-            {
-                writer.WriteNumberValue(Convert.ToInt64(value));
-            }
-            else if (value is ulong large)
-            {
-                writer.WriteNumberValue(large);
-            }
-            else if (value is decimal exact)
-            {
-                writer.WriteNumberValue(exact);
-            }
-            else if (value is IOrNull optional)
-            {
-                Write(writer, optional.ToObject());
-            }
-            else if (value is IDictionary members)
-            {
-                writer.WriteStartObject();
-                foreach (DictionaryEntry member in members)
-                {
-                    writer.WritePropertyName((string)member.Key);
-                    Write(writer, member.Value);
-                }
-                writer.WriteEndObject();
-            }
-            else if (value is IEnumerable items)
-            {
-                writer.WriteStartArray();
-                foreach (var item in items)
-                {
-                    Write(writer, item);
-                }
-                writer.WriteEndArray();
-            }
-            else
-            {
-                throw new ArgumentException("a value of " + value.GetType() + " has no form in JSON");
-            }
-        }
-
-        private static FormatException Expected(string what, JsonElement value)
-        {
-            return new FormatException("expected " + what + ", found " + Transport.Clip(value.GetRawText()));
-        }
-
-        internal static Dictionary<string, JsonElement> Members(JsonElement value)
-        {
-            if (value.ValueKind != JsonValueKind.Object)
-            {
-                throw Expected("an object", value);
-            }
-            var members = new Dictionary<string, JsonElement>();
-            foreach (var member in value.EnumerateObject())
-            {
-                members[member.Name] = member.Value;
-            }
-            return members;
-        }
-
-        internal static JsonElement Any(JsonElement value)
-        {
-            return value;
-        }
-
-        internal static string Text(JsonElement value)
-        {
-            return value.ValueKind == JsonValueKind.String ? value.GetString() : throw Expected("a text", value);
-        }
-
-        internal static bool Flag(JsonElement value)
-        {
-            return value.ValueKind == JsonValueKind.True || (value.ValueKind == JsonValueKind.False ? false : throw Expected("a boolean", value));
-        }
-
-        private static JsonElement Digits(JsonElement value)
-        {
-            return value.ValueKind == JsonValueKind.Number ? value : throw Expected("a number", value);
-        }
-
-        internal static int Int32(JsonElement value)
-        {
-            int number;
-            return Digits(value).TryGetInt32(out number) ? number : (int)Whole(value, int.MinValue, int.MaxValue);
-        }
-
-        internal static long Int64(JsonElement value)
-        {
-            long number;
-            return Digits(value).TryGetInt64(out number) ? number : (long)Whole(value, long.MinValue, long.MaxValue);
-        }
-
-        internal static ulong UInt64(JsonElement value)
-        {
-            ulong number;
-            return Digits(value).TryGetUInt64(out number) ? number : (ulong)Whole(value, 0, ulong.MaxValue);
-        }
-
-        /// <summary>Whole numbers in other forms, such as 7.0 or 1e3.</summary>
-        private static decimal Whole(JsonElement value, decimal least, decimal most)
-        {
-            decimal number;
-            var isWhole = value.TryGetDecimal(out number) && number == decimal.Truncate(number);
-            return isWhole && number >= least && number <= most ? number : throw Expected("an integer that fits", value);
-        }
-
-        internal static double Number(JsonElement value)
-        {
-            return Digits(value).GetDouble();
-        }
-
-        internal static List<T> List<T>(JsonElement value, Func<JsonElement, T> item)
-        {
-            if (value.ValueKind != JsonValueKind.Array)
-            {
-                throw Expected("a list", value);
-            }
-            var items = new List<T>(value.GetArrayLength());
-            foreach (var one in value.EnumerateArray())
-            {
-                items.Add(item(one));
-            }
-            return items;
-        }
-
-        internal static Dictionary<string, T> Map<T>(JsonElement value, Func<JsonElement, T> item)
-        {
-            var members = new Dictionary<string, T>();
-            foreach (var member in Members(value))
-            {
-                members[member.Key] = item(member.Value);
-            }
-            return members;
-        }
-
-        internal static T NullableObject<T>(JsonElement value, Func<JsonElement, T> item) where T : class
-        {
-            return value.ValueKind == JsonValueKind.Null ? null : item(value);
-        }
-
-        internal static T? NullableValue<T>(JsonElement value, Func<JsonElement, T> item) where T : struct
-        {
-            return value.ValueKind == JsonValueKind.Null ? (T?)null : item(value);
-        }
-
-        /// <summary>A member that must be there.</summary>
-        internal static T Required<T>(Dictionary<string, JsonElement> members, string name, Func<JsonElement, T> read)
-        {
-            JsonElement value;
-            if (!members.TryGetValue(name, out value))
-            {
-                throw new FormatException("the member " + name + " is missing");
-            }
-            try
-            {
-                return read(value);
-            }
-            catch (FormatException cause)
-            {
-                throw new FormatException(name + ": " + cause.Message, cause);
-            }
-        }
-
-        /// <summary>A member that may be absent.</summary>
-        internal static T Optional<T>(Dictionary<string, JsonElement> members, string name, Func<JsonElement, T> read)
-        {
-            return members.ContainsKey(name) ? Required(members, name, read) : default(T);
-        }
-
-        /// <summary>Whether the member is that text.</summary>
-        internal static bool Says(JsonElement value, string name, string text)
-        {
-            JsonElement member;
-            return value.ValueKind == JsonValueKind.Object
-                && value.TryGetProperty(name, out member)
-                && member.ValueKind == JsonValueKind.String
-                && member.GetString() == text;
-        }
-
-        /// <summary>The first alternative that can be read.</summary>
-        internal static T First<T>(params Func<T>[] alternatives) where T : class
-        {
-            foreach (var alternative in alternatives)
-            {
+                deadline.CancelAfter(options.Timeout ?? config.Timeout);
+                request.Headers.Authorization = new AuthenticationHeaderValue("Bearer", config.Secret);
+                request.Content = new StringContent(text, Encoding.UTF8, "application/json");
                 try
                 {
-                    return alternative();
+                    using (var response = await http.SendAsync(request, deadline.Token).ConfigureAwait(false))
+                    {
+                        var bytes = await response.Content.ReadAsByteArrayAsync().ConfigureAwait(false);
+                        var price = Header(response, "x-farthing-price-usdc");
+                        if (price != null)
+                        {
+                            return Read(response, bytes, price, callId, read);
+                        }
+                        var refused = Refusal((int)response.StatusCode, bytes, callId);
+                        var after = response.Headers.RetryAfter?.Delta;
+                        if (attempt >= retries || !refused.MayPass || after > RetryAfterMax)
+                        {
+                            throw refused;
+                        }
+                        wait = after ?? wait;
+                    }
                 }
-                catch (FormatException)
+                catch (Exception cause) when (cause is HttpRequestException || cause is IOException)
                 {
-                    continue;
+                    // Without a trusted connection nothing can have been charged.
+                    var isTrust = cause.GetBaseException() is AuthenticationException;
+                    if (isTrust || attempt >= retries)
+                    {
+                        var isUnsent = isTrust || cause.GetBaseException() is SocketException && Refused(cause);
+                        throw new ConnectionException(isUnsent ? false : (bool?)null, callId, cause);
+                    }
+                }
+                catch (OperationCanceledException cause)
+                {
+                    options.Cancellation.ThrowIfCancellationRequested();
+                    if (attempt >= retries)
+                    {
+                        throw new ConnectionException(null, callId, new TimeoutException("it took too long", cause));
+                    }
                 }
             }
-            return null;
-        }
-
-        internal static void Put(Dictionary<string, string> sent, string name, object value)
-        {
-            if (value != null)
-            {
-                sent[name] = Parameter(value);
-            }
-        }
-
-        internal static void PutJson(Dictionary<string, string> sent, string name, object value)
-        {
-            if (value != null)
-            {
-                sent[name] = Write(value);
-            }
-        }
-
-        /// <summary>A parameter as the node takes it: JSON without the quotes of a plain text.</summary>
-        internal static string Parameter(object value)
-        {
-            var model = value as IJsonValue;
-            var json = model == null ? value : model.ToJson();
-            return json as string ?? Write(json);
+            await Task.Delay(wait, options.Cancellation).ConfigureAwait(false);
         }
     }
+
+    private static bool Refused(Exception cause)
+    {
+        var error = ((SocketException)cause.GetBaseException()).SocketErrorCode;
+        return error == SocketError.ConnectionRefused || error == SocketError.HostNotFound;
+    }
+
+    private static Answer<T> Read<T>(
+        HttpResponseMessage response, byte[] bytes, string price, string callId, Func<byte[], bool, T> read)
+    {
+        var charged = Header(response, "x-farthing-charged") ?? "0";
+        var receipt = Header(response, "x-farthing-receipt") ?? "";
+        callId = Header(response, "x-farthing-call-id") ?? callId;
+        var raw = new Answer<byte[]>(bytes, price, charged, receipt, callId, response, bytes);
+        if (raw.Status >= 400)
+        {
+            throw new ServiceException(raw);
+        }
+        var type = response.Content.Headers.ContentType;
+        var isJson = type != null && type.MediaType != null && type.MediaType.ToLowerInvariant().Contains("json");
+        try
+        {
+            return new Answer<T>(read(bytes, isJson), price, charged, receipt, callId, response, bytes);
+        }
+        catch (Exception cause) when (cause is JsonException || cause is FormatException)
+        {
+            throw new AnswerException(raw, cause);
+        }
+    }
+
+    /// <summary>The network's own answer (RFC 9457).</summary>
+    private static NodeException Refusal(int status, byte[] bytes, string callId)
+    {
+        try
+        {
+            var problem = Json.Members(Json.Read(bytes));
+            var type = Json.Required(problem, "type", Json.Text);
+            return new NodeException(
+                status,
+                type.Substring(type.LastIndexOf(':') + 1),
+                Json.Optional(problem, "detail", Json.Text) ?? Json.Optional(problem, "title", Json.Text) ?? "",
+                Json.Optional(problem, "next", Json.Text) ?? "",
+                Json.Optional(problem, "charged", value => Json.NullableValue(value, Json.Flag)),
+                callId);
+        }
+        catch (Exception cause) when (cause is JsonException || cause is FormatException)
+        {
+            var charged = status < 500 ? false : (bool?)null;
+            return new NodeException(status, "", "the node answered " + status + ": " + Clip(bytes), "", charged, callId);
+        }
+    }
+
+    internal static string Header(HttpResponseMessage answer, string name)
+    {
+        IEnumerable<string> values;
+        return answer.Headers.TryGetValues(name, out values) ? string.Join(", ", values) : null;
+    }
+
+    internal static string Clip(byte[] bytes) => Clip(Encoding.UTF8.GetString(bytes));
+
+    internal static string Clip(string text) => text.Length > 300 ? text.Substring(0, 300) : text;
+}
+
+/// <summary>A member that may be null beside being absent: absent is null, null in JSON is one without a value.</summary>
+public sealed class OrNull<T> : IOrNull
+{
+    /// <summary>A member with this value.</summary>
+    public OrNull(T value)
+    {
+        Value = value;
+    }
+
+    /// <summary>The value, or null.</summary>
+    public T Value { get; }
+
+    object IOrNull.ToObject()
+    {
+        return Value;
+    }
+}
+
+internal interface IOrNull
+{
+    object ToObject();
+}
+
+/// <summary>Something that has a form in JSON: dictionaries, lists, texts, numbers, booleans, null.</summary>
+public interface IJsonValue
+{
+    /// <summary>Its form.</summary>
+    object ToJson();
+}
+
+/// <summary>A value of an enum. Values that came later than this code are kept as they are.</summary>
+public abstract class Choice : IJsonValue
+{
+    private readonly object wire;
+
+    internal Choice(object value)
+    {
+        wire = value;
+    }
+
+    /// <summary>As the service writes it.</summary>
+    public object ToJson() => wire;
+
+    /// <summary>As the service writes it.</summary>
+    public override string ToString() => Convert.ToString(wire, System.Globalization.CultureInfo.InvariantCulture);
+
+    /// <summary>Whether both are the same value.</summary>
+    public override bool Equals(object other) =>
+        other != null && other.GetType() == GetType() && Equals(wire, ((Choice)other).wire);
+
+    /// <summary>Of the value.</summary>
+    public override int GetHashCode() => wire == null ? 0 : wire.GetHashCode();
+}
+
+/// <summary>Reads and writes JSON; numbers keep all their digits.</summary>
+internal static class Json
+{
+    /// <summary>JSON from its bytes; nothing at all is null.</summary>
+    internal static JsonElement Read(byte[] bytes)
+    {
+        using (var document = JsonDocument.Parse(bytes.Length == 0 ? Encoding.UTF8.GetBytes("null") : bytes, new JsonDocumentOptions { MaxDepth = 512 }))
+        {
+            return document.RootElement.Clone();
+        }
+    }
+
+    internal static string Write(object value)
+    {
+        using (var stream = new MemoryStream())
+        {
+            using (var writer = new Utf8JsonWriter(stream))
+            {
+                Write(writer, value);
+            }
+            return Encoding.UTF8.GetString(stream.ToArray());
+        }
+    }
+
+    private static void Write(Utf8JsonWriter writer, object value)
+    {
+        if (value == null)
+        {
+            writer.WriteNullValue();
+        }
+        else if (value is IJsonValue model)
+        {
+            Write(writer, model.ToJson());
+        }
+        else if (value is JsonElement element)
+        {
+            element.WriteTo(writer);
+        }
+        else if (value is string text)
+        {
+            writer.WriteStringValue(text);
+        }
+        else if (value is bool flag)
+        {
+            writer.WriteBooleanValue(flag);
+        }
+        else if (value is double number)
+        {
+            writer.WriteNumberValue(number);
+        }
+        else if (value is int || value is long)
+        {
+            writer.WriteNumberValue(Convert.ToInt64(value));
+        }
+        else if (value is ulong large)
+        {
+            writer.WriteNumberValue(large);
+        }
+        else if (value is decimal exact)
+        {
+            writer.WriteNumberValue(exact);
+        }
+        else if (value is IOrNull optional)
+        {
+            Write(writer, optional.ToObject());
+        }
+        else if (value is IDictionary members)
+        {
+            writer.WriteStartObject();
+            foreach (DictionaryEntry member in members)
+            {
+                writer.WritePropertyName((string)member.Key);
+                Write(writer, member.Value);
+            }
+            writer.WriteEndObject();
+        }
+        else if (value is IEnumerable items)
+        {
+            writer.WriteStartArray();
+            foreach (var item in items)
+            {
+                Write(writer, item);
+            }
+            writer.WriteEndArray();
+        }
+        else
+        {
+            throw new ArgumentException("a value of " + value.GetType() + " has no form in JSON");
+        }
+    }
+
+    private static FormatException Expected(string what, JsonElement value) =>
+        new FormatException("expected " + what + ", found " + Transport.Clip(value.GetRawText()));
+
+    internal static Dictionary<string, JsonElement> Members(JsonElement value)
+    {
+        if (value.ValueKind != JsonValueKind.Object)
+        {
+            throw Expected("an object", value);
+        }
+        var members = new Dictionary<string, JsonElement>();
+        foreach (var member in value.EnumerateObject())
+        {
+            members[member.Name] = member.Value;
+        }
+        return members;
+    }
+
+    internal static JsonElement Any(JsonElement value) => value;
+
+    internal static string Text(JsonElement value) =>
+        value.ValueKind == JsonValueKind.String ? value.GetString() : throw Expected("a text", value);
+
+    internal static bool Flag(JsonElement value) =>
+        value.ValueKind == JsonValueKind.True || (value.ValueKind == JsonValueKind.False ? false : throw Expected("a boolean", value));
+
+    private static JsonElement Digits(JsonElement value) =>
+        value.ValueKind == JsonValueKind.Number ? value : throw Expected("a number", value);
+
+    internal static int Int32(JsonElement value)
+    {
+        int number;
+        return Digits(value).TryGetInt32(out number) ? number : (int)Whole(value, int.MinValue, int.MaxValue);
+    }
+
+    internal static long Int64(JsonElement value)
+    {
+        long number;
+        return Digits(value).TryGetInt64(out number) ? number : (long)Whole(value, long.MinValue, long.MaxValue);
+    }
+
+    internal static ulong UInt64(JsonElement value)
+    {
+        ulong number;
+        return Digits(value).TryGetUInt64(out number) ? number : (ulong)Whole(value, 0, ulong.MaxValue);
+    }
+
+    /// <summary>Whole numbers in other forms, such as 7.0 or 1e3.</summary>
+    private static decimal Whole(JsonElement value, decimal least, decimal most)
+    {
+        decimal number;
+        var isWhole = value.TryGetDecimal(out number) && number == decimal.Truncate(number);
+        return isWhole && number >= least && number <= most ? number : throw Expected("an integer that fits", value);
+    }
+
+    internal static double Number(JsonElement value) => Digits(value).GetDouble();
+
+    internal static List<T> List<T>(JsonElement value, Func<JsonElement, T> item)
+    {
+        if (value.ValueKind != JsonValueKind.Array)
+        {
+            throw Expected("a list", value);
+        }
+        var items = new List<T>(value.GetArrayLength());
+        foreach (var one in value.EnumerateArray())
+        {
+            items.Add(item(one));
+        }
+        return items;
+    }
+
+    internal static Dictionary<string, T> Map<T>(JsonElement value, Func<JsonElement, T> item) =>
+        Rest(Members(value), item);
+
+    internal static T NullableObject<T>(JsonElement value, Func<JsonElement, T> item) where T : class =>
+        value.ValueKind == JsonValueKind.Null ? null : item(value);
+
+    internal static T? NullableValue<T>(JsonElement value, Func<JsonElement, T> item) where T : struct =>
+        value.ValueKind == JsonValueKind.Null ? (T?)null : item(value);
+
+    /// <summary>A member that must be there.</summary>
+    internal static T Required<T>(Dictionary<string, JsonElement> members, string name, Func<JsonElement, T> read)
+    {
+        JsonElement value;
+        if (!members.TryGetValue(name, out value))
+        {
+            throw new FormatException("the member " + name + " is missing");
+        }
+        try
+        {
+            return read(value);
+        }
+        catch (FormatException cause)
+        {
+            throw new FormatException(name + ": " + cause.Message, cause);
+        }
+        finally
+        {
+            members.Remove(name);
+        }
+    }
+
+    /// <summary>A member that may be absent.</summary>
+    internal static T Optional<T>(Dictionary<string, JsonElement> members, string name, Func<JsonElement, T> read) =>
+        members.ContainsKey(name) ? Required(members, name, read) : default(T);
+
+    /// <summary>A member that may be absent or null.</summary>
+    internal static T Object<T>(Dictionary<string, JsonElement> members, string name, Func<JsonElement, T> read) where T : class =>
+        Optional(members, name, value => NullableObject(value, read));
+
+    /// <summary>The same of a type that has no null.</summary>
+    internal static T? Value<T>(Dictionary<string, JsonElement> members, string name, Func<JsonElement, T> read) where T : struct =>
+        Optional(members, name, value => NullableValue(value, read));
+
+    /// <summary>Members that were not read.</summary>
+    internal static Dictionary<string, T> Rest<T>(Dictionary<string, JsonElement> members, Func<JsonElement, T> item)
+    {
+        var rest = new Dictionary<string, T>();
+        foreach (var member in members)
+        {
+            rest[member.Key] = item(member.Value);
+        }
+        return rest;
+    }
+
+    internal static Dictionary<string, object> Begin<T>(Dictionary<string, T> rest)
+    {
+        var members = new Dictionary<string, object>();
+        foreach (var member in rest)
+        {
+            members[member.Key] = member.Value;
+        }
+        return members;
+    }
+
+    internal static void Set(Dictionary<string, object> members, string name, object value)
+    {
+        if (value != null)
+        {
+            members[name] = value;
+        }
+    }
+
+    /// <summary>Whether the member is that text.</summary>
+    internal static bool Says(JsonElement value, string name, string text)
+    {
+        JsonElement member;
+        return value.ValueKind == JsonValueKind.Object
+            && value.TryGetProperty(name, out member)
+            && member.ValueKind == JsonValueKind.String
+            && member.GetString() == text;
+    }
+
+    /// <summary>The first alternative that can be read.</summary>
+    internal static T First<T>(params Func<T>[] alternatives) where T : class
+    {
+        foreach (var alternative in alternatives)
+        {
+            try
+            {
+                return alternative();
+            }
+            catch (FormatException)
+            {
+                continue;
+            }
+        }
+        return null;
+    }
+
+    internal static void Put(Dictionary<string, string> sent, string name, object value)
+    {
+        if (value != null)
+        {
+            sent[name] = Parameter(value);
+        }
+    }
+
+    internal static void PutJson(Dictionary<string, string> sent, string name, object value)
+    {
+        if (value != null)
+        {
+            sent[name] = Write(value);
+        }
+    }
+
+    /// <summary>A parameter as the node takes it: JSON without the quotes of a plain text.</summary>
+    internal static string Parameter(object value)
+    {
+        var model = value as IJsonValue;
+        var json = model == null ? value : model.ToJson();
+        return json as string ?? Write(json);
+    }
+}
 {% if not single_file %}
 }
 {% endif %}

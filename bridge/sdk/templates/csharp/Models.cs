@@ -4,6 +4,9 @@
 {% macro optional(t) %}{% if is_value(t) %}{{ t.bare }}?{% else %}{{ type(t) }}{% endif %}{% endmacro %}
 {% macro plain(t, d) %}{% set v = "v" ~ d %}{% if t.kind == "any" %}{{ v }}{% elif t.kind == "boolean" %}Json.Flag({{ v }}){% elif t.kind == "integer" %}{% if t.width == "i32" %}Json.Int32({{ v }}){% elif t.width == "u64" %}Json.UInt64({{ v }}){% else %}Json.Int64({{ v }}){% endif %}{% elif t.kind == "number" %}Json.Number({{ v }}){% elif t.kind in ["text", "bytes"] %}Json.Text({{ v }}){% elif t.kind == "array" %}Json.List({{ v }}, v{{ d + 1 }} => {{ read(t.of, d + 1) }}){% elif t.kind == "map" %}Json.Map({{ v }}, v{{ d + 1 }} => {{ read(t.of, d + 1) }}){% else %}global::{{ package.pascal }}.{{ t.name }}.FromJson({{ v }}){% endif %}{% endmacro %}
 {% macro read(t, d) %}{% if t.nullable %}Json.Nullable{{ "Value" if is_value(t) else "Object" }}(v{{ d }}, v{{ d + 1 }} => {{ plain(t, d + 1) }}){% else %}{{ plain(t, d) }}{% endif %}{% endmacro %}
+{# What reads a value: a method by its name where there is one. #}
+{% macro reader(t) %}{% if t.nullable or t.kind in ["any", "array", "map"] %}v1 => {{ read(t, 1) }}{% else %}{{ plain(t, 1)|replace("(v1)", "") }}{% endif %}{% endmacro %}
+{% macro bare_reader(t) %}{% if t.kind in ["array", "map"] %}v1 => {{ plain(t, 1) }}{% else %}{{ plain(t, 1)|replace("(v1)", "") }}{% endif %}{% endmacro %}
 {# A member must not be called like its type. #}
 {% macro called(m, t) %}{{ m.name }}{{ "Member" if m.name == t.name }}{% endmacro %}
 {% macro member(m, t) %}{% if not m.required and m.type.nullable and t.in_requests %}OrNull<{{ optional(m.type) }}>{% elif m.required %}{{ type(m.type) }}{% else %}{{ optional(m.type) }}{% endif %}{% endmacro %}
@@ -16,191 +19,130 @@ using System.Text.Json;
 namespace {{ package.pascal }}
 {
 {% endif %}
+#pragma warning disable 1591 // Not every member is described.
 {% for t in types %}
-    /// <summary>{{ (t.doc or t.source)|doc(4) }}{% if t.kind == "object" and t.exactly_one %} Exactly one member is given.{% endif %}</summary>
+/// <summary>{{ (t.doc or t.source)|doc }}{% if t.kind == "object" and t.exactly_one %} Exactly one member is given.{% endif %}</summary>
 {% if t.kind == "enum" %}
-    /// <remarks>Values that came later than this code are kept as they are.</remarks>
-    public sealed class {{ t.name }} : IJsonValue, IEquatable<{{ t.name }}>
-    {
-        private readonly {{ "string" if t.of == "text" else "long" }} wire;
-
+public sealed class {{ t.name }} : Choice
+{
 {% for c in t.choices %}
-        /// <summary>One of the values.</summary>
-        public static readonly {{ t.name }} {{ c.name }}{{ "Value" if c.name == t.name }} = new {{ t.name }}({% if t.of == "text" %}{{ c.text|lit }}{% else %}{{ c.number }}L{% endif %});
-
+    public static readonly {{ t.name }} {{ c.name }}{{ "Value" if c.name == t.name }} = new {{ t.name }}({% if t.of == "text" %}{{ c.text|lit }}{% else %}{{ c.number }}L{% endif %});
 {% endfor %}
-        /// <summary>Any value, as the service writes it.</summary>
-        public {{ t.name }}({{ "string" if t.of == "text" else "long" }} value)
-        {
-            wire = value;
-        }
 
-        /// <summary>Reads its form in JSON.</summary>
-        public static {{ t.name }} FromJson(JsonElement json)
-        {
-            return new {{ t.name }}(Json.{{ "Text" if t.of == "text" else "Int64" }}(json));
-        }
+    /// <summary>Any value, as the service writes it.</summary>
+    public {{ t.name }}({{ "string" if t.of == "text" else "long" }} value) : base(value) { }
 
-        /// <summary>As the service writes it.</summary>
-        public object ToJson()
-        {
-            return wire;
-        }
-
-        /// <summary>As the service writes it.</summary>
-        public override string ToString()
-        {
-            return wire{{ "" if t.of == "text" else ".ToString(System.Globalization.CultureInfo.InvariantCulture)" }};
-        }
-
-        /// <summary>Whether both are the same value.</summary>
-        public bool Equals({{ t.name }} other)
-        {
-            return !ReferenceEquals(other, null) && wire == other.wire;
-        }
-
-        /// <summary>Whether both are the same value.</summary>
-        public override bool Equals(object other)
-        {
-            return Equals(other as {{ t.name }});
-        }
-
-        /// <summary>Of the value.</summary>
-        public override int GetHashCode()
-        {
-            return wire.GetHashCode();
-        }
-    }
+    internal static {{ t.name }} FromJson(JsonElement json) => new {{ t.name }}(Json.{{ "Text" if t.of == "text" else "Int64" }}(json));
+}
 {% elif t.kind == "object" %}
-    public sealed class {{ t.name }} : IJsonValue
+public sealed class {{ t.name }}{{ " : IJsonValue" if t.in_requests }}
+{
+{% for m in t.members %}
+{% if m.doc %}
+    /// <summary>{{ m.doc|doc(4) }}</summary>
+{% endif %}
+    public {{ member(m, t) }} {{ called(m, t) }} { get; set; }
+{% endfor %}
+{% if t.additional %}
+    /// <summary>Further members.</summary>
+    public Dictionary<string, {{ type(t.additional) }}> AdditionalMembers { get; set; } = new Dictionary<string, {{ type(t.additional) }}>();
+{% endif %}
+
+    internal static {{ t.name }} FromJson(JsonElement json)
     {
-{% for m in t.members %}
-        /// <summary>{% if m.doc %}{{ m.doc|doc(8) }}{% else %}As the service calls it.{% endif %}</summary>
-        public {{ member(m, t) }} {{ called(m, t) }} { get; set; }
-
-{% endfor %}
-{% if t.additional %}
-        /// <summary>Further members.</summary>
-        public Dictionary<string, {{ type(t.additional) }}> AdditionalMembers { get; set; } = new Dictionary<string, {{ type(t.additional) }}>();
-
-{% endif %}
-        /// <summary>Reads its form in JSON.</summary>
-        public static {{ t.name }} FromJson(JsonElement json)
+        var members = Json.Members(json);
+        return new {{ t.name }}
         {
-            var members = Json.Members(json);
-            var read = new {{ t.name }}();
-{% for m in t.members %}
-            read.{{ called(m, t) }} = Json.{{ "Required" if m.required else "Optional" }}(members, {{ m.wire|lit }}, v1 => {% if not m.required and m.type.nullable and t.in_requests %}new OrNull<{{ optional(m.type) }}>({{ read(m.type, 1) }}){% elif not m.required and is_value(m.type) %}({{ optional(m.type) }}){{ read(m.type, 1) }}{% else %}{{ read(m.type, 1) }}{% endif %});
-{% endfor %}
-{% for m in t.members %}
-            members.Remove({{ m.wire|lit }});
-{% endfor %}
-{% if t.additional %}
-            foreach (var member in members)
-            {
-                var v1 = member.Value;
-                read.AdditionalMembers[member.Key] = {{ read(t.additional, 1) }};
-            }
-{% endif %}
-            return read;
-        }
-
-        /// <summary>Its form in JSON.</summary>
-        public object ToJson()
-        {
-            var members = new Dictionary<string, object>();
-{% if t.additional %}
-            foreach (var member in AdditionalMembers)
-            {
-                members[member.Key] = member.Value;
-            }
-{% endif %}
 {% for m in t.members %}
 {% if m.required %}
-            members[{{ m.wire|lit }}] = this.{{ called(m, t) }};
+            {{ called(m, t) }} = Json.Required(members, {{ m.wire|lit }}, {{ reader(m.type) }}),
+{% elif m.type.nullable and t.in_requests %}
+            {{ called(m, t) }} = Json.Optional(members, {{ m.wire|lit }}, v1 => new OrNull<{{ optional(m.type) }}>({{ read(m.type, 1) }})),
+{% elif m.type.nullable and m.type.kind != "any" %}
+            {{ called(m, t) }} = Json.{{ "Value" if is_value(m.type) else "Object" }}(members, {{ m.wire|lit }}, {{ bare_reader(m.type) }}),
 {% else %}
-            if (this.{{ called(m, t) }} != null)
-            {
-                members[{{ m.wire|lit }}] = this.{{ called(m, t) }};
-            }
+            {{ called(m, t) }} = Json.Optional(members, {{ m.wire|lit }}, {% if is_value(m.type) %}v1 => ({{ optional(m.type) }}){{ read(m.type, 1) }}{% else %}{{ reader(m.type) }}{% endif %}),
 {% endif %}
 {% endfor %}
-            return members;
-        }
+{% if t.additional %}
+            AdditionalMembers = Json.Rest(members, {{ "Json.Any" if t.additional.kind == "any" else reader(t.additional) }}),
+{% endif %}
+        };
     }
-{% else %}
-    /// <remarks>One of several, told apart by their class.</remarks>
-    public abstract class {{ t.name }} : IJsonValue
+{% if t.in_requests %}
+
+    public object ToJson()
     {
-        private {{ t.name }}() { }
+        var members = {% if t.additional %}Json.Begin(AdditionalMembers){% else %}new Dictionary<string, object>(){% endif %};
+{% for m in t.members %}
+{% if m.required %}
+        members[{{ m.wire|lit }}] = {{ called(m, t) }};
+{% else %}
+        Json.Set(members, {{ m.wire|lit }}, {{ called(m, t) }});
+{% endif %}
+{% endfor %}
+        return members;
+    }
+{% endif %}
+}
+{% else %}
+/// <remarks>One of several, told apart by their class.</remarks>
+public abstract class {{ t.name }}{{ " : IJsonValue" if t.in_requests }}
+{
+    private {{ t.name }}() { }
+{% if t.in_requests %}
 
-        /// <summary>Its form in JSON.</summary>
-        public abstract object ToJson();
+    public abstract object ToJson();
+{% endif %}
 
-        /// <summary>Reads its form in JSON.</summary>
-        public static {{ t.name }} FromJson(JsonElement json)
-        {
-            var v1 = json;
+    internal static {{ t.name }} FromJson(JsonElement v1)
+    {
 {% if t.discriminator is defined and t.discriminator %}
 {% for v in t.variants %}
 {% for tag in v.tags %}
-            if (Json.Says(json, {{ t.discriminator|lit }}, {{ tag|lit }}))
-            {
-                return new Of{{ v.name }}({{ read(v.type, 1) }});
-            }
+        if (Json.Says(v1, {{ t.discriminator|lit }}, {{ tag|lit }}))
+        {
+            return new Of{{ v.name }}({{ read(v.type, 1) }});
+        }
 {% endfor %}
 {% endfor %}
 {% endif %}
-            return Json.First<{{ t.name }}>(
+        return Json.First<{{ t.name }}>(
 {% for v in t.variants %}
-                () => new Of{{ v.name }}({{ read(v.type, 1) }}){{ "," if not loop.last }}
+            () => new Of{{ v.name }}({{ read(v.type, 1) }}){{ "," if not loop.last }}
 {% endfor %}
-            ) ?? new Unknown_(json);
-        }
-{% for v in t.variants %}
-
-        /// <summary>One of them.</summary>
-        public sealed class Of{{ v.name }} : {{ t.name }}
-        {
-            /// <summary>With this value.</summary>
-            public Of{{ v.name }}({{ type(v.type) }} value)
-            {
-                Value = value;
-            }
-
-            /// <summary>The value.</summary>
-            public {{ type(v.type) }} Value { get; }
-
-            /// <summary>Its form in JSON.</summary>
-            public override object ToJson()
-            {
-                return Value;
-            }
-        }
-{% endfor %}
-
-        /// <summary>What fits none of them.</summary>
-        public sealed class Unknown_ : {{ t.name }}
-        {
-            /// <summary>With this value.</summary>
-            public Unknown_(JsonElement value)
-            {
-                Value = value;
-            }
-
-            /// <summary>As it came.</summary>
-            public JsonElement Value { get; }
-
-            /// <summary>As it came.</summary>
-            public override object ToJson()
-            {
-                return Value;
-            }
-        }
+        ) ?? new Unknown_(v1);
     }
+{% for v in t.variants %}
+
+    public sealed class Of{{ v.name }} : {{ t.name }}
+    {
+        public Of{{ v.name }}({{ type(v.type) }} value) { Value = value; }
+
+        public {{ type(v.type) }} Value { get; }
+{% if t.in_requests %}
+
+        public override object ToJson() => Value;
+{% endif %}
+    }
+{% endfor %}
+
+    /// <summary>What fits none of them, as it came.</summary>
+    public sealed class Unknown_ : {{ t.name }}
+    {
+        public Unknown_(JsonElement value) { Value = value; }
+
+        public JsonElement Value { get; }
+{% if t.in_requests %}
+
+        public override object ToJson() => Value;
+{% endif %}
+    }
+}
 {% endif %}
 
 {% endfor %}
+#pragma warning restore 1591
 {% if not single_file %}
 }
 {% endif %}

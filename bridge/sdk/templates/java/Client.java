@@ -1,4 +1,5 @@
-{% macro plain(t, d) %}{% set v = "v" ~ d %}{% if t.kind == "any" %}{{ v }}{% elif t.kind == "boolean" %}Json.flag({{ v }}){% elif t.kind == "integer" %}{% if t.width == "i32" %}Json.int32({{ v }}){% elif t.width == "u64" %}Json.uint64({{ v }}){% else %}Json.int64({{ v }}){% endif %}{% elif t.kind == "number" %}Json.number({{ v }}){% elif t.kind in ["text", "bytes"] %}Json.text({{ v }}){% elif t.kind == "array" %}Json.list({{ v }}, v{{ d + 1 }} -> {{ read(t.of, d + 1) }}){% elif t.kind == "map" %}Json.map({{ v }}, v{{ d + 1 }} -> {{ read(t.of, d + 1) }}){% else %}Models.{{ t.name }}.fromJson({{ v }}){% endif %}{% endmacro %}
+{% macro inner(t, d) %}{% if t.nullable or t.kind in ["any", "array", "map"] %}v{{ d }} -> {{ read(t, d) }}{% elif t.name %}Models.{{ t.name }}::fromJson{% else %}{{ plain(t, d)|replace("(v" ~ d ~ ")", "")|replace("Json.", "Json::") }}{% endif %}{% endmacro %}
+{% macro plain(t, d) %}{% set v = "v" ~ d %}{% if t.kind == "any" %}{{ v }}{% elif t.kind == "boolean" %}Json.flag({{ v }}){% elif t.kind == "integer" %}{% if t.width == "i32" %}Json.int32({{ v }}){% elif t.width == "u64" %}Json.uint64({{ v }}){% else %}Json.int64({{ v }}){% endif %}{% elif t.kind == "number" %}Json.number({{ v }}){% elif t.kind in ["text", "bytes"] %}Json.text({{ v }}){% elif t.kind == "array" %}Json.list({{ v }}, {{ inner(t.of, d + 1) }}){% elif t.kind == "map" %}Json.map({{ v }}, {{ inner(t.of, d + 1) }}){% else %}Models.{{ t.name }}.fromJson({{ v }}){% endif %}{% endmacro %}
 {% macro read(t, d) %}{% if t.nullable %}Json.nullable(v{{ d }}, v{{ d + 1 }} -> {{ plain(t, d + 1) }}){% else %}{{ plain(t, d) }}{% endif %}{% endmacro %}
 {% macro type(t, boxed) %}{% if boxed or t.nullable %}{{ t.boxed }}{% else %}{{ t.bare }}{% endif %}{% endmacro %}
 {% macro answer(op) %}{% if op.answer.kind == "nothing" %}Void{% elif op.answer.kind == "mixed" %}Object{% else %}{{ type(op.answer.type, true) }}{% endif %}{% endmacro %}
@@ -23,91 +24,86 @@ import {{ package.flat }}.{{ "Client." if single_file }}Farthing.{{ name }};
  * is always verified.
  */
 public final class Client {
-    private final Farthing.Transport transport;
+  private final Farthing.Transport transport;
 
-    /** Everything comes from the environment. */
-    public Client() {
-        this(new Farthing.Config());
-    }
+  /** Everything comes from the environment. */
+  public Client() {
+    this(new Farthing.Config());
+  }
 
-    /** With these settings, and the environment for what they leave out. */
-    public Client(Farthing.Config config) {
-        transport = new Farthing.Transport(config);
-    }
+  /** With these settings, and the environment for what they leave out. */
+  public Client(Farthing.Config config) {
+    transport = new Farthing.Transport(config);
+  }
 
-    /**
-     * Buys any call of the service; JSON is read, everything else answered as bytes. A body that is a text is sent as it is,
-     * everything else as JSON; null is none.
-     *
-     * @param method such as GET
-     * @param path of the service
-     * @param params texts by their names
-     * @param body of the call
-     * @param options what this call does differently
-     * @return the answer
-     * @throws FarthingException when there is none
-     */
-    public Answer<Object> call(
-            String method, String path, Map<String, String> params, Object body, CallOptions options) {
-        Body carried = null;
-        if (body != null) {
-            carried = body instanceof String text ? Body.text(text, "text/plain") : Body.json(body);
-        }
-        return transport.call(
-                method, path, params, carried, options, (bytes, isJson) -> isJson ? Json.read(bytes) : bytes);
+  /**
+   * Buys any call of the service; JSON is read, everything else answered as bytes. A body that is a text is sent as it is,
+   * everything else as JSON; null is none.
+   *
+   * @param method such as GET
+   * @param path of the service
+   * @param params texts by their names
+   * @param body of the call
+   * @param options what this call does differently
+   * @return the answer
+   * @throws FarthingException when there is none
+   */
+  public Answer<Object> call(
+      String method, String path, Map<String, String> params, Object body, CallOptions options) {
+    Body carried = null;
+    if (body != null) {
+      carried = body instanceof String text ? Body.text(text, "text/plain") : Body.json(body);
     }
+    return transport.call(
+        method, path, params, carried, options, (bytes, isJson) -> isJson ? Json.read(bytes) : bytes);
+  }
 {% for op in operations %}
 {% if optional(op) %}
 
-    /** For {@link #{{ op.name }}}. */
-    public static final class {{ op.params_type }} {
+  /** For {@link #{{ op.name }}}. */
+  public static final class {{ op.params_type }} {
 {% for p in op.params if not p.required %}
-        private {{ type(p.type, true) }} {{ p.name }};
+    private {{ type(p.type, true) }} {{ p.name }};
 {% endfor %}
 {% for p in op.params if not p.required %}
 
-        /** {{ (p.doc or p.wire)|doc(8) }}{% if p.default %} Default: {{ p.default|doc(8) }}.{% endif %} */
-        public {{ op.params_type }} {{ p.name }}({{ type(p.type, false) }} value) { this.{{ p.name }} = value; return this; }
+    /** {{ (p.doc or p.wire)|doc(4) }}{% if p.default %} Default: {{ p.default|doc(4) }}.{% endif %} */
+    public {{ op.params_type }} {{ p.name }}({{ type(p.type, false) }} value) { this.{{ p.name }} = value; return this; }
 {% endfor %}
-    }
+  }
 {% endif %}
 
-    /**
-     * {% if op.summary %}{{ op.summary|doc(4) }}{% else %}{{ op.method }} {{ op.path|doc(4) }}{% endif %}
+  /**
+   * {% if op.summary %}{{ op.summary|doc(2) }}{% else %}{{ op.method }} {{ op.path|doc(2) }}{% endif %}
 
 {% if op.description %}
-     *
-     * <p>{{ op.description|doc(4) }}
+   *
+   * <p>{{ op.description|doc(2) }}
 {% endif %}
 {% if op.price %}
-     *
-     * <p>Price: {{ op.price|doc(4) }} USDC a call.
+   *
+   * <p>Price: {{ op.price|doc(2) }} USDC a call.
 {% endif %}
 {% for p in op.params if p.required and p.doc %}
-     * @param {{ p.name }} {{ p.doc|doc(4) }}
+   * @param {{ p.name }} {{ p.doc|doc(2) }}
 {% endfor %}
-     */
-    public Answer<{{ answer(op) }}> {{ op.name }}({{ required(op) }}{% if optional(op) %}{{ op.params_type }} params, {% endif %}CallOptions options) {
-        Map<String, String> sent = new LinkedHashMap<>();
+   */
+  public Answer<{{ answer(op) }}> {{ op.name }}({{ required(op) }}{% if optional(op) %}{{ op.params_type }} params, {% endif %}CallOptions... options) {
+    Map<String, String> sent = new LinkedHashMap<>();
 {% for p in op.params %}
-        Json.{{ "putJson" if p.json else "put" }}(sent, {{ p.wire|lit }}, {{ "params." if not p.required }}{{ p.name }});
+    Json.{{ "putJson" if p.json else "put" }}(sent, {{ p.wire|lit }}, {{ "params." if not p.required }}{{ p.name }});
 {% endfor %}
 {% if op.body %}
-        Body carried = {% if not op.body.required %}body == null ? null : {% endif %}Body.{% if op.body.kind in ["json", "form"] %}json(body){% else %}{{ op.body.type.kind }}(body, {{ op.body.media_type|lit }}){% endif %};
+    Body carried = {% if not op.body.required %}body == null ? null : {% endif %}Body.{% if op.body.kind in ["json", "form"] %}json(body){% else %}{{ op.body.type.kind }}(body, {{ op.body.media_type|lit }}){% endif %};
 {% endif %}
-        return transport.call("{{ op.method }}", {{ op.path|lit }}, sent, {{ "carried" if op.body else "null" }}, options, (bytes, isJson) ->
+    return transport.call("{{ op.method }}", {{ op.path|lit }}, sent, {{ "carried" if op.body else "null" }}, CallOptions.of(options), (bytes, isJson) ->
 {%- if op.answer.kind == "nothing" %} null);
 {% elif op.answer.kind == "mixed" %} isJson ? Json.read(bytes) : bytes);
 {% elif op.answer.kind == "text" %} Json.utf8(bytes));
 {% elif op.answer.kind == "bytes" %} bytes);
-{% else %} Json.with(bytes, v1 -> {{ read(op.answer.type, 1) }}));
+{% else %} Json.with(bytes, {{ inner(op.answer.type, 1) }}));
 {% endif %}
-    }
-
-    /** The same without options. */
-    public Answer<{{ answer(op) }}> {{ op.name }}({{ (required(op) ~ (op.params_type ~ " params, " if optional(op) else ""))|trim|trim(",") }}) {
-        return {{ op.name }}({{ passed(op) }}{{ "params, " if optional(op) }}new CallOptions());
-    }
+  }
 {% endfor %}
 {% if single_file %}
 

@@ -6,778 +6,793 @@ package {{ package.flat }};
 {% endif %}
 /** How calls travel: configuration, results, errors, JSON. */
 public {{ "static " if single_file }}final class Farthing {
-    private Farthing() {}
+  private Farthing() {}
 
-    /** The service that every call buys from. */
-    static final String SERVICE_ID = {{ service.id|lit }};
+  /** The service that every call buys from. */
+  static final String SERVICE_ID = {{ service.id|lit }};
 
-    /** How to reach your node. What is left out comes from the environment. */
-    public static final class Config {
-        private String baseUrl = fromEnvironment("FARTHING_URL", {{ base_url|lit }});
-        private String secret = fromEnvironment("CONSUMER_SECRET", "");
-        private String caFile = fromEnvironment("FARTHING_CA_FILE", "");
-        private Duration timeout = Duration.ofMinutes(1);
-        private int maxRetries = 2;
-        private String maxPrice = "";
+  /** How to reach your node. What is left out comes from the environment. */
+  public static final class Config {
+    private String baseUrl = fromEnvironment("FARTHING_URL", {{ base_url|lit }});
+    private String secret = fromEnvironment("CONSUMER_SECRET", "");
+    private String caFile = fromEnvironment("FARTHING_CA_FILE", "");
+    private Duration timeout = Duration.ofMinutes(1);
+    private int maxRetries = 2;
+    private String maxPrice = "";
 
-        /** Address of the node; otherwise FARTHING_URL. */
-        public Config baseUrl(String value) {
-            baseUrl = value;
-            return this;
-        }
-
-        /** The consumer secret, as {@code farthing secret show} prints it; otherwise CONSUMER_SECRET. */
-        public Config secret(String value) {
-            secret = value;
-            return this;
-        }
-
-        /** File of the authority that signed the node's certificate; otherwise FARTHING_CA_FILE, or the JVM's. */
-        public Config caFile(String value) {
-            caFile = value;
-            return this;
-        }
-
-        /** How long one attempt may take; one minute unless set. */
-        public Config timeout(Duration value) {
-            timeout = value;
-            return this;
-        }
-
-        /** Attempts after the first; 2 unless set. All share one call id, so a call is paid at most once. */
-        public Config maxRetries(int value) {
-            maxRetries = value;
-            return this;
-        }
-
-        /** Most USDC that one call may cost, such as "0.01"; no limit but the node's own unless set. */
-        public Config maxPrice(String value) {
-            maxPrice = value;
-            return this;
-        }
-
-        private static String fromEnvironment(String name, String otherwise) {
-            String value = System.getenv(name);
-            return value == null || value.isEmpty() ? otherwise : value;
-        }
+    /** Address of the node; otherwise FARTHING_URL. */
+    public Config baseUrl(String value) {
+      baseUrl = value;
+      return this;
     }
 
-    /** What a single call does differently. */
-    public static final class CallOptions {
-        private String callId = "";
-        private String maxPrice = "";
-        private Duration timeout;
-        private int maxRetries = -1;
-
-        /** Repeats with the same id are charged once, even by another process. */
-        public CallOptions callId(String value) {
-            callId = value;
-            return this;
-        }
-
-        /** The most that the call may cost, in USDC: "0.01". */
-        public CallOptions maxPrice(String value) {
-            maxPrice = value;
-            return this;
-        }
-
-        /** For each attempt. */
-        public CallOptions timeout(Duration value) {
-            timeout = value;
-            return this;
-        }
-
-        /** Attempts after the first. */
-        public CallOptions maxRetries(int value) {
-            maxRetries = value;
-            return this;
-        }
+    /** The consumer secret, as {@code farthing secret show} prints it; otherwise CONSUMER_SECRET. */
+    public Config secret(String value) {
+      secret = value;
+      return this;
     }
 
-    /**
-     * An answer of the service, and what it cost.
-     *
-     * @param <T> what the value is
-     * @param value what the service said
-     * @param price of the call, in USDC
-     * @param charged what was paid, in USDC
-     * @param receipt the owner's signed word on it, by its hash
-     * @param callId of the call
-     * @param status of the answer
-     * @param headers of the answer
-     * @param body as it came
-     */
-    public record Answer<T>(
-            T value,
-            String price,
-            String charged,
-            String receipt,
-            String callId,
-            int status,
-            HttpHeaders headers,
-            byte[] body) {}
-
-    /** Why there is no answer. */
-    public static class FarthingException extends RuntimeException {
-        private static final long serialVersionUID = 1L;
-        private final Boolean charged;
-        private final String callId;
-
-        FarthingException(String message, Boolean charged, String callId, Throwable cause) {
-            super(message, cause);
-            this.charged = charged;
-            this.callId = callId;
-        }
-
-        /** Whether money was paid; empty while that is not known: repeat the call with its id to learn it. */
-        public Optional<Boolean> charged() {
-            return Optional.ofNullable(charged);
-        }
-
-        /** The call's id. */
-        public String callId() {
-            return callId;
-        }
+    /** File of the authority that signed the node's certificate; otherwise FARTHING_CA_FILE, or the JVM's. */
+    public Config caFile(String value) {
+      caFile = value;
+      return this;
     }
 
-    /** The own node was not reached, or is not to be trusted. */
-    public static final class ConnectionException extends FarthingException {
-        private static final long serialVersionUID = 1L;
-
-        ConnectionException(Boolean charged, String callId, Throwable cause) {
-            super("no answer from the node: " + cause, charged, callId, cause);
-        }
+    /** How long one attempt may take; one minute unless set. */
+    public Config timeout(Duration value) {
+      timeout = value;
+      return this;
     }
 
-    /** The network refused the call or could not complete it. */
-    public static final class NodeException extends FarthingException {
-        private static final long serialVersionUID = 1L;
-        private final int status;
-        private final String code;
-        private final String detail;
-        private final String next;
-
-        NodeException(int status, String code, String detail, String next, Boolean charged, String callId) {
-            super((detail + " " + next).strip(), charged, callId, null);
-            this.status = status;
-            this.code = code;
-            this.detail = detail;
-            this.next = next;
-        }
-
-        /** Status of the refusal. */
-        public int status() {
-            return status;
-        }
-
-        /** Names the refusal, such as bad-parameter. */
-        public String code() {
-            return code;
-        }
-
-        /** What was wrong in this call. */
-        public String detail() {
-            return detail;
-        }
-
-        /** What to do next. */
-        public String next() {
-            return next;
-        }
-
-        boolean mayPass() {
-            return List.of(429, 502, 503, 504).contains(status)
-                    && !List.of("bad-answer", "may-have-run", "owner-distrusted", "spending-stopped").contains(code);
-        }
+    /** Attempts after the first; 2 unless set. All share one call id, so a call is paid at most once. */
+    public Config maxRetries(int value) {
+      maxRetries = value;
+      return this;
     }
 
-    /** The service itself answered with an error. */
-    public static final class ServiceException extends FarthingException {
-        private static final long serialVersionUID = 1L;
-        private final transient Answer<byte[]> answer;
-
-        ServiceException(Answer<byte[]> answer) {
-            super("the service answered " + answer.status() + ": " + clip(new String(answer.body(), StandardCharsets.UTF_8)),
-                    paid(answer), answer.callId(), null);
-            this.answer = answer;
-        }
-
-        /** The service's answer. */
-        public Answer<byte[]> answer() {
-            return answer;
-        }
+    /** Most USDC that one call may cost, such as "0.01"; no limit but the node's own unless set. */
+    public Config maxPrice(String value) {
+      maxPrice = value;
+      return this;
     }
 
-    /** The answer does not fit its description. */
-    public static final class AnswerException extends FarthingException {
-        private static final long serialVersionUID = 1L;
-        private final transient Answer<byte[]> answer;
+    private static String fromEnvironment(String name, String otherwise) {
+      String value = System.getenv(name);
+      return value == null || value.isEmpty() ? otherwise : value;
+    }
+  }
 
-        AnswerException(Answer<byte[]> answer, Throwable cause) {
-            super("the answer does not fit its description: " + cause.getMessage(), paid(answer), answer.callId(), cause);
-            this.answer = answer;
-        }
+  /** What a single call does differently. */
+  public static final class CallOptions {
+    private String callId = "";
+    private String maxPrice = "";
+    private Duration timeout;
+    private int maxRetries = -1;
 
-        /** The service's answer. */
-        public Answer<byte[]> answer() {
-            return answer;
-        }
+    static CallOptions of(CallOptions... options) {
+      return options.length == 0 ? new CallOptions() : options[0];
     }
 
-    private static boolean paid(Answer<?> answer) {
-        return answer.charged().chars().anyMatch(digit -> digit >= '1' && digit <= '9');
+    /** Repeats with the same id are charged once, even by another process. */
+    public CallOptions callId(String value) {
+      callId = value;
+      return this;
     }
 
-    private static String clip(String text) {
-        return text.length() > 300 ? text.substring(0, 300) : text;
+    /** The most that the call may cost, in USDC: "0.01". */
+    public CallOptions maxPrice(String value) {
+      maxPrice = value;
+      return this;
     }
 
-    /** A body as text, so that no digit is lost. */
-    record Body(String text, String mediaType) {
-        static Body json(Object value) {
-            return new Body(Json.write(value), "application/json");
-        }
-
-        static Body text(String text, String mediaType) {
-            // A range of types stands for any of them.
-            return new Body(text, mediaType.replace("*/*", "application/octet-stream").replace("*", "octet-stream"));
-        }
-
-        static Body bytes(byte[] bytes, String mediaType) {
-            try {
-                return text(StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(bytes)).toString(), mediaType);
-            } catch (CharacterCodingException e) {
-                throw new IllegalArgumentException("the body must be UTF-8 text: a call cannot carry other bytes", e);
-            }
-        }
+    /** For each attempt. */
+    public CallOptions timeout(Duration value) {
+      timeout = value;
+      return this;
     }
 
-    /** Reads what came. */
-    interface Reader<T> {
-        T read(byte[] body, boolean isJson);
+    /** Attempts after the first. */
+    public CallOptions maxRetries(int value) {
+      maxRetries = value;
+      return this;
+    }
+  }
+
+  /**
+   * An answer of the service, and what it cost.
+   *
+   * @param <T> what the value is
+   * @param value what the service said
+   * @param price of the call, in USDC
+   * @param charged what was paid, in USDC
+   * @param receipt the owner's signed word on it, by its hash
+   * @param callId of the call
+   * @param status of the answer
+   * @param headers of the answer
+   * @param body as it came
+   */
+  public record Answer<T>(
+      T value,
+      String price,
+      String charged,
+      String receipt,
+      String callId,
+      int status,
+      HttpHeaders headers,
+      byte[] body) {}
+
+  /** Why there is no answer. */
+  public static class FarthingException extends RuntimeException {
+    private static final long serialVersionUID = 1L;
+    private final Boolean charged;
+    private final String callId;
+
+    FarthingException(String message, Boolean charged, String callId, Throwable cause) {
+      super(message, cause);
+      this.charged = charged;
+      this.callId = callId;
     }
 
-    /** Calls the service through the own node. */
-    static final class Transport {
-        private static final Duration RETRY_AFTER_MAX = Duration.ofMinutes(1);
-        private final Config config;
-        private final URI address;
-        private final HttpClient http;
-
-        Transport(Config config) {
-            address = URI.create(config.baseUrl.replaceAll("/+$", "") + "/internal/call");
-            String host = String.valueOf(address.getHost());
-            boolean isHere = host.equals("localhost") || host.startsWith("127.") || host.equals("[::1]");
-            if (!"https".equals(address.getScheme()) && !("http".equals(address.getScheme()) && isHere)) {
-                throw new IllegalArgumentException(
-                        "baseUrl (FARTHING_URL) must be an address such as https://localhost:3000");
-            }
-            if (config.secret.isEmpty()) {
-                throw new IllegalArgumentException(
-                        "secret (CONSUMER_SECRET) is missing; `farthing secret show` prints it");
-            }
-            this.config = config;
-            HttpClient.Builder builder =
-                    HttpClient.newBuilder().followRedirects(HttpClient.Redirect.NEVER).connectTimeout(config.timeout);
-            if (!config.caFile.isEmpty()) {
-                builder.sslContext(trust(config.caFile));
-            }
-            http = builder.build();
-        }
-
-        private static SSLContext trust(String file) {
-            try {
-                KeyStore store = KeyStore.getInstance(KeyStore.getDefaultType());
-                store.load(null, null);
-                byte[] pem = Files.readAllBytes(Path.of(file));
-                int count = 0;
-                for (Certificate certificate :
-                        CertificateFactory.getInstance("X.509").generateCertificates(new ByteArrayInputStream(pem))) {
-                    store.setCertificateEntry("authority" + count++, certificate);
-                }
-                if (count == 0) {
-                    throw new IllegalArgumentException("caFile (FARTHING_CA_FILE) " + file + " holds no certificate");
-                }
-                TrustManagerFactory factory =
-                        TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
-                factory.init(store);
-                SSLContext context = SSLContext.getInstance("TLS");
-                context.init(null, factory.getTrustManagers(), null);
-                return context;
-            } catch (IOException | GeneralSecurityException e) {
-                throw new IllegalArgumentException("caFile (FARTHING_CA_FILE) " + file + " cannot be used: " + e, e);
-            }
-        }
-
-        /** Buys one call. Every attempt carries the same call id, so it is charged once at most. */
-        <T> Answer<T> call(
-                String method, String path, Map<String, String> params, Body body, CallOptions options, Reader<T> reader) {
-            String callId = options.callId.isEmpty() ? UUID.randomUUID().toString() : options.callId;
-            Map<String, Object> order = new LinkedHashMap<>();
-            order.put("api_id_public", SERVICE_ID);
-            order.put("method", method);
-            order.put("path", path);
-            order.put("params", params);
-            order.put("call_id", callId);
-            String maxPrice = options.maxPrice.isEmpty() ? config.maxPrice : options.maxPrice;
-            if (!maxPrice.isEmpty()) {
-                order.put("max_price", maxPrice);
-            }
-            if (body != null) {
-                order.put("body", body.text());
-                order.put("headers", Map.of("content-type", body.mediaType()));
-            }
-            HttpRequest request = HttpRequest.newBuilder(address)
-                    .timeout(options.timeout == null ? config.timeout : options.timeout)
-                    .header("Authorization", "Bearer " + config.secret)
-                    .header("Content-Type", "application/json")
-                    .POST(HttpRequest.BodyPublishers.ofString(Json.write(order)))
-                    .build();
-            int retries = options.maxRetries < 0 ? config.maxRetries : options.maxRetries;
-            for (int attempt = 0; ; attempt++) {
-                // A random part keeps many clients from coming back at the same moment.
-                long waitMillis = Math.min(200L << Math.min(attempt, 8), 8_000);
-                waitMillis = ThreadLocalRandom.current().nextLong(waitMillis / 2, waitMillis);
-                try {
-                    HttpResponse<byte[]> response = http.send(request, HttpResponse.BodyHandlers.ofByteArray());
-                    Optional<String> price = response.headers().firstValue("x-farthing-price-usdc");
-                    if (price.isPresent()) {
-                        return answer(response, price.get(), callId, reader);
-                    }
-                    NodeException refused = refusal(response, callId);
-                    String seconds = response.headers().firstValue("retry-after").orElse("");
-                    Duration after = seconds.matches("[0-9]{1,6}") ? Duration.ofSeconds(Long.parseLong(seconds)) : null;
-                    boolean isTooLong = after != null && after.compareTo(RETRY_AFTER_MAX) > 0;
-                    if (attempt >= retries || !refused.mayPass() || isTooLong) {
-                        throw refused;
-                    }
-                    waitMillis = after == null ? waitMillis : after.toMillis();
-                } catch (InterruptedException e) {
-                    throw interrupted(callId, e);
-                } catch (IOException e) {
-                    // Without a trusted connection nothing can have been charged.
-                    boolean isTrust = causedBy(e, CertificateException.class) || causedBy(e, CertPathBuilderException.class);
-                    boolean isUnsent = isTrust || e instanceof ConnectException || e instanceof HttpConnectTimeoutException;
-                    if (isTrust || attempt >= retries) {
-                        throw new ConnectionException(isUnsent ? Boolean.FALSE : null, callId, e);
-                    }
-                }
-                try {
-                    Thread.sleep(waitMillis);
-                } catch (InterruptedException e) {
-                    throw interrupted(callId, e);
-                }
-            }
-        }
-
-        private static ConnectionException interrupted(String callId, InterruptedException cause) {
-            Thread.currentThread().interrupt();
-            return new ConnectionException(null, callId, cause);
-        }
-
-        private static boolean causedBy(Throwable error, Class<? extends Throwable> kind) {
-            for (Throwable cause = error; cause != null; cause = cause.getCause()) {
-                if (kind.isInstance(cause)) {
-                    return true;
-                }
-            }
-            return false;
-        }
-
-        private static <T> Answer<T> answer(
-                HttpResponse<byte[]> response, String price, String callId, Reader<T> reader) {
-            HttpHeaders headers = response.headers();
-            byte[] body = response.body();
-            Answer<byte[]> answer = new Answer<>(
-                    body,
-                    price,
-                    headers.firstValue("x-farthing-charged").orElse("0"),
-                    headers.firstValue("x-farthing-receipt").orElse(""),
-                    headers.firstValue("x-farthing-call-id").orElse(callId),
-                    response.statusCode(),
-                    headers,
-                    body);
-            if (answer.status() >= 400) {
-                throw new ServiceException(answer);
-            }
-            String mediaType = headers.firstValue("content-type").orElse("").toLowerCase(Locale.ROOT);
-            try {
-                T value = reader.read(body, mediaType.contains("json"));
-                return new Answer<>(
-                        value, price, answer.charged(), answer.receipt(), answer.callId(), answer.status(), headers, body);
-            } catch (IllegalArgumentException | ArithmeticException e) {
-                throw new AnswerException(answer, e);
-            }
-        }
-
-        /** The network's own answer (RFC 9457). */
-        private static NodeException refusal(HttpResponse<byte[]> response, String callId) {
-            int status = response.statusCode();
-            String text = new String(response.body(), StandardCharsets.UTF_8);
-            try {
-                Map<String, Object> problem = Json.members(Json.read(text));
-                String type = Json.text(problem.get("type"));
-                String code = type.substring(type.lastIndexOf(':') + 1);
-                String detail = String.valueOf(problem.getOrDefault("detail", problem.getOrDefault("title", "")));
-                Boolean charged = problem.get("charged") instanceof Boolean flag ? flag : null;
-                String next = String.valueOf(problem.getOrDefault("next", ""));
-                return new NodeException(status, code, detail, next, charged, callId);
-            } catch (IllegalArgumentException e) {
-                Boolean charged = status < 500 ? Boolean.FALSE : null;
-                return new NodeException(status, "", "the node answered " + status + ": " + clip(text), "", charged, callId);
-            }
-        }
+    /** Whether money was paid; empty while that is not known: repeat the call with its id to learn it. */
+    public Optional<Boolean> charged() {
+      return Optional.ofNullable(charged);
     }
 
-    /** JSON as maps, lists, texts, booleans, exact numbers, and null. */
-    public static final class Json {
-        private static final int DEPTH_MAX = 512;
-        private final String text;
-        private int at;
+    /** The call's id. */
+    public String callId() {
+      return callId;
+    }
+  }
 
-        private Json(String text) {
-            this.text = text;
+  /** The own node was not reached, or is not to be trusted. */
+  public static final class ConnectionException extends FarthingException {
+    private static final long serialVersionUID = 1L;
+
+    ConnectionException(Boolean charged, String callId, Throwable cause) {
+      super("no answer from the node: " + cause, charged, callId, cause);
+    }
+  }
+
+  /** The network refused the call or could not complete it. */
+  public static final class NodeException extends FarthingException {
+    private static final long serialVersionUID = 1L;
+    private final int status;
+    private final String code;
+    private final String detail;
+    private final String next;
+
+    NodeException(int status, String code, String detail, String next, Boolean charged, String callId) {
+      super((detail + " " + next).strip(), charged, callId, null);
+      this.status = status;
+      this.code = code;
+      this.detail = detail;
+      this.next = next;
+    }
+
+    /** Status of the refusal. */
+    public int status() {
+      return status;
+    }
+
+    /** Names the refusal, such as bad-parameter. */
+    public String code() {
+      return code;
+    }
+
+    /** What was wrong in this call. */
+    public String detail() {
+      return detail;
+    }
+
+    /** What to do next. */
+    public String next() {
+      return next;
+    }
+
+    boolean mayPass() {
+      return List.of(429, 502, 503, 504).contains(status)
+          && !List.of("bad-answer", "may-have-run", "owner-distrusted", "spending-stopped").contains(code);
+    }
+  }
+
+  /** The service itself answered with an error. */
+  public static final class ServiceException extends FarthingException {
+    private static final long serialVersionUID = 1L;
+    private final transient Answer<byte[]> answer;
+
+    ServiceException(Answer<byte[]> answer) {
+      super("the service answered " + answer.status() + ": " + clip(new String(answer.body(), StandardCharsets.UTF_8)),
+          paid(answer), answer.callId(), null);
+      this.answer = answer;
+    }
+
+    /** The service's answer. */
+    public Answer<byte[]> answer() {
+      return answer;
+    }
+  }
+
+  /** The answer does not fit its description. */
+  public static final class AnswerException extends FarthingException {
+    private static final long serialVersionUID = 1L;
+    private final transient Answer<byte[]> answer;
+
+    AnswerException(Answer<byte[]> answer, Throwable cause) {
+      super("the answer does not fit its description: " + cause.getMessage(), paid(answer), answer.callId(), cause);
+      this.answer = answer;
+    }
+
+    /** The service's answer. */
+    public Answer<byte[]> answer() {
+      return answer;
+    }
+  }
+
+  private static boolean paid(Answer<?> answer) {
+    return answer.charged().chars().anyMatch(digit -> digit >= '1' && digit <= '9');
+  }
+
+  private static String clip(String text) {
+    return text.length() > 300 ? text.substring(0, 300) : text;
+  }
+
+  /** A body as text, so that no digit is lost. */
+  record Body(String text, String mediaType) {
+    static Body json(Object value) {
+      return new Body(Json.write(value), "application/json");
+    }
+
+    static Body text(String text, String mediaType) {
+      // A range of types stands for any of them.
+      return new Body(text, mediaType.replace("*/*", "application/octet-stream").replace("*", "octet-stream"));
+    }
+
+    static Body bytes(byte[] bytes, String mediaType) {
+      try {
+        return text(StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(bytes)).toString(), mediaType);
+      } catch (CharacterCodingException e) {
+        throw new IllegalArgumentException("the body must be UTF-8 text: a call cannot carry other bytes", e);
+      }
+    }
+  }
+
+  /** Reads what came. */
+  interface Reader<T> {
+    T read(byte[] body, boolean isJson);
+  }
+
+  /** Calls the service through the own node. */
+  static final class Transport {
+    private static final Duration RETRY_AFTER_MAX = Duration.ofMinutes(1);
+    private final Config config;
+    private final URI address;
+    private final HttpClient http;
+
+    Transport(Config config) {
+      address = URI.create(config.baseUrl.replaceAll("/+$", "") + "/internal/call");
+      String host = String.valueOf(address.getHost());
+      boolean isHere = host.equals("localhost") || host.startsWith("127.") || host.equals("[::1]");
+      if (!"https".equals(address.getScheme()) && !("http".equals(address.getScheme()) && isHere)) {
+        throw new IllegalArgumentException(
+            "baseUrl (FARTHING_URL) must be an address such as https://localhost:3000");
+      }
+      if (config.secret.isEmpty()) {
+        throw new IllegalArgumentException(
+            "secret (CONSUMER_SECRET) is missing; `farthing secret show` prints it");
+      }
+      this.config = config;
+      HttpClient.Builder builder =
+          HttpClient.newBuilder().followRedirects(HttpClient.Redirect.NEVER).connectTimeout(config.timeout);
+      if (!config.caFile.isEmpty()) {
+        builder.sslContext(trust(config.caFile));
+      }
+      http = builder.build();
+    }
+
+    private static SSLContext trust(String file) {
+      try {
+        KeyStore store = KeyStore.getInstance(KeyStore.getDefaultType());
+        store.load(null, null);
+        byte[] pem = Files.readAllBytes(Path.of(file));
+        int count = 0;
+        for (Certificate certificate :
+            CertificateFactory.getInstance("X.509").generateCertificates(new ByteArrayInputStream(pem))) {
+          store.setCertificateEntry("authority" + count++, certificate);
         }
-
-        /** Something that has a form in JSON. */
-        public interface Value {
-            /** A map, list, text, number, boolean, or null. */
-            Object toJson();
+        if (count == 0) {
+          throw new IllegalArgumentException("caFile (FARTHING_CA_FILE) " + file + " holds no certificate");
         }
+        TrustManagerFactory factory =
+            TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
+        factory.init(store);
+        SSLContext context = SSLContext.getInstance("TLS");
+        context.init(null, factory.getTrustManagers(), null);
+        return context;
+      } catch (IOException | GeneralSecurityException e) {
+        throw new IllegalArgumentException("caFile (FARTHING_CA_FILE) " + file + " cannot be used: " + e, e);
+      }
+    }
 
-        /** Reads a JSON text; an {@link IllegalArgumentException} tells what is wrong with it. */
-        public static Object read(String text) {
-            Json reader = new Json(text);
-            Object value = reader.value(0);
-            reader.skip();
-            if (reader.at < text.length()) {
-                throw reader.wrong("something follows the value");
-            }
-            return value;
+    /** Buys one call. Every attempt carries the same call id, so it is charged once at most. */
+    <T> Answer<T> call(
+        String method, String path, Map<String, String> params, Body body, CallOptions options, Reader<T> reader) {
+      String callId = options.callId.isEmpty() ? UUID.randomUUID().toString() : options.callId;
+      Map<String, Object> order = new LinkedHashMap<>();
+      order.put("api_id_public", SERVICE_ID);
+      order.put("method", method);
+      order.put("path", path);
+      order.put("params", params);
+      order.put("call_id", callId);
+      String maxPrice = options.maxPrice.isEmpty() ? config.maxPrice : options.maxPrice;
+      if (!maxPrice.isEmpty()) {
+        order.put("max_price", maxPrice);
+      }
+      if (body != null) {
+        order.put("body", body.text());
+        order.put("headers", Map.of("content-type", body.mediaType()));
+      }
+      HttpRequest request = HttpRequest.newBuilder(address)
+          .timeout(options.timeout == null ? config.timeout : options.timeout)
+          .header("Authorization", "Bearer " + config.secret)
+          .header("Content-Type", "application/json")
+          .POST(HttpRequest.BodyPublishers.ofString(Json.write(order)))
+          .build();
+      int retries = options.maxRetries < 0 ? config.maxRetries : options.maxRetries;
+      for (int attempt = 0; ; attempt++) {
+        // A random part keeps many clients from coming back at the same moment.
+        long waitMillis = Math.min(200L << Math.min(attempt, 8), 8_000);
+        waitMillis = ThreadLocalRandom.current().nextLong(waitMillis / 2, waitMillis);
+        try {
+          HttpResponse<byte[]> response = http.send(request, HttpResponse.BodyHandlers.ofByteArray());
+          Optional<String> price = response.headers().firstValue("x-farthing-price-usdc");
+          if (price.isPresent()) {
+            return answer(response, price.get(), callId, reader);
+          }
+          NodeException refused = refusal(response, callId);
+          String seconds = response.headers().firstValue("retry-after").orElse("");
+          Duration after = seconds.matches("[0-9]{1,6}") ? Duration.ofSeconds(Long.parseLong(seconds)) : null;
+          boolean isTooLong = after != null && after.compareTo(RETRY_AFTER_MAX) > 0;
+          if (attempt >= retries || !refused.mayPass() || isTooLong) {
+            throw refused;
+          }
+          waitMillis = after == null ? waitMillis : after.toMillis();
+        } catch (InterruptedException e) {
+          throw interrupted(callId, e);
+        } catch (IOException e) {
+          // Without a trusted connection nothing can have been charged.
+          boolean isTrust = causedBy(e, CertificateException.class) || causedBy(e, CertPathBuilderException.class);
+          boolean isUnsent = isTrust || e instanceof ConnectException || e instanceof HttpConnectTimeoutException;
+          if (isTrust || attempt >= retries) {
+            throw new ConnectionException(isUnsent ? Boolean.FALSE : null, callId, e);
+          }
         }
-
-        /** Writes a JSON text. */
-        public static String write(Object value) {
-            StringBuilder out = new StringBuilder();
-            write(out, value);
-            return out.toString();
+        try {
+          Thread.sleep(waitMillis);
+        } catch (InterruptedException e) {
+          throw interrupted(callId, e);
         }
+      }
+    }
 
-        private static void write(StringBuilder out, Object value) {
-            if (value instanceof Value model) {
-                write(out, model.toJson());
-            } else if (value instanceof Optional<?> optional) {
-                write(out, optional.orElse(null));
-            } else if (value instanceof Map<?, ?> map) {
-                char begin = '{';
-                for (Map.Entry<?, ?> entry : map.entrySet()) {
-                    out.append(begin);
-                    quote(out, String.valueOf(entry.getKey()));
-                    out.append(':');
-                    write(out, entry.getValue());
-                    begin = ',';
-                }
-                out.append(begin == '{' ? "{}" : "}");
-            } else if (value instanceof Iterable<?> list) {
-                char begin = '[';
-                for (Object item : list) {
-                    out.append(begin);
-                    write(out, item);
-                    begin = ',';
-                }
-                out.append(begin == '[' ? "[]" : "]");
-            } else if (value == null || value instanceof Number || value instanceof Boolean) {
-                out.append(value);
-            } else {
-                quote(out, value.toString());
-            }
+    private static ConnectionException interrupted(String callId, InterruptedException cause) {
+      Thread.currentThread().interrupt();
+      return new ConnectionException(null, callId, cause);
+    }
+
+    private static boolean causedBy(Throwable error, Class<? extends Throwable> kind) {
+      for (Throwable cause = error; cause != null; cause = cause.getCause()) {
+        if (kind.isInstance(cause)) {
+          return true;
         }
+      }
+      return false;
+    }
 
-        private static void quote(StringBuilder out, String text) {
-            out.append('"');
-            for (int i = 0; i < text.length(); i++) {
-                char c = text.charAt(i);
-                if (c == '"' || c == '\\') {
-                    out.append('\\').append(c);
-                } else if (c < ' ' || c == 0x7f) {
-                    out.append(String.format("\\u%04x", (int) c));
-                } else {
-                    out.append(c);
-                }
-            }
-            out.append('"');
+    private static <T> Answer<T> answer(
+        HttpResponse<byte[]> response, String price, String callId, Reader<T> reader) {
+      HttpHeaders headers = response.headers();
+      byte[] body = response.body();
+      Answer<byte[]> answer = new Answer<>(
+          body,
+          price,
+          headers.firstValue("x-farthing-charged").orElse("0"),
+          headers.firstValue("x-farthing-receipt").orElse(""),
+          headers.firstValue("x-farthing-call-id").orElse(callId),
+          response.statusCode(),
+          headers,
+          body);
+      if (answer.status() >= 400) {
+        throw new ServiceException(answer);
+      }
+      String mediaType = headers.firstValue("content-type").orElse("").toLowerCase(Locale.ROOT);
+      try {
+        T value = reader.read(body, mediaType.contains("json"));
+        return new Answer<>(
+            value, price, answer.charged(), answer.receipt(), answer.callId(), answer.status(), headers, body);
+      } catch (IllegalArgumentException | ArithmeticException e) {
+        throw new AnswerException(answer, e);
+      }
+    }
+
+    /** The network's own answer (RFC 9457). */
+    private static NodeException refusal(HttpResponse<byte[]> response, String callId) {
+      int status = response.statusCode();
+      String text = new String(response.body(), StandardCharsets.UTF_8);
+      try {
+        Map<String, Object> problem = Json.members(Json.read(text));
+        String type = Json.text(problem.get("type"));
+        String code = type.substring(type.lastIndexOf(':') + 1);
+        String detail = String.valueOf(problem.getOrDefault("detail", problem.getOrDefault("title", "")));
+        Boolean charged = problem.get("charged") instanceof Boolean flag ? flag : null;
+        String next = String.valueOf(problem.getOrDefault("next", ""));
+        return new NodeException(status, code, detail, next, charged, callId);
+      } catch (IllegalArgumentException e) {
+        Boolean charged = status < 500 ? Boolean.FALSE : null;
+        return new NodeException(status, "", "the node answered " + status + ": " + clip(text), "", charged, callId);
+      }
+    }
+  }
+
+  /** JSON as maps, lists, texts, booleans, exact numbers, and null. */
+  public static final class Json {
+    private static final int DEPTH_MAX = 512;
+    private final String text;
+    private int at;
+
+    private Json(String text) {
+      this.text = text;
+    }
+
+    /** Something that has a form in JSON. */
+    public interface Value {
+      /** A map, list, text, number, boolean, or null. */
+      Object toJson();
+    }
+
+    /** Reads a JSON text; an {@link IllegalArgumentException} tells what is wrong with it. */
+    public static Object read(String text) {
+      Json reader = new Json(text);
+      Object value = reader.value(0);
+      reader.skip();
+      if (reader.at < text.length()) {
+        throw reader.wrong("something follows the value");
+      }
+      return value;
+    }
+
+    /** Writes a JSON text. */
+    public static String write(Object value) {
+      StringBuilder out = new StringBuilder();
+      write(out, value);
+      return out.toString();
+    }
+
+    private static void write(StringBuilder out, Object value) {
+      if (value instanceof Value model) {
+        write(out, model.toJson());
+      } else if (value instanceof Optional<?> optional) {
+        write(out, optional.orElse(null));
+      } else if (value instanceof Map<?, ?> map) {
+        char begin = '{';
+        for (Map.Entry<?, ?> entry : map.entrySet()) {
+          out.append(begin);
+          quote(out, String.valueOf(entry.getKey()));
+          out.append(':');
+          write(out, entry.getValue());
+          begin = ',';
         }
-
-        private Object value(int depth) {
-            if (depth > DEPTH_MAX) {
-                throw wrong("values are nested too deeply");
-            }
-            skip();
-            char c = at < text.length() ? text.charAt(at) : 0;
-            return switch (c) {
-                case '{' -> members(depth);
-                case '[' -> items(depth);
-                case '"' -> string();
-                case 't' -> word("true", Boolean.TRUE);
-                case 'f' -> word("false", Boolean.FALSE);
-                case 'n' -> word("null", null);
-                default -> number();
-            };
+        out.append(begin == '{' ? "{}" : "}");
+      } else if (value instanceof Iterable<?> list) {
+        char begin = '[';
+        for (Object item : list) {
+          out.append(begin);
+          write(out, item);
+          begin = ',';
         }
+        out.append(begin == '[' ? "[]" : "]");
+      } else if (value == null || value instanceof Number || value instanceof Boolean) {
+        out.append(value);
+      } else {
+        quote(out, value.toString());
+      }
+    }
 
-        private Map<String, Object> members(int depth) {
-            Map<String, Object> members = new LinkedHashMap<>();
-            at++;
-            if (next('}')) {
-                return members;
-            }
-            do {
-                skip();
-                if (at >= text.length() || text.charAt(at) != '"') {
-                    throw wrong("a name was expected");
-                }
-                String name = string();
-                if (!next(':')) {
-                    throw wrong("a colon was expected");
-                }
-                members.put(name, value(depth + 1));
-            } while (next(','));
-            if (!next('}')) {
-                throw wrong("a comma or brace was expected");
-            }
-            return members;
+    private static void quote(StringBuilder out, String text) {
+      out.append('"');
+      for (int i = 0; i < text.length(); i++) {
+        char c = text.charAt(i);
+        if (c == '"' || c == '\\') {
+          out.append('\\').append(c);
+        } else if (c < ' ' || c == 0x7f) {
+          out.append(String.format("\\u%04x", (int) c));
+        } else {
+          out.append(c);
         }
+      }
+      out.append('"');
+    }
 
-        private List<Object> items(int depth) {
-            List<Object> items = new ArrayList<>();
-            at++;
-            if (next(']')) {
-                return items;
-            }
-            do {
-                items.add(value(depth + 1));
-            } while (next(','));
-            if (!next(']')) {
-                throw wrong("a comma or bracket was expected");
-            }
-            return items;
+    private Object value(int depth) {
+      if (depth > DEPTH_MAX) {
+        throw wrong("values are nested too deeply");
+      }
+      skip();
+      char c = at < text.length() ? text.charAt(at) : 0;
+      return switch (c) {
+        case '{' -> members(depth);
+        case '[' -> items(depth);
+        case '"' -> string();
+        case 't' -> word("true", Boolean.TRUE);
+        case 'f' -> word("false", Boolean.FALSE);
+        case 'n' -> word("null", null);
+        default -> number();
+      };
+    }
+
+    private Map<String, Object> members(int depth) {
+      Map<String, Object> members = new LinkedHashMap<>();
+      at++;
+      if (next('}')) {
+        return members;
+      }
+      do {
+        skip();
+        if (at >= text.length() || text.charAt(at) != '"') {
+          throw wrong("a name was expected");
         }
+        String name = string();
+        if (!next(':')) {
+          throw wrong("a colon was expected");
+        }
+        members.put(name, value(depth + 1));
+      } while (next(','));
+      if (!next('}')) {
+        throw wrong("a comma or brace was expected");
+      }
+      return members;
+    }
 
-        private String string() {
-            StringBuilder out = new StringBuilder();
-            for (at++; at < text.length(); at++) {
-                char c = text.charAt(at);
-                if (c == '"') {
-                    at++;
-                    return out.toString();
-                }
-                out.append(c == '\\' ? escaped() : c);
-            }
+    private List<Object> items(int depth) {
+      List<Object> items = new ArrayList<>();
+      at++;
+      if (next(']')) {
+        return items;
+      }
+      do {
+        items.add(value(depth + 1));
+      } while (next(','));
+      if (!next(']')) {
+        throw wrong("a comma or bracket was expected");
+      }
+      return items;
+    }
+
+    private String string() {
+      StringBuilder out = new StringBuilder();
+      for (at++; at < text.length(); at++) {
+        char c = text.charAt(at);
+        if (c == '"') {
+          at++;
+          return out.toString();
+        }
+        out.append(c == '\\' ? escaped() : c);
+      }
+      throw wrong("a text has no end");
+    }
+
+    private char escaped() {
+      at++;
+      char c = at < text.length() ? text.charAt(at) : 0;
+      switch (c) {
+        case 'n':
+          return '\n';
+        case 't':
+          return '\t';
+        case 'r':
+          return '\r';
+        case 'b':
+          return '\b';
+        case 'f':
+          return '\f';
+        case 'u':
+          if (at + 4 >= text.length()) {
             throw wrong("a text has no end");
-        }
-
-        private char escaped() {
-            at++;
-            char c = at < text.length() ? text.charAt(at) : 0;
-            switch (c) {
-                case 'n':
-                    return '\n';
-                case 't':
-                    return '\t';
-                case 'r':
-                    return '\r';
-                case 'b':
-                    return '\b';
-                case 'f':
-                    return '\f';
-                case 'u':
-                    if (at + 4 >= text.length()) {
-                        throw wrong("a text has no end");
-                    }
-                    at += 4;
-                    return (char) Integer.parseInt(text.substring(at - 3, at + 1), 16);
-                default:
-                    return c;
-            }
-        }
-
-        private Object word(String word, Object value) {
-            if (!text.startsWith(word, at)) {
-                throw wrong("not a value");
-            }
-            at += word.length();
-            return value;
-        }
-
-        private BigDecimal number() {
-            int begin = at;
-            while (at < text.length() && "+-.eE0123456789".indexOf(text.charAt(at)) >= 0) {
-                at++;
-            }
-            try {
-                return new BigDecimal(text.substring(begin, at));
-            } catch (NumberFormatException e) {
-                throw wrong("not a value");
-            }
-        }
-
-        private void skip() {
-            while (at < text.length() && " \t\r\n".indexOf(text.charAt(at)) >= 0) {
-                at++;
-            }
-        }
-
-        private boolean next(char c) {
-            skip();
-            if (at < text.length() && text.charAt(at) == c) {
-                at++;
-                return true;
-            }
-            return false;
-        }
-
-        private IllegalArgumentException wrong(String what) {
-            return new IllegalArgumentException("no JSON at character " + at + ": " + what);
-        }
-
-        static IllegalArgumentException expected(String what, Object value) {
-            return new IllegalArgumentException("expected " + what + ", found " + clip(write(value)));
-        }
-
-        @SuppressWarnings("unchecked")
-        static Map<String, Object> members(Object value) {
-            if (value instanceof Map<?, ?> map) {
-                return (Map<String, Object>) map;
-            }
-            throw expected("an object", value);
-        }
-
-        static String text(Object value) {
-            if (value instanceof String text) {
-                return text;
-            }
-            throw expected("a text", value);
-        }
-
-        static Boolean flag(Object value) {
-            if (value instanceof Boolean flag) {
-                return flag;
-            }
-            throw expected("a boolean", value);
-        }
-
-        private static BigDecimal decimal(Object value) {
-            if (value instanceof BigDecimal number) {
-                return number;
-            }
-            throw expected("a number", value);
-        }
-
-        static Integer int32(Object value) {
-            return decimal(value).intValueExact();
-        }
-
-        static Long int64(Object value) {
-            return decimal(value).longValueExact();
-        }
-
-        static BigInteger uint64(Object value) {
-            BigDecimal number = decimal(value);
-            if (number.precision() - number.scale() > 20) {
-                throw expected("an integer of 64 bits", value);
-            }
-            return number.toBigIntegerExact();
-        }
-
-        static Double number(Object value) {
-            return decimal(value).doubleValue();
-        }
-
-        static Object any(Object value) {
-            return value;
-        }
-
-        static <T> List<T> list(Object value, Function<Object, T> item) {
-            if (!(value instanceof List<?> list)) {
-                throw expected("a list", value);
-            }
-            List<T> items = new ArrayList<>(list.size());
-            for (Object one : list) {
-                items.add(item.apply(one));
-            }
-            return items;
-        }
-
-        static <T> Map<String, T> map(Object value, Function<Object, T> item) {
-            Map<String, T> read = new LinkedHashMap<>();
-            members(value).forEach((name, one) -> read.put(name, item.apply(one)));
-            return read;
-        }
-
-        static <T> T nullable(Object value, Function<Object, T> item) {
-            return value == null ? null : item.apply(value);
-        }
-
-        /** A member that must be there. */
-        static <T> T required(Map<String, Object> members, String name, Function<Object, T> read) {
-            if (!members.containsKey(name)) {
-                throw new IllegalArgumentException("the member " + name + " is missing");
-            }
-            try {
-                return read.apply(members.get(name));
-            } catch (IllegalArgumentException | ArithmeticException e) {
-                throw new IllegalArgumentException(name + ": " + e.getMessage(), e);
-            }
-        }
-
-        /** A member that may be absent, which is null. */
-        static <T> T optional(Map<String, Object> members, String name, Function<Object, T> read) {
-            return members.containsKey(name) ? required(members, name, read) : null;
-        }
-
-        /** Whether the member is that text. */
-        static boolean says(Object value, String name, String text) {
-            return value instanceof Map<?, ?> members && text.equals(members.get(name));
-        }
-
-        static void put(Map<String, String> sent, String name, Object value) {
-            if (value != null) {
-                sent.put(name, parameter(value));
-            }
-        }
-
-        static void putJson(Map<String, String> sent, String name, Object value) {
-            if (value != null) {
-                sent.put(name, write(value));
-            }
-        }
-
-        static String utf8(byte[] body) {
-            return new String(body, StandardCharsets.UTF_8);
-        }
-
-        static <T> T with(byte[] body, Function<Object, T> reader) {
-            return reader.apply(read(body));
-        }
-
-        /** JSON from its bytes; nothing at all is null. */
-        static Object read(byte[] body) {
-            return body.length == 0 ? null : read(new String(body, StandardCharsets.UTF_8));
-        }
-
-        /** What one alternative reads; null when it does not fit. */
-        static <T> T attempt(Object value, Function<Object, T> item) {
-            try {
-                return item.apply(value);
-            } catch (IllegalArgumentException | ArithmeticException e) {
-                return null;
-            }
-        }
-
-        /** A parameter as the node takes it: JSON without the quotes of a plain text. */
-        static String parameter(Object value) {
-            Object json = value instanceof Value model ? model.toJson() : value;
-            return json instanceof String text ? text : write(json);
-        }
+          }
+          at += 4;
+          return (char) Integer.parseInt(text.substring(at - 3, at + 1), 16);
+        default:
+          return c;
+      }
     }
+
+    private Object word(String word, Object value) {
+      if (!text.startsWith(word, at)) {
+        throw wrong("not a value");
+      }
+      at += word.length();
+      return value;
+    }
+
+    private BigDecimal number() {
+      int begin = at;
+      while (at < text.length() && "+-.eE0123456789".indexOf(text.charAt(at)) >= 0) {
+        at++;
+      }
+      try {
+        return new BigDecimal(text.substring(begin, at));
+      } catch (NumberFormatException e) {
+        throw wrong("not a value");
+      }
+    }
+
+    private void skip() {
+      while (at < text.length() && " \t\r\n".indexOf(text.charAt(at)) >= 0) {
+        at++;
+      }
+    }
+
+    private boolean next(char c) {
+      skip();
+      if (at < text.length() && text.charAt(at) == c) {
+        at++;
+        return true;
+      }
+      return false;
+    }
+
+    private IllegalArgumentException wrong(String what) {
+      return new IllegalArgumentException("no JSON at character " + at + ": " + what);
+    }
+
+    static IllegalArgumentException expected(String what, Object value) {
+      return new IllegalArgumentException("expected " + what + ", found " + clip(write(value)));
+    }
+
+    @SuppressWarnings("unchecked")
+    static Map<String, Object> members(Object value) {
+      if (value instanceof Map<?, ?> map) {
+        return new LinkedHashMap<>((Map<String, Object>) map);
+      }
+      throw expected("an object", value);
+    }
+
+    static String text(Object value) {
+      if (value instanceof String text) {
+        return text;
+      }
+      throw expected("a text", value);
+    }
+
+    static Boolean flag(Object value) {
+      if (value instanceof Boolean flag) {
+        return flag;
+      }
+      throw expected("a boolean", value);
+    }
+
+    private static BigDecimal decimal(Object value) {
+      if (value instanceof BigDecimal number) {
+        return number;
+      }
+      throw expected("a number", value);
+    }
+
+    static Integer int32(Object value) {
+      return decimal(value).intValueExact();
+    }
+
+    static Long int64(Object value) {
+      return decimal(value).longValueExact();
+    }
+
+    static BigInteger uint64(Object value) {
+      BigDecimal number = decimal(value);
+      if (number.precision() - number.scale() > 20) {
+        throw expected("an integer of 64 bits", value);
+      }
+      return number.toBigIntegerExact();
+    }
+
+    static Double number(Object value) {
+      return decimal(value).doubleValue();
+    }
+
+    static Object any(Object value) {
+      return value;
+    }
+
+    static <T> List<T> list(Object value, Function<Object, T> item) {
+      if (!(value instanceof List<?> list)) {
+        throw expected("a list", value);
+      }
+      List<T> items = new ArrayList<>(list.size());
+      for (Object one : list) {
+        items.add(item.apply(one));
+      }
+      return items;
+    }
+
+    static <T> Map<String, T> map(Object value, Function<Object, T> item) {
+      Map<String, T> read = new LinkedHashMap<>();
+      members(value).forEach((name, one) -> read.put(name, item.apply(one)));
+      return read;
+    }
+
+    static <T> T nullable(Object value, Function<Object, T> item) {
+      return value == null ? null : item.apply(value);
+    }
+
+    /** A member that must be there. */
+    static <T> T required(Map<String, Object> members, String name, Function<Object, T> read) {
+      if (!members.containsKey(name)) {
+        throw new IllegalArgumentException("the member " + name + " is missing");
+      }
+      try {
+        return read.apply(members.remove(name));
+      } catch (IllegalArgumentException | ArithmeticException e) {
+        throw new IllegalArgumentException(name + ": " + e.getMessage(), e);
+      }
+    }
+
+    /** A member that may be absent, which is null. */
+    static <T> T optional(Map<String, Object> members, String name, Function<Object, T> read) {
+      return members.containsKey(name) ? required(members, name, read) : null;
+    }
+
+    /** A member that may be absent or null. */
+    static <T> T maybe(Map<String, Object> members, String name, Function<Object, T> read) {
+      return optional(members, name, value -> nullable(value, read));
+    }
+
+    /** Whether the member is that text. */
+    static boolean says(Object value, String name, String text) {
+      return value instanceof Map<?, ?> members && text.equals(members.get(name));
+    }
+
+    static void set(Map<String, Object> members, String name, Object value) {
+      if (value != null) {
+        members.put(name, value);
+      }
+    }
+
+    static void put(Map<String, String> sent, String name, Object value) {
+      if (value != null) {
+        sent.put(name, parameter(value));
+      }
+    }
+
+    static void putJson(Map<String, String> sent, String name, Object value) {
+      if (value != null) {
+        sent.put(name, write(value));
+      }
+    }
+
+    static String utf8(byte[] body) {
+      return new String(body, StandardCharsets.UTF_8);
+    }
+
+    static <T> T with(byte[] body, Function<Object, T> reader) {
+      return reader.apply(read(body));
+    }
+
+    /** JSON from its bytes; nothing at all is null. */
+    static Object read(byte[] body) {
+      return body.length == 0 ? null : read(new String(body, StandardCharsets.UTF_8));
+    }
+
+    /** What one alternative reads; null when it does not fit. */
+    static <T> T attempt(Object value, Function<Object, T> item) {
+      try {
+        return item.apply(value);
+      } catch (IllegalArgumentException | ArithmeticException e) {
+        return null;
+      }
+    }
+
+    /** A parameter as the node takes it: JSON without the quotes of a plain text. */
+    static String parameter(Object value) {
+      Object json = value instanceof Value model ? model.toJson() : value;
+      return json instanceof String text ? text : write(json);
+    }
+  }
 }

@@ -98,9 +98,7 @@ final class Client
 {% if p.required %}
         $sent[{{ p.wire|lit }}] = Json::{{ "write" if p.json else "parameter" }}(${{ p.name }});
 {% else %}
-        if (${{ p.name }} !== null) {
-            $sent[{{ p.wire|lit }}] = Json::{{ "write" if p.json else "parameter" }}(${{ p.name }});
-        }
+        Json::{{ "sendJson" if p.json else "send" }}($sent, {{ p.wire|lit }}, ${{ p.name }});
 {% endif %}
 {% endfor %}
 {% if op.body %}

@@ -19,26 +19,11 @@ namespace {{ package.pascal }};
  *
  * Values that came later than this code are kept as they are.
  */
-final class {{ t.name }} implements JsonForm
+final class {{ t.name }} extends {{ "Text" if t.of == "text" else "Integer" }}Choice
 {
 {% for c in t.choices %}
     public const {{ c.name }} = {% if t.of == "text" %}{{ c.text|lit }}{% else %}{{ c.number }}{% endif %};
 {% endfor %}
-
-    public function __construct(public readonly {{ "string" if t.of == "text" else "int" }} $value)
-    {
-    }
-
-    /** @internal */
-    public static function fromJson(mixed $json): self
-    {
-        return new self(Json::{{ "text" if t.of == "text" else "integer" }}($json));
-    }
-
-    public function toJson(): mixed
-    {
-        return $this->value;
-    }
 }
 {% elif t.kind == "object" %}
 {% if t.exactly_one %}
@@ -98,9 +83,11 @@ final class {{ t.name }} implements JsonForm
 {% if m.required %}
         $members[{{ m.wire|lit }}] = {{ "(object) " if m.type.kind == "map" and not m.type.nullable }}$this->{{ m.name }};
 {% else %}
-        if ($this->{{ m.name }} !== {{ "Omitted::Value" if m.type.nullable and t.in_requests else "null" }}) {
-            $members[{{ m.wire|lit }}] = {{ "(object) " if m.type.kind == "map" and not m.type.nullable }}$this->{{ m.name }};
-        }
+{% if m.type.kind == "map" and not m.type.nullable %}
+        Json::set($members, {{ m.wire|lit }}, $this->{{ m.name }} === null ? null : (object) $this->{{ m.name }});
+{% else %}
+        Json::set($members, {{ m.wire|lit }}, $this->{{ m.name }}{{ ", Omitted::Value" if m.type.nullable and t.in_requests }});
+{% endif %}
 {% endif %}
 {% endfor %}
         return (object) $members;

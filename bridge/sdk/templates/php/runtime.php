@@ -352,6 +352,42 @@ interface JsonForm
     public function toJson(): mixed;
 }
 
+/** @internal A text out of several. */
+abstract class TextChoice implements JsonForm
+{
+    final public function __construct(public readonly string $value)
+    {
+    }
+
+    public static function fromJson(mixed $json): static
+    {
+        return new static(Json::text($json));
+    }
+
+    public function toJson(): mixed
+    {
+        return $this->value;
+    }
+}
+
+/** @internal A whole number out of several. */
+abstract class IntegerChoice implements JsonForm
+{
+    final public function __construct(public readonly int $value)
+    {
+    }
+
+    public static function fromJson(mixed $json): static
+    {
+        return new static(Json::integer($json));
+    }
+
+    public function toJson(): mixed
+    {
+        return $this->value;
+    }
+}
+
 /** @internal JSON to types and back. Objects are `stdClass`, so that an empty one is not an empty list. */
 final class Json
 {
@@ -409,6 +445,30 @@ final class Json
         }
         // A range of types stands for any of them.
         return [$text, str_replace(['*/*', '*'], ['application/octet-stream', 'octet-stream'], $mediaType)];
+    }
+
+    /** @param array<string, mixed> $members */
+    public static function set(array &$members, string $name, mixed $value, mixed $absent = null): void
+    {
+        if ($value !== $absent) {
+            $members[$name] = $value;
+        }
+    }
+
+    /** @param array<string, string> $sent */
+    public static function send(array &$sent, string $name, mixed $value): void
+    {
+        if ($value !== null) {
+            $sent[$name] = self::parameter($value);
+        }
+    }
+
+    /** @param array<string, string> $sent */
+    public static function sendJson(array &$sent, string $name, mixed $value): void
+    {
+        if ($value !== null) {
+            $sent[$name] = self::write($value);
+        }
     }
 
     /** A parameter as the node takes it: JSON without the quotes of a plain text. */
