@@ -38,15 +38,26 @@ pub struct Plan {
 #[derive(Debug, Clone, Serialize)]
 pub struct Section {
     pub nodes: usize,
-    pub grown_secs: f64,
-    /// Nodes that had met nobody when the next ones joined.
-    pub alone: usize,
-    /// Of the process with all nodes.
-    pub resident_mib: u64,
-    pub resident_kib_per_node: u64,
+    pub grown: Vec<Grown>,
     pub idle: Vec<Idle>,
     pub news: Vec<Spread>,
     pub lookups: Vec<Lookups>,
+}
+
+/// How a network came to be.
+#[derive(Debug, Clone, Serialize)]
+pub struct Grown {
+    pub nodes: usize,
+    pub gossip: bool,
+    pub grown_secs: f64,
+    /// Spent on processors by all of them meanwhile.
+    pub processor_secs: f64,
+    /// Nodes that had met nobody when the next ones joined.
+    pub alone: usize,
+    /// Connections that an average node had made or taken by then.
+    pub connections_per_node: f64,
+    /// Of the process with all nodes.
+    pub resident_mib: u64,
 }
 
 /// Threads for the nodes that stay, one for each core of a small machine.
@@ -75,48 +86,32 @@ async fn live(plan: &Plan) -> Result<Section> {
     progress.tell(format_args!("{SMALL_NETWORK} nodes, idle"));
     let small = small_network(plan.settle, plan.watch).await?;
     progress.tell(format_args!("{} nodes that gossip", plan.gossiping));
-    let news = gossiping_network(plan).await?;
+    let (gossiping, gossiping_idle, news) = gossiping_network(plan, &progress).await?;
     report::print_table("Seconds until a new listing is known (medians)", &news)?;
     let machines = Machines::new()?;
     let mut population = Population::new(directory_only(), SEED);
-    let started = Instant::now();
+    progress.tell(format_args!("{} nodes without gossip", plan.nodes));
     let places: Vec<&Machine> = (0..plan.nodes).map(|number| machines.of(number)).collect();
-    let mut alone = 0;
-    for together in places.chunks(TOLD_OF) {
-        alone += population.grow(together).await?;
-        let there = population.members.len();
-        progress.tell(format_args!(
-            "{there} of {} nodes have joined; {} MiB",
-            plan.nodes,
-            report::resident_mib()?
-        ));
-    }
-    let grown_secs = rounded(started.elapsed().as_secs_f64());
-    println!("\n{} nodes joined in {grown_secs} s; {alone} of them met nobody at first", plan.nodes);
+    let grown = vec![gossiping, grow(&mut population, &places, &progress).await?];
+    report::print_table("Nodes that joined", &grown)?;
     tokio::time::sleep(plan.settle).await;
     progress.tell("watching them idle");
-    let idle = vec![small, traffic::idle(&population.members, plan.watch).await?];
+    let found_alone = traffic::idle("without gossip", &population.members, plan.watch).await?;
+    let idle = vec![small, gossiping_idle, found_alone];
     report::print_table("Traffic of an average idle node", &idle)?;
-    let resident_mib = report::resident_mib()?;
-    let resident_kib_per_node = resident_mib * 1024 / plan.nodes.max(1) as u64;
-    println!("\n{resident_mib} MiB for all of them, {resident_kib_per_node} KiB each");
     let lookups = situations(plan, population, machines, &progress).await?;
     report::print_table("Look-ups of wallets that the node does not know", &lookups)?;
-    Ok(Section {
-        nodes: plan.nodes,
-        grown_secs,
-        alone,
-        resident_mib,
-        resident_kib_per_node,
-        idle,
-        news,
-        lookups,
-    })
+    Ok(Section { nodes: plan.nodes, grown, idle, news, lookups })
 }
 
 /// Nodes as they are shipped.
 fn as_shipped() -> Kind {
-    Kind { gossip: true, limits: NetworkLimits::default() }
+    Kind { gossip: true, publishes: true, limits: NetworkLimits::default() }
+}
+
+/// The same, of consumers: whoever wants to know how listings travel need not have a thousand records travel first.
+fn consumers() -> Kind {
+    Kind { publishes: false, ..as_shipped() }
 }
 
 /// Nodes that learn of others from the directory alone and remember few, as in a network of which a node's
@@ -124,6 +119,7 @@ fn as_shipped() -> Kind {
 fn directory_only() -> Kind {
     Kind {
         gossip: false,
+        publishes: true,
         limits: NetworkLimits { records_max: SPARSE_RECORDS_MAX, ..NetworkLimits::default() },
     }
 }
@@ -137,17 +133,42 @@ pub async fn small_network(settle: Duration, watch: Duration) -> Result<Idle> {
     let mut population = Population::new(as_shipped(), SEED);
     population.grow(&[&machine; SMALL_NETWORK]).await?;
     tokio::time::sleep(settle).await;
-    traffic::idle(&population.members, watch).await
+    traffic::idle("as shipped", &population.members, watch).await
 }
 
-async fn gossiping_network(plan: &Plan) -> Result<Vec<Spread>> {
+async fn gossiping_network(plan: &Plan, progress: &Progress) -> Result<(Grown, Idle, Vec<Spread>)> {
     let machine = Machine::new(STAYING_THREADS)?;
-    let mut population = Population::new(as_shipped(), SEED);
-    population.grow(&vec![&machine; plan.gossiping]).await?;
+    let mut population = Population::new(consumers(), SEED);
+    let grown = grow(&mut population, &vec![&machine; plan.gossiping], progress).await?;
     tokio::time::sleep(plan.settle).await;
+    let idle = traffic::idle("consumers that gossip", &population.members, plan.watch).await?;
     let measured = news::by_gossip(&mut population, plan.listings).await?;
     let modelled = RECONCILING.map(|nodes| news::by_reconciliation(nodes, plan.listings));
-    Ok([measured].into_iter().chain(modelled).collect())
+    Ok((grown, idle, [measured].into_iter().chain(modelled).collect()))
+}
+
+/// Has nodes join, and tells how far that is.
+async fn grow(population: &mut Population, places: &[&Machine], progress: &Progress) -> Result<Grown> {
+    let (started, spent) = (Instant::now(), report::processor_time()?);
+    let mut alone = 0;
+    for together in places.chunks(TOLD_OF) {
+        alone += population.grow(together).await?;
+        let (there, all) = (population.members.len(), places.len());
+        progress.tell(format_args!("{there} of {all} nodes have joined; {} MiB", report::resident_mib()?));
+    }
+    let connections = population.members.iter().map(|member| member.handle.counters().connections_opened);
+    Ok(Grown {
+        nodes: places.len(),
+        gossip: population.kind.gossip,
+        grown_secs: rounded(started.elapsed().as_secs_f64()),
+        // What threads that have ended since spent is missing.
+        processor_secs: rounded(report::processor_time()?.saturating_sub(spent).as_secs_f64()),
+        alone,
+        connections_per_node: rounded(
+            traffic::count(connections.sum()) / traffic::count(places.len() as u64),
+        ),
+        resident_mib: report::resident_mib()?,
+    })
 }
 
 /// Where the nodes run: most stay; a tenth and two tenths fail, spread over the order of joining.

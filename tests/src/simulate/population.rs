@@ -106,6 +106,8 @@ impl Drop for Machine {
 #[derive(Debug, Clone)]
 pub struct Kind {
     pub gossip: bool,
+    /// Whether they tell the network where they are, as owners do. Those who only buy need not.
+    pub publishes: bool,
     pub limits: NetworkLimits,
 }
 
@@ -114,7 +116,7 @@ pub struct Kind {
 pub struct Population {
     pub members: Vec<Member>,
     pub dice: Dice,
-    kind: Kind,
+    pub(super) kind: Kind,
     /// Listings that the nodes heard of.
     pub arrivals: Arrivals,
 }
@@ -126,7 +128,7 @@ impl Population {
     }
 
     /// Adds a node for every entry of `machines`, on that machine. Each joins through a few nodes that are
-    /// there already and publishes its record. Returns how many had met nobody when the next ones joined; they
+    /// there already and publishes its record, if its kind does. Returns how many had met nobody when the next ones joined; they
     /// stay and go on trying.
     ///
     /// # Errors
@@ -146,7 +148,9 @@ impl Population {
                 if !self.members.is_empty() {
                     alone += usize::from(!meets_somebody(member).await);
                 }
-                member.seq = member.handle.publish(FLAG_ACCEPTS_CALLS, 0, [0; 32]).await?;
+                if self.kind.publishes {
+                    member.seq = member.handle.publish(FLAG_ACCEPTS_CALLS, 0, [0; 32]).await?;
+                }
             }
             self.members.append(&mut joined);
         }

@@ -10,6 +10,7 @@ use super::{population::Member, report::rounded};
 /// Traffic of an average node. Bytes are those of the connection itself, with security and framing.
 #[derive(Debug, Clone, Serialize)]
 pub struct Idle {
+    pub kind: String,
     pub nodes: usize,
     /// Connected peers of an average node.
     pub peers: f64,
@@ -22,11 +23,11 @@ pub struct Idle {
     pub sent_kib_per_hour: f64,
 }
 
-/// Watches `members` for `duration`.
+/// Watches `members`, which are of this kind, for `duration`.
 ///
 /// # Errors
 /// When there is nobody to watch.
-pub async fn idle(members: &[Member], duration: Duration) -> Result<Idle> {
+pub async fn idle(kind: &str, members: &[Member], duration: Duration) -> Result<Idle> {
     anyhow::ensure!(!members.is_empty(), "nobody to watch");
     let (before, started) = (sum(members), Instant::now());
     tokio::time::sleep(duration).await;
@@ -34,6 +35,7 @@ pub async fn idle(members: &[Member], duration: Duration) -> Result<Idle> {
     let rate = |before: u64, after: u64| count(after - before) / seconds / count(members.len() as u64);
     let sent = rate(before.sent, after.sent);
     Ok(Idle {
+        kind: kind.to_owned(),
         nodes: members.len(),
         peers: rounded(peers(members)),
         measured_secs: rounded(seconds),

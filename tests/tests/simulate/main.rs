@@ -15,7 +15,7 @@ const LOOKUPS: usize = 40;
 /// Nodes that remember few records, so that there is something to look for.
 async fn forgetful(machines: &[&Machine]) -> Population {
     let limits = NetworkLimits { records_max: 6, ..NetworkLimits::default() };
-    let mut population = Population::new(Kind { gossip: false, limits }, 1);
+    let mut population = Population::new(Kind { gossip: false, publishes: true, limits }, 1);
     assert_eq!(population.grow(machines).await.unwrap(), 0);
     population
 }
@@ -45,6 +45,18 @@ async fn look_ups_succeed_while_a_third_of_the_nodes_is_gone() {
 }
 
 #[tokio::test]
+async fn look_ups_succeed_while_a_third_of_the_nodes_answers_nothing() {
+    let (staying, mut failing) = (Machine::new(1).unwrap(), Machine::new(1).unwrap());
+    let place = |number| if number % 3 == 2 { &failing } else { &staying };
+    let mut population = forgetful(&(0..NODES).map(place).collect::<Vec<_>>()).await;
+    most_are_found(&mut population, 90.0).await;
+    // Nothing is closed: whoever asks them waits.
+    failing.stall().unwrap();
+    population.forget(|number| number % 3 == 2);
+    most_are_found(&mut population, 90.0).await;
+}
+
+#[tokio::test]
 async fn liars_may_hide_a_record_but_never_forge_one() {
     let machine = Machine::new(1).unwrap();
     let mut population = forgetful(&[&machine; NODES]).await;
@@ -61,7 +73,7 @@ async fn liars_may_hide_a_record_but_never_forge_one() {
 #[tokio::test]
 async fn a_new_listing_reaches_every_node_by_gossip() {
     let machine = Machine::new(1).unwrap();
-    let kind = Kind { gossip: true, limits: NetworkLimits::default() };
+    let kind = Kind { gossip: true, publishes: true, limits: NetworkLimits::default() };
     let mut population = Population::new(kind, 2);
     population.grow(&[&machine; NODES]).await.unwrap();
     // Neighbours that were met a moment ago may not have said yet that they listen.
