@@ -56,6 +56,10 @@ async fn every_page_is_accessible_in_both_themes_and_at_every_width() -> Result<
 async fn mistakes_and_warnings(browser: &Browser, report: &mut Report) -> Result<()> {
     visit(browser, "/panel/nothing-here").await?;
     report.look(browser, "not-found").await?;
+    visit(browser, "/panel/settings/phrase").await?;
+    browser.press("main button.danger").await?;
+    browser.wait_for("Write them down").await?;
+    report.look(browser, "settings-phrase-shown").await?;
     visit(browser, "/panel/apis/new").await?;
     browser.fill(&[("price", "free"), ("url", "http://127.0.0.1:9")]).await?;
     browser.press(".sheet > .actions button.primary").await?;

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 pub const GUESTS: [(&str, &str); 2] = [("setup", "/panel/setup"), ("login", "/panel/login")];
 
 /// Name and address; what stands in braces is filled in by [`crate::site::Site::address`].
-pub const PLACES: [(&str, &str); 50] = [
+pub const PLACES: [(&str, &str); 56] = [
     ("home", "/panel"),
     ("catalog", "/panel/catalog"),
     ("catalog-search", "/panel/catalog?q=earthquake&online=1"),
@@ -32,6 +32,7 @@ pub const PLACES: [(&str, &str); 50] = [
     ("sdk-single", "/panel/catalog/{planets}/sdk?language=python&single=1"),
     ("apis", "/panel/apis"),
     ("api", "/panel/apis/{own}"),
+    ("api-edit", "/panel/apis/{own}/edit"),
     ("api-retire", "/panel/apis/{own}/retire"),
     ("register", "/panel/apis/new"),
     ("register-operations", "/panel/apis/new/{draft}"),
@@ -53,6 +54,11 @@ pub const PLACES: [(&str, &str); 50] = [
     ("settings-secrets", "/panel/settings/secrets"),
     ("settings-named-secret", "/panel/settings/secrets/dashboard"),
     ("settings-named-secret-shown", "/panel/settings/secrets/dashboard/show"),
+    ("settings-backup", "/panel/settings/backup"),
+    ("settings-backup-one", "/panel/settings/backup/{backup}"),
+    ("settings-phrase", "/panel/settings/phrase"),
+    ("settings-phrase-check", "/panel/settings/phrase/check"),
+    ("settings-chain", "/panel/settings/chain"),
     ("settings-configuration", "/panel/settings/configuration"),
     ("settings-diagnostics", "/panel/settings/diagnostics"),
     ("help", "/panel/help"),
@@ -62,13 +68,14 @@ pub const PLACES: [(&str, &str); 50] = [
 ];
 
 /// What answers GET and is no page.
-const NO_PAGES: [&str; 7] = [
+const NO_PAGES: [&str; 8] = [
     "/panel/",
     "/panel/catalog/{id}/openapi.json",
     "/panel/catalog/{id}/sandbox/answer",
     "/panel/catalog/{id}/sdk/file",
     "/panel/catalog/{id}/sdk/archive",
     "/panel/finance/history.csv",
+    "/panel/settings/backup/{name}/download",
     "/panel/events",
 ];
 

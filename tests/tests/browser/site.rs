@@ -6,8 +6,8 @@ use anyhow::{Context, Result, ensure};
 use fantoccini::Locator;
 use farthing::{
     control::types::{
-        Api, Channel, ChannelRole, Charge, Console, Figures, LimitsRequest, NewSecret, SecretLimits,
-        ServiceFile, Settled, SourceFile, SourceKind, SpendingState, Text, route,
+        Api, Backup, BackupRequest, Channel, ChannelRole, Charge, Console, Figures, LimitsRequest, NewSecret,
+        SecretLimits, ServiceFile, Settled, SourceFile, SourceKind, SpendingState, Text, route,
     },
     testnet::{
         NodeProcess,
@@ -75,6 +75,8 @@ impl Site {
             limits: SecretLimits { per_day: Some(Text(FUNDS)), ..SecretLimits::default() },
         };
         let _: Value = consumer.post(route::SECRETS, &secret).await?;
+        let passphrase = BackupRequest { passphrase: PASSWORD.to_owned() };
+        let backup: Backup = consumer.post(route::BACKUPS, &passphrase).await?;
         let channels: Vec<Channel> = consumer.get(route::CHANNELS).await?;
         let channel = channels.iter().find(|channel| channel.role == ChannelRole::Payer);
         let channel = channel.context("no channel")?.id.to_string();
@@ -88,6 +90,7 @@ impl Site {
             ("planets", demo.planets.api.id.to_string()),
             ("own", own.id.to_string()),
             ("channel", channel),
+            ("backup", backup.name),
         ]);
         Ok(())
     }

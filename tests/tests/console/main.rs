@@ -4,6 +4,7 @@ mod access;
 mod api;
 mod apis;
 mod backup;
+mod broken;
 mod chain;
 mod editing;
 mod finance;

@@ -1,0 +1,55 @@
+//! A node whose chain does not answer and which knows nobody: every page is there and says what is wrong.
+
+use anyhow::{Result, ensure};
+use farthing::control::types::{Api, Charge, route};
+use farthing_tests::{
+    upstream::Upstream,
+    world::{eventually, service_file},
+};
+
+use crate::support::{Node, Page};
+
+/// Pages, and what they say on such a node.
+const SAID: [(&str, &[&str]); 8] = [
+    ("/panel", &["No other node is connected", "unknown"]),
+    ("/panel/catalog", &["Your node is alone"]),
+    ("/panel/finance", &["unknown USDC", "There are no channels yet"]),
+    ("/panel/finance/history", &["Nothing fits"]),
+    ("/panel/activity", &["No calls yet"]),
+    ("/panel/network", &["No other node is connected", "Test now"]),
+    ("/panel/settings", &["none seen yet"]),
+    ("/panel/settings/diagnostics", &["Something needs a look", "Not good", "chain"]),
+];
+
+fn says(path: &str, page: &Page, words: &[&str]) -> Result<()> {
+    ensure!(page.status == 200, "{path}: {page:?}");
+    for words in words {
+        ensure!(page.body.contains(words), "{path} does not say `{words}`: {page:?}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_page_of_a_node_without_chain_and_peers_says_what_is_wrong() -> Result<()> {
+    let node = Node::start().await?;
+    let mut browser = node.set_up().await?;
+    for (path, words) in SAID {
+        says(path, &browser.get(path).await?, words)?;
+    }
+    // Sending fails, in words.
+    let fields = [("to", "0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf"), ("amount", "1"), ("coin", "usdc")];
+    let order = browser.post("/panel/finance/send", &fields).await?;
+    let order = order.header("location").to_owned();
+    browser.post(&order, &[]).await?;
+    let page = browser.get(&order).await?;
+    says(&order, &page, &["cannot be reached", "before you try again"])?;
+    // Offering needs neither.
+    let upstream = Upstream::start().await?;
+    let api: Api =
+        node.process.control().post(route::APIS, &service_file(&upstream.url(), Charge::Success)).await?;
+    eventually("the service is in the catalog", async || {
+        Ok(browser.get("/panel/catalog").await?.body.contains(&api.name))
+    })
+    .await?;
+    says("/panel/apis", &browser.get("/panel/apis").await?, &[&api.name])
+}
