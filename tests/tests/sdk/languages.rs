@@ -54,7 +54,7 @@ pub const TOOLCHAINS: [Toolchain; 12] = [
 ];
 
 /// `tests/sdk` of the repository.
-fn folder() -> PathBuf {
+pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("sdk")
 }
 
@@ -62,7 +62,7 @@ fn folder() -> PathBuf {
 ///
 /// # Errors
 /// What is missing, and what to do.
-fn is_installed(needs: &[&str]) -> Result<(), String> {
+pub fn is_installed(needs: &[&str]) -> Result<(), String> {
     let is_there = |need: &&&str| {
         let path = env::var_os("PATH").unwrap_or_default();
         let in_path = || env::split_paths(&path).any(|folder| folder.join(need).is_file());

@@ -3,6 +3,7 @@
 
 mod document;
 mod dropping;
+mod hostile;
 mod languages;
 
 use std::{fs, path::Path, sync::Arc};

@@ -1,0 +1,177 @@
+//! A thousand descriptions whose every text for people is hostile: the code around these texts stays the same code, in
+//! every language, as parsers of others read it.
+
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    fs::File,
+    io::{BufWriter, Write},
+    path::Path,
+    process::Stdio,
+};
+
+use anyhow::{Context, Result, ensure};
+use farthing_bridge::{
+    description::ApiDescription,
+    read,
+    walk::{Then, walk_operations},
+};
+use farthing_sdk::{Language, Options, generate};
+use farthing_tests::tell::tell;
+use serde_json::json;
+use tokio::process::Command;
+
+use super::languages::{folder, is_installed};
+
+const DESCRIPTIONS: u64 = 1_000;
+
+/// Files with what every call needs are long and hold few texts of strangers: they are compared less often.
+const RUNTIMES: u64 = 8;
+
+const EXTENSIONS: [&str; 12] = ["py", "ts", "js", "go", "rs", "kt", "java", "cs", "rb", "php", "sh", "swift"];
+
+/// Every place for a text: operations, parameters with default and example, bodies, answers, objects, enums, unions.
+const SMALL: &str = r##"{
+    "openapi": "3.1.0", "info": {"title": "T", "version": "1"},
+    "paths": {
+        "/things/{id}": {"get": {"operationId": "getThing", "parameters": [
+            {"name": "id", "in": "path", "required": true, "schema": {"type": "string"}},
+            {"name": "color", "in": "query", "schema": {"$ref": "#/components/schemas/Color"}}],
+            "responses": {"200": {"description": "d", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Thing"}}}}}}},
+        "/things": {"post": {"operationId": "addThing", "deprecated": true,
+            "requestBody": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Thing"}}}},
+            "responses": {"200": {"description": "d", "content": {"application/json": {"schema": {"oneOf": [
+                {"$ref": "#/components/schemas/Thing"}, {"type": "string"}]}}}}}}}
+    },
+    "components": {"schemas": {
+        "Color": {"type": "string", "enum": ["red", "green"]},
+        "Thing": {"type": "object", "required": ["name"], "properties": {
+            "name": {"type": "string"}, "color": {"$ref": "#/components/schemas/Color"}, "size": {"type": ["number", "null"]}}}
+    }}
+}"##;
+
+/// The same number in every run: a xorshift, of which only variety is asked.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 >> 33).unwrap_or(0) % bound
+    }
+}
+
+/// The description with every text for people replaced.
+fn saying(small: &ApiDescription, text: &str) -> (ApiDescription, Options) {
+    let mut description = small.clone();
+    for place in [&mut description.title, &mut description.description, &mut description.version] {
+        text.clone_into(place);
+    }
+    for operation in &mut description.operations {
+        text.clone_into(&mut operation.summary);
+        operation.description = format!("{text} {text}");
+        for parameter in &mut operation.parameters {
+            text.clone_into(&mut parameter.description);
+            parameter.schema.default = Some(text.into());
+            // Longer ones are not shown.
+            parameter.example = Some(text.chars().take(40).collect::<String>().into());
+        }
+        operation.body.iter_mut().for_each(|body| text.clone_into(&mut body.description));
+        operation.responses.iter_mut().for_each(|response| text.clone_into(&mut response.description));
+    }
+    walk_operations(&mut description, &mut |schema, _| {
+        text.clone_into(&mut schema.description);
+        Then::Descend
+    });
+    for named in &mut description.schemas {
+        text.clone_into(&mut named.schema.description);
+    }
+    let options = Options {
+        service_name: text.to_owned(),
+        service_id: text.to_owned(),
+        price: text.to_owned(),
+        base_url: text.to_owned(),
+        package: Some("things".to_owned()),
+        ..Options::default()
+    };
+    (description, options)
+}
+
+/// Writes what is to be compared, the harmless case first. A file that is the same byte for byte needs no parser.
+fn write(file: &Path) -> Result<()> {
+    let pieces: Vec<String> =
+        serde_json::from_str(include_str!("../../../bridge/sdk/src/tests/pieces.json"))?;
+    let small = read(SMALL.as_bytes()).map_err(|error| anyhow::anyhow!("{error:?}"))?.description;
+    let mut out = BufWriter::new(File::create(file)?);
+    let mut harmless = HashMap::new();
+    let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
+    for case in 0..=DESCRIPTIONS {
+        let hostile: String =
+            (0..=dice.below(7)).map(|_| pieces[dice.below(pieces.len())].as_str()).collect();
+        let hostile = format!("word{hostile}");
+        let text = if case == 0 { "harmless" } else { &hostile };
+        let (description, options) = saying(&small, text);
+        for language in Language::all() {
+            for file in generate(&description, language, &options)?.files {
+                let is_code =
+                    file.path.rsplit('.').next().is_some_and(|extension| EXTENSIONS.contains(&extension));
+                let is_runtime = ["untime", "Farthing."].iter().any(|part| file.path.contains(part));
+                if !is_code || file.path.ends_with(".d.ts") || (is_runtime && case > RUNTIMES) {
+                    continue;
+                }
+                let mut write = |case: u64, text: &str| {
+                    let name = language.name();
+                    writeln!(
+                        out,
+                        "{}",
+                        json!({"language": name, "path": file.path, "case": case, "text": text})
+                    )
+                };
+                match harmless.entry((language, file.path.clone())) {
+                    Entry::Vacant(first) => {
+                        ensure!(case == 0, "{} is new in case {case}", file.path);
+                        first.insert((file.text, false));
+                    }
+                    Entry::Occupied(mut first) if first.get().0 != file.text => {
+                        let (text, is_written) = first.get_mut();
+                        if !std::mem::replace(is_written, true) {
+                            write(0, text)?;
+                        }
+                        write(case, &file.text)?;
+                    }
+                    Entry::Occupied(_) => {}
+                }
+            }
+        }
+    }
+    out.flush()?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_thousand_hostile_descriptions_generate_the_code_of_a_harmless_one() -> Result<()> {
+    if let Err(missing) = is_installed(&[".venv/lib", ".venv/bin/python"]) {
+        ensure!(std::env::var_os("CI").is_none(), "{missing}");
+        tell(&format!("\n  SKIPPED: code of hostile descriptions, because {missing}\n"));
+        return Ok(());
+    }
+    let work = tempfile::tempdir()?;
+    let file = work.path().join("cases.jsonl");
+    write(&file)?;
+    let output = Command::new(folder().join(".venv/bin/python"))
+        .arg(folder().join("programs/compare.py"))
+        .arg(&file)
+        .stdin(Stdio::null())
+        .kill_on_drop(true)
+        .output()
+        .await?;
+    let out = String::from_utf8_lossy(&output.stdout);
+    ensure!(output.status.success(), "{out}\n{}", String::from_utf8_lossy(&output.stderr));
+    let compared = out.lines().find_map(|line| line.strip_prefix("compared ")).context("nothing was said")?;
+    let compared: serde_json::Value = serde_json::from_str(compared)?;
+    for language in Language::all() {
+        let files = compared[language.name()].as_u64().unwrap_or(0);
+        ensure!(files > DESCRIPTIONS, "{language}: only {files} files were compared");
+    }
+    Ok(())
+}
