@@ -162,7 +162,8 @@ fn count(ledger: &Ledger, now_secs: u64) -> Result<Figures, LedgerError> {
     let of_day = |day| of_days.get(&day).copied().unwrap_or_default();
     let days = (first..=today).map(|day| {
         let figures = of_day(day);
-        DayFigures { day, spent: figures.spent.into(), earned: figures.earned.into() }
+        let (spent, earned) = (figures.spent.into(), figures.earned.into());
+        DayFigures { day, bought: figures.bought, spent, served: figures.served, earned }
     });
     let purchases = ledger.purchases(COUNTED_MAX)?;
     let of_today = purchases.iter().filter(|purchase| day_of(purchase.promised_secs) == today);

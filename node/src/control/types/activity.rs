@@ -78,8 +78,14 @@ pub struct Figures {
 pub struct DayFigures {
     /// Days since the Unix epoch.
     pub day: u32,
+    /// Calls that were answered, by services of others.
+    #[serde(default)]
+    pub bought: u64,
     #[schema(value_type = String)]
     pub spent: Text<Usdc>,
+    /// Calls that were answered, by services of this node.
+    #[serde(default)]
+    pub served: u64,
     #[schema(value_type = String)]
     pub earned: Text<Usdc>,
 }

@@ -70,6 +70,7 @@ mod tests {
             day,
             spent: Usdc::from_micros(spent).into(),
             earned: Usdc::from_micros(earned).into(),
+            ..DayFigures::default()
         };
         assert!(days(&[day(1, 0, 0)]).is_empty());
         let chart = days(&[day(1, u64::MAX, 1), day(2, 0, 5)]).to_string();

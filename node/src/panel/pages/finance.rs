@@ -10,8 +10,7 @@ use http::StatusCode;
 use serde::Deserialize;
 
 use crate::{
-    clock,
-    control::types::{Activity, Channel, ChannelRole, Figures, Settled, route},
+    control::types::{Channel, ChannelRole, Figures, Settled, route},
     panel::{
         Panel,
         failure::Failure,
@@ -29,8 +28,6 @@ pub(super) mod limits;
 mod runway;
 pub(super) mod send;
 
-/// The newest calls, for what one costs.
-const CALLS_READ: usize = 100;
 const CHANNELS_SHOWN: usize = 60;
 
 #[derive(Template)]
@@ -75,7 +72,6 @@ async fn page(visit: &Visit, done: Option<String>, problem: Option<String>) -> R
     let node = visit.panel.node();
     let frame = visit.frame(Place::Finance).await?;
     let figures: Figures = node.get(route::FIGURES).await?;
-    let activity: Activity = node.get(&format!("{}?limit={CALLS_READ}", route::ACTIVITY)).await?;
     let channels: Vec<Channel> = node.get(route::CHANNELS).await?;
     let balance = &frame.status.balance;
     let has = balance.usdc.map_or(Usdc::ZERO, |usdc| usdc.0).saturating_add(balance.in_channels.0);
@@ -85,7 +81,7 @@ async fn page(visit: &Visit, done: Option<String>, problem: Option<String>) -> R
         locked: show::usdc(balance.in_channels.0),
         unclaimed: show::usdc(balance.unclaimed.0),
         spent_today: show::usdc(frame.status.spent_today.0),
-        runway: runway::words(has, &figures.days, &activity.bought, clock::now_secs()),
+        runway: runway::words(has, &figures.days),
         qr: qr_code(&address, "The wallet's address as a QR code"),
         address,
         chart: chart_of_days(&figures.days),
