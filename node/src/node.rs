@@ -241,8 +241,14 @@ impl Node {
             consumer: self.consumer.clone(),
             secrets: self.secrets.clone(),
             readiness: self.readiness.clone(),
-            url: gateway_url(self.config.gateway.listen, self.config.gateway.tls != TlsMode::Off),
+            url: self.gateway_url(),
         }
+    }
+
+    /// Where the gateway can be called from this machine.
+    #[must_use]
+    pub fn gateway_url(&self) -> String {
+        gateway_url(self.config.gateway.listen, self.config.gateway.tls != TlsMode::Off)
     }
 
     /// Reads what owners bring.

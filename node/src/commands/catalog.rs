@@ -6,7 +6,7 @@ use axum::{
     http::{StatusCode, header},
     response::{IntoResponse, Response},
 };
-use farthing_bridge::{form, openapi::Version};
+use farthing_bridge::form;
 use farthing_catalog as store;
 use farthing_protocol::{Listing, ServiceId, call::Method, listing::ServiceKind};
 use serde::Deserialize;
@@ -22,7 +22,7 @@ use crate::{
         CatalogSort, CatalogState, Count, Counts, LookAlike, Text, route,
     },
     gateway::services::address,
-    node::{Node, gateway_url},
+    node::Node,
     owner::samples,
 };
 
@@ -111,7 +111,7 @@ pub(super) async fn show(
         description: String::new(),
         offers: Vec::new(),
         samples: 0,
-        address: address(&origin(&node), id.0),
+        address: address(&node.gateway_url(), id.0),
         details_missing: None,
     };
     let known = match node.catalog.newest(id.0).await {
@@ -143,8 +143,7 @@ pub(super) async fn openapi(
     Query(query): Query<DocumentVersion>,
 ) -> Result<Response, Failed> {
     let known = node.catalog.newest(id.0).await?;
-    let version = if query.version.as_deref() == Some("3.0") { Version::V30 } else { Version::V31 };
-    let document = documents::openapi(&known, &address(&origin(&node), id.0), version);
+    let document = documents::openapi(&known, &address(&node.gateway_url(), id.0), query.version());
     Ok(([(header::CONTENT_TYPE, "application/json")], document).into_response())
 }
 
@@ -212,11 +211,6 @@ pub(super) async fn form(
         deprecated: operation.deprecated,
         form: form::of(known.api().description(), operation),
     }))
-}
-
-pub(super) fn origin(node: &Node) -> String {
-    let gateway = &node.config.gateway;
-    gateway_url(gateway.listen, gateway.tls != crate::config::TlsMode::Off)
 }
 
 fn shown(listing: &Listing, state: store::State, older: Option<&store::LookAlike>) -> CatalogHit {

@@ -19,10 +19,7 @@ use crate::{
     clock,
     control::types::{ListingHealth, Text, route},
     node::Node,
-    owner::{
-        registry::{Registered, RegistryError},
-        upstream::AddressClass,
-    },
+    owner::{registry::Registered, upstream::AddressClass},
 };
 
 /// As many neighbours say enough about all.
@@ -54,7 +51,7 @@ pub(super) async fn health(
     State(node): State<Node>,
     Path(id): Path<Text<ServiceId>>,
 ) -> Result<Json<ListingHealth>, Failed> {
-    let service = node.registry.get(id.0).ok_or(RegistryError::NotFound(id.0))?;
+    let service = node.registry.find(id.0)?;
     let mut peers = node.network.connected_peers().await;
     peers.truncate(ASKED_MAX);
     let asking = join_all(peers.iter().map(|peer| has(&node, &service, *peer)));

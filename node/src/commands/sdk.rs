@@ -10,7 +10,7 @@ use farthing_protocol::ServiceId;
 use farthing_sdk::{Language, SdkError};
 use serde::Deserialize;
 
-use super::{Failed, catalog::origin};
+use super::Failed;
 use crate::{
     catalog::sdk::{self, Wishes},
     control::types::{
@@ -123,7 +123,7 @@ async fn make(
         return Err(Failed::new(StatusCode::BAD_REQUEST, &detail, "`farthing sdk languages` lists them."));
     };
     let known = node.catalog.newest(id).await?;
-    let origin = origin(node);
+    let origin = node.gateway_url();
     let made = tokio::task::spawn_blocking(move || sdk::generate(&known, language, &origin, wishes)).await;
     let made = made.map_err(|error| {
         Failed::new(StatusCode::INTERNAL_SERVER_ERROR, &error, "The node's log says more; please report it.")

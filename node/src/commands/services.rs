@@ -25,12 +25,8 @@ use crate::{
         PriceRequest, Rescan, RescanRequest, ServiceFile, Text, route,
     },
     gateway::services::address,
-    node::{Node, gateway_url},
-    owner::{
-        edit::Edit,
-        registry::{Registered, RegistryError},
-        samples,
-    },
+    node::Node,
+    owner::{edit::Edit, registry::Registered, samples},
 };
 
 #[utoipa::path(
@@ -81,7 +77,7 @@ pub(super) async fn show_api(
     State(tally): State<Tally>,
     Path(id): Path<Text<ServiceId>>,
 ) -> Result<Json<ApiShown>, Failed> {
-    let service = node.registry.get(id.0).ok_or(RegistryError::NotFound(id.0))?;
+    let service = node.registry.find(id.0)?;
     shown(&node, &service, &tally).await.map(Json)
 }
 
@@ -101,7 +97,7 @@ pub(super) async fn rescan_api(
     Path(id): Path<Text<ServiceId>>,
     Json(request): Json<RescanRequest>,
 ) -> Result<Json<Rescan>, Failed> {
-    let service = node.registry.get(id.0).ok_or(RegistryError::NotFound(id.0))?;
+    let service = node.registry.find(id.0)?;
     let new = node.reader().read_again(&service, request.source).await?;
     let changes = changes(service.known().api().description(), &new.api);
     let report = new.report.clone();
@@ -129,7 +125,7 @@ pub(super) async fn edit_api(
     Path(id): Path<Text<ServiceId>>,
     Json(mut request): Json<EditRequest>,
 ) -> Result<Json<Api>, Failed> {
-    let service = node.registry.get(id.0).ok_or(RegistryError::NotFound(id.0))?;
+    let service = node.registry.find(id.0)?;
     let source = request.source.take();
     let new = node.reader().edit(&service, &edit(request), source).await?;
     let service = node.registry.add(new).await?;
@@ -157,7 +153,14 @@ fn edit(request: EditRequest) -> Edit {
 
 #[derive(Deserialize)]
 pub(super) struct DocumentVersion {
-    pub(super) version: Option<String>,
+    version: Option<String>,
+}
+
+impl DocumentVersion {
+    /// 3.1 unless 3.0 is named.
+    pub(super) fn version(&self) -> Version {
+        if self.version.as_deref() == Some("3.0") { Version::V30 } else { Version::V31 }
+    }
 }
 
 /// The document that consumers get, with the address of this node's own gateway.
@@ -175,11 +178,8 @@ pub(super) async fn openapi(
     Path(id): Path<Text<ServiceId>>,
     Query(query): Query<DocumentVersion>,
 ) -> Result<Response, Failed> {
-    let service = node.registry.get(id.0).ok_or(RegistryError::NotFound(id.0))?;
-    let version = if query.version.as_deref() == Some("3.0") { Version::V30 } else { Version::V31 };
-    let gateway = &node.config.gateway;
-    let origin = gateway_url(gateway.listen, gateway.tls != crate::config::TlsMode::Off);
-    let document = documents::openapi(service.known(), &address(&origin, id.0), version);
+    let service = node.registry.find(id.0)?;
+    let document = documents::openapi(service.known(), &address(&node.gateway_url(), id.0), query.version());
     Ok(([(header::CONTENT_TYPE, "application/json")], document).into_response())
 }
 
@@ -196,7 +196,7 @@ pub(super) async fn remove_api(
     State(tally): State<Tally>,
     Path(id): Path<Text<ServiceId>>,
 ) -> Result<Json<Api>, Failed> {
-    let service = node.registry.get(id.0).ok_or(RegistryError::NotFound(id.0))?;
+    let service = node.registry.find(id.0)?;
     let mut last = counted(&node, &service, &tally).await?;
     node.registry.remove(id.0).await?;
     node.publish().await;

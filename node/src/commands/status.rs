@@ -15,7 +15,7 @@ use super::{Failed, money::balance};
 use crate::{
     chain_view, clock,
     control::types::{Audit, ChainStatus, Check, Doctor, Eth, Health, Status, route},
-    node::{Node, gateway_url},
+    node::Node,
 };
 
 #[utoipa::path(
@@ -29,8 +29,6 @@ pub(super) async fn status(State(node): State<Node>) -> Json<Status> {
     let network = node.network.status().borrow().clone();
     let spec = node.chain.spec();
     let head = *node.chain.head().borrow();
-    let gateway = &node.config.gateway;
-    let tls = gateway.tls != crate::config::TlsMode::Off;
     // What stops it first, then what may; that spending is stopped is told by `spending`.
     let raised = node.alerts.look().into_iter().filter(|alert| alert.kind != "spending-stopped");
     let mut alerts: Vec<String> = raised
@@ -54,7 +52,7 @@ pub(super) async fn status(State(node): State<Node>) -> Json<Status> {
         peer_id: node.peer_id.clone(),
         addresses: if network.external.is_empty() { network.listening } else { network.external },
         reach: network.reachability.standing().to_owned(),
-        gateway_url: gateway_url(gateway.listen, tls),
+        gateway_url: node.gateway_url(),
         network: node.network_name.clone(),
         chain: ChainStatus {
             name: spec.name.clone(),

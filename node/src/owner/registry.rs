@@ -194,6 +194,14 @@ impl Registry {
         self.0.services.read().unwrap_or_else(PoisonError::into_inner).get(&service).cloned()
     }
 
+    /// The same where there has to be one.
+    ///
+    /// # Errors
+    /// [`RegistryError::NotFound`].
+    pub fn find(&self, service: ServiceId) -> Result<Arc<Registered>, RegistryError> {
+        self.get(service).ok_or(RegistryError::NotFound(service))
+    }
+
     /// Every service, oldest first.
     #[must_use]
     pub fn all(&self) -> Vec<Arc<Registered>> {
@@ -246,7 +254,7 @@ impl Registry {
     fn prepare(&self, new: NewService) -> Result<Stored, RegistryError> {
         new.check()?;
         let earlier = match new.id {
-            Some(id) => Some(self.get(id).ok_or(RegistryError::NotFound(id))?),
+            Some(id) => Some(self.find(id)?),
             None => None,
         };
         // A new version keeps the keys unless it brings its own.
@@ -309,7 +317,7 @@ impl Registry {
         operation: Option<(Method, String)>,
         price: Usdc,
     ) -> Result<Arc<Registered>, RegistryError> {
-        let registered = self.get(service).ok_or(RegistryError::NotFound(service))?;
+        let registered = self.find(service)?;
         let Some((method, path)) = operation else {
             return self.change(&registered, |listing| listing.price = price).await;
         };
@@ -338,7 +346,7 @@ impl Registry {
         service: ServiceId,
         paused: bool,
     ) -> Result<Arc<Registered>, RegistryError> {
-        let registered = self.get(service).ok_or(RegistryError::NotFound(service))?;
+        let registered = self.find(service)?;
         self.change(&registered, |listing| listing.paused = paused).await
     }
 
@@ -347,7 +355,7 @@ impl Registry {
     /// # Errors
     /// [`RegistryError`]; the service stays then.
     pub async fn remove(&self, service: ServiceId) -> Result<(), RegistryError> {
-        let registered = self.get(service).ok_or(RegistryError::NotFound(service))?;
+        let registered = self.find(service)?;
         let last = self.next_version(&registered, |listing| listing.tombstone = true)?.listing;
         let key = Bytes::copy_from_slice(service.as_bytes());
         let gone = Document { namespace: Namespace::Services, key: key.clone(), value: None };
