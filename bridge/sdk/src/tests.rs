@@ -93,6 +93,21 @@ fn the_code_of_300_operations_and_of_the_demos_services_stays_small() {
 }
 
 #[test]
+fn every_language_walks_through_pages_and_has_nothing_for_it_where_there_are_none() {
+    let quakes = include_bytes!("../../../demo-services/src/earthquakes/openapi.json");
+    let quakes = farthing_bridge::read(quakes).expect("it is valid").description;
+    let speaks_of_pages = |description: &ApiDescription, language| {
+        let text = all_text(&generate(description, language, &options()).unwrap()).to_lowercase();
+        let words = ["iterate", "maxpages", "max_pages", "pageoptions", "page_options"];
+        words.into_iter().filter(|word| text.contains(word)).collect::<Vec<_>>()
+    };
+    for language in Language::all() {
+        assert!(speaks_of_pages(&nasty(), language).len() > 1, "{language}");
+        assert_eq!(speaks_of_pages(&quakes, language), [""; 0], "{language}");
+    }
+}
+
+#[test]
 fn a_file_has_its_place_below_the_folder() {
     for package in [None, Some("@scope/quakes"), Some("example.com/quakes"), Some("Quakes")] {
         let options = Options { package: package.map(str::to_owned), ..options() };

@@ -82,10 +82,12 @@ struct Paging {
     param: String,
     param_wire: Value,
     param_type: TypeRef,
+    param_required: bool,
     /// Name of the parameter that says how many items are wanted.
     limit: Option<String>,
     limit_wire: Option<Value>,
     limit_type: Option<TypeRef>,
+    limit_required: bool,
     limit_default: Option<i64>,
     items: Vec<Step>,
     item: TypeRef,
@@ -199,7 +201,7 @@ impl Writer<'_> {
                 ("cursor", self.way(next), more.as_ref().map(|more| self.way(more)).unwrap_or_default(), 0)
             }
             Pace::Page { first } => ("page", Vec::new(), Vec::new(), *first),
-            Pace::Offset => ("offset", Vec::new(), Vec::new(), 0),
+            Pace::Offset { first } => ("offset", Vec::new(), Vec::new(), *first),
         };
         Paging {
             kind,
@@ -207,9 +209,11 @@ impl Writer<'_> {
             param: names[paging.parameter].clone(),
             param_wire: wire(paging.parameter),
             param_type: of(paging.parameter),
+            param_required: operation.parameters[paging.parameter].required,
             limit: paging.limit.map(|at| names[at].clone()),
             limit_wire: paging.limit.map(wire),
             limit_type: paging.limit.map(of),
+            limit_required: paging.limit.is_some_and(|at| operation.parameters[at].required),
             limit_default: paging.limit_default,
             items: self.way(&paging.items),
             item: self.type_ref(&paging.item, false),

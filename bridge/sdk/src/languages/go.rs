@@ -64,6 +64,7 @@ pub(crate) static PROFILE: Profile = Profile {
             "RequestError",
             "ServiceError",
             "WithCallID",
+            "WithMaxPages",
             "WithMaxPrice",
             "WithMaxRetries",
             "WithTimeout",

@@ -101,6 +101,7 @@ const NAMES: Names = Names {
         "Boolean",
         "Buffer",
         "CallOptions",
+        "PageOptions",
         "Client",
         "ClientOptions",
         "ConnectionFailed",

@@ -143,7 +143,9 @@ pub(crate) static PROFILE: Profile = Profile {
             "Transport",
         ],
         taken_operations: &["call"],
-        taken_parameters: &["body", "carried", "options", "sent"],
+        taken_parameters: &[
+            "body", "carried", "each", "found", "item", "items", "maxPages", "next", "options", "sent",
+        ],
         taken_members: &[],
         taken_choices: &["CLASS"],
         ignores_case: true,

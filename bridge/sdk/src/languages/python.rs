@@ -92,7 +92,7 @@ pub(crate) static PROFILE: Profile = Profile {
             "Sequence",
         ],
         taken_operations: &["call", "transport"],
-        taken_parameters: &["body", "options", "client", "page_", "items", "asked"],
+        taken_parameters: &["body", "options", "client", "page_", "items", "asked", "max_pages", "answer"],
         taken_members: &["additional", "field", "dataclass", "enum"],
         taken_choices: &["name", "value", "mro"],
         keeps_wire_names: false,

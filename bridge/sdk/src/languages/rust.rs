@@ -56,6 +56,7 @@ pub(crate) static PROFILE: Profile = Profile {
             "BTreeMap",
             "BuildHasher",
             "CallOptions",
+            "Pages",
             "Box",
             "Clone",
             "Client",

@@ -4,7 +4,7 @@
 //! the type's name as title. Once answers are relaxed no member is required, and one type with the members of all these
 //! places stands for each of them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, HashMap};
 
 use farthing_bridge::{
     description::{ApiDescription, NamedSchema, Object, Property, Schema, SchemaId, Shape},
@@ -121,13 +121,13 @@ fn reference(index: usize) -> Shape {
 }
 
 fn add(whole: &mut Object, part: Object) {
-    let known: BTreeSet<String> = whole.properties.iter().map(|property| property.name.clone()).collect();
+    let known: HashMap<String, usize> =
+        whole.properties.iter().enumerate().map(|(at, own)| (own.name.clone(), at)).collect();
     whole.additional = whole.additional.take().or(part.additional);
     for property in part.properties {
-        if !known.contains(&property.name) {
-            whole.properties.push(property);
-        } else if let Some(own) = whole.properties.iter_mut().find(|own| own.name == property.name) {
-            unite(own, &property);
+        match known.get(&property.name).and_then(|at| whole.properties.get_mut(*at)) {
+            Some(own) => unite(own, &property),
+            None => whole.properties.push(property),
         }
     }
 }

@@ -4,7 +4,7 @@
 
 use farthing_bridge::description;
 
-use super::{Declared, Kind, Operation, Parameter, Type};
+use super::{Declared, Kind, Object, Operation, Parameter, Type, Width};
 
 const CURSORS: [&str; 9] = [
     "cursor",
@@ -57,7 +57,7 @@ pub(crate) enum Pace {
     /// One more each time.
     Page { first: i64 },
     /// As many more as items came.
-    Offset,
+    Offset { first: i64 },
 }
 
 /// How the operation is paged; `None` when it is not, or that cannot be told.
@@ -70,7 +70,11 @@ pub(super) fn find(
     let find = |names: &[&str]| {
         operation.parameters.iter().position(|parameter| names.contains(&&*plain(&parameter.wire)))
     };
-    let limit = find(&LIMITS);
+    // What is counted fits into every language's own integers.
+    let whole = |index: &usize| {
+        matches!(operation.parameters[*index].of, Type::Integer(Width::I32 | Width::I53 | Width::I64))
+    };
+    let limit = find(&LIMITS).filter(whole);
     let limit_default = limit.and_then(|index| operation.parameters[index].default.as_ref()?.as_i64());
     let paging = |pace, parameter| Paging {
         pace,
@@ -87,14 +91,14 @@ pub(super) fn find(
         let more = member(&operation.answer.of, types, &MORE, &Type::Boolean);
         return Some(paging(Pace::Cursor { next, more }, parameter));
     }
-    let whole = |index: &usize| matches!(operation.parameters[*index].of, Type::Integer(_));
     if let Some(parameter) = find(&PAGES).filter(whole) {
-        let first = first_page(described, &operation.parameters[parameter]);
+        let first = first(described, &operation.parameters[parameter], 1);
         return Some(paging(Pace::Page { first }, parameter));
     }
     let parameter = find(&OFFSETS).filter(whole)?;
     limit?;
-    Some(paging(Pace::Offset, parameter))
+    let first = first(described, &operation.parameters[parameter], 0);
+    Some(paging(Pace::Offset { first }, parameter))
 }
 
 /// Small letters and digits of a name: `pageToken` and `page_token` are the same.
@@ -102,8 +106,8 @@ fn plain(name: &str) -> String {
     name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }
 
-/// Pages begin with 1, unless the description says 0.
-fn first_page(described: &description::Operation, parameter: &Parameter) -> i64 {
+/// Pages usually begin with 1 and offsets with 0, unless the description says 0 or 1.
+fn first(described: &description::Operation, parameter: &Parameter, usual: i64) -> i64 {
     let schema =
         described.parameters.iter().find(|other| other.name == parameter.wire).map(|other| &other.schema);
     let default = parameter.default.as_ref().and_then(serde_json::Value::as_i64);
@@ -111,7 +115,15 @@ fn first_page(described: &description::Operation, parameter: &Parameter) -> i64 
         description::Shape::Integer(bounds) => bounds.minimum.as_ref()?.as_i64(),
         _ => None,
     });
-    default.or(minimum).filter(|first| *first == 0).unwrap_or(1)
+    default.or(minimum).filter(|first| matches!(first, 0 | 1)).unwrap_or(usual)
+}
+
+/// An object that only answers hold, and not itself: its members are values, or null where they are missing.
+fn page(index: usize, types: &[Declared]) -> Option<&Object> {
+    match types.get(index)? {
+        Declared { kind: Kind::Object(object), in_requests: false, recursive: false, .. } => Some(object),
+        _ => None,
+    }
 }
 
 /// The way to the list of items, and what it holds.
@@ -119,7 +131,7 @@ fn items(answer: &Type, types: &[Declared]) -> Option<(Vec<(usize, usize)>, Type
     match answer.bare() {
         Type::Array(item) => Some((Vec::new(), (**item).clone())),
         Type::Declared(index) => {
-            let Kind::Object(object) = &types.get(*index)?.kind else { return None };
+            let object = page(*index, types)?;
             let lists = object.members.iter().enumerate().filter_map(|(at, member)| match member.of.bare() {
                 Type::Array(item) => Some((at, &member.wire, item)),
                 _ => None,
@@ -142,7 +154,7 @@ fn items(answer: &Type, types: &[Declared]) -> Option<(Vec<(usize, usize)>, Type
 /// The way to a member of one of the names and of the type, in the answer or one object below it.
 fn member(answer: &Type, types: &[Declared], names: &[&str], of: &Type) -> Option<Vec<(usize, usize)>> {
     let find = |index: usize| {
-        let Kind::Object(object) = &types.get(index)?.kind else { return None };
+        let object = page(index, types)?;
         let named = |name: &&str| {
             object.members.iter().position(|member| plain(&member.wire) == **name && member.of.bare() == of)
         };
@@ -152,8 +164,7 @@ fn member(answer: &Type, types: &[Declared], names: &[&str], of: &Type) -> Optio
     if let Some(found) = find(*top) {
         return Some(vec![found]);
     }
-    let Kind::Object(object) = &types.get(*top)?.kind else { return None };
-    object.members.iter().enumerate().find_map(|(at, member)| match member.of.bare() {
+    page(*top, types)?.members.iter().enumerate().find_map(|(at, member)| match member.of.bare() {
         Type::Declared(below) => Some(vec![(*top, at), find(*below)?]),
         _ => None,
     })

@@ -106,7 +106,12 @@ fn pages_are_found_by_their_parameters_and_answers() {
     };
     assert!(matches!(pace("list"), Some(Pace::Cursor { more: Some(_), .. })), "{:?}", pace("list"));
     assert_eq!(pace("pages"), Some(Pace::Page { first: 1 }));
-    assert_eq!(pace("offsets"), Some(Pace::Offset));
+    assert_eq!(pace("offsets"), Some(Pace::Offset { first: 0 }));
+    assert!(
+        matches!(pace("search"), Some(Pace::Cursor { next, .. }) if next.len() == 2),
+        "{:?}",
+        pace("search")
+    );
     assert_eq!(pace("class"), None);
 }
 
@@ -195,4 +200,21 @@ fn members_that_differ_between_two_selections_are_any_json_and_names_that_lead_i
     let of = |wire: &str| members(&model, "T").into_iter().find(|(name, _)| name == wire).unwrap().1;
     assert_eq!(of("a").bare(), &Type::Any);
     assert!(matches!(of("own").bare(), Type::Declared(_)));
+}
+
+#[test]
+fn the_choice_of_fields_is_a_text_with_commas_in_every_language() {
+    let planets =
+        farthing_bridge::read(include_bytes!("../../benches/planets.graphql")).expect("it is valid");
+    let (model, _) = model(&planets.description);
+    let choices: Vec<_> = model
+        .operations
+        .iter()
+        .flat_map(|operation| &operation.parameters)
+        .filter(|parameter| parameter.wire == "fields")
+        .collect();
+    assert!(choices.len() > 5, "{}", choices.len());
+    for choice in choices {
+        assert_eq!((&choice.of, choice.json), (&Type::Text, false), "{}", choice.doc);
+    }
 }

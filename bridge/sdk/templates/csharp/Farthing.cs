@@ -49,6 +49,17 @@ public sealed class CallOptions
 
     /// <summary>Ends the call early. Money may have been paid by then.</summary>
     public CancellationToken Cancellation { get; set; }
+{% if has_paging %}
+
+    internal CallOptions OfPage(int page, CancellationToken cancellation) => new CallOptions
+    {
+        Timeout = Timeout,
+        MaxRetries = MaxRetries,
+        MaxPrice = MaxPrice,
+        CallId = CallId == null ? null : CallId + "-" + page,
+        Cancellation = cancellation.CanBeCanceled ? cancellation : Cancellation,
+    };
+{% endif %}
 }
 
 /// <summary>An answer of the service, and what it cost.</summary>
@@ -391,6 +402,65 @@ internal sealed class Transport : IDisposable
         }
     }
 
+{% if has_paging %}
+    /// <summary>
+    /// The items of page after page, each of which is a call of its own. A turn makes items of a place, the next place, and
+    /// whether there is a page.
+    /// </summary>
+    internal IAsyncEnumerable<T> Walk<TAt, T>(
+        TAt first, int? maxPages, CallOptions options, Func<TAt, CallOptions, Task<Tuple<List<T>, TAt, bool>>> turn) =>
+        new Pages<TAt, T> { First = first, MaxPages = maxPages ?? int.MaxValue, Options = options ?? new CallOptions(), Turn = turn };
+
+    private sealed class Pages<TAt, T> : IAsyncEnumerable<T>
+    {
+        internal TAt First;
+        internal int MaxPages;
+        internal CallOptions Options;
+        internal Func<TAt, CallOptions, Task<Tuple<List<T>, TAt, bool>>> Turn;
+
+        public IAsyncEnumerator<T> GetAsyncEnumerator(CancellationToken cancellation = default(CancellationToken)) =>
+            new Walker<TAt, T> { Pages = this, At = First, Cancellation = cancellation };
+    }
+
+    private sealed class Walker<TAt, T> : IAsyncEnumerator<T>
+    {
+        internal Pages<TAt, T> Pages;
+        internal TAt At;
+        internal CancellationToken Cancellation;
+        private List<T> items = new List<T>();
+        private int index = -1;
+        private int page;
+        private bool isMore = true;
+
+        public T Current => items[index];
+
+        public ValueTask<bool> MoveNextAsync() =>
+            ++index < items.Count ? new ValueTask<bool>(true) : new ValueTask<bool>(TurnPage());
+
+        public ValueTask DisposeAsync() => default(ValueTask);
+
+        private async Task<bool> TurnPage()
+        {
+            while (isMore && page < Pages.MaxPages)
+            {
+                // An error is the end as well.
+                isMore = false;
+                page++;
+                var turned = await Pages.Turn(At, Pages.Options.OfPage(page, Cancellation)).ConfigureAwait(false);
+                items = turned.Item1;
+                At = turned.Item2;
+                isMore = turned.Item3;
+                index = 0;
+                if (items.Count > 0)
+                {
+                    return true;
+                }
+            }
+            return false;
+        }
+    }
+
+{% endif %}
     private static bool Refused(Exception cause)
     {
         var error = ((SocketException)cause.GetBaseException()).SocketErrorCode;

@@ -21,7 +21,9 @@ namespace {{ package.pascal }}
 {% endif %}
 #pragma warning disable 1591 // Not every member is described.
 {% for t in types %}
-/// <summary>{{ (t.doc or t.source)|doc }}{% if t.kind == "object" and t.exactly_one %} Exactly one member is given.{% endif %}</summary>
+{% if t.doc or t.exactly_one %}
+/// <summary>{{ t.doc|doc }}{{ " " if t.doc and t.exactly_one }}{{ "Exactly one member is given." if t.exactly_one }}</summary>
+{% endif %}
 {% if t.kind == "enum" %}
 public sealed class {{ t.name }} : Choice
 {
@@ -31,8 +33,10 @@ public sealed class {{ t.name }} : Choice
 
     /// <summary>Any value, as the service writes it.</summary>
     public {{ t.name }}({{ "string" if t.of == "text" else "long" }} value) : base(value) { }
+{% if t.in_answers %}
 
     internal static {{ t.name }} FromJson(JsonElement json) => new {{ t.name }}(Json.{{ "Text" if t.of == "text" else "Int64" }}(json));
+{% endif %}
 }
 {% elif t.kind == "object" %}
 public sealed class {{ t.name }}{{ " : IJsonValue" if t.in_requests }}
@@ -47,6 +51,7 @@ public sealed class {{ t.name }}{{ " : IJsonValue" if t.in_requests }}
     /// <summary>Further members.</summary>
     public Dictionary<string, {{ type(t.additional) }}> AdditionalMembers { get; set; } = new Dictionary<string, {{ type(t.additional) }}>();
 {% endif %}
+{% if t.in_answers %}
 
     internal static {{ t.name }} FromJson(JsonElement json)
     {
@@ -69,6 +74,7 @@ public sealed class {{ t.name }}{{ " : IJsonValue" if t.in_requests }}
 {% endif %}
         };
     }
+{% endif %}
 {% if t.in_requests %}
 
     public object ToJson()
@@ -94,6 +100,7 @@ public abstract class {{ t.name }}{{ " : IJsonValue" if t.in_requests }}
 
     public abstract object ToJson();
 {% endif %}
+{% if t.in_answers %}
 
     internal static {{ t.name }} FromJson(JsonElement v1)
     {
@@ -113,6 +120,7 @@ public abstract class {{ t.name }}{{ " : IJsonValue" if t.in_requests }}
 {% endfor %}
         ) ?? new Unknown_(v1);
     }
+{% endif %}
 {% for v in t.variants %}
 
     public sealed class Of{{ v.name }} : {{ t.name }}

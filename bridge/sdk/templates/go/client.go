@@ -1,4 +1,7 @@
 {# A type without a pointer around it. #}
+{# When a member of members is there, the last one included unless it is a list. #}
+{% macro there(op, steps, list) %}{% set ns = namespace(at="found") %}{% if op.answer.type.nullable %} && found != nil{% endif %}{% for step in steps %}{% set ns.at = ns.at ~ "." ~ step.name %}{% if step.may_be_missing and not (list and loop.last) %} && {{ ns.at }} != nil{% endif %}{% endfor %}{% endmacro %}
+{% macro way(steps) %}found{% for step in steps %}.{{ step.name }}{% endfor %}{% endmacro %}
 {% macro plain(t) %}{{ t.name or t.bare }}{% endmacro %}
 {% macro answer(op) %}{% if op.answer.kind == "nothing" %}Nothing{% elif op.answer.kind == "mixed" %}Json{% else %}{{ op.answer.type.text }}{% endif %}{% endmacro %}
 {% macro given(op) %}{% if op.params %}, params {{ op.params_type }}{% endif %}{% if op.body %}, body {{ op.body.type.text if op.body.required or op.body.type.kind in ["array", "map", "any", "bytes"] else "*" ~ plain(op.body.type) }}{% endif %}, opts ...CallOption{% endmacro %}
@@ -7,13 +10,14 @@
 
 package {{ package.flat }}
 
+{% if has_paging %}
 import (
 	"context"
-{% if false %}
 	"iter"
-{% endif %}
 )
-
+{% else %}
+import "context"
+{% endif %}
 {% endif %}
 {% for op in operations %}
 {% if op.params %}
@@ -74,4 +78,62 @@ func (c *Client) {{ op.name }}(ctx context.Context{{ given(op) }}) (*Answer[{{ a
 	return call[{{ answer(op) }}](ctx, c, "{{ op.method }}", {{ op.path|lit }}, sent, nil, opts)
 {% endif %}
 }
+{% if op.paging %}
+{% set pg = op.paging %}
+{% set at = pg.param_type.bare %}
+
+// {{ pg.name }} yields the items of all pages of [Client.{{ op.name }}]. Each page is a call and costs as much: stop when you
+// have enough, or give [WithMaxPages]. An error is the last that comes.
+func (c *Client) {{ pg.name }}(ctx context.Context{{ given(op) }}) iter.Seq2[{{ pg.item.text }}, error] {
+	return pages({% if pg.param_required %}params.{{ pg.param }}{% else %}valueOr(params.{{ pg.param }}, {% if pg.kind == "cursor" %}""{% else %}{{ pg.first }}{% endif %}){% endif %}, opts,
+		func(at {{ at }}, opts []CallOption) (*Answer[{{ answer(op) }}], error) {
+			params := params
+{% if pg.param_required %}
+			params.{{ pg.param }} = at
+{% elif pg.kind == "cursor" %}
+			if at != "" {
+				params.{{ pg.param }} = &at
+			}
+{% else %}
+			params.{{ pg.param }} = &at
+{% endif %}
+			return c.{{ op.name }}(ctx, params{{ ", body" if op.body }}, opts...)
+		},
+		func(found {{ answer(op) }}, at {{ at }}) ([]{{ pg.item.text }}, {{ at }}, bool) {
+{% if op.answer.type.nullable %}
+			var items []{{ pg.item.text }}
+			if found != nil {
+				items = {{ "*" if not pg.items }}{{ way(pg.items) }}
+			}
+{% else %}
+			items := {{ way(pg.items) }}
+{% endif %}
+{% if pg.kind == "cursor" %}
+{% set is_there = there(op, pg.next, false) %}
+{% if is_there %}
+			next := ""
+			if {{ is_there[4:] }} {
+				next = {{ "*" if pg.next[-1].may_be_missing }}{{ way(pg.next) }}
+			}
+{% else %}
+			next := {{ way(pg.next) }}
+{% endif %}
+{% if pg.more %}
+{% set is_there = there(op, pg.more, false) %}
+{% if is_there %}
+			isLast := {{ is_there[4:] }} && !{{ "*" if pg.more[-1].may_be_missing }}{{ way(pg.more) }}
+			return items, next, next != "" && next != at && !isLast
+{% else %}
+			return items, next, next != "" && next != at && {{ way(pg.more) }}
+{% endif %}
+{% else %}
+			return items, next, next != "" && next != at
+{% endif %}
+{% else %}
+			return items, at + {% if pg.kind == "page" %}1{% else %}{{ at }}(len(items)){% endif %}, len(items) > 0{% if pg.limit %} && len(items) >= int({% if pg.limit_required %}params.{{ pg.limit }}{% else %}valueOr(params.{{ pg.limit }}, {{ pg.limit_default or 1 }}){% endif %}){% endif %}
+
+{% endif %}
+		})
+}
+{% endif %}
 {% endfor %}

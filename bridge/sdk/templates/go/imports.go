@@ -8,12 +8,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+{% if has_paging %}
+	"iter"
+{% endif %}
 	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
 	"os"
+{% if has_paging %}
+	"slices"
+{% endif %}
 	"strconv"
 	"strings"
 	"time"

@@ -10,13 +10,14 @@ import "encoding/json"
 
 // The import is used whatever types there are.
 var _ json.Marshaler = Nullable[int]{}
-
 {% endif %}
 {% for t in types %}
 
-// {{ t.name }}: {{ (t.doc or t.source)|doc }}
+{% if t.doc %}
+// {{ t.name }}: {{ t.doc|doc }}
+{% endif %}
 {% if t.kind == "enum" %}
-// Values that came later than this code are kept as they are.
+// {% if not t.doc %}{{ t.name }} is one of some values. {% endif %}Values that came later than this code are kept as they are.
 type {{ t.name }} {{ "string" if t.of == "text" else "int64" }}
 {% if t.choices %}
 
@@ -29,7 +30,7 @@ const (
 {% endif %}
 {% elif t.kind == "object" %}
 {% if t.exactly_one %}
-// Exactly one member is given.
+// {% if not t.doc %}{{ t.name }}: exactly{% else %}Exactly{% endif %} one member is given.
 {% endif %}
 type {{ t.name }} struct {
 {% for m in t.members %}
@@ -96,7 +97,7 @@ func (value {{ t.name }}) MarshalJSON() ([]byte, error) {
 	return json.Marshal(m)
 }
 {% else %}
-// Exactly one member is set.
+// {% if not t.doc %}{{ t.name }} is one of several. {% endif %}Exactly one member is set.
 type {{ t.name }} struct {
 {% for v in t.variants %}
 	{{ v.name }} *{{ plain(v.type) }}

@@ -93,6 +93,9 @@ type callOptions struct {
 	maxPrice   string
 	timeout    time.Duration
 	maxRetries int
+{% if has_paging %}
+	maxPages   int
+{% endif %}
 }
 
 // WithCallID names the call: repeats with the same id are charged once, even by another process.
@@ -111,6 +114,11 @@ func WithMaxRetries(retries int) CallOption {
 	return func(o *callOptions) { o.maxRetries = max(retries, 0) }
 }
 
+{% if has_paging %}
+// WithMaxPages ends a walk through the pages of an operation after that many calls.
+func WithMaxPages(pages int) CallOption { return func(o *callOptions) { o.maxPages = max(pages, 0) } }
+
+{% endif %}
 // Answer is what the service said, and what it cost.
 type Answer[T any] struct {
 	Value T
@@ -220,6 +228,48 @@ func call[T any](ctx context.Context, c *Client, method, path string, params map
 	}
 }
 
+{% if has_paging %}
+// pages walks through pages, each of which is a call of its own. What turn makes of an answer are its items, where the
+// next page begins, and whether there is one.
+func pages[A, V, I any](
+	first A, opts []CallOption, fetch func(A, []CallOption) (*Answer[V], error), turn func(V, A) ([]I, A, bool),
+) iter.Seq2[I, error] {
+	o := callOptions{maxPages: -1}
+	for _, opt := range opts {
+		opt(&o)
+	}
+	return func(yield func(I, error) bool) {
+		at, more := first, true
+		for page := 1; more && (o.maxPages < 0 || page <= o.maxPages); page++ {
+			own := slices.Clone(opts)
+			if o.callID != "" {
+				own = append(own, WithCallID(fmt.Sprintf("%s-%d", o.callID, page)))
+			}
+			answer, err := fetch(at, own)
+			if err != nil {
+				var none I
+				yield(none, err)
+				return
+			}
+			var items []I
+			items, at, more = turn(answer.Value, at)
+			for _, item := range items {
+				if !yield(item, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func valueOr[T any](given *T, otherwise T) T {
+	if given == nil {
+		return otherwise
+	}
+	return *given
+}
+
+{% endif %}
 // carried is a body as text, so that no digit is lost.
 type carried struct {
 	text, mediaType string

@@ -3,6 +3,8 @@
 {% macro read(t, d) %}{% if t.nullable %}Json.nullable(v{{ d }}, v{{ d + 1 }} -> {{ plain(t, d + 1) }}){% else %}{{ plain(t, d) }}{% endif %}{% endmacro %}
 {% macro type(t, boxed) %}{% if boxed or t.nullable %}{{ t.boxed }}{% else %}{{ t.bare }}{% endif %}{% endmacro %}
 {% macro answer(op) %}{% if op.answer.kind == "nothing" %}Void{% elif op.answer.kind == "mixed" %}Object{% else %}{{ type(op.answer.type, true) }}{% endif %}{% endmacro %}
+{# A member of members, or null. #}
+{% macro way(op, steps) %}{% set ns = namespace(at="found") %}{% if op.answer.type.nullable and steps %}found == null ? null : {% endif %}{% for step in steps %}{% set ns.at = ns.at ~ "." ~ step.name %}{% if step.may_be_missing and not loop.last %}{{ ns.at }} == null ? null : {% endif %}{% endfor %}{{ ns.at }}{% endmacro %}
 {% macro optional(op) %}{% for p in op.params if not p.required %}1{% endfor %}{% endmacro %}
 {% macro required(op) %}{% for p in op.params if p.required %}{{ type(p.type, false) }} {{ p.name }}, {% endfor %}{% if op.body %}{{ type(op.body.type, not op.body.required) }} body, {% endif %}{% endmacro %}
 {% macro passed(op) %}{% for p in op.params if p.required %}{{ p.name }}, {% endfor %}{% if op.body %}body, {% endif %}{% endmacro %}
@@ -65,6 +67,16 @@ public final class Client {
 {% for p in op.params if not p.required %}
     private {{ type(p.type, true) }} {{ p.name }};
 {% endfor %}
+{% if op.paging %}
+
+    public {{ op.params_type }}() {}
+
+    private {{ op.params_type }}({{ op.params_type }} other) {
+{% for p in op.params if not p.required %}
+      {{ p.name }} = other.{{ p.name }};
+{% endfor %}
+    }
+{% endif %}
 {% for p in op.params if not p.required %}
 
     /** {{ (p.doc or p.wire)|doc(4) }}{% if p.default %} Default: {{ p.default|doc(4) }}.{% endif %} */
@@ -104,6 +116,32 @@ public final class Client {
 {% else %} Json.with(bytes, {{ inner(op.answer.type, 1) }}));
 {% endif %}
   }
+{% if op.paging %}
+{% set pg = op.paging %}
+
+  /**
+   * The items of all pages of {@link #{{ op.name }}}. Each page is a call and costs as much: stop when you have enough, or set
+   * {@link CallOptions#maxPages}.
+   */
+  public Iterable<{{ type(pg.item, true) }}> {{ pg.name }}({{ required(op) }}{% if optional(op) %}{{ op.params_type }} params, {% endif %}CallOptions... options) {
+    return transport.walk({% if pg.kind == "cursor" or pg.param_required %}{{ "params." if not pg.param_required }}{{ pg.param }}{% else %}params.{{ pg.param }} == null ? {{ pg.first }}{{ "L" if pg.param_type.width != "i32" }} : params.{{ pg.param }}{% endif %}, CallOptions.of(options), (at, each) -> {
+{% if not pg.param_required %}
+      var own = new {{ op.params_type }}(params);
+      own.{{ pg.param }} = at;
+{% endif %}
+      var found = {{ op.name }}({% for p in op.params if p.required %}{{ "at" if p.name == pg.param else p.name }}, {% endfor %}{% if op.body %}body, {% endif %}{% if not pg.param_required %}own, {% elif optional(op) %}params, {% endif %}each).value();
+      var items = Json.orEmpty({{ way(op, pg.items) }});
+{% if pg.kind == "cursor" %}
+      String next = {{ way(op, pg.next) }};
+      boolean isMore = next != null && !next.isEmpty() && !next.equals(at){% if pg.more %} && !Boolean.FALSE.equals({{ way(op, pg.more) }}){% endif %};
+      return new Farthing.Page<>(items, isMore ? next : null);
+{% else %}
+      boolean isMore = !items.isEmpty(){% if pg.limit %} && items.size() >= {% if pg.limit_required %}{{ pg.limit }}{% else %}(params.{{ pg.limit }} == null ? {{ pg.limit_default or 1 }} : params.{{ pg.limit }}){% endif %}{% endif %};
+      return new Farthing.Page<>(items, isMore ? at + {{ "1" if pg.kind == "page" else "items.size()" }} : null);
+{% endif %}
+    });
+  }
+{% endif %}
 {% endfor %}
 {% if single_file %}
 

@@ -68,6 +68,9 @@ public {{ "static " if single_file }}final class Farthing {
     private String maxPrice = "";
     private Duration timeout;
     private int maxRetries = -1;
+{% if has_paging %}
+    private int maxPages = Integer.MAX_VALUE;
+{% endif %}
 
     static CallOptions of(CallOptions... options) {
       return options.length == 0 ? new CallOptions() : options[0];
@@ -96,6 +99,23 @@ public {{ "static " if single_file }}final class Farthing {
       maxRetries = value;
       return this;
     }
+{% if has_paging %}
+
+    /** Ends a walk through the pages of an operation after that many calls. */
+    public CallOptions maxPages(int value) {
+      maxPages = value;
+      return this;
+    }
+
+    private CallOptions ofPage(int page) {
+      CallOptions own = new CallOptions();
+      own.callId = callId.isEmpty() ? "" : callId + "-" + page;
+      own.maxPrice = maxPrice;
+      own.timeout = timeout;
+      own.maxRetries = maxRetries;
+      return own;
+    }
+{% endif %}
   }
 
   /**
@@ -260,6 +280,11 @@ public {{ "static " if single_file }}final class Farthing {
   interface Reader<T> {
     T read(byte[] body, boolean isJson);
   }
+{% if has_paging %}
+
+  /** What a page holds, and where the next one begins; null after the last. */
+  record Page<A, T>(List<T> items, A next) {}
+{% endif %}
 
   /** Calls the service through the own node. */
   static final class Transport {
@@ -374,6 +399,40 @@ public {{ "static " if single_file }}final class Farthing {
       }
     }
 
+{% if has_paging %}
+    /** The items of page after page, each of which is a call of its own. */
+    <A, T> Iterable<T> walk(A first, CallOptions options, BiFunction<A, CallOptions, Page<A, T>> turn) {
+      return () -> new Iterator<>() {
+        private Iterator<T> items = Collections.emptyIterator();
+        private A at = first;
+        private int page;
+        private boolean isMore = true;
+
+        @Override
+        public boolean hasNext() {
+          while (!items.hasNext() && isMore && page < options.maxPages) {
+            // An error is the end as well.
+            isMore = false;
+            page++;
+            Page<A, T> found = turn.apply(at, options.ofPage(page));
+            items = found.items().iterator();
+            at = found.next();
+            isMore = at != null;
+          }
+          return items.hasNext();
+        }
+
+        @Override
+        public T next() {
+          if (!hasNext()) {
+            throw new NoSuchElementException();
+          }
+          return items.next();
+        }
+      };
+    }
+
+{% endif %}
     private static ConnectionException interrupted(String callId, InterruptedException cause) {
       Thread.currentThread().interrupt();
       return new ConnectionException(null, callId, cause);
@@ -767,6 +826,12 @@ public {{ "static " if single_file }}final class Farthing {
       }
     }
 
+{% if has_paging %}
+    static <T> List<T> orEmpty(List<T> items) {
+      return items == null ? List.of() : items;
+    }
+
+{% endif %}
     static String utf8(byte[] body) {
       return new String(body, StandardCharsets.UTF_8);
     }

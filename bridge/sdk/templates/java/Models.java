@@ -19,9 +19,11 @@ public {{ "static " if single_file }}final class Models {
 
 {% if t.kind == "enum" %}
   /**
-   * {{ (t.doc or t.source)|doc(2) }}
+{% if t.doc %}
+   * {{ t.doc|doc(2) }}
    *
-   * <p>Values that came later than this code are kept as they are.
+   * <p>{% else %}
+   * {% endif %}Values that came later than this code are kept as they are.
    *
    * @param value as the service writes it
    */
@@ -29,10 +31,12 @@ public {{ "static " if single_file }}final class Models {
 {% for c in t.choices %}
     public static final {{ t.name }} {{ c.name }} = new {{ t.name }}({% if t.of == "text" %}{{ c.text|lit }}{% else %}{{ c.number }}L{% endif %});
 {% endfor %}
+{% if t.in_answers %}
 
     static {{ t.name }} fromJson(Object json) {
       return new {{ t.name }}(Json.{{ "text" if t.of == "text" else "int64" }}(json));
     }
+{% endif %}
 
     @Override
     public Object toJson() {
@@ -40,12 +44,14 @@ public {{ "static " if single_file }}final class Models {
     }
   }
 {% elif t.kind == "object" %}
-  /** {{ (t.doc or t.source)|doc(2) }}{% if t.exactly_one %} Exactly one member is given.{% endif %} */
+{% set both %}{% for m in t.members if not m.required and m.type.nullable and t.in_requests %}1{% endfor %}{% endset %}
+{% if t.doc or t.exactly_one or both %}
+  /** {{ t.doc|doc(2) }}{{ " " if t.doc and t.exactly_one }}{{ "Exactly one member is given." if t.exactly_one }}{% if both %}{{ " " if t.doc or t.exactly_one }}A member that is null is left out; an empty Optional is null for the service.{% endif %} */
+{% endif %}
   public static final class {{ t.name }}{{ " implements Json.Value" if t.in_requests }} {
 {% for m in t.members %}
-{% set may_be_empty = not m.required and m.type.nullable and t.in_requests %}
-{% if m.doc or may_be_empty %}
-    /** {{ m.doc|doc(4) }}{% if may_be_empty %} Null leaves it out, an empty one is null for the service.{% endif %} */
+{% if m.doc %}
+    /** {{ m.doc|doc(4) }} */
 {% endif %}
     public {{ field(m, t) }} {{ m.name }};
 {% endfor %}
@@ -53,6 +59,7 @@ public {{ "static " if single_file }}final class Models {
     /** Further members. */
     public java.util.Map<String, {{ t.additional.boxed }}> additionalMembers_ = new java.util.LinkedHashMap<>();
 {% endif %}
+{% if t.in_answers %}
 
     static {{ t.name }} fromJson(Object json) {
       var members = Json.members(json);
@@ -71,6 +78,7 @@ public {{ "static " if single_file }}final class Models {
 {% endif %}
       return value;
     }
+{% endif %}
 {% if t.in_requests %}
 
     @Override
@@ -89,9 +97,11 @@ public {{ "static " if single_file }}final class Models {
   }
 {% else %}
   /**
-   * {{ (t.doc or t.source)|doc(2) }}
+{% if t.doc %}
+   * {{ t.doc|doc(2) }}
    *
-   * <p>One of several.
+   * <p>{% else %}
+   * {% endif %}One of several.
    */
   public sealed interface {{ t.name }}{{ " extends Json.Value" if t.in_requests }} {
 {% for v in t.variants %}
@@ -109,6 +119,7 @@ public {{ "static " if single_file }}final class Models {
       return value();
     }
 {% endif %}
+{% if t.in_answers %}
 
     static {{ t.name }} fromJson(Object v1) {
 {% if t.discriminator is defined and t.discriminator %}
@@ -126,6 +137,7 @@ public {{ "static " if single_file }}final class Models {
 {% endfor %}
       return found == null ? new Other(v1) : found;
     }
+{% endif %}
   }
 {% endif %}
 {% endfor %}

@@ -22,13 +22,23 @@ import java.security.cert.CertificateException;
 import java.security.cert.CertificateFactory;
 import java.time.Duration;
 import java.util.ArrayList;
+{% if has_paging %}
+import java.util.Collections;
+import java.util.Iterator;
+{% endif %}
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+{% if has_paging %}
+import java.util.NoSuchElementException;
+{% endif %}
 import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.ThreadLocalRandom;
+{% if has_paging %}
+import java.util.function.BiFunction;
+{% endif %}
 import java.util.function.Function;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.TrustManagerFactory;

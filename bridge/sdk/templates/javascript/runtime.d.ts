@@ -26,6 +26,13 @@ export interface CallOptions {
   callId?: string | undefined;
   signal?: AbortSignal | undefined;
 }
+{% if has_paging %}
+/** What a walk through the pages of an operation does differently. */
+export interface PageOptions extends CallOptions {
+  /** Ends it after that many calls. */
+  maxPages?: number | undefined;
+}
+{% endif %}
 /** An answer of the service, and what it cost. */
 export interface Answer<T> {
   value: T;
@@ -124,8 +131,10 @@ export declare class Transport {
 export declare function toJson(value: unknown): string;
 /** JSON as a value: an integer that a number would round becomes a bigint. */
 export declare function parseJson(text: string): unknown;
+{% if has_paging %}
 /** A member of members, or undefined where one is missing. */
 export declare function dig(value: unknown, ...names: string[]): unknown;
 /** Each page is a call of its own. */
 export declare function pageOptions(options: CallOptions, page: number): CallOptions;
+{% endif %}
 export {};

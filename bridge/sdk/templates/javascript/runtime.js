@@ -359,7 +359,8 @@ class JsonReader {
     this.#at = token.lastIndex;
     return found?.[1] ?? "";
   }
-}
+}{% if has_paging %}
+
 /** A member of members, or undefined where one is missing. */
 export function dig(value, ...names) {
   let inside = value;
@@ -374,3 +375,4 @@ export function dig(value, ...names) {
 export function pageOptions(options, page) {
   return options.callId === undefined ? options : { ...options, callId: `${options.callId}-${page}` };
 }
+{% endif %}

@@ -205,6 +205,30 @@ internal class Transport(private val config: FarthingConfig) {
         }
     }
 
+{% if has_paging %}
+    /**
+     * The items of page after page, each of which is a call of its own. A turn makes items of a place, the next place, and
+     * whether there is a page.
+     */
+    fun <A, T> walk(
+        first: A,
+        maxPages: Int?,
+        options: CallOptions,
+        turn: (A, CallOptions) -> Triple<List<T>, A, Boolean>,
+    ): Sequence<T> = sequence {
+        var at = first
+        var page = 1
+        while (maxPages == null || page <= maxPages) {
+            val callId = options.callId?.let { "$it-$page" }
+            val (items, next, isMore) = turn(at, CallOptions(options.timeout, options.maxRetries, options.maxPrice, callId))
+            yieldAll(items)
+            if (!isMore) break
+            at = next
+            page++
+        }
+    }
+
+{% endif %}
     private companion object {
         const val RETRY_AFTER_MAX_SECS = 60L
 

@@ -6,10 +6,12 @@ package {{ package.flat }}
 {% endif %}
 {% for t in types %}
 
-/**
- * {{ (t.doc or t.source)|doc }}
 {% if t.kind == "enum" %}
+/**
+{% if t.doc %}
+ * {{ t.doc|doc }}
  *
+{% endif %}
  * Values that came later than this code are kept as they are.
  */
 public data class {{ t.name }}(public val value: {{ "String" if t.of == "text" else "Long" }}) : Json.Value {
@@ -25,11 +27,16 @@ public data class {{ t.name }}(public val value: {{ "String" if t.of == "text" e
     }
 }
 {% elif t.kind == "object" %}
+{% if t.doc or t.exactly_one %}
+/**
+{% if t.doc %}
+ * {{ t.doc|doc }}
+{% endif %}
 {% if t.exactly_one %}
- *
  * Exactly one member is given.
 {% endif %}
  */
+{% endif %}
 public {{ "data " if t.members or t.additional }}class {{ t.name }}{% if t.members or t.additional %}(
 {% for m in t.members %}
 {% if m.doc %}
@@ -69,14 +76,18 @@ public {{ "data " if t.members or t.additional }}class {{ t.name }}{% if t.membe
                 Json.{{ "required" if m.required else "optional" }}(members, {{ m.wire|lit }}) { v1 -> {% if not m.required and m.type.nullable and t.in_requests %}Nullable({{ read(m.type, 1) }}){% else %}{{ read(m.type, 1) }}{% endif %} },
 {% endfor %}
 {% if t.additional %}
-                members.filterKeys { it !in known }.mapValues { (_, v1) -> {{ read(t.additional, 1) }} },
+                members.filterKeys { it !in known }{% if t.additional.kind != "any" %}.mapValues { (_, v1) -> {{ read(t.additional, 1) }} }{% endif %},
 {% endif %}
             ){{ ".also { members.size }" if not t.members and not t.additional }}
         }
     }
 }
 {% else %}
+/**
+{% if t.doc %}
+ * {{ t.doc|doc }}
  *
+{% endif %}
  * One of several.
  */
 public sealed interface {{ t.name }} : Json.Value {

@@ -1,5 +1,7 @@
 {% macro hint(t) %}{% if t.kind == "union" or t.kind == "any" %}mixed{% elif t.kind in ["array", "map"] %}array{% elif t.kind == "enum" %}{{ t.name }}|{{ "string" if t.enum_of == "text" else "int" }}{% elif t.kind == "object" %}{{ t.name }}{% elif t.width == "u64" %}int|string{% else %}{{ t.bare }}{% endif %}{% endmacro %}
 {% macro or_null(t) %}{% if t.kind in ["union", "any"] %}mixed{% else %}{{ hint(t) }}|null{% endif %}{% endmacro %}
+{% macro way(op, steps) %}{% set ns = namespace(missing=op.answer.type.nullable) %}$found{% for step in steps %}{{ "?" if ns.missing }}->{{ step.name }}{% set ns.missing = ns.missing or step.may_be_missing %}{% endfor %}{% endmacro %}
+{% macro missing(op, steps) %}{% if op.answer.type.nullable %}1{% endif %}{% for step in steps if step.may_be_missing %}1{% endfor %}{% endmacro %}
 {% macro read(t) %}{% if t.nullable %}static fn (mixed $v): mixed => Json::nullable($v, {{ plain(t) }}){% else %}{{ plain(t) }}{% endif %}{% endmacro %}
 {% macro plain(t) %}{% if t.kind == "any" %}Json::any(...){% elif t.kind == "boolean" %}Json::boolean(...){% elif t.kind == "integer" %}{% if t.width == "u64" %}Json::digits(...){% else %}Json::integer(...){% endif %}{% elif t.kind == "number" %}Json::number(...){% elif t.kind in ["text", "bytes"] %}Json::text(...){% elif t.kind == "array" %}static fn (mixed $v): array => Json::items($v, {{ read(t.of) }}){% elif t.kind == "map" %}static fn (mixed $v): array => Json::map($v, {{ read(t.of) }}){% else %}{{ t.name }}::fromJson(...){% endif %}{% endmacro %}
 {% if not single_file %}
@@ -69,7 +71,7 @@ final class Client
 {% endif %}
      *
 {% for p in op.params if p.doc or p.default %}
-     * @param {{ or_null(p.type) }} ${{ p.name }} {{ p.doc|doc(4) }}{% if p.default %} Default: {{ p.default|doc(4) }}.{% endif %}
+     * @param {{ hint(p.type) if p.required else or_null(p.type) }} ${{ p.name }} {{ p.doc|doc(4) }}{% if p.default %} Default: {{ p.default|doc(4) }}.{% endif %}
 
 {% endfor %}
      * @return Answer<{% if op.answer.kind == "nothing" %}null{% else %}{{ op.answer.type.text }}{% endif %}>
@@ -115,11 +117,61 @@ final class Client
 {% elif op.answer.kind == "mixed" %}
             Json::mixed(...),
 {% elif op.answer.kind == "json" %}
-            static fn (string $body): mixed => ({{ read(op.answer.type) }})(Json::read($body)),
+            static fn (string $body): mixed => {% if op.answer.type.name and not op.answer.type.nullable %}{{ op.answer.type.name }}::fromJson(Json::read($body)){% else %}({{ read(op.answer.type) }})(Json::read($body)){% endif %},
 {% else %}
             static fn (string $body): string => $body,
 {% endif %}
         );
     }
+{% if op.paging %}
+{% set pg = op.paging %}
+
+    /**
+     * The items of all pages of {@see Client::{{ op.name }}()}. Each page is a call and costs as much: stop when you have enough,
+     * or give $maxPages.
+     *
+     * @return \Generator<int, {{ pg.item.text }}>
+     * @throws FarthingError
+     */
+    public function {{ pg.name }}(
+{% for p in op.params if p.required %}
+        {{ hint(p.type) }} ${{ p.name }},
+{% endfor %}
+{% if op.body and op.body.required %}
+        {{ or_null(op.body.type) if op.body.type.nullable else hint(op.body.type) }} $body,
+{% endif %}
+{% for p in op.params if not p.required %}
+        {{ or_null(p.type) }} ${{ p.name }} = null,
+{% endfor %}
+{% if op.body and not op.body.required %}
+        {{ or_null(op.body.type) }} $body = null,
+{% endif %}
+        ?int $maxPages = null,
+        ?CallOptions $options = null,
+    ): \Generator {
+{% if pg.kind != "cursor" and not pg.param_required %}
+        ${{ pg.param }} ??= {{ pg.first }};
+{% endif %}
+        foreach (CallOptions::ofPages($options, $maxPages) as $each) {
+            $found = $this->{{ op.name }}({% for p in op.params %}{{ p.name }}: ${{ p.name }}, {% endfor %}{% if op.body %}body: $body, {% endif %}options: $each)->value;
+            $items = {{ way(op, pg.items) }}{{ " ?? []" if missing(op, pg.items) }};
+            foreach ($items as $item) {
+                yield $item;
+            }
+{% if pg.kind == "cursor" %}
+            $next = {{ way(op, pg.next) }};
+            if ({% if missing(op, pg.next) %}$next === null || {% endif %}$next === '' || $next === ${{ pg.param }}{% if pg.more %} || {{ way(op, pg.more) }} === false{% endif %}) {
+                return;
+            }
+            ${{ pg.param }} = $next;
+{% else %}
+            if ($items === []{% if pg.limit %} || count($items) < {% if pg.limit_required %}${{ pg.limit }}{% else %}(${{ pg.limit }} ?? {{ pg.limit_default or 1 }}){% endif %}{% endif %}) {
+                return;
+            }
+            ${{ pg.param }} += {{ "1" if pg.kind == "page" else "count($items)" }};
+{% endif %}
+        }
+    }
+{% endif %}
 {% endfor %}
 }

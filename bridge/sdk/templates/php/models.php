@@ -13,10 +13,12 @@ namespace {{ package.pascal }};
 {% endif %}
 {% for t in types %}
 
-/**
- * {{ (t.doc or t.source)|doc }}
 {% if t.kind == "enum" %}
+/**
+{% if t.doc %}
+ * {{ t.doc|doc }}
  *
+{% endif %}
  * Values that came later than this code are kept as they are.
  */
 final class {{ t.name }} extends {{ "Text" if t.of == "text" else "Integer" }}Choice
@@ -26,23 +28,32 @@ final class {{ t.name }} extends {{ "Text" if t.of == "text" else "Integer" }}Ch
 {% endfor %}
 }
 {% elif t.kind == "object" %}
+{% if t.doc or t.exactly_one %}
+/**
+{% if t.doc %}
+ * {{ t.doc|doc }}
+{% endif %}
 {% if t.exactly_one %}
- *
  * Exactly one member is given.
 {% endif %}
  */
+{% endif %}
 final class {{ t.name }} implements JsonForm
 {
 {% if t.members or t.additional %}
     public function __construct(
 {% for m in t.members if m.required %}
-{% if m.doc %}
+{% if m.type.kind in ["array", "map"] %}
+        /** @var {{ m.type.text if m.required else m.type.or_null }}{% if m.doc %} {{ m.doc|doc(8) }}{% endif %} */
+{% elif m.doc %}
         /** {{ m.doc|doc(8) }} */
 {% endif %}
         public readonly {{ or_null(m.type) if m.type.nullable else hint(m.type) }} ${{ m.name }},
 {% endfor %}
 {% for m in t.members if not m.required %}
-{% if m.doc %}
+{% if m.type.kind in ["array", "map"] %}
+        /** @var {{ m.type.text if m.required else m.type.or_null }}{% if m.doc %} {{ m.doc|doc(8) }}{% endif %} */
+{% elif m.doc %}
         /** {{ m.doc|doc(8) }} */
 {% endif %}
 {% if m.type.nullable and t.in_requests %}
@@ -71,7 +82,8 @@ final class {{ t.name }} implements JsonForm
             Json::optional($members, {{ m.wire|lit }}, {{ read(m.type) }}{% if m.type.nullable and t.in_requests %}, Omitted::Value{% endif %}),
 {% endfor %}
 {% if t.additional %}
-            array_map({{ read(t.additional) }}, array_diff_key($members, [{% for m in t.members %}{{ m.wire|lit }} => 0{{ ", " if not loop.last else "" }}{% endfor %}])),
+{% set further %}array_diff_key($members, [{% for m in t.members %}{{ m.wire|lit }} => 0{{ ", " if not loop.last else "" }}{% endfor %}]){% endset %}
+            {%+ if t.additional.kind == "any" %}{{ further }}{% else %}array_map({{ read(t.additional) }}, {{ further }}){% endif %},
 {% endif %}
         );
     }
@@ -94,7 +106,11 @@ final class {{ t.name }} implements JsonForm
     }
 }
 {% else %}
+/**
+{% if t.doc %}
+ * {{ t.doc|doc }}
  *
+{% endif %}
  * It is one of: {% for v in t.variants %}{{ v.type.text }}{{ ", " if not loop.last else "" }}{% endfor %}. What fits none of them is kept as it came.
  */
 final class {{ t.name }}

@@ -24,6 +24,21 @@ final class CallOptions
         public readonly ?string $callId = null,
     ) {
     }
+{% if has_paging %}
+
+    /**
+     * @internal for one page after the other, each of which is a call of its own
+     * @return \Generator<int, ?self>
+     */
+    public static function ofPages(?self $options, ?int $maxPages): \Generator
+    {
+        for ($page = 1; $maxPages === null || $page <= $maxPages; $page++) {
+            yield $options?->callId === null
+                ? $options
+                : new self($options->timeout, $options->maxRetries, $options->maxPrice, "{$options->callId}-{$page}");
+        }
+    }
+{% endif %}
 }
 
 /**

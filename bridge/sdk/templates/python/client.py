@@ -5,10 +5,10 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Any, Iterator, Mapping, Optional, Union
+from typing import Any, {% if has_paging %}Iterator, {% endif %}Mapping, Optional, Union
 
 from . import models as models
-from ._runtime import BYTES, MIXED, TEXT, Answer, CallOptions, Json, Transport, dig, page_options
+from ._runtime import BYTES, MIXED, TEXT, Answer, CallOptions, Json, Transport{{ ", dig, page_options" if has_paging }}
 {% if types %}
 from .models import (
 {% for t in types %}
@@ -111,7 +111,15 @@ class Client:
         return self.transport.call(
             "{{ op.method }}",
             {{ op.path|lit }},
-            { {%- for p in op.params %}{{ p.wire|lit }}: {% if p.json %}None if {{ p.name }} is None else Json({{ p.name }}){% else %}{{ p.name }}{% endif %}{{ ", " if not loop.last else "" }}{% endfor -%} },
+{% if op.params %}
+            {
+{% for p in op.params %}
+                {{ p.wire|lit }}: {% if p.json %}None if {{ p.name }} is None else Json({{ p.name }}){% else %}{{ p.name }}{% endif %},
+{% endfor %}
+            },
+{% else %}
+            {},
+{% endif %}
             {%+ if op.answer.kind == "nothing" %}None{% elif op.answer.kind in ["mixed", "text", "bytes"] %}{{ op.answer.kind|upper }}{% else %}"{{ op.answer.type.text }}"{% endif %},
 {% if op.body %}
             body=body,
@@ -137,18 +145,19 @@ class Client:
 {% if op.body and not op.body.required %}
         body: {{ op.body.type.or_null }} = None,
 {% endif %}
+        max_pages: Optional[int] = None,
         options: Optional[CallOptions] = None,
     ) -> Iterator[{{ pg.item.text }}]:
-        """The items of all pages of `{{ op.name }}`. Each page is a call and costs as much; stop when you have enough."""
-{% if pg.kind == "page" %}
+        """The items of all pages of `{{ op.name }}`.
+
+        Each page is a call and costs as much: stop when you have enough, or give `max_pages`.
+        """
+{% if pg.kind != "cursor" and not pg.param_required %}
         if {{ pg.param }} is None:
             {{ pg.param }} = {{ pg.first }}
-{% elif pg.kind == "offset" %}
-        if {{ pg.param }} is None:
-            {{ pg.param }} = 0
 {% endif %}
         page_ = 0
-        while True:
+        while max_pages is None or page_ < max_pages:
             page_ += 1
             answer = self.{{ op.name }}(
 {% for p in op.params %}
@@ -168,7 +177,7 @@ class Client:
                 return
 {% else %}
 {% if pg.limit %}
-            if not items or len(items) < ({{ pg.limit }} or {{ pg.limit_default or 1 }}):
+            if not items or len(items) < {% if pg.limit_required %}{{ pg.limit }}{% else %}({{ pg.limit }} or {{ pg.limit_default or 1 }}){% endif %}:
                 return
 {% else %}
             if not items:

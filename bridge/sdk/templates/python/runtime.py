@@ -536,6 +536,7 @@ def _one_of(kinds: tuple[Any, ...], value: Any, at: str) -> Any:
     if best_known < 0:
         raise problem or _Mismatch(f"`{at}` is none of its alternatives")
     return best
+{% if has_paging %}
 
 
 def dig(value: Any, *names: str) -> Any:
@@ -552,3 +553,4 @@ def page_options(options: Optional[CallOptions], page: int) -> Optional[CallOpti
     if options is None or options.call_id is None:
         return options
     return dataclasses.replace(options, call_id=f"{options.call_id}-{page}")
+{% endif %}

@@ -1,5 +1,7 @@
 {% macro plain(t, d) %}{% set v = "v" ~ d %}{% if t.kind == "any" %}{{ v }}{% elif t.kind == "boolean" %}Json.boolean({{ v }}){% elif t.kind == "integer" %}Json.integer({{ v }}){% elif t.kind == "number" %}Json.number({{ v }}){% elif t.kind in ["text", "bytes"] %}Json.text({{ v }}){% elif t.kind == "array" %}Json.list({{ v }}) { |v{{ d + 1 }}| {{ read(t.of, d + 1) }} }{% elif t.kind == "map" %}Json.map({{ v }}) { |v{{ d + 1 }}| {{ read(t.of, d + 1) }} }{% else %}{{ t.name }}.from_json({{ v }}){% endif %}{% endmacro %}
 {% macro read(t, d) %}{% if t.nullable %}Json.nullable(v{{ d }}) { |v{{ d + 1 }}| {{ plain(t, d + 1) }} }{% else %}{{ plain(t, d) }}{% endif %}{% endmacro %}
+{% macro way(op, steps) %}{% set ns = namespace(missing=op.answer.type.nullable) %}found{% for step in steps %}{{ "&" if ns.missing }}.{{ step.name }}{% set ns.missing = ns.missing or step.may_be_missing %}{% endfor %}{% endmacro %}
+{% macro missing(op, steps) %}{% if op.answer.type.nullable %}1{% endif %}{% for step in steps if step.may_be_missing %}1{% endfor %}{% endmacro %}
 {% if not single_file %}
 # frozen_string_literal: true
 
@@ -59,12 +61,33 @@ module {{ package.pascal }}
 {% elif op.answer.kind == "mixed" %}
         is_json ? Json.parse(text) : text
 {% elif op.answer.kind == "json" %}
-        Json.parse(text).then { |v1| {{ read(op.answer.type, 1) }} }
+        {%+ if op.answer.type.name and not op.answer.type.nullable %}{{ op.answer.type.name }}.from_json(Json.parse(text)){% else %}Json.parse(text).then { |v1| {{ read(op.answer.type, 1) }} }{% endif %}
+
 {% else %}
         text
 {% endif %}
       end
     end
+{% if op.paging %}
+{% set pg = op.paging %}
+
+    # The items of all pages of `{{ op.name }}`. Each page is a call and costs as much: stop when you have enough, or give
+    # max_pages.
+    #
+    # @return [Enumerator<{{ pg.item.text }}>]
+    def {{ pg.name }}({% for p in op.params if p.required %}{{ p.name }}:, {% endfor %}{% if op.body and op.body.required %}body:, {% endif %}{% for p in op.params if not p.required %}{{ p.name }}: nil, {% endfor %}{% if op.body and not op.body.required %}body: nil, {% endif %}max_pages: nil, options: nil)
+      @transport.walk({{ pg.param }}{% if pg.kind != "cursor" and not pg.param_required %} || {{ pg.first }}{% endif %}, max_pages, options) do |at, each|
+        found = {{ op.name }}({% for p in op.params %}{{ p.name }}: {{ "at" if p.name == pg.param else p.name }}, {% endfor %}{% if op.body %}body: body, {% endif %}options: each).value
+        items = {{ way(op, pg.items) }}{{ " || []" if missing(op, pg.items) }}
+{% if pg.kind == "cursor" %}
+        upcoming = {{ way(op, pg.next) }}
+        [items, upcoming, !upcoming.to_s.empty? && upcoming != at{% if pg.more %} && {{ way(op, pg.more) }} != false{% endif %}]
+{% else %}
+        [items, at + {{ "1" if pg.kind == "page" else "items.length" }}, !items.empty?{% if pg.limit %} && items.length >= {% if pg.limit_required %}{{ pg.limit }}{% else %}({{ pg.limit }} || {{ pg.limit_default or 1 }}){% endif %}{% endif %}]
+{% endif %}
+      end
+    end
+{% endif %}
 {% endfor %}
   end
 end

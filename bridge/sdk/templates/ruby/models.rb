@@ -8,7 +8,9 @@
 {% endif %}
 module {{ package.pascal }}
 {% for t in types %}
-  # {{ (t.doc or t.source)|doc(2) }}
+{% if t.doc %}
+  # {{ t.doc|doc(2) }}
+{% endif %}
 {% if t.kind == "enum" %}
   # Values that came later than this code are kept as they are.
   module {{ t.name }}
@@ -27,8 +29,10 @@ module {{ package.pascal }}
 {% endif %}
   class {{ t.name }}
 {% for m in t.members %}
+{% if m.doc %}
     # {{ m.doc|doc(4) }}
     #
+{% endif %}
     # @return [{{ m.type.text if m.required else m.type.or_null }}]
     attr_reader :{{ m.name }}
 {% endfor %}
@@ -40,8 +44,7 @@ module {{ package.pascal }}
 
     def initialize({% for m in t.members %}{{ m.name }}:{% if not m.required %}{{ " UNSET" if m.type.nullable and t.in_requests else " nil" }}{% endif %}{{ ", " if not loop.last or t.additional else "" }}{% endfor %}{% if t.additional %}additional_members_: {}{% endif %})
 {% for m in t.members %}
-      @{{ m.name }} = {% if m.keyword %}{{ m.name }}{% else %}{{ m.name }}{% endif %}
-
+      @{{ m.name }} = {{ m.name }}
 {% endfor %}
 {% if t.additional %}
       @additional_members_ = additional_members_
@@ -62,7 +65,8 @@ module {{ package.pascal }}
         {{ m.name }}: Json.{{ "required" if m.required else "optional" }}(members, {{ m.wire|lit }}{% if not m.required and m.type.nullable and t.in_requests %}, UNSET{% endif %}) { |v1| {{ read(m.type, 1) }} }{{ "," if not loop.last or t.additional else "" }}
 {% endfor %}
 {% if t.additional %}
-        additional_members_: rest.transform_values { |v1| {{ read(t.additional, 1) }} }
+        additional_members_: rest{% if t.additional.kind != "any" %}.transform_values { |v1| {{ read(t.additional, 1) }} }{% endif %}
+
 {% endif %}
       )
 {% endif %}

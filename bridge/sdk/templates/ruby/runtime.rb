@@ -147,6 +147,23 @@ module {{ package.pascal }}
       end
     end
 
+{% if has_paging %}
+    # The items of page after page, each of which is a call of its own. The block makes items of a place, the next place,
+    # and whether there is a page.
+    def walk(first, max_pages, options, &turn)
+      Enumerator.new do |out|
+        at = first
+        (1..max_pages).each do |page|
+          own = options.dup
+          own.call_id = "#{own.call_id}-#{page}" if own&.call_id
+          items, at, is_more = turn.call(at, own)
+          items.each { |item| out << item }
+          break unless is_more
+        end
+      end
+    end
+
+{% endif %}
     private
 
     def environment(name)

@@ -11,7 +11,7 @@
 #
 #   FARTHING_URL, CONSUMER_SECRET, FARTHING_CA_FILE (the authority that signed the node's certificate, which is always
 #   verified), FARTHING_TIMEOUT (seconds for each attempt, 60), FARTHING_MAX_RETRIES (2), FARTHING_MAX_PRICE (USDC),
-#   FARTHING_CALL_ID (repeats with the same id are charged once).
+#   FARTHING_CALL_ID (repeats with the same id are charged once){% if has_paging %}, FARTHING_MAX_PAGES (of iterate_…){% endif %}.
 #
 # Ends with 0; 1 when the network refused; 2 when the command is wrong; 3 when the own node was not reached; 4 when the
 # service answered with an error, which is on standard output.
@@ -155,6 +155,7 @@ farthing_send() {
   done
 }
 
+{% if has_paging %}
 # Items of all pages, one a line: operation, kind of paging, parameter, first page, parameter with the limit, its default, how
 # jq finds the items, the next value and whether there is more; then the caller's own arguments.
 farthing_pages() {
@@ -165,7 +166,7 @@ farthing_pages() {
     if [[ $argument == "$parameter="* ]]; then at=${argument#*=}; fi
     if [[ -n $limit_name && $argument == "$limit_name="* ]]; then limit=${argument#*=}; fi
   done
-  while :; do
+  while [[ -z ${FARTHING_MAX_PAGES:-} ]] || ((page < FARTHING_MAX_PAGES)); do
     page=$((page + 1))
     local arguments=("$@")
     [[ -z $at ]] || arguments+=("$parameter=$at")
@@ -183,6 +184,7 @@ farthing_pages() {
     esac
   done
 }
+{% endif %}
 {% for op in operations %}
 
 # {% if op.summary %}{{ op.summary|comment }}{% else %}{{ op.method }} {{ op.path|comment }}{% endif %}

@@ -5,9 +5,13 @@ import Foundation
 {% endif %}
 {% for t in types %}
 
-/// {{ (t.doc or t.source)|doc }}
+{% if t.doc %}
+/// {{ t.doc|doc }}
+{% endif %}
 {% if t.kind == "enum" %}
+{% if t.doc %}
 ///
+{% endif %}
 /// Values that came later than this code are kept as they are.
 public struct {{ t.name }}: Codable, Hashable, RawRepresentable {
     public let rawValue: {{ "String" if t.of == "text" else "Int64" }}
@@ -22,7 +26,9 @@ public struct {{ t.name }}: Codable, Hashable, RawRepresentable {
 }
 {% elif t.kind == "object" %}
 {% if t.exactly_one %}
+{% if t.doc %}
 ///
+{% endif %}
 /// Exactly one member is given.
 {% endif %}
 public struct {{ t.name }}: Codable {

@@ -42,6 +42,55 @@ public struct Answer<Value> {
     }
 }
 
+{% if has_paging %}
+/// The items of page after page: `for try await item in pages`. Nothing is bought before the first item is asked for, and
+/// each page is a call of its own. An error ends them.
+public struct Pages<Item>: AsyncSequence {
+    public typealias Element = Item
+    /// Buys the next page: what it holds, and whether there is another one.
+    typealias Turn = (CallOptions?) async throws -> ([Item], Bool)
+
+    private let maxPages: Int?
+    private let options: CallOptions?
+    private let begin: () -> Turn
+
+    init(_ maxPages: Int?, _ options: CallOptions?, _ begin: @escaping () -> Turn) {
+        self.maxPages = maxPages
+        self.options = options
+        self.begin = begin
+    }
+
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(turn: begin(), options: options, maxPages: maxPages)
+    }
+
+    public struct Iterator: AsyncIteratorProtocol {
+        let turn: Turn
+        let options: CallOptions?
+        var maxPages: Int?
+        var page = 0
+        var isMore = true
+        var items = ArraySlice<Item>()
+
+        public mutating func next() async throws -> Item? {
+            while items.isEmpty && isMore && page < (maxPages ?? Int.max) {
+                // An error is the end as well.
+                isMore = false
+                page += 1
+                var own = options
+                if let id = options?.callId {
+                    own?.callId = "\(id)-\(page)"
+                }
+                let turned = try await turn(own)
+                items = turned.0[...]
+                isMore = turned.1
+            }
+            return items.popFirst()
+        }
+    }
+}
+
+{% endif %}
 /// Why there is no answer.
 public enum FarthingError: Error {
     /// The client was given something that it cannot use.
@@ -163,7 +212,7 @@ final class Transport: NSObject, URLSessionDelegate {
             return
         }
         #endif
-        // Elsewhere the system's authorities decide; on Linux those of SSL_CERT_FILE.
+        // Elsewhere Foundation takes no authority from a program: the system's decide.
         completionHandler(.performDefaultHandling, nil)
     }
 

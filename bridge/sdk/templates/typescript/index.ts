@@ -14,4 +14,4 @@ export {
   Unauthorized,
   Unavailable,
 } from "./runtime.js";
-export type { Answer, CallOptions, ClientOptions, Integer } from "./runtime.js";
+export type { Answer, CallOptions, ClientOptions, Integer{{ ", PageOptions" if has_paging }} } from "./runtime.js";

@@ -46,6 +46,14 @@ export interface CallOptions {
   callId?: string | undefined;
   signal?: AbortSignal | undefined;
 }
+{% if has_paging %}
+
+/** What a walk through the pages of an operation does differently. */
+export interface PageOptions extends CallOptions {
+  /** Ends it after that many calls. */
+  maxPages?: number | undefined;
+}
+{% endif %}
 
 /** An answer of the service, and what it cost. */
 export interface Answer<T> {
@@ -446,6 +454,7 @@ class JsonReader {
     return found?.[1] ?? "";
   }
 }
+{% if has_paging %}
 
 /** A member of members, or undefined where one is missing. */
 export function dig(value: unknown, ...names: string[]): unknown {
@@ -461,3 +470,4 @@ export function dig(value: unknown, ...names: string[]): unknown {
 export function pageOptions(options: CallOptions, page: number): CallOptions {
   return options.callId === undefined ? options : { ...options, callId: `${options.callId}-${page}` };
 }
+{% endif %}
