@@ -54,6 +54,7 @@ pub(super) fn install(environment: &mut Environment<'_>, profile: &'static Profi
     environment.add_filter("doc", move |value: &Value, indent: Option<usize>| {
         text_of(value).map(|text| self::doc(*doc, &text, indent.unwrap_or_default()))
     });
+    environment.add_filter("pad", |name: &str, column: usize| format!("{name:column$}"));
     with(environment, "json", |text| quoted(text, &[], CodePoint::Pairs));
     with(environment, "toml", |text| quoted(text, &[], CodePoint::Wide));
     with(environment, "xml", |text| xml(&one_line(text)));

@@ -62,7 +62,8 @@ impl Scope {
         }
         // `1st` becomes `n1st`, `N1st` or `N1ST`.
         if name.starts_with(|c: char| c.is_ascii_digit()) {
-            let letter = if matches!(self.case, Case::Pascal | Case::Shouty) { 'N' } else { 'n' };
+            let is_small = matches!(self.case, Case::Snake | Case::Camel);
+            let letter = if is_small { 'n' } else { 'N' };
             return format!("{letter}{name}");
         }
         name
@@ -104,8 +105,19 @@ pub(super) fn written(text: &str, case: Case) -> String {
         Case::Snake => words.to_snake_case(),
         Case::Camel => words.to_lower_camel_case(),
         Case::Pascal => words.to_pascal_case(),
+        Case::PascalInitials => words.to_snake_case().split('_').map(initials_or_pascal).collect(),
         Case::Shouty => words.to_shouty_snake_case(),
     }
+}
+
+/// A word in small letters, for names as Go writes them.
+fn initials_or_pascal(word: &str) -> String {
+    // Those that Go's own linters ask for.
+    const INITIALS: [&str; 24] = [
+        "acl", "api", "ascii", "cpu", "css", "db", "dns", "eof", "html", "http", "https", "id", "ip", "json",
+        "ram", "sql", "tcp", "tls", "udp", "ui", "uri", "url", "uuid", "xml",
+    ];
+    if INITIALS.contains(&word) { word.to_ascii_uppercase() } else { word.to_pascal_case() }
 }
 
 /// The package's name in every spelling that metadata and paths need.

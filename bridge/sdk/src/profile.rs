@@ -42,6 +42,8 @@ pub(super) enum Case {
     Camel,
     /// `ListPlanets`
     Pascal,
+    /// `PlanetByID`: as in Go, where words such as ID and URL keep their capitals.
+    PascalInitials,
     /// `LIST_PLANETS`
     Shouty,
 }

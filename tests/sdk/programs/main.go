@@ -63,7 +63,7 @@ func main() {
 	fmt.Println("paid", answer.Charged, "USDC, receipt", answer.Receipt)
 	// docs: end
 	first := answer.Value.Features[0]
-	fmt.Println("recent", len(answer.Value.Features), first.Id, first.Properties.Time, math.Round(*first.Properties.Mag*10), answer.Charged)
+	fmt.Println("recent", len(answer.Value.Features), first.ID, first.Properties.Time, math.Round(*first.Properties.Mag*10), answer.Charged)
 
 	dropping := client(quakes.Config{BaseURL: os.Getenv("DROPPING_URL")})
 	many, err := dropping.RecentEarthquakes(ctx, quakes.RecentEarthquakesParams{Limit: quakes.Ptr(int32(40))})

@@ -4,7 +4,7 @@ use farthing_bridge::description::BodyKind;
 use minijinja::Value;
 use serde::Serialize;
 
-use super::{TypeRef, Writer};
+use super::{TypeRef, Writer, types::columns};
 use crate::{
     Options,
     escape::Foreign,
@@ -38,6 +38,7 @@ pub(crate) struct Operation {
 #[derive(Debug, Serialize)]
 struct Param {
     name: String,
+    column: usize,
     wire: Value,
     /// Whether `name` is what it is called outside.
     same: bool,
@@ -129,8 +130,9 @@ impl Writer<'_> {
     pub(crate) fn operation(&self, index: usize, options: &Options) -> Operation {
         let operation = &self.model.operations[index];
         let names = &self.named.parameters[index];
-        let param = |(parameter, name): (&model::Parameter, &String)| Param {
+        let param = |((parameter, name), column): ((&model::Parameter, &String), usize)| Param {
             name: name.clone(),
+            column,
             wire: Foreign::value(&*parameter.wire),
             same: parameter.wire == *name,
             doc: Foreign::value(&*parameter.doc),
@@ -143,6 +145,10 @@ impl Writer<'_> {
                 .as_ref()
                 .map(|default| Foreign::value(model::clip(&default.to_string(), DEFAULT_CHARS_MAX))),
         };
+        let is_documented = |parameter: &model::Parameter| {
+            !parameter.doc.is_empty() || parameter.default.is_some() || parameter.deprecated
+        };
+        let columns = columns(names, |at| operation.parameters.get(at).is_some_and(is_documented));
         let body = operation.body.as_ref().map(|body| Body {
             kind: match body.kind {
                 BodyKind::Json => "json",
@@ -169,7 +175,7 @@ impl Writer<'_> {
             description: Foreign::value(&*operation.description),
             deprecated: operation.deprecated,
             price: Foreign::value(options.prices.get(&operation.id).unwrap_or(&options.price).as_str()),
-            params: operation.parameters.iter().zip(names).map(param).collect(),
+            params: operation.parameters.iter().zip(names).zip(columns).map(param).collect(),
             body,
             answer: self.answer(&operation.answer),
             paging: operation.paging.as_ref().map(|paging| self.paging(index, paging)),

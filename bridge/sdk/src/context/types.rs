@@ -35,6 +35,7 @@ pub(super) struct Declared {
 #[derive(Debug, Serialize)]
 struct Member {
     name: String,
+    column: usize,
     wire: Value,
     /// Whether `name` is what it is called outside.
     same: bool,
@@ -48,6 +49,7 @@ struct Member {
 #[derive(Debug, Serialize)]
 struct Choice {
     name: String,
+    column: usize,
     text: Value,
     number: Option<i64>,
 }
@@ -55,6 +57,7 @@ struct Choice {
 #[derive(Debug, Serialize)]
 struct Variant {
     name: String,
+    column: usize,
     #[serde(rename = "type")]
     of: TypeRef,
     /// Values of the discriminator.
@@ -83,12 +86,11 @@ impl Writer<'_> {
         };
         match &declared.kind {
             Kind::Object(object) => {
-                written.members = object
-                    .members
-                    .iter()
-                    .zip(names)
-                    .map(|(member, name)| self.member(member, name))
-                    .collect();
+                let is_documented = |member: &model::Member| !member.doc.is_empty() || member.deprecated;
+                let columns = columns(names, |at| object.members.get(at).is_some_and(is_documented));
+                let named = object.members.iter().zip(names).zip(columns);
+                written.members =
+                    named.map(|((member, name), column)| self.member(member, name, column)).collect();
                 written.additional = object.additional.as_ref().map(|of| self.type_ref(of, false));
                 written.exactly_one = object.exactly_one;
             }
@@ -101,21 +103,24 @@ impl Writer<'_> {
             }
             Kind::Union(union) => {
                 written.kind = "union";
-                let variant = |(variant, name): (&model::Variant, &String)| Variant {
+                let variant = |((variant, name), column): ((&model::Variant, &String), usize)| Variant {
                     name: name.clone(),
+                    column,
                     of: self.type_ref(&variant.of, true),
                     tags: variant.tags.iter().map(|tag| Foreign::value(&**tag)).collect(),
                 };
-                written.variants = union.variants.iter().zip(names).map(variant).collect();
+                written.variants =
+                    union.variants.iter().zip(names).zip(columns(names, |_| false)).map(variant).collect();
                 written.discriminator = union.discriminator.as_deref().map(Foreign::value);
             }
         }
         written
     }
 
-    fn member(&self, member: &model::Member, name: &str) -> Member {
+    fn member(&self, member: &model::Member, name: &str, column: usize) -> Member {
         Member {
             name: name.to_owned(),
+            column,
             wire: Foreign::value(&*member.wire),
             same: member.wire == name,
             doc: Foreign::value(&*member.doc),
@@ -126,17 +131,38 @@ impl Writer<'_> {
     }
 }
 
+/// For each name the width of the longest among those that stand together, so that what follows begins in one column: a
+/// documented one begins anew.
+pub(super) fn columns(names: &[String], is_documented: impl Fn(usize) -> bool) -> Vec<usize> {
+    let mut columns = vec![0; names.len()];
+    let mut begin = 0;
+    while begin < names.len() {
+        let end = (begin + 1..names.len()).find(|at| is_documented(*at)).unwrap_or(names.len());
+        let width = names[begin..end].iter().map(String::len).max().unwrap_or(0);
+        columns[begin..end].fill(width);
+        begin = end;
+    }
+    columns
+}
+
 fn choices(choices: &Enum, names: &[String]) -> Vec<Choice> {
-    let names = names.iter().cloned();
+    let columns = columns(names, |_| false);
+    let names = names.iter().cloned().zip(columns);
     match choices {
         Enum::Texts(texts) => names
             .zip(texts)
-            .map(|(name, text)| Choice { name, text: Foreign::value(&**text), number: None })
+            .map(|((name, column), text)| Choice {
+                name,
+                column,
+                text: Foreign::value(&**text),
+                number: None,
+            })
             .collect(),
         Enum::Integers(numbers) => names
             .zip(numbers)
-            .map(|(name, number)| Choice {
+            .map(|((name, column), number)| Choice {
                 name,
+                column,
                 text: Foreign::value(number.to_string()),
                 number: Some(*number),
             })

@@ -36,12 +36,12 @@ pub(crate) static PROFILE: Profile = Profile {
     single_file: Output { template: "single.go", path: "{{ package.snake }}.go" },
     snippet: "snippet.go",
     names: Names {
-        types: Case::Pascal,
-        operations: Case::Pascal,
-        parameters: Case::Pascal,
-        members: Case::Pascal,
-        choices: Case::Pascal,
-        variants: Case::Pascal,
+        types: Case::PascalInitials,
+        operations: Case::PascalInitials,
+        parameters: Case::PascalInitials,
+        members: Case::PascalInitials,
+        choices: Case::PascalInitials,
+        variants: Case::PascalInitials,
         // Names begin with a capital letter, as no keyword does.
         keywords: &[],
         taken_types: &[

@@ -16,6 +16,7 @@ fn names_are_written_in_the_case_of_the_language() {
         (Case::Snake, ["list_planets", "x_epoch", "http_url", "grosse", "n1st", "class_", "a"]),
         (Case::Camel, ["listPlanets", "xEpoch", "httpUrl", "grosse", "n1st", "class_", "a"]),
         (Case::Pascal, ["ListPlanets", "XEpoch", "HttpUrl", "Grosse", "N1st", "Class", "A"]),
+        (Case::PascalInitials, ["ListPlanets", "XEpoch", "HTTPURL", "Grosse", "N1st", "Class", "A"]),
         (Case::Shouty, ["LIST_PLANETS", "X_EPOCH", "HTTP_URL", "GROSSE", "N1ST", "CLASS", "A"]),
     ] {
         let wanted = ["listPlanets", "X-Epoch", "HTTPUrl", "größe", "1st", "class", "__a__"];

@@ -26,14 +26,14 @@ import "context"
 type {{ op.params_type }} struct {
 {% for p in op.params %}
 {% if p.doc or p.default %}
-	// {{ p.doc|doc(4) }}{% if p.default %} Default: {{ p.default|doc(4) }}.{% endif %}
+	// {{ p.doc|doc(4)|replace("    //", "\t//") }}{% if p.default %} Default: {{ p.default|doc(4)|replace("    //", "\t//") }}.{% endif %}
 
 {% endif %}
 {% if p.deprecated %}
 	//
 	// Deprecated: the service says so.
 {% endif %}
-	{{ p.name }} {{ "*" if not p.required and p.type.kind not in ["array", "map", "any", "bytes"] }}{{ plain(p.type) }}
+	{{ p.name|pad(p.column) }} {{ "*" if not p.required and p.type.kind not in ["array", "map", "any", "bytes"] }}{{ plain(p.type) }}
 {% endfor %}
 }
 {% endif %}

@@ -23,7 +23,7 @@ type {{ t.name }} {{ "string" if t.of == "text" else "int64" }}
 
 const (
 {% for c in t.choices %}
-	{{ t.name }}_{{ c.name }} {{ t.name }} = {% if t.of == "text" %}{{ c.text|lit }}{% else %}{{ c.number }}{% endif %}
+	{{ t.name }}_{{ c.name|pad(c.column) }} {{ t.name }} = {% if t.of == "text" %}{{ c.text|lit }}{% else %}{{ c.number }}{% endif %}
 
 {% endfor %}
 )
@@ -35,13 +35,13 @@ const (
 type {{ t.name }} struct {
 {% for m in t.members %}
 {% if m.doc %}
-	// {{ m.doc|doc(4) }}
+	// {{ m.doc|doc(4)|replace("    //", "\t//") }}
 {% endif %}
 {% if m.deprecated %}
 	//
 	// Deprecated: the service says so.
 {% endif %}
-	{{ m.name }} {{ field(m, t) }}
+	{{ m.name|pad(m.column) }} {{ field(m, t) }}
 {% endfor %}
 {% if t.additional %}
 	// AdditionalMembers holds further members.
@@ -100,7 +100,7 @@ func (value {{ t.name }}) MarshalJSON() ([]byte, error) {
 // {% if not t.doc %}{{ t.name }} is one of several. {% endif %}Exactly one member is set.
 type {{ t.name }} struct {
 {% for v in t.variants %}
-	{{ v.name }} *{{ plain(v.type) }}
+	{{ v.name|pad(v.column) }} *{{ plain(v.type) }}
 {% endfor %}
 	// Unknown_ is what fits none of them.
 	Unknown_ Json
