@@ -101,6 +101,7 @@ simulate: anvil ## A network of 1,000 nodes and a catalog of 100,000 listings; w
 	cargo build --workspace --bins --locked
 	"$(programs)/farthing-simulate" catalog
 	"$(programs)/farthing-simulate" node
+	"$(programs)/farthing-simulate" news
 	"$(programs)/farthing-simulate" network
 
 .PHONY: contracts

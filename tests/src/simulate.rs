@@ -7,9 +7,11 @@
 pub mod catalog;
 pub mod directory;
 pub mod full_node;
+pub mod holding;
 pub mod hostile;
 pub mod network;
 pub mod news;
+pub mod options;
 pub mod population;
 pub mod report;
 pub mod traffic;

@@ -1,75 +1,192 @@
 //! `make simulate`: many nodes in one process, and one node with many listings; what that costs and whether it works.
 //!
-//! Tables go to standard output and, as JSON, to `target/simulate/report.json`.
+//! Tables go to standard output and, as JSON, to `target/simulate/report.json`, each part as soon as it is known.
 
 use std::{path::Path, process::ExitCode, time::Duration};
 
 use anyhow::{Context, Result, bail};
-use farthing_tests::simulate::{catalog, full_node, network, report};
+use farthing_tests::simulate::{
+    catalog, full_node, network, news,
+    options::{self, Choice, Command, Numbers, Wanted},
+    report,
+};
 
 const REPORT: &str = "target/simulate/report.json";
-const USAGE: &str = "usage: farthing-simulate network [--nodes 1000] [--gossiping 200] [--lookups 300] [--listings 10] \
-     [--settle 60] [--watch 60]\n       farthing-simulate catalog [--listings 100000] [--missing 100] [--searches 600]\n       \
-     farthing-simulate node [--listings 100000] [--searches 600]\n       farthing-simulate idle [--settle 20] [--watch 30]";
+/// As programs that do not understand their arguments usually end.
+const USAGE_CODE: u8 = 2;
+/// Not for people: what a process takes that has one catalog open and does nothing.
+const OPEN: &str = "open";
+
+const COMMANDS: &[Command] = &[
+    Command {
+        name: "network",
+        meaning: "The life of a network: it grows, idles, tells news, loses a third of its nodes, is joined by liars.",
+        choices: &[
+            Choice {
+                name: "--nodes",
+                default: 1000,
+                least: 10,
+                meaning: "nodes of the large network, without gossip",
+            },
+            Choice {
+                name: "--gossiping",
+                default: 200,
+                least: 2,
+                meaning: "nodes of another network, with gossip",
+            },
+            Choice { name: "--lookups", default: 300, least: 1, meaning: "look-ups in every situation" },
+            Choice {
+                name: "--listings",
+                default: 10,
+                least: 1,
+                meaning: "listings published to see how they spread",
+            },
+            Choice {
+                name: "--settle",
+                default: 60,
+                least: 0,
+                meaning: "seconds until the first measurement",
+            },
+            Choice {
+                name: "--watch",
+                default: 60,
+                least: 1,
+                meaning: "seconds that idle traffic is watched",
+            },
+        ],
+    },
+    Command {
+        name: "catalog",
+        meaning: "One node's catalog: disk, memory, search, and agreement with a neighbour that lacks some listings.",
+        choices: &[
+            LISTINGS,
+            Choice {
+                name: "--missing",
+                default: 100,
+                least: 1,
+                meaning: "listings that the neighbour lacks",
+            },
+            SEARCHES,
+        ],
+    },
+    Command {
+        name: "node",
+        meaning: "A whole node, as people run it, with a full catalog: start, memory, search.",
+        choices: &[LISTINGS, SEARCHES],
+    },
+    Command {
+        name: "idle",
+        meaning: "Nodes as they are shipped, each with its catalog, watched while nobody wants anything of them.",
+        choices: &[
+            Choice { name: "--nodes", default: 11, least: 2, meaning: "nodes; 11 have ten peers each" },
+            Choice { name: "--settle", default: 20, least: 0, meaning: "seconds until they are watched" },
+            Choice {
+                name: "--watch",
+                default: 30,
+                least: 1,
+                meaning: "seconds that they are watched; 3600 for the figures of scale.md",
+            },
+        ],
+    },
+    Command {
+        name: "news",
+        meaning: "How fast a new listing comes into the catalogs of all nodes, with gossip and without.",
+        choices: &[
+            Choice { name: "--nodes", default: 100, least: 2, meaning: "nodes, each with its catalog" },
+            Choice { name: "--listings", default: 10, least: 1, meaning: "listings, one after the other" },
+            Choice {
+                name: "--settle",
+                default: 30,
+                least: 0,
+                meaning: "seconds between joining and the first listing",
+            },
+        ],
+    },
+];
+const LISTINGS: Choice =
+    Choice { name: "--listings", default: 100_000, least: 1, meaning: "listings in the catalog" };
+const SEARCHES: Choice =
+    Choice { name: "--searches", default: 600, least: 1, meaning: "searches that are timed" };
 
 fn main() -> Result<ExitCode> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let Some((command, options)) = arguments.split_first() else { bail!(USAGE) };
-    let option = |name: &str, default: u32| -> Result<u32> {
-        match options.iter().position(|option| option == name) {
-            Some(at) => Ok(options.get(at + 1).context(USAGE)?.parse()?),
-            None => Ok(default),
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if let [OPEN, folder] = words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        let idle = runtime()?.block_on(catalog::idle(Path::new(folder)))?;
+        println!("{} {}", idle.open_secs, idle.memory_mib);
+        return Ok(ExitCode::SUCCESS);
+    }
+    match options::read(COMMANDS, &words) {
+        Ok(Wanted::Help(text)) => print!("{text}"),
+        Ok(Wanted::Run("catalog", numbers)) if numbers.of("--missing") >= numbers.of("--listings") => {
+            return Ok(refused("`--missing` is not less than `--listings`; expected fewer than there are\n"));
         }
-    };
-    match command.as_str() {
+        Ok(Wanted::Run(command, numbers)) => run(command, &numbers)?,
+        Err(why) => return Ok(refused(&why)),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn refused(why: &str) -> ExitCode {
+    eprint!("farthing-simulate: {why}");
+    ExitCode::from(USAGE_CODE)
+}
+
+fn run(command: &str, numbers: &Numbers) -> Result<()> {
+    let secs = |name| Duration::from_secs(numbers.of(name).into());
+    let path = Path::new(REPORT);
+    match command {
         "network" => {
             let plan = network::Plan {
-                nodes: option("--nodes", 1000)? as usize,
-                gossiping: option("--gossiping", 200)? as usize,
-                lookups: option("--lookups", 300)? as usize,
-                settle: Duration::from_secs(option("--settle", 60)?.into()),
-                watch: Duration::from_secs(option("--watch", 60)?.into()),
-                listings: option("--listings", 10)? as usize,
+                nodes: numbers.count("--nodes"),
+                gossiping: numbers.count("--gossiping"),
+                lookups: numbers.count("--lookups"),
+                settle: secs("--settle"),
+                watch: secs("--watch"),
+                listings: numbers.count("--listings"),
             };
-            let section = network::run(&plan)?;
-            report::write_section(Path::new(REPORT), "network", &section)?;
+            network::run(&plan, |section| report::write_section(path, command, section))?;
         }
         "catalog" => {
             let plan = catalog::Plan {
-                listings: option("--listings", 100_000)? as usize,
-                missing: option("--missing", 100)? as usize,
-                searches: option("--searches", 600)? as usize,
+                listings: numbers.count("--listings"),
+                missing: numbers.count("--missing"),
+                searches: numbers.count("--searches"),
             };
             let folder = tempfile::tempdir()?;
             let own =
                 std::env::current_exe()?.to_str().context("this program's path is not text")?.to_owned();
-            let section =
-                runtime()?.block_on(catalog::run(plan, folder.path(), &[own, "open".to_owned()]))?;
+            let section = runtime()?.block_on(catalog::run(plan, folder.path(), &[own, OPEN.to_owned()]))?;
             report::print_table("One node's catalog", &[&section])?;
-            report::write_section(Path::new(REPORT), "catalog", &section)?;
+            report::write_section(path, command, &section)?;
         }
         "node" => {
-            let (listings, searches) = (option("--listings", 100_000)?, option("--searches", 600)?);
-            let section = runtime()?.block_on(full_node::run(listings as usize, searches as usize))?;
+            let run = full_node::run(numbers.count("--listings"), numbers.count("--searches"));
+            let section = runtime()?.block_on(run)?;
             report::print_table("A whole node", &[&section])?;
-            report::write_section(Path::new(REPORT), "node", &section)?;
+            report::write_section(path, command, &section)?;
         }
         "idle" => {
-            let (settle, watch) = (option("--settle", 20)?.into(), option("--watch", 30)?.into());
-            let (settle, watch) = (Duration::from_secs(settle), Duration::from_secs(watch));
-            let section = runtime()?.block_on(network::small_network(settle, watch))?;
-            report::print_table("Traffic of an idle node with ten peers", &[&section])?;
-            report::write_section(Path::new(REPORT), "idle", &section)?;
+            let idle = network::as_shipped_idle(numbers.count("--nodes"), secs("--settle"), secs("--watch"));
+            let section = runtime()?.block_on(idle)?;
+            report::print_table("Traffic of an idle node", &[&section])?;
+            report::write_section(path, command, &section)?;
         }
-        // For `catalog`: what a process takes that has one catalog open and does nothing.
-        "open" => {
-            let folder = options.first().context(USAGE)?;
-            let idle = runtime()?.block_on(catalog::idle(Path::new(folder)))?;
-            println!("{} {}", idle.open_secs, idle.memory_mib);
+        "news" => {
+            let (nodes, listings) = (numbers.count("--nodes"), numbers.count("--listings"));
+            let mut section = Vec::new();
+            let mut table = report::Table::begin("Seconds until a new listing is in the catalog (medians)");
+            for gossip in [true, false] {
+                let spread = news::into_catalogs(nodes, gossip, listings, secs("--settle"));
+                let spread = runtime()?.block_on(spread)?;
+                table.row(&spread)?;
+                section.push(spread);
+                report::write_section(path, command, &section)?;
+            }
         }
-        _ => bail!(USAGE),
+        other => bail!("`{other}` is listed and not implemented"),
     }
-    Ok(ExitCode::SUCCESS)
+    println!("\n  written to {REPORT}");
+    Ok(())
 }
 
 fn runtime() -> Result<tokio::runtime::Runtime> {

@@ -14,7 +14,7 @@ use super::{
     hostile::{Hostiles, Victims},
     news::{self, Spread},
     population::{Kind, Machine, Population},
-    report::{self, Progress, rounded},
+    report::{self, Progress, Table, rounded},
     traffic::{self, Idle},
 };
 
@@ -34,8 +34,8 @@ pub struct Plan {
     pub listings: usize,
 }
 
-/// What was found.
-#[derive(Debug, Clone, Serialize)]
+/// What was found so far.
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct Section {
     pub nodes: usize,
     pub grown: Vec<Grown>,
@@ -65,53 +65,74 @@ const STAYING_THREADS: usize = 2;
 /// Nodes that join between two lines of progress.
 const TOLD_OF: usize = 100;
 /// Nodes of the small network whose idle traffic is compared with the target: each has ten peers.
-const SMALL_NETWORK: usize = 11;
+pub const SMALL_NETWORK: usize = 11;
 /// Sizes for which the spread without gossip is counted.
 const RECONCILING: [usize; 3] = [1_000, 100_000, 1_000_000];
 /// Of a thousand records; the default store of 10,000 is a smaller part of the network these nodes stand for.
 const SPARSE_RECORDS_MAX: usize = 64;
 const SEED: u64 = 0xfa_2719;
 
-/// Runs the whole life, printing what is found on the way.
+/// Runs the whole life. What is found is printed, and given to `keep`, as soon as it is known: whoever ends a long run
+/// early has what came before.
 ///
 /// # Errors
-/// When nodes cannot be started or meet nobody.
-pub fn run(plan: &Plan) -> Result<Section> {
+/// When nodes cannot be started or meet nobody, and those of `keep`.
+pub fn run(plan: &Plan, keep: impl FnMut(&Section) -> Result<()>) -> Result<()> {
     let observer = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    observer.block_on(live(plan))
+    observer.block_on(live(plan, keep))
 }
 
-async fn live(plan: &Plan) -> Result<Section> {
+async fn live(plan: &Plan, mut keep: impl FnMut(&Section) -> Result<()>) -> Result<()> {
     let progress = Progress::begin();
+    let mut found = Section { nodes: plan.nodes, ..Section::default() };
     progress.tell(format_args!("{SMALL_NETWORK} nodes, idle"));
-    let small = small_network(plan.settle, plan.watch).await?;
+    found.idle.push(as_shipped_idle(SMALL_NETWORK, plan.settle, plan.watch).await?);
+    report::print_table("Traffic of an average idle node", &found.idle)?;
+    keep(&found)?;
+
     progress.tell(format_args!("{} nodes that gossip", plan.gossiping));
-    let (gossiping, gossiping_idle, news) = gossiping_network(plan, &progress).await?;
+    let (grown, idle, news) = gossiping_network(plan, &progress).await?;
+    report::print_table("Nodes that joined", &[&grown])?;
+    report::print_table("Traffic of an average idle node", &[&idle])?;
     report::print_table("Seconds until a new listing is known (medians)", &news)?;
+    found.grown.push(grown);
+    found.idle.push(idle);
+    found.news = news;
+    keep(&found)?;
+
+    progress.tell(format_args!("{} nodes without gossip", plan.nodes));
     let machines = Machines::new()?;
     let mut population = Population::new(directory_only(), SEED);
-    progress.tell(format_args!("{} nodes without gossip", plan.nodes));
     let places: Vec<&Machine> = (0..plan.nodes).map(|number| machines.of(number)).collect();
-    let grown = vec![gossiping, grow(&mut population, &places, &progress).await?];
-    report::print_table("Nodes that joined", &grown)?;
+    let grown = grow(&mut population, &places, &progress).await?;
+    report::print_table("Nodes that joined", &[&grown])?;
+    found.grown.push(grown);
+    keep(&found)?;
     tokio::time::sleep(plan.settle).await;
     progress.tell("watching them idle");
-    let found_alone = traffic::idle("without gossip", &population.members, plan.watch).await?;
-    let idle = vec![small, gossiping_idle, found_alone];
-    report::print_table("Traffic of an average idle node", &idle)?;
-    let lookups = situations(plan, population, machines, &progress).await?;
-    report::print_table("Look-ups of wallets that the node does not know", &lookups)?;
-    Ok(Section { nodes: plan.nodes, grown, idle, news, lookups })
+    let idle = traffic::idle("without gossip", &population.members, plan.watch).await?;
+    report::print_table("Traffic of an average idle node", &[&idle])?;
+    found.idle.push(idle);
+    keep(&found)?;
+
+    let mut table = Table::begin("Look-ups of wallets that the node does not know");
+    situations(plan, population, machines, &progress, |lookups| {
+        table.row(&lookups)?;
+        found.lookups.push(lookups);
+        keep(&found)
+    })
+    .await
 }
 
 /// Nodes as they are shipped.
-fn as_shipped() -> Kind {
-    Kind { gossip: true, publishes: true, limits: NetworkLimits::default() }
+pub(super) fn as_shipped() -> Kind {
+    Kind { gossip: true, publishes: true, catalogs: true, limits: NetworkLimits::default() }
 }
 
 /// The same, of consumers: whoever wants to know how listings travel need not have a thousand records travel first.
+/// They take note of listings instead of keeping them.
 fn consumers() -> Kind {
-    Kind { publishes: false, ..as_shipped() }
+    Kind { publishes: false, catalogs: false, ..as_shipped() }
 }
 
 /// Nodes that learn of others from the directory alone and remember few, as in a network of which a node's
@@ -120,18 +141,21 @@ fn directory_only() -> Kind {
     Kind {
         gossip: false,
         publishes: true,
+        catalogs: false,
         limits: NetworkLimits { records_max: SPARSE_RECORDS_MAX, ..NetworkLimits::default() },
     }
 }
 
-/// Nodes with ten peers each, as they are shipped, watched while nobody wants anything of them.
+/// Nodes as they are shipped, each with its catalog, watched while nobody wants anything of them.
 ///
 /// # Errors
 /// When nodes cannot be started.
-pub async fn small_network(settle: Duration, watch: Duration) -> Result<Idle> {
-    let machine = Machine::new(1)?;
+pub async fn as_shipped_idle(nodes: usize, settle: Duration, watch: Duration) -> Result<Idle> {
+    let machine = Machine::new(STAYING_THREADS)?;
     let mut population = Population::new(as_shipped(), SEED);
-    population.grow(&[&machine; SMALL_NETWORK]).await?;
+    for together in vec![&machine; nodes].chunks(TOLD_OF) {
+        population.grow(together).await?;
+    }
     tokio::time::sleep(settle).await;
     traffic::idle("as shipped", &population.members, watch).await
 }
@@ -200,18 +224,19 @@ async fn situations(
     mut population: Population,
     mut machines: Machines,
     progress: &Progress,
-) -> Result<Vec<Lookups>> {
+    mut keep: impl FnMut(Lookups) -> Result<()>,
+) -> Result<()> {
     progress.tell("look-ups");
-    let mut found = vec![directory::look_up(&mut population, "everybody there", plan.lookups).await?];
+    keep(directory::look_up(&mut population, "everybody there", plan.lookups).await?)?;
 
     progress.tell("10 % of the nodes go silent");
     machines.tenth.stall()?;
     population.forget(|number| number % 10 == 5);
-    found.push(directory::look_up(&mut population, "10 % gone", plan.lookups).await?);
+    keep(directory::look_up(&mut population, "10 % gone", plan.lookups).await?)?;
     progress.tell("30 % of the nodes are silent");
     machines.two_tenths.stall()?;
     population.forget(|number| matches!(number % 10, 2 | 8));
-    found.push(directory::look_up(&mut population, "30 % gone", plan.lookups).await?);
+    keep(directory::look_up(&mut population, "30 % gone", plan.lookups).await?)?;
 
     let Machines { staying: _staying, tenth, two_tenths } = machines;
     drop((tenth, two_tenths));
@@ -223,7 +248,7 @@ async fn situations(
         }
         progress.tell(format_args!("{situation}: {} liars have joined", hostiles.len()));
         tokio::time::sleep(plan.settle).await;
-        found.push(directory::look_up(&mut population, situation, plan.lookups).await?);
+        keep(directory::look_up(&mut population, situation, plan.lookups).await?)?;
     }
-    Ok(found)
+    Ok(())
 }

@@ -1,4 +1,5 @@
-//! How long a new listing is on its way to everybody: by gossip, measured; by reconciliation alone, counted.
+//! How long a new listing is on its way to everybody: measured, with gossip and by sessions alone; and counted, for
+//! networks larger than can be run.
 
 use std::{
     collections::HashMap,
@@ -14,8 +15,8 @@ use farthing_protocol::{
 use serde::Serialize;
 
 use super::{
-    now_secs,
-    population::{Dice, Population, network},
+    network, now_secs,
+    population::{Dice, Kind, Machine, Population, network as network_name},
     report::{quantile, rounded},
     traffic::count,
 };
@@ -24,6 +25,8 @@ use super::{
 const RECONCILED_EVERY_SECS: f64 = 300.0;
 /// News that has not reached everybody by then has got lost.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// The same without gossip: the session of every five minutes is what brings the last ones.
+const PATIENCE_WITHOUT_GOSSIP: Duration = Duration::from_secs(900);
 /// A look at who has heard, between which the simulation goes on.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -35,10 +38,14 @@ impl Arrivals {
     /// Takes the part of a node's catalog: every listing is new when it is first heard of, and passed on.
     pub async fn note_all(self, mut inbound: Inbound) {
         while let Some(told) = inbound.listings.recv().await {
-            let content = hash(&told.listing.to_signed());
-            self.lock().entry(content).or_default().push(Instant::now());
+            self.note(&told.listing.to_signed());
             told.reply.send(Verdict::New);
         }
+    }
+
+    /// One more node has this listing.
+    pub fn note(&self, listing: &Signed<Listing>) {
+        self.lock().entry(hash(listing)).or_default().push(Instant::now());
     }
 
     fn of(&self, listing: Hash) -> Vec<Instant> {
@@ -75,6 +82,32 @@ pub struct Spread {
 /// # Errors
 /// When a listing cannot be signed, or nobody is told of it.
 pub async fn by_gossip(population: &mut Population, listings: usize) -> Result<Spread> {
+    measured("gossip, measured", population, listings, PATIENCE).await
+}
+
+/// The same among nodes of which each keeps its catalog and compares it with others, as the node does. Without gossip
+/// these comparisons are all there is.
+///
+/// # Errors
+/// When nodes cannot be started, and those of [`by_gossip`].
+pub async fn into_catalogs(nodes: usize, gossip: bool, listings: usize, settle: Duration) -> Result<Spread> {
+    let machine = Machine::new(2)?;
+    let mut population = Population::new(Kind { gossip, ..network::as_shipped() }, nodes as u64);
+    population.grow(&vec![&machine; nodes]).await?;
+    tokio::time::sleep(settle).await;
+    let (way, patience) = match gossip {
+        true => ("into catalogs, with gossip", PATIENCE),
+        false => ("into catalogs, without gossip", PATIENCE_WITHOUT_GOSSIP),
+    };
+    measured(way, &mut population, listings, patience).await
+}
+
+async fn measured(
+    way: &str,
+    population: &mut Population,
+    listings: usize,
+    patience: Duration,
+) -> Result<Spread> {
     let others = population.members.len() - 1;
     let (mut reached, mut times) = (0, [Vec::new(), Vec::new(), Vec::new()]);
     for number in 0..listings {
@@ -82,9 +115,14 @@ pub async fn by_gossip(population: &mut Population, listings: usize) -> Result<S
         let teller = &population.members[index];
         let listing = Signed::sign(&listing(teller.wallet, number), &teller.key)?;
         let started = Instant::now();
-        anyhow::ensure!(teller.handle.gossip_listing(&listing).await, "a node had nobody to tell");
+        match &teller.holding {
+            Some(holding) => holding.publish(&listing).await?,
+            None => {
+                anyhow::ensure!(teller.handle.gossip_listing(&listing).await, "a node had nobody to tell");
+            }
+        }
         let content = hash(&listing);
-        while population.arrivals.of(content).len() < others && started.elapsed() < PATIENCE {
+        while population.arrivals.of(content).len() < others && started.elapsed() < patience {
             tokio::time::sleep(LOOK).await;
         }
         let arrived = population.arrivals.of(content);
@@ -97,7 +135,7 @@ pub async fn by_gossip(population: &mut Population, listings: usize) -> Result<S
     }
     let [half, ninety_nine, all] = times.map(median);
     Ok(Spread {
-        way: "gossip, measured".to_owned(),
+        way: way.to_owned(),
         nodes: population.members.len(),
         listings,
         reached_percent: rounded(100.0 * count(reached as u64) / count((listings * others) as u64)),
@@ -166,10 +204,12 @@ fn reconcile(nodes: usize, dice: &mut Dice) -> [f64; 3] {
 }
 
 fn listing(owner: farthing_protocol::Address, number: usize) -> Listing {
-    let mut service = [7; 16];
+    // No two owners may claim one service.
+    let mut service = [0; 16];
     service[..8].copy_from_slice(&number.to_be_bytes());
+    service[8..].copy_from_slice(&owner.as_bytes()[..8]);
     Listing {
-        network: network().as_str().to_owned(),
+        network: network_name().as_str().to_owned(),
         service: ServiceId::from_bytes(service),
         owner,
         seq: 1,

@@ -1,13 +1,14 @@
 //! Nodes that join one after the other through a few that are there, and machines that fail under them.
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use anyhow::{Context, Result};
 use farthing_network::{Network, NetworkConfig, NetworkHandle, NetworkLimits};
 use farthing_protocol::{Address, SecretKey, keccak256, record::FLAG_ACCEPTS_CALLS, wire::NetworkName};
+use tempfile::TempDir;
 use tokio::runtime::{Builder, Handle, Runtime};
 
-use super::news::Arrivals;
+use super::{holding::Holding, news::Arrivals};
 
 /// Nodes that a newcomer is told of.
 const INTRODUCERS: usize = 3;
@@ -57,6 +58,8 @@ pub struct Member {
     pub listening: String,
     /// The sequence number it published last.
     pub seq: u64,
+    /// Its catalog, if nodes of its kind have one.
+    pub holding: Option<Holding>,
 }
 
 /// Where nodes run: threads of their own, so that all nodes of one machine can fail at once.
@@ -108,6 +111,8 @@ pub struct Kind {
     pub gossip: bool,
     /// Whether they tell the network where they are, as owners do. Those who only buy need not.
     pub publishes: bool,
+    /// Whether each keeps a catalog on disk and compares it with others. Without, it only takes note of what it hears.
+    pub catalogs: bool,
     pub limits: NetworkLimits,
 }
 
@@ -119,12 +124,14 @@ pub struct Population {
     pub(super) kind: Kind,
     /// Listings that the nodes heard of.
     pub arrivals: Arrivals,
+    /// Where catalogs are. After the members, so that it is removed when they are gone.
+    folder: Option<TempDir>,
 }
 
 impl Population {
     #[must_use]
     pub fn new(kind: Kind, seed: u64) -> Self {
-        Self { members: Vec::new(), dice: Dice::new(seed), kind, arrivals: Arrivals::default() }
+        Self { members: Vec::new(), dice: Dice::new(seed), kind, arrivals: Arrivals::default(), folder: None }
     }
 
     /// Adds a node for every entry of `machines`, on that machine. Each joins through a few nodes that are
@@ -135,6 +142,9 @@ impl Population {
     /// When a node does not start.
     pub async fn grow(&mut self, machines: &[&Machine]) -> Result<usize> {
         let mut alone = 0;
+        if self.kind.catalogs && self.folder.is_none() {
+            self.folder = Some(tempfile::tempdir()?);
+        }
         // The first node meets nobody, so it cannot be joined by those that start with it.
         let (first, rest) = machines.split_at(usize::from(self.members.is_empty()).min(machines.len()));
         for together in std::iter::once(first).chain(rest.chunks(JOINING_TOGETHER)) {
@@ -142,7 +152,8 @@ impl Population {
             for machine in together {
                 let number = self.members.len() + joined.len();
                 let config = self.config(number);
-                joined.push(start(number, config, machine, &self.arrivals).await?);
+                let folder = self.folder.as_ref().map(|folder| folder.path().join(number.to_string()));
+                joined.push(start(number, config, machine, &self.arrivals, folder).await?);
             }
             for member in &mut joined {
                 if !self.members.is_empty() {
@@ -198,12 +209,22 @@ async fn start(
     config: NetworkConfig,
     machine: &Machine,
     arrivals: &Arrivals,
+    folder: Option<PathBuf>,
 ) -> Result<Member> {
     let key = config.key.clone();
     let (handle, inbound) = machine.tasks()?.spawn(Network::start(config)).await??;
-    machine.tasks()?.spawn(arrivals.clone().note_all(inbound));
+    let holding = match folder {
+        Some(folder) => {
+            let opening = Holding::open(folder, key.clone(), handle.clone(), inbound, arrivals.clone());
+            Some(machine.tasks()?.spawn(opening).await??)
+        }
+        None => {
+            machine.tasks()?.spawn(arrivals.clone().note_all(inbound));
+            None
+        }
+    };
     let listening = handle.status().borrow().listening.first().cloned().context("no address")?;
-    Ok(Member { number, wallet: key.address(), key, handle, listening, seq: 0 })
+    Ok(Member { number, wallet: key.address(), key, handle, listening, seq: 0, holding })
 }
 
 async fn meets_somebody(member: &Member) -> bool {

@@ -30,18 +30,39 @@ impl Progress {
 ///
 /// # Errors
 /// When a row is not an object.
-pub fn print_table<T: Serialize>(title: &str, rows: &[T]) -> Result<()> {
-    println!("\n{title}\n");
-    for (index, row) in rows.iter().enumerate() {
+pub fn print_table<T: Serialize>(title: &'static str, rows: &[T]) -> Result<()> {
+    let mut table = Table::begin(title);
+    rows.iter().try_for_each(|row| table.row(row))
+}
+
+/// The same for rows that become known one after the other: what a long run has found is seen while it goes on.
+#[derive(Debug)]
+pub struct Table {
+    title: &'static str,
+    is_begun: bool,
+}
+
+impl Table {
+    #[must_use]
+    pub const fn begin(title: &'static str) -> Self {
+        Self { title, is_begun: false }
+    }
+
+    /// Prints one row, after the head when it is the first.
+    ///
+    /// # Errors
+    /// When it is not an object.
+    pub fn row(&mut self, row: &impl Serialize) -> Result<()> {
         let row = serde_json::to_value(row)?;
         let row = row.as_object().context("a row is an object")?;
-        if index == 0 {
+        if !std::mem::replace(&mut self.is_begun, true) {
+            println!("\n{}\n", self.title);
             println!("| {} |", row.keys().cloned().collect::<Vec<_>>().join(" | "));
             println!("|{}", "---:|".repeat(row.len()));
         }
         println!("| {} |", row.values().map(shown).collect::<Vec<_>>().join(" | "));
+        Ok(())
     }
-    Ok(())
 }
 
 fn shown(value: &Value) -> String {
@@ -63,9 +84,7 @@ pub fn write_section<T: Serialize>(path: &Path, name: &str, section: &T) -> Resu
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
-    fs::write(path, serde_json::to_string_pretty(&report)? + "\n")?;
-    println!("\n  written to {}", path.display());
-    Ok(())
+    Ok(fs::write(path, serde_json::to_string_pretty(&report)? + "\n")?)
 }
 
 /// Resident memory of this process in MiB.

@@ -15,7 +15,7 @@ const LOOKUPS: usize = 40;
 /// Nodes that remember few records, so that there is something to look for.
 async fn forgetful(machines: &[&Machine]) -> Population {
     let limits = NetworkLimits { records_max: 6, ..NetworkLimits::default() };
-    let mut population = Population::new(Kind { gossip: false, publishes: true, limits }, 1);
+    let mut population = Population::new(Kind { gossip: false, publishes: true, catalogs: false, limits }, 1);
     assert_eq!(population.grow(machines).await.unwrap(), 0);
     population
 }
@@ -73,7 +73,7 @@ async fn liars_may_hide_a_record_but_never_forge_one() {
 #[tokio::test]
 async fn a_new_listing_reaches_every_node_by_gossip() {
     let machine = Machine::new(1).unwrap();
-    let kind = Kind { gossip: true, publishes: true, limits: NetworkLimits::default() };
+    let kind = Kind { gossip: true, publishes: true, catalogs: false, limits: NetworkLimits::default() };
     let mut population = Population::new(kind, 2);
     population.grow(&[&machine; NODES]).await.unwrap();
     // Neighbours that were met a moment ago may not have said yet that they listen.
