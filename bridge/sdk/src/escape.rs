@@ -51,8 +51,9 @@ pub(super) fn install(environment: &mut Environment<'_>, profile: &'static Profi
     environment.add_filter("comment", move |value: &Value, indent: Option<usize>| {
         text_of(value).map(|text| self::comment(comment, &text, indent.unwrap_or_default()))
     });
-    environment.add_filter("doc", move |value: &Value, indent: Option<usize>| {
-        text_of(value).map(|text| self::doc(*doc, &text, indent.unwrap_or_default()))
+    environment.add_filter("doc", move |value: &Value, indent: Option<usize>, goes_on: Option<bool>| {
+        let goes_on = goes_on.unwrap_or_default();
+        text_of(value).map(|text| self::doc(*doc, &text, indent.unwrap_or_default(), goes_on))
     });
     environment.add_filter("pad", |name: &str, column: usize| format!("{name:column$}"));
     with(environment, "json", |text| quoted(text, &[], CodePoint::Pairs));
@@ -172,13 +173,15 @@ fn comment(prefix: &str, text: &str, indent: usize) -> String {
     joined(lines(text).into_iter().map(line), indent, prefix)
 }
 
-fn doc(doc: Doc, text: &str, indent: usize) -> String {
+/// `goes_on`: whether the template itself puts a word behind it.
+fn doc(doc: Doc, text: &str, indent: usize, goes_on: bool) -> String {
     let lines = lines(text).into_iter();
     match doc {
         Doc::TripleQuotes => {
-            // Three in a row would end it, and one at the end would belong to those that do.
+            // Three in a row would end it, and one at the very end would belong to those that do.
             let text = joined(lines, indent, "").replace('\\', "\\\\");
-            let (inside, last) = text.strip_suffix('"').map_or((&*text, ""), |inside| (inside, "\\\""));
+            let last = if goes_on { None } else { text.strip_suffix('"') };
+            let (inside, last) = last.map_or((&*text, ""), |inside| (inside, "\\\""));
             format!("{}{last}", inside.replace("\"\"\"", "\\\"\\\"\\\""))
         }
         Doc::Stars => {

@@ -10,10 +10,13 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use farthing_tests::tell::tell;
 use serde_json::Value;
-use tokio::process::Command;
+use tokio::{process::Command, sync::Semaphore};
 
 /// Far longer than any compiler takes on a slow machine, so that only one that hangs runs into it.
 const DEADLINE: Duration = Duration::from_secs(1800);
+
+/// Compilers are hungry: no more of them at a time, whichever test they are for.
+static SLOTS: Semaphore = Semaphore::const_new(2);
 
 /// A language of client code.
 #[derive(Debug, Clone, Copy)]
@@ -22,6 +25,8 @@ pub struct Toolchain {
     /// Commands, or files below `tests/sdk`.
     needs: &'static [&'static str],
     script: &'static str,
+    /// For the programs that walk through pages.
+    pages: &'static str,
     /// Whether its code can only be parsed.
     pub is_parsed_only: bool,
 }
@@ -32,6 +37,7 @@ macro_rules! toolchain {
             language: $language,
             needs: &$needs,
             script: include_str!(concat!("../../sdk/languages/", $language, ".sh")),
+            pages: include_str!(concat!("../../sdk/pages/", $language, ".sh")),
             is_parsed_only: false,
         }
     };
@@ -75,6 +81,16 @@ pub fn is_installed(needs: &[&str]) -> Result<(), String> {
 }
 
 impl Toolchain {
+    /// Those that are installed here.
+    ///
+    /// # Errors
+    /// As with [`Self::is_here`].
+    pub fn all_here() -> Result<Vec<Self>> {
+        let here =
+            |toolchain: Self| toolchain.is_here().map(|is_here| is_here.then_some(toolchain)).transpose();
+        TOOLCHAINS.into_iter().filter_map(here).collect()
+    }
+
     /// Whether it is installed here; where it is not, a loud word says so.
     ///
     /// # Errors
@@ -91,9 +107,22 @@ impl Toolchain {
     /// # Errors
     /// When anything is wrong, with all that was said.
     pub async fn run(&self, work: &Path, variables: &[(&str, String)]) -> Result<String> {
+        self.run_script(self.script, work, variables).await
+    }
+
+    /// The same for the program that walks through pages.
+    ///
+    /// # Errors
+    /// As with [`Self::run`].
+    pub async fn run_pages(&self, work: &Path, variables: &[(&str, String)]) -> Result<String> {
+        self.run_script(self.pages, work, variables).await
+    }
+
+    async fn run_script(&self, script: &str, work: &Path, variables: &[(&str, String)]) -> Result<String> {
+        let _slot = SLOTS.acquire().await?;
         let mut command = Command::new("bash");
         command
-            .args(["-euo", "pipefail", "-c", self.script])
+            .args(["-euo", "pipefail", "-c", script])
             .current_dir(work)
             .env("TOOLS", folder())
             .env("PROGRAMS", folder().join("programs"))

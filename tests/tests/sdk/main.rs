@@ -5,6 +5,9 @@ mod document;
 mod dropping;
 mod hostile;
 mod languages;
+mod pages;
+mod shelf;
+mod twins;
 
 use std::{fs, path::Path, sync::Arc};
 

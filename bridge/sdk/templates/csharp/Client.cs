@@ -17,6 +17,7 @@ using System.Threading.Tasks;
 namespace {{ package.pascal }}
 {
 {% endif %}
+#pragma warning disable 1573 // Not every parameter is described.
 /// <summary>{{ (service.name or service.title)|doc }}</summary>
 /// <remarks>
 /// Without arguments, FARTHING_URL, CONSUMER_SECRET and FARTHING_CA_FILE of the environment are used. The node's certificate
@@ -57,6 +58,9 @@ public sealed class Client : IDisposable
 {% if op.description or op.price %}
     /// <remarks>{% if op.description %}{{ op.description|doc(4) }}{{ " " if op.price }}{% endif %}{% if op.price %}Price: {{ op.price|doc(4) }} USDC a call.{% endif %}</remarks>
 {% endif %}
+{% for p in op.params if p.doc or p.default %}
+    /// <param name="{{ p.name }}">{% if p.doc %}{{ p.doc|doc(4) }}{{ " " if p.default }}{% endif %}{% if p.default %}Default: {{ p.default|doc(4) }}.{% endif %}</param>
+{% endfor %}
     public Task<Answer<{{ answer(op) }}>> {{ op.name }}(
 {% for p in op.params if p.required %}
         {{ type(p.type) }} {{ p.name }},
@@ -79,30 +83,22 @@ public sealed class Client : IDisposable
 {% if op.body %}
         var carried = {% if not op.body.required %}body == null ? null : {% endif %}Body.{% if op.body.kind in ["json", "form"] %}Json(body){% else %}{{ "Text" if op.body.type.kind == "text" else "Bytes" }}(body, {{ op.body.media_type|lit }}){% endif %};
 {% endif %}
-        return transport.Call<{{ answer(op) }}>(
-            "{{ op.method }}",
-            {{ op.path|lit }},
-            sent,
-            {{ "carried" if op.body else "null" }},
-            options,
+        return transport.Call<{{ answer(op) }}>("{{ op.method }}", {{ op.path|lit }}, sent, {{ "carried" if op.body else "null" }}, options, (bytes, isJson) =>
 {% if op.answer.kind == "nothing" %}
-            (bytes, isJson) => null);
+            null);
 {% elif op.answer.kind == "mixed" %}
-            (bytes, isJson) => isJson ? (object)Json.Read(bytes) : bytes);
+            isJson ? (object)Json.Read(bytes) : bytes);
 {% elif op.answer.kind == "text" %}
-            (bytes, isJson) => Encoding.UTF8.GetString(bytes));
+            Encoding.UTF8.GetString(bytes));
 {% elif op.answer.kind == "bytes" %}
-            (bytes, isJson) => bytes);
+            bytes);
+{% elif op.answer.type.name and not op.answer.type.nullable %}
+            global::{{ package.pascal }}.{{ op.answer.type.name }}.FromJson(Json.Read(bytes)));
 {% else %}
-{% if op.answer.type.name and not op.answer.type.nullable %}
-            (bytes, isJson) => global::{{ package.pascal }}.{{ op.answer.type.name }}.FromJson(Json.Read(bytes)));
-{% else %}
-            (bytes, isJson) =>
-            {
-                var v1 = Json.Read(bytes);
-                return {{ read(op.answer.type, 1) }};
-            });
-{% endif %}
+        {
+            var v1 = Json.Read(bytes);
+            return {{ read(op.answer.type, 1) }};
+        });
 {% endif %}
     }
 {% if op.paging %}
@@ -145,6 +141,7 @@ public sealed class Client : IDisposable
 {% endif %}
 {% endfor %}
 }
+#pragma warning restore 1573
 {% if not single_file %}
 }
 {% endif %}

@@ -79,7 +79,9 @@ public final class Client {
 {% endif %}
 {% for p in op.params if not p.required %}
 
-    /** {{ (p.doc or p.wire)|doc(4) }}{% if p.default %} Default: {{ p.default|doc(4) }}.{% endif %} */
+{% if p.doc or p.default %}
+    /** {{ p.doc|doc(4) }}{% if p.default %}{{ " " if p.doc }}Default: {{ p.default|doc(4) }}.{% endif %} */
+{% endif %}
     public {{ op.params_type }} {{ p.name }}({{ type(p.type, false) }} value) { this.{{ p.name }} = value; return this; }
 {% endfor %}
   }

@@ -94,7 +94,7 @@ class Client:
 
         Args:
 {% for p in op.params if p.doc or p.default or p.deprecated %}
-            {{ p.name }}:{% if p.doc %} {{ p.doc|doc(16) }}{% endif %}{% if p.deprecated %} Deprecated.{% endif %}{% if p.default %} Default: {{ p.default|doc(16) }}.{% endif %}
+            {{ p.name }}:{% if p.doc %} {{ p.doc|doc(16) }}{% endif %}{% if p.deprecated %} Deprecated.{% endif %}{% if p.default %} Default: {{ p.default|doc(16, true) }}.{% endif %}
 
 {% endfor %}
 {% if op.body and op.body.doc %}
@@ -105,7 +105,7 @@ class Client:
 {% if op.example %}
 
         Example:
-            client.{{ op.name }}({% for a in op.example %}{{ a.name }}={% if a.kind == "text" %}{{ a.text|lit|doc }}{% elif a.kind == "number" %}{{ a.number }}{% elif a.kind == "boolean" %}{{ "True" if a.boolean else "False" }}{% else %}{{ a.choice_type }}.{{ a.choice }}{% endif %}{{ ", " if not loop.last else "" }}{% endfor %})
+            client.{{ op.name }}({% for a in op.example %}{{ a.name }}={% if a.kind == "text" %}{{ a.text|lit|doc(0, true) }}{% elif a.kind == "number" %}{{ a.number }}{% elif a.kind == "boolean" %}{{ "True" if a.boolean else "False" }}{% else %}{{ a.choice_type }}.{{ a.choice }}{% endif %}{{ ", " if not loop.last else "" }}{% endfor %})
 {% endif %}
         """
         return self.transport.call(

@@ -1,0 +1,3 @@
+# JavaScript.
+cp "$PROGRAMS/pages.js" pages.mjs
+exec node pages.mjs

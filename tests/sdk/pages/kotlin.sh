@@ -1,0 +1,6 @@
+# Kotlin: every warning is an error.
+compiler="$TOOLS/node_modules/kotlin-compiler"
+java -Xmx1g -cp "$compiler/lib/kotlin-compiler.jar:$compiler/lib/kotlin-stdlib.jar" \
+    org.jetbrains.kotlin.cli.jvm.K2JVMCompiler -kotlin-home "$compiler" -no-reflect -Werror -jvm-target 17 \
+    -d program.jar shelf/src/main/kotlin/*.kt "$PROGRAMS/Pages.kt"
+exec java -cp "program.jar:$compiler/lib/kotlin-stdlib.jar" PagesKt
