@@ -12,10 +12,15 @@ use farthing_ledger::{Ledger, LedgerError};
 use farthing_protocol::{Address, ChannelId, Usdc};
 
 use crate::{
+    backup::{Automatic, automatic::Failing},
     clock,
     consumer::{Consumer, channels::Channels, rules::Stopped},
     eth::Eth,
-    owner::{book::Book, upstream::UpstreamOptions},
+    owner::{
+        book::Book,
+        health::{Ailing, Health},
+        upstream::UpstreamOptions,
+    },
     status::Readiness,
 };
 
@@ -78,6 +83,10 @@ struct Facts {
     paying: Vec<Paying>,
     /// Earned and to be claimed.
     unclaimed: Usdc,
+    /// Of the owner's services.
+    ailing: Vec<Ailing>,
+    /// Why there is no backup of today.
+    backup: Option<Failing>,
 }
 
 /// What is amiss, in a fixed order; the time is filled in by [`Alerts`].
@@ -147,6 +156,16 @@ fn current(facts: &Facts, levels: &Levels) -> Vec<Alert> {
             alerts.push(alert("channel-low", subject, Severity::Warning, cause, action));
         }
     }
+    for ailing in &facts.ailing {
+        let Ailing { kind, service, cause, action } = ailing;
+        alerts.push(alert(kind, service.to_string(), Severity::Warning, cause.clone(), action));
+    }
+    if let Some(failing) = &facts.backup {
+        let cause =
+            format!("the daily backup fails since {}: {}", clock::date(failing.since_secs), failing.cause);
+        let action = "mend it, then `farthing backup auto now` makes one";
+        alerts.push(alert("backup-failed", String::new(), Severity::Warning, cause, action));
+    }
     alerts.truncate(ALERTS_MAX);
     alerts
 }
@@ -170,6 +189,8 @@ pub struct Parts {
     pub consumer: Consumer,
     pub channels: Arc<Channels>,
     pub book: Book,
+    pub backups: Automatic,
+    pub health: Health,
     /// What a webhook may connect to is what an upstream may.
     pub upstream: UpstreamOptions,
 }
@@ -254,6 +275,8 @@ impl Alerts {
                     closing: channel.close_at_secs.is_some(),
                 })
                 .collect(),
+            ailing: parts.health.ailing(),
+            backup: parts.backups.failing(),
             unclaimed: unclaimed.into_iter().fold(Usdc::ZERO, Usdc::saturating_add),
         }
     }

@@ -1,26 +1,15 @@
 //! A backup: everything that money and identity depend on, in one file that a passphrase opens.
 //!
-//! | bytes | |
-//! |---|---|
-//! | 8 | `FARTHBK1` |
-//! | 3 | scrypt: log2 N, r, p |
-//! | 16 | salt |
-//! | 24 | nonce |
-//! | … | XChaCha20-Poly1305 over the contents, with everything before as associated data |
-//!
 //! The contents are CBOR ([`Contents`]): wallet, passphrase file where there is one, settings file, secrets, and a
-//! copy of the ledger without the bodies of answers. A restored node buys nothing until its user says so: since the
-//! backup was made more may have been promised, and each owner is asked before anything else is signed.
+//! copy of the ledger without the bodies of answers; [`seal`] closes and opens them. A restored node buys nothing until
+//! its user says so: since the backup was made more may have been promised, and each owner is asked before anything else
+//! is signed.
 
 use std::{
     fs, io,
     path::{Path, PathBuf},
 };
 
-use chacha20poly1305::{
-    KeyInit, XChaCha20Poly1305, XNonce,
-    aead::{Aead, Payload},
-};
 use farthing_ledger::{Ledger, LedgerError, OpenError, OpenMode};
 use minicbor::{Decode, Encode, bytes::ByteVec};
 use zeroize::Zeroizing;
@@ -34,19 +23,18 @@ use crate::{
     wallet::{Wallet, WalletError},
 };
 
+pub mod automatic;
 mod folder;
+pub mod replaced;
+mod seal;
 pub mod staged;
 
-pub use folder::{BackupFile, Backups, Made};
+pub use automatic::Automatic;
+pub use folder::{BackupFile, Backups, KEPT_MAX, Made};
+pub use seal::{Lock, Recipient};
 
-const MAGIC: &[u8; 8] = b"FARTHBK1";
-const SALT: std::ops::Range<usize> = 11..27;
-const NONCE: std::ops::Range<usize> = 27..51;
-const HEAD_BYTES: usize = 51;
-/// As for the wallet: about a second and 256 MiB.
-const SCRYPT: [u8; 3] = [18, 8, 1];
-/// What a foreign file may ask for: 1 GiB.
-const SCRYPT_LOG_N_MAX: u8 = 20;
+use seal::PASSPHRASE_CHARS_MIN;
+
 /// Made and opened in memory, twice over.
 const CONTENTS_BYTES_MAX: usize = 512 * 1024 * 1024;
 const FORMAT: u8 = 1;
@@ -56,8 +44,6 @@ const WALLET_FILE: &str = "wallet.json";
 /// start on a ledger that was used.
 const FILES: [&str; 6] =
     [LEDGER_FILE, "secrets.toml", "farthing.toml", CONSOLE_SETTINGS_FILE, "wallet.passphrase", WALLET_FILE];
-/// A backup's passphrase travels further than the node: shorter ones are guessed.
-const PASSPHRASE_CHARS_MIN: usize = 10;
 
 /// Why there is no backup, or none can be restored.
 #[derive(Debug, thiserror::Error)]
@@ -80,6 +66,11 @@ pub enum BackupError {
     NoBackup,
     #[error("the passphrase is wrong, or the file was changed; try again, or take an earlier backup")]
     WrongPassphrase,
+    #[error(
+        "{path} has too little room left for a backup beside the ledger; free some, or keep fewer backups",
+        path = .path.display()
+    )]
+    NoRoom { path: PathBuf },
     #[error("the system has not enough memory or randomness; free some memory, then try again")]
     Resources,
     #[error("{path} holds a node already; name an empty folder with --data", path = .path.display())]
@@ -138,7 +129,7 @@ pub struct Facts {
     pub violations: u64,
 }
 
-/// A backup of the node that runs on `data_dir`, as bytes. Takes about a second of one core and 256 MiB, and the
+/// A backup of the node that runs on `data_dir`, as bytes. Under a passphrase it takes about a second of one core and 256 MiB, and the
 /// time to copy the ledger: call it outside of async tasks.
 ///
 /// # Errors
@@ -147,10 +138,12 @@ pub fn make(
     data_dir: &Path,
     ledger: &Ledger,
     wallet: &str,
-    passphrase: &SecretText,
+    lock: &Lock,
     now_secs: u64,
 ) -> Result<Vec<u8>, BackupError> {
-    fit(passphrase)?;
+    if let Lock::Passphrase(passphrase) = lock {
+        seal::fit(passphrase)?;
+    }
     let mut stored = Vec::new();
     for name in FILES {
         let bytes = match name {
@@ -164,14 +157,7 @@ pub fn make(
     }
     let contents = Contents { format: FORMAT, made_secs: now_secs, wallet: wallet.to_owned(), files: stored };
     let plain = Zeroizing::new(minicbor::to_vec(&contents).map_err(|_| BackupError::Resources)?);
-    seal(&plain, passphrase, SCRYPT)
-}
-
-fn fit(passphrase: &SecretText) -> Result<(), BackupError> {
-    if passphrase.expose().chars().count() < PASSPHRASE_CHARS_MIN {
-        return Err(BackupError::ShortPassphrase);
-    }
-    Ok(())
+    seal::seal(&plain, lock)
 }
 
 fn read(path: &Path) -> Result<Option<Vec<u8>>, BackupError> {
@@ -198,26 +184,8 @@ fn copy_of(ledger: &Ledger, data_dir: &Path) -> Result<Vec<u8>, BackupError> {
     bytes
 }
 
-fn seal(plain: &[u8], passphrase: &SecretText, scrypt: [u8; 3]) -> Result<Vec<u8>, BackupError> {
-    let mut head = [0; HEAD_BYTES];
-    head[..8].copy_from_slice(MAGIC);
-    head[8..11].copy_from_slice(&scrypt);
-    getrandom::fill(&mut head[SALT.start..]).map_err(|_| BackupError::Resources)?;
-    let cipher = cipher(&head, passphrase)?;
-    let payload = Payload { msg: plain, aad: &head };
-    let sealed = cipher.encrypt(XNonce::from_slice(&head[NONCE]), payload);
-    let sealed = sealed.map_err(|_| BackupError::Resources)?;
-    Ok([&head[..], &sealed].concat())
-}
-
 fn open(bytes: &[u8], passphrase: &SecretText) -> Result<Contents, BackupError> {
-    let (head, sealed) = bytes.split_first_chunk::<HEAD_BYTES>().ok_or(BackupError::NoBackup)?;
-    if head[..8] != MAGIC[..] || head[8] > SCRYPT_LOG_N_MAX || head[9] > 8 || head[10] > 4 {
-        return Err(BackupError::NoBackup);
-    }
-    let cipher = cipher(head, passphrase)?;
-    let plain = cipher.decrypt(XNonce::from_slice(&head[NONCE]), Payload { msg: sealed, aad: head });
-    let plain = Zeroizing::new(plain.map_err(|_| BackupError::WrongPassphrase)?);
+    let plain = seal::open(bytes, passphrase)?;
     let contents: Contents = minicbor::decode(&plain).map_err(|_| BackupError::NoBackup)?;
     let known = contents.files.iter().all(|stored| FILES.contains(&stored.name.as_str()));
     let has = |name: &str| contents.files.iter().any(|stored| stored.name == name);
@@ -227,19 +195,10 @@ fn open(bytes: &[u8], passphrase: &SecretText) -> Result<Contents, BackupError> 
     Ok(contents)
 }
 
-fn cipher(head: &[u8; HEAD_BYTES], passphrase: &SecretText) -> Result<XChaCha20Poly1305, BackupError> {
-    let params = scrypt::Params::new(head[8], head[9].into(), head[10].into(), 32);
-    let params = params.map_err(|_| BackupError::NoBackup)?;
-    let mut key = Zeroizing::new([0; 32]);
-    scrypt::scrypt(passphrase.expose().as_bytes(), &head[SALT], &params, &mut *key)
-        .map_err(|_| BackupError::Resources)?;
-    Ok(XChaCha20Poly1305::new((&*key).into()))
-}
-
 /// Whether a file begins as a backup does; only [`verify`] knows more.
 #[must_use]
 pub fn is_backup(bytes: &[u8]) -> bool {
-    bytes.len() > HEAD_BYTES && bytes.starts_with(MAGIC)
+    seal::is_sealed(bytes)
 }
 
 /// Opens a backup and looks at everything in it, without touching anything. Takes its time, as [`make`].

@@ -8,6 +8,7 @@
 
 use std::{
     collections::HashMap,
+    path::PathBuf,
     sync::{Arc, Mutex, PoisonError, RwLock},
     time::{Duration, Instant},
 };
@@ -21,7 +22,7 @@ use farthing_protocol::{
 use futures::{StreamExt, stream::FuturesUnordered};
 use tokio::sync::mpsc;
 
-use crate::{clock, owner::registry::Registry};
+use crate::{clock, files, owner::registry::Registry};
 
 mod agenda;
 mod content;
@@ -30,8 +31,10 @@ pub mod known;
 mod liveness;
 mod neighbours;
 pub mod sdk;
+mod versions;
 
 pub use known::{Known, KnownError, Plan, PlanError, kind_of, method_of};
+pub use versions::VersionNote;
 
 /// Peers asked about one service.
 const PEERS_ASKED_MAX: usize = 16;
@@ -45,6 +48,8 @@ const DETAILS_IN_MEMORY_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// Look-ups at once. Calls of one service share a lock, so that a burst of first calls makes one look-up.
 const LOOKUPS_MAX: usize = 64;
 
+/// What was seen of versions may be lost since then.
+const REMEMBER_EVERY: Duration = Duration::from_secs(10);
 /// News waiting to be passed on.
 const NEWS_MAX: usize = 64;
 
@@ -76,6 +81,7 @@ struct Inner {
     looking: [tokio::sync::Mutex<()>; LOOKUPS_MAX],
     /// When a service's owner was last asked for a newer version.
     asked: Mutex<HashMap<ServiceId, Instant>>,
+    seen: versions::Seen,
     news: mpsc::Sender<News>,
 }
 
@@ -106,6 +112,7 @@ impl Catalog {
             services: RwLock::default(),
             looking: std::array::from_fn(|_| tokio::sync::Mutex::default()),
             asked: Mutex::default(),
+            seen: versions::Seen::default(),
             news,
         };
         (Self(Arc::new(inner)), heard)
@@ -184,7 +191,32 @@ impl Catalog {
     /// As [`Catalog::service`].
     pub async fn newest(&self, id: ServiceId) -> Result<Arc<Known>, CatalogError> {
         let known = self.service(id).await?;
-        Ok(self.newer(&known).await.unwrap_or(known))
+        let Some(newer) = self.newer(&known).await else { return Ok(known) };
+        self.0.seen.note(Some(&known), &newer);
+        Ok(newer)
+    }
+
+    /// The versions of a service, the newest last: all that its owner published where that is this node, and what this
+    /// node saw of a stranger's.
+    #[must_use]
+    pub fn versions(&self, id: ServiceId) -> Vec<VersionNote> {
+        self.0.registry.get(id).map_or_else(|| self.0.seen.of(id), |service| service.versions())
+    }
+
+    /// Keeps what was seen of strangers' versions in `file`, until it is dropped.
+    pub async fn remember_versions(self, file: PathBuf) {
+        if let Ok(stored) = tokio::fs::read(&file).await {
+            self.0.seen.restore(&stored);
+        }
+        loop {
+            tokio::time::sleep(REMEMBER_EVERY).await;
+            let Some(bytes) = self.0.seen.to_store() else { continue };
+            let file = file.clone();
+            let stored = tokio::task::spawn_blocking(move || files::replace_private(&file, &bytes)).await;
+            if let Ok(Err(error)) = stored {
+                tracing::warn!(%error, "what was seen of services' versions was not stored");
+            }
+        }
     }
 
     /// Takes over what an owner's refusal brought: a newer listing of the same service by the same owner. An
@@ -279,7 +311,8 @@ impl Catalog {
         {
             services.clear();
         }
-        services.insert(id, known.clone());
+        let before = services.insert(id, known.clone());
+        self.0.seen.note(before.as_deref(), known);
     }
 
     async fn read(&self, listing: Verified<Listing>) -> Result<Known, CatalogError> {

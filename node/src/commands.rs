@@ -9,7 +9,7 @@ use axum::{
     extract::{DefaultBodyLimit, FromRef, State},
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
-    routing::{get, post},
+    routing::{delete, get, post},
 };
 use bytes::Bytes;
 use farthing_chain::ChainError;
@@ -68,6 +68,7 @@ pub fn router(node: Node) -> Router {
         .route(route::API_RESCAN, post(services::rescan_api))
         .route(route::API_OPENAPI, get(services::openapi))
         .route(route::API_EDIT, post(services::edit_api))
+        .route(route::API_VERSIONS, get(services::versions))
         .route(route::API_HEALTH, get(health::health))
         .route(route::API_PRICE, post(services::price_api))
         .route(route::API_PAUSE, post(services::pause_api))
@@ -77,6 +78,7 @@ pub fn router(node: Node) -> Router {
         .route(route::CATALOG_OPENAPI, get(catalog::openapi))
         .route(route::CATALOG_SAMPLES, get(catalog::sample))
         .route(route::CATALOG_FORM, get(catalog::form))
+        .route(route::CATALOG_VERSIONS, get(catalog::versions))
         .route(route::CATALOG_SDK, get(sdk::download).post(sdk::generate))
         .route(route::SDK_LANGUAGES, get(sdk::languages))
         .route(route::CHANNELS, get(money::channels).post(money::open_channel))
@@ -113,6 +115,10 @@ pub fn router(node: Node) -> Router {
         )
         .route(route::BACKUP, get(backup::download))
         .route(route::BACKUP_VERIFY, post(backup::verify))
+        .route(route::AUTOMATIC_BACKUPS, get(backup::automatic::show).post(backup::automatic::set))
+        .route(route::AUTOMATIC_BACKUPS_NOW, post(backup::automatic::make))
+        .route(route::REPLACED_NODES, get(backup::replaced::list))
+        .route(route::REPLACED_NODE, delete(backup::replaced::remove))
         .route(route::WALLET_BACKUP, get(backup::wallet_backup))
         .route(route::WALLET_PHRASE, post(backup::phrase))
         .route(route::WALLET_PHRASE_CHECK, post(backup::check_phrase))

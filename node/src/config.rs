@@ -44,6 +44,8 @@ pub struct Config {
 #[derive(Debug, Clone)]
 pub struct Node {
     pub data_dir: PathBuf,
+    /// `backups` in the data folder when absent.
+    pub backups_dir: Option<PathBuf>,
     pub name: Option<String>,
 }
 
@@ -179,7 +181,11 @@ impl Raw {
         let allow_private = self.required("network.allow_private")?;
         let deposit_cap = if preset == "ethereum" { "20.00" } else { "1.00" };
         Ok(Config {
-            node: Node { data_dir: self.required("node.data_dir")?, name: self.optional("node.name")? },
+            node: Node {
+                data_dir: self.required("node.data_dir")?,
+                backups_dir: self.optional("node.backups_dir")?,
+                name: self.optional("node.name")?,
+            },
             wallet: Wallet { passphrase: self.optional("wallet.passphrase")? },
             gateway: Gateway {
                 listen: self.required("gateway.listen")?,

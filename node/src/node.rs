@@ -22,6 +22,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     alerts::{self, Alerts},
+    backup::{Automatic, Backups},
     catalog::Catalog,
     clock,
     config::{Config, TlsMode},
@@ -31,8 +32,8 @@ use crate::{
     journal::LedgerJournal,
     lock::DataFolder,
     owner::{
-        self, Owner, book::Book, intake::IntakeOptions, load::Load, publish::Reader, registry::Registry,
-        running::Calls,
+        self, Owner, book::Book, health::Health, intake::IntakeOptions, load::Load, publish::Reader,
+        registry::Registry, running::Calls,
     },
     settlement::{self, Settlement},
     status::Readiness,
@@ -75,6 +76,8 @@ pub struct Node {
     pub secrets: Arc<Secrets>,
     pub readiness: Readiness,
     pub alerts: Alerts,
+    pub backups: Automatic,
+    pub health: Health,
     pub started_secs: u64,
     tasks: TaskTracker,
     background: TaskTracker,
@@ -180,6 +183,13 @@ impl Node {
             registry: registry.clone(),
             signer: signer.clone(),
         };
+        let backups = Automatic::restore(
+            config.node.data_dir.clone(),
+            Backups::of(&config.node),
+            ledger.clone(),
+            signer.address().to_string(),
+        )?;
+        let health = Health::restore(registry.clone(), network.clone(), ledger.clone())?;
         let alerts = Alerts::restore(alerts::Parts {
             wallet: signer.address(),
             network_name: network_name.clone(),
@@ -188,6 +198,8 @@ impl Node {
             consumer: consumer.clone(),
             channels: channels.clone(),
             book: book.clone(),
+            backups: backups.clone(),
+            health: health.clone(),
             upstream: upstream_options(&config),
         })?;
         let node = Self {
@@ -208,6 +220,8 @@ impl Node {
             secrets,
             readiness,
             alerts,
+            backups,
+            health,
             started_secs: clock::now_secs(),
             tasks,
             background,
@@ -221,8 +235,12 @@ impl Node {
         node.spawn_for(&catalog, |catalog| async move { catalog.agree(news).await });
         node.spawn_for(&catalog, |catalog| async move { catalog.watch_owners().await });
         node.spawn_for(&catalog, |catalog| async move { catalog.follow_changes().await });
+        let versions = learned.join("versions.json");
+        node.spawn_for(&catalog, |catalog| catalog.remember_versions(versions));
         node.spawn(async move { owner.run(inbound.calls).await });
         node.spawn(node.alerts.clone().watch());
+        node.spawn(node.backups.clone().run());
+        node.spawn(node.health.clone().run());
         node.spawn(prune(node.ledger.clone()));
         node.spawn(keep_uses(node.ledger.clone(), node.secrets.clone()));
         node.spawn(favour(node.network.clone(), node.channels.clone(), node.book.clone()));
@@ -302,6 +320,7 @@ impl Node {
         if tokio::time::timeout(DRAIN_MAX, self.tasks.wait()).await.is_err() {
             tracing::warn!("some calls did not end in time; they are resolved at the next start");
         }
+        self.health.store().await;
         self.network.shutdown().await;
         self.background.close();
         if tokio::time::timeout(Duration::from_secs(5), self.background.wait()).await.is_err() {

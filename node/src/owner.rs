@@ -30,6 +30,7 @@ pub mod admit;
 pub mod assemble;
 pub mod book;
 pub mod edit;
+pub mod health;
 pub mod inspect;
 pub mod intake;
 pub mod load;

@@ -2,6 +2,7 @@
 
 pub mod anvil;
 pub mod command;
+pub mod full;
 pub mod portal;
 pub mod proxies;
 pub mod recorder;

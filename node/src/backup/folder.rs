@@ -1,18 +1,18 @@
-//! The backups that lie in the data folder, until the user puts them elsewhere.
+//! The backups that lie in the data folder, or one of the configuration, until the user puts them elsewhere.
 
 use std::{
-    fs,
+    fs, io,
     path::{Path, PathBuf},
     time::UNIX_EPOCH,
 };
 
 use super::BackupError;
-use crate::{clock, files};
+use crate::{clock, config, files};
 
 const FOLDER: &str = "backups";
 const EXTENSION: &str = ".backup";
 /// The oldest go first; whoever wants to keep one puts it elsewhere, which is the point of it.
-const KEPT_MAX: usize = 31;
+pub const KEPT_MAX: usize = 31;
 
 /// One of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,45 +31,108 @@ pub enum Made {
     Here,
     /// Brought by the user from elsewhere.
     Uploaded,
+    /// By the node, every day.
+    Automatically,
+}
+
+impl Made {
+    const fn suffix(self) -> &'static str {
+        match self {
+            Self::Here => "",
+            Self::Uploaded => "-uploaded",
+            Self::Automatically => "-auto",
+        }
+    }
+
+    fn of(name: &str) -> Self {
+        let stem = name.trim_end_matches(EXTENSION);
+        let named =
+            [Self::Uploaded, Self::Automatically].into_iter().find(|made| stem.ends_with(made.suffix()));
+        named.unwrap_or(Self::Here)
+    }
+
+    /// Those of the node do not push out those of its user.
+    const fn counts_with(self, other: Self) -> bool {
+        matches!(self, Self::Automatically) == matches!(other, Self::Automatically)
+    }
 }
 
 /// The folder.
 #[derive(Debug, Clone)]
-pub struct Backups(PathBuf);
+pub struct Backups {
+    folder: PathBuf,
+    /// One of the configuration is made by whoever named it: it may be a disk that is not there now.
+    is_own: bool,
+}
 
 impl Backups {
     #[must_use]
-    pub fn in_folder(data_dir: &Path) -> Self {
-        Self(data_dir.join(FOLDER))
+    pub fn of(node: &config::Node) -> Self {
+        match &node.backups_dir {
+            Some(folder) => Self { folder: folder.clone(), is_own: false },
+            None => Self::in_folder(&node.data_dir),
+        }
     }
 
-    /// Puts a new one there, and removes the oldest beyond 31.
+    #[must_use]
+    pub fn in_folder(data_dir: &Path) -> Self {
+        Self { folder: data_dir.join(FOLDER), is_own: true }
+    }
+
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Makes the folder where it is this program's own.
+    ///
+    /// # Errors
+    /// [`BackupError::Io`], also where a folder of the configuration is not there.
+    pub fn prepare(&self) -> Result<(), BackupError> {
+        if self.folder.is_dir() {
+            return Ok(());
+        }
+        let failed = |source| BackupError::Io { path: self.folder.clone(), source };
+        if !self.is_own {
+            return Err(failed(io::ErrorKind::NotFound.into()));
+        }
+        let mut folder = fs::DirBuilder::new();
+        std::os::unix::fs::DirBuilderExt::mode(&mut folder, 0o700).create(&self.folder).map_err(failed)
+    }
+
+    /// Puts a new one there, and removes the oldest of its kind beyond `keep`.
     ///
     /// # Errors
     /// [`BackupError::Io`].
-    pub fn add(&self, bytes: &[u8], made: Made, now_secs: u64) -> Result<BackupFile, BackupError> {
+    pub fn add(
+        &self,
+        bytes: &[u8],
+        made: Made,
+        now_secs: u64,
+        keep: usize,
+    ) -> Result<BackupFile, BackupError> {
         let failed = |path: &Path| {
             let path = path.to_owned();
             move |source| BackupError::Io { path, source }
         };
-        if !self.0.exists() {
-            let mut folder = fs::DirBuilder::new();
-            std::os::unix::fs::DirBuilderExt::mode(&mut folder, 0o700)
-                .create(&self.0)
-                .map_err(failed(&self.0))?;
-        }
+        self.prepare()?;
         let time = clock::timestamp(now_secs).replace(':', "");
-        let from = match made {
-            Made::Here => "",
-            Made::Uploaded => "-uploaded",
-        };
-        let name = format!("farthing-{time}{from}{EXTENSION}");
-        let path = self.0.join(&name);
+        let name = format!("farthing-{time}{}{EXTENSION}", made.suffix());
+        let path = self.folder.join(&name);
         files::replace_private(&path, bytes).map_err(failed(&path))?;
-        for old in self.all()?.into_iter().skip(KEPT_MAX) {
+        let like_it = self.all()?.into_iter().filter(|file| made.counts_with(Made::of(&file.name)));
+        for old in like_it.skip(keep) {
             fs::remove_file(&old.path).map_err(failed(&old.path))?;
         }
         Ok(BackupFile { name, path, bytes: bytes.len() as u64, written_secs: now_secs })
+    }
+
+    /// The newest of its kind.
+    ///
+    /// # Errors
+    /// [`BackupError::Io`].
+    pub fn newest(&self, made: Made) -> Result<Option<BackupFile>, BackupError> {
+        Ok(self.all()?.into_iter().find(|file| Made::of(&file.name) == made))
     }
 
     /// All of them, the newest first.
@@ -77,12 +140,12 @@ impl Backups {
     /// # Errors
     /// [`BackupError::Io`].
     pub fn all(&self) -> Result<Vec<BackupFile>, BackupError> {
-        let failed = |source| BackupError::Io { path: self.0.clone(), source };
-        if !self.0.exists() {
+        let failed = |source| BackupError::Io { path: self.folder.clone(), source };
+        if !self.folder.exists() {
             return Ok(Vec::new());
         }
         let mut all = Vec::new();
-        for entry in fs::read_dir(&self.0).map_err(failed)? {
+        for entry in fs::read_dir(&self.folder).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             let name = entry.file_name().to_string_lossy().into_owned();
             if name.starts_with("farthing-") && name.ends_with(EXTENSION) {
@@ -116,7 +179,7 @@ mod tests {
         let backups = Backups::in_folder(folder.path());
         assert_eq!(backups.all().unwrap(), []);
         for hour in 0..=KEPT_MAX as u64 {
-            backups.add(b"x", Made::Here, 1_795_303_815 + 3_600 * hour).unwrap();
+            backups.add(b"x", Made::Here, 1_795_303_815 + 3_600 * hour, KEPT_MAX).unwrap();
         }
         fs::write(folder.path().join("backups/notes.txt"), "mine").unwrap();
         let all = backups.all().unwrap();
@@ -125,5 +188,40 @@ mod tests {
         assert!(backups.find(&all[0].name).unwrap().is_some());
         assert!(backups.find("../wallet.json").unwrap().is_none());
         assert!(backups.find("notes.txt").unwrap().is_none());
+    }
+    #[test]
+    fn those_of_every_day_are_kept_apart_from_those_of_the_user() {
+        let folder = tempfile::tempdir().unwrap();
+        let backups = Backups::in_folder(folder.path());
+        backups.add(b"mine", Made::Here, 1_795_303_815, KEPT_MAX).unwrap();
+        backups.add(b"brought", Made::Uploaded, 1_795_303_816, KEPT_MAX).unwrap();
+        for day in 1..=5 {
+            backups.add(b"x", Made::Automatically, 1_795_303_815 + 86_400 * day, 2).unwrap();
+        }
+        let names: Vec<String> = backups.all().unwrap().into_iter().map(|file| file.name).collect();
+        assert_eq!(
+            names,
+            [
+                "farthing-2026-11-27T003015Z-auto.backup",
+                "farthing-2026-11-26T003015Z-auto.backup",
+                "farthing-2026-11-22T003016Z-uploaded.backup",
+                "farthing-2026-11-22T003015Z.backup",
+            ]
+        );
+        assert_eq!(backups.newest(Made::Here).unwrap().unwrap().name, names[3]);
+        assert_eq!(backups.newest(Made::Automatically).unwrap().unwrap().name, names[0]);
+    }
+
+    #[test]
+    fn a_folder_of_the_configuration_that_is_not_there_is_not_made() {
+        let folder = tempfile::tempdir().unwrap();
+        let named = folder.path().join("another-disk");
+        let node =
+            config::Node { data_dir: folder.path().to_owned(), backups_dir: Some(named.clone()), name: None };
+        let refused = Backups::of(&node).add(b"x", Made::Here, 1, KEPT_MAX).unwrap_err();
+        assert!(refused.to_string().contains("another-disk") && !named.exists(), "{refused}");
+        fs::create_dir(&named).unwrap();
+        Backups::of(&node).add(b"x", Made::Here, 1, KEPT_MAX).unwrap();
+        assert_eq!(Backups::of(&node).all().unwrap().len(), 1);
     }
 }

@@ -12,7 +12,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{BackupError, Contents, FILES, Facts, open, put_into, verify};
+use super::{BackupError, Contents, FILES, Facts, open, put_into, replaced, verify};
 use crate::{clock, files, secret::SecretText, wallet::Wallet};
 
 const FOLDER: &str = ".restore";
@@ -50,7 +50,7 @@ pub fn stage(
     discard(&folder)?;
     let made = std::os::unix::fs::DirBuilderExt::mode(&mut fs::DirBuilder::new(), 0o700).create(&folder);
     made.map_err(|source| BackupError::Io { path: folder.clone(), source })?;
-    let kept_in = format!("replaced-{}", clock::timestamp(clock::now_secs()).replace(':', ""));
+    let kept_in = format!("{}{}", replaced::PREFIX, clock::timestamp(clock::now_secs()).replace(':', ""));
     let ready = prepare(&contents, &folder, wallet_passphrase, check_settings)
         .and_then(|()| write_plan(&folder, &Plan { kept_in: kept_in.clone(), files: facts.files.clone() }));
     if let Err(error) = ready {

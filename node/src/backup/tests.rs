@@ -4,7 +4,10 @@ use std::os::unix::fs::PermissionsExt;
 
 use farthing_protocol::Usdc;
 
-use super::*;
+use super::{
+    seal::{HEAD_BYTES, fit, seal_under},
+    *,
+};
 use crate::consumer::{rules::Rules, spending::Limits};
 
 const CHEAP: [u8; 3] = [4, 8, 1];
@@ -14,7 +17,7 @@ fn passphrase() -> SecretText {
 }
 
 /// A backup of a folder with every file, with cheaper protection.
-fn made(folder: &Path) -> Vec<u8> {
+fn made(folder: &Path, lock: Option<&Lock>) -> Vec<u8> {
     let ledger = Ledger::open(&folder.join(LEDGER_FILE), OpenMode::Create).unwrap();
     for name in ["secrets.toml", "farthing.toml", "settings.toml", "wallet.passphrase", WALLET_FILE] {
         fs::write(folder.join(name), format!("{name} of the old node")).unwrap();
@@ -28,13 +31,21 @@ fn made(folder: &Path) -> Vec<u8> {
     });
     let contents =
         Contents { format: FORMAT, made_secs: 7, wallet: "0x00".to_owned(), files: files.collect() };
-    seal(&minicbor::to_vec(&contents).unwrap(), &passphrase(), CHEAP).unwrap()
+    let plain = minicbor::to_vec(&contents).unwrap();
+    match lock {
+        None => seal_under(&plain, &passphrase(), CHEAP).unwrap(),
+        Some(lock) => seal::seal(&plain, lock).unwrap(),
+    }
+}
+
+fn recipient() -> Lock {
+    Lock::Recipient(Recipient::with(&passphrase(), CHEAP).unwrap())
 }
 
 #[test]
 fn what_is_restored_is_what_was_backed_up_with_spending_stopped() {
     let (old, new) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let backup = made(old.path());
+    let backup = made(old.path(), None);
     let names = fs::read_dir(old.path()).unwrap().count();
     assert_eq!(names, FILES.len(), "the copy of the ledger is not left behind");
     let facts = verify(&backup, &passphrase()).unwrap();
@@ -59,7 +70,7 @@ fn what_is_restored_is_what_was_backed_up_with_spending_stopped() {
 #[test]
 fn a_folder_with_a_node_is_left_as_it_is() {
     let (old, new) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let backup = made(old.path());
+    let backup = made(old.path(), None);
     for name in [WALLET_FILE, LEDGER_FILE, "secrets.toml"] {
         let data_dir = new.path().join(name);
         fs::create_dir(&data_dir).unwrap();
@@ -77,7 +88,7 @@ fn a_folder_with_a_node_is_left_as_it_is() {
 #[test]
 fn another_passphrase_and_a_changed_byte_are_noticed() {
     let folder = tempfile::tempdir().unwrap();
-    let backup = made(folder.path());
+    let backup = made(folder.path(), None);
     let wrong = verify(&backup, &SecretText::new("four random words there"));
     assert!(matches!(wrong, Err(BackupError::WrongPassphrase)), "{wrong:?}");
     for at in [12, 30, HEAD_BYTES, backup.len() / 2, backup.len() - 1] {
@@ -101,4 +112,29 @@ fn a_short_passphrase_is_refused_and_nothing_inside_is_shown() {
     }
     let stored = Stored { name: "secrets.toml".to_owned(), bytes: b"farthing_sk_".to_vec().into() };
     assert!(!format!("{stored:?}").contains("102"), "the bytes are shown");
+}
+
+#[test]
+fn what_a_node_closes_for_a_recipient_only_the_passphrase_opens() {
+    let (old, new) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let lock = recipient();
+    let backup = made(old.path(), Some(&lock));
+    assert!(is_backup(&backup));
+    let facts = verify(&backup, &passphrase()).unwrap();
+    assert_eq!(restore(&backup, &passphrase(), &new.path().join("node")).unwrap(), facts);
+    let wrong = verify(&backup, &SecretText::new("four random words there"));
+    assert!(matches!(wrong, Err(BackupError::WrongPassphrase)), "{wrong:?}");
+    for at in [12, 30, 60, 83, 84, backup.len() / 2, backup.len() - 1] {
+        let mut changed = backup.clone();
+        changed[at] ^= 1;
+        let found = verify(&changed, &passphrase());
+        assert!(matches!(found, Err(BackupError::WrongPassphrase)), "byte {at}: {found:?}");
+    }
+    assert!(matches!(verify(&backup[..84], &passphrase()), Err(BackupError::NoBackup)));
+    // The same contents, for the same recipient: another key each time.
+    let plain = b"the same".to_vec();
+    let (one, other) = (seal::seal(&plain, &lock).unwrap(), seal::seal(&plain, &lock).unwrap());
+    assert_eq!(one[..27], other[..27]);
+    assert_ne!(one[27..60], other[27..60]);
+    assert_ne!(one[84..], other[84..]);
 }

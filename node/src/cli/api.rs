@@ -8,7 +8,7 @@ use farthing_protocol::{ServiceId, Usdc};
 use super::{Context, args, failure::Failure, output::table};
 use crate::control::types::{
     Api, ApiShown, EditRequest, ListingHealth, OperationName, PriceRequest, Rescan, RescanRequest,
-    SourceKind, route,
+    SourceKind, VersionNote, route,
 };
 
 pub(super) async fn api(context: &Context, verb: args::Api) -> Result<(), Failure> {
@@ -49,6 +49,10 @@ pub(super) async fn api(context: &Context, verb: args::Api) -> Result<(), Failur
             let health: ListingHealth = node.get(&path(route::API_HEALTH, service)).await?;
             return context.output.data(&health, show::health);
         }
+        args::Api::Versions { service } => {
+            let versions: Vec<VersionNote> = node.get(&path(route::API_VERSIONS, service)).await?;
+            return context.output.data(&versions, |versions| show::versions(versions));
+        }
         args::Api::Openapi { service, version } => {
             let document = format!("{}?version={}", path(route::API_OPENAPI, service), version.as_str());
             let document: serde_json::Value = node.get(&document).await?;
@@ -70,19 +74,31 @@ pub(super) async fn api(context: &Context, verb: args::Api) -> Result<(), Failur
 fn edit_request(edit: args::Edit) -> Result<EditRequest, Failure> {
     let names =
         |named: &[String]| named.iter().map(|named| operation_name(named)).collect::<Result<Vec<_>, _>>();
+    let args::Said {
+        charge,
+        name,
+        summary,
+        description,
+        category,
+        tags,
+        upstream,
+        upstream_headers,
+        upstream_query,
+    } = edit.said;
     Ok(EditRequest {
         hide: names(&edit.hide)?,
         offer: names(&edit.offer)?,
         source: edit.source.map(|place| add::source_at(&place, SourceKind::Openapi)).transpose()?,
-        name: edit.name,
-        summary: edit.summary,
-        category: edit.category,
-        tags: (!edit.tags.is_empty()).then_some(edit.tags),
-        description: edit.description.map(add::text_or_file).transpose()?,
-        upstream: edit.upstream,
-        upstream_headers: add::secrets(edit.upstream_headers)?,
-        upstream_query: add::secrets(edit.upstream_query)?,
-        charge: edit.charge.map(Into::into),
+        name,
+        summary,
+        category,
+        tags: (!tags.is_empty()).then_some(tags),
+        description: description.map(add::text_or_file).transpose()?,
+        upstream,
+        upstream_headers: add::secrets(upstream_headers)?,
+        upstream_query: add::secrets(upstream_query)?,
+        remove_secrets: edit.remove_secrets,
+        charge: charge.map(Into::into),
     })
 }
 

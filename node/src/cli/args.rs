@@ -17,9 +17,9 @@ mod inspect;
 mod sdk;
 mod spending;
 
-pub use self::add::{Add, Charge, Edit, Samples};
+pub use self::add::{Add, Charge, Edit, Said, Samples};
 pub use self::alert::{Alert, Levels};
-pub use self::backup::{Backup, PassphraseFile};
+pub use self::backup::{Auto, Backup, PassphraseFile};
 pub use self::catalog::{Catalog, Search};
 pub use self::chain::{Chain, NewChain};
 pub use self::history::History;
@@ -251,6 +251,10 @@ pub enum Api {
     Edit(Box<Edit>),
     /// Ask connected nodes whether they have the listing, and look whether your server takes connections
     Health {
+        service: ServiceId,
+    },
+    /// The versions so far, each with what was different for callers
+    Versions {
         service: ServiceId,
     },
     /// The OpenAPI document that consumers get

@@ -16,7 +16,7 @@ use super::{
 use crate::{
     backup::{self, BackupError, Facts},
     clock,
-    control::types::{Backup, BackupRequest, route},
+    control::types::{AutomaticBackups, AutomaticBackupsRequest, Backup, BackupRequest, ReplacedNode, route},
     files,
     secret::SecretText,
 };
@@ -36,6 +36,15 @@ pub(super) async fn backup(context: &Context, verb: args::Backup) -> Result<(), 
                 table(["BYTES", "FILE"], all.iter().map(|one| [one.bytes.to_string(), one.path.clone()]))
             })
         }
+        args::Backup::Auto(verb) => automatic(context, verb).await,
+        args::Backup::Replaced => {
+            let all: Vec<ReplacedNode> = context.node()?.get(route::REPLACED_NODES).await?;
+            if all.is_empty() {
+                context.output.prose("Nothing was replaced.");
+            }
+            context.output.data(&all, |all| replaced(all))
+        }
+        args::Backup::Forget { name, yes } => forget(context, &name, yes).await,
         args::Backup::Verify { file, passphrase } => {
             let (bytes, passphrase) = (read(&file)?, read_passphrase(&passphrase)?);
             let facts = on_the_side(move || backup::verify(&bytes, &passphrase)).await?;
@@ -71,6 +80,71 @@ async fn create(context: &Context, to: Option<PathBuf>, passphrase: &PassphraseF
     }
     context.output.prose("Keep it on another machine, and its passphrase elsewhere: nothing else opens it.");
     context.output.data(&made, |made| made.path.clone())
+}
+
+async fn automatic(context: &Context, verb: args::Auto) -> Result<(), Failure> {
+    let node = context.node()?;
+    let request = match verb {
+        args::Auto::Status => {
+            let standing: AutomaticBackups = node.get(route::AUTOMATIC_BACKUPS).await?;
+            return context.output.data(&standing, standing_text);
+        }
+        args::Auto::Now => {
+            let made: Backup = node.post(route::AUTOMATIC_BACKUPS_NOW, &()).await?;
+            return context.output.data(&made, |made| made.path.clone());
+        }
+        args::Auto::Off => AutomaticBackupsRequest { on: false, passphrase: None, keep: None },
+        args::Auto::On { passphrase_file, keep } => {
+            let passphrase =
+                passphrase_file.map(|file| read_passphrase(&PassphraseFile { passphrase_file: file }));
+            let passphrase = passphrase.transpose()?.map(|passphrase| passphrase.expose().to_owned());
+            AutomaticBackupsRequest { on: true, passphrase, keep }
+        }
+    };
+    let standing: AutomaticBackups = node.post(route::AUTOMATIC_BACKUPS, &request).await?;
+    if standing.on {
+        context.output.prose(
+            "Copy them to another machine, and keep the passphrase elsewhere: the node does not have it, and nothing \
+             else opens them.",
+        );
+    }
+    context.output.data(&standing, standing_text)
+}
+
+fn standing_text(standing: &AutomaticBackups) -> String {
+    let time = |secs: Option<u64>| secs.map_or_else(|| "-".to_owned(), clock::timestamp);
+    let newest = standing.newest.as_ref();
+    pairs([
+        ("Daily", if standing.on { "on" } else { "off" }.to_owned()),
+        ("Kept", standing.keep.to_string()),
+        ("Folder", standing.folder.clone()),
+        ("Newest", time(newest.map(|newest| newest.written_secs))),
+        ("File", newest.map_or_else(|| "-".to_owned(), |newest| newest.name.clone())),
+        ("Next", time(standing.next_secs)),
+        ("Problem", standing.problem.clone().unwrap_or_else(|| "-".to_owned())),
+    ])
+}
+
+fn replaced(all: &[ReplacedNode]) -> String {
+    let row = |one: &ReplacedNode| {
+        let wallet = one.wallet.clone().unwrap_or_else(|| "-".to_owned());
+        [one.name.clone(), clock::timestamp(one.replaced_secs), one.bytes.to_string(), wallet]
+    };
+    table(["NAME", "REPLACED", "BYTES", "WALLET"], all.iter().map(row))
+}
+
+async fn forget(context: &Context, name: &str, yes: bool) -> Result<(), Failure> {
+    let node = context.node()?;
+    let all: Vec<ReplacedNode> = node.get(route::REPLACED_NODES).await?;
+    if let Some(found) = all.iter().find(|found| found.name == name)
+        && !yes
+    {
+        let wallet = found.wallet.as_deref().unwrap_or("that cannot be read");
+        context.output.confirm(&format!("Remove {name} and the wallet {wallet} in it for good?"))?;
+    }
+    let name: String = url::form_urlencoded::byte_serialize(name.as_bytes()).collect();
+    let gone: ReplacedNode = node.delete(&route::REPLACED_NODE.replace("{name}", &name)).await?;
+    context.output.data(&gone, |gone| replaced(std::slice::from_ref(gone)))
 }
 
 async fn restore(context: &Context, file: &Path, passphrase: &PassphraseFile) -> Result<(), Failure> {

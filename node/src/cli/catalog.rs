@@ -12,7 +12,8 @@ use super::{
     output::{one_line, table},
 };
 use crate::control::types::{
-    CatalogHit, CatalogPage, CatalogQuery, CatalogSamples, CatalogService, LookAlike, OperationSample, route,
+    CatalogHit, CatalogPage, CatalogQuery, CatalogSamples, CatalogService, LookAlike, OperationSample,
+    VersionNote, route,
 };
 
 pub(super) async fn catalog(context: &Context, verb: args::Catalog) -> Result<(), Failure> {
@@ -33,6 +34,10 @@ pub(super) async fn catalog(context: &Context, verb: args::Catalog) -> Result<()
         args::Catalog::Show { service } => {
             let shown: CatalogService = node.get(&path(route::CATALOG_SERVICE, service)).await?;
             context.output.data(&shown, shown_text)
+        }
+        args::Catalog::Versions { service } => {
+            let versions: Vec<VersionNote> = node.get(&path(route::CATALOG_VERSIONS, service)).await?;
+            context.output.data(&versions, |versions| show::versions(versions))
         }
         args::Catalog::Openapi { service, version } => {
             let document = format!("{}?version={}", path(route::CATALOG_OPENAPI, service), version.as_str());

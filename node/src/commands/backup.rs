@@ -14,13 +14,16 @@ use farthing_ledger::Namespace;
 
 use super::Failed;
 use crate::{
-    backup::{self, BackupError, BackupFile, Backups, Facts, Made},
+    backup::{self, BackupError, BackupFile, Backups, Facts, KEPT_MAX, Lock, Made},
     clock,
     control::types::{Backup, BackupFacts, BackupRequest, Phrase, PhraseCheck, WalletBackup, route},
     node::Node,
     secret::SecretText,
     wallet::{Wallet, WalletError},
 };
+
+pub(super) mod automatic;
+pub(super) mod replaced;
 
 /// What a backup may have when it is brought over HTTP; a larger one is put into the folder by hand.
 pub(super) const UPLOAD_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -55,7 +58,7 @@ pub(super) async fn on_the_side<T: Send + 'static>(
     responses((status = 200, description = "Done", body = Vec<Backup>))
 )]
 pub(super) async fn list(State(node): State<Node>) -> Result<Json<Vec<Backup>>, Failed> {
-    let backups = Backups::in_folder(&node.config.node.data_dir);
+    let backups = Backups::of(&node.config.node);
     let all = on_the_side(move || backups.all()).await?;
     Ok(Json(all.into_iter().map(shown).collect()))
 }
@@ -73,11 +76,11 @@ pub(super) async fn create(
     State(node): State<Node>,
     Json(request): Json<BackupRequest>,
 ) -> Result<Json<Backup>, Failed> {
-    let passphrase = SecretText::new(request.passphrase);
+    let lock = Lock::Passphrase(SecretText::new(request.passphrase));
     let made = on_the_side(move || {
-        let (data_dir, now_secs) = (&node.config.node.data_dir, clock::now_secs());
-        let bytes = backup::make(data_dir, &node.ledger, &node.wallet.to_string(), &passphrase, now_secs)?;
-        Backups::in_folder(data_dir).add(&bytes, Made::Here, now_secs)
+        let (config, now_secs) = (&node.config.node, clock::now_secs());
+        let bytes = backup::make(&config.data_dir, &node.ledger, &node.wallet.to_string(), &lock, now_secs)?;
+        Backups::of(config).add(&bytes, Made::Here, now_secs, KEPT_MAX)
     })
     .await?;
     Ok(Json(shown(made)))
@@ -93,7 +96,7 @@ pub(super) async fn create(
     responses((status = 200, description = "Done"))
 )]
 pub(super) async fn download(State(node): State<Node>, Path(name): Path<String>) -> Result<Response, Failed> {
-    let bytes = read(&Backups::in_folder(&node.config.node.data_dir), &name).await?;
+    let bytes = read(&Backups::of(&node.config.node), &name).await?;
     let headers = [
         (header::CONTENT_TYPE, "application/octet-stream".to_owned()),
         (header::CONTENT_DISPOSITION, format!("attachment; filename=\"{name}\"")),
@@ -128,8 +131,8 @@ pub(super) async fn upload(State(node): State<Node>, bytes: Bytes) -> Result<Jso
     if !backup::is_backup(&bytes) {
         return Err(BackupError::NoBackup.into());
     }
-    let backups = Backups::in_folder(&node.config.node.data_dir);
-    let kept = on_the_side(move || backups.add(&bytes, Made::Uploaded, clock::now_secs())).await?;
+    let backups = Backups::of(&node.config.node);
+    let kept = on_the_side(move || backups.add(&bytes, Made::Uploaded, clock::now_secs(), KEPT_MAX)).await?;
     Ok(Json(shown(kept)))
 }
 
@@ -149,7 +152,7 @@ pub(super) async fn verify(
     Json(request): Json<BackupRequest>,
 ) -> Result<Json<BackupFacts>, Failed> {
     let passphrase = SecretText::new(request.passphrase);
-    let bytes = read(&Backups::in_folder(&node.config.node.data_dir), &name).await?;
+    let bytes = read(&Backups::of(&node.config.node), &name).await?;
     let found = on_the_side(move || backup::verify(&bytes, &passphrase)).await?;
     Ok(Json(facts(found)))
 }
@@ -165,7 +168,7 @@ pub(super) async fn verify(
 pub(super) async fn wallet_backup(State(node): State<Node>) -> Result<Json<WalletBackup>, Failed> {
     let stored = node.ledger.get(Namespace::Settings, WRITTEN_DOWN_KEY)?;
     let written_down = stored.and_then(|bytes| <[u8; 8]>::try_from(bytes.as_ref()).ok());
-    let backups = Backups::in_folder(&node.config.node.data_dir);
+    let backups = Backups::of(&node.config.node);
     let newest = on_the_side(move || backups.all()).await?.into_iter().next();
     Ok(Json(WalletBackup {
         written_down_secs: written_down.map(u64::from_be_bytes),

@@ -19,7 +19,7 @@ use crate::{
     catalog::{CatalogError, documents, method_of},
     control::types::{
         CallForm, CatalogHit, CatalogKind, CatalogPage, CatalogQuery, CatalogSamples, CatalogService,
-        CatalogSort, CatalogState, Count, Counts, LookAlike, Text, route,
+        CatalogSort, CatalogState, Count, Counts, LookAlike, Text, VersionNote, route,
     },
     gateway::services::address,
     node::Node,
@@ -170,6 +170,25 @@ pub(super) async fn sample(
 pub(super) struct Wanted {
     method: Text<Method>,
     path: String,
+}
+
+#[utoipa::path(
+    get,
+    path = route::CATALOG_VERSIONS,
+    summary = "The versions of a service, the newest first: of a stranger's, those that this node saw",
+    tag = "Catalog",
+    operation_id = "catalog_versions",
+    params(("id" = String, Path, description = "UUID of the service")),
+    responses((status = 200, description = "Done", body = Vec<VersionNote>))
+)]
+pub(super) async fn versions(
+    State(node): State<Node>,
+    Path(id): Path<Text<ServiceId>>,
+) -> Result<Json<Vec<VersionNote>>, Failed> {
+    // Looks at the newest, so that it is among them, where its details can be had.
+    node.catalog.entry(id.0).await?;
+    let _ = node.catalog.newest(id.0).await;
+    Ok(Json(node.catalog.versions(id.0).into_iter().rev().collect()))
 }
 
 #[utoipa::path(

@@ -3,7 +3,9 @@
 use axum::{
     Json,
     extract::{Path, State},
+    http::StatusCode,
 };
+use farthing_chain::ChainError;
 use farthing_protocol::{ChannelId, Usdc};
 
 use super::Failed;
@@ -60,13 +62,23 @@ pub(super) async fn send(
     Json(request): Json<SendRequest>,
 ) -> Result<Json<Sent>, Failed> {
     let outcome = match request.amount {
-        SendAmount::Usdc(Text(amount)) => node.chain.send_usdc(request.to.0, amount).await?,
-        SendAmount::Eth(Text(Eth { wei })) => node.chain.send_eth(request.to.0, wei).await?,
+        SendAmount::Usdc(Text(amount)) => node.chain.send_usdc(request.to.0, amount).await,
+        SendAmount::Eth(Text(Eth { wei })) => node.chain.send_eth(request.to.0, wei).await,
     };
+    let outcome = outcome.map_err(unsent)?;
     Ok(Json(Sent {
         transaction: outcome.tx_hash.map(|hash| hash.to_string()).unwrap_or_default(),
         block: outcome.tx_hash.map(|_| outcome.block),
     }))
+}
+
+/// A chain that does not answer is noticed while it is only asked: what is signed is pursued for as long as it takes.
+fn unsent(error: ChainError) -> Failed {
+    if matches!(error, ChainError::Unreachable { .. }) {
+        let next = "Nothing was sent. `farthing doctor` checks the chain; send again when it answers.";
+        return Failed::new(StatusCode::BAD_GATEWAY, &error, next);
+    }
+    error.into()
 }
 
 #[utoipa::path(

@@ -22,7 +22,7 @@ use crate::{
     catalog::{documents, method_of},
     control::types::{
         Api, ApiOperation, ApiShown, ApiState, Charge, EditRequest, Offer, OfferParameter, OperationName,
-        PriceRequest, Rescan, RescanRequest, ServiceFile, Text, route,
+        PriceRequest, Rescan, RescanRequest, ServiceFile, Text, VersionNote, route,
     },
     gateway::services::address,
     node::Node,
@@ -42,7 +42,7 @@ pub(super) async fn apis(
 ) -> Result<Json<Vec<Api>>, Failed> {
     let counts = tally.counts(&node.ledger).await?;
     let count = |service: &Registered| counts.get(&service.listing().service).copied().unwrap_or_default();
-    Ok(Json(node.registry.all().iter().map(|service| api(service, count(service))).collect()))
+    Ok(Json(node.registry.all().iter().map(|service| api(&node, service, count(service))).collect()))
 }
 
 #[utoipa::path(
@@ -145,6 +145,7 @@ fn edit(request: EditRequest) -> Edit {
         upstream: request.upstream,
         upstream_headers: request.upstream_headers,
         upstream_query: request.upstream_query,
+        remove_secrets: request.remove_secrets,
         charge: request.charge,
         hide: names(request.hide),
         offer: names(request.offer),
@@ -181,6 +182,22 @@ pub(super) async fn openapi(
     let service = node.registry.find(id.0)?;
     let document = documents::openapi(service.known(), &address(&node.gateway_url(), id.0), query.version());
     Ok(([(header::CONTENT_TYPE, "application/json")], document).into_response())
+}
+
+#[utoipa::path(
+    get,
+    path = route::API_VERSIONS,
+    summary = "The versions of my service, the newest first, each with what was different",
+    tag = "My services",
+    operation_id = "api_versions",
+    params(("id" = String, Path, description = "UUID of the service")),
+    responses((status = 200, description = "Done", body = Vec<VersionNote>))
+)]
+pub(super) async fn versions(
+    State(node): State<Node>,
+    Path(id): Path<Text<ServiceId>>,
+) -> Result<Json<Vec<VersionNote>>, Failed> {
+    Ok(Json(node.registry.find(id.0)?.versions().into_iter().rev().collect()))
 }
 
 #[utoipa::path(
@@ -265,10 +282,10 @@ async fn set_paused(node: &Node, tally: &Tally, id: ServiceId, paused: bool) -> 
 
 async fn counted(node: &Node, service: &Registered, tally: &Tally) -> Result<Api, Failed> {
     let counts = tally.counts(&node.ledger).await?;
-    Ok(api(service, counts.get(&service.listing().service).copied().unwrap_or_default()))
+    Ok(api(node, service, counts.get(&service.listing().service).copied().unwrap_or_default()))
 }
 
-fn api(service: &Registered, count: Count) -> Api {
+fn api(node: &Node, service: &Registered, count: Count) -> Api {
     let listing = service.listing();
     Api {
         id: listing.service.into(),
@@ -295,6 +312,7 @@ fn api(service: &Registered, count: Count) -> Api {
         errors: count.errors,
         last_call_secs: count.last_secs,
         upstream_median_us: service.upstream().median_us(),
+        health: node.health.last(listing.service),
     }
 }
 

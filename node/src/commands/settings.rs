@@ -245,7 +245,7 @@ pub(super) async fn restore(
 ) -> Result<Json<Restoring>, Failed> {
     let passphrase = SecretText::new(request.passphrase);
     let config = running.node.config.clone();
-    let bytes = super::backup::read(&Backups::in_folder(&config.node.data_dir), &name).await?;
+    let bytes = super::backup::read(&Backups::of(&config.node), &name).await?;
     let sources = running.sources.clone();
     let (found, kept_in) = on_the_side(move || {
         let check = |file: &Path| check_settings(&sources, file);

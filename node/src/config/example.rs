@@ -12,7 +12,9 @@ use super::{
 pub fn example() -> String {
     let mut text = String::from(
         "# Settings of a Farthing node, each with its default. Flags win over the environment\n\
-         # (FARTHING_SECTION__KEY), the environment over this file. Amounts are USDC in quotes.\n",
+         # (FARTHING_SECTION__KEY), the environment over settings.toml, which the node writes beside this file when\n\
+         # settings are changed in the console or with `farthing chain set`, and that over this file. Amounts are USDC\n\
+         # in quotes.\n",
     );
     let mut section = "";
     for key in KEYS.iter().filter(|key| key.name != "node.data_dir") {

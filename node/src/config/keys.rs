@@ -41,6 +41,12 @@ pub const KEYS: &[Key] = &[
         "Folder of the wallet, the ledger and everything else worth keeping. Not set in the file, which lies in it.",
     ),
     key(
+        "node.backups_dir",
+        Form::Path,
+        Unset,
+        "Folder of backups, better on another disk; it must be there. Unless set, `backups` in the data folder, which is made.",
+    ),
+    key(
         "node.name",
         Form::Text,
         Unset,

@@ -11,7 +11,10 @@ use utoipa::ToSchema;
 
 pub use self::activity::{Activity, BoughtCall, DayFigures, Figures, Measured, ServedCall};
 pub use self::alerts::{Alert, AlertLevels, AlertLevelsRequest, AlertSeverity};
-pub use self::backup::{Backup, BackupFacts, BackupRequest, Phrase, PhraseCheck, Restoring, WalletBackup};
+pub use self::backup::{
+    AutomaticBackups, AutomaticBackupsRequest, Backup, BackupFacts, BackupRequest, Phrase, PhraseCheck,
+    ReplacedNode, Restoring, WalletBackup,
+};
 pub use self::catalog::{
     CallForm, CatalogHit, CatalogKind, CatalogPage, CatalogQuery, CatalogSamples, CatalogService,
     CatalogSort, CatalogState, Count, Counts, LookAlike,
@@ -29,13 +32,15 @@ pub use self::inspect::{
 pub use self::reach::{Reach, ReachFailure, ReachedAddress};
 pub use self::secrets::{NewSecret, Secret, SecretLimits, SecretShown};
 pub use self::services::{
-    Api, ApiOperation, ApiShown, ApiState, EditRequest, ListingHealth, Offer, OfferParameter, OperationName,
-    PriceRequest, Rescan, RescanRequest,
+    Api, ApiOperation, ApiShown, ApiState, EditRequest, Offer, OfferParameter, OperationName, PriceRequest,
+    Rescan, RescanRequest,
 };
 pub use self::spending::{LimitsRequest, SpendingLimits, SpendingState, StoppedBy};
 pub use crate::{
+    catalog::VersionNote,
     eth::Eth,
     owner::{
+        health::ListingHealth,
         samples::OperationSample,
         service_file::{
             Charge, KindFile, OperationFile, ParameterFile, PlaceFile, SamplesFile, ScalarFile, ServiceFile,

@@ -75,6 +75,7 @@ pub fn assemble(file: ServiceFile, reading: Option<Reading>) -> Result<NewServic
         tags: file.tags.iter().map(|tag| tag.trim().to_owned()).collect(),
         upstream: file.upstream.clone(),
         secrets,
+        secrets_are_all: false,
         price: file.price.0,
         charge_policy: match file.charge {
             Charge::Success => ChargePolicy::Success,

@@ -16,7 +16,7 @@ use crate::catalog::method_of;
 
 use super::{
     assemble::{first_of, remove_secret_parameters},
-    new_service::{NewService, NewServiceError},
+    new_service::{NewService, NewServiceError, UpstreamSecrets},
     registry::Registered,
     samples,
     service_file::{Charge, OperationFile, ServiceFile},
@@ -34,6 +34,8 @@ pub struct Edit {
     /// In place of all of them; an empty one leaves them.
     pub upstream_headers: BTreeMap<String, String>,
     pub upstream_query: BTreeMap<String, String>,
+    /// Of those of now; by name.
+    pub remove_secrets: Vec<String>,
     pub charge: Option<Charge>,
     pub hide: Vec<(Method, String)>,
     pub offer: Vec<(Method, String)>,
@@ -66,6 +68,16 @@ impl Edit {
         if !self.upstream_headers.is_empty() || !self.upstream_query.is_empty() {
             file.upstream_headers.clone_from(&self.upstream_headers);
             file.upstream_query.clone_from(&self.upstream_query);
+        }
+        for name in &self.remove_secrets {
+            let (headers, query) = (&mut file.upstream_headers, &mut file.upstream_query);
+            let before = headers.len() + query.len();
+            headers.retain(|own, _| !own.eq_ignore_ascii_case(name.trim()));
+            query.retain(|own, _| own != name.trim());
+            if headers.len() + query.len() == before {
+                let problem = format!("names {name}, which is not added; `farthing api show` names what is");
+                return Err(NewServiceError::new("remove_secrets", problem));
+            }
         }
         for (method, path) in &self.offer {
             match chosen(file, *method, path).filter(|chosen| chosen.exclude) {
@@ -123,10 +135,9 @@ pub(super) fn edited(
     if !edit.hide.is_empty() {
         graphql::prune(&mut api);
     }
-    let mut secrets = service.secrets();
+    let secrets =
+        UpstreamSecrets { headers: file.upstream_headers.clone(), query: file.upstream_query.clone() };
     if !edit.upstream_headers.is_empty() || !edit.upstream_query.is_empty() {
-        secrets.headers.clone_from(&edit.upstream_headers);
-        secrets.query.clone_from(&edit.upstream_query);
         remove_secret_parameters(&mut api, &mut report, &secrets);
     }
     report.bridged = api.operations.len();
@@ -168,6 +179,7 @@ pub(super) fn edited(
         },
         upstream: edit.upstream.as_deref().map_or(service.upstream_url(), str::trim).to_owned(),
         secrets,
+        secrets_are_all: true,
         price: listing.price,
         charge_policy,
         samples: samples::without(service.samples(), &edit.hide),

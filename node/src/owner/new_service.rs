@@ -22,6 +22,8 @@ pub struct NewService {
     /// Base URL of the owner's server; for GraphQL the endpoint itself.
     pub upstream: String,
     pub secrets: UpstreamSecrets,
+    /// Otherwise none mean those of the version before.
+    pub secrets_are_all: bool,
     pub price: Usdc,
     pub charge_policy: ChargePolicy,
     /// Only what is offered.

@@ -77,11 +77,13 @@ impl Reader {
         if edit.offer.is_empty() {
             return Ok(edited(service, file, edit)?);
         }
-        if file.source.is_none() {
+        let new = if file.source.is_none() {
             // Its operations were written by hand, and are all in the file.
-            return self.assemble(file, None).await;
-        }
-        self.read_choices(service, file, source).await
+            self.assemble(file, None).await?
+        } else {
+            self.read_choices(service, file, source).await?
+        };
+        Ok(NewService { secrets_are_all: true, ..new })
     }
 
     async fn read_choices(

@@ -19,7 +19,7 @@ use farthing_protocol::{
 use minicbor::{Decode, Encode};
 
 use crate::{
-    catalog::{Known, KnownError, kind_of, method_of},
+    catalog::{Known, KnownError, VersionNote, kind_of, method_of},
     clock,
     wallet::Signer,
 };
@@ -77,6 +77,12 @@ impl Registered {
         serde_json::from_str(&self.stored.report).unwrap_or_default()
     }
 
+    /// What was different in each version, the newest last; nothing of versions before notes were taken.
+    #[must_use]
+    pub fn versions(&self) -> Vec<VersionNote> {
+        serde_json::from_str(&self.stored.versions).unwrap_or_default()
+    }
+
     /// The samples document; empty when there is none.
     #[must_use]
     pub fn samples(&self) -> &[u8] {
@@ -116,6 +122,10 @@ struct Stored {
     report: String,
     #[cbor(n(7), with = "minicbor::bytes", default)]
     samples: Vec<u8>,
+    /// [`VersionNote`]s as JSON, the newest last.
+    #[n(8)]
+    #[cbor(default)]
+    versions: String,
 }
 
 impl std::fmt::Debug for Stored {
@@ -259,7 +269,7 @@ impl Registry {
         };
         // A new version keeps the keys unless it brings its own.
         let secrets = match &earlier {
-            Some(service) if new.secrets.is_empty() => service.secrets(),
+            Some(service) if new.secrets.is_empty() && !new.secrets_are_all => service.secrets(),
             _ => new.secrets,
         };
         let earlier = earlier.as_ref().map(|service| service.listing());
@@ -304,6 +314,7 @@ impl Registry {
             file: serde_json::to_string(&new.file).unwrap_or_default(),
             report: serde_json::to_string(&new.report).unwrap_or_default(),
             samples,
+            versions: String::new(),
         })
     }
 
@@ -443,12 +454,17 @@ impl Registry {
 
     /// Stores, then serves: a service that is offered survives a restart.
     async fn store(&self, stored: Stored) -> Result<Arc<Registered>, RegistryError> {
-        let bytes = wire::encode(&stored);
-        let mut service = open(&bytes, &self.0.options)?;
+        let mut service = open(&wire::encode(&stored), &self.0.options)?;
         let id = service.listing().service;
-        if let Some(earlier) = self.get(id) {
+        let earlier = self.get(id);
+        let mut versions = earlier.as_ref().map(|earlier| earlier.versions()).unwrap_or_default();
+        VersionNote::of(earlier.as_ref().map(|earlier| earlier.known()), service.known())
+            .add_to(&mut versions);
+        service.stored.versions = serde_json::to_string(&versions).unwrap_or_default();
+        if let Some(earlier) = earlier {
             service.upstream.continue_from(&earlier.upstream);
         }
+        let bytes = wire::encode(&service.stored);
         let service = Arc::new(service);
         self.0.ledger.put(Namespace::Services, id.as_bytes().to_vec(), bytes).await?;
         self.0.services.write().unwrap_or_else(PoisonError::into_inner).insert(id, service.clone());

@@ -171,6 +171,16 @@ impl Upstream {
         self.times.median_us()
     }
 
+    /// What the newest answers took, in microseconds, the oldest first.
+    pub(super) fn newest_us(&self) -> Vec<u64> {
+        self.times.newest_us()
+    }
+
+    /// Goes on with what was measured before a restart.
+    pub(super) fn remember(&self, times_us: &[u64]) {
+        times_us.iter().for_each(|took| self.times.add(Duration::from_micros(*took)));
+    }
+
     /// Goes on with what was measured of `earlier`, which is the same server.
     pub(super) fn continue_from(&mut self, earlier: &Self) {
         if self.base == earlier.base {

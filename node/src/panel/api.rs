@@ -33,7 +33,7 @@ const PREFIX: &str = "/api/v1";
 const UPLOAD_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// What asks for the password again: it moves money, shows a secret, or cannot be undone.
-const DANGEROUS: [(Method, &str); 21] = [
+const DANGEROUS: [(Method, &str); 23] = [
     (Method::POST, "/wallet/send"),
     (Method::POST, "/wallet/phrase"),
     (Method::POST, "/wallet/phrase/check"),
@@ -47,6 +47,8 @@ const DANGEROUS: [(Method, &str); 21] = [
     (Method::POST, "/alerts/levels"),
     (Method::POST, "/backups"),
     (Method::GET, "/backups/{name}"),
+    (Method::POST, "/automatic-backups"),
+    (Method::DELETE, "/replaced-nodes/{name}"),
     (Method::GET, "/secret"),
     (Method::POST, "/secret/rotate"),
     (Method::POST, "/secrets"),
@@ -201,6 +203,9 @@ mod tests {
             (Method::POST, "/wallet/phrase", true),
             (Method::POST, "/backups/farthing-x.backup/restore", true),
             (Method::POST, "/restart", true),
+            (Method::GET, "/automatic-backups", false),
+            (Method::POST, "/automatic-backups", true),
+            (Method::DELETE, "/replaced-nodes/replaced-x", true),
             (Method::GET, "/chain/settings", false),
         ] {
             assert_eq!(is_dangerous(&method, path), dangerous, "{method} {path}");

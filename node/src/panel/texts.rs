@@ -31,6 +31,9 @@ pub(super) fn alert(alert: &str) -> Alert {
             ("The budget of today is nearly spent", "See the limits", Some("/panel/finance/limits"))
         }
         "channel-low" => ("A channel runs out", "See the channels", Some("/panel/finance")),
+        "server-down" => ("A server of yours takes no calls", "See My APIs", Some("/panel/apis")),
+        "listing-unseen" => ("A service of yours is not found", "See My APIs", Some("/panel/apis")),
+        "backup-failed" => ("The daily backup fails", "See backups", Some("/panel/settings/backup")),
         "channel-stopped" => ("A channel is stopped", "See the channels", Some("/panel/finance")),
         _ => ("Something needs a look", "Run `farthing doctor`", None),
     };

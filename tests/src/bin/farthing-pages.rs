@@ -10,20 +10,14 @@ use farthing::{
     control::types::{Console, route},
     testnet::{NodeOptions, NodeProcess},
 };
-use farthing_ledger::{Ledger, OpenMode, Promise};
-use farthing_protocol::{
-    Address, CallId, CallRequest, ServiceId, Usdc,
-    call::{Method, Payment},
+use farthing_tests::{
+    full::{self, CALLS, LISTINGS},
+    simulate::population::network,
 };
-use farthing_tests::simulate::{catalog, population::network};
 use hdrhistogram::Histogram;
 use reqwest::{Certificate, Client, header};
 use serde::Serialize;
 
-const LISTINGS: usize = 5_000;
-const CALLS: u64 = 100_000;
-/// Promises on their way to the disk at once.
-const BATCH: u64 = 500;
 const LOOKS: usize = 200;
 const WARM_UP: usize = 20;
 const PASSWORD: &str = "four random words";
@@ -72,9 +66,7 @@ async fn main() -> Result<()> {
     let wallet = node.status().await?.address.0;
     node.stop().await?;
     println!("Filling a node with {LISTINGS} listings and {CALLS} calls …");
-    let learned = data_dir.join("networks").join(network().as_str());
-    catalog::fill(&learned, network().as_str(), wallet, LISTINGS).await?;
-    buy(&data_dir.join("ledger.redb")).await?;
+    full::fill(&data_dir, wallet).await?;
     node.restart(Vec::new()).await?;
 
     let browser = Browser::log_in(&node).await?;
@@ -93,54 +85,6 @@ async fn main() -> Result<()> {
     fs::write(REPORT, serde_json::to_string_pretty(&report)? + "\n")?;
     println!("  written to {REPORT}");
     node.stop().await
-}
-
-/// Free calls that ended without an answer: as many rows as paid ones, without a signature each.
-async fn buy(path: &Path) -> Result<()> {
-    let ledger = Ledger::open(path, OpenMode::Existing)?;
-    let now_secs = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_secs();
-    for first in (0..CALLS).step_by(usize::try_from(BATCH)?) {
-        let numbers = first..(first + BATCH).min(CALLS);
-        let mut waiting = Vec::new();
-        for number in numbers.clone() {
-            waiting.push(ledger.promise(promise(number, now_secs)).await?);
-        }
-        for pending in waiting {
-            pending.await?;
-        }
-        let released = numbers.map(|number| ledger.release(call_id(number), "the owner was busy", now_secs));
-        futures::future::try_join_all(released).await?;
-    }
-    Ok(())
-}
-
-fn promise(number: u64, now_secs: u64) -> Promise {
-    let request = CallRequest {
-        call_id: call_id(number),
-        service: ServiceId::from_bytes([7; 16]),
-        listing_version: 1,
-        method: Method::Get,
-        path: "/v1/things".to_owned(),
-        params: BTreeMap::new(),
-        headers: BTreeMap::new(),
-        body_bytes: 0,
-        deadline_ms: 30_000,
-        price: Usdc::ZERO,
-        payment: Payment::Free,
-    };
-    Promise {
-        request_hash: request.request_hash(&[]),
-        request,
-        body: bytes::Bytes::new(),
-        owner: Address::from_bytes([3; 20]),
-        secret: "default".to_owned(),
-        // The last fortnight, the newest last.
-        time_secs: now_secs - (CALLS - number) * 12,
-    }
-}
-
-fn call_id(number: u64) -> CallId {
-    CallId::from_idempotency_key(&number.to_string())
 }
 
 /// Somebody logged in.

@@ -1,9 +1,9 @@
 //! Backup and restore in the console: the words, the file, and a node that takes another's place.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use farthing::control::types::{Backup, Status, WalletBackup, route};
+use farthing::control::types::{AutomaticBackups, Backup, Status, WalletBackup, route};
 use farthing_tests::world::eventually;
 
 use crate::{
@@ -132,6 +132,79 @@ async fn a_backup_is_made_downloaded_and_restored_in_the_place_of_another_node()
     browser.moved_to(&new.console().await?.url);
     let page = browser.get("/panel/finance/limits").await?;
     ensure!(page.status == 200 && page.body.contains("All spending is stopped"), "{page:?}");
+    what_was_replaced_is_removed(&mut browser, &kept, &own.to_string()).await
+}
+
+async fn what_was_replaced_is_removed(browser: &mut Browser, kept: &Path, wallet: &str) -> Result<()> {
+    let name = kept.file_name().context("no name")?.to_string_lossy().into_owned();
+    enter_password(browser).await?;
+    let page = browser.get(LIST).await?;
+    ensure!(page.body.contains(&name) && page.body.contains(wallet), "{page:?}");
+    let place = format!("/panel/settings/replaced/{name}");
+    let page = browser.post(&place, &[]).await?;
+    ensure!(page.status == 422 && page.body.contains("for good") && kept.exists(), "{page:?}");
+    let page = browser.post("/panel/settings/replaced/backups", &[("sure", "1")]).await?;
+    ensure!(page.status != 200 && kept.parent().is_some_and(Path::exists), "{page:?}");
+    let page = browser.post(&place, &[("sure", "1")]).await?;
+    ensure!(page.status == 303 && !kept.exists(), "{page:?}");
+    let page = browser.get(page.header("location")).await?;
+    ensure!(page.body.contains("are removed") && !page.body.contains(&name), "{page:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_backup_of_every_day_is_turned_on_seen_and_turned_off() -> Result<()> {
+    const DAILY: &str = "/panel/settings/backup/daily";
+    let mut node = Node::start().await?;
+    let mut browser = node.set_up().await?;
+    let page = browser.get(LIST).await?;
+    ensure!(page.body.contains("Turn it on") && !page.body.contains("Make one now"), "{page:?}");
+    let fields = |repeated: &'static str, keep: &'static str| {
+        [("go", "on"), ("passphrase", PASSPHRASE), ("repeated", repeated), ("keep", keep)]
+    };
+    for (repeated, keep, says) in
+        [("another", "3", "differ"), (PASSPHRASE, "many", "no number"), (PASSPHRASE, "0", "keep 1 to 365")]
+    {
+        let page = browser.post(DAILY, &fields(repeated, keep)).await?;
+        ensure!(page.status == 422 && page.body.contains(says), "{says}: {page:?}");
+    }
+    let page = browser.post(DAILY, &fields(PASSPHRASE, "3")).await?;
+    ensure!(page.status == 303, "{page:?}");
+    ensure!(browser.get(page.header("location")).await?.body.contains("every day from now on"));
+    eventually("the first one is made", async || {
+        let standing: AutomaticBackups = node.process.control().get(route::AUTOMATIC_BACKUPS).await?;
+        Ok(standing.newest.is_some() && standing.keep == 3)
+    })
+    .await?;
+    ensure!(browser.get(LIST).await?.body.contains("-auto.backup"));
+    let settings = browser.get("/panel/settings").await?;
+    ensure!(settings.body.contains("Every day: <span class=\"good\">on"), "{settings:?}");
+    ensure!(settings.body.contains("next in "), "{settings:?}");
+    ensure!(!settings.body.contains(PASSPHRASE) && !node.process.log().contains(PASSPHRASE));
+
+    // What fails is told on every page, with what to do.
+    let (folder, aside) = (node.process.data_dir().join("backups"), node.process.data_dir().join("aside"));
+    std::fs::rename(&folder, &aside)?;
+    std::fs::write(&folder, "no folder")?;
+    let page = browser.post(DAILY, &[("go", "now")]).await?;
+    ensure!(page.status == 503 || page.status == 422, "{page:?}");
+    let page = browser.get("/panel").await?;
+    ensure!(page.body.contains("The daily backup fails"), "{page:?}");
+    ensure!(browser.get("/panel/settings").await?.body.contains("<span class=\"bad\">fails"));
+    std::fs::remove_file(&folder)?;
+    std::fs::rename(&aside, &folder)?;
+    let page = browser.post(DAILY, &[("go", "now")]).await?;
+    ensure!(page.status == 303, "{page:?}");
+    ensure!(!browser.get("/panel").await?.body.contains("The daily backup fails"));
+
+    restarted(&mut node, &mut browser).await?;
+    let page = browser.post(DAILY, &[("go", "off")]).await?;
+    ensure!(page.header("location").starts_with("/panel/password-again"), "{page:?}");
+    enter_password(&mut browser).await?;
+    let page = browser.post(DAILY, &[("go", "off")]).await?;
+    ensure!(page.status == 303, "{page:?}");
+    let page = browser.get(LIST).await?;
+    ensure!(page.body.contains("Turn it on") && page.body.contains("-auto.backup"), "{page:?}");
     Ok(())
 }
 

@@ -42,7 +42,7 @@ async fn every_page_of_a_node_without_chain_and_peers_says_what_is_wrong() -> Re
     let order = order.header("location").to_owned();
     browser.post(&order, &[]).await?;
     let page = browser.get(&order).await?;
-    says(&order, &page, &["cannot be reached", "before you try again"])?;
+    says(&order, &page, &["Nothing was sent", "No endpoint of local answers"])?;
     // Offering needs neither.
     let upstream = Upstream::start().await?;
     let api: Api =

@@ -1,7 +1,10 @@
 //! A service that is registered, changed in the console: its texts, its server, what it offers; and whether it is found.
 
 use anyhow::{Result, ensure};
-use farthing::control::types::{Api, ApiShown, CatalogService, Charge, ListingHealth, route};
+use farthing::{
+    control::types::{Alert, Api, ApiShown, CatalogService, Charge, ListingHealth, VersionNote, route},
+    testnet::NodeProcess,
+};
 use farthing_tests::{
     command::farthing,
     upstream::Upstream,
@@ -86,6 +89,27 @@ async fn texts_and_server_of_a_service_are_changed_and_its_secrets_are_not_shown
     let page = browser.post(&edit, &same).await?;
     ensure!(page.header("location") == format!("/panel/apis/{}", api.id), "{page:?}");
     ensure!(shown(&node).await?.api.listing_version == 2);
+
+    // A secret is taken away without another in its place.
+    let secrets = format!("/panel/apis/{}/secrets", api.id);
+    for (fields, wrong) in
+        [(&[("name", "X-Key")][..], "Tick that"), (&[("name", "X-Other"), ("sure", "1")], "not added")]
+    {
+        let page = browser.post(&secrets, fields).await?;
+        ensure!(page.status == 422 && page.body.contains(wrong), "{wrong}: {page:?}");
+    }
+    ensure!(shown(&node).await?.secrets == ["X-Key"]);
+    let page = browser.post(&secrets, &[("name", "X-Key"), ("sure", "1")]).await?;
+    ensure!(page.status == 303, "{page:?}");
+    let now = shown(&node).await?;
+    ensure!(now.secrets.is_empty() && now.api.listing_version == 3, "{now:?}");
+    let id = api.id.to_string();
+    let two = ["--upstream-header", "X-Key=a", "--upstream-query", "key=b"];
+    farthing(&node.process, &[&["api", "edit", &id][..], &two].concat()).await?.ends_with(0)?;
+    ensure!(shown(&node).await?.secrets == ["X-Key", "key"]);
+    farthing(&node.process, &["api", "edit", &id, "--remove-secret", "x-key"]).await?.ends_with(0)?;
+    ensure!(shown(&node).await?.secrets == ["key"], "the other stays");
+    farthing(&node.process, &["api", "edit", &id, "--remove-secret", "x-key"]).await?.ends_with(2)?;
     Ok(())
 }
 
@@ -138,7 +162,7 @@ async fn an_operation_is_hidden_and_offered_again_and_a_later_reading_keeps_what
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_reaches_consumers_and_the_owner_sees_that_its_listing_is_found() -> Result<()> {
-    let world = World::start().await?;
+    let mut world = World::start().await?;
     ensure!(world.get("/ok").await?.status == 200);
     let id = world.api.id.to_string();
     farthing(&world.owner, &["api", "edit", &id, "--name", "Found by others", "--hide", "GET /html"])
@@ -162,10 +186,85 @@ async fn a_change_reaches_consumers_and_the_owner_sees_that_its_listing_is_found
     ensure!(page.body.contains("takes connections"), "{page:?}");
     let told = farthing(&world.owner, &["api", "health", &id]).await?;
     ensure!(told.ends_with(0)?.out.contains("1 of 1 connected nodes"), "{told:?}");
+    let page = browser.get(&format!("/panel/apis/{id}")).await?;
+    ensure!(page.body.contains("Gone: GET /html") && page.body.contains("Version 1<"), "{page:?}");
+    versions_are_told(&mut world, &id).await?;
     ensure!(world.get("/ok").await?.status == 200, "what is still offered is served");
     let hidden = world.get("/html").await?;
     ensure!(hidden.status == 404 && hidden.charged() == false, "{hidden:?}");
     let spent = world.settle_and_check(FUNDS).await?;
     ensure!(spent == PRICE.checked_mul(2).unwrap_or_default(), "{spent}");
     Ok(())
+}
+
+/// What was different, for the owner and for a stranger, over restarts of both.
+async fn versions_are_told(world: &mut World, id: &str) -> Result<()> {
+    let hidden = "gone: GET /html";
+    let own: Vec<VersionNote> = world.owner.control().get(&route::API_VERSIONS.replace("{id}", id)).await?;
+    let numbers: Vec<u64> = own.iter().map(|note| note.version).collect();
+    ensure!(numbers == [2, 1] && own[1].what == ["published"] && own[0].price.0 == PRICE, "{own:?}");
+    for what in [hidden, "called “Found by others” now"] {
+        ensure!(own[0].what.iter().any(|told| told == what), "{what}: {own:?}");
+    }
+    let seen = farthing(&world.consumer, &["catalog", "versions", id]).await?;
+    ensure!(seen.ends_with(0)?.out.contains(hidden) && seen.out.contains("first seen"), "{seen:?}");
+    let mut browser = set_up(&world.consumer).await?;
+    let page = browser.get(&format!("/panel/catalog/{id}?part=versions")).await?;
+    ensure!(page.body.contains("Gone: GET /html") && page.body.contains("What your node saw"), "{page:?}");
+
+    let median = async |node: &NodeProcess| -> Result<Option<u64>> {
+        let apis: Vec<Api> = node.control().get(route::APIS).await?;
+        Ok(apis.first().and_then(|api| api.upstream_median_us))
+    };
+    let before = median(&world.owner).await?;
+    ensure!(before.is_some(), "nothing was measured");
+    eventually("what was seen is kept", async || {
+        let networks = std::fs::read_dir(world.consumer.data_dir().join("networks"))?;
+        let mut kept = networks.filter_map(Result::ok).map(|network| network.path().join("versions.json"));
+        Ok(kept.any(|file| file.exists()))
+    })
+    .await?;
+    for node in [&mut world.owner, &mut world.consumer] {
+        node.stop().await?;
+        node.restart(Vec::new()).await?;
+        node.wait_until_ready().await?;
+    }
+    ensure!(median(&world.owner).await? == before, "what the server takes is forgotten");
+    let told = farthing(&world.owner, &["api", "versions", id]).await?;
+    ensure!(told.ends_with(0)?.out.contains(hidden), "{told:?}");
+    eventually("the consumer still knows what it saw", async || {
+        let seen = farthing(&world.consumer, &["catalog", "versions", id]).await?;
+        Ok(seen.code == 0 && seen.out.contains(hidden))
+    })
+    .await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_stays_away_is_an_alert_until_it_is_back() -> Result<()> {
+    let mut node = Node::start().await?;
+    let server = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+    let address = server.local_addr()?;
+    let file = service_file(&format!("http://{address}"), Charge::Success);
+    let api: Api = node.process.control().post(route::APIS, &file).await?;
+    let is_told = async |node: &Node| -> Result<bool> {
+        let alerts: Vec<Alert> = node.process.control().get(route::ALERTS).await?;
+        Ok(alerts.iter().any(|alert| alert.kind == "server-down" && alert.subject == api.id.to_string()))
+    };
+    eventually("the server was looked at", async || {
+        Ok(shown(&node).await?.api.health.is_some_and(|health| health.upstream_good))
+    })
+    .await?;
+    ensure!(!is_told(&node).await?);
+    drop(server);
+    eventually("it is told that nobody answers there", async || is_told(&node).await).await?;
+    let mut browser = node.set_up().await?;
+    let page = browser.get("/panel/apis").await?;
+    ensure!(page.body.contains("A server of yours takes no calls"), "{page:?}");
+    ensure!(page.body.contains("<span class=\"bad\">takes no connection"), "{page:?}");
+    node.process.stop().await?;
+    node.process.restart(Vec::new()).await?;
+    ensure!(is_told(&node).await?, "a restart forgets it");
+    let _server = tokio::net::TcpListener::bind(address).await?;
+    eventually("all is well again", async || Ok(!is_told(&node).await?)).await
 }

@@ -8,6 +8,7 @@ mod broken;
 mod chain;
 mod editing;
 mod finance;
+mod full;
 mod pages;
 mod problems;
 mod register;

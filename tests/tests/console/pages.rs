@@ -7,7 +7,7 @@ use farthing_tests::world::PRICE;
 
 use crate::support::{Browser, Node, Page};
 
-const PAGES: [&str; 27] = [
+pub const PAGES: [&str; 27] = [
     "/panel",
     "/panel/catalog",
     "/panel/catalog?q=earth&online=1&sort=price",
@@ -37,7 +37,7 @@ const PAGES: [&str; 27] = [
     "/panel/nothing-here",
 ];
 /// Larger ones are slow on a phone and hide what matters.
-const HTML_BYTES_MAX: usize = 60 * 1024;
+pub const HTML_BYTES_MAX: usize = 60 * 1024;
 
 const POLICY: [&str; 8] = [
     "default-src 'none'",

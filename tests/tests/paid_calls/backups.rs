@@ -1,10 +1,12 @@
 //! A node that is lost and comes back from its backup.
 
+use std::path::Path;
+
 use anyhow::{Context, Result, ensure};
 use farthing::testnet::{NodeOptions, NodeProcess};
 use farthing_tests::{
     command::{farthing, run},
-    world::{FUNDS, World},
+    world::{FUNDS, World, eventually},
 };
 
 use crate::support::{cost, expect_served, fixed_owner};
@@ -61,12 +63,126 @@ async fn a_lost_node_comes_back_from_its_backup_buys_nothing_until_told_and_its_
     let call = ["call", &service, "GET", "/ok"];
     farthing(&world.consumer, &call).await?.ends_with(5).context("before spending is resumed")?;
     farthing(&world.consumer, &["spending", "resume"]).await?.ends_with(0)?;
-    farthing_tests::world::eventually("the restored node buys", async || {
-        Ok(farthing(&world.consumer, &call).await?.code == 0)
-    })
-    .await?;
+    eventually("the restored node buys", async || Ok(farthing(&world.consumer, &call).await?.code == 0))
+        .await?;
     assert_eq!(world.upstream.hits(), 3);
     assert_eq!(world.settle_and_check(FUNDS).await?, cost(3));
+    Ok(())
+}
+
+/// Names of the backups that the node made by itself.
+fn automatic(folder: &Path) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(folder.join("backups"))? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        if name.ends_with("-auto.backup") {
+            names.push(name);
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// Whether a file of the folder has these bytes.
+fn is_anywhere(folder: &Path, bytes: &[u8]) -> Result<bool> {
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        let found = if path.is_dir() {
+            is_anywhere(&path, bytes)?
+        } else {
+            let content = std::fs::read(&path).unwrap_or_default();
+            content.windows(bytes.len()).any(|part| part == bytes)
+        };
+        if found {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+#[tokio::test]
+async fn a_backup_is_made_every_day_over_restarts_which_the_node_itself_cannot_open() -> Result<()> {
+    const PASSPHRASE: &str = "five quite random words here";
+    let folder = tempfile::tempdir()?;
+    let text = |name: &str| folder.path().join(name).display().to_string();
+    let (passphrase, wrong) = (text("passphrase"), text("wrong"));
+    std::fs::write(&passphrase, format!("{PASSPHRASE}\n"))?;
+    std::fs::write(&wrong, "five quite random words there\n")?;
+    let options = NodeOptions::new(folder.path().join("node"));
+    let chain = [("chain.preset", "local"), ("chain.rpc_urls", "http://127.0.0.1:9")];
+    let token = ("chain.token", "0x00000000000000000000000000000000000000aa");
+    let chain = chain.into_iter().chain([token]);
+    let chain = chain.map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
+    let mut node = NodeProcess::start_on(chain, options).await?;
+    let data_dir = node.data_dir().to_owned();
+    let auto = |verb: &'static [&'static str]| [&["backup", "auto"][..], verb].concat();
+
+    let off = farthing(&node, &auto(&["status", "--json"])).await?;
+    ensure!(off.ends_with(0)?.json()?["on"] == false, "{off:?}");
+    farthing(&node, &auto(&["on"])).await?.ends_with(2).context("without a passphrase")?;
+    farthing(&node, &auto(&["now"])).await?.ends_with(1).context("while it is off")?;
+    let on = ["backup", "auto", "on", "--passphrase-file", &passphrase, "--keep", "2"];
+    farthing(&node, &on).await?.ends_with(0)?;
+    eventually(
+        "the first backup is there",
+        async || Ok(automatic(&data_dir).is_ok_and(|all| all.len() == 1)),
+    )
+    .await?;
+    let first = automatic(&data_dir)?[0].clone();
+    let path = data_dir.join("backups").join(&first);
+    ensure!(std::fs::read(&path)?.starts_with(b"FARTHBK2"));
+    ensure!(!is_anywhere(&data_dir, PASSPHRASE.as_bytes())?, "the passphrase is kept");
+    let file = path.display().to_string();
+    let verified =
+        run(&text("nowhere"), &["backup", "verify", &file, "--passphrase-file", &passphrase]).await?;
+    verified.ends_with(0)?;
+    run(&text("nowhere"), &["backup", "verify", &file, "--passphrase-file", &wrong]).await?.ends_with(4)?;
+
+    // A restart makes none before its time, and one when it has come.
+    node.stop().await?;
+    node.restart(Vec::new()).await?;
+    let status = farthing(&node, &auto(&["status", "--json"])).await?.json()?;
+    ensure!(status["newest"]["name"] == first.as_str() && status["on"] == true, "{status}");
+    ensure!(status["next_secs"].as_u64() > status["newest"]["written_secs"].as_u64(), "{status}");
+    ensure!(automatic(&data_dir)?.len() == 1);
+    node.stop().await?;
+    let yesterday = std::time::SystemTime::now() - std::time::Duration::from_secs(25 * 3_600);
+    std::fs::File::options().write(true).open(&path)?.set_modified(yesterday)?;
+    let leftover = data_dir.join("backups/.farthing-x.backup.0a.tmp");
+    std::fs::write(&leftover, "half of one")?;
+    node.restart(Vec::new()).await?;
+    eventually("the next one is made", async || Ok(automatic(&data_dir)?.len() == 2)).await?;
+    ensure!(!leftover.exists(), "what was interrupted is removed");
+    // A name has its second, so that two in one second are one.
+    eventually("older ones go", async || {
+        farthing(&node, &auto(&["now"])).await?.ends_with(0)?;
+        let all = automatic(&data_dir)?;
+        Ok(all.len() == 2 && !all.contains(&first))
+    })
+    .await?;
+
+    // It fails, says so, and is well again.
+    let (backups, aside) = (data_dir.join("backups"), data_dir.join("aside"));
+    std::fs::rename(&backups, &aside)?;
+    std::fs::write(&backups, "no folder")?;
+    farthing(&node, &auto(&["now"])).await?.ends_with(1)?;
+    let alerts = farthing(&node, &["alert", "list"]).await?;
+    ensure!(alerts.ends_with(0)?.out.contains("the daily backup fails since"), "{alerts:?}");
+    std::fs::remove_file(&backups)?;
+    std::fs::rename(&aside, &backups)?;
+    farthing(&node, &auto(&["now"])).await?.ends_with(0)?;
+    let alerts = farthing(&node, &["alert", "list"]).await?;
+    ensure!(!alerts.ends_with(0)?.out.contains("daily backup"), "{alerts:?}");
+
+    let newest = automatic(&data_dir)?.pop().context("none")?;
+    farthing(&node, &auto(&["off"])).await?.ends_with(0)?;
+    ensure!(automatic(&data_dir)?.len() == 2, "those that are there stay");
+    let wallet = node.status().await?.address.0;
+    node.stop().await?;
+    let file = backups.join(newest).display().to_string();
+    let restore = ["backup", "restore", &file, "--passphrase-file", &passphrase];
+    let restored = run(&text("restored"), &restore).await?;
+    ensure!(restored.ends_with(0)?.out.contains(&wallet.to_string()), "{restored:?}");
     Ok(())
 }
 

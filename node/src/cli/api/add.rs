@@ -81,7 +81,7 @@ async fn scan(context: &Context, url: &str, add: &Add) -> Result<SourceFile, Fai
     let address = Url::parse(url).map_err(|error| {
         Failure::usage(format!("{url} is no address ({error}); write it as http://host:port/"))
     })?;
-    let headers = add.upstream_headers.iter().map(header).collect::<Result<_, _>>()?;
+    let headers = add.said.upstream_headers.iter().map(header).collect::<Result<_, _>>()?;
     let options = IntakeOptions { headers, ..IntakeOptions::default() };
     context.output.prose(&format!("Looking for a description at {url} …"));
     let found = intake::scan(&address, &options).await?;
@@ -126,13 +126,14 @@ fn described(source: SourceFile, add: &Add) -> Result<ServiceFile, Failure> {
 
 /// Flags win over the file.
 fn amend(file: &mut ServiceFile, add: Add) -> Result<(), Failure> {
+    let said = add.said;
     if let Some(id) = add.id {
         file.id = Some(id.into());
     }
     if let Some(price) = add.price {
         file.price = price.into();
     }
-    if let Some(charge) = add.charge {
+    if let Some(charge) = said.charge {
         file.charge = charge.into();
     }
     if let Some(samples) = add.samples {
@@ -142,30 +143,30 @@ fn amend(file: &mut ServiceFile, add: Add) -> Result<(), Failure> {
             args::Samples::None => SamplesFile::None,
         };
     }
-    if add.name.as_ref().is_some_and(|name| name.trim().is_empty()) {
+    if said.name.as_ref().is_some_and(|name| name.trim().is_empty()) {
         return Err(Failure::usage(
             "--name is empty; give the service a name of 1 to 80 characters, or leave --name out to take the \
              description's title",
         ));
     }
     for (field, flag) in [
-        (&mut file.name, add.name),
-        (&mut file.summary, add.summary),
-        (&mut file.category, add.category),
-        (&mut file.upstream, add.upstream),
+        (&mut file.name, said.name),
+        (&mut file.summary, said.summary),
+        (&mut file.category, said.category),
+        (&mut file.upstream, said.upstream),
     ] {
         if let Some(flag) = flag {
             *field = flag;
         }
     }
-    if let Some(description) = add.description {
+    if let Some(description) = said.description {
         file.description = text_or_file(description)?;
     }
-    if !add.tags.is_empty() {
-        file.tags = add.tags;
+    if !said.tags.is_empty() {
+        file.tags = said.tags;
     }
-    file.upstream_headers.extend(secrets(add.upstream_headers)?);
-    file.upstream_query.extend(secrets(add.upstream_query)?);
+    file.upstream_headers.extend(secrets(said.upstream_headers)?);
+    file.upstream_query.extend(secrets(said.upstream_query)?);
     file.mutations |= add.mutations;
     for scalar in add.scalars {
         file.scalars.insert(scalar.name, ScalarFile::of(scalar.form));

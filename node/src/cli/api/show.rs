@@ -7,9 +7,10 @@ use farthing_bridge::samples::Origin;
 use crate::{
     cli::{
         bridge::report::findings_text,
-        output::{pairs, table},
+        output::{one_line, pairs, table},
     },
-    control::types::{ApiShown, ListingHealth, Offer, OperationSample, Rescan},
+    clock,
+    control::types::{ApiShown, ListingHealth, Offer, OperationSample, Rescan, VersionNote},
 };
 
 /// What was just published.
@@ -70,6 +71,19 @@ pub(super) fn health(health: &ListingHealth) -> String {
         ("Details", details.to_owned()),
         ("Your server", health.upstream.clone()),
     ])
+}
+
+/// What was different in each version; names in it may be a stranger's.
+pub(in crate::cli) fn versions(versions: &[VersionNote]) -> String {
+    let row = |note: &VersionNote| {
+        let what = if note.what.is_empty() {
+            "nothing that callers see".to_owned()
+        } else {
+            one_line(&note.what.join("; "))
+        };
+        [note.version.to_string(), clock::timestamp(note.published_secs), note.price.to_string(), what]
+    };
+    table(["VERSION", "PUBLISHED", "USDC", "WHAT WAS DIFFERENT"], versions.iter().map(row))
 }
 
 /// A sample without its body.

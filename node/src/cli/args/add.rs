@@ -36,34 +36,8 @@ pub struct Add {
     /// In USDC, of every operation that names none of its own; 0 is free
     #[arg(long, value_name = "USDC")]
     pub price: Option<Usdc>,
-    /// Which answers are charged
-    #[arg(long, value_enum)]
-    pub charge: Option<Charge>,
-    /// The description's title unless given; a GraphQL schema has none
-    #[arg(long)]
-    pub name: Option<String>,
-    /// One line
-    #[arg(long)]
-    pub summary: Option<String>,
-    /// Markdown, or @FILE
-    #[arg(long, value_name = "TEXT|@FILE")]
-    pub description: Option<String>,
-    #[arg(long)]
-    pub category: Option<String>,
-    /// May be repeated
-    #[arg(long = "tag", value_name = "TAG")]
-    pub tags: Vec<String>,
-
-    /// Your own server; for GraphQL the endpoint itself
-    #[arg(long, value_name = "URL")]
-    pub upstream: Option<String>,
-    /// Sent to your server with every call, such as an API key; a value @FILE is read from a file, which keeps it
-    /// out of the shell's history. Never published. May be repeated
-    #[arg(long = "upstream-header", value_name = "NAME=VALUE", value_parser = pair)]
-    pub upstream_headers: Vec<(String, String)>,
-    /// The same as a parameter of the query
-    #[arg(long = "upstream-query", value_name = "NAME=VALUE", value_parser = pair)]
-    pub upstream_query: Vec<(String, String)>,
+    #[command(flatten)]
+    pub said: Said,
 
     /// Price of one operation, such as "GET /planets=0.005". May be repeated
     #[arg(long = "operation-price", value_name = "METHOD PATH=USDC")]
@@ -92,10 +66,13 @@ pub struct Add {
     pub id: Option<ServiceId>,
 }
 
-/// Change texts, your server, and what is offered; what is not named stays. Prices have `api price`
+/// What an owner says of a service, when it is published and when it is changed.
 #[derive(Debug, Args)]
-pub struct Edit {
-    pub service: ServiceId,
+pub struct Said {
+    /// Which answers are charged
+    #[arg(long, value_enum)]
+    pub charge: Option<Charge>,
+    /// What the service is called; for a new one the description's title unless given, and a GraphQL schema has none
     #[arg(long)]
     pub name: Option<String>,
     /// One line
@@ -106,21 +83,30 @@ pub struct Edit {
     pub description: Option<String>,
     #[arg(long)]
     pub category: Option<String>,
-    /// May be repeated; replaces all tags of now
+    /// May be repeated; in a change they replace all tags of now
     #[arg(long = "tag", value_name = "TAG")]
     pub tags: Vec<String>,
     /// Your own server; for GraphQL the endpoint itself
     #[arg(long, value_name = "URL")]
     pub upstream: Option<String>,
-    /// As for `api add`; with the query's, they replace all secrets of now
+    /// Sent to your server with every call, such as an API key; a value @FILE is read from a file, which keeps it
+    /// out of the shell's history. Never published. May be repeated; in a change they replace all secrets of now
     #[arg(long = "upstream-header", value_name = "NAME=VALUE", value_parser = pair)]
     pub upstream_headers: Vec<(String, String)>,
     /// The same as a parameter of the query
     #[arg(long = "upstream-query", value_name = "NAME=VALUE", value_parser = pair)]
     pub upstream_query: Vec<(String, String)>,
-    /// Which answers are charged
-    #[arg(long, value_enum)]
-    pub charge: Option<Charge>,
+}
+
+/// Change texts, your server, and what is offered; what is not named stays. Prices have `api price`
+#[derive(Debug, Args)]
+pub struct Edit {
+    pub service: ServiceId,
+    #[command(flatten)]
+    pub said: Said,
+    /// Do not add a header or parameter to requests any more. May be repeated
+    #[arg(long = "remove-secret", value_name = "NAME")]
+    pub remove_secrets: Vec<String>,
     /// Do not offer an operation any more, such as "DELETE /users/{id}". May be repeated
     #[arg(long, value_name = "METHOD PATH")]
     pub hide: Vec<String>,

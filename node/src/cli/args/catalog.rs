@@ -19,6 +19,8 @@ pub enum Catalog {
         #[arg(long, value_enum, default_value = "3.1")]
         version: OpenApiVersion,
     },
+    /// The versions that this node saw, each with what was different for callers
+    Versions { service: ServiceId },
     /// What answers of a service look like; free, and never asks the service itself
     Sample {
         service: ServiceId,

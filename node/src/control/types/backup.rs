@@ -31,6 +31,57 @@ pub struct Backup {
     pub written_secs: u64,
 }
 
+/// Backups that the node makes every day.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct AutomaticBackups {
+    pub on: bool,
+    /// So many of them are kept.
+    pub keep: u32,
+    /// On the node's machine.
+    pub folder: String,
+    /// The newest that is there.
+    pub newest: Option<Backup>,
+    /// When the next is due, in seconds since the Unix epoch; `None` while they are off.
+    pub next_secs: Option<u64>,
+    /// Why the newest attempt failed.
+    pub problem: Option<String>,
+    /// Seconds since the Unix epoch.
+    pub failing_since_secs: Option<u64>,
+}
+
+/// `farthing backup auto`: what is not named stays as it is.
+#[derive(Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AutomaticBackupsRequest {
+    pub on: bool,
+    /// Opens the backups from now on; at least 10 characters, and needed to turn them on. It is kept nowhere: the node
+    /// keeps what closes backups, and opens none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passphrase: Option<String>,
+    /// 1 to 365; 14 unless it was set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keep: Option<u32>,
+}
+
+impl fmt::Debug for AutomaticBackupsRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AutomaticBackupsRequest").field("on", &self.on).finish_non_exhaustive()
+    }
+}
+
+/// A node that a restored one took the place of; its files are kept in a folder of their own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ReplacedNode {
+    pub name: String,
+    /// On the node's machine.
+    pub path: String,
+    pub bytes: u64,
+    /// Seconds since the Unix epoch.
+    pub replaced_secs: u64,
+    /// Its wallet, which may hold money.
+    pub wallet: Option<String>,
+}
+
 /// What a backup says of itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct BackupFacts {

@@ -30,6 +30,8 @@ pub const API_OPENAPI: &str = "/apis/{id}/openapi.json";
 pub const API_EDIT: &str = "/apis/{id}/edit";
 /// `GET` → [`super::ListingHealth`]: whether others have the listing; asks them.
 pub const API_HEALTH: &str = "/apis/{id}/health";
+/// `GET` → `Vec<`[`super::VersionNote`]`>`, the newest first.
+pub const API_VERSIONS: &str = "/apis/{id}/versions";
 /// `POST` [`super::PriceRequest`] → [`super::Api`]
 pub const API_PRICE: &str = "/apis/{id}/price";
 /// `POST` → [`super::Api`]
@@ -44,6 +46,8 @@ pub const CATALOG_SERVICE: &str = "/catalog/{id}";
 pub const CATALOG_OPENAPI: &str = "/catalog/{id}/openapi.json";
 /// `GET` → [`super::CatalogSamples`]
 pub const CATALOG_SAMPLES: &str = "/catalog/{id}/samples";
+/// `GET` → `Vec<`[`super::VersionNote`]`>`, the newest first: of a stranger's service, those that this node saw.
+pub const CATALOG_VERSIONS: &str = "/catalog/{id}/versions";
 /// `GET` `?method=GET&path=/planets` → [`super::CallForm`]
 pub const CATALOG_FORM: &str = "/catalog/{id}/form";
 /// `GET` → [`super::sdk::Sdk`]; `?package=`, `?single_file=true`, `?form=zip` for an archive. `POST`
@@ -120,6 +124,14 @@ pub const BACKUP: &str = "/backups/{name}";
 pub const BACKUP_VERIFY: &str = "/backups/{name}/verify";
 /// `POST` [`super::BackupRequest`] → [`super::Restoring`]; the node restarts at once.
 pub const BACKUP_RESTORE: &str = "/backups/{name}/restore";
+/// `GET` → [`super::AutomaticBackups`]; `POST` [`super::AutomaticBackupsRequest`] → the same.
+pub const AUTOMATIC_BACKUPS: &str = "/automatic-backups";
+/// `POST` → [`super::Backup`]
+pub const AUTOMATIC_BACKUPS_NOW: &str = "/automatic-backups/now";
+/// `GET` → `Vec<`[`super::ReplacedNode`]`>`
+pub const REPLACED_NODES: &str = "/replaced-nodes";
+/// `DELETE` → [`super::ReplacedNode`], the last word on it.
+pub const REPLACED_NODE: &str = "/replaced-nodes/{name}";
 /// `GET` → [`super::WalletBackup`]
 pub const WALLET_BACKUP: &str = "/wallet/backup";
 /// `POST` → [`super::Phrase`]

@@ -7,7 +7,7 @@ use farthing_protocol::{ServiceId, Usdc, call::Method};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Charge, OperationSample, SourceFile, Text};
+use super::{Charge, ListingHealth, OperationSample, SourceFile, Text};
 
 /// One of my services.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -33,9 +33,12 @@ pub struct Api {
     /// Seconds since the Unix epoch, of the newest call.
     #[serde(default)]
     pub last_call_secs: Option<u64>,
-    /// What the upstream took, of the newest requests since the start, in microseconds.
+    /// What the upstream took, of the newest requests, in microseconds.
     #[serde(default)]
     pub upstream_median_us: Option<u64>,
+    /// What was found last of its listing and its server; `None` before the first look.
+    #[serde(default)]
+    pub health: Option<ListingHealth>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -138,6 +141,9 @@ pub struct EditRequest {
     /// The same for parameters of the query.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub upstream_query: BTreeMap<String, String>,
+    /// Names of headers and parameters that are not added any more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remove_secrets: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub charge: Option<Charge>,
     /// Not offered any more.
@@ -156,28 +162,6 @@ impl fmt::Debug for EditRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EditRequest").field("name", &self.name).finish_non_exhaustive()
     }
-}
-
-/// Whether others have the listing of one of my services.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct ListingHealth {
-    /// When they were asked, in seconds since the Unix epoch.
-    pub asked_secs: u64,
-    /// Connected nodes that were asked: 16 at most.
-    pub asked: u64,
-    /// That have the version of now.
-    pub current: u64,
-    /// That have an earlier one.
-    pub earlier: u64,
-    /// That do not have it.
-    pub missing: u64,
-    /// That did not answer.
-    pub silent: u64,
-    /// Whether one of them gave out the details by their hash; `None` when nobody with the listing could be asked.
-    pub details_served: Option<bool>,
-    /// Whether one's own server answers on its port now, in words.
-    pub upstream: String,
-    pub upstream_good: bool,
 }
 
 /// An operation as a caller sees it.

@@ -1,4 +1,4 @@
-//! What the newest answers of an upstream took, in memory: since the start, and a few of them.
+//! What the newest answers of an upstream took: a few of them, in memory.
 
 use std::{
     collections::VecDeque,
@@ -22,9 +22,13 @@ impl Times {
         times.push_back(u64::try_from(took.as_micros()).unwrap_or(u64::MAX));
     }
 
+    /// The oldest first.
+    pub(super) fn newest_us(&self) -> Vec<u64> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect()
+    }
+
     pub(super) fn median_us(&self) -> Option<u64> {
-        let mut times: Vec<u64> =
-            self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect();
+        let mut times = self.newest_us();
         times.sort_unstable();
         times.get(times.len() / 2).copied()
     }

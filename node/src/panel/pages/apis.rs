@@ -54,6 +54,12 @@ pub(super) struct Row {
     pub(super) took: String,
     pub(super) upstream: String,
     pub(super) upstream_class: String,
+    /// `7 of 8`
+    pub(super) seen: String,
+    pub(super) seen_class: &'static str,
+    /// Whether the server takes connections, in a word.
+    pub(super) server: &'static str,
+    pub(super) server_class: &'static str,
 }
 
 #[derive(Deserialize)]
@@ -79,7 +85,23 @@ pub(super) async fn show(visit: Visit, Query(asked): Query<Asked>) -> Result<Res
 
 pub(super) fn row(api: &Api, now_secs: u64) -> Row {
     let (state, state_class) = state(api.state);
+    let health = api.health.as_ref();
+    let asked = health.filter(|health| health.asked > 0);
+    let (server, server_class) = match health.filter(|health| !health.upstream.is_empty()) {
+        None => ("not looked yet", "plain"),
+        Some(health) if health.upstream_good => ("answers", "good"),
+        Some(_) => ("takes no connection", "bad"),
+    };
     Row {
+        seen: asked
+            .map_or_else(|| "–".to_owned(), |health| format!("{} of {}", health.current, health.asked)),
+        seen_class: match asked {
+            None => "plain",
+            Some(health) if health.current * 2 > health.asked => "good",
+            Some(_) => "bad",
+        },
+        server,
+        server_class,
         id: api.id.to_string(),
         name: show::visible(&api.name),
         state,

@@ -13,7 +13,7 @@ use crate::{
     clock,
     control::{
         Local,
-        types::{CatalogSamples, CatalogService, Figures, Offer, route},
+        types::{CatalogSamples, CatalogService, Figures, Offer, VersionNote, route},
     },
     panel::{
         Panel,
@@ -36,6 +36,8 @@ pub(super) use sample::origin_words;
 
 /// Operations on one page; all of them are in the OpenAPI document.
 const OPERATIONS_SHOWN: usize = 60;
+/// Versions on one page; the commands have all that are kept.
+const VERSIONS_SHOWN: usize = 20;
 /// Samples on one page.
 const SAMPLES_SHOWN: usize = 6;
 
@@ -51,6 +53,8 @@ struct Page {
     description: Markup,
     version: u64,
     updated_at: String,
+    versions: Vec<VersionShown>,
+    is_own: bool,
     samples_count: usize,
     offers_count: usize,
     offers: Vec<OfferShown>,
@@ -58,6 +62,30 @@ struct Page {
     samples: Vec<Sample>,
     samples_hidden: usize,
     missing: Option<String>,
+}
+
+/// One version, as the page and that of an own service show it.
+pub(super) struct VersionShown {
+    pub(super) version: u64,
+    pub(super) when: String,
+    pub(super) at: String,
+    pub(super) price: String,
+    pub(super) what: Vec<String>,
+}
+
+impl VersionShown {
+    /// The newest so many.
+    pub(super) fn all(notes: &[VersionNote]) -> Vec<Self> {
+        let now_secs = clock::now_secs();
+        let one = |note: &VersionNote| Self {
+            version: note.version,
+            when: show::ago(note.published_secs, now_secs),
+            at: show::utc(note.published_secs),
+            price: show::usdc(note.price.0),
+            what: note.what.iter().map(|what| crate::panel::texts::capital(&show::visible(what))).collect(),
+        };
+        notes.iter().take(VERSIONS_SHOWN).map(one).collect()
+    }
 }
 
 /// One operation as the page shows it: everything in it is a stranger's.
@@ -153,8 +181,12 @@ pub(super) async fn show(
     } else {
         Vec::new()
     };
+    let versions: Vec<VersionNote> =
+        if part == Part::Versions { node.get(&of(route::CATALOG_VERSIONS, id)).await? } else { Vec::new() };
     let hit = &service.hit;
     let page = Page {
+        versions: VersionShown::all(&versions),
+        is_own: hit.owner.0 == frame.status.address.0,
         card: head(node, &service).await?,
         part,
         owner: hit.owner.to_string(),

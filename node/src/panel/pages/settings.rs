@@ -8,7 +8,8 @@ use axum::{
 use serde::Deserialize;
 
 use crate::{
-    control::types::{Check, Doctor, Secret, Setting, Status, route},
+    clock,
+    control::types::{AutomaticBackups, Check, Doctor, Secret, Setting, Status, route},
     panel::{
         Panel,
         access::Reauthenticated,
@@ -31,11 +32,28 @@ struct Page {
     frame: Frame,
     sessions: usize,
     password_is_configured: bool,
+    daily: DailyBackup,
+}
+
+/// The backup of every day, in a line.
+struct DailyBackup {
+    on: bool,
+    newest: Option<String>,
+    next: String,
+    fails: bool,
 }
 
 pub(super) async fn show(visit: Visit) -> Result<Response, Failure> {
     let access = visit.panel.access();
+    let standing: AutomaticBackups = visit.panel.node().get(route::AUTOMATIC_BACKUPS).await?;
+    let now_secs = clock::now_secs();
     let page = Page {
+        daily: DailyBackup {
+            on: standing.on,
+            newest: standing.newest.map(|newest| show::ago(newest.written_secs, now_secs)),
+            next: backup::kept::next(standing.next_secs, now_secs),
+            fails: standing.problem.is_some(),
+        },
         sessions: access.sessions_count(),
         password_is_configured: access.is_configured(),
         frame: visit.frame(Place::Settings).await?,

@@ -47,7 +47,7 @@ struct Page {
     kind: String,
     fields: Fields,
     /// Names of what is added to requests now.
-    secrets: String,
+    secrets: Vec<String>,
     /// Value, words, chosen.
     charges: [(&'static str, &'static str, bool); 2],
     problem: Option<String>,
@@ -138,7 +138,7 @@ async fn page(
         id: shown.api.id.to_string(),
         name: show::visible(&shown.api.name),
         kind: shown.kind.clone(),
-        secrets: shown.secrets.iter().map(|name| show::visible(name)).collect::<Vec<_>>().join(", "),
+        secrets: shown.secrets.iter().map(|name| show::visible(name)).collect(),
         charges: [
             ("success", "Answers that succeed (status below 400)", !answered),
             ("answered", "Every answer of the service, 4xx as well", answered),
@@ -167,6 +167,29 @@ pub(in crate::panel::pages) async fn save(
         Ok(Some(_)) => Ok(Redirect::to(&format!("/panel/apis/{id}?changed=1")).into_response()),
         Err(problem) => page(&visit, &shown, fields, Some(problem)).await,
     }
+}
+
+#[derive(Deserialize)]
+pub(in crate::panel::pages) struct RemoveFields {
+    name: String,
+    /// Ticked: the server does without it.
+    #[serde(default)]
+    sure: Option<String>,
+}
+
+/// Stops adding a secret to requests.
+pub(in crate::panel::pages) async fn remove_secret(
+    Path(text): Path<String>,
+    form: Form<RemoveFields>,
+) -> Result<Response, Failure> {
+    let Form { visit, fields } = form;
+    if fields.sure.is_none() {
+        let shown: ApiShown = visit.panel.node().get(&of(route::API, id(&text)?)).await?;
+        let problem = "Tick that your server does without it: what it was cannot be shown again.";
+        return page(&visit, &shown, Fields::of(&shown), Some(problem.to_owned())).await;
+    }
+    let request = EditRequest { remove_secrets: vec![fields.name], ..EditRequest::default() };
+    change(&visit, &text, request).await
 }
 
 /// Hides an operation, or offers it again; the second may need the description's file.

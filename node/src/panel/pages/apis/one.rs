@@ -14,7 +14,7 @@ use crate::{
     clock,
     control::types::{
         Activity, Api, ApiShown, EditRequest, ListingHealth, Offer, PriceRequest, Rescan, RescanRequest,
-        SourceFile, SourceKind, route,
+        SourceFile, SourceKind, VersionNote, route,
     },
     panel::{
         failure::Failure,
@@ -28,6 +28,7 @@ use crate::{
                 mendable, price,
                 review::{Finding, report_findings},
             },
+            service::VersionShown,
         },
         show,
         upload::Upload,
@@ -68,6 +69,7 @@ struct Page {
     pages: usize,
     calls: Vec<activity::Row>,
     rescan: Option<RescanShown>,
+    versions: Vec<VersionShown>,
     problem: Option<String>,
 }
 
@@ -86,6 +88,7 @@ struct HealthShown {
     headline: String,
     others: String,
     details: &'static str,
+    when: String,
     upstream: String,
     upstream_good: bool,
 }
@@ -134,11 +137,14 @@ pub(super) async fn page(
     let number = asked.page.min(pages - 1);
     let offers = shown.offers.iter().skip(number * OPERATIONS_SHOWN).take(OPERATIONS_SHOWN);
     let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
-    let health = match asked.check {
-        Some(_) => Some(health_shown(&node.get::<ListingHealth>(&of(route::API_HEALTH, id)).await?)),
-        None => None,
+    let health: Option<ListingHealth> = match asked.check {
+        Some(_) => Some(node.get(&of(route::API_HEALTH, id)).await?),
+        None => shown.api.health.clone().filter(|health| health.asked_secs > 0),
     };
+    let health = health.map(|health| health_shown(&health, now_secs));
+    let notes: Vec<VersionNote> = node.get(&of(route::API_VERSIONS, id)).await?;
     let page = Page {
+        versions: VersionShown::all(&notes),
         frame: visit.frame(Place::Apis).await?,
         hidden: shown.hidden.iter().map(HiddenRow::new).collect(),
         changed: asked.changed.is_some(),
@@ -166,7 +172,7 @@ pub(super) async fn page(
     Ok((status, Html(&page)).into_response())
 }
 
-fn health_shown(health: &ListingHealth) -> HealthShown {
+fn health_shown(health: &ListingHealth, now_secs: u64) -> HealthShown {
     let ListingHealth { asked, current, earlier, missing, silent, .. } = *health;
     let headline = match asked {
         0 => "No other node is connected, so nobody can say whether it is found".to_owned(),
@@ -188,6 +194,7 @@ fn health_shown(health: &ListingHealth) -> HealthShown {
             Some(true) => "Others give out its operations, also while your node is away.",
             Some(false) => "Others do not have its operations yet; whoever looks at it asks your node.",
         },
+        when: show::ago(health.asked_secs, now_secs),
         upstream: show::visible(&health.upstream),
         upstream_good: health.upstream_good,
     }

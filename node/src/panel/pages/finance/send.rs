@@ -238,8 +238,8 @@ async fn carry_out(panel: Panel, session: SessionId, name: String, order: Order)
     let outcome = panel.node().post::<Sent>(route::WALLET_SEND, &request).await;
     let stage = match outcome {
         Ok(sent) => Stage::Sent(sent),
-        // What the node refuses before it asks the chain.
-        Err(ControlError::Refused(problem)) if matches!(problem.status, 400..=499) => {
+        // What the node refuses before it asks the chain, and a chain that did not answer before anything was signed.
+        Err(ControlError::Refused(problem)) if matches!(problem.status, 400..=499 | 502) => {
             Stage::NotSent(sentence(&problem.detail))
         }
         Err(error) => Stage::Unknown(sentence(&error.to_string())),

@@ -3,15 +3,18 @@
 use askama::Template;
 use axum::{
     body::Bytes,
-    extract::{FromRequest, Multipart, Path, Request, State},
+    extract::{FromRequest, Multipart, Path, Query, Request, State},
     response::{IntoResponse, Redirect, Response},
 };
 use http::{Method, StatusCode};
 use serde::Deserialize;
 
 use crate::{
+    backup::KEPT_MAX,
     clock,
-    control::types::{Backup, BackupFacts, BackupRequest, Restoring, WalletBackup, route},
+    control::types::{
+        AutomaticBackups, Backup, BackupFacts, BackupRequest, ReplacedNode, Restoring, WalletBackup, route,
+    },
     panel::{
         Panel,
         access::Reauthenticated,
@@ -25,6 +28,10 @@ use crate::{
     },
 };
 
+pub(in crate::panel::pages) mod kept;
+
+use kept::{Daily, Replaced};
+
 const LIST: &str = "/panel/settings/backup";
 /// As the command takes it, with what stands around it in a form.
 pub(in crate::panel::pages) const UPLOAD_BYTES_MAX: usize = 64 * 1024 * 1024 + 4_096;
@@ -37,7 +44,27 @@ struct ListPage {
     written_down: Option<String>,
     /// Made just now.
     made: Option<Row>,
+    /// What was done just now.
+    done: &'static str,
+    daily: Daily,
+    replaced: Vec<Replaced>,
+    kept_max: usize,
     problem: Option<String>,
+}
+
+/// What the list says beside what there is.
+pub(super) enum Said {
+    Nothing,
+    Made(Backup),
+    Done(&'static str),
+    Problem(String),
+}
+
+#[derive(Deserialize)]
+pub(in crate::panel::pages) struct Asked {
+    /// What became of the daily ones, or of a replaced node, by the action before.
+    #[serde(default)]
+    daily: String,
 }
 
 struct Row {
@@ -56,21 +83,40 @@ fn row(backup: &Backup, now_secs: u64) -> Row {
     }
 }
 
-pub(in crate::panel::pages) async fn list(visit: Visit) -> Result<Response, Failure> {
-    list_page(&visit, None, None).await
+pub(in crate::panel::pages) async fn list(
+    visit: Visit,
+    Query(asked): Query<Asked>,
+) -> Result<Response, Failure> {
+    let said = match asked.daily.as_str() {
+        "on" => Said::Done("A backup is made every day from now on, the first one at once."),
+        "off" => Said::Done("No backup is made by itself any more. Those that are there stay."),
+        "made" => Said::Done("The backup of today is made."),
+        "removed" => Said::Done("The files of the replaced node are removed."),
+        _ => Said::Nothing,
+    };
+    list_page(&visit, said).await
 }
 
-async fn list_page(
-    visit: &Visit,
-    made: Option<Backup>,
-    problem: Option<String>,
-) -> Result<Response, Failure> {
+async fn list_page(visit: &Visit, said: Said) -> Result<Response, Failure> {
     let node = visit.panel.node();
     let now_secs = clock::now_secs();
     let backups: Vec<Backup> = node.get(route::BACKUPS).await?;
     let wallet: WalletBackup = node.get(route::WALLET_BACKUP).await?;
+    let standing: AutomaticBackups = node.get(route::AUTOMATIC_BACKUPS).await?;
+    let replaced: Vec<ReplacedNode> = node.get(route::REPLACED_NODES).await?;
+    let (mut made, mut done, mut problem) = (None, "", None);
+    match said {
+        Said::Nothing => {}
+        Said::Made(backup) => made = Some(backup),
+        Said::Done(words) => done = words,
+        Said::Problem(words) => problem = Some(words),
+    }
     let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     let page = ListPage {
+        daily: Daily::new(&standing, now_secs),
+        replaced: replaced.iter().map(|one| Replaced::new(one, now_secs)).collect(),
+        kept_max: KEPT_MAX,
+        done,
         frame: visit.frame(Place::Settings).await?,
         rows: backups.iter().map(|backup| row(backup, now_secs)).collect(),
         written_down: wallet.written_down_secs.map(|secs| show::ago(secs, now_secs)),
@@ -91,12 +137,12 @@ pub(in crate::panel::pages) async fn make(form: Form<MakeFields>) -> Result<Resp
     let Form { visit, fields } = form;
     if fields.passphrase != fields.repeated {
         let problem = "The two passphrases differ. Type the same one twice.".to_owned();
-        return list_page(&visit, None, Some(problem)).await;
+        return list_page(&visit, Said::Problem(problem)).await;
     }
     let request = BackupRequest { passphrase: fields.passphrase };
     match mendable(visit.panel.node().post::<Backup>(route::BACKUPS, &request).await)? {
-        Ok(made) => list_page(&visit, Some(made), None).await,
-        Err(problem) => list_page(&visit, None, Some(problem)).await,
+        Ok(made) => list_page(&visit, Said::Made(made)).await,
+        Err(problem) => list_page(&visit, Said::Problem(problem)).await,
     }
 }
 
@@ -113,10 +159,10 @@ pub(in crate::panel::pages) async fn upload(
     }
     let _place = panel.upload_place().await?;
     match file_of(Request::from_parts(parts, body), &visit).await? {
-        bytes if bytes.is_empty() => list_page(&visit, None, Some("No file was chosen.".to_owned())).await,
+        bytes if bytes.is_empty() => list_page(&visit, Said::Problem("No file was chosen.".to_owned())).await,
         bytes => match mendable(keep(&visit, bytes).await)? {
             Ok(kept) => Ok(Redirect::to(&format!("{LIST}/{}", kept.name)).into_response()),
-            Err(problem) => list_page(&visit, None, Some(problem)).await,
+            Err(problem) => list_page(&visit, Said::Problem(problem)).await,
         },
     }
 }

@@ -1,0 +1,85 @@
+//! Backups that the node makes every day: turned on with a passphrase that it does not keep.
+
+use axum::{Json, extract::State, http::StatusCode};
+
+use super::{Failed, shown};
+use crate::{
+    backup::automatic::{AutomaticError, Standing},
+    control::types::{AutomaticBackups, AutomaticBackupsRequest, Backup, route},
+    node::Node,
+    secret::SecretText,
+};
+
+impl From<Standing> for AutomaticBackups {
+    fn from(standing: Standing) -> Self {
+        let Standing { on, keep, folder, newest, next_secs, failing } = standing;
+        Self {
+            on,
+            keep,
+            folder: folder.display().to_string(),
+            newest: newest.map(shown),
+            next_secs,
+            problem: failing.as_ref().map(|failing| failing.cause.clone()),
+            failing_since_secs: failing.map(|failing| failing.since_secs),
+        }
+    }
+}
+
+#[utoipa::path(
+    get,
+    path = route::AUTOMATIC_BACKUPS,
+    summary = "Whether a backup is made every day, the newest, the next, and what is wrong",
+    tag = "Backup",
+    operation_id = "automatic_backups",
+    responses((status = 200, description = "Done", body = AutomaticBackups))
+)]
+pub(in crate::commands) async fn show(State(node): State<Node>) -> Json<AutomaticBackups> {
+    Json(node.backups.standing().await.into())
+}
+
+#[utoipa::path(
+    post,
+    path = route::AUTOMATIC_BACKUPS,
+    summary = "Turn daily backups on or off, or change how many are kept; asks for the password again",
+    tag = "Backup",
+    operation_id = "set_automatic_backups",
+    request_body = AutomaticBackupsRequest,
+    responses((status = 200, description = "Done", body = AutomaticBackups))
+)]
+pub(in crate::commands) async fn set(
+    State(node): State<Node>,
+    Json(request): Json<AutomaticBackupsRequest>,
+) -> Result<Json<AutomaticBackups>, Failed> {
+    let AutomaticBackupsRequest { on, passphrase, keep } = request;
+    if on {
+        node.backups.turn_on(passphrase.map(SecretText::new), keep).await?;
+    } else {
+        node.backups.turn_off().await.map_err(Failed::from)?;
+    }
+    Ok(show(State(node)).await)
+}
+
+#[utoipa::path(
+    post,
+    path = route::AUTOMATIC_BACKUPS_NOW,
+    summary = "Make the daily backup now",
+    tag = "Backup",
+    operation_id = "make_automatic_backup",
+    responses((status = 200, description = "Done", body = Backup))
+)]
+pub(in crate::commands) async fn make(State(node): State<Node>) -> Result<Json<Backup>, Failed> {
+    Ok(Json(shown(node.backups.make_now().await?)))
+}
+
+impl From<AutomaticError> for Failed {
+    fn from(error: AutomaticError) -> Self {
+        match error {
+            AutomaticError::Backup(error) => error.into(),
+            AutomaticError::Ledger(error) => error.into(),
+            error @ AutomaticError::Off => Self::new(StatusCode::CONFLICT, &error, "Nothing was made."),
+            error @ (AutomaticError::NoPassphrase | AutomaticError::Keep(_)) => {
+                Self::new(StatusCode::BAD_REQUEST, &error, "Nothing was changed.")
+            }
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! What restorations put aside: listed, and removed for good.
+
+use axum::{
+    Json,
+    extract::{Path, State},
+    http::StatusCode,
+};
+
+use super::{Failed, on_the_side};
+use crate::{
+    backup::replaced::{self, Replaced},
+    control::types::{ReplacedNode, route},
+    node::Node,
+};
+
+fn shown(replaced: Replaced) -> ReplacedNode {
+    let Replaced { name, path, bytes, replaced_secs, wallet } = replaced;
+    ReplacedNode { name, path: path.display().to_string(), bytes, replaced_secs, wallet }
+}
+
+#[utoipa::path(
+    get,
+    path = route::REPLACED_NODES,
+    summary = "Nodes that a restored one took the place of, whose files are kept",
+    tag = "Backup",
+    operation_id = "replaced_nodes",
+    responses((status = 200, description = "Done", body = Vec<ReplacedNode>))
+)]
+pub(in crate::commands) async fn list(State(node): State<Node>) -> Result<Json<Vec<ReplacedNode>>, Failed> {
+    let found = on_the_side(move || replaced::all(&node.config.node.data_dir)).await?;
+    Ok(Json(found.into_iter().map(shown).collect()))
+}
+
+#[utoipa::path(
+    delete,
+    path = route::REPLACED_NODE,
+    summary = "Remove the files of a replaced node, its wallet too, for good; asks for the password again",
+    tag = "Backup",
+    operation_id = "remove_replaced_node",
+    params(("name" = String, Path, description = "As the list has it")),
+    responses((status = 200, description = "Done", body = ReplacedNode))
+)]
+pub(in crate::commands) async fn remove(
+    State(node): State<Node>,
+    Path(name): Path<String>,
+) -> Result<Json<ReplacedNode>, Failed> {
+    let removed = on_the_side(move || replaced::remove(&node.config.node.data_dir, &name)).await?;
+    let removed = removed.ok_or_else(|| {
+        let next = "`farthing backup replaced` lists them. Nothing was removed.";
+        Failed::new(StatusCode::NOT_FOUND, &"there is no replaced node of that name", next)
+    })?;
+    tracing::warn!(folder = removed.name, "the files of a replaced node were removed");
+    Ok(Json(shown(removed)))
+}

@@ -1,0 +1,395 @@
+//! Whether others have what this owner offers, and whether the owner's servers take connections: asked now and then as a
+//! stranger would, kept over restarts, and told as an alert when it is bad.
+//!
+//! Every round looks at the servers; every 20th asks neighbours, one question each for all services. [`Noted::ails`] decides
+//! what is bad; what failed once may have been a restart of the server, and is looked at again first.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use farthing_ledger::{Ledger, LedgerError, Namespace};
+use farthing_network::NetworkHandle;
+use farthing_protocol::{
+    Address, Hash, Listing, ServiceId, Signed,
+    info::{InfoRequest, InfoResponse},
+    keccak256, limits,
+};
+use futures::future::join_all;
+use serde::{Deserialize, Serialize};
+use url::Url;
+use utoipa::ToSchema;
+
+use super::{
+    registry::{Registered, Registry},
+    upstream::AddressClass,
+};
+use crate::{clock, text::Text};
+
+/// As many neighbours say enough about all.
+const ASKED_MAX: usize = 16;
+const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+/// Of those that have the listing, asked for the details.
+const DETAILS_ASKED_MAX: usize = 3;
+const CONNECT_WITHIN: Duration = Duration::from_secs(3);
+const ROUND_EVERY: Duration = Duration::from_secs(15);
+/// Rounds from one question to the neighbours to the next: five minutes.
+const ASK_EVERY_ROUNDS: u64 = 20;
+/// The round of the first question: by then a node has met its neighbours.
+const ASK_FIRST_ROUND: u64 = 2;
+/// A server that restarts is back by then.
+const FAILURES_TOLD: u32 = 2;
+/// A listing that was just published is on its way.
+const SPREADS_WITHIN_SECS: u64 = 120;
+const STORED_KEY: &[u8] = b"services-health";
+
+/// Whether others have the listing of one of my services.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ListingHealth {
+    /// When neighbours were asked, in seconds since the Unix epoch; 0 before the first time.
+    pub asked_secs: u64,
+    /// Connected nodes that were asked: 16 at most.
+    pub asked: u64,
+    /// That have the version of now.
+    pub current: u64,
+    /// That have an earlier one.
+    pub earlier: u64,
+    /// That do not have it.
+    pub missing: u64,
+    /// That did not answer.
+    pub silent: u64,
+    /// Whether one of them gave out the details by their hash; `None` when nobody with the listing could be asked.
+    pub details_served: Option<bool>,
+    /// Whether one's own server takes connections, in words; empty before it was looked at.
+    pub upstream: String,
+    pub upstream_good: bool,
+}
+
+/// What is known of a service, over restarts.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Noted {
+    health: ListingHealth,
+    /// In a row, of the server.
+    failures: u32,
+    /// Which server was measured, and what its newest answers took, in microseconds.
+    upstream: String,
+    times_us: Vec<u64>,
+}
+
+/// What needs the owner.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ailing {
+    pub kind: &'static str,
+    pub service: ServiceId,
+    pub cause: String,
+    pub action: &'static str,
+}
+
+impl Noted {
+    /// What is bad about a service that is for sale.
+    fn ails(&self, listing: &Listing) -> Vec<Ailing> {
+        let ailing = |kind, cause: String, action| Ailing { kind, service: listing.service, cause, action };
+        let (health, name) = (&self.health, &listing.name);
+        let mut ails = Vec::new();
+        if listing.paused {
+            return ails;
+        }
+        if self.failures >= FAILURES_TOLD {
+            let cause =
+                format!("the server of “{name}” {}, so its calls fail and earn nothing", health.upstream);
+            ails.push(ailing("server-down", cause, "start your server, or pause the service"));
+        }
+        let heard = health.asked.saturating_sub(health.silent);
+        let is_new = health.asked_secs < listing.updated_secs + SPREADS_WITHIN_SECS;
+        if heard > 0 && health.current + health.earlier == 0 && !is_new {
+            let cause = format!("none of {heard} nodes that were asked have “{name}”, so nobody finds it");
+            ails.push(ailing("listing-unseen", cause, "see that port 3001 is reached: `farthing net reach`"));
+        }
+        ails
+    }
+}
+
+/// The health of all services. A cheap handle.
+#[derive(Debug, Clone)]
+pub struct Health(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    registry: Registry,
+    network: NetworkHandle,
+    ledger: Ledger,
+    noted: Mutex<BTreeMap<Text<ServiceId>, Noted>>,
+    stored: Mutex<AsStored>,
+}
+
+type AsStored = Vec<(Text<ServiceId>, Noted)>;
+
+impl Health {
+    /// Goes on with what was known before the last stop.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub fn restore(registry: Registry, network: NetworkHandle, ledger: Ledger) -> Result<Self, LedgerError> {
+        let stored = ledger.get(Namespace::Settings, STORED_KEY)?;
+        // Nothing depends on it: what cannot be read is found out again.
+        let stored: AsStored =
+            stored.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
+        for (id, noted) in &stored {
+            if let Some(service) = registry.get(id.0).filter(|own| own.upstream_url() == noted.upstream) {
+                service.upstream().remember(&noted.times_us);
+            }
+        }
+        let noted = Mutex::new(stored.iter().cloned().collect());
+        Ok(Self(Arc::new(Inner { registry, network, ledger, noted, stored: Mutex::new(stored) })))
+    }
+
+    /// What was found last.
+    #[must_use]
+    pub fn last(&self, service: ServiceId) -> Option<ListingHealth> {
+        self.0.lock().get(&Text(service)).map(|noted| noted.health.clone())
+    }
+
+    /// What needs the owner now.
+    #[must_use]
+    pub fn ailing(&self) -> Vec<Ailing> {
+        let services = self.0.registry.all();
+        let noted = self.0.lock();
+        let of = |service: &Arc<Registered>| {
+            noted.get(&Text(service.listing().service)).map(|noted| noted.ails(service.listing()))
+        };
+        services.iter().filter_map(of).flatten().collect()
+    }
+
+    /// Asks neighbours and looks at the server, now.
+    pub async fn look(&self, service: &Arc<Registered>) -> ListingHealth {
+        let services = [service.clone()];
+        tokio::join!(self.ask(&services), self.connect(&services));
+        self.last(service.listing().service).unwrap_or_default()
+    }
+
+    /// Looks again and again, until it is dropped.
+    pub async fn run(self) {
+        for round in 1_u64.. {
+            tokio::time::sleep(ROUND_EVERY).await;
+            let services = self.0.registry.all();
+            self.connect(&services).await;
+            if round == ASK_FIRST_ROUND || round.is_multiple_of(ASK_EVERY_ROUNDS) {
+                self.ask(&services).await;
+            }
+            self.store().await;
+        }
+    }
+
+    /// Stores what was found since the last time; also the last thing before the node stops.
+    pub async fn store(&self) {
+        let found = self.to_store(&self.0.registry.all());
+        if found == *self.0.stored.lock().unwrap_or_else(PoisonError::into_inner) {
+            return;
+        }
+        let bytes = serde_json::to_vec(&found).expect("texts and numbers are always JSON");
+        match self.0.ledger.put(Namespace::Settings, STORED_KEY, bytes).await {
+            Ok(()) => *self.0.stored.lock().unwrap_or_else(PoisonError::into_inner) = found,
+            Err(error) => tracing::warn!(%error, "how services do was not stored"),
+        }
+    }
+
+    /// What is worth storing: services that are there, with what their servers took.
+    fn to_store(&self, services: &[Arc<Registered>]) -> AsStored {
+        let mut all = self.0.lock();
+        let is_there = |id: &Text<ServiceId>| services.iter().any(|own| own.listing().service == id.0);
+        all.retain(|id, _| is_there(id));
+        for service in services {
+            let noted = all.entry(Text(service.listing().service)).or_default();
+            service.upstream_url().clone_into(&mut noted.upstream);
+            noted.times_us = service.upstream().newest_us();
+        }
+        all.iter().map(|(id, noted)| (*id, noted.clone())).collect()
+    }
+
+    async fn connect(&self, services: &[Arc<Registered>]) {
+        let found = join_all(services.iter().map(|service| connect(service))).await;
+        let mut all = self.0.lock();
+        for (service, found) in services.iter().zip(found) {
+            let noted = all.entry(Text(service.listing().service)).or_default();
+            noted.failures = if found.is_ok() { 0 } else { noted.failures.saturating_add(1) };
+            noted.health.upstream_good = found.is_ok();
+            noted.health.upstream = found.unwrap_or_else(|reason| reason);
+        }
+    }
+
+    async fn ask(&self, services: &[Arc<Registered>]) {
+        if services.is_empty() {
+            return;
+        }
+        let mut peers = self.0.network.connected_peers().await;
+        peers.truncate(ASKED_MAX);
+        let answers = join_all(peers.iter().map(|peer| self.0.listings_of(*peer, services))).await;
+        for service in services {
+            let has: Vec<Has> = answers.iter().map(|answer| has(answer.as_deref(), service)).collect();
+            let count = |wanted: Has| has.iter().filter(|has| **has == wanted).count() as u64;
+            let holders = peers.iter().zip(&has).filter(|(_, has)| **has == Has::Current);
+            let holders: Vec<Address> = holders.map(|(peer, _)| *peer).take(DETAILS_ASKED_MAX).collect();
+            let details_served = self.0.served(service.listing().details_hash, &holders).await;
+            let mut all = self.0.lock();
+            let noted = all.entry(Text(service.listing().service)).or_default();
+            noted.health = ListingHealth {
+                asked_secs: clock::now_secs(),
+                asked: has.len() as u64,
+                current: count(Has::Current),
+                earlier: count(Has::Earlier),
+                missing: count(Has::Nothing),
+                silent: count(Has::Silent),
+                details_served,
+                ..noted.health.clone()
+            };
+        }
+    }
+}
+
+impl Inner {
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<Text<ServiceId>, Noted>> {
+        self.noted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn question(&self, peer: Address, request: InfoRequest) -> Option<InfoResponse> {
+        let asked = tokio::time::timeout(ANSWER_WITHIN, self.network.ask(peer, request)).await;
+        asked.ok().and_then(Result::ok)
+    }
+
+    async fn listings_of(&self, peer: Address, services: &[Arc<Registered>]) -> Option<Vec<Signed<Listing>>> {
+        let ids: Vec<ServiceId> = services.iter().map(|service| service.listing().service).collect();
+        let mut listings = Vec::new();
+        for ids in ids.chunks(limits::INFO_ITEMS_MAX) {
+            match self.question(peer, InfoRequest::Services(ids.to_vec())).await? {
+                InfoResponse::Listings(more) => listings.extend(more),
+                _ => return None,
+            }
+        }
+        Some(listings)
+    }
+
+    /// Whether one of those who have the listing gives out what it pins.
+    async fn served(&self, hash: Hash, holders: &[Address]) -> Option<bool> {
+        if holders.is_empty() {
+            return None;
+        }
+        for holder in holders {
+            if let Some(InfoResponse::Blob(Some(content))) =
+                self.question(*holder, InfoRequest::Blob(hash)).await
+                && keccak256(&[&content]) == hash
+            {
+                return Some(true);
+            }
+        }
+        Some(false)
+    }
+}
+
+/// What one neighbour has of a service.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Has {
+    Current,
+    Earlier,
+    Nothing,
+    Silent,
+}
+
+fn has(answer: Option<&[Signed<Listing>]>, service: &Registered) -> Has {
+    let Some(listings) = answer else { return Has::Silent };
+    let own = service.listing();
+    let is_of = |theirs: &&Signed<Listing>| {
+        theirs.claimed().is_ok_and(|listing: Listing| listing.service == own.service)
+    };
+    let is_current = |theirs: &Signed<Listing>| theirs.content_hash() == own.to_signed().content_hash();
+    match listings.iter().filter(is_of).map(is_current).max() {
+        Some(true) => Has::Current,
+        Some(false) => Has::Earlier,
+        None => Has::Nothing,
+    }
+}
+
+/// Whether something listens where the owner's server should be. No request is sent: it might cost the owner.
+async fn connect(service: &Registered) -> Result<String, String> {
+    let url = Url::parse(service.upstream_url()).map_err(|error| error.to_string())?;
+    let (host, port) = (url.host_str().unwrap_or_default(), url.port_or_known_default().unwrap_or(80));
+    let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+    let class = service.upstream().class();
+    let connecting = async {
+        let found =
+            tokio::net::lookup_host((host.as_str(), port)).await.map_err(|error| error.to_string())?;
+        let allowed = |address: &std::net::SocketAddr| {
+            let own = AddressClass::of(address.ip());
+            own.is_some() && (class.is_none() || own == class)
+        };
+        let addresses: Vec<_> = found.filter(allowed).collect();
+        if addresses.is_empty() {
+            return Err("its name leads nowhere that may be connected to".to_owned());
+        }
+        let began = std::time::Instant::now();
+        tokio::net::TcpStream::connect(addresses.as_slice()).await.map_err(|error| error.to_string())?;
+        Ok(began.elapsed())
+    };
+    match tokio::time::timeout(CONNECT_WITHIN, connecting).await {
+        Ok(Ok(took)) => Ok(format!("takes connections, in {} ms", took.as_millis().max(1))),
+        Ok(Err(reason)) => Err(format!("takes no connection: {reason}")),
+        Err(_) => Err(format!("takes no connection within {} s", CONNECT_WITHIN.as_secs())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use farthing_protocol::{Usdc, call::ChargePolicy, listing::ServiceKind};
+
+    use super::*;
+
+    fn listing(paused: bool) -> Listing {
+        Listing {
+            network: "local".to_owned(),
+            service: ServiceId::from_bytes([1; 16]),
+            owner: Address::from_bytes([1; 20]),
+            seq: 1,
+            name: "Earthquakes".to_owned(),
+            summary: String::new(),
+            category: String::new(),
+            tags: Vec::new(),
+            kind: ServiceKind::Rest,
+            price: Usdc::ZERO,
+            charge_policy: ChargePolicy::Success,
+            accepts: Vec::new(),
+            operations_count: 1,
+            details_hash: [0; 32],
+            details_bytes: 0,
+            created_secs: 1_000,
+            updated_secs: 1_000,
+            tombstone: false,
+            paused,
+        }
+    }
+
+    fn noted(failures: u32, current: u64, asked: u64, silent: u64, asked_secs: u64) -> Noted {
+        let health = ListingHealth { asked_secs, asked, current, silent, ..ListingHealth::default() };
+        Noted { health, failures, ..Noted::default() }
+    }
+
+    #[test]
+    fn a_server_that_stays_away_and_a_listing_that_nobody_has_are_told() {
+        let late = 1_000 + SPREADS_WITHIN_SECS;
+        for (noted, told) in [
+            (noted(0, 7, 8, 0, late), &[][..]),
+            (noted(1, 7, 8, 0, late), &[]),
+            (noted(2, 7, 8, 0, late), &["server-down"]),
+            (noted(0, 1, 8, 0, late), &[]),
+            (noted(0, 0, 8, 0, late), &["listing-unseen"]),
+            (noted(0, 0, 8, 0, late - 1), &[]),
+            (noted(0, 0, 8, 8, late), &[]),
+            (noted(0, 0, 0, 0, late), &[]),
+            (noted(3, 0, 1, 0, late), &["server-down", "listing-unseen"]),
+        ] {
+            let kinds: Vec<&str> = noted.ails(&listing(false)).iter().map(|one| one.kind).collect();
+            assert_eq!(kinds, told, "{noted:?}");
+            assert_eq!(noted.ails(&listing(true)), [], "what rests ails nothing");
+        }
+    }
+}

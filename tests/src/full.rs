@@ -1,0 +1,78 @@
+//! A full node: what the console's pages are measured and judged with.
+
+use std::{collections::BTreeMap, path::Path};
+
+use anyhow::Result;
+use farthing_ledger::{Ledger, OpenMode, Promise};
+use farthing_protocol::{
+    Address, CallId, CallRequest, ServiceId, Usdc,
+    call::{Method, Payment},
+};
+
+use crate::simulate::{catalog, population::network};
+
+pub const LISTINGS: usize = 5_000;
+pub const CALLS: u64 = 100_000;
+/// Promises on their way to the disk at once.
+const BATCH: u64 = 500;
+/// One call follows another: 100,000 are a fortnight.
+const BETWEEN_CALLS_SECS: u64 = 12;
+
+/// Fills the stores of a node that has run once and does not run now. Its `network.name` is that of
+/// [`network`].
+///
+/// # Errors
+/// When a store does not take what it should.
+pub async fn fill(data_dir: &Path, wallet: Address) -> Result<()> {
+    let learned = data_dir.join("networks").join(network().as_str());
+    catalog::fill(&learned, network().as_str(), wallet, LISTINGS).await?;
+    buy(&data_dir.join("ledger.redb")).await
+}
+
+/// Free calls that ended without an answer: as many rows as paid ones, without a signature each.
+async fn buy(path: &Path) -> Result<()> {
+    let ledger = Ledger::open(path, OpenMode::Existing)?;
+    let now_secs = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_secs();
+    for first in (0..CALLS).step_by(usize::try_from(BATCH)?) {
+        let numbers = first..(first + BATCH).min(CALLS);
+        let mut waiting = Vec::new();
+        for number in numbers.clone() {
+            waiting.push(ledger.promise(promise(number, now_secs)).await?);
+        }
+        for pending in waiting {
+            pending.await?;
+        }
+        let released = numbers.map(|number| ledger.release(call_id(number), "the owner was busy", now_secs));
+        futures::future::try_join_all(released).await?;
+    }
+    Ok(())
+}
+
+fn promise(number: u64, now_secs: u64) -> Promise {
+    let request = CallRequest {
+        call_id: call_id(number),
+        service: ServiceId::from_bytes([7; 16]),
+        listing_version: 1,
+        method: Method::Get,
+        path: "/v1/things".to_owned(),
+        params: BTreeMap::new(),
+        headers: BTreeMap::new(),
+        body_bytes: 0,
+        deadline_ms: 30_000,
+        price: Usdc::ZERO,
+        payment: Payment::Free,
+    };
+    Promise {
+        request_hash: request.request_hash(&[]),
+        request,
+        body: bytes::Bytes::new(),
+        owner: Address::from_bytes([3; 20]),
+        secret: "default".to_owned(),
+        // The newest last.
+        time_secs: now_secs - (CALLS - number) * BETWEEN_CALLS_SECS,
+    }
+}
+
+fn call_id(number: u64) -> CallId {
+    CallId::from_idempotency_key(&number.to_string())
+}

@@ -1,0 +1,86 @@
+//! A node that knows 5,000 services and made 100,000 calls: every page is there, small, and shows a part of what is many.
+
+use anyhow::{Context, Result, ensure};
+use farthing::control::types::{Api, CatalogPage, CatalogQuery, Charge, route};
+use farthing_tests::{
+    full::{self, CALLS, LISTINGS},
+    simulate::population::network,
+    upstream::Upstream,
+    world::service_file,
+};
+
+use crate::{
+    pages::{HTML_BYTES_MAX, PAGES},
+    support::{Browser, Node, set_up},
+};
+
+/// Rows of tables and items of lists on one page; a longer one is read by nobody.
+const ROWS_MAX: usize = 250;
+/// As the route says.
+const CSV_LINES_MAX: usize = 20_000;
+/// Pages whose lists are long on such a node.
+const LONG: [&str; 8] = [
+    "/panel/catalog?q=live+earthquakes",
+    "/panel/catalog?q=global&category=science&sort=price",
+    "/panel/catalog?page=40",
+    "/panel/catalog?q=zzzzzz",
+    "/panel/finance/history?kind=bought&state=failed",
+    "/panel/finance/history?kind=served",
+    "/panel/finance/history?from=2026-01-01",
+    "/panel/help/console",
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_page_of_a_full_node_is_there_and_small_and_its_lists_are_bounded() -> Result<()> {
+    let mut node = Node::with(vec![("network.name".to_owned(), network().as_str().to_owned())]).await?;
+    let wallet = node.process.status().await?.address.0;
+    node.process.stop().await?;
+    let began = std::time::Instant::now();
+    full::fill(node.process.data_dir(), wallet).await?;
+    println!("filled with {LISTINGS} listings and {CALLS} calls in {:?}", began.elapsed());
+    node.process.restart(Vec::new()).await?;
+    let upstream = Upstream::start().await?;
+    let own: Api =
+        node.process.control().post(route::APIS, &service_file(&upstream.url(), Charge::Success)).await?;
+
+    let mut browser = set_up(&node.process).await?;
+    let stranger = stranger(&node).await?;
+    let services = ["overview", "endpoints", "samples", "versions"]
+        .map(|part| format!("/panel/catalog/{}?part={part}", own.id));
+    let owns = ["", "/edit"].map(|part| format!("/panel/apis/{}{part}", own.id));
+    let others = [format!("/panel/catalog/{}/sandbox", own.id), format!("/panel/catalog/{}/sdk", own.id)];
+    let longer = LONG.iter().map(ToString::to_string);
+    for path in PAGES.iter().map(ToString::to_string).chain(longer).chain(services).chain(owns).chain(others)
+    {
+        judge(&mut browser, &path).await?;
+    }
+    // Its owner is nowhere: the page says what is known of it, and what is not.
+    let page = browser.get(&format!("/panel/catalog/{stranger}")).await?;
+    ensure!(page.status == 200 && page.body.len() <= HTML_BYTES_MAX, "{page:?}");
+
+    let csv = browser.get("/panel/finance/history.csv").await?;
+    let csv = if csv.status == 303 { browser.get(csv.header("location")).await? } else { csv };
+    let lines = csv.body.lines().count();
+    ensure!(csv.status == 200 && (1_000..=CSV_LINES_MAX + 2).contains(&lines), "{lines} lines");
+    Ok(())
+}
+
+async fn judge(browser: &mut Browser, path: &str) -> Result<()> {
+    let page = browser.get(path).await?;
+    let expected = if path.ends_with("here") { 404 } else { 200 };
+    ensure!(page.status == expected, "{path}: {page:?}");
+    ensure!(page.body.len() <= HTML_BYTES_MAX, "{path} has {} bytes", page.body.len());
+    let rows = page.body.matches("<tr").count() + page.body.matches("<li").count();
+    ensure!(rows <= ROWS_MAX, "{path} has {rows} rows");
+    Ok(())
+}
+
+/// One of the services whose owners are not there.
+async fn stranger(node: &Node) -> Result<String> {
+    let everything = CatalogQuery::default();
+    let all: CatalogPage = node.process.control().post(route::CATALOG_SEARCH, &everything).await?;
+    ensure!(all.total >= LISTINGS && all.hits.len() < 500, "{} of {}", all.hits.len(), all.total);
+    let query = CatalogQuery { words: "earthquakes".to_owned(), limit: Some(1), ..CatalogQuery::default() };
+    let page: CatalogPage = node.process.control().post(route::CATALOG_SEARCH, &query).await?;
+    Ok(page.hits.first().context("nothing is found")?.id.to_string())
+}
