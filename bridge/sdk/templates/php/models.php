@@ -2,6 +2,7 @@
 {% macro or_null(t) %}{% if t.kind in ["union", "any"] %}mixed{% elif t.width == "u64" %}int|string|null{% else %}?{{ hint(t) }}{% endif %}{% endmacro %}
 {% macro read(t) %}{% if t.nullable %}static fn (mixed $v): mixed => Json::nullable($v, {{ plain(t) }}){% else %}{{ plain(t) }}{% endif %}{% endmacro %}
 {% macro plain(t) %}{% if t.kind == "any" %}Json::any(...){% elif t.kind == "boolean" %}Json::boolean(...){% elif t.kind == "integer" %}{% if t.width == "u64" %}Json::digits(...){% else %}Json::integer(...){% endif %}{% elif t.kind == "number" %}Json::number(...){% elif t.kind in ["text", "bytes"] %}Json::text(...){% elif t.kind == "array" %}static fn (mixed $v): array => Json::items($v, {{ read(t.of) }}){% elif t.kind == "map" %}static fn (mixed $v): array => Json::map($v, {{ read(t.of) }}){% else %}{{ t.name }}::fromJson(...){% endif %}{% endmacro %}
+{% macro sent(t, value) %}{% if t.width == "u64" %}Json::exact({{ value }}){% elif t.of and t.of.width == "u64" and not t.nullable %}array_map(Json::exact(...), {{ value }}){% else %}{{ value }}{% endif %}{% endmacro %}
 {% if not single_file %}
 <?php
 
@@ -93,12 +94,12 @@ final class {{ t.name }} implements JsonForm
         $members = {{ "$this->additionalMembers_" if t.additional else "[]" }};
 {% for m in t.members %}
 {% if m.required %}
-        $members[{{ m.wire|lit }}] = {{ "(object) " if m.type.kind == "map" and not m.type.nullable }}$this->{{ m.name }};
+        $members[{{ m.wire|lit }}] = {{ "(object) " if m.type.kind == "map" and not m.type.nullable }}{{ sent(m.type, "$this->" ~ m.name) }};
 {% else %}
 {% if m.type.kind == "map" and not m.type.nullable %}
-        Json::set($members, {{ m.wire|lit }}, $this->{{ m.name }} === null ? null : (object) $this->{{ m.name }});
+        Json::set($members, {{ m.wire|lit }}, $this->{{ m.name }} === null ? null : (object) {{ sent(m.type, "$this->" ~ m.name) }});
 {% else %}
-        Json::set($members, {{ m.wire|lit }}, $this->{{ m.name }}{{ ", Omitted::Value" if m.type.nullable and t.in_requests }});
+        Json::set($members, {{ m.wire|lit }}, {% if m.type.kind == "array" and m.type.of.width == "u64" and not m.type.nullable %}$this->{{ m.name }} === null ? null : {% endif %}{{ sent(m.type, "$this->" ~ m.name) }}{{ ", Omitted::Value" if m.type.nullable and t.in_requests }});
 {% endif %}
 {% endif %}
 {% endfor %}

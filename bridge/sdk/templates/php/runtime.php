@@ -403,6 +403,14 @@ abstract class IntegerChoice implements JsonForm
     }
 }
 
+/** @internal A whole number by its digits: PHP has no integers as large. */
+final class Digits
+{
+    public function __construct(public readonly string $text)
+    {
+    }
+}
+
 /** @internal JSON to types and back. Objects are `stdClass`, so that an empty one is not an empty list. */
 final class Json
 {
@@ -412,7 +420,10 @@ final class Json
     public static function write(mixed $value): string
     {
         $flags = JSON_THROW_ON_ERROR | JSON_UNESCAPED_SLASHES | JSON_UNESCAPED_UNICODE | JSON_PRESERVE_ZERO_FRACTION;
-        return json_encode(self::plain($value), $flags, self::DEPTH_MAX);
+        // PHP writes no integers beyond its own: their digits stand behind a mark, which nobody can guess, and lose it.
+        $mark = bin2hex(random_bytes(16));
+        $text = json_encode(self::plain($value, $mark), $flags, self::DEPTH_MAX);
+        return preg_replace("/\"{$mark}([0-9]+)\"/", '$1', $text) ?? $text;
     }
 
     public static function read(string $text): mixed
@@ -425,19 +436,23 @@ final class Json
         return $isJson ? self::read($body) : $body;
     }
 
-    /** A value made of arrays, `stdClass`, and scalars. */
-    public static function plain(mixed $value): mixed
+    /** A value made of arrays, `stdClass`, and scalars; digits stand behind the mark. */
+    public static function plain(mixed $value, string $mark = ''): mixed
     {
-        if ($value instanceof JsonForm) {
-            return self::plain($value->toJson());
-        }
-        if (is_array($value)) {
-            return array_map(self::plain(...), $value);
-        }
-        if ($value instanceof \stdClass) {
-            return (object) array_map(self::plain(...), (array) $value);
-        }
-        return $value;
+        $inside = static fn (mixed $item): mixed => self::plain($item, $mark);
+        return match (true) {
+            $value instanceof JsonForm => $inside($value->toJson()),
+            $value instanceof Digits => $mark . $value->text,
+            is_array($value) => array_map($inside, $value),
+            $value instanceof \stdClass => (object) array_map($inside, (array) $value),
+            default => $value,
+        };
+    }
+
+    /** An integer that may be given by its digits, so that it is written as a number. */
+    public static function exact(mixed $value): mixed
+    {
+        return is_string($value) && ctype_digit($value) ? new Digits($value) : $value;
     }
 
     /**
