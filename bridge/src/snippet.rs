@@ -266,27 +266,29 @@ fn rust(address: &str, tls: bool, request: &[(String, Value)]) -> String {
     let imports = if tls { "env, error::Error, fs" } else { "env, error::Error" };
     let client = if tls {
         "let authority = fs::read(env::var(\"FARTHING_CA_FILE\")?)?;\n    \
-         let client = reqwest::blocking::Client::builder()\n        \
-         .add_root_certificate(reqwest::Certificate::from_pem(&authority)?)\n        .build()?;"
+         let client = reqwest::Client::builder()\n        \
+         .tls_certs_only([reqwest::Certificate::from_pem(&authority)?])\n        .build()?;"
     } else {
-        "let client = reqwest::blocking::Client::new();"
+        "let client = reqwest::Client::new();"
     };
     format!(
-        r#"// Cargo.toml: reqwest = {{ version = "0.12", features = ["blocking"] }}
+        r#"// Cargo.toml: reqwest = "0.13" and tokio = {{ version = "1", features = ["full"] }}
 use std::{{{imports}}};
 
 const CALL: &str = r{hashes}"{call}"{hashes};
 
-fn main() -> Result<(), Box<dyn Error>> {{
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {{
     {client}
     let answer = client
         .post({})
         .bearer_auth(env::var("CONSUMER_SECRET")?)
         .header("content-type", "application/json")
         .body(CALL)
-        .send()?;
+        .send()
+        .await?;
     println!("{{}} {{:?}} USDC charged", answer.status(), answer.headers().get("x-farthing-charged"));
-    println!("{{}}", answer.text()?);
+    println!("{{}}", answer.text().await?);
     Ok(())
 }}
 "#,
