@@ -70,7 +70,9 @@ pub fn zip(sdk: &Sdk) -> Result<Vec<u8>, ZipError> {
     let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
     let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
     for file in &sdk.files {
-        archive.start_file(format!("{}/{}", sdk.package, file.path), options)?;
+        // A script can be run at once.
+        let mode = if file.text.starts_with("#!") { 0o755 } else { 0o644 };
+        archive.start_file(format!("{}/{}", sdk.package, file.path), options.unix_permissions(mode))?;
         archive.write_all(file.text.as_bytes())?;
     }
     Ok(archive.finish()?.into_inner())
@@ -87,7 +89,8 @@ mod tests {
     #[test]
     fn an_archive_holds_every_file_in_a_folder_of_its_own_and_is_the_same_each_time() {
         let file = |path: &str, text: &str| SdkFile { path: path.to_owned(), text: text.to_owned() };
-        let files = vec![file("README.md", "# größe\n"), file("src/a/empty.py", "")];
+        let script = file("quakes.sh", "#!/usr/bin/env bash\n");
+        let files = vec![file("README.md", "# größe\n"), file("src/a/empty.py", ""), script];
         let sdk = Sdk { package: "quakes".to_owned(), files: files.clone(), warnings: Vec::new() };
         let bytes = zip(&sdk).unwrap();
         assert_eq!(bytes, zip(&sdk).unwrap());
@@ -95,8 +98,11 @@ mod tests {
         assert_eq!(archive.len(), files.len());
         for file in files {
             let mut text = String::new();
-            archive.by_name(&format!("quakes/{}", file.path)).unwrap().read_to_string(&mut text).unwrap();
+            let mut packed = archive.by_name(&format!("quakes/{}", file.path)).unwrap();
+            packed.read_to_string(&mut text).unwrap();
             assert_eq!(text, file.text);
+            let can_be_run = packed.unix_mode().is_some_and(|mode| mode & 0o111 != 0);
+            assert_eq!(can_be_run, file.path.ends_with(".sh"), "{}", file.path);
         }
     }
 }

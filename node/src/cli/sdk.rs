@@ -5,6 +5,7 @@
 use std::{
     collections::BTreeMap,
     fs, io,
+    os::unix::fs::PermissionsExt,
     path::{Component, Path, PathBuf},
 };
 
@@ -119,14 +120,27 @@ fn write(folder: &Path, sdk: &Sdk, force: bool) -> Result<(), Failure> {
     }
     for (path, text) in files {
         let parent = path.parent().unwrap_or(folder);
-        fs::create_dir_all(parent).and_then(|()| fs::write(&path, text)).map_err(|error| {
-            Failure::new(
-                Exit::Failure,
-                format!("{} cannot be written: {error}; check --output", path.display()),
-            )
-        })?;
+        fs::create_dir_all(parent)
+            .and_then(|()| fs::write(&path, text))
+            .and_then(|()| runnable(&path, text))
+            .map_err(|error| {
+                Failure::new(
+                    Exit::Failure,
+                    format!("{} cannot be written: {error}; check --output", path.display()),
+                )
+            })?;
     }
     Ok(())
+}
+
+/// Lets a script be run: whoever may read it may start it.
+fn runnable(path: &Path, text: &str) -> io::Result<()> {
+    if !text.starts_with("#!") {
+        return Ok(());
+    }
+    let mut permissions = fs::metadata(path)?.permissions();
+    permissions.set_mode(permissions.mode() | (permissions.mode() & 0o444) >> 2);
+    fs::set_permissions(path, permissions)
 }
 
 #[cfg(test)]
@@ -150,6 +164,14 @@ mod tests {
         assert_eq!((read("new.py"), read("b.py")), (None, Some("2".to_owned())));
         write(folder.path(), &sdk(&[("new.py", "x"), ("b.py", "3")]), true).unwrap();
         assert_eq!((read("new.py"), read("b.py")), (Some("x".to_owned()), Some("3".to_owned())));
+    }
+
+    #[test]
+    fn a_script_can_be_run_as_it_is_written() {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), &sdk(&[("a.sh", "#!/usr/bin/env bash\n"), ("a.py", "1")]), false).unwrap();
+        let mode = |name: &str| fs::metadata(folder.path().join(name)).unwrap().permissions().mode();
+        assert!(mode("a.sh") & 0o100 != 0 && mode("a.py") & 0o111 == 0);
     }
 
     #[test]
