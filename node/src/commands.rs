@@ -80,6 +80,7 @@ pub fn router(node: Node) -> Router {
         .route(route::CATALOG_FORM, get(catalog::form))
         .route(route::CATALOG_VERSIONS, get(catalog::versions))
         .route(route::CATALOG_SDK, get(sdk::download).post(sdk::generate))
+        .route(route::CATALOG_SNIPPETS, post(sdk::snippets))
         .route(route::SDK_LANGUAGES, get(sdk::languages))
         .route(route::CHANNELS, get(money::channels).post(money::open_channel))
         .route(route::CHANNEL_CLOSE, post(money::close_channel))

@@ -56,6 +56,7 @@ use crate::{control::types::Problem, panel::api};
         catalog::form,
         catalog::versions,
         sdk::languages,
+        sdk::snippets,
         sdk::download,
         sdk::generate,
         services::apis,

@@ -15,7 +15,7 @@ use crate::{
     catalog::sdk::{self, Wishes},
     control::types::{
         Text, route,
-        sdk::{Sdk, SdkFile, SdkLanguage, SdkRequest},
+        sdk::{Sdk, SdkFile, SdkLanguage, SdkRequest, Snippet, SnippetRequest},
     },
     node::Node,
 };
@@ -129,6 +129,42 @@ async fn make(
         Failed::new(StatusCode::INTERNAL_SERVER_ERROR, &error, "The node's log says more; please report it.")
     })?;
     Ok(made?)
+}
+
+#[utoipa::path(
+    post,
+    path = route::CATALOG_SNIPPETS,
+    summary = "One call as code that uses the client, in every language",
+    tag = "Client code",
+    operation_id = "sdk_snippets",
+    params(("id" = String, Path, description = "UUID of the service")),
+    request_body = SnippetRequest,
+    responses((status = 200, description = "Done", body = Vec<Snippet>))
+)]
+pub(super) async fn snippets(
+    State(node): State<Node>,
+    Path(id): Path<Text<ServiceId>>,
+    Json(call): Json<SnippetRequest>,
+) -> Result<Json<Vec<Snippet>>, Failed> {
+    let known = node.catalog.newest(id.0).await?;
+    let operations = &known.api().description().operations;
+    let is_it = |method: &str, path: &str| method == call.method && path == call.path;
+    let Some(index) =
+        operations.iter().position(|operation| is_it(operation.method.as_str(), &operation.path))
+    else {
+        let detail = "there is no operation with this method and path";
+        return Err(Failed::new(StatusCode::NOT_FOUND, &detail, "`farthing catalog show` lists them."));
+    };
+    let origin = node.gateway_url();
+    let write = move |language: Language| {
+        let text = sdk::snippet(&known, index, &call.params, call.body.as_deref(), language, &origin)?;
+        Ok(Snippet { language: language.name().to_owned(), title: language.title().to_owned(), text })
+    };
+    let made = tokio::task::spawn_blocking(move || Language::all().map(write).collect()).await;
+    let made: Result<Vec<Snippet>, SdkError> = made.map_err(|error| {
+        Failed::new(StatusCode::INTERNAL_SERVER_ERROR, &error, "The node's log says more; please report it.")
+    })?;
+    Ok(Json(made?))
 }
 
 fn shown(sdk: farthing_sdk::Sdk) -> Sdk {

@@ -28,6 +28,12 @@ async fn the_code_of_the_sandbox_runs_and_gets_the_answer() -> Result<()> {
     let fields = [("operation", "POST /echo"), ("body", body.as_str()), ("act", "code")];
     let page = browser.post(&address, &fields).await?;
     ensure!(page.status == 200, "{page:?}");
+    // With the service's client, too, whose package is not here.
+    for language in farthing_sdk::Language::all() {
+        let code = code(&page, &format!("client-{language}"))?;
+        let id = world.api.id.to_string();
+        ensure!(code.contains(if language.name() == "shell" { id.as_str() } else { "/echo" }), "{code}");
+    }
     let folder = tempfile::tempdir()?;
     let mut calls = 0;
     for (language, program, file) in

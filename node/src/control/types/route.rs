@@ -53,6 +53,8 @@ pub const CATALOG_FORM: &str = "/catalog/{id}/form";
 /// `GET` → [`super::sdk::Sdk`]; `?package=`, `?single_file=true`, `?form=zip` for an archive. `POST`
 /// [`super::sdk::SdkRequest`] → the same.
 pub const CATALOG_SDK: &str = "/catalog/{id}/sdk/{language}";
+/// `POST` [`super::sdk::SnippetRequest`] → `Vec<`[`super::sdk::Snippet`]`>`
+pub const CATALOG_SNIPPETS: &str = "/catalog/{id}/snippets";
 /// `GET` → `Vec<`[`super::sdk::SdkLanguage`]`>`
 pub const SDK_LANGUAGES: &str = "/sdk/languages";
 /// `GET` → `Vec<`[`super::Channel`]`>`; `POST` [`super::OpenRequest`] → [`super::Channel`]

@@ -38,6 +38,30 @@ pub struct Sdk {
     pub warnings: Vec<String>,
 }
 
+/// One call, to be shown as code that uses the client.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SnippetRequest {
+    pub method: String,
+    /// As the service's description has it: `/things/{id}`.
+    pub path: String,
+    /// Texts by the parameters' names.
+    #[serde(default)]
+    pub params: BTreeMap<String, String>,
+    /// JSON, or any other text.
+    pub body: Option<String>,
+}
+
+/// The call in a language.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Snippet {
+    /// As `farthing sdk generate --language` takes it.
+    pub language: String,
+    /// As people write it.
+    pub title: String,
+    pub text: String,
+}
+
 /// A file of the code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SdkFile {

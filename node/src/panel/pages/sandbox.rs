@@ -27,6 +27,7 @@ use crate::{
         types::{
             CallForm, CatalogSamples, CatalogService, Channel, HEADER_CHARGED, HEADER_RECEIPT, HEADER_TIMING,
             Problem, Text, route,
+            sdk::{Snippet, SnippetRequest},
         },
     },
     panel::{
@@ -52,6 +53,11 @@ use view::{Page, Parts};
 
 /// A body that is typed; larger ones are for programs.
 pub(super) const FORM_BYTES_MAX: usize = 128 * 1024;
+
+/// Client code for a call is written for services of this many operations at most, which takes a tenth of a second.
+const SNIPPET_OPERATIONS_MAX: usize = 150;
+/// It is shown twelve times.
+const SNIPPET_BODY_BYTES_MAX: usize = 512;
 
 #[derive(Deserialize)]
 pub(super) struct Asked {
@@ -263,9 +269,10 @@ async fn form(node: &Local, service: &CatalogService, operation: &str) -> Result
     Ok(Some(node.get(&format!("{form}?method={}&path={}", encoded(&method), encoded(&path))).await?))
 }
 
-async fn render(visit: &Visit, parts: Parts, kept: Vec<Kept>) -> Result<Response, Failure> {
+async fn render(visit: &Visit, mut parts: Parts, kept: Vec<Kept>) -> Result<Response, Failure> {
     let frame = visit.frame(Place::Catalog).await?;
     let node = visit.panel.node();
+    parts.snippets = snippets(node, &parts).await;
     let card = head(node, &parts.service).await?;
     let channels: Vec<Channel> = node.get(route::CHANNELS).await?;
     let samples = if parts.service.samples > 0 {
@@ -277,6 +284,24 @@ async fn render(visit: &Visit, parts: Parts, kept: Vec<Kept>) -> Result<Response
     };
     let page = Page::new(frame, card, parts, &channels, &samples, &kept);
     Ok(Html(&page).into_response())
+}
+
+/// The call as it is typed, with the service's client; nothing while it cannot be read, and for large services, whose
+/// names take too long for a page that follows every key.
+async fn snippets(node: &Local, parts: &Parts) -> Vec<Snippet> {
+    let Some(form) = &parts.form else { return Vec::new() };
+    let Ok(call) = parts.filled.call(&form.form) else { return Vec::new() };
+    if parts.service.offers.len() > SNIPPET_OPERATIONS_MAX || parts.filled.body.len() > SNIPPET_BODY_BYTES_MAX
+    {
+        return Vec::new();
+    }
+    let request = SnippetRequest {
+        method: form.method.to_string(),
+        path: form.path.clone(),
+        params: call.params.into_iter().collect(),
+        body: call.body.map(|body| body.text().to_owned()),
+    };
+    node.post(&of(route::CATALOG_SNIPPETS, parts.service.hit.id.0), &request).await.unwrap_or_default()
 }
 
 fn service_id(text: &str) -> Result<ServiceId, Failure> {

@@ -48,6 +48,16 @@ pub(super) struct CallBody {
     pub(super) content_type: Option<String>,
 }
 
+impl CallBody {
+    /// As it is sent: JSON as it was typed, or the text itself.
+    pub(super) fn text(&self) -> &str {
+        match &self.value {
+            Value::String(text) if self.content_type.is_some() => text,
+            _ => self.raw.get(),
+        }
+    }
+}
+
 impl Filled {
     /// The form as it is first shown: required fields have an example, the rest is empty.
     pub(super) fn start(form: &Form) -> Self {

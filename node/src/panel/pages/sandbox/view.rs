@@ -10,7 +10,7 @@ use farthing_protocol::CallId;
 
 use crate::{
     clock,
-    control::types::{CallForm, CatalogService, Channel, OperationSample},
+    control::types::{CallForm, CatalogService, Channel, OperationSample, sdk::Snippet},
     panel::{
         frame::Frame,
         history::Kept,
@@ -41,6 +41,8 @@ pub(super) struct Parts {
     pub(super) service: CatalogService,
     pub(super) form: Option<CallForm>,
     pub(super) filled: Filled,
+    /// The call with the service's client, in every language.
+    pub(super) snippets: Vec<Snippet>,
     /// Why what was typed was not sent.
     pub(super) problem: Option<String>,
     pub(super) shown: Option<Kept>,
@@ -55,6 +57,7 @@ impl Parts {
             service,
             form,
             filled: Filled::default(),
+            snippets: Vec::new(),
             problem: None,
             shown: None,
             is_forgotten: false,
@@ -101,6 +104,9 @@ struct Chosen {
     cost: cost::Before,
     code: Vec<Code>,
     code_note: Option<&'static str>,
+    snippets: Vec<Snippet>,
+    /// Where the client is.
+    client: String,
 }
 
 struct FieldShown {
@@ -157,7 +163,7 @@ impl Page {
         samples: &[OperationSample],
         kept: &[Kept],
     ) -> Self {
-        let Parts { service, form, filled, problem, shown, is_forgotten, view } = parts;
+        let Parts { service, form, filled, snippets, problem, shown, is_forgotten, view } = parts;
         let id = service.hit.id.0;
         let here = address(id);
         let operation = form.as_ref().map(name_of).unwrap_or_default();
@@ -174,7 +180,10 @@ impl Page {
         let chosen = form.map(|form| {
             let has_sample = samples.iter().any(|sample| sample.operation == operation);
             let cost = cost::before(form.price.0, service.hit.owner.0, &frame.status, channels);
-            Chosen::new(&form, &filled, &frame.status.gateway_url, &id.to_string(), has_sample, cost)
+            Chosen {
+                snippets,
+                ..Chosen::new(&form, &filled, &frame.status.gateway_url, &id.to_string(), has_sample, cost)
+            }
         });
         Self {
             part: Part::Sandbox,
@@ -241,6 +250,8 @@ impl Chosen {
             cost,
             code,
             code_note,
+            snippets: Vec::new(),
+            client: Part::Sdk.address(service),
         }
     }
 }
