@@ -1,7 +1,13 @@
-# Shell: not one remark of shellcheck, in the program either.
-mapfile -t scripts < <(find quakes planets nasty -name '*.sh')
-shellcheck "${scripts[@]}" "$PROGRAMS/main.sh"
-chmod +x "${scripts[@]}"
-for package in quakes planets nasty; do "$package/test.sh"; done
-cp "$PROGRAMS/main.sh" .
+# Shell: not one remark of shellcheck, in the programs either.
+source "$TOOLS/follow_readme.sh"
+mapfile -t scripts < <(find quakes planets things nasty alone loner -name '*.sh')
+shellcheck "${scripts[@]}" "$PROGRAMS"/{main,exact}.sh
+chmod +x nasty/*.sh
+for package in quakes planets things nasty; do "$package/test.sh"; done
+for package in quakes planets; do follow_readme "$package" 2>&1; done
+sed 's#\./quakes\.sh#./alone.sh#' quakes/example.sh > alone/example.sh
+bash alone/example.sh 2>&1
+for snippet in quakes things plain; do { bash "snippets/$snippet" && echo; } 2> said || { cat said; exit 1; }; done
+for program in exact main; do cp "$PROGRAMS/$program.sh" .; done
+bash exact.sh
 exec bash main.sh

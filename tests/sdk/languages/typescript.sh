@@ -1,9 +1,17 @@
-# TypeScript: each package as it is published, then the program with them.
+# TypeScript: each package as it is published, with its test and its example; then the programs, and what is one file.
 tsc="$TOOLS/node_modules/.bin/tsc"
-for package in quakes planets nasty; do
-    "$tsc" -p "$package" --noEmit --typeRoots "$TOOLS/node_modules/@types"
+types=(--typeRoots "$TOOLS/node_modules/@types")
+for package in quakes planets things nasty; do
+    "$tsc" -p "$package" "${types[@]}"
+    (cd "$package" && node --test --test-reporter=dot dist/test/)
 done
-cp "$PROGRAMS/main.ts" .
+for package in quakes planets; do node "$package/dist/examples/first-call.js"; done
+cp "$PROGRAMS"/{main,exact}.ts .
+sed 's#"../src/index.js"#"./alone/alone.js"#' quakes/examples/first-call.ts > alone.ts
+for snippet in quakes things; do
+    sed "s#from \"$snippet\"#from \"./$snippet/src/index.js\"#" "snippets/$snippet" > "snippet-$snippet.ts"
+done
+cp snippets/plain snippet-plain.ts
 echo '{"type": "module"}' > package.json
 cat > tsconfig.json <<END
 {
@@ -11,8 +19,10 @@ cat > tsconfig.json <<END
     "target": "ES2022", "module": "NodeNext", "lib": ["ES2022"], "strict": true, "noUncheckedIndexedAccess": true,
     "exactOptionalPropertyTypes": true, "types": ["node"], "typeRoots": ["$TOOLS/node_modules/@types"], "rootDir": ".", "outDir": "dist"
   },
-  "files": ["main.ts"]
+  "files": ["main.ts", "exact.ts", "alone.ts", "loner/loner.ts", "snippet-quakes.ts", "snippet-things.ts", "snippet-plain.ts"]
 }
 END
 "$tsc" -p .
+for program in alone snippet-quakes snippet-things exact; do node "dist/$program.js"; done
+NODE_EXTRA_CA_CERTS="$FARTHING_CA_FILE" node dist/snippet-plain.js
 exec node dist/main.js

@@ -1,0 +1,56 @@
+using System;
+using System.Threading.Tasks;
+using Things;
+
+/// <summary>What is written and read exactly, and what errors tell: see tests/tests/sdk.</summary>
+public static class Exact
+{
+    /// <summary>Sends a thing and gets it back; asks for two that do not come.</summary>
+    public static async Task Run()
+    {
+        var client = new Client();
+        var sent = new Thing
+        {
+            Label = "csharp",
+            Count = 9007199254740993,
+            Huge = ulong.MaxValue,
+            Nullable = null,
+            Both = new OrNull<long?>(null),
+            Pet = new Pet.OfDog(new Dog { Kind = "dog", Name = "Rex" }),
+            Loose = new ThingLoose.OfInteger(7)
+        };
+        var answer = await client.KeepThing(sent);
+        var kept = answer.Value;
+        if (kept.Nullable != null || kept.Optional != null || kept.Both == null || kept.Both.Value != null)
+        {
+            throw new InvalidOperationException("it is not what was sent");
+        }
+        Console.WriteLine(
+            "exact " + kept.Count + " " + kept.Huge + " " + ((Pet.OfDog)kept.Pet).Value.Name + " "
+            + ((ThingLoose.OfInteger)kept.Loose).Value + " " + answer.Charged);
+
+        try
+        {
+            await client.GetThing("missing");
+        }
+        catch (ServiceException error)
+        {
+            Console.WriteLine("missing " + error.Answer.Status + " " + (error.Charged == true ? "true" : "not"));
+        }
+        var lossy = new FarthingConfig { BaseUrl = Environment.GetEnvironmentVariable("DROPPING_THINGS_URL"), MaxRetries = 0 };
+        try
+        {
+            await new Client(lossy).GetThing("long");
+        }
+        catch (ConnectionException error)
+        {
+            Console.WriteLine("unknown " + (error.Charged == null ? "null" : "known"));
+        }
+    }
+
+    /// <summary>Runs it.</summary>
+    public static void Main()
+    {
+        Run().GetAwaiter().GetResult();
+    }
+}

@@ -1,0 +1,34 @@
+import things.Client
+import things.ConnectionException
+import things.Dog
+import things.FarthingConfig
+import things.Nullable
+import things.Pet
+import things.ServiceException
+import things.Thing
+import things.ThingLoose
+
+/** What is written and read exactly, and what errors tell: see tests/tests/sdk. */
+public fun main() {
+    val client = Client()
+    val sent = Thing(
+        label = "kotlin",
+        count = 9007199254740993,
+        huge = "18446744073709551615".toBigInteger(),
+        nullable = null,
+        both = Nullable(null),
+        pet = Pet.OfDog(Dog(kind = "dog", name = "Rex")),
+        loose = ThingLoose.OfInteger(7),
+    )
+    val answer = client.keepThing(sent)
+    val kept = answer.value
+    check(kept == sent) { "$kept" }
+    val (pet, loose) = kept.pet as Pet.OfDog to kept.loose as ThingLoose.OfInteger
+    println("exact ${kept.count} ${kept.huge} ${pet.value.name} ${loose.value} ${answer.charged}")
+
+    val missing = runCatching { client.getThing("missing") }.exceptionOrNull() as ServiceException
+    println("missing ${missing.answer.status} ${missing.charged}")
+    val lossy = Client(FarthingConfig(baseUrl = System.getenv("DROPPING_THINGS_URL"), maxRetries = 0))
+    val unknown = runCatching { lossy.getThing("long") }.exceptionOrNull() as ConnectionException
+    println("unknown ${unknown.charged}")
+}

@@ -1,0 +1,49 @@
+// Writes and reads exactly, and tells what errors tell: see tests/tests/sdk.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"reflect"
+
+	"things"
+)
+
+func main() {
+	ctx := context.Background()
+	client, err := things.New(things.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	sent := things.Thing{
+		Label: "go", Count: 9007199254740993, Huge: things.Ptr(uint64(18446744073709551615)), Both: things.Null[int64](),
+		Pet:   &things.Pet{Dog: &things.Dog{Kind: "dog", Name: "Rex"}},
+		Loose: &things.ThingLoose{Integer: things.Ptr(int64(7))},
+	}
+	answer, err := client.KeepThing(ctx, sent)
+	if err != nil {
+		log.Fatal(err)
+	}
+	kept := answer.Value
+	if kept.Nullable != nil || kept.Optional != nil || !reflect.DeepEqual(kept.Both, sent.Both) {
+		log.Fatalf("%+v", kept)
+	}
+	fmt.Println("exact", kept.Count, *kept.Huge, kept.Pet.Dog.Name, *kept.Loose.Integer, answer.Charged)
+
+	var failed *things.Error
+	if _, err = client.GetThing(ctx, things.GetThingParams{ID: "missing"}); !errors.As(err, &failed) || failed.Kind != things.ServiceError {
+		log.Fatal(err)
+	}
+	fmt.Println("missing", failed.Status, *failed.Charged)
+	lossy, err := things.New(things.Config{BaseURL: os.Getenv("DROPPING_THINGS_URL"), MaxRetries: -1})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err = lossy.GetThing(ctx, things.GetThingParams{ID: "long"}); !errors.As(err, &failed) || failed.Charged != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("unknown null")
+}

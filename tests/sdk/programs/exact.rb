@@ -1,0 +1,26 @@
+# frozen_string_literal: true
+
+# What is written and read exactly, and what errors tell: see tests/tests/sdk.
+
+require "things"
+
+client = Things::Client.new
+dog = Things::Dog.new(kind: "dog", name: "Rex")
+sent = Things::Thing.new(
+  label: "ruby", count: 2**53 + 1, huge: 2**64 - 1, nullable: nil, both: nil, pet: dog, loose: 7
+)
+answer = client.keep_thing(body: sent)
+kept = answer.value
+abort "it is not what was sent" unless kept.nullable.nil? && kept.both.nil? && kept.optional.nil?
+puts "exact #{kept.count} #{kept.huge} #{kept.pet.name} #{kept.loose} #{answer.charged}"
+
+begin
+  client.get_thing(id: "missing")
+rescue Things::ServiceError => e
+  puts "missing #{e.answer.status} #{e.charged}"
+end
+begin
+  Things::Client.new(base_url: ENV.fetch("DROPPING_THINGS_URL"), max_retries: 0).get_thing(id: "long")
+rescue Things::ConnectionFailed => e
+  puts "unknown #{e.charged.nil? ? 'null' : e.charged}"
+end

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# What is written and read exactly, and what errors tell: see tests/tests/sdk.
+set -euo pipefail
+
+sent='{"label":"shell","count":9007199254740993,"huge":18446744073709551615,"nullable":null,"both":null,"pet":{"kind":"dog","name":"Rex"},"loose":7}'
+answer=$(./things/things.sh keep_thing --body "$sent" 2>said)
+[[ $answer == "$sent" ]]
+[[ $answer =~ \"count\":([0-9]+).*\"huge\":([0-9]+).*\"name\":\"([A-Za-z]+)\".*\"loose\":([0-9]+) ]]
+printf "exact %s %s %s %s %s\n" "${BASH_REMATCH[@]:1}" "$(sed -n 's/^paid \(.*\) USDC.*/\1/p' said)"
+
+if ./things/things.sh get_thing id=missing >answer 2>said; then exit 1; else code=$?; fi
+((code == 4))
+paid=$(sed -n 's/^paid \(.*\) USDC.*/\1/p' said)
+if [[ $paid == 0.004 ]]; then paid=true; fi
+echo "missing $(sed -n 's/^the service answered //p' said) $paid"
+
+if FARTHING_URL=$DROPPING_THINGS_URL FARTHING_MAX_RETRIES=0 ./things/things.sh get_thing id=long >answer 2>said; then exit 1; fi
+echo "unknown $(sed -n 's/.*charged: \([a-z]*\).*/\1/p' said)"

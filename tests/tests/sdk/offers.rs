@@ -1,0 +1,211 @@
+//! What is on offer, its code in every way that people ask for it, and what a program must hear.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use anyhow::{Context, Result, ensure};
+use farthing::{
+    control::types::{Api, route},
+    testnet::demo::Demo,
+};
+use farthing_bridge::{
+    description::ApiDescription,
+    read,
+    snippet::{Language as PlainLanguage, SnippetCall, snippet as plain_snippet},
+};
+use farthing_protocol::Usdc;
+use farthing_sdk::{Language, Options, Sdk, generate, snippet};
+use farthing_tests::{command::farthing, world::eventually};
+use serde_json::{Value, json};
+
+use super::things::{self, Things};
+
+/// What nobody would offer has as many operations.
+const OPERATIONS: usize = 300;
+const QUAKES: &[u8] = include_bytes!("../../../demo-services/src/earthquakes/openapi.json");
+const NASTY: &[u8] = include_bytes!("../../../bridge/sdk/src/tests/nasty.json");
+
+/// The services, what nobody would offer, and what the services say when nobody's code is between.
+pub struct Offers {
+    quakes: String,
+    planets: String,
+    things: String,
+    pub keeper: Things,
+    gateway_url: String,
+    /// What every language must print.
+    expected: Vec<String>,
+}
+
+fn described(text: &[u8]) -> Result<ApiDescription> {
+    Ok(read(text).map_err(|error| anyhow::anyhow!("{error:?}"))?.description)
+}
+
+/// The same with 300 operations, each with a path and a name of its own.
+fn many(mut description: ApiDescription) -> ApiDescription {
+    let own = description.operations.clone();
+    let missing = OPERATIONS.saturating_sub(own.len());
+    for (index, operation) in own.iter().cycle().take(missing).enumerate() {
+        let mut operation = operation.clone();
+        operation.path = format!("/v{index}{}", operation.path);
+        operation.id = format!("{} {index}", operation.id);
+        description.operations.push(operation);
+    }
+    description
+}
+
+/// `GET path` through port 3000.
+async fn bought(demo: &Demo, id: &str, path: &str, params: Value) -> Result<Vec<u8>> {
+    let client = demo.consumer.https_client()?;
+    let order = json!({ "api_id_public": id, "method": "GET", "path": path, "params": params });
+    let url = format!("{}/internal/call", demo.gateway_url);
+    let answer = client.post(url).bearer_auth(&demo.secret).json(&order).send().await?.error_for_status()?;
+    Ok(answer.bytes().await?.to_vec())
+}
+
+impl Offers {
+    /// Publishes one more service beside those of the demo, and asks the demo's what they say.
+    pub async fn of(demo: &Demo) -> Result<Self> {
+        let keeper = Things::start().await?;
+        let api: Api = demo.earthquakes.node.control().post(route::APIS, &keeper.service_file()).await?;
+        let things = api.id.to_string();
+        eventually("the consumer knows the new service", async || {
+            Ok(farthing(&demo.consumer, &["catalog", "show", &things]).await?.code == 0)
+        })
+        .await?;
+        let (quakes, planets) = (demo.earthquakes.api.id.to_string(), demo.planets.api.id.to_string());
+        let events = bought(demo, &quakes, "/v1/earthquakes/recent", json!({ "limit": "3" })).await?;
+        let found = json!({ "discoveryMethod": "Transit", "limit": "2" });
+        let found = bought(demo, &planets, "/planets", found).await?;
+        let expected = expected(&serde_json::from_slice(&events)?, &serde_json::from_slice(&found)?)?;
+        Ok(Self { quakes, planets, things, keeper, gateway_url: demo.gateway_url.clone(), expected })
+    }
+
+    /// Writes below `folder`: packages of the services and a single file, as their consumer makes them; what nobody would
+    /// offer, with 300 operations as a package and as it is in one file; calls as the sandbox shows them.
+    pub async fn write(&self, demo: &Demo, language: Language, folder: &Path) -> Result<()> {
+        let packages = [("quakes", &self.quakes), ("planets", &self.planets), ("things", &self.things)];
+        let single = ("alone", &self.quakes);
+        for (package, id) in packages.into_iter().chain([single]) {
+            let output = folder.join(package).display().to_string();
+            let mut arguments =
+                vec!["sdk", "generate", id, "-l", language.name(), "-o", &output, "--package", package];
+            if package == single.0 {
+                arguments.push("--single-file");
+            }
+            farthing(&demo.consumer, &arguments).await?.ends_with(0)?;
+        }
+        let nasty = described(NASTY)?;
+        let options = |package: &str, single_file| Options {
+            service_name: package.to_owned(),
+            package: Some(package.to_owned()),
+            single_file,
+            ..Options::default()
+        };
+        write(&generate(&nasty, language, &options("loner", true))?, &folder.join("loner"))?;
+        let many = many(nasty);
+        ensure!(many.operations.len() == OPERATIONS);
+        write(&generate(&many, language, &options("nasty", false))?, &folder.join("nasty"))?;
+        self.write_snippets(language, &folder.join("snippets"))
+    }
+
+    /// A call with typed values, a call with a JSON body, and, where there is one, a call without client code.
+    fn write_snippets(&self, language: Language, folder: &Path) -> Result<()> {
+        fs::create_dir_all(folder)?;
+        let call = |name: &str, id: &str, text: &[u8], operation: &str, values, body| {
+            let description = described(text)?;
+            let index = description.operations.iter().position(|one| one.id == operation);
+            let options = Options {
+                service_id: id.to_owned(),
+                package: Some(name.to_owned()),
+                base_url: self.gateway_url.clone(),
+                ..Options::default()
+            };
+            let index = index.context("no such operation")?;
+            let code = snippet(&description, index, &values, body, language, &options)?;
+            anyhow::Ok(fs::write(folder.join(name), code)?)
+        };
+        let limit = BTreeMap::from([("limit".to_owned(), "1".to_owned())]);
+        call("quakes", &self.quakes, QUAKES, "recentEarthquakes", limit, None)?;
+        let body = r#"{"label": "it's \"x\" $(id) `id` ${HOME} \\ äöü #", "count": 1, "nullable": null}"#;
+        let text = things::DESCRIPTION.as_bytes();
+        call("things", &self.things, text, "keepThing", BTreeMap::new(), Some(body))?;
+        if let Some(language) = plain(language) {
+            let params = [("limit".to_owned(), "1".to_owned())];
+            let call = SnippetCall {
+                gateway: &self.gateway_url,
+                service: &self.quakes,
+                method: "GET",
+                path: "/v1/earthquakes/recent",
+                params: &params,
+                body: None,
+                content_type: None,
+            };
+            fs::write(folder.join("plain"), plain_snippet(&call, language))?;
+        }
+        Ok(())
+    }
+
+    /// Checks what a language's programs printed, and that what they sent arrived as it was meant.
+    pub fn check(&self, language: Language, out: &str) -> Result<()> {
+        for line in &self.expected {
+            ensure!(out.lines().any(|said| said.starts_with(line.as_str())), "{line} is missing in:\n{out}");
+        }
+        // The program's, and those of three examples: two packages and a single file.
+        let receipts = out.matches("receipt 0x").count();
+        ensure!(receipts >= 4, "{receipts} receipts:\n{out}");
+        let kept = self.keeper.kept(language.name());
+        ensure!(kept == [things::exact(language.name())], "{kept:?}");
+        Ok(())
+    }
+}
+
+/// The sandbox's code without a client.
+fn plain(language: Language) -> Option<PlainLanguage> {
+    match language {
+        Language::Shell => Some(PlainLanguage::Curl),
+        Language::Python => Some(PlainLanguage::Python),
+        Language::TypeScript => Some(PlainLanguage::TypeScript),
+        Language::Go => Some(PlainLanguage::Go),
+        Language::Rust => Some(PlainLanguage::Rust),
+        Language::Kotlin => Some(PlainLanguage::Kotlin),
+        _ => None,
+    }
+}
+
+/// What the programs of one language spend, however often a call is sent: of earthquakes two by the program, two by
+/// examples, one or two by code of the sandbox; of planets two and one; of things three and one.
+pub fn spent_by(language: Language) -> Usdc {
+    let quakes = 5 + u64::from(plain(language).is_some());
+    Usdc::from_micros(quakes * 2_000 + 3 * 3_000 + 4 * things::PRICE.micros())
+}
+
+fn write(sdk: &Sdk, folder: &Path) -> Result<()> {
+    for file in &sdk.files {
+        let path = folder.join(&file.path);
+        fs::create_dir_all(path.parent().context("no folder")?)?;
+        fs::write(path, &file.text)?;
+    }
+    Ok(())
+}
+
+/// The lines of programs that heard what the services say.
+fn expected(events: &Value, found: &Value) -> Result<Vec<String>> {
+    let first = &events["features"][0];
+    let magnitude = first["properties"]["mag"].as_f64().context("no magnitude")?;
+    let (id, time) = (first["id"].as_str().context("no id")?, &first["properties"]["time"]);
+    let (name, year) = (found[0]["name"].as_str().context("no name")?, &found[0]["discoveryYear"]);
+    Ok(vec![
+        format!("recent 3 {id} {time} {} 0.002", (magnitude * 10.0).round()),
+        "again 40 0.002".to_owned(),
+        "refused bad-parameter false true".to_owned(),
+        "budget price-above-cap false".to_owned(),
+        "untrusted  false".to_owned(),
+        format!("planets 2 {name} {year} 0.003"),
+        "planets-again 40 0.003".to_owned(),
+        "planets-refused bad-parameter false true".to_owned(),
+        "planets-budget price-above-cap false".to_owned(),
+        "planets-untrusted  false".to_owned(),
+        format!("exact 9007199254740993 {} Rex 7 0.004", u64::MAX),
+        "missing 404 true".to_owned(),
+        "unknown null".to_owned(),
+    ])
+}

@@ -1,0 +1,99 @@
+//! A service that keeps what it is given, and gives it back: whether clients write and read exactly is seen here.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::Result;
+use axum::{
+    Router,
+    body::Bytes,
+    extract::{Path, State},
+    http::{StatusCode, header},
+    response::{IntoResponse, Response},
+    routing::{get, post},
+};
+use farthing::control::types::{Charge, ServiceFile, SourceFile, SourceKind};
+use farthing_protocol::Usdc;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+pub const DESCRIPTION: &str = include_str!("../../sdk/things.json");
+pub const PRICE: Usdc = Usdc::from_micros(4_000);
+/// More than a line that is cut lets through.
+const LONG_CHARS: usize = 20_000;
+
+type Kept = Arc<Mutex<Vec<Value>>>;
+
+/// The running service; it ends with the test's runtime.
+#[derive(Debug)]
+pub struct Things {
+    url: String,
+    kept: Kept,
+}
+
+impl Things {
+    /// `POST /things` answers with what it got; `GET /things/long` with a long thing, and every other one is missing.
+    ///
+    /// # Errors
+    /// When no port is free.
+    pub async fn start() -> Result<Self> {
+        let kept = Kept::default();
+        let router = Router::new()
+            .route("/things", post(keep))
+            .route("/things/{id}", get(thing))
+            .with_state(Arc::clone(&kept));
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let url = format!("http://{}", listener.local_addr()?);
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        Ok(Self { url, kept })
+    }
+
+    /// As its owner publishes it: what is missing is paid for, too.
+    pub fn service_file(&self) -> ServiceFile {
+        let source = SourceFile {
+            kind: SourceKind::Openapi,
+            url: None,
+            text: Some(DESCRIPTION.to_owned()),
+            file: String::new(),
+        };
+        ServiceFile {
+            name: "Things".to_owned(),
+            upstream: self.url.clone(),
+            charge: Charge::Answered,
+            source: Some(source),
+            ..ServiceFile::priced(PRICE)
+        }
+    }
+
+    /// What arrived with this label.
+    pub fn kept(&self, label: &str) -> Vec<Value> {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.iter().filter(|thing| thing["label"] == label).cloned().collect()
+    }
+}
+
+/// The thing that the client in this language has to send: null where null was meant, nothing where nothing was, and
+/// every digit.
+pub fn exact(language: &str) -> Value {
+    json!({
+        "label": language,
+        "count": 9_007_199_254_740_993_u64,
+        "huge": u64::MAX,
+        "nullable": null,
+        "both": null,
+        "pet": { "kind": "dog", "name": "Rex" },
+        "loose": 7,
+    })
+}
+
+async fn keep(State(kept): State<Kept>, body: Bytes) -> Response {
+    let Ok(thing) = serde_json::from_slice(&body) else { return StatusCode::BAD_REQUEST.into_response() };
+    kept.lock().unwrap_or_else(PoisonError::into_inner).push(thing);
+    ([(header::CONTENT_TYPE, "application/json")], body).into_response()
+}
+
+async fn thing(Path(id): Path<String>) -> Response {
+    if id != "long" {
+        return (StatusCode::NOT_FOUND, axum::Json(json!({ "error": "no such thing" }))).into_response();
+    }
+    axum::Json(json!({ "label": "x".repeat(LONG_CHARS), "count": 1, "nullable": null })).into_response()
+}
