@@ -3,6 +3,7 @@
 const form = document.getElementById("filters");
 const results = document.getElementById("results");
 const PAUSE_MS = 120;
+const SAY_MS = 300;
 let timer = 0;
 let request = null;
 
@@ -20,7 +21,11 @@ function search() {
   request.open("GET", to);
   request.responseType = "document";
   results.setAttribute("aria-busy", "true");
+  // Soon answered, it is not said: words that flash by are read by nobody.
+  const saying = setTimeout(() => (document.getElementById("count").textContent = "Searching …"), SAY_MS);
+  request.onabort = () => clearTimeout(saying);
   request.onload = () => {
+    clearTimeout(saying);
     results.removeAttribute("aria-busy");
     const found = request.response?.getElementById("results");
     if (request.status !== 200 || !found) {
@@ -31,6 +36,7 @@ function search() {
     history.replaceState(null, "", to);
   };
   request.onerror = () => {
+    clearTimeout(saying);
     results.removeAttribute("aria-busy");
     document.getElementById("count").textContent = "The node does not answer. Trying again when you type.";
   };

@@ -47,6 +47,7 @@ pub mod settings;
 mod spending;
 mod status;
 mod tally;
+mod traffic;
 
 /// Descriptions with their details can be long; nothing else here is.
 const REQUEST_BYTES_MAX: usize = 40 * 1024 * 1024;
@@ -100,6 +101,7 @@ pub fn router(node: Node) -> Router {
         .route(route::PING, post(ping))
         .route(route::LOOKUP, post(lookup))
         .route(route::REACH, get(reached).post(test_reach))
+        .route(route::TRAFFIC, get(traffic::traffic))
         .route(route::ACTIVITY, get(activity::activity))
         .route(route::FIGURES, get(activity::figures))
         .route(route::HISTORY, get(history::history))
@@ -125,7 +127,12 @@ pub fn router(node: Node) -> Router {
         .route(route::WALLET_PHRASE_CHECK, post(backup::check_phrase))
         .route(route::OPENAPI, get(openapi::show))
         .layer(DefaultBodyLimit::max(REQUEST_BYTES_MAX))
-        .with_state(Commands { node, counted: activity::Counted::default(), tally: tally::Tally::default() })
+        .with_state(Commands {
+            node,
+            counted: activity::Counted::default(),
+            tally: tally::Tally::default(),
+            meter: traffic::Meter::new(),
+        })
 }
 
 /// What the handlers work with.
@@ -134,6 +141,7 @@ struct Commands {
     node: Node,
     counted: activity::Counted,
     tally: tally::Tally,
+    meter: traffic::Meter,
 }
 
 impl FromRef<Commands> for Node {
@@ -151,6 +159,12 @@ impl FromRef<Commands> for activity::Counted {
 impl FromRef<Commands> for tally::Tally {
     fn from_ref(commands: &Commands) -> Self {
         commands.tally.clone()
+    }
+}
+
+impl FromRef<Commands> for traffic::Meter {
+    fn from_ref(commands: &Commands) -> Self {
+        commands.meter.clone()
     }
 }
 

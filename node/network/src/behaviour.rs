@@ -9,9 +9,9 @@ use libp2p::{
     core::upgrade::Version,
     identify,
     identity::Keypair,
-    kad, mdns, memory_connection_limits, noise, ping,
+    kad, mdns, memory_connection_limits, ping, quic,
     swarm::{NetworkBehaviour, behaviour::toggle::Toggle},
-    tcp, yamux,
+    yamux,
 };
 
 use crate::{
@@ -20,6 +20,7 @@ use crate::{
     gate, gossip, keep, memory, memory_limit, portmap,
     records::DirectoryStore,
     status::Counters,
+    traffic,
 };
 
 /// A handshake over a slow line takes a second or two.
@@ -115,11 +116,14 @@ pub(crate) fn build(
         portmap: config.reach.upnp.then(portmap::Behaviour::default).into(),
         mdns: neighbourhood(own, config.mdns),
     };
+    let of_sockets = Arc::clone(&counters);
     let swarm = SwarmBuilder::with_existing_identity(keypair)
         .with_tokio()
-        .with_tcp(tcp::Config::new(), noise::Config::new, yamux_config)
+        .with_other_transport(move |keypair| {
+            let quic = quic_config(quic::Config::new(keypair));
+            traffic::sockets(keypair, yamux_config(), quic, of_sockets).map_err(Into::into)
+        })
         .map_err(|_| NetworkError::Key)?
-        .with_quic_config(quic_config)
         .with_other_transport(|keypair| {
             let security = memory::transport(keypair, yamux_config(), config.allow_private, counters);
             security.map_err(Into::into)
@@ -205,7 +209,7 @@ fn yamux_config() -> yamux::Config {
     config
 }
 
-fn quic_config(mut config: libp2p::quic::Config) -> libp2p::quic::Config {
+fn quic_config(mut config: quic::Config) -> quic::Config {
     config.max_concurrent_stream_limit = u32::try_from(STREAMS_MAX).unwrap_or(u32::MAX);
     config.max_stream_data = QUIC_STREAM_WINDOW_BYTES;
     config.max_connection_data = QUIC_CONNECTION_WINDOW_BYTES;

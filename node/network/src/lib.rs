@@ -48,6 +48,7 @@ mod start;
 mod status;
 mod swarm;
 mod sync;
+mod traffic;
 mod turns;
 mod twin;
 

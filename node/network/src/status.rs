@@ -144,6 +144,10 @@ counters! {
     lookups_answered,
     /// Requests to the directory's nodes until the first of them answered with a record.
     lookup_requests_until_answered,
+    /// Bytes written to streams on sockets, without what encryption and the wire add.
+    stream_bytes_sent,
+    /// Bytes read from streams on sockets, without what encryption and the wire add.
+    stream_bytes_received,
     /// Pieces written to connections within one process; a connection's security writes one for each message.
     memory_messages_sent,
     /// Bytes written to connections within one process. Those on sockets are counted by the system.

@@ -320,6 +320,8 @@ pub enum Net {
     Lookup { wallet: Address },
     /// Whether other nodes can dial this one; tested now
     Reach,
+    /// How much travels between this node and others
+    Traffic,
 }
 
 #[derive(Debug, Subcommand)]

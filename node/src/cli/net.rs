@@ -6,7 +6,7 @@ use super::{
     output::table,
 };
 use crate::control::types::{
-    Lookup, LookupRequest, LookupStep, Peer, PingRequest, Pong, Reach, ReachedAddress, route,
+    Lookup, LookupRequest, LookupStep, Peer, PingRequest, Pong, Reach, ReachedAddress, Traffic, route,
 };
 
 const NO_RECORD: &str = "no record was found; its node may be offline or on another network";
@@ -24,6 +24,10 @@ pub(super) async fn net(context: &Context, verb: args::Net) -> Result<(), Failur
         args::Net::Reach => {
             let reach: Reach = node.post(route::REACH, &()).await?;
             context.output.data(&reach, reached)
+        }
+        args::Net::Traffic => {
+            let traffic: Traffic = node.get(route::TRAFFIC).await?;
+            context.output.data(&traffic, |traffic| travelled(*traffic))
         }
         args::Net::Ping { wallet } => {
             let pong: Pong = node.post(route::PING, &PingRequest { wallet: wallet.into() }).await?;
@@ -85,6 +89,17 @@ fn reached(reach: &Reach) -> String {
         }
     }
     lines.join("\n")
+}
+
+fn travelled(traffic: Traffic) -> String {
+    let row = |name: &str, bytes: u64, pace: u64| [name.to_owned(), bytes.to_string(), pace.to_string()];
+    table(
+        ["DIRECTION", "BYTES", "BYTES/S"],
+        [
+            row("sent", traffic.sent_bytes, traffic.sent_bytes_per_sec),
+            row("received", traffic.received_bytes, traffic.received_bytes_per_sec),
+        ],
+    )
 }
 
 fn millis(micros: u64) -> String {

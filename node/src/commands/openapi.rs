@@ -20,6 +20,7 @@ use crate::{control::types::Problem, panel::api};
     servers((url = "/api/v1")),
     components(schemas(Problem)),
     paths(
+        api::set_up,
         api::log_in,
         status::status,
         status::health,
@@ -102,6 +103,7 @@ use crate::{control::types::Problem, panel::api};
         super::lookup,
         super::reached,
         super::test_reach,
+        super::traffic::traffic,
         show,
     )
 )]

@@ -21,7 +21,7 @@ pub use self::catalog::{
 };
 pub use self::console::{
     ChainSettings, ChainSettingsRequest, ChainSettingsSaved, Console, EndpointTested, LogIn, LoggedIn,
-    Restarting, Setting,
+    Restarting, SetUp, Setting,
 };
 pub use self::history::{
     DayTotals, HistoryEntry, HistoryKind, HistoryPage, HistoryState, SettledChannel, SettlementShown,
@@ -29,7 +29,7 @@ pub use self::history::{
 pub use self::inspect::{
     ApiPreview, InspectRequest, InspectedCandidate, InspectedOperation, Inspection, Tried, TryRequest,
 };
-pub use self::reach::{Reach, ReachFailure, ReachedAddress};
+pub use self::reach::{Reach, ReachFailure, ReachedAddress, Traffic};
 pub use self::secrets::{NewSecret, Secret, SecretLimits, SecretShown};
 pub use self::services::{
     Api, ApiOperation, ApiShown, ApiState, EditRequest, Offer, OfferParameter, OperationName, PriceRequest,

@@ -16,14 +16,14 @@ use http_body_util::Limited;
 
 use super::{
     Panel,
-    access::Refused,
+    access::{Refused, Token},
     failure::Failure,
     guard::{CSRF_HEADER, is_unsafe, session_of},
     pages::cookie_of,
 };
 use crate::{
     clock,
-    control::types::{LogIn, LoggedIn, Problem},
+    control::types::{LogIn, LoggedIn, Problem, SetUp},
     secret::SecretText,
     serve::ClientAddress,
 };
@@ -62,7 +62,28 @@ const DANGEROUS: [(Method, &str); 23] = [
 pub(super) fn routes(panel: &Panel) -> Router<Panel> {
     let commands = panel.node().routes().fallback(|| async { nothing_here() });
     let guarded = commands.layer(from_fn_with_state(panel.clone(), admit));
-    Router::new().route("/api/v1/session", post(log_in)).nest_service(PREFIX, guarded)
+    Router::new()
+        .route("/api/v1/setup", post(set_up))
+        .route("/api/v1/session", post(log_in))
+        .nest_service(PREFIX, guarded)
+}
+
+#[utoipa::path(
+    post,
+    path = "/setup",
+    summary = "Choose the console's first password with the setup code; logs in as /session does",
+    tag = "Session",
+    request_body = SetUp,
+    responses((status = 200, description = "Done", body = LoggedIn))
+)]
+pub(crate) async fn set_up(
+    State(panel): State<Panel>,
+    from: Option<Extension<ClientAddress>>,
+    Json(fields): Json<SetUp>,
+) -> Response {
+    let from = super::address_or_here(from);
+    let token = panel.access().set_up(&fields.code, SecretText::new(fields.password), from).await;
+    logged_in(&panel, token)
 }
 
 #[utoipa::path(
@@ -81,7 +102,12 @@ pub(crate) async fn log_in(
 ) -> Response {
     let had = session_of(&panel, &headers);
     let from = super::address_or_here(from);
-    match panel.access().log_in(SecretText::new(fields.password), had.as_ref(), from).await {
+    let token = panel.access().log_in(SecretText::new(fields.password), had.as_ref(), from).await;
+    logged_in(&panel, token)
+}
+
+fn logged_in(panel: &Panel, token: Result<Token, Refused>) -> Response {
+    match token {
         Ok(token) => {
             let session = panel.access().session(&token);
             let csrf = session.map_or_else(String::new, |session| session.csrf().to_owned());
@@ -90,7 +116,9 @@ pub(crate) async fn log_in(
         Err(refused) => {
             let status = match refused {
                 Refused::Wait(_) => StatusCode::TOO_MANY_REQUESTS,
-                Refused::NotSetUp => StatusCode::CONFLICT,
+                Refused::NotSetUp | Refused::SetUpAlready => StatusCode::CONFLICT,
+                Refused::Unfit(_) => StatusCode::UNPROCESSABLE_ENTITY,
+                Refused::NotStored(..) | Refused::System => StatusCode::INTERNAL_SERVER_ERROR,
                 _ => StatusCode::UNAUTHORIZED,
             };
             problem(status, &refused.to_string(), "Nothing was changed.")

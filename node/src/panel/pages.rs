@@ -44,6 +44,7 @@ pub(super) fn routes() -> Router<Panel> {
         .route("/panel", get(home::show))
         .route("/panel/", get(|| async { Redirect::to("/panel") }))
         .route("/panel/setup", get(setup::show).post(setup::set_up))
+        .merge(first_steps())
         .route("/panel/login", get(login::show).post(login::log_in))
         .route("/panel/password-again", get(login::show_again).post(login::enter_again))
         .route("/panel/logout", post(login::log_out))
@@ -82,6 +83,17 @@ pub(super) fn routes() -> Router<Panel> {
         .layer(DefaultBodyLimit::max(FORM_BYTES_MAX))
         .merge(apis())
         .merge(kept())
+}
+
+/// What follows the first password, a page for each step.
+fn first_steps() -> Router<Panel> {
+    use setup::{fund, reach, sample, words};
+    Router::new()
+        .route("/panel/setup/words", get(words::show).post(words::reveal))
+        .route("/panel/setup/words/check", get(words::quiz).post(words::check))
+        .route("/panel/setup/fund", get(fund::show))
+        .route("/panel/setup/reach", get(reach::show).post(reach::test))
+        .route("/panel/setup/sample", get(sample::show))
 }
 
 /// What the node can be had back from, and what it starts with.

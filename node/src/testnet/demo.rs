@@ -11,7 +11,7 @@ use farthing_protocol::{Address, Usdc};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::{
-    control::types::{Api, ServiceFile, route},
+    control::types::{Api, Console, ServiceFile, route},
     files,
 };
 
@@ -200,9 +200,12 @@ pub async fn up() -> anyhow::Result<()> {
     let ca = ca.display();
     let (url, secret) = (format!("{}/internal/call", demo.gateway_url), &demo.secret);
     let body = recent_earthquakes(&demo.earthquakes.api);
+    let console: Console = demo.consumer.control().get(route::CONSOLE).await?;
+    let code = console.setup_code.map_or_else(String::new, |code| format!("   setup code {code}"));
     say("");
+    say(&format!("Everything is up. The consumer's console, for your browser:\n\n{}{code}\n", console.url));
     say(&format!(
-        "Everything is up. A consumer's application, for your browser; each press of its button is a paid call:\n\n\
+        "A consumer's application, for your browser; each press of its button is a paid call:\n\n\
          {}\n",
         quake_map.url
     ));

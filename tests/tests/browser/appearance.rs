@@ -15,7 +15,7 @@ use crate::{
 
 const THEMES: [&str; 2] = ["light", "dark"];
 /// Names, widths in pixels, and whether a picture is taken.
-const WIDTHS: [(&str, u32, bool); 3] = [("desk", 1280, true), ("tablet", 768, false), ("phone", 360, true)];
+const WIDTHS: [(&str, u32, bool); 3] = [("desk", 1280, true), ("tablet", 768, true), ("phone", 360, true)];
 const HEIGHT: u32 = 800;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -47,7 +47,7 @@ async fn every_page_is_accessible_in_both_themes_and_at_every_width() -> Result<
     browser.wait_for("password").await?;
     report.look(&browser, "login-mistake").await?;
 
-    ensure!(report.wrong.is_empty(), "{}", report.wrong);
+    report.end()?;
     browser.client.clone().close().await?;
     site.demo.stop().await
 }
@@ -56,6 +56,10 @@ async fn every_page_is_accessible_in_both_themes_and_at_every_width() -> Result<
 async fn mistakes_and_warnings(browser: &Browser, report: &mut Report) -> Result<()> {
     visit(browser, "/panel/nothing-here").await?;
     report.look(browser, "not-found").await?;
+    visit(browser, "/panel/setup/words").await?;
+    browser.press("button.primary").await?;
+    browser.wait_for("I wrote them down").await?;
+    report.look(browser, "setup-words-shown").await?;
     visit(browser, "/panel/settings/phrase").await?;
     browser.press("main button.danger").await?;
     browser.wait_for("Write them down").await?;
@@ -124,13 +128,13 @@ async fn choose(browser: &Browser, theme: &str) -> Result<()> {
 }
 
 /// Everything wrong, so that one run shows it all.
-struct Report {
+pub struct Report {
     wrong: String,
     folder: PathBuf,
 }
 
 impl Report {
-    fn new() -> Result<Self> {
+    pub fn new() -> Result<Self> {
         let exe = std::env::current_exe()?;
         let target = exe.ancestors().find(|folder| folder.join("CACHEDIR.TAG").exists());
         let folder = target.context("no target folder")?.join("screenshots");
@@ -138,8 +142,15 @@ impl Report {
         Ok(Self { wrong: String::new(), folder })
     }
 
+    /// # Errors
+    /// Everything that was wrong.
+    pub fn end(&self) -> Result<()> {
+        ensure!(self.wrong.is_empty(), "{}", self.wrong);
+        Ok(())
+    }
+
     /// Judges the page that is open, in both themes and at every width.
-    async fn look(&mut self, browser: &Browser, page: &str) -> Result<()> {
+    pub async fn look(&mut self, browser: &Browser, page: &str) -> Result<()> {
         for theme in THEMES {
             browser.prefer(theme).await?;
             for (size, width, has_picture) in WIDTHS {

@@ -4,7 +4,10 @@ use anyhow::{Context, Result, ensure};
 use fantoccini::{Locator, key::Key};
 use farthing::{
     control::types::{Api, Console, ServiceFile, SourceFile, SourceKind, route},
-    testnet::{NodeOptions, NodeProcess},
+    testnet::{
+        NodeOptions, NodeProcess,
+        demo::{Demo, Setup},
+    },
 };
 use farthing_tests::{
     upstream::Upstream,
@@ -15,6 +18,7 @@ use serde_json::json;
 
 use crate::{
     browser::{Browser, Tools},
+    first_steps,
     site::set_up,
 };
 
@@ -56,7 +60,7 @@ async fn the_console_is_set_up_and_searched_by_keyboard_alone() -> Result<()> {
     for keys in [&code, &tab, "four random words", &tab, "four random words", &enter] {
         press(&browser, keys).await?;
     }
-    eventually("Home is there", async || Ok(browser.client.current_url().await?.path() == "/panel")).await?;
+    walks_through_the_steps(&browser, &enter).await?;
     // The first stop leads past the navigation.
     let body = browser.client.find(Locator::Css("body")).await?;
     body.send_keys(&tab).await?;
@@ -74,6 +78,27 @@ async fn the_console_is_set_up_and_searched_by_keyboard_alone() -> Result<()> {
     ensure!(complaints.is_empty(), "{complaints:?}");
     browser.client.clone().close().await?;
     Ok(())
+}
+
+/// The steps that follow the password: the words and three of them, then on by their buttons.
+async fn walks_through_the_steps(browser: &Browser, enter: &str) -> Result<()> {
+    browser.wait_for("Step 2 of 5").await?;
+    tab_to(browser, "form button.primary").await?;
+    press(browser, enter).await?;
+    let words = first_steps::words(browser).await?;
+    tab_to(browser, "a.button.primary").await?;
+    press(browser, enter).await?;
+    for (name, word) in first_steps::asked(browser, &words).await? {
+        tab_to(browser, &format!("input[name={name}]")).await?;
+        press(browser, &word).await?;
+    }
+    press(browser, enter).await?;
+    for step in ["Step 3 of 5", "Step 4 of 5", "Step 5 of 5"] {
+        browser.wait_for(step).await?;
+        tab_to(browser, ".step-actions a.primary").await?;
+        press(browser, enter).await?;
+    }
+    browser.wait_for("Welcome to Farthing").await
 }
 
 /// Goes on with the tabulator until what has the focus fits.
@@ -140,4 +165,32 @@ async fn a_service_is_tried_by_keyboard_alone() -> Result<()> {
     ensure!(upstream.hits() == 0, "a sample asks nobody");
     browser.client.clone().close().await?;
     Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_live_call_is_paid_for_by_keyboard_alone() -> Result<()> {
+    let Some(tools) = Tools::find() else { return Ok(()) };
+    let folder = tempfile::tempdir()?;
+    let setup = Setup { gateway_port: 0, panel_port: 0, ..Setup::default() };
+    let demo = Demo::start(folder.path(), setup).await?;
+    let console: Console = demo.consumer.control().get(route::CONSOLE).await?;
+    let browser = Browser::open(&tools, console.url.trim_end_matches("/panel"), true).await?;
+    set_up(&browser, &demo.consumer).await?;
+    let sandbox = format!("/panel/catalog/{}/sandbox", demo.earthquakes.api.id);
+    eventually("the service can be called", async || {
+        browser.goto(&sandbox).await?;
+        Ok(browser.text().await?.contains("Call for 0.002 USDC"))
+    })
+    .await?;
+    tab_to(&browser, "button[value=live]").await?;
+    let enter = String::from(char::from(Key::Enter));
+    press(&browser, &enter).await?;
+    browser.wait_for_address("call=").await?;
+    browser.wait_for("You were charged 0.002 USDC").await?;
+    let spent = demo.consumer.status().await?.spent_today.to_string();
+    ensure!(spent == "0.002", "one press is one call: {spent}");
+    let complaints = browser.complaints().await?;
+    ensure!(complaints.is_empty(), "{complaints:?}");
+    browser.client.clone().close().await?;
+    demo.stop().await
 }

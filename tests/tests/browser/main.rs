@@ -4,10 +4,14 @@
 
 mod appearance;
 mod browser;
+mod first_steps;
+mod frame;
 mod keyboard;
 mod live;
+mod paint;
 mod places;
 mod plain;
+mod quake_map;
 mod site;
 mod story;
 mod strangers;

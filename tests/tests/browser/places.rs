@@ -8,7 +8,12 @@ use anyhow::{Context, Result, ensure};
 pub const GUESTS: [(&str, &str); 2] = [("setup", "/panel/setup"), ("login", "/panel/login")];
 
 /// Name and address; what stands in braces is filled in by [`crate::site::Site::address`].
-pub const PLACES: [(&str, &str); 56] = [
+pub const PLACES: [(&str, &str); 61] = [
+    ("setup-words", "/panel/setup/words"),
+    ("setup-words-check", "/panel/setup/words/check"),
+    ("setup-fund", "/panel/setup/fund"),
+    ("setup-reach", "/panel/setup/reach"),
+    ("setup-sample", "/panel/setup/sample?service={earthquakes}"),
     ("home", "/panel"),
     ("catalog", "/panel/catalog"),
     ("catalog-search", "/panel/catalog?q=earthquake&online=1"),

@@ -186,7 +186,12 @@ pub async fn set_up(browser: &Browser, node: &NodeProcess) -> Result<()> {
     browser.goto("/panel").await?;
     browser.fill(&[("code", &code), ("password", PASSWORD), ("repeated", PASSWORD)]).await?;
     browser.press("button.primary").await?;
-    eventually("Home is there", async || Ok(browser.client.current_url().await?.path() == "/panel")).await
+    eventually("the password is taken", async || {
+        let url = browser.client.current_url().await?;
+        Ok(url.path() == "/panel" || url.path() == "/panel/setup/words")
+    })
+    .await?;
+    browser.goto("/panel").await
 }
 
 /// Money about to be sent.

@@ -15,7 +15,8 @@ use tokio::process::Command;
 
 use crate::{
     browser::{Browser, Tools},
-    site::{has, set_up},
+    first_steps,
+    site::has,
     tides,
 };
 
@@ -31,7 +32,8 @@ async fn somebody_new_buys_data_and_sells_some() -> Result<()> {
     let demo = Demo::start(folder.path(), setup).await?;
     let console: Console = demo.consumer.control().get(route::CONSOLE).await?;
     let browser = Browser::open(&tools, console.url.trim_end_matches("/panel"), true).await?;
-    set_up(&browser, &demo.consumer).await?;
+    first_steps::enter(&browser, &demo.consumer).await?;
+    first_steps::walk(&browser, &demo.consumer_wallet.to_string()).await?;
     browser.wait_for("Fund the wallet").await?;
 
     finds_the_earthquakes(&browser).await?;
@@ -75,12 +77,16 @@ async fn tries_them_free(browser: &Browser) -> Result<()> {
     browser.wait_for("you were not charged").await
 }
 
-/// Home says what is missing, and follows by itself when it arrives.
+/// Home says what is missing and leads to the address, whose page follows by itself when the money arrives.
 async fn funds_the_wallet(browser: &Browser, demo: &Demo) -> Result<()> {
     let sandbox = browser.client.current_url().await?;
     browser.goto("/panel").await?;
-    browser.wait_for(&demo.consumer_wallet.to_string()).await?;
+    browser.wait_for("Fund the wallet").await?;
+    browser.press("a[href='/panel/setup/fund']").await?;
+    browser.wait_for("Waiting for USDC").await?;
     demo.chain.fund(demo.consumer_wallet, FUNDS).await?;
+    browser.wait_for("5.00 USDC is there").await?;
+    browser.goto("/panel").await?;
     browser.wait_for("There is USDC to spend").await?;
     browser.goto(sandbox.path()).await
 }

@@ -33,7 +33,16 @@ async fn a_program_logs_in_and_does_what_the_command_line_does() -> Result<()> {
     let page = post(&mut program, "/api/v1/session", None, &json!({ "password": PASSWORD })).await?;
     ensure!(page.status == 409, "nothing is set up yet: {page:?}");
 
-    node.set_up().await?;
+    let code = node.console().await?.setup_code.context("no code")?;
+    for (code, password, status) in
+        [("AAAA-AAAA-AAAA", PASSWORD, 401), (code.as_str(), "short", 422), (code.as_str(), PASSWORD, 200)]
+    {
+        let body = json!({ "code": code, "password": password });
+        let page = post(&mut program, "/api/v1/setup", None, &body).await?;
+        ensure!(page.status == status && program.session().is_some() == (status == 200), "{page:?}");
+    }
+    ensure!(program.get("/api/v1/status").await?.status == 200, "setting up logs in");
+    program.cookies.clear();
     let page = post(&mut program, "/api/v1/session", None, &json!({ "password": "a wrong one" })).await?;
     ensure!(page.status == 401 && program.session().is_none(), "{page:?}");
     let page = post(&mut program, "/api/v1/session", None, &json!({ "password": PASSWORD })).await?;

@@ -7,8 +7,13 @@ use farthing_tests::world::PRICE;
 
 use crate::support::{Browser, Node, Page};
 
-pub const PAGES: [&str; 27] = [
+pub const PAGES: [&str; 32] = [
     "/panel",
+    "/panel/setup/words",
+    "/panel/setup/words/check",
+    "/panel/setup/fund",
+    "/panel/setup/reach",
+    "/panel/setup/sample",
     "/panel/catalog",
     "/panel/catalog?q=earth&online=1&sort=price",
     "/panel/apis",
@@ -94,7 +99,8 @@ async fn every_answer_has_the_headers_and_every_page_is_small_and_kept_by_nobody
         ensure!(page.header("cache-control") == "no-store", "{path}");
         ensure!(page.body.len() <= HTML_BYTES_MAX, "{path} has {} bytes", page.body.len());
         // Examples of addresses, and those of the configuration.
-        let says_some = ["help", "apis/new", "configuration"].iter().any(|part| path.contains(part));
+        let says_some =
+            ["help", "apis/new", "configuration", "setup/reach"].iter().any(|part| path.contains(part));
         ensure!(!page.body.contains("http://") || says_some, "{path} names another server");
     }
     Ok(())

@@ -24,6 +24,22 @@ impl fmt::Debug for Console {
     }
 }
 
+/// `POST /api/v1/setup`
+#[derive(Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SetUp {
+    /// As the node printed it; `farthing panel url` prints it again.
+    pub code: String,
+    /// At least 10 characters.
+    pub password: String,
+}
+
+impl fmt::Debug for SetUp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SetUp(…)")
+    }
+}
+
 /// `POST /api/v1/session`
 #[derive(Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]

@@ -50,3 +50,16 @@ pub struct ReachFailure {
     pub wallet: Text<Address>,
     pub reason: String,
 }
+
+/// `farthing net traffic`: bytes of all streams with other nodes, without what encryption and the wire add.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Traffic {
+    /// Since the start.
+    pub sent_bytes: u64,
+    /// Since the start.
+    pub received_bytes: u64,
+    /// The time that the paces are of: about a minute, or since somebody looked last.
+    pub over_secs: u64,
+    pub sent_bytes_per_sec: u64,
+    pub received_bytes_per_sec: u64,
+}

@@ -97,6 +97,8 @@ pub const PING: &str = "/net/ping";
 pub const LOOKUP: &str = "/net/lookup";
 /// `GET` → [`super::Reach`] as last tested; `POST` tests now.
 pub const REACH: &str = "/net/reach";
+/// `GET` → [`super::Traffic`]
+pub const TRAFFIC: &str = "/net/traffic";
 /// `GET` → [`super::Activity`]; `?limit=` of each side, 50 unless given, at most 500.
 pub const ACTIVITY: &str = "/activity";
 /// `GET` → [`super::Figures`]

@@ -43,7 +43,8 @@ pub(super) struct Row {
     pub(super) at: String,
     /// `200`, or why there was none.
     pub(super) outcome: String,
-    pub(super) good: bool,
+    /// The class of its colour: answered, answered with "not so", or failed.
+    pub(super) tone: &'static str,
     pub(super) charged: String,
     /// Whole call; empty for served ones, whose time the buyer measures.
     pub(super) took: String,
@@ -81,10 +82,10 @@ pub(super) fn rows(activity: &Activity, limit: usize, now_secs: u64) -> Vec<Row>
 }
 
 fn bought(call: &BoughtCall, now_secs: u64) -> Row {
-    let (outcome, good) = match (call.status, &call.reason) {
-        (Some(status), _) => (status.to_string(), status < 500),
-        (None, Some(reason)) => (show::visible(reason), false),
-        (None, None) => ("no answer".to_owned(), false),
+    let (outcome, tone) = match (call.status, &call.reason) {
+        (Some(status), _) => (status.to_string(), tone(status)),
+        (None, Some(reason)) => (show::visible(reason), "bad"),
+        (None, None) => ("no answer".to_owned(), "bad"),
     };
     let network_us = call.total_us.saturating_sub(call.owner_us);
     let parts = format!(
@@ -104,7 +105,7 @@ fn bought(call: &BoughtCall, now_secs: u64) -> Row {
         when: show::ago(call.time_secs, now_secs),
         at: show::utc(call.time_secs),
         outcome,
-        good,
+        tone,
         charged: show::usdc(call.charged.0),
         took: if answered { show::duration(call.total_us) } else { String::new() },
         parts: if answered { parts } else { String::new() },
@@ -122,10 +123,19 @@ fn served(call: &ServedCall, now_secs: u64) -> Row {
         when: show::ago(call.time_secs, now_secs),
         at: show::utc(call.time_secs),
         outcome: call.status.to_string(),
-        good: call.status < 500,
+        tone: tone(call.status),
         charged: show::usdc(call.charged.0),
         took: String::new(),
         parts: String::new(),
+    }
+}
+
+/// A service that says "there is none" has answered, and yet it is no success.
+const fn tone(status: u16) -> &'static str {
+    match status {
+        ..400 => "good",
+        400..500 => "neutral",
+        500.. => "bad",
     }
 }
 

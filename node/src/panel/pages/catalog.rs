@@ -277,11 +277,32 @@ fn facets(asked: &Asked, found: &CatalogPage) -> Vec<Facet> {
     };
     let all = vec![
         Facet { title: "State", choices: vec![online] },
+        Facet { title: "Price of a call", choices: prices(asked, &counts.prices) },
         facet("Category", &counts.categories, &asked.category, |asked, value| asked.category = value),
         facet("Tag", &counts.tags, &asked.tag, |asked, value| asked.tag = value),
         facet("Kind", &counts.kinds, &asked.kind, |asked, value| asked.kind = value),
     ];
     all.into_iter().filter(|facet| !facet.choices.is_empty()).collect()
+}
+
+/// Upper ends of prices, each with the services that cost no more; an end that adds none is left out.
+fn prices(asked: &Asked, bands: &[Count]) -> Vec<Choice> {
+    let mut up_to = 0;
+    let choice = |band: &Count| {
+        up_to += band.count;
+        let price: Usdc = band.value.strip_prefix("≤ ")?.parse().ok()?;
+        let is_chosen = asked.price.parse() == Ok(price);
+        (band.count > 0 || is_chosen).then(|| Choice {
+            label: if price.is_zero() { "Free".to_owned() } else { format!("Up to {price} USDC") },
+            count: up_to,
+            link: asked.with(|asked| {
+                asked.price = if is_chosen { String::new() } else { price.to_string() };
+                asked.page = 0;
+            }),
+            chosen: is_chosen,
+        })
+    };
+    bands.iter().filter_map(choice).collect()
 }
 
 /// What narrows the search, each with the way to take it back.
@@ -315,6 +336,25 @@ mod tests {
         assert_eq!(asked.with(|_| {}), "/panel/catalog?q=earth+%26+sky&tag=a%2Bb&page=2");
         assert_eq!(Asked::default().with(|_| {}), "/panel/catalog");
         assert!(Asked { price: "cheap".into(), ..Asked::default() }.query().is_err());
+    }
+
+    #[test]
+    fn prices_are_chosen_by_their_upper_ends_and_counted_with_all_that_is_cheaper() {
+        let band = |value: &str, count| Count { value: value.to_owned(), count };
+        let bands = [band("≤ 0.00", 0), band("≤ 0.001", 2), band("≤ 0.01", 3), band("more", 4)];
+        let asked = Asked { q: "a".into(), price: "0.001".into(), page: 3, ..Asked::default() };
+        let choices = prices(&asked, &bands);
+        let shown: Vec<_> = choices
+            .iter()
+            .map(|one| (one.label.as_str(), one.count, one.chosen, one.link.as_str()))
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                ("Up to 0.001 USDC", 2, true, "/panel/catalog?q=a"),
+                ("Up to 0.01 USDC", 5, false, "/panel/catalog?q=a&price=0.01"),
+            ]
+        );
     }
 
     #[test]

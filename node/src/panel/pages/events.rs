@@ -18,7 +18,7 @@ use http::StatusCode;
 use crate::{
     control::{
         Local,
-        types::{Activity, Figures, Reach, Status, route},
+        types::{Activity, CatalogPage, CatalogQuery, Figures, Reach, Status, route},
     },
     panel::{Panel, access::Session},
 };
@@ -29,13 +29,15 @@ const LOOK_EVERY: Duration = Duration::from_secs(2);
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 /// A page open for longer connects again, and proves its session by that.
 const LOOKS_MAX: u32 = 450;
+/// The catalog is counted at every fifth look: that takes longer, and nobody waits for it.
+const CATALOG_EVERY: u32 = 5;
 
 pub(super) async fn stream(State(panel): State<Panel>, _: Session) -> Response {
     let Ok(place) = panel.0.live_pages.clone().try_acquire_owned() else {
         // Tells a browser not to ask again.
         return StatusCode::NO_CONTENT.into_response();
     };
-    let before = digest(panel.node()).await;
+    let before = (digest(panel.node()).await, services(panel.node()).await);
     let events =
         stream::unfold((panel, before, place, 0), |(panel, mut before, place, mut looks)| async move {
             loop {
@@ -47,7 +49,8 @@ pub(super) async fn stream(State(panel): State<Panel>, _: Session) -> Response {
                     () = panel.0.parts.stopping.cancelled() => return None,
                     () = tokio::time::sleep(LOOK_EVERY) => {}
                 }
-                let now = digest(panel.node()).await;
+                let known = if looks % CATALOG_EVERY == 0 { services(panel.node()).await } else { before.1 };
+                let now = (digest(panel.node()).await, known);
                 if now != before {
                     before = now;
                     // Browsers pass on no event without data.
@@ -72,4 +75,11 @@ async fn digest(node: &Local) -> Option<[u8; 32]> {
     let figures: Figures = node.get(route::FIGURES).await.ok()?;
     let text = serde_json::to_vec(&(status, activity, reach, figures)).ok()?;
     Some(keccak256(&[&text]))
+}
+
+/// How many services are known, and how many of them are online.
+async fn services(node: &Local) -> Option<(usize, usize)> {
+    let query = CatalogQuery { limit: Some(0), ..CatalogQuery::default() };
+    let page: CatalogPage = node.post(route::CATALOG_SEARCH, &query).await.ok()?;
+    Some((page.total, page.counts.online))
 }

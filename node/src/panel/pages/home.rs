@@ -16,6 +16,7 @@ use crate::{
         icons::Icon,
         markup::{Markup, chart_of_days},
         page::Html,
+        pages::setup,
         show,
     },
 };
@@ -29,6 +30,8 @@ struct Page {
     frame: Frame,
     welcome: bool,
     steps: Vec<Step>,
+    /// Where the set-up goes on, for a node that nothing was done with yet.
+    set_up: Option<&'static str>,
     figures: Figures,
     /// In words, or a dash.
     median: String,
@@ -67,9 +70,11 @@ pub(super) async fn show(visit: Visit, Query(asked): Query<Asked>) -> Result<Res
     let apis: Vec<Api> = node.get(route::APIS).await?;
     let reach: Reach = node.get(route::REACH).await?;
     let backup: WalletBackup = node.get(route::WALLET_BACKUP).await?;
+    let is_new = setup::is_untouched(&activity, &apis, &backup);
     let steps = steps(&frame, &activity, &apis, &reach, &backup);
     let page = Page {
         welcome: asked.welcome.is_some(),
+        set_up: is_new.then_some(setup::Step::Words.path()),
         steps: if steps.iter().all(|step| step.done) { Vec::new() } else { steps },
         median: figures.median_us.map_or_else(|| "–".to_owned(), show::duration),
         days: figures
@@ -129,7 +134,7 @@ fn steps(
                     status.address
                 ),
             },
-            link: None,
+            link: Some(("Show the address", "/panel/setup/fund")),
         },
         Step {
             done: !activity.bought.is_empty(),

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use crate::{
     clock,
-    control::types::{Peer, Reach, route},
+    control::types::{Peer, Reach, Traffic, route},
     panel::{
         Panel,
         failure::Failure,
@@ -31,6 +31,8 @@ struct Page {
     /// Each with its state.
     transports: [(&'static str, String); 2],
     checked: Option<String>,
+    /// Name, pace and sum since the start, in words.
+    traffic: [(&'static str, String, String); 2],
     peers: Vec<PeerRow>,
     peers_hidden: usize,
 }
@@ -47,18 +49,28 @@ pub(super) async fn show(visit: Visit) -> Result<Response, Failure> {
     let frame = visit.frame(Place::Network).await?;
     let node = visit.panel.node();
     let reach: Reach = node.get(route::REACH).await?;
+    let traffic: Traffic = node.get(route::TRAFFIC).await?;
     let mut peers: Vec<Peer> = node.get(route::PEERS).await?;
     // A stable order, so that the page does not jump while it is read.
     peers.sort_by_key(|peer| (peer.rtt_us.unwrap_or(u64::MAX) / 20_000, peer.wallet));
     let page = Page {
         transports: [("TCP", reach.tcp.clone()), ("QUIC, over UDP", reach.quic.clone())],
         checked: reach.checked_secs.map(|secs| show::ago(secs, clock::now_secs())),
+        traffic: [
+            ("Sent", pace(traffic.sent_bytes_per_sec), show::size(traffic.sent_bytes)),
+            ("Received", pace(traffic.received_bytes_per_sec), show::size(traffic.received_bytes)),
+        ],
         peers_hidden: peers.len().saturating_sub(PEERS_SHOWN),
         peers: peers.iter().take(PEERS_SHOWN).map(row).collect(),
         reach,
         frame,
     };
     Ok(Html(&page).into_response())
+}
+
+/// Bytes of a second.
+fn pace(bytes: u64) -> String {
+    format!("{}/s", show::size(bytes))
 }
 
 fn row(peer: &Peer) -> PeerRow {
@@ -71,15 +83,13 @@ fn row(peer: &Peer) -> PeerRow {
     }
 }
 
-impl Page {
-    /// A transport's state in words, and the class of its colour.
-    fn state(state: &str) -> (&'static str, &'static str) {
-        match state {
-            "reachable" => ("Reachable", "good"),
-            "not_reachable" => ("Not reachable", "bad"),
-            "testing" => ("Being tested", "plain"),
-            _ => ("Not known yet", "plain"),
-        }
+/// A transport's state in words, and the class of its colour.
+pub(super) fn state(state: &str) -> (&'static str, &'static str) {
+    match state {
+        "reachable" => ("Reachable", "good"),
+        "not_reachable" => ("Not reachable", "bad"),
+        "testing" => ("Being tested", "plain"),
+        _ => ("Not known yet", "plain"),
     }
 }
 

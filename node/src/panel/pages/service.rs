@@ -31,8 +31,7 @@ use super::catalog::{Card, by_service, card};
 
 mod sample;
 
-use sample::Sample;
-pub(super) use sample::origin_words;
+pub(super) use sample::{Sample, origin_words};
 
 /// Operations on one page; all of them are in the OpenAPI document.
 const OPERATIONS_SHOWN: usize = 60;

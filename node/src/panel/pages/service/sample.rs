@@ -19,19 +19,19 @@ const ROWS_MAX: usize = 12;
 const TEXT_CHARS_MAX: usize = 4_000;
 
 /// What the template shows of one sample.
-pub(super) struct Sample {
-    pub(super) operation: String,
-    pub(super) status: u16,
+pub(in crate::panel::pages) struct Sample {
+    pub(in crate::panel::pages) operation: String,
+    pub(in crate::panel::pages) status: u16,
     /// Where it comes from, in words.
-    pub(super) origin: &'static str,
-    pub(super) map: Markup,
-    pub(super) table: Table,
-    pub(super) text: String,
-    pub(super) is_cut: bool,
+    pub(in crate::panel::pages) origin: &'static str,
+    pub(in crate::panel::pages) map: Markup,
+    pub(in crate::panel::pages) table: Table,
+    pub(in crate::panel::pages) text: String,
+    pub(in crate::panel::pages) is_cut: bool,
 }
 
 impl Sample {
-    pub(super) fn new(named: &OperationSample) -> Self {
+    pub(in crate::panel::pages) fn new(named: &OperationSample) -> Self {
         let sample = &named.sample;
         let json: Option<Value> = serde_json::from_str(&sample.body).ok();
         let text = json

@@ -8,7 +8,10 @@ use http::StatusCode;
 use serde::Deserialize;
 
 use crate::{
-    control::types::{Phrase, PhraseCheck, WalletBackup, route},
+    control::{
+        Local,
+        types::{Phrase, PhraseCheck, WalletBackup, route},
+    },
     panel::{
         access::Reauthenticated,
         failure::Failure,
@@ -59,14 +62,25 @@ pub(in crate::panel::pages) struct Nothing {}
 /// The answer to a form, so that no address in a history shows it again.
 pub(in crate::panel::pages) async fn show(form: Form<Nothing>) -> Result<Response, Failure> {
     let _ = form.reauthenticated(ADDRESS)?;
-    let Phrase { address, phrase } = form.visit.panel.node().post(route::WALLET_PHRASE, &()).await?;
-    let words = phrase.split(' ').map(ToOwned::to_owned).collect();
+    let phrase: Phrase = form.visit.panel.node().post(route::WALLET_PHRASE, &()).await?;
+    let words = words_of(&phrase);
+    let address = phrase.address;
     let frame = form.visit.frame(Place::Settings).await?;
     Ok(Html(&Page { frame, words, address }).into_response())
 }
 
 pub(in crate::panel::pages) async fn quiz(visit: Visit, _: Reauthenticated) -> Result<Response, Failure> {
-    check_page(&visit, asked_of(uuid::Uuid::new_v4().into_bytes()), None).await
+    check_page(&visit, random_numbers(), None).await
+}
+
+/// The words, in their order.
+pub(in crate::panel::pages) fn words_of(phrase: &Phrase) -> Vec<String> {
+    phrase.phrase.split(' ').map(ToOwned::to_owned).collect()
+}
+
+/// Numbers of words to ask for, from 1 on.
+pub(in crate::panel::pages) fn random_numbers() -> Vec<usize> {
+    asked_of(uuid::Uuid::new_v4().into_bytes())
 }
 
 /// Different words, in their order.
@@ -87,23 +101,41 @@ pub(in crate::panel::pages) async fn check(
 ) -> Result<Response, Failure> {
     let _ = form.reauthenticated("/panel/settings/phrase/check")?;
     let Form { visit, fields } = form;
+    match check_words(visit.panel.node(), &fields).await? {
+        Checked::Right => Ok(Redirect::to(LIST).into_response()),
+        Checked::Wrong { asked, problem } => check_page(&visit, asked, Some(problem)).await,
+    }
+}
+
+/// What came of words that were typed.
+pub(in crate::panel::pages) enum Checked {
+    Right,
+    /// These are asked for again.
+    Wrong {
+        asked: Vec<usize>,
+        problem: String,
+    },
+}
+
+/// Compares words, by the number in their field's name, with those of the wallet.
+pub(in crate::panel::pages) async fn check_words(
+    node: &Local,
+    fields: &BTreeMap<String, String>,
+) -> Result<Checked, Failure> {
     let number =
         |name: &String| name.strip_prefix('w')?.parse::<usize>().ok().filter(|at| (1..=WORDS).contains(at));
     let words: BTreeMap<usize, String> =
         fields.iter().filter_map(|(name, word)| Some((number(name)?, word.clone()))).collect();
     let asked: Vec<usize> = words.keys().copied().collect();
     if asked.len() < ASKED {
-        return quiz_again(&visit, "Type all three words.").await;
+        let problem = "Type all three words.".to_owned();
+        return Ok(Checked::Wrong { asked: random_numbers(), problem });
     }
     let request = PhraseCheck { words };
-    match mendable(visit.panel.node().post::<WalletBackup>(route::WALLET_PHRASE_CHECK, &request).await)? {
-        Ok(_) => Ok(Redirect::to(LIST).into_response()),
-        Err(problem) => check_page(&visit, asked, Some(problem)).await,
-    }
-}
-
-async fn quiz_again(visit: &Visit, problem: &str) -> Result<Response, Failure> {
-    check_page(visit, asked_of(uuid::Uuid::new_v4().into_bytes()), Some(problem.to_owned())).await
+    Ok(match mendable(node.post::<WalletBackup>(route::WALLET_PHRASE_CHECK, &request).await)? {
+        Ok(_) => Checked::Right,
+        Err(problem) => Checked::Wrong { asked, problem },
+    })
 }
 
 #[cfg(test)]

@@ -1,0 +1,55 @@
+//! Whether others reach the node: what was found, in plain words, and what to forward.
+
+use askama::Template;
+use axum::{
+    extract::State,
+    response::{IntoResponse, Redirect, Response},
+};
+use serde::Deserialize;
+
+use crate::{
+    control::types::{Reach, route},
+    panel::{
+        Panel,
+        failure::Failure,
+        frame::{Frame, Place, Visit},
+        guard::Form,
+        page::Html,
+    },
+};
+
+use super::Step;
+
+#[derive(Template)]
+#[template(path = "setup-reach.html")]
+struct Page {
+    frame: Frame,
+    step: Step,
+    reach: Reach,
+    transports: [(&'static str, String); 2],
+}
+
+pub(in crate::panel::pages) async fn show(visit: Visit) -> Result<Response, Failure> {
+    let frame = visit.frame(Place::Home).await?;
+    let reach: Reach = visit.panel.node().get(route::REACH).await?;
+    let transports = [("TCP", reach.tcp.clone()), ("UDP", reach.quic.clone())];
+    Ok(Html(&Page { frame, step: Step::Reach, transports, reach }).into_response())
+}
+
+impl Page {
+    fn is_reachable(&self) -> bool {
+        self.transports.iter().any(|(_, state)| state == "reachable")
+    }
+}
+
+#[derive(Deserialize)]
+pub(in crate::panel::pages) struct Nothing {}
+
+/// Asks peers to dial this node now.
+pub(in crate::panel::pages) async fn test(
+    State(panel): State<Panel>,
+    _: Form<Nothing>,
+) -> Result<Redirect, Failure> {
+    let _: Reach = panel.node().post(route::REACH, &()).await?;
+    Ok(Redirect::to(Step::Reach.path()))
+}

@@ -1,0 +1,30 @@
+//! Network in the console: how much travels, there, for programs and on the command line.
+
+use anyhow::{Result, ensure};
+use farthing::control::types::{Traffic, route};
+use farthing_tests::world::{World, eventually};
+
+use crate::support::set_up;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_travels_between_nodes_is_counted_on_both_sides() -> Result<()> {
+    let world = World::start().await?;
+    let control = world.consumer.control();
+    let before: Traffic = control.get(route::TRAFFIC).await?;
+    ensure!(world.get("/ok").await?.status == 200);
+    eventually("the call is counted where it was made", async || {
+        let now: Traffic = control.get(route::TRAFFIC).await?;
+        Ok(now.sent_bytes > before.sent_bytes && now.received_bytes > before.received_bytes)
+    })
+    .await?;
+    let owner: Traffic = world.owner.control().get(route::TRAFFIC).await?;
+    ensure!(owner.sent_bytes > 0 && owner.received_bytes > 0, "{owner:?}");
+    let mut browser = set_up(&world.consumer).await?;
+    let page = browser.get("/panel/network").await?;
+    for part in ["<dt>Sent</dt>", "<dt>Received</dt>", "since the start", "/s</dd>"] {
+        ensure!(page.body.contains(part), "{part}: {page:?}");
+    }
+    let page = browser.get("/api/v1/net/traffic").await?;
+    ensure!(page.status == 200 && page.body.contains("received_bytes_per_sec"), "{page:?}");
+    Ok(())
+}
