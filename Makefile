@@ -36,9 +36,9 @@ test: node-deps tools-deps sdk-deps ## All tests: pure rules, adapters, contract
 	cargo test --workspace --locked
 
 .PHONY: nat-test
-nat-test: anvil ## The NAT laboratory with its long outage: whole nodes behind routers in network namespaces; as root
+nat-test: anvil ## The NAT laboratory alone: whole nodes behind routers in network namespaces; three minutes, as root
 	cargo build --workspace --all-targets --locked
-	FARTHING_NAT_OUTAGE_SECS=90 cargo test --workspace --test nat --locked
+	cargo test --workspace --test nat --locked
 
 .PHONY: browser-test
 browser-test: anvil tools-deps build ## The console in chromium alone: every page judged by axe-core; pictures in target/screenshots

@@ -9,7 +9,10 @@
 use std::{
     collections::HashMap,
     path::PathBuf,
-    sync::{Arc, Mutex, PoisonError, RwLock},
+    sync::{
+        Arc, Mutex, PoisonError, RwLock,
+        atomic::{AtomicU64, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -83,6 +86,26 @@ struct Inner {
     asked: Mutex<HashMap<ServiceId, Instant>>,
     seen: versions::Seen,
     news: mpsc::Sender<News>,
+    ways: Ways,
+}
+
+/// How listings came here since the start.
+#[derive(Debug, Default)]
+struct Ways {
+    gossiped: AtomicU64,
+    comparisons: AtomicU64,
+    comparisons_fruitful: AtomicU64,
+}
+
+/// The same at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WayCounts {
+    /// Listings that were new when a neighbour told of them unasked.
+    pub gossiped: u64,
+    /// Comparisons of catalogs with neighbours that came to their end, whoever began them.
+    pub comparisons: u64,
+    /// Those of them that brought something new.
+    pub comparisons_fruitful: u64,
 }
 
 /// Something new that neighbours should hear of.
@@ -114,6 +137,7 @@ impl Catalog {
             asked: Mutex::default(),
             seen: versions::Seen::default(),
             news,
+            ways: Ways::default(),
         };
         (Self(Arc::new(inner)), heard)
     }
@@ -135,6 +159,15 @@ impl Catalog {
     #[must_use]
     pub fn counts(&self) -> store::Counts {
         self.0.store.counts()
+    }
+
+    /// How listings came here since the start.
+    #[must_use]
+    pub fn ways(&self) -> WayCounts {
+        let Ways { gossiped, comparisons, comparisons_fruitful } = &self.0.ways;
+        let [gossiped, comparisons, comparisons_fruitful] =
+            [gossiped, comparisons, comparisons_fruitful].map(|count| count.load(Ordering::Relaxed));
+        WayCounts { gossiped, comparisons, comparisons_fruitful }
     }
 
     /// What a service calls itself, as far as this node knows without asking anybody.

@@ -181,6 +181,7 @@ impl Node {
             chain: chain.clone(),
             network: network.clone(),
             registry: registry.clone(),
+            catalog: catalog.clone(),
             signer: signer.clone(),
         };
         let backups = Automatic::restore(

@@ -4,7 +4,12 @@ use farthing_chain::ChainHandle;
 use farthing_ledger::Ledger;
 use farthing_network::NetworkHandle;
 
-use crate::{chain_view, owner::registry::Registry, wallet::Signer};
+use crate::{
+    catalog::{Catalog, WayCounts},
+    chain_view,
+    owner::registry::Registry,
+    wallet::Signer,
+};
 
 /// What health checks and metrics read.
 #[derive(Clone, Debug)]
@@ -13,6 +18,7 @@ pub struct Readiness {
     pub chain: ChainHandle,
     pub network: NetworkHandle,
     pub registry: Registry,
+    pub catalog: Catalog,
     pub signer: Signer,
 }
 
@@ -39,6 +45,7 @@ impl Readiness {
         let ledger = self.ledger.stats();
         let network = self.network.status().borrow().clone();
         let requests = self.chain.request_counts();
+        let WayCounts { gossiped, comparisons, comparisons_fruitful } = self.catalog.ways();
         vec![
             ("farthing_ready", "1 when the node can buy and sell.", u64::from(self.waiting_for().is_empty())),
             ("farthing_ledger_commits_total", "Durable commits.", ledger.commits),
@@ -51,6 +58,26 @@ impl Readiness {
                 "farthing_chain_requests_on_demand_total",
                 "Chain requests someone waited for.",
                 requests.on_demand,
+            ),
+            (
+                "farthing_catalog_listings",
+                "Services known, of the whole network.",
+                self.catalog.counts().listings as u64,
+            ),
+            (
+                "farthing_catalog_gossiped_total",
+                "Listings that were new when a neighbour told of them unasked.",
+                gossiped,
+            ),
+            (
+                "farthing_catalog_comparisons_total",
+                "Comparisons of catalogs with neighbours that came to their end.",
+                comparisons,
+            ),
+            (
+                "farthing_catalog_comparisons_fruitful_total",
+                "Comparisons of catalogs that brought something new.",
+                comparisons_fruitful,
             ),
             ("farthing_services", "Services offered.", self.registry.all().len() as u64),
         ]

@@ -17,7 +17,7 @@ use tokio::{
 };
 
 use crate::{
-    CallFailure, CallTiming, CounterSnapshot, Interrupted, Lookup, NetworkConfig, NetworkError,
+    CallFailure, CallTiming, CounterSnapshot, Interrupted, Lookup, Neighbour, NetworkConfig, NetworkError,
     NetworkLimits, NetworkStatus, NotStarted, PeerInfo, Reachability, SyncStream,
     admission::Admission,
     call,
@@ -194,6 +194,14 @@ impl NetworkHandle {
         self.0.records.lock().alive(crate::now_secs()).cloned().collect()
     }
 
+    /// The owners of [`Self::records`] and when each record expires, in seconds since the Unix epoch: cheap enough to be
+    /// asked for again and again.
+    #[must_use]
+    pub fn expiries(&self) -> Vec<(Address, u64)> {
+        let records = self.0.records.lock();
+        records.alive(crate::now_secs()).map(|record| (record.signer(), record.expires_secs)).collect()
+    }
+
     /// Publishes this node's record with these flags (`record::FLAG_…`) and listings, and keeps it
     /// published: again every six hours and whenever the node's addresses change. Returns its sequence number.
     ///
@@ -242,7 +250,12 @@ impl NetworkHandle {
 
     /// The wallets of [`Self::peers`].
     pub async fn connected_peers(&self) -> Vec<Address> {
-        self.0.peers().await.into_iter().map(|peer| peer.address).collect()
+        self.neighbours().await.into_iter().map(|neighbour| neighbour.address).collect()
+    }
+
+    /// The same peers, cheap enough to be asked for again and again.
+    pub async fn neighbours(&self) -> Vec<Neighbour> {
+        self.0.neighbours().await
     }
 
     /// Tests now whether other nodes can dial this one, and returns what is known then: the last result when
@@ -340,6 +353,14 @@ impl Inner {
         let (stream, _) = self.stream(peer, Protocol::Info).await.map_err(CallFailure::NeverStarted)?;
         let answer = timeout(INFO_DEADLINE, info::exchange(stream, request)).await;
         answer.unwrap_or(Err(Interrupted::Deadline)).map_err(CallFailure::Unknown)
+    }
+
+    pub(crate) async fn neighbours(&self) -> Vec<Neighbour> {
+        let (reply, answer) = oneshot::channel();
+        if self.send(Command::Neighbours { reply }).await.is_err() {
+            return Vec::new();
+        }
+        answer.await.unwrap_or_default()
     }
 
     pub(crate) async fn peers(&self) -> Vec<PeerInfo> {

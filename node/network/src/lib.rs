@@ -61,7 +61,7 @@ pub use info::{InboundInfo, InfoResponder};
 pub use lookup::{Lookup, LookupStep};
 pub use reachability::{AddressCheck, CheckFailure, Gateway, ReachState, Reachability, Source, Transport};
 pub use start::{Inbound, Network};
-pub use status::{CounterSnapshot, Direction, DirectoryMode, NetworkStatus, PeerInfo};
+pub use status::{CounterSnapshot, Direction, DirectoryMode, Neighbour, NetworkStatus, PeerInfo};
 pub use sync::{InboundSync, SyncEnded, SyncStream};
 
 /// Seconds since the Unix epoch, as records count time. A clock before 1970 reads as 1970.

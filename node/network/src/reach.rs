@@ -219,7 +219,7 @@ impl Inner {
     /// Whom to ask besides the directory: those closest to the wallet first, which is as good as chance and
     /// does not always ask the same. The owner itself is the closest of all.
     async fn closest_peers(&self, owner: Address) -> Vec<Address> {
-        let mut peers: Vec<Address> = self.peers().await.into_iter().map(|peer| peer.address).collect();
+        let mut peers: Vec<Address> = self.neighbours().await.into_iter().map(|peer| peer.address).collect();
         peers.sort_by_key(|peer| distance(*peer, owner));
         peers.truncate(ASKED_PEERS + ASKED_AGAIN);
         peers

@@ -55,8 +55,11 @@ use crate::{ReachConfig, addresses};
 
 /// How long those who cannot change the outcome of a test any more are waited for.
 const LATECOMERS_WITHIN: Duration = Duration::from_secs(3);
-/// Without anybody to ask, or anything, the prober looks again no sooner than this.
+/// Without anybody to ask the prober looks again no sooner than this.
 const PATIENCE_MIN: Duration = Duration::from_secs(1);
+
+/// Without anything to test, which a new candidate ends at once.
+const NOTHING_TO_TEST_FOR: Duration = Duration::from_secs(10);
 
 /// The IP at the far end of a connection; `0.0.0.0` or `::` where it was dialled by name.
 pub(crate) fn ip_of(remote: &Multiaddr) -> Option<IpAddr> {
@@ -242,7 +245,9 @@ impl Prober {
         });
         let (asks, asked): (Vec<Ask>, Vec<Asked>) = asks.filter(|(_, asked)| !asked.dials.is_empty()).unzip();
         if asks.is_empty() {
-            self.due = now + self.config.debounce.max(PATIENCE_MIN);
+            let is_nothing_to_test = self.to_dial(&Family::BOTH).is_empty();
+            let wait = if is_nothing_to_test { NOTHING_TO_TEST_FOR } else { self.config.debounce };
+            self.due = now + wait.max(PATIENCE_MIN);
             return asks;
         }
         asked.iter().for_each(|asked| self.turns.asked(asked.peer(), now));

@@ -66,6 +66,16 @@ pub struct PeerInfo {
     pub since: SystemTime,
 }
 
+/// A connected peer of this network, as far as deciding needs it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Neighbour {
+    pub address: Address,
+    /// Whether this node dialled it on purpose, and not for a question of the directory.
+    pub was_sought: bool,
+    /// Whether it dialled this node, be it beside.
+    pub came: bool,
+}
+
 /// Who opened a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {

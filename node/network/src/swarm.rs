@@ -23,7 +23,7 @@ use farthing_protocol::{Address, Hash, NodeRecord, Verified, reach::ReachRespons
 use futures::StreamExt;
 use libp2p::{
     Multiaddr, PeerId, Swarm,
-    kad::QueryId,
+    kad::{self, QueryId},
     swarm::{ConnectionId, ListenError, SwarmEvent},
 };
 use tokio::sync::{mpsc, oneshot, watch};
@@ -31,7 +31,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 pub(crate) use self::connections::innermost;
 use self::{dials::Dials, directory::Lookup, peers::Peers};
 use crate::{
-    NetworkStatus, NotStarted, PeerInfo, Reachability,
+    Neighbour, NetworkStatus, NotStarted, PeerInfo, Reachability,
     admission::Admission,
     behaviour::{Behaviour, BehaviourEvent},
     bootstrap::Bootstrap,
@@ -52,6 +52,8 @@ use crate::{
 pub(crate) const COMMANDS_MAX: usize = 256;
 /// How often the task looks around without being asked.
 const TICK: Duration = Duration::from_secs(1);
+/// How many of these pass until the status is made anew although nothing seems to have changed.
+const STATUS_EVERY_TICKS: usize = 10;
 /// How long a goodbye may take to reach the directory.
 const GOODBYE_DEADLINE: Duration = Duration::from_millis(1500);
 
@@ -102,6 +104,9 @@ pub(crate) enum Command {
     },
     Peers {
         reply: oneshot::Sender<Vec<PeerInfo>>,
+    },
+    Neighbours {
+        reply: oneshot::Sender<Vec<Neighbour>>,
     },
     /// Where a connected peer comes from.
     Asker {
@@ -199,6 +204,8 @@ pub(crate) struct SwarmTask {
     ticks: usize,
     /// Something the status shows may have changed.
     status_is_stale: bool,
+    /// Records, peers of the book, and whether there is a twin, as they were at the last tick.
+    unseen: (usize, usize, bool),
 }
 
 impl SwarmTask {
@@ -224,6 +231,7 @@ impl SwarmTask {
             tick_due: Instant::now(),
             ticks: 0,
             status_is_stale: true,
+            unseen: (0, 0, false),
         };
         task.addresses_changed();
         // Whoever starts the network reads its addresses at once.
@@ -274,6 +282,7 @@ impl SwarmTask {
             Command::Publish { publication, reply } => self.publish(publication, reply),
             Command::Gossip { subject, content, reply } => drop(reply.send(self.gossip(subject, content))),
             Command::Peers { reply } => drop(reply.send(self.peers.list())),
+            Command::Neighbours { reply } => drop(reply.send(self.peers.neighbours())),
             Command::Asker { peer, reply } => drop(reply.send(self.peers.asker(peer))),
             Command::Stranger { not_at, salt, reply } => {
                 let _ = reply.send(self.peers.stranger(&not_at, &salt));
@@ -294,7 +303,7 @@ impl SwarmTask {
 
     fn on_event(&mut self, event: SwarmEvent<BehaviourEvent>) {
         // Streams make no events, so a busy node does not come here for every call.
-        self.status_is_stale = true;
+        self.status_is_stale |= may_change_status(&event);
         match event {
             SwarmEvent::Behaviour(BehaviourEvent::Identify(event)) => self.on_identify(event),
             SwarmEvent::Behaviour(BehaviourEvent::Ping(event)) => self.on_ping(&event),
@@ -355,11 +364,19 @@ impl SwarmTask {
         if self.tick_due <= now {
             self.tick_due = now + TICK;
             self.ticks = self.ticks.wrapping_add(1);
-            self.status_is_stale = true;
             self.finish_abandoned_lookups();
             self.watch_own_record(now);
             self.keep_company(now);
+            self.status_is_stale |= self.has_changed_unseen(now);
         }
+    }
+
+    /// Whether the status would show something else that came about without an event: other tasks take records, the
+    /// book is written when peers are met, and suspicions pass. Once in a while it is made anew whatever happened.
+    fn has_changed_unseen(&mut self, now: Instant) -> bool {
+        let records = self.parts.records.lock().len();
+        let unseen = (records, self.parts.book.lock().len(), self.twin.is_suspected(now));
+        std::mem::replace(&mut self.unseen, unseen) != unseen || self.ticks.is_multiple_of(STATUS_EVERY_TICKS)
     }
 
     fn on_strike(&mut self, peer: Address, strike: Strike) {
@@ -386,8 +403,8 @@ impl SwarmTask {
         let swarm = &mut self.parts.swarm;
         let connections = swarm.network_info().connection_counters().num_established() as usize;
         let directory = match swarm.behaviour().kad.mode() {
-            libp2p::kad::Mode::Server => crate::DirectoryMode::Server,
-            libp2p::kad::Mode::Client => crate::DirectoryMode::Client,
+            kad::Mode::Server => crate::DirectoryMode::Server,
+            kad::Mode::Client => crate::DirectoryMode::Client,
         };
         let status = NetworkStatus {
             listening: swarm.listeners().map(ToString::to_string).collect(),
@@ -436,5 +453,19 @@ impl SwarmTask {
                 () = tokio::time::sleep(Duration::from_millis(20)) => {}
             }
         }
+    }
+}
+
+/// Whether the status may show something else after this. What an idle node hears all day, pings, gossip and questions of
+/// the directory, changes nothing in it; making it anew for each was a good part of what an idle node did.
+fn may_change_status(event: &SwarmEvent<BehaviourEvent>) -> bool {
+    match event {
+        SwarmEvent::Behaviour(BehaviourEvent::Ping(_) | BehaviourEvent::Gossip(_))
+        | SwarmEvent::Dialing { .. }
+        | SwarmEvent::IncomingConnection { .. } => false,
+        SwarmEvent::Behaviour(BehaviourEvent::Kad(event)) => {
+            !matches!(event, kad::Event::InboundRequest { .. } | kad::Event::OutboundQueryProgressed { .. })
+        }
+        _ => true,
     }
 }

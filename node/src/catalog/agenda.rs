@@ -58,6 +58,8 @@ pub struct Agenda {
     running: HashSet<Address>,
     /// Failures in a row.
     failures: HashMap<Address, u32>,
+    /// Neighbours that are still to be told of a change, because too few were there when it came.
+    owed: usize,
     regular: Instant,
     random: u64,
 }
@@ -72,6 +74,7 @@ impl Agenda {
             waiting: HashMap::new(),
             running: HashSet::new(),
             failures: HashMap::new(),
+            owed: 0,
             regular: now,
             random: seed | 1,
         };
@@ -83,8 +86,12 @@ impl Agenda {
     pub fn connected(&mut self, neighbours: &[Neighbour], now: Instant) {
         for Neighbour { wallet, was_sought, came } in neighbours {
             let is_ours = *was_sought && (!came || self.own < *wallet);
-            if is_ours && !self.connected.contains(wallet) && self.waiting.len() < WAITING_MAX {
+            // Whoever came a moment before a change may have compared before it, and not be known here yet.
+            let is_owed = self.owed > 0;
+            let is_new = !self.connected.contains(wallet);
+            if is_new && (is_ours || is_owed) && self.waiting.len() < WAITING_MAX {
                 self.waiting.entry(*wallet).or_insert(now);
+                self.owed = self.owed.saturating_sub(1);
             }
         }
         let peers: HashSet<Address> = neighbours.iter().map(|neighbour| neighbour.wallet).collect();
@@ -145,7 +152,9 @@ impl Agenda {
     /// Sessions that wait anyway will bring the change along.
     fn tell(&mut self, except: Option<Address>, count: usize, now: Instant) {
         let waiting = self.waiting.keys().filter(|peer| Some(**peer) != except).count();
-        for peer in self.choose(except, count.saturating_sub(waiting)) {
+        let chosen = self.choose(except, count.saturating_sub(waiting));
+        self.owed = self.owed.max(count.saturating_sub(waiting + chosen.len()));
+        for peer in chosen {
             self.waiting.entry(peer).or_insert(now + GATHER);
         }
     }
@@ -263,6 +272,20 @@ mod tests {
             agenda.learned_from(peer(3), now);
         }
         assert!(!due(&mut agenda, now + GATHER).contains(&peer(3)));
+    }
+
+    #[test]
+    fn a_change_that_came_before_the_neighbours_is_told_to_those_who_come() {
+        let now = Instant::now();
+        let mut agenda = Agenda::new(OWN, 7, now);
+        agenda.published(now);
+        assert_eq!(due(&mut agenda, now + GATHER), []);
+        agenda.connected(&[came(1)], now);
+        assert_eq!(due(&mut agenda, now), [peer(1)], "it came, and would have to be waited for");
+        agenda.connected(&(1..=20).map(came).collect::<Vec<_>>(), now);
+        assert_eq!(due(&mut agenda, now).len(), TOLD_OF_OWN - 1, "a few are enough");
+        agenda.connected(&(1..=30).map(came).collect::<Vec<_>>(), now);
+        assert_eq!(due(&mut agenda, now), []);
     }
 
     #[test]

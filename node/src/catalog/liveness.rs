@@ -18,13 +18,7 @@ impl Catalog {
         let mut known: HashMap<Address, u64> = HashMap::new();
         let mut looks: u32 = 0;
         loop {
-            let now: HashMap<Address, u64> = self
-                .0
-                .network
-                .records()
-                .iter()
-                .map(|record| (record.signer(), record.expires_secs))
-                .collect();
+            let now: HashMap<Address, u64> = self.0.network.expiries().into_iter().collect();
             for (owner, expires_secs) in now.iter().filter(|(owner, at)| known.get(*owner) != Some(at)) {
                 self.0.store.owner_seen(*owner, *expires_secs);
             }

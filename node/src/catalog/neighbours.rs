@@ -6,10 +6,13 @@
 //!    [`Catalog::be_compared`] answers those that others open.
 //! 4. [`Catalog::answer`] answers questions about single services and content.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    time::{Duration, Instant},
+};
 
 use farthing_catalog as store;
-use farthing_network::{InboundInfo, InboundListing, InboundSync, PeerInfo, SyncStream, Verdict};
+use farthing_network::{InboundInfo, InboundListing, InboundSync, SyncStream, Verdict};
 use farthing_protocol::{
     Address, Listing, ServiceId, Signed,
     info::{InfoRequest, InfoResponse},
@@ -87,7 +90,10 @@ impl Catalog {
             let source = store::Source::Pushed(from);
             let verdicts = self.0.store.offer(offered, source, clock::now_secs()).await;
             reply.send(match verdicts.first() {
-                Some(store::Verdict::Stored) => Verdict::New,
+                Some(store::Verdict::Stored) => {
+                    add(&self.0.ways.gossiped);
+                    Verdict::New
+                }
                 Some(refused) if refused.is_hostile() => Verdict::Refused,
                 _ => Verdict::Known,
             });
@@ -103,8 +109,8 @@ impl Catalog {
         loop {
             tokio::select! {
                 _ = look.tick() => {
-                    let peers = self.0.network.peers().await;
-                    let neighbours: Vec<Neighbour> = peers.iter().map(neighbour).collect();
+                    let neighbours = self.0.network.neighbours().await;
+                    let neighbours: Vec<Neighbour> = neighbours.iter().map(neighbour).collect();
                     agenda.connected(&neighbours, Instant::now());
                 }
                 Some(news) = news.recv() => match news {
@@ -131,6 +137,7 @@ impl Catalog {
         }
         match compared {
             Ok(summary) => {
+                self.count_comparison(summary.stored > 0);
                 tracing::debug!(%peer, ?summary, "catalogs compared");
                 Ended::Agreed { learned }
             }
@@ -145,6 +152,13 @@ impl Catalog {
     fn hold_against(&self, peer: Address, error: &SessionError) {
         if error.is_hostile() {
             self.0.network.accuse(peer);
+        }
+    }
+
+    fn count_comparison(&self, is_fruitful: bool) {
+        add(&self.0.ways.comparisons);
+        if is_fruitful {
+            add(&self.0.ways.comparisons_fruitful);
         }
     }
 
@@ -181,9 +195,12 @@ impl Catalog {
 
     async fn respond(&self, peer: Address, mut stream: SyncStream) {
         let mut session = self.0.store.responder(peer, clock::now_secs());
-        if let Err(error) = exchange(&mut session, &mut stream).await {
-            tracing::debug!(%peer, %error, "a session of a neighbour ended early");
-            self.hold_against(peer, &error);
+        match exchange(&mut session, &mut stream).await {
+            Ok(()) => self.count_comparison(session.stored() > 0),
+            Err(error) => {
+                tracing::debug!(%peer, %error, "a session of a neighbour ended early");
+                self.hold_against(peer, &error);
+            }
         }
         if session.stored() > 0 {
             self.ask_for_records(peer).await;
@@ -235,7 +252,11 @@ impl Catalog {
     }
 }
 
-const fn neighbour(peer: &PeerInfo) -> Neighbour {
+fn add(counter: &AtomicU64) {
+    counter.fetch_add(1, Ordering::Relaxed);
+}
+
+const fn neighbour(peer: &farthing_network::Neighbour) -> Neighbour {
     Neighbour { wallet: peer.address, was_sought: peer.was_sought, came: peer.came }
 }
 

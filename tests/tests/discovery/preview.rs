@@ -1,16 +1,25 @@
 //! Description, operations and samples without paying, without the owner, and without touching its server.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use farthing::control::types::route;
-use farthing_tests::{upstream::Upstream, world::eventually};
+use farthing_network::{Inbound, Network, NetworkConfig};
+use farthing_protocol::{
+    Listing, SecretKey, ServiceId, Signed, Usdc,
+    call::ChargePolicy,
+    info::{InfoRequest, InfoResponse},
+    keccak256,
+    listing::ServiceKind,
+    wire::NetworkName,
+};
+use farthing_tests::{command::farthing, simulate::now_secs, upstream::Upstream, world::eventually};
 use serde_json::Value;
 
 use crate::support::{Nodes, all_find, offer, path, publish, samples, show, words};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn samples_are_free_and_never_touch_the_upstream() -> Result<()> {
-    let upstream = Upstream::start().await?;
     let mut nodes = Nodes::new()?;
+    let upstream = Upstream::start().await?;
     let all = nodes.star(2).await?;
     let api = publish(&all[0], &offer("Free to look at", &upstream.url())).await?;
     all_find(&all, &words("look"), 1).await?;
@@ -42,5 +51,73 @@ async fn a_preview_works_while_the_owner_is_away() -> Result<()> {
         let document: Value = node.control().get(&path(route::CATALOG_OPENAPI, api.id.0)).await?;
         ensure!(document["paths"]["/ok"].is_object(), "{document:#}");
     }
+    Ok(())
+}
+
+/// An owner, in this process, that gives everybody other bytes than its listing names.
+#[tokio::test(flavor = "multi_thread")]
+async fn details_that_do_not_match_the_listing_s_hash_are_not_believed_by_anybody() -> Result<()> {
+    const NETWORK: &str = "31337";
+    let mut nodes = Nodes::new()?;
+    let node = nodes.join(&[]).await?;
+    let key = SecretKey::from_bytes(&[7; 32])?;
+    let service = ServiceId::from_bytes([0x77; 16]);
+    let listing = Listing {
+        network: NETWORK.to_owned(),
+        service,
+        owner: key.address(),
+        seq: 1,
+        name: "Not what it says".to_owned(),
+        summary: String::new(),
+        category: "test".to_owned(),
+        tags: Vec::new(),
+        kind: ServiceKind::Rest,
+        price: Usdc::ZERO,
+        charge_policy: ChargePolicy::default(),
+        accepts: Vec::new(),
+        operations_count: 1,
+        details_hash: keccak256(&[b"what it says"]),
+        details_bytes: 12,
+        created_secs: now_secs(),
+        updated_secs: now_secs(),
+        tombstone: false,
+        paused: false,
+    };
+    let listing = Signed::sign(&listing, &key)?;
+    let config = NetworkConfig {
+        listen: vec!["/ip4/127.0.0.1/tcp/0".to_owned()],
+        bootstrap: vec![node.loopback_address().await?],
+        allow_private: true,
+        ..NetworkConfig::new(key, NetworkName::new(NETWORK)?)
+    };
+    let (_owner, Inbound { mut info, .. }) = Network::start(config).await?;
+    let answering = tokio::spawn(async move {
+        while let Some(question) = info.recv().await {
+            let answer = match &question.request {
+                InfoRequest::Services(_) => InfoResponse::Listings(vec![listing.clone()]),
+                InfoRequest::Blob(_) => InfoResponse::Blob(Some(b"what it does".to_vec().into())),
+                _ => InfoResponse::Refused("not asked for".to_owned()),
+            };
+            question.reply.send(answer);
+        }
+    });
+    eventually("the owner is there", async || Ok(node.status().await?.peers > 0)).await?;
+    let mut missing = None;
+    let shown = eventually("the listing is shown", async || {
+        missing = show(&node, service).await.ok().and_then(|shown| shown.details_missing);
+        Ok(missing.is_some())
+    });
+    shown.await?;
+    let missing = missing.context("no reason")?;
+    ensure!(missing.contains("other content than its listing names"), "{missing}");
+    let service = service.to_string();
+    for arguments in [&["catalog", "openapi", &service][..], &["call", &service, "GET", "/ok"]] {
+        let told = farthing(&node, arguments).await?;
+        ensure!(
+            told.code != 0 && told.err.contains("other content than its listing"),
+            "{arguments:?}: {told:?}"
+        );
+    }
+    answering.abort();
     Ok(())
 }

@@ -8,11 +8,31 @@ use farthing::{
         Api, CatalogHit, CatalogPage, CatalogQuery, CatalogSamples, CatalogService, SamplesFile, ServiceFile,
         SourceFile, SourceKind, route,
     },
-    testnet::{NodeOptions, NodeProcess},
+    testnet::{NodeOptions, NodeProcess, demo::metrics},
 };
 use farthing_protocol::{ServiceId, Usdc};
 use farthing_tests::world::{PRICE, eventually};
 use serde_json::json;
+
+/// Makes two tests of each function that is named: one for nodes that gossip, and one for nodes that do not. Gossip is
+/// the fast path and nothing else, so whatever holds with it holds without.
+macro_rules! with_and_without_gossip {
+    ($($promise:ident),+ $(,)?) => {
+        mod with_gossip {
+            $(#[tokio::test(flavor = "multi_thread")]
+            async fn $promise() -> anyhow::Result<()> {
+                super::$promise($crate::support::Nodes::new()?).await
+            })+
+        }
+        mod without_gossip {
+            $(#[tokio::test(flavor = "multi_thread")]
+            async fn $promise() -> anyhow::Result<()> {
+                super::$promise($crate::support::Nodes::without_gossip()?).await
+            })+
+        }
+    };
+}
+pub(crate) use with_and_without_gossip;
 
 /// Nodes in a folder of their own.
 #[derive(Debug)]
@@ -27,7 +47,7 @@ impl Nodes {
         Ok(Self { folder: tempfile::tempdir()?, settings: Vec::new(), started: 0 })
     }
 
-    /// What was gossiped is not heard of; everything must be found all the same.
+    /// Nothing is gossiped; everything must be found all the same.
     pub fn without_gossip() -> Result<Self> {
         let settings = vec![("network.gossip".to_owned(), "false".to_owned())];
         Ok(Self { settings, ..Self::new()? })
@@ -147,6 +167,12 @@ pub async fn all_find(nodes: &[NodeProcess], query: &CatalogQuery, count: usize)
         found.await.with_context(|| format!("{seen} and not {count} services:\n{}", node.log()))?;
     }
     Ok(())
+}
+
+/// Something that the node counts, by its name in `/metrics`.
+pub async fn counted(node: &NodeProcess, name: &str) -> Result<u64> {
+    let counts = metrics(node).await?;
+    counts.get(name).copied().with_context(|| format!("no {name} among {counts:?}"))
 }
 
 pub async fn show(node: &NodeProcess, id: ServiceId) -> Result<CatalogService> {

@@ -1,4 +1,4 @@
-//! Ten thousand of each kind of bad listing: none is kept, and nothing grows.
+//! Ten thousand of each kind of bad listing: none is kept, and nothing grows, memory neither.
 
 use farthing_catalog::{Limits, Reason, Source, Verdict};
 use farthing_protocol::{Listing, Signed, wire};
@@ -18,10 +18,15 @@ async fn honest() -> World {
 /// Ten thousand listings, changed, each with the same signature of something else: signing them takes longer
 /// than refusing them.
 fn unsigned(change: impl Fn(&mut Listing)) -> impl Iterator<Item = Signed<Listing>> {
+    unsigned_from(2, change)
+}
+
+/// The same with other services' numbers.
+fn unsigned_from(first: u64, change: impl Fn(&mut Listing)) -> impl Iterator<Item = Signed<Listing>> {
     let mut listing = listing(0, &key(1));
     change(&mut listing);
     let signature = signature();
-    (2..FLOOD + 2).map(move |number| {
+    (first..first + FLOOD).map(move |number| {
         listing.service = service(number);
         let mut bytes = Vec::new();
         let mut encoder = minicbor::Encoder::new(&mut bytes);
@@ -49,10 +54,11 @@ async fn flood(
     listings: impl Iterator<Item = Signed<Listing>>,
     source: Source,
 ) -> Vec<Verdict> {
-    let listings: Vec<_> = listings.collect();
+    let mut listings = listings.peekable();
     let mut verdicts = Vec::new();
-    for frame in listings.chunks(1_000) {
-        verdicts.extend(world.catalog.offer(frame.to_vec(), source, NOW_SECS).await);
+    while listings.peek().is_some() {
+        let frame = listings.by_ref().take(1_000).collect();
+        verdicts.extend(world.catalog.offer(frame, source, NOW_SECS).await);
     }
     verdicts
 }
@@ -112,10 +118,115 @@ async fn listings_from_the_future_of_another_network_or_too_large_are_not_kept()
 }
 
 #[tokio::test]
+async fn listings_of_an_owner_whose_record_expired_long_ago_are_not_kept() {
+    let world = honest().await;
+    world.catalog.owner_seen(key(2).address(), LONG_AGO_SECS);
+    let expired = unsigned(|listing| listing.owner = key(2).address());
+    let verdicts = flood(&world, expired, fetched()).await;
+    assert_eq!(verdicts.len(), 10_000);
+    assert!(verdicts.iter().all(|verdict| *verdict == Verdict::Refused(Reason::OwnerAway)));
+    nothing_grew(&world);
+}
+
+/// What may be added to this process's memory by thirty thousand refused listings, which would take ten times as much.
+#[cfg(target_os = "linux")]
+const GROWTH_KIB_MAX: u64 = 2048;
+/// When the record of an owner that has left expired.
+const LONG_AGO_SECS: u64 = NOW_SECS - 31 * 24 * 3600;
+
+#[cfg(target_os = "linux")]
+#[test]
+fn ten_thousand_of_each_bad_listing_leave_memory_flat() {
+    if !is_alone("floods::ten_thousand_of_each_bad_listing_leave_memory_flat") {
+        return;
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(memory_stays_flat());
+}
+
+#[cfg(target_os = "linux")]
+async fn memory_stays_flat() {
+    // What was refused is remembered, up to a bound that the warm-up reaches.
+    let world = World::with(Limits { refused_max: 1_000, ..Limits::default() });
+    world.catalog.owner_seen(key(1).address(), FOREVER_SECS);
+    world.catalog.owner_seen(key(2).address(), LONG_AGO_SECS);
+    let held = signed(1, 1, |listing| listing.seq = 2);
+    assert_eq!(world.offer(&held, fetched()).await, Verdict::Stored);
+
+    type Change = fn(&mut Listing);
+    let floods: [(&str, Change); 5] = [
+        ("forged", |_| {}),
+        ("from the future", |listing| listing.updated_secs = NOW_SECS + 301),
+        ("expired", |listing| listing.owner = key(2).address()),
+        ("oversize", |listing| listing.summary = "x".repeat(4_096)),
+        ("of another network", |listing| listing.network = "else".to_owned()),
+    ];
+    for (what, change) in floods {
+        let flood_from = async |first| {
+            let verdicts = flood(&world, unsigned_from(first, change), pushed()).await;
+            assert!(verdicts.iter().all(|verdict| matches!(verdict, Verdict::Refused(_))), "{what}");
+        };
+        flood_from(FLOOD).await;
+        let before = resident_kib();
+        for round in 2..5 {
+            flood_from(round * FLOOD).await;
+        }
+        is_flat(&world, what, before);
+    }
+    let replays = || (0..FLOOD).map(|n| if n % 2 == 0 { signed_before() } else { held.clone() });
+    flood(&world, replays(), pushed()).await;
+    let before = resident_kib();
+    for _ in 0..3 {
+        let verdicts = flood(&world, replays(), pushed()).await;
+        assert!(!verdicts.contains(&Verdict::Stored));
+    }
+    is_flat(&world, "replayed", before);
+}
+
+/// The version before the one that is held.
+#[cfg(target_os = "linux")]
+fn signed_before() -> Signed<Listing> {
+    static BEFORE: std::sync::OnceLock<Signed<Listing>> = std::sync::OnceLock::new();
+    BEFORE.get_or_init(|| signed(1, 1, |_| {})).clone()
+}
+
+#[cfg(target_os = "linux")]
+fn is_flat(world: &World, what: &str, before: u64) {
+    let grown = resident_kib().saturating_sub(before);
+    assert!(grown <= GROWTH_KIB_MAX, "{what}: {grown} KiB more");
+    let counts = world.catalog.counts();
+    assert_eq!((counts.listings, counts.tombstones), (1, 0), "{what}");
+    assert!(counts.refused <= 1_000, "{what}: {counts:?}");
+}
+
+/// Whether this process runs the test of this name and no other. If not, it has just been run in one of its own, where
+/// nobody else's memory is counted, and has passed.
+#[cfg(target_os = "linux")]
+fn is_alone(test: &str) -> bool {
+    const ALONE: &str = "FARTHING_TEST_ALONE";
+    if std::env::var_os(ALONE).is_some() {
+        return true;
+    }
+    let mut run = std::process::Command::new(std::env::current_exe().unwrap());
+    let run = run.args(["--exact", test, "--nocapture"]).env(ALONE, "1").output().unwrap();
+    let said = String::from_utf8_lossy(&run.stdout);
+    assert!(run.status.success(), "{said}{}", String::from_utf8_lossy(&run.stderr));
+    assert!(said.contains("1 passed"), "no test has this name: {said}");
+    false
+}
+
+#[cfg(target_os = "linux")]
+fn resident_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+#[tokio::test]
 async fn one_owner_that_floods_has_its_share_and_its_neighbour_too() {
     let world = honest().await;
-    let flood_of_one: Vec<_> = (2..400).map(|number| signed(number, 2, |_| {})).collect();
-    let verdicts = flood(&world, flood_of_one.into_iter(), Source::Fetched(peer(9))).await;
+    let flood_of_one = (2..400).map(|number| signed(number, 2, |_| {}));
+    let verdicts = flood(&world, flood_of_one, Source::Fetched(peer(9))).await;
     assert_eq!(verdicts.iter().filter(|verdict| **verdict == Verdict::Stored).count(), 64);
     assert_eq!(world.catalog.counts().listings, 65);
     assert_eq!(world.offer(&signed(500, 3, |_| {}), pushed()).await, Verdict::Stored);

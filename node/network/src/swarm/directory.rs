@@ -98,6 +98,7 @@ impl SwarmTask {
             return;
         }
         self.rise_above_others(now);
+        self.status_is_stale = true;
         self.parts.publisher.put_started(now);
         match self.parts.publisher.for_put(crate::now_secs()) {
             Ok(record) => {
@@ -113,6 +114,7 @@ impl SwarmTask {
         let held = self.parts.records.lock().get(self.parts.own).cloned();
         let own_seq = self.parts.publisher.seq();
         let Some(held) = held.filter(|held| self.parts.publisher.rise_above(held.seq, now)) else { return };
+        self.status_is_stale = true;
         tracing::info!(seq = held.seq, "the own record continues above one that others hold");
         let was_suspected = self.twin.is_suspected(now);
         if held.expires_secs <= held.issued_secs {

@@ -13,7 +13,7 @@ use libp2p::{Multiaddr, PeerId, core::ConnectedPoint, swarm::ConnectionId};
 use tokio::sync::oneshot;
 
 use crate::{
-    Direction, NotStarted, PeerInfo, addresses, identity,
+    Direction, Neighbour, NotStarted, PeerInfo, addresses, identity,
     reachability::{self, Asker, Tester},
 };
 
@@ -41,6 +41,14 @@ pub(super) struct Peer {
 }
 
 impl Peer {
+    fn was_sought(&self) -> bool {
+        self.connections.iter().any(|connection| connection.is_wanted)
+    }
+
+    fn came(&self) -> bool {
+        self.connections.iter().any(|connection| connection.direction == Direction::Inbound)
+    }
+
     /// Where this node dialled it. (One that was dialled by name counts too; its IP is not known.)
     fn ips_dialled(&self) -> Vec<IpAddr> {
         let dialled =
@@ -239,6 +247,16 @@ impl Peers {
         strangers.map(|peer| peer.address).min_by_key(|peer| keccak256(&[salt, peer.as_bytes()]))
     }
 
+    /// The same peers as [`Self::list`], without what is only shown: nothing is copied for them.
+    pub(super) fn neighbours(&self) -> Vec<Neighbour> {
+        let known = self.by_id.values().filter(|peer| peer.identified.is_some());
+        let mut neighbours: Vec<Neighbour> = known
+            .map(|peer| Neighbour { address: peer.address, was_sought: peer.was_sought(), came: peer.came() })
+            .collect();
+        neighbours.sort_by_key(|neighbour| neighbour.address);
+        neighbours
+    }
+
     pub(super) fn list(&self) -> Vec<PeerInfo> {
         let mut list: Vec<PeerInfo> = self
             .by_id
@@ -250,11 +268,8 @@ impl Peers {
                     addresses: peer.connections.iter().map(|c| c.address.to_string()).collect(),
                     rtt: peer.rtt,
                     direction: peer.connections.first()?.direction,
-                    was_sought: peer.connections.iter().any(|connection| connection.is_wanted),
-                    came: peer
-                        .connections
-                        .iter()
-                        .any(|connection| connection.direction == Direction::Inbound),
+                    was_sought: peer.was_sought(),
+                    came: peer.came(),
                     agent: identified.agent.clone(),
                     since: peer.since,
                 })
