@@ -61,6 +61,8 @@ const NEWS_MAX: usize = 64;
 pub enum CatalogError {
     #[error("the service {0} is not in the catalog, and no connected node knows it")]
     Unknown(ServiceId),
+    #[error("the service {service} exists, but its listing is not kept here: {reason}")]
+    NotKept { service: ServiceId, reason: store::Reason },
     /// `on_secs` is by the owner's clock.
     #[error("the service {service} was retired by its owner {owner} on {}", clock::date(*.on_secs))]
     Retired { service: ServiceId, owner: Address, on_secs: u64 },
@@ -186,8 +188,11 @@ impl Catalog {
         let entry = match self.0.store.get(id, now_secs)? {
             Some(entry) => entry,
             None => {
-                self.listing(id).await?;
-                self.0.store.get(id, now_secs)?.ok_or(CatalogError::Unknown(id))?
+                let listing = self.listing(id).await?;
+                match self.0.store.get(id, now_secs)? {
+                    Some(entry) => entry,
+                    None => return Err(self.why_not_kept(&listing).await),
+                }
             }
         };
         unless_retired(&entry.listing)?;
@@ -371,9 +376,18 @@ impl Catalog {
     }
 
     /// Gives the store what this node came by itself. A listing the store has no place for serves all the same.
-    async fn keep(&self, listing: &Verified<Listing>, from: Address) {
+    async fn keep(&self, listing: &Verified<Listing>, from: Address) -> Option<store::Verdict> {
         let offered = vec![listing.to_signed()];
-        self.0.store.offer(offered, store::Source::Pushed(from), clock::now_secs()).await;
+        self.0.store.offer(offered, store::Source::Pushed(from), clock::now_secs()).await.pop()
+    }
+
+    async fn why_not_kept(&self, listing: &Verified<Listing>) -> CatalogError {
+        match self.keep(listing, listing.owner).await {
+            Some(store::Verdict::Refused(reason)) => {
+                CatalogError::NotKept { service: listing.service, reason }
+            }
+            _ => CatalogError::Unknown(listing.service),
+        }
     }
 
     /// The newest listing any connected peer has. Waits for all who answer in time, because one of them may

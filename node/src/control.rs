@@ -30,7 +30,9 @@ const SOCKET_FILE: &str = "control.sock";
 /// An answer holds at most one call's body and its head.
 const ANSWER_BYTES_MAX: usize = farthing_protocol::limits::RESPONSE_BODY_BYTES_MAX + 64 * 1024;
 /// Opening a channel on a slow chain is the longest thing a command waits for.
-const ANSWER_WITHIN: Duration = Duration::from_secs(600);
+const DONE_WITHIN: Duration = Duration::from_secs(600);
+/// A question is answered from what the node knows, or after asking a few peers. A node that hangs is noticed.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(60);
 
 /// Serves `router` on the control socket in `data_dir` until `stop`.
 ///
@@ -67,7 +69,11 @@ pub enum ControlError {
     NotAllowed { path: PathBuf },
     #[error("{}", problem_text(.0))]
     Refused(Box<Problem>),
-    #[error("the node did not answer in {} s; `farthing status` tells how it is", .0.as_secs())]
+    #[error(
+        "the node did not answer in {} s; it may be stopped, or its machine overloaded: see its log, and restart it when it \
+         stays so",
+        .0.as_secs()
+    )]
     TimedOut(Duration),
     #[error("the node's answer cannot be read: {0}; check that both are of one version")]
     Unreadable(String),
@@ -94,19 +100,20 @@ pub struct RawAnswer {
 #[derive(Debug, Clone)]
 pub struct ControlClient {
     socket: PathBuf,
-    within: Duration,
+    /// Instead of the patience that a question or a command has.
+    within: Option<Duration>,
 }
 
 impl ControlClient {
     #[must_use]
     pub fn in_folder(data_dir: &Path) -> Self {
-        Self { socket: data_dir.join(SOCKET_FILE), within: ANSWER_WITHIN }
+        Self { socket: data_dir.join(SOCKET_FILE), within: None }
     }
 
-    /// With another patience than the ten minutes for the slowest command.
+    /// With another patience than a minute for a question and ten minutes for the slowest command.
     #[must_use]
     pub const fn within(mut self, within: Duration) -> Self {
-        self.within = within;
+        self.within = Some(within);
         self
     }
 
@@ -149,8 +156,10 @@ impl ControlClient {
     }
 
     async fn send(&self, method: Method, path: &str, body: Bytes) -> Result<RawAnswer, ControlError> {
-        let exchange = tokio::time::timeout(self.within, self.exchange(method, path, body));
-        exchange.await.map_err(|_| ControlError::TimedOut(self.within))?
+        let usual = if method == Method::GET { ANSWERED_WITHIN } else { DONE_WITHIN };
+        let within = self.within.unwrap_or(usual);
+        let exchange = tokio::time::timeout(within, self.exchange(method, path, body));
+        exchange.await.map_err(|_| ControlError::TimedOut(within))?
     }
 
     async fn exchange(&self, method: Method, path: &str, body: Bytes) -> Result<RawAnswer, ControlError> {

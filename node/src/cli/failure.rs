@@ -132,10 +132,14 @@ impl fmt::Display for Failure {
             }
             Some(next) => write!(f, "{message}; {next}")?,
         }
-        if call.as_ref().is_some_and(|call| call.charged == Some(false)) {
-            f.write_str(" You were not charged.")?;
+        match call {
+            Some(CallFacts { charged: Some(false), .. }) => f.write_str(" You were not charged."),
+            // Without its id the call could not be repeated, but only made, and paid, a second time.
+            Some(CallFacts { charged: None, call_id: Some(call_id) }) => {
+                write!(f, " Its call id, for `--call-id`: {call_id}")
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 }
 

@@ -13,6 +13,8 @@ use crate::control::types::{Audit, Check, Doctor, Health, Status, route};
 const HEALTH_WITHIN: Duration = Duration::from_secs(5);
 /// Everything it tells lies in memory; a node that takes longer is stopped or stuck.
 const STATUS_WITHIN: Duration = Duration::from_secs(15);
+/// It reads every call there ever was.
+const AUDITED_WITHIN: Duration = Duration::from_secs(600);
 
 pub(super) async fn status(context: &Context) -> Result<(), Failure> {
     let status: Status = context.node()?.within(STATUS_WITHIN).get(route::STATUS).await?;
@@ -83,7 +85,7 @@ pub(super) async fn healthcheck(context: &Context) -> Result<(), Failure> {
 }
 
 pub(super) async fn audit(context: &Context) -> Result<(), Failure> {
-    let audit: Audit = context.node()?.get(route::AUDIT).await?;
+    let audit: Audit = context.node()?.within(AUDITED_WITHIN).get(route::AUDIT).await?;
     context.output.data(&audit, |audit| {
         let counts = pairs([
             ("Calls served", audit.calls_served.to_string()),

@@ -280,6 +280,10 @@ impl From<CatalogError> for Failed {
             CatalogError::Unknown(_) => {
                 (StatusCode::NOT_FOUND, "Search for it with `farthing catalog search WORDS`.")
             }
+            CatalogError::NotKept { .. } => (
+                StatusCode::NOT_FOUND,
+                "Its owner has to mend that; `farthing call` works without the catalog.",
+            ),
             CatalogError::Retired { .. } => (StatusCode::GONE, "`farthing catalog search` finds others."),
             CatalogError::DetailsUnavailable { .. } => (
                 StatusCode::BAD_GATEWAY,

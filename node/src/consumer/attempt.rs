@@ -472,7 +472,9 @@ impl From<PlanError> for BuyError {
 impl From<CatalogError> for BuyError {
     fn from(error: CatalogError) -> Self {
         match error {
-            CatalogError::Unknown(service) => Self::UnknownService(service),
+            CatalogError::Unknown(service) | CatalogError::NotKept { service, .. } => {
+                Self::UnknownService(service)
+            }
             CatalogError::Retired { service, owner, on_secs } => Self::Retired { service, owner, on_secs },
             CatalogError::Store(error) => Self::LedgerClosed(error.to_string()),
             CatalogError::DetailsUnavailable { owner, reason } => Self::DetailsUnavailable { owner, reason },

@@ -12,6 +12,7 @@ use farthing_protocol::{
     Hash, Listing, ServiceId, Signed, Usdc, Verified,
     call::Method,
     keccak256,
+    limits::LISTINGS_PER_OWNER_MAX,
     listing::{Accept, Details, OperationPrice, Pin},
     signed::DocumentError,
     wire,
@@ -139,6 +140,11 @@ impl std::fmt::Debug for Stored {
 pub enum RegistryError {
     #[error("no service {0} is registered here; `farthing api list` shows them")]
     NotFound(ServiceId),
+    #[error(
+        "this wallet offers {LISTINGS_PER_OWNER_MAX} services already, and no node keeps more of one owner; retire one \
+         with `farthing api remove`, or offer more operations in one service"
+    )]
+    TooMany,
     #[error(transparent)]
     Service(#[from] NewServiceError),
     #[error("the service has no operation {method} {path}; `farthing api list` shows them")]
@@ -265,6 +271,7 @@ impl Registry {
         new.check()?;
         let earlier = match new.id {
             Some(id) => Some(self.find(id)?),
+            None if self.all().len() >= LISTINGS_PER_OWNER_MAX => return Err(RegistryError::TooMany),
             None => None,
         };
         // A new version keeps the keys unless it brings its own.

@@ -32,8 +32,10 @@ use crate::control::{
     types::{Api, ApiState, CatalogService, Health, PingRequest, Pong, ServiceFile, Status, route},
 };
 
-/// How people talk to the containers.
-const COMPOSE: &str = "docker compose -p farthing-testnet -f deploy/compose.testnet.yaml";
+/// The consumer's container, found by its labels: `docker compose` and `docker-compose` name containers differently,
+/// and the older one cannot copy files.
+const CONSUMER_CONTAINER: &str = "docker ps --quiet --filter label=com.docker.compose.project=farthing-testnet \\
+  --filter label=com.docker.compose.service=consumer";
 
 /// Folders of the nodes; what each of them does is decided by its name.
 const BOOTSTRAP: &str = "bootstrap";
@@ -286,8 +288,9 @@ impl Market {
         let curl = "curl --cacert farthing-ca.pem -H \"Authorization: Bearer $secret\"";
         Ok(format!(
             "Everything is up. The consumer's gateway has a certificate and a secret:\n\n\
-             {COMPOSE} cp consumer:/data/tls/ca.pem farthing-ca.pem\n\
-             secret=$({COMPOSE} exec -T consumer farthing secret show)\n\n\
+             consumer=$({CONSUMER_CONTAINER})\n\
+             docker cp \"$consumer:/data/tls/ca.pem\" farthing-ca.pem\n\
+             secret=$(docker exec \"$consumer\" farthing secret show)\n\n\
              Then buy:\n\n\
              {curl} \\\n  '{url}/internal/call' \\\n  -d '{body}'\n\n\
              {curl} \\\n  '{url}/services/{}/planets?discoveryMethod=Transit&limit=5'",

@@ -1,10 +1,14 @@
 //! From a description to a service for sale, and what becomes of it when the description changes.
 
 use anyhow::{Result, ensure};
-use farthing::control::types::{
-    ApiShown, OperationFile, Rescan, RescanRequest, ServiceFile, SourceFile, SourceKind, route,
+use farthing::control::{
+    ControlError,
+    types::{
+        Api, ApiShown, OperationFile, PriceRequest, Rescan, RescanRequest, ServiceFile, SourceFile,
+        SourceKind, Text, route,
+    },
 };
-use farthing_protocol::call::Method;
+use farthing_protocol::{Usdc, call::Method, limits::LISTINGS_PER_OWNER_MAX};
 use farthing_tests::{
     recorder::{Recorder, Scripted},
     world::{FUNDS, World, eventually},
@@ -160,5 +164,31 @@ async fn what_cannot_be_offered_is_refused_with_the_field() -> Result<()> {
             ensure!(error.contains(word), "`{error}` does not say `{word}`");
         }
     }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_more_than_any_node_keeps_of_one_owner_is_refused_and_fits_when_one_retires() -> Result<()>
+{
+    let world = World::start().await?;
+    let upstream = "http://127.0.0.1:9".to_owned();
+    let file = ServiceFile { upstream, ..described_by(SourceKind::Openapi, crate::rest::LIBRARY) };
+    let own = async || Ok::<Vec<Api>, ControlError>(world.owner.control().get(route::APIS).await?);
+    // The world sells one already.
+    for _ in own().await?.len()..LISTINGS_PER_OWNER_MAX {
+        world.publish(&file).await?;
+    }
+    let refused = world.publish(&file).await.err().map(|error| error.to_string()).unwrap_or_default();
+    ensure!(refused.contains("64 services already") && refused.contains("farthing api remove"), "{refused}");
+    let all = own().await?;
+    ensure!(all.len() == LISTINGS_PER_OWNER_MAX, "nothing is stored: {}", all.len());
+
+    let price = PriceRequest { price: Text(Usdc::from_micros(7)), operation: None };
+    let at = route::API_PRICE.replace("{id}", &all[0].id.to_string());
+    let priced: Api = world.owner.control().post(&at, &price).await?;
+    ensure!(priced.listing_version == all[0].listing_version + 1, "a new version is none more");
+    let gone = route::API.replace("{id}", &all[1].id.to_string());
+    world.owner.control().delete::<serde_json::Value>(&gone).await?;
+    world.publish(&file).await?;
     Ok(())
 }
