@@ -49,9 +49,6 @@ async fn the_console_is_set_up_and_searched_by_keyboard_alone() -> Result<()> {
     let Some(tools) = Tools::find() else { return Ok(()) };
     let folder = tempfile::tempdir()?;
     let (node, origin) = node(&folder).await?;
-    let upstream = Upstream::start().await?;
-    let file = service_file(&upstream.url(), farthing::control::types::Charge::Success);
-    let _: Api = node.control().post(route::APIS, &file).await?;
     let code = node.control().get::<Console>(route::CONSOLE).await?.setup_code.context("no code")?;
     let browser = Browser::open(&tools, &origin, true).await?;
     browser.goto("/panel").await?;
@@ -61,6 +58,9 @@ async fn the_console_is_set_up_and_searched_by_keyboard_alone() -> Result<()> {
         press(&browser, keys).await?;
     }
     walks_through_the_steps(&browser, &enter).await?;
+    let upstream = Upstream::start().await?;
+    let file = service_file(&upstream.url(), farthing::control::types::Charge::Success);
+    let _: Api = node.control().post(route::APIS, &file).await?;
     // The first stop leads past the navigation.
     let body = browser.client.find(Locator::Css("body")).await?;
     body.send_keys(&tab).await?;
