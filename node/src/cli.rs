@@ -78,7 +78,7 @@ pub async fn execute(cli: Cli) -> Result<(), Failure> {
         Command::Sdk(verb) => sdk::sdk(&context, verb).await,
         Command::Bridge(verb) => bridge::bridge(&context, verb).await,
         Command::Channel(verb) => channel::channel(&context, verb).await,
-        Command::Settle => channel::settle(&context).await,
+        Command::Settle { when: _ } => channel::settle(&context).await,
         Command::Alert(verb) => alert::alert(&context, verb).await,
         Command::Backup(verb) => backup::backup(&context, verb).await,
         Command::Completions { shell } => shell::completions(&context, shell),

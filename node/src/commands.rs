@@ -106,6 +106,7 @@ pub fn router(node: Node) -> Router {
         .route(route::FIGURES, get(activity::figures))
         .route(route::HISTORY, get(history::history))
         .route(route::HISTORY_CSV, get(history::csv))
+        .route(route::HISTORY_JSON, get(history::json))
         .route(route::HISTORY_DAYS, get(history::days))
         .route(route::SETTLEMENT, get(history::settled))
         .route(route::ALERTS, get(alerts::list))

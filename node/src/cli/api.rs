@@ -15,6 +15,7 @@ pub(super) async fn api(context: &Context, verb: args::Api) -> Result<(), Failur
     let node = context.node()?;
     let none = &();
     let api: Api = match verb {
+        args::Api::Scan(inspected) => return super::bridge::inspect(context, *inspected).await,
         args::Api::List => {
             let apis: Vec<Api> = node.get(route::APIS).await?;
             if apis.is_empty() {

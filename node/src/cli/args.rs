@@ -102,7 +102,11 @@ pub enum Command {
     #[command(subcommand)]
     Channel(Channel),
     /// Claim what was earned
-    Settle,
+    Settle {
+        /// When: now, which is all there is
+        #[arg(value_parser = ["now"], default_value = "now")]
+        when: String,
+    },
     /// What needs a person, and who is told
     #[command(subcommand)]
     Alert(Alert),
@@ -232,6 +236,8 @@ pub struct Amount {
 #[derive(Debug, Subcommand)]
 pub enum Api {
     Add(Box<Add>),
+    /// What a description or a running server offers, before it is published; as `bridge inspect`
+    Scan(Box<Inspect>),
     /// My services
     List,
     /// One of my services: what it offers, what became of its description, its samples

@@ -28,7 +28,7 @@ pub(super) async fn bridge(context: &Context, verb: args::Bridge) -> Result<(), 
     }
 }
 
-async fn inspect(context: &Context, arguments: Inspect) -> Result<(), Failure> {
+pub(super) async fn inspect(context: &Context, arguments: Inspect) -> Result<(), Failure> {
     let mut found = find(&arguments).await?;
     let scalars = arguments.scalars.iter().map(|scalar| (scalar.name.as_str(), scalar.form));
     intake::override_scalars(&mut found.intake.reading, scalars).map_err(Failure::usage)?;

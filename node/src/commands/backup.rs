@@ -169,7 +169,8 @@ pub(super) async fn wallet_backup(State(node): State<Node>) -> Result<Json<Walle
     let stored = node.ledger.get(Namespace::Settings, WRITTEN_DOWN_KEY)?;
     let written_down = stored.and_then(|bytes| <[u8; 8]>::try_from(bytes.as_ref()).ok());
     let backups = Backups::of(&node.config.node);
-    let newest = on_the_side(move || backups.all()).await?.into_iter().next();
+    // A folder on a disk that is not there is told as an alert; Home is there all the same.
+    let newest = on_the_side(move || backups.all()).await.unwrap_or_default().into_iter().next();
     Ok(Json(WalletBackup {
         written_down_secs: written_down.map(u64::from_be_bytes),
         newest_backup_secs: newest.map(|newest| newest.written_secs),

@@ -21,7 +21,7 @@ use super::Failed;
 use crate::{
     clock,
     control::types::{
-        DayTotals, HistoryKind, HistoryPage, HistoryState, SettlementShown,
+        DayTotals, HistoryEntry, HistoryKind, HistoryPage, HistoryState, SettlementShown,
         history::{CSV_HEAD, NoneOf, csv_line},
         route,
     },
@@ -119,18 +119,9 @@ pub(super) async fn csv(State(node): State<Node>, Query(asked): Query<Asked>) ->
     let mut filter = filter_of(&asked)?;
     let names = Names::of(&node);
     let text = on_the_side(node, move |node| {
-        let (mut text, mut lines) = (CSV_HEAD.to_owned(), 0);
-        loop {
-            let (entries, next) = read::step(node, &filter, (EXPORTED_MAX - lines).min(LISTED_MAX))?;
-            lines += entries.len();
-            for entry in entries {
-                text.push_str(&csv_line(&entry.shown(node, &names)));
-            }
-            match next {
-                Some(next) if lines < EXPORTED_MAX => filter.before = next,
-                _ => return Ok(text),
-            }
-        }
+        let mut text = CSV_HEAD.to_owned();
+        all(node, &mut filter, |entry| text.push_str(&csv_line(&entry.shown(node, &names))))?;
+        Ok(text)
     })
     .await?;
     let headers = [
@@ -146,6 +137,48 @@ pub(super) async fn csv(State(node): State<Node>, Query(asked): Query<Asked>) ->
 pub(super) struct DaysAsked {
     from: Option<String>,
     to: Option<String>,
+}
+
+#[utoipa::path(
+    get,
+    path = route::HISTORY_JSON,
+    summary = "The same as one list, up to 20,000 entries",
+    tag = "Money",
+    operation_id = "history_json",
+    params(
+        ("kind" = Option<String>, Query, description = "bought, served, settlement, transaction; several with commas"),
+        ("state" = Option<String>, Query, description = "charged, free, failed, pending or confirmed"),
+        ("service" = Option<String>, Query, description = "UUID"),
+        ("from" = Option<String>, Query, description = "First day (2026-11-21, UTC) or second (Unix time)"),
+        ("to" = Option<String>, Query, description = "Last day, or the second after the last"),
+    ),
+    responses((status = 200, description = "Done", body = Vec<HistoryEntry>))
+)]
+pub(super) async fn json(State(node): State<Node>, Query(asked): Query<Asked>) -> Result<Response, Failed> {
+    let mut filter = filter_of(&asked)?;
+    let names = Names::of(&node);
+    let entries = on_the_side(node, move |node| {
+        let mut entries = Vec::new();
+        all(node, &mut filter, |entry| entries.push(entry.shown(node, &names)))?;
+        Ok(entries)
+    })
+    .await?;
+    let name = "attachment; filename=\"farthing-history.json\"";
+    Ok(([(header::CONTENT_DISPOSITION, name)], Json(entries)).into_response())
+}
+
+/// Everything that fits, the newest first, as far as an export goes.
+fn all(node: &Node, filter: &mut Filter, mut take: impl FnMut(read::Entry)) -> Result<(), LedgerError> {
+    let mut taken = 0;
+    loop {
+        let (entries, next) = read::step(node, filter, (EXPORTED_MAX - taken).min(LISTED_MAX))?;
+        taken += entries.len();
+        entries.into_iter().for_each(&mut take);
+        match next {
+            Some(next) if taken < EXPORTED_MAX => filter.before = next,
+            _ => return Ok(()),
+        }
+    }
 }
 
 #[utoipa::path(

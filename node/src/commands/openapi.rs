@@ -83,6 +83,7 @@ use crate::{control::types::Problem, panel::api};
         money::settle,
         history::history,
         history::csv,
+        history::json,
         history::days,
         history::settled,
         spending::show,

@@ -124,6 +124,7 @@ fn money() -> Router<Panel> {
         .route("/panel/finance/resume", post(limits::resume))
         .route("/panel/finance/history", get(history::show))
         .route("/panel/finance/history.csv", get(history::export))
+        .route("/panel/finance/history.json", get(history::export_json))
         .route("/panel/finance/settlements/{id}", get(history::settlement))
         .route("/panel/finance/alerts", get(alerts::show).post(alerts::set))
         .route("/panel/finance/alerts/test", post(alerts::test))

@@ -73,13 +73,14 @@ pub const PLACES: [(&str, &str); 61] = [
 ];
 
 /// What answers GET and is no page.
-const NO_PAGES: [&str; 8] = [
+const NO_PAGES: [&str; 9] = [
     "/panel/",
     "/panel/catalog/{id}/openapi.json",
     "/panel/catalog/{id}/sandbox/answer",
     "/panel/catalog/{id}/sdk/file",
     "/panel/catalog/{id}/sdk/archive",
     "/panel/finance/history.csv",
+    "/panel/finance/history.json",
     "/panel/settings/backup/{name}/download",
     "/panel/events",
 ];

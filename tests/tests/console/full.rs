@@ -1,7 +1,7 @@
 //! A node that knows 5,000 services and made 100,000 calls: every page is there, small, and shows a part of what is many.
 
 use anyhow::{Context, Result, ensure};
-use farthing::control::types::{Api, CatalogPage, CatalogQuery, Charge, route};
+use farthing::control::types::{Api, CatalogPage, CatalogQuery, Charge, HistoryEntry, route};
 use farthing_tests::{
     full::{self, CALLS, LISTINGS},
     simulate::population::network,
@@ -62,6 +62,10 @@ async fn every_page_of_a_full_node_is_there_and_small_and_its_lists_are_bounded(
     let csv = if csv.status == 303 { browser.get(csv.header("location")).await? } else { csv };
     let lines = csv.body.lines().count();
     ensure!(csv.status == 200 && (1_000..=CSV_LINES_MAX + 2).contains(&lines), "{lines} lines");
+    let json = browser.get("/panel/finance/history.json?kind=bought").await?;
+    let entries: Vec<HistoryEntry> = serde_json::from_str(&json.body)?;
+    ensure!(json.header("content-disposition").ends_with("farthing-history.json\""), "{:?}", json.headers);
+    ensure!((1_000..=CSV_LINES_MAX).contains(&entries.len()), "{} entries", entries.len());
     Ok(())
 }
 

@@ -25,6 +25,12 @@ async fn commands_answer_on_standard_output_and_fail_with_the_documented_codes()
     let posted = farthing(consumer, &["call", &service, "post", "/echo", "--body", "{\"a\":1}"]).await?;
     assert_eq!(posted.ends_with(0)?.out, "{\"a\":1}");
 
+    let folder = tempfile::tempdir()?;
+    let document = folder.path().join("api.json");
+    let described = serde_json::json!({ "openapi": "3.1.0", "info": { "title": "Things", "version": "1" },
+        "paths": { "/things": { "get": { "responses": { "200": { "description": "Fine" } } } } } });
+    std::fs::write(&document, described.to_string())?;
+    let document = document.display().to_string();
     // Every command in both forms: something for people, and JSON.
     let (wallet, other) = (world.consumer_wallet.to_string(), world.owner_wallet.to_string());
     for (node, arguments, shows) in [
@@ -45,6 +51,10 @@ async fn commands_answer_on_standard_output_and_fail_with_the_documented_codes()
         (owner, &["api", "list"], &service),
         (owner, &["channel", "list"], &wallet),
         (owner, &["settle"], "0.006"),
+        (owner, &["settle", "now"], "nothing to claim"),
+        (owner, &["api", "versions", &service], "published"),
+        (consumer, &["catalog", "versions", &service], "first seen"),
+        (consumer, &["api", "scan", &document], "/things"),
     ] {
         let text = farthing(node, arguments).await?;
         ensure!(text.ends_with(0)?.out.contains(shows), "{arguments:?} does not show {shows}: {text:?}");

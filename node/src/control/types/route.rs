@@ -108,6 +108,8 @@ pub const FIGURES: &str = "/figures";
 pub const HISTORY: &str = "/history";
 /// `GET` → the same as CSV (RFC 4180), up to 20,000 lines.
 pub const HISTORY_CSV: &str = "/history.csv";
+/// `GET` → `Vec<`[`super::HistoryEntry`]`>`: the same, up to 20,000 of them.
+pub const HISTORY_JSON: &str = "/history.json";
 /// `GET` → `Vec<`[`super::DayTotals`]`>`, the earliest first; `?from=`, `to=`, the last 30 days unless given.
 pub const HISTORY_DAYS: &str = "/history/days";
 /// `GET` → [`super::SettlementShown`]

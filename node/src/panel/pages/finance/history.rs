@@ -53,6 +53,7 @@ struct Page {
     own: Vec<(String, String)>,
     rows: Vec<Row>,
     export: String,
+    export_json: String,
     next: Option<String>,
     problem: Option<String>,
 }
@@ -127,6 +128,7 @@ pub(in crate::panel::pages) async fn show(
         own: own.iter().map(|api| (api.id.to_string(), show::visible(&api.name))).collect(),
         rows: found.entries.iter().map(|entry| row(entry, now_secs)).collect(),
         export: format!("/panel/finance/history.csv?{}", asked.query("", None)),
+        export_json: format!("/panel/finance/history.json?{}", asked.query("", None)),
         next: found.next.map(|next| format!("/panel/finance/history?{}", asked.query(&next, None))),
         problem,
         asked,
@@ -214,15 +216,30 @@ pub(in crate::panel::pages) async fn export(
     visit: Visit,
     Query(asked): Query<Asked>,
 ) -> Result<Response, Failure> {
-    let path = format!("{}?{}", route::HISTORY_CSV, asked.query("", None));
+    file(&visit, route::HISTORY_CSV, &asked, "text/csv; charset=utf-8", "csv").await
+}
+
+pub(in crate::panel::pages) async fn export_json(
+    visit: Visit,
+    Query(asked): Query<Asked>,
+) -> Result<Response, Failure> {
+    file(&visit, route::HISTORY_JSON, &asked, "application/json", "json").await
+}
+
+async fn file(
+    visit: &Visit,
+    route: &str,
+    asked: &Asked,
+    kind: &str,
+    extension: &str,
+) -> Result<Response, Failure> {
+    let path = format!("{route}?{}", asked.query("", None));
     let answer = visit.panel.node().send(Method::GET, &path, bytes::Bytes::new()).await?;
     if !answer.status.is_success() {
         return Err(Failure::unreadable(answer.problem().detail));
     }
-    let headers = [
-        (header::CONTENT_TYPE, "text/csv; charset=utf-8"),
-        (header::CONTENT_DISPOSITION, "attachment; filename=\"farthing-history.csv\""),
-    ];
+    let name = format!("attachment; filename=\"farthing-history.{extension}\"");
+    let headers = [(header::CONTENT_TYPE, kind.to_owned()), (header::CONTENT_DISPOSITION, name)];
     Ok((headers, answer.body).into_response())
 }
 

@@ -100,13 +100,15 @@ pub(in crate::panel::pages) async fn list(
 async fn list_page(visit: &Visit, said: Said) -> Result<Response, Failure> {
     let node = visit.panel.node();
     let now_secs = clock::now_secs();
-    let backups: Vec<Backup> = node.get(route::BACKUPS).await?;
+    let backups = node.get::<Vec<Backup>>(route::BACKUPS).await;
+    let unreadable = backups.as_ref().err().map(ToString::to_string);
+    let backups = backups.unwrap_or_default();
     let wallet: WalletBackup = node.get(route::WALLET_BACKUP).await?;
     let standing: AutomaticBackups = node.get(route::AUTOMATIC_BACKUPS).await?;
     let replaced: Vec<ReplacedNode> = node.get(route::REPLACED_NODES).await?;
     let (mut made, mut done, mut problem) = (None, "", None);
     match said {
-        Said::Nothing => {}
+        Said::Nothing => problem = unreadable.as_deref().map(sentence),
         Said::Made(backup) => made = Some(backup),
         Said::Done(words) => done = words,
         Said::Problem(words) => problem = Some(words),
