@@ -202,10 +202,10 @@ mod tests {
         assert_eq!(
             names,
             [
-                "farthing-2026-11-27T003015Z-auto.backup",
-                "farthing-2026-11-26T003015Z-auto.backup",
-                "farthing-2026-11-22T003016Z-uploaded.backup",
-                "farthing-2026-11-22T003015Z.backup",
+                "farthing-2026-11-26T233015Z-auto.backup",
+                "farthing-2026-11-25T233015Z-auto.backup",
+                "farthing-2026-11-21T233016Z-uploaded.backup",
+                "farthing-2026-11-21T233015Z.backup",
             ]
         );
         assert_eq!(backups.newest(Made::Here).unwrap().unwrap().name, names[3]);
