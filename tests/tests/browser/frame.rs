@@ -18,7 +18,8 @@ async fn navigation(browser: &Browser, width: u32) -> Result<[f64; 5]> {
         const links = [...document.querySelectorAll('nav.places li a')];
         return [box.left, box.top, box.width, box.height, links.filter((link) => link.offsetParent).length];";
     let found = browser.client.execute(ask, Vec::new()).await?;
-    let numbers: Vec<f64> = found.as_array().context("no list")?.iter().filter_map(|n| n.as_f64()).collect();
+    let numbers: Vec<f64> =
+        found.as_array().context("no list")?.iter().filter_map(serde_json::Value::as_f64).collect();
     numbers.try_into().map_err(|numbers| anyhow::anyhow!("{numbers:?}"))
 }
 

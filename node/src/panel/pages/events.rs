@@ -39,7 +39,7 @@ pub(super) async fn stream(State(panel): State<Panel>, _: Session) -> Response {
     };
     let before = (digest(panel.node()).await, services(panel.node()).await);
     let events =
-        stream::unfold((panel, before, place, 0), |(panel, mut before, place, mut looks)| async move {
+        stream::unfold((panel, before, place, 0_u32), |(panel, mut before, place, mut looks)| async move {
             loop {
                 looks += 1;
                 if looks > LOOKS_MAX {
@@ -49,7 +49,8 @@ pub(super) async fn stream(State(panel): State<Panel>, _: Session) -> Response {
                     () = panel.0.parts.stopping.cancelled() => return None,
                     () = tokio::time::sleep(LOOK_EVERY) => {}
                 }
-                let known = if looks % CATALOG_EVERY == 0 { services(panel.node()).await } else { before.1 };
+                let known =
+                    if looks.is_multiple_of(CATALOG_EVERY) { services(panel.node()).await } else { before.1 };
                 let now = (digest(panel.node()).await, known);
                 if now != before {
                     before = now;
