@@ -21,7 +21,7 @@ use crate::{
         health::{Ailing, Health},
         upstream::UpstreamOptions,
     },
-    status::Readiness,
+    status::{ClockOff, Readiness},
 };
 
 mod levels;
@@ -74,6 +74,7 @@ struct Paying {
 struct Facts {
     /// Why it cannot buy and sell, each with the part of the node in front.
     waiting_for: Vec<String>,
+    clock_off: Option<ClockOff>,
     stopped: Option<Stopped>,
     spent_today: Usdc,
     per_day: Usdc,
@@ -104,6 +105,11 @@ fn current(facts: &Facts, levels: &Levels) -> Vec<Alert> {
         let (part, cause) = waiting.split_once(": ").unwrap_or(("node", waiting));
         let action = "`farthing doctor` says what mends it";
         alerts.push(alert("not-ready", part.to_owned(), Severity::Error, cause.to_owned(), action));
+    }
+    if let Some(off) = &facts.clock_off {
+        let severity = if off.is_bad() { Severity::Error } else { Severity::Warning };
+        let action = "set this machine's clock and keep it right by NTP: others refuse what is dated ahead";
+        alerts.push(alert("clock-off", String::new(), severity, off.to_string(), action));
     }
     match facts.stopped {
         None => {}
@@ -261,6 +267,7 @@ impl Alerts {
             parts.channels.all().into_iter().filter(|channel| channel.state.deposited > channel.claimed);
         Facts {
             waiting_for: parts.readiness.waiting_for(),
+            clock_off: parts.readiness.clock_off(),
             stopped: parts.consumer.rules().stopped(),
             spent_today: parts.consumer.spent_today(),
             per_day: parts.consumer.rules().limits().per_day,

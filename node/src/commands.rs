@@ -249,12 +249,14 @@ async fn lookup(State(node): State<Node>, Json(request): Json<LookupRequest>) ->
     let found = node.network.lookup(request.wallet.0).await;
     let addresses = found.addresses;
     Json(Lookup {
+        connected: found.is_connected,
         record: found.record.map(|record| LookupRecord {
             seq: record.seq,
             issued_secs: record.issued_secs,
             expires_secs: record.expires_secs,
             addresses,
             listings: record.listings_count,
+            amiss: found.amiss.map(str::to_owned),
         }),
         steps: found
             .steps

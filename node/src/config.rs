@@ -175,6 +175,14 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
     if problems.is_empty() { Ok(Loaded { config, raw }) } else { Err(ConfigError(problems)) }
 }
 
+impl Loaded {
+    /// What other parts find wrong with a setting, told with where it comes from.
+    #[must_use]
+    pub fn problem(&self, name: &str, what: &str) -> Problem {
+        self.raw.problem_with(name, what)
+    }
+}
+
 impl Raw {
     fn to_config(&self) -> Result<Config, ConfigError> {
         let preset: String = self.required("chain.preset")?;
@@ -365,8 +373,12 @@ impl Config {
         if chain.preset == "custom" {
             rule(!chain.rpc_urls.is_empty(), "chain.rpc_urls", "must be set for a custom chain");
             rule(chain.chain_id.is_some(), "chain.chain_id", "must be set for a custom chain");
-            rule(chain.token.is_some(), "chain.token", "must be set for a custom chain");
         }
+        rule(
+            chain.token.is_some() || !matches!(chain.preset.as_str(), "local" | "custom"),
+            "chain.token",
+            "must be set for a local or custom chain: the address of its USDC contract",
+        );
         rule(
             chain.preset != "local" || !chain.rpc_urls.is_empty(),
             "chain.rpc_urls",

@@ -7,12 +7,102 @@ use libp2p::{Multiaddr, PeerId, multiaddr::Protocol};
 
 use crate::NetworkError;
 
+/// RFC 1035, section 2.3.4, as text.
+const NAME_BYTES_MAX: usize = 253;
+
+/// What an address in the configuration is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AddressUse {
+    Listen,
+    Announce,
+    Bootstrap,
+}
+
+impl AddressUse {
+    /// The setting's name below `network`.
+    #[must_use]
+    pub const fn setting(self) -> &'static str {
+        match self {
+            Self::Listen => "listen",
+            Self::Announce => "announce",
+            Self::Bootstrap => "bootstrap",
+        }
+    }
+}
+
+/// Whether an address can be what it is configured for: the same check for a look at the settings and for a start.
+///
+/// # Errors
+/// What is wrong with it, and how to write it; one line.
+pub fn check_address(text: &str, usage: AddressUse, allow_private: bool) -> Result<(), String> {
+    parse(text, usage, allow_private).map(drop)
+}
+
 /// Reads the multiaddresses of one setting.
-pub(crate) fn parse_all(setting: &'static str, texts: &[String]) -> Result<Vec<Multiaddr>, NetworkError> {
+pub(crate) fn parse_all(
+    usage: AddressUse,
+    texts: &[String],
+    allow_private: bool,
+) -> Result<Vec<Multiaddr>, NetworkError> {
     let parse = |text: &String| {
-        text.parse().map_err(|_| NetworkError::Address { setting, address: text.chars().take(200).collect() })
+        parse(text, usage, allow_private)
+            .map_err(|problem| NetworkError::Address { setting: usage.setting(), problem })
     };
     texts.iter().map(parse).collect()
+}
+
+fn parse(text: &str, usage: AddressUse, allow_private: bool) -> Result<Multiaddr, String> {
+    let shown: String = text.chars().filter(|c| !c.is_control()).take(200).collect();
+    let wrong = |what: &str| Err(format!("`{shown}` {what}"));
+    let Ok(address) = text.parse::<Multiaddr>() else {
+        return wrong("is not a multiaddress; write it like /ip4/203.0.113.7/tcp/3001");
+    };
+    let bare = without_peer(&address);
+    if bare.iter().any(|part| matches!(part, Protocol::Tcp(0) | Protocol::Udp(0)))
+        && usage != AddressUse::Listen
+    {
+        return wrong("has no port: 0 is none; write the port where it is reached, mostly 3001");
+    }
+    if ip(&bare).is_some_and(|ip| ip.is_unspecified() || ip.is_multicast()) && usage != AddressUse::Listen {
+        return wrong("is nobody's address: it stands for all of a machine's own; write the one it has");
+    }
+    let is_right = match usage {
+        AddressUse::Listen => is_listenable(&bare),
+        AddressUse::Announce => may_be_announced(&bare, true),
+        AddressUse::Bootstrap => {
+            may_be_announced(&bare, true) || matches!(bare.iter().next(), Some(Protocol::Dnsaddr(_)))
+        }
+    };
+    if !is_right {
+        return wrong(match usage {
+            AddressUse::Listen => {
+                "is neither TCP nor QUIC of an IP; write it like /ip4/0.0.0.0/tcp/3001 or \
+                 /ip4/0.0.0.0/udp/3001/quic-v1"
+            }
+            _ => {
+                "is neither TCP nor QUIC of an IP or a name; write it like /ip4/203.0.113.7/tcp/3001 or \
+                 /dns4/node.example/udp/3001/quic-v1"
+            }
+        });
+    }
+    if usage == AddressUse::Announce && !may_be_announced(&bare, allow_private) {
+        return wrong(
+            "is no public address, and nobody on a public network connects to it; name the public address, or set \
+             `network.allow_private` on a network of your own",
+        );
+    }
+    Ok(address)
+}
+
+/// TCP or QUIC of an IP, port 0 for a free one; or a place within this process.
+fn is_listenable(address: &Multiaddr) -> bool {
+    let parts: Vec<Protocol<'_>> = address.iter().collect();
+    matches!(
+        parts.as_slice(),
+        [Protocol::Memory(_)]
+            | [Protocol::Ip4(_) | Protocol::Ip6(_), Protocol::Tcp(_)]
+            | [Protocol::Ip4(_) | Protocol::Ip6(_), Protocol::Udp(_), Protocol::QuicV1]
+    )
 }
 
 /// The address's IP, when it begins with one.
@@ -95,14 +185,20 @@ fn is_global_v4(ip: Ipv4Addr) -> bool {
 }
 
 fn is_global_v6(ip: Ipv6Addr) -> bool {
-    // Only 2000::/3 is allocated for global unicast; 2001:db8::/32 in it is for documentation.
-    let [first, second, ..] = ip.segments();
-    first & 0xe000 == 0x2000 && !(first == 0x2001 && second == 0x0db8)
+    // Only 2000::/3 is allocated for global unicast. In it, 2001:db8::/32 and 3fff::/20 are for documentation,
+    // 2001::/23 for protocols (Teredo among them), and 2002::/16 leads to the IPv4 address inside.
+    let [first, second, third, ..] = ip.segments();
+    let documentation = (first == 0x2001 && second == 0x0db8) || (first == 0x3fff && second < 0x1000);
+    let protocols = first == 0x2001 && second < 0x0200;
+    let [a, b] = second.to_be_bytes();
+    let [c, d] = third.to_be_bytes();
+    let leads_inside = first == 0x2002 && !is_global_v4(Ipv4Addr::new(a, b, c, d));
+    first & 0xe000 == 0x2000 && !documentation && !protocols && !leads_inside
 }
 
 /// May an address that a stranger told us be dialled? It must be TCP or QUIC to a fixed IP, and a public
-/// one unless private networks are allowed, as is another node of this process then. Names are not followed:
-/// they could resolve to anything.
+/// one unless private networks are allowed, as is another node of this process then. A name is none: what it leads to
+/// has to be asked first.
 pub(crate) fn is_dialable(address: &Multiaddr, allow_private: bool) -> bool {
     let mut parts = address.iter();
     let ip: IpAddr = match parts.next() {
@@ -113,17 +209,31 @@ pub(crate) fn is_dialable(address: &Multiaddr, allow_private: bool) -> bool {
         Some(Protocol::Ip6(ip)) => ip.into(),
         _ => return false,
     };
+    is_one_port(parts) && !ip.is_unspecified() && !ip.is_multicast() && (allow_private || is_global(ip))
+}
+
+/// Whether what follows an IP or a name is a port of TCP or QUIC, and nothing else but whose it is.
+fn is_one_port<'a>(mut parts: impl Iterator<Item = Protocol<'a>>) -> bool {
     let transport = match (parts.next(), parts.next()) {
         (Some(Protocol::Tcp(port)), None | Some(Protocol::P2p(_))) => port != 0,
         (Some(Protocol::Udp(port)), Some(Protocol::QuicV1)) => port != 0,
         _ => false,
     };
-    let rest_is_peer = parts.all(|part| matches!(part, Protocol::P2p(_)));
-    transport
-        && rest_is_peer
-        && !ip.is_unspecified()
-        && !ip.is_multicast()
-        && (allow_private || is_global(ip))
+    transport && parts.all(|part| matches!(part, Protocol::P2p(_)))
+}
+
+/// May a node say that it is there? In place of the IP it may give a name, with its signature behind it: where that
+/// leads is looked at when it is dialled (`outbound`).
+pub(crate) fn may_be_announced(address: &Multiaddr, allow_private: bool) -> bool {
+    is_dialable(address, allow_private) || (has_name(address) && is_one_port(address.iter().skip(1)))
+}
+
+fn has_name(address: &Multiaddr) -> bool {
+    matches!(
+        address.iter().next(),
+        Some(Protocol::Dns(name) | Protocol::Dns4(name) | Protocol::Dns6(name))
+            if !name.is_empty() && name.len() <= NAME_BYTES_MAX
+    )
 }
 
 /// The addresses a node publishes, best first: what it was told to announce, then, on private networks,
@@ -155,14 +265,9 @@ pub(crate) fn of_record(record: &farthing_protocol::NodeRecord, allow_private: b
         .addresses
         .iter()
         .filter_map(|bytes| Multiaddr::try_from(bytes.to_vec()).ok())
-        .filter(|address| is_named(address) || is_dialable(address, allow_private))
+        .filter(|address| may_be_announced(address, allow_private))
         .map(|address| without_peer(&address))
         .collect()
-}
-
-/// An owner may announce a DNS name for its own node; its signature stands behind it.
-fn is_named(address: &Multiaddr) -> bool {
-    matches!(address.iter().next(), Some(Protocol::Dns(_) | Protocol::Dns4(_) | Protocol::Dns6(_)))
 }
 
 #[cfg(test)]
@@ -185,6 +290,9 @@ mod tests {
             "/ip6/fd00::1/tcp/80",
             "/ip6/fe80::1/tcp/80",
             "/ip6/::ffff:192.168.1.1/tcp/80",
+            "/ip6/64:ff9b::c0a8:101/tcp/80",
+            "/ip6/2002:c0a8:101::1/tcp/80",
+            "/ip6/2001::c0a8:101/tcp/80",
             "/memory/7",
         ] {
             assert!(!is_dialable(&address(inside), false), "{inside}");
@@ -203,6 +311,31 @@ mod tests {
         for outside in ["/ip4/9.9.9.9/tcp/3001", "/ip4/9.9.9.9/udp/3001/quic-v1", "/ip6/2620:fe::9/tcp/3001"]
         {
             assert!(is_dialable(&address(outside), false), "{outside}");
+        }
+    }
+
+    #[test]
+    fn a_record_may_name_a_host_and_a_port_and_nothing_around_them() {
+        for right in [
+            "/dns4/node.example/tcp/3001",
+            "/dns6/node.example/udp/3001/quic-v1",
+            "/dns/node.example/tcp/3001",
+            "/ip4/9.9.9.9/tcp/3001",
+        ] {
+            assert!(may_be_announced(&address(right), false), "{right}");
+        }
+        for wrong in [
+            "/dns4/node.example",
+            "/dns4/node.example/tcp/0",
+            "/dns4/node.example/udp/3001",
+            "/dns4/node.example/tcp/3001/dns4/inside.example/tcp/80",
+            "/ip4/9.9.9.9/dns4/inside.example/tcp/80",
+            "/ip4/9.9.9.9/tcp/3001/dns4/inside.example",
+            "/dnsaddr/node.example",
+            "/dnsaddr/node.example/tcp/3001",
+            "/tcp/3001",
+        ] {
+            assert!(!may_be_announced(&address(wrong), true), "{wrong}");
         }
     }
 
@@ -236,7 +369,46 @@ mod tests {
 
     #[test]
     fn a_mistyped_address_is_named() {
-        let error = parse_all("bootstrap", &["127.0.0.1:3001".into()]).unwrap_err();
-        assert!(error.to_string().contains("`127.0.0.1:3001` in `bootstrap`"), "{error}");
+        let error = parse_all(AddressUse::Bootstrap, &["127.0.0.1:3001".into()], false).unwrap_err();
+        assert!(error.to_string().contains("network.bootstrap: `127.0.0.1:3001` is not"), "{error}");
+    }
+
+    #[test]
+    fn an_address_that_cannot_be_right_is_refused_with_what_is_wrong() {
+        use AddressUse::{Announce, Bootstrap, Listen};
+        for (usage, text, words) in [
+            (Listen, "/foo", "not a multiaddress"),
+            (Listen, "/ip4/0.0.0.0/udp/3001", "neither TCP nor QUIC"),
+            (Listen, "/dns4/node.example/tcp/3001", "neither TCP nor QUIC"),
+            (Bootstrap, "/ip4/1.2.3.4/tcp/99999", "not a multiaddress"),
+            (Bootstrap, "/ip4/1.2.3.4/tcp/3001/p2p/abc", "not a multiaddress"),
+            (Bootstrap, "/ip4/1.2.3.4", "neither TCP nor QUIC"),
+            (Bootstrap, "/ip4/1.2.3.4/tcp/0", "has no port"),
+            (Bootstrap, "/ip4/0.0.0.0/tcp/3001", "nobody's address"),
+            (Announce, "/ip4/0.0.0.0/tcp/0", "has no port"),
+            (Announce, "/ip6/::/tcp/3001", "nobody's address"),
+            (Announce, "/dns4/node.example", "neither TCP nor QUIC"),
+            (Announce, "/ip4/203.0.113.7/udp/3001", "neither TCP nor QUIC"),
+            (Announce, "/ip4/192.168.1.20/tcp/3001", "is no public address"),
+        ] {
+            let problem = check_address(text, usage, false).unwrap_err();
+            assert!(problem.contains(text) && problem.contains(words), "{usage:?} {text}: {problem}");
+            assert!(problem.contains("; "), "what to do is missing: {problem}");
+        }
+        for (usage, text) in [
+            (Listen, "/ip4/0.0.0.0/tcp/0"),
+            (Listen, "/ip6/::/udp/3001/quic-v1"),
+            (Announce, "/dns4/node.example/tcp/3001"),
+            (Announce, "/ip4/9.9.9.9/udp/3001/quic-v1"),
+            (Bootstrap, "/ip4/192.168.1.20/tcp/3001"),
+            (Bootstrap, "/dnsaddr/node.example"),
+            (
+                Bootstrap,
+                "/dns/node.example/tcp/3001/p2p/16Uiu2HAmPLe7Mzm8TsYUubgCAW1aJoeFScxrLj8ppHFivPo97bUZ",
+            ),
+        ] {
+            assert_eq!(check_address(text, usage, false), Ok(()), "{usage:?}");
+        }
+        assert_eq!(check_address("/ip4/192.168.1.20/tcp/3001", Announce, true), Ok(()));
     }
 }

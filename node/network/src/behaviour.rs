@@ -4,20 +4,26 @@ use std::{num::NonZeroUsize, sync::Arc, time::Duration};
 
 use farthing_protocol::wire::NetworkName;
 use libp2p::{
-    PeerId, StreamProtocol, Swarm, SwarmBuilder,
+    PeerId, StreamProtocol, Swarm, Transport as _,
     connection_limits::{self, ConnectionLimits},
-    core::upgrade::Version,
+    core::{
+        muxing::StreamMuxerBox,
+        transport::{Boxed, timeout::TransportTimeout},
+        upgrade::Version,
+    },
     identify,
     identity::Keypair,
     kad, mdns, memory_connection_limits, ping, quic,
-    swarm::{NetworkBehaviour, behaviour::toggle::Toggle},
+    swarm::{self, NetworkBehaviour, behaviour::toggle::Toggle},
     yamux,
 };
 
 use crate::{
     NetworkConfig, NetworkError, NetworkLimits,
     exchange::{self, Accept},
-    gate, gossip, keep, memory, memory_limit, portmap,
+    gate, gossip, keep, memory, memory_limit,
+    outbound::{self, Connected, Vouched},
+    portmap,
     records::DirectoryStore,
     status::Counters,
     traffic,
@@ -81,6 +87,7 @@ pub(crate) fn build(
     topics: &gossip::Topics,
     accept: Accepts,
     counters: Arc<Counters>,
+    vouched: Vouched,
 ) -> Result<Swarm<Behaviour>, NetworkError> {
     let own = keypair.public().to_peer_id();
     let behaviour = Behaviour {
@@ -116,33 +123,30 @@ pub(crate) fn build(
         portmap: config.reach.upnp.then(portmap::Behaviour::default).into(),
         mdns: neighbourhood(own, config.mdns),
     };
-    let of_sockets = Arc::clone(&counters);
-    let swarm = SwarmBuilder::with_existing_identity(keypair)
-        .with_tokio()
-        .with_other_transport(move |keypair| {
-            let quic = quic_config(quic::Config::new(keypair));
-            traffic::sockets(keypair, yamux_config(), quic, of_sockets).map_err(Into::into)
-        })
-        .map_err(|_| NetworkError::Key)?
-        .with_other_transport(|keypair| {
-            let security = memory::transport(keypair, yamux_config(), config.allow_private, counters);
-            security.map_err(Into::into)
-        })
-        .map_err(|_| NetworkError::Key)?
-        .with_dns()
-        .map_err(|source| NetworkError::Resolver { source })?
-        .with_behaviour(|_| behaviour)
-        .unwrap_or_else(|never| match never {})
-        .with_swarm_config(|swarm| {
-            swarm
-                .with_idle_connection_timeout(config.limits.contact_idle_max)
-                .with_substream_upgrade_protocol_override(Version::V1Lazy)
-                .with_max_negotiating_inbound_streams(STREAMS_MAX)
-                .with_notify_handler_buffer_size(NonZeroUsize::new(32).expect("32 is not zero"))
-        })
-        .with_connection_timeout(CONNECTION_TIMEOUT)
-        .build();
-    Ok(swarm)
+    let transport = transport(config, &keypair, counters)?;
+    let transport = outbound::guarded(transport, vouched, config.allow_private)
+        .map_err(|source| NetworkError::Resolver { source })?;
+    let swarm_config = swarm::Config::with_tokio_executor()
+        .with_idle_connection_timeout(config.limits.contact_idle_max)
+        .with_substream_upgrade_protocol_override(Version::V1Lazy)
+        .with_max_negotiating_inbound_streams(STREAMS_MAX)
+        .with_notify_handler_buffer_size(NonZeroUsize::new(32).expect("32 is not zero"));
+    let transport = TransportTimeout::new(transport, CONNECTION_TIMEOUT).boxed();
+    Ok(Swarm::new(transport, behaviour, own, swarm_config))
+}
+
+/// TCP, QUIC, and queues within this process where those are allowed.
+fn transport(
+    config: &NetworkConfig,
+    keypair: &Keypair,
+    counters: Arc<Counters>,
+) -> Result<Boxed<Connected>, NetworkError> {
+    let quic = quic_config(quic::Config::new(keypair));
+    let sockets = traffic::sockets(keypair, yamux_config(), quic, Arc::clone(&counters))
+        .map_err(|_| NetworkError::Key)?;
+    let memory = memory::transport(keypair, yamux_config(), config.allow_private, counters)
+        .map_err(|_| NetworkError::Key)?;
+    Ok(sockets.or_transport(memory).map(|either, _| either.into_inner()).boxed())
 }
 
 fn protocol(network: &NetworkName, name: String) -> Result<StreamProtocol, NetworkError> {

@@ -72,6 +72,13 @@ impl Bootstrap {
         }
     }
 
+    /// This node listens there itself: it is not tried again.
+    pub(crate) fn is_own(&mut self, address: &Multiaddr) {
+        if let Some(entry) = self.entries.iter_mut().find(|entry| entry.address == *address) {
+            entry.state = BootstrapState::OwnWallet;
+        }
+    }
+
     pub(crate) fn connected(&mut self, connection: ConnectionId, peer: PeerId) {
         if let Some(entry) = self.entries.iter_mut().find(|entry| entry.dialing == Some(connection)) {
             entry.dialing = None;
@@ -261,5 +268,11 @@ mod tests {
         bootstrap.failed(ConnectionId::new_unchecked(1), None, &own, now);
         assert_eq!(bootstrap.next_due(NOBODY), None);
         assert_eq!(bootstrap.report()[0].state, BootstrapState::OwnWallet, "and is told of");
+
+        let listened_on: Multiaddr = "/ip4/127.0.0.1/tcp/2".parse().unwrap();
+        let mut bootstrap = Bootstrap::new(OWN, vec![listened_on.clone()], now);
+        bootstrap.is_own(&listened_on);
+        assert_eq!(bootstrap.due(now + RETRY_MAX, NOBODY), None);
+        assert_eq!(bootstrap.report()[0].state, BootstrapState::OwnWallet);
     }
 }

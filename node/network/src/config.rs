@@ -193,8 +193,8 @@ impl Default for NetworkLimits {
 /// Why the network did not start, or cannot do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum NetworkError {
-    #[error("`{address}` in `{setting}` is not a multiaddress; write it like /ip4/203.0.113.7/tcp/3001")]
-    Address { setting: &'static str, address: String },
+    #[error("network.{setting}: {problem}")]
+    Address { setting: &'static str, problem: String },
     #[error(
         "cannot listen on {address}; stop the program using that port, which may be another node, or choose another \
          port in `network.listen`"

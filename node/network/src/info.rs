@@ -20,6 +20,7 @@ use tokio::{
 use crate::{
     admission::Admission,
     call::Interrupted,
+    clocks,
     frame::{self, FrameError},
     line::Line,
     records::{self, Rejected, SharedRecords},
@@ -169,12 +170,18 @@ impl InfoServer {
 
     async fn take(&self, peer: Address, pushed: Vec<Signed<NodeRecord>>) -> InfoResponse {
         for record in pushed {
+            let ahead_secs = ahead_of_us(&record, peer);
             match take_record(&self.records, &self.network, &self.counters, record, peer) {
                 Err(error @ Rejected::Forged) => {
                     self.reporter.strike(peer, Strike::BadSignature);
                     return InfoResponse::Refused(error.to_string());
                 }
                 Err(error @ Rejected::TooMany) => return InfoResponse::Refused(error.to_string()),
+                Err(Rejected::Time(_)) => {
+                    if let Some(ahead_secs) = ahead_secs {
+                        return InfoResponse::Refused(clocks::refusal(ahead_secs));
+                    }
+                }
                 _ => {}
             }
             // A signature takes about 100 µs; other tasks may go first.
@@ -182,6 +189,12 @@ impl InfoServer {
         }
         InfoResponse::Done
     }
+}
+
+/// How far ahead of our clock a peer's own record is dated.
+fn ahead_of_us(record: &Signed<NodeRecord>, peer: Address) -> Option<u64> {
+    let record = record.claimed().ok().filter(|record| record.public_key.address() == peer)?;
+    record.issued_secs.checked_sub(crate::now_secs()).filter(|ahead| *ahead > limits::CLOCK_SKEW_SECS_MAX)
 }
 
 /// Verifies a record that `source` gave us and stores it.
@@ -197,7 +210,13 @@ pub(crate) fn take_record(
     let news = record.claimed().map_or(Ok(()), |claimed| store.lock().check_news(&claimed));
     let heard = news.and_then(|()| store.lock().hear(source, now_secs));
     let verified = heard.and_then(|()| records::verify(record, None, network));
-    let taken = verified.and_then(|record| store.lock().insert(record, source, now_secs));
+    let taken = verified.and_then(|record| {
+        let mut store = store.lock();
+        if record.signer() == source {
+            store.clocks.dated(source, record.issued_secs, now_secs);
+        }
+        store.insert(record, source, now_secs)
+    });
     match &taken {
         Ok(()) => Counters::add(&counters.records_accepted),
         // Being told what one knows already is how a healthy network sounds.

@@ -19,14 +19,24 @@ pub struct Lookup {
     pub record: Option<Verified<NodeRecord>>,
     /// Where that record says the node is, as multiaddresses.
     pub addresses: Vec<String>,
+    /// Why that record is of no use, if it is not.
+    pub amiss: Option<&'static str>,
+    /// Whether the wallet's node is connected by now, or is this node.
+    pub is_connected: bool,
     pub steps: Vec<LookupStep>,
 }
 
 impl Lookup {
-    fn new(record: Option<Verified<NodeRecord>>, steps: Vec<LookupStep>) -> Self {
+    fn new(record: Option<Verified<NodeRecord>>, is_connected: bool, steps: Vec<LookupStep>) -> Self {
         let of = |record: &Verified<NodeRecord>| addresses::of_record(record, true);
         let addresses = record.as_ref().map(of).unwrap_or_default();
-        Self { record, addresses: addresses.iter().map(ToString::to_string).collect(), steps }
+        Self {
+            addresses: addresses.iter().map(ToString::to_string).collect(),
+            amiss: record.as_ref().and_then(|record| amiss(record, crate::now_secs())),
+            record,
+            is_connected,
+            steps,
+        }
     }
 }
 
@@ -55,13 +65,22 @@ pub(crate) struct Source {
     started: Instant,
     answers: u32,
     newest: Option<u64>,
+    /// One of the records may be used.
+    is_useful: bool,
     first: Option<Duration>,
     last: Duration,
 }
 
 impl Default for Source {
     fn default() -> Self {
-        Self { started: Instant::now(), answers: 0, newest: None, first: None, last: Duration::ZERO }
+        Self {
+            started: Instant::now(),
+            answers: 0,
+            newest: None,
+            is_useful: false,
+            first: None,
+            last: Duration::ZERO,
+        }
     }
 }
 
@@ -72,6 +91,7 @@ impl Source {
         self.last = self.started.elapsed();
         if let Some(record) = record {
             self.newest = self.newest.max(Some(record.seq));
+            self.is_useful |= amiss(record, crate::now_secs()).is_none();
             self.first.get_or_insert(self.last);
         }
     }
@@ -83,11 +103,12 @@ impl Source {
         };
         let outcome = match (self.newest, self.first) {
             (Some(seq), Some(first)) => {
-                format!("record {seq} in {answers}, the first after {} ms", first.as_millis())
+                let worth = if self.is_useful { "" } else { ", of no use any more," };
+                format!("record {seq}{worth} in {answers}, the first after {} ms", first.as_millis())
             }
             _ => format!("nothing in {answers}"),
         };
-        LookupStep { name, took: self.last, outcome, helped: self.newest.is_some() }
+        LookupStep { name, took: self.last, outcome, helped: self.is_useful }
     }
 }
 
@@ -109,9 +130,10 @@ impl Inner {
 
         let started = Instant::now();
         let held = self.records.get(owner);
-        step("local records", started, held.is_some(), describe(held.as_ref()));
+        let is_useful = held.as_ref().is_some_and(|record| amiss(record, crate::now_secs()).is_none());
+        step("local records", started, is_useful, describe(held.as_ref()));
         if is_own {
-            return Lookup::new(held, steps);
+            return Lookup::new(held, true, steps);
         }
 
         let mut seen = Sightings::default();
@@ -134,16 +156,68 @@ impl Inner {
             },
         };
         steps.push(LookupStep { name: "dial", took: started.elapsed(), outcome, helped });
-        Lookup::new(record, steps)
+        Lookup::new(record, helped, steps)
+    }
+}
+
+/// Why a record is of no use, in words that follow `it`.
+fn amiss(record: &NodeRecord, now_secs: u64) -> Option<&'static str> {
+    if record.check_time(now_secs).is_ok() {
+        None
+    } else if record.issued_secs > now_secs {
+        Some("is dated in the future; check both nodes' clocks")
+    } else if record.expires_secs <= record.issued_secs {
+        Some("says that its node has left")
+    } else {
+        Some("has expired")
     }
 }
 
 fn describe(record: Option<&Verified<NodeRecord>>) -> String {
     match record {
         None => "nothing".to_owned(),
-        Some(record) => match record.check_time(crate::now_secs()) {
-            Ok(()) => format!("record {} with {} addresses", record.seq, record.addresses.len()),
-            Err(error) => format!("record {}, of no use any more: {error}", record.seq),
+        Some(record) => match (amiss(record, crate::now_secs()), record.addresses.len()) {
+            (None, 1) => format!("record {} with 1 address", record.seq),
+            (None, n) => format!("record {} with {n} addresses", record.seq),
+            (Some(amiss), _) => format!("record {}, which {amiss}", record.seq),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use farthing_protocol::SecretKey;
+
+    use super::*;
+
+    #[test]
+    fn a_record_of_no_use_says_why() {
+        let record = |issued_secs, expires_secs| NodeRecord {
+            network: "local-test".to_owned(),
+            public_key: SecretKey::from_bytes(&[7; 32]).unwrap().public_key(),
+            net_key: None,
+            seq: 1,
+            issued_secs,
+            expires_secs,
+            flags: 0,
+            protocol_min: 1,
+            protocol_max: 1,
+            addresses: Vec::new(),
+            listings_count: 0,
+            listings_root: [0; 32],
+            agent: String::new(),
+        };
+        let now_secs = 10_000;
+        for (issued_secs, expires_secs, words) in [
+            (now_secs, now_secs + 1, None),
+            (now_secs + 300, now_secs + 3600, None),
+            (now_secs + 301, now_secs + 3600, Some("dated in the future")),
+            (now_secs - 10, now_secs - 10, Some("has left")),
+            (now_secs - 10, now_secs, Some("has expired")),
+        ] {
+            let told = amiss(&record(issued_secs, expires_secs), now_secs);
+            assert_eq!(told.is_some(), words.is_some(), "{told:?}");
+            assert!(told.is_none_or(|told| words.is_some_and(|words| told.contains(words))), "{told:?}");
+        }
     }
 }

@@ -121,7 +121,10 @@ impl Publisher {
     pub(crate) fn for_put(&mut self, now_secs: u64) -> Result<Verified<NodeRecord>, DocumentError> {
         match &self.record {
             Some(record)
-                if !self.changed && now_secs < record.issued_secs.saturating_add(RENEW_AFTER_SECS) =>
+                // One of the future is of a clock that was set right since.
+                if !self.changed
+                    && record.issued_secs <= now_secs
+                    && now_secs < record.issued_secs.saturating_add(RENEW_AFTER_SECS) =>
             {
                 Ok(record.clone())
             }

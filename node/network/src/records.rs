@@ -23,7 +23,7 @@ use libp2p::{
 };
 
 pub(crate) use self::store::DirectoryStore;
-use crate::{identity, intake::Intake};
+use crate::{clocks::Clocks, identity, intake::Intake};
 
 /// A record as it travels: the document's bytes and about 75 more for signature and framing.
 pub(crate) const RECORD_VALUE_BYTES_MAX: usize = limits::RECORD_BYTES_MAX + 128;
@@ -110,6 +110,8 @@ pub(crate) struct Records {
     records_max: usize,
     per_source_max: usize,
     intake: Intake,
+    /// What the peers that give them show of this node's clock.
+    pub(crate) clocks: Clocks,
     /// Wallets whose entries changed since they were last stored; nothing while nobody stores them.
     changed: Option<HashSet<Address>>,
 }
@@ -125,6 +127,7 @@ impl Records {
             records_max,
             per_source_max,
             intake: Intake::new(OFFERS_PER_MINUTE_MAX),
+            clocks: Clocks::default(),
             changed: None,
         }
     }

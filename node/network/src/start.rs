@@ -15,7 +15,8 @@ use tokio::{
 };
 
 use crate::{
-    NetworkConfig, NetworkError, NetworkHandle, NetworkStatus, addresses,
+    NetworkConfig, NetworkError, NetworkHandle, NetworkStatus,
+    addresses::{self, AddressUse},
     admission::Admission,
     behaviour::{self, Accepts, Behaviour, BehaviourEvent},
     bootstrap::Bootstrap,
@@ -23,6 +24,7 @@ use crate::{
     gossip::{InboundListing, JUDGED_MAX, Judge, Topics},
     identity,
     info::{InboundInfo, InfoServer},
+    outbound::Vouched,
     publisher::Publisher,
     reachability::{Prober, ReachServer},
     records::{DirectoryStore, Records, SharedRecords},
@@ -67,9 +69,11 @@ impl Network {
     /// # Errors
     /// [`NetworkError`] when an address cannot be read or bound, or the key cannot be used.
     pub async fn start(config: NetworkConfig) -> Result<(NetworkHandle, Inbound), NetworkError> {
-        let listen = addresses::parse_all("listen", &config.listen)?;
-        let announce = addresses::parse_all("announce", &config.announce)?;
-        let bootstrap = addresses::parse_all("bootstrap", &config.bootstrap)?;
+        let read = |usage, texts| addresses::parse_all(usage, texts, config.allow_private);
+        let listen = read(AddressUse::Listen, &config.listen)?;
+        let announce = read(AddressUse::Announce, &config.announce)?;
+        let bootstrap = read(AddressUse::Bootstrap, &config.bootstrap)?;
+        let vouched = Vouched::new(&bootstrap);
         let keypair = identity::keypair(&config.key)?;
         let own = config.key.public_key();
 
@@ -130,6 +134,7 @@ impl Network {
                 reach: Arc::new(move |peer, stream| reach_server.accept(peer, stream)),
             },
             Arc::clone(&counters),
+            vouched.clone(),
         )?;
         let early = bind_all(&mut swarm, &listen).await?;
 
@@ -162,6 +167,7 @@ impl Network {
             own: own.address(),
             network: config.network.clone(),
             allow_private: config.allow_private,
+            vouched,
             connections_per_peer_max: config.limits.connections_per_peer_max as usize,
             drain_deadline: config.limits.drain_deadline,
         });

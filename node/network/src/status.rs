@@ -7,7 +7,7 @@ use std::{
 
 use farthing_protocol::Address;
 
-use crate::{BootstrapPeer, Reachability};
+use crate::{BootstrapPeer, ClockSkew, Reachability};
 
 /// The network at a glance; a new value whenever something in it changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,6 +32,8 @@ pub struct NetworkStatus {
     pub reachability: Reachability,
     /// Peers that were met and are remembered with their addresses.
     pub peers_known: usize,
+    /// By how much peers show that this clock is off, beyond a minute.
+    pub clock: Option<ClockSkew>,
     /// Another node seems to run with this wallet's key; neither is reached reliably until one is stopped.
     pub duplicate_identity: bool,
     /// Every configured peer, and what came of it.

@@ -38,6 +38,7 @@ use crate::{
     company::Company,
     gossip::{Judge, Judged, Subject, Topics},
     line::Line,
+    outbound::Vouched,
     publisher::{Publication, Publisher},
     reachability::{Asker, Prober},
     records::SharedRecords,
@@ -170,6 +171,7 @@ pub(crate) struct Parts {
     pub(crate) own: Address,
     pub(crate) network: NetworkName,
     pub(crate) allow_private: bool,
+    pub(crate) vouched: Vouched,
     pub(crate) connections_per_peer_max: usize,
     pub(crate) drain_deadline: Duration,
 }
@@ -365,6 +367,7 @@ impl SwarmTask {
             self.tick_due = now + TICK;
             self.ticks = self.ticks.wrapping_add(1);
             self.finish_abandoned_lookups();
+            self.watch_clock(now);
             self.watch_own_record(now);
             self.keep_company(now);
             self.status_is_stale |= self.has_changed_unseen(now);
@@ -400,6 +403,8 @@ impl SwarmTask {
         if !std::mem::take(&mut self.status_is_stale) {
             return;
         }
+        // Before the status is put together: there the records are locked until it is.
+        let clock = self.parts.records.lock().clocks.skew(self.peers.identified_count());
         let swarm = &mut self.parts.swarm;
         let connections = swarm.network_info().connection_counters().num_established() as usize;
         let directory = match swarm.behaviour().kad.mode() {
@@ -418,6 +423,7 @@ impl SwarmTask {
             records: self.parts.records.lock().len(),
             reachability: self.parts.prober.report(),
             peers_known: self.parts.book.lock().len(),
+            clock,
             duplicate_identity: self.twin.is_suspected(Instant::now()),
             bootstrap: self.parts.bootstrap.report(),
         };

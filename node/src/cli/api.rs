@@ -6,9 +6,12 @@ pub(super) mod show;
 use farthing_protocol::{ServiceId, Usdc};
 
 use super::{Context, args, failure::Failure, output::table};
-use crate::control::types::{
-    Api, ApiShown, EditRequest, ListingHealth, OperationName, PriceRequest, Rescan, RescanRequest,
-    SourceKind, VersionNote, route,
+use crate::control::{
+    ControlClient,
+    types::{
+        Api, ApiShown, EditRequest, ListingHealth, OperationName, PriceRequest, Rescan, RescanRequest,
+        SourceKind, Status, VersionNote, route,
+    },
 };
 
 pub(super) async fn api(context: &Context, verb: args::Api) -> Result<(), Failure> {
@@ -30,7 +33,8 @@ pub(super) async fn api(context: &Context, verb: args::Api) -> Result<(), Failur
             confirm_price(context, prices.map(|price| price.0).fold(file.price.0, Usdc::max), yes)?;
             let api: Api = node.post(route::APIS, &file).await?;
             let shown: ApiShown = node.get(&path(route::API, api.id.0)).await?;
-            return context.output.data(&shown, show::added);
+            context.output.data(&shown, show::added)?;
+            return warn_of_clock(context, &node).await;
         }
         args::Api::Show { service } => {
             let shown: ApiShown = node.get(&path(route::API, service)).await?;
@@ -48,7 +52,8 @@ pub(super) async fn api(context: &Context, verb: args::Api) -> Result<(), Failur
         }
         args::Api::Health { service } => {
             let health: ListingHealth = node.get(&path(route::API_HEALTH, service)).await?;
-            return context.output.data(&health, show::health);
+            context.output.data(&health, show::health)?;
+            return warn_of_clock(context, &node).await;
         }
         args::Api::Versions { service } => {
             let versions: Vec<VersionNote> = node.get(&path(route::API_VERSIONS, service)).await?;
@@ -69,7 +74,17 @@ pub(super) async fn api(context: &Context, verb: args::Api) -> Result<(), Failur
         args::Api::Resume { service } => node.post(&path(route::API_RESUME, service), none).await?,
         args::Api::Remove { service } => node.delete(&path(route::API, service)).await?,
     };
-    context.output.data(&api, |api| list(std::slice::from_ref(api)))
+    context.output.data(&api, |api| list(std::slice::from_ref(api)))?;
+    warn_of_clock(context, &node).await
+}
+
+/// What is published under a wrong clock may reach nobody, and its owner would not know why.
+async fn warn_of_clock(context: &Context, node: &ControlClient) -> Result<(), Failure> {
+    let status: Status = node.get(route::STATUS).await?;
+    if let Some(off) = status.alerts.iter().find_map(|alert| alert.strip_prefix("clock-off: ")) {
+        context.output.prose(&format!("Careful: {off}. Others may not list this service until then."));
+    }
+    Ok(())
 }
 
 fn edit_request(edit: args::Edit) -> Result<EditRequest, Failure> {

@@ -1,13 +1,15 @@
 //! `farthing config`: what holds, where it comes from, and what is wrong with it.
 
+use farthing_network::{AddressUse, check_address};
+
 use super::{Context, args, failure::Failure, output::table};
-use crate::config::{Shown, example, load};
+use crate::config::{ConfigError, Loaded, Problem, Shown, example, load};
 
 pub(super) fn config(context: &Context, verb: &args::Config) -> Result<(), Failure> {
     match verb {
         args::Config::Example => context.output.text(&example()),
         args::Config::Check => {
-            load(&context.sources())?;
+            checked(load(&context.sources())?)?;
             context.output.prose("The configuration is right.");
             Ok(())
         }
@@ -16,6 +18,28 @@ pub(super) fn config(context: &Context, verb: &args::Config) -> Result<(), Failu
             context.output.data(&shown, |shown| text(shown, *origin))
         }
     }
+}
+
+/// What the network says of its addresses besides, which a start would refuse as well.
+///
+/// # Errors
+/// Every address that cannot be what it is configured for.
+pub(super) fn checked(loaded: Loaded) -> Result<Loaded, ConfigError> {
+    let network = &loaded.config.network;
+    let settings = [
+        (AddressUse::Listen, &network.listen),
+        (AddressUse::Announce, &network.announce),
+        (AddressUse::Bootstrap, &network.bootstrap),
+    ];
+    let problem = |usage: AddressUse, address: &String| {
+        let problem = check_address(address, usage, network.allow_private).err()?;
+        Some(loaded.problem(&format!("network.{}", usage.setting()), &problem))
+    };
+    let of_setting = |(usage, addresses): (AddressUse, &Vec<String>)| -> Vec<Problem> {
+        addresses.iter().filter_map(|address| problem(usage, address)).collect()
+    };
+    let problems: Vec<Problem> = settings.into_iter().flat_map(of_setting).collect();
+    if problems.is_empty() { Ok(loaded) } else { Err(ConfigError(problems)) }
 }
 
 fn text(shown: &[Shown], origin: bool) -> String {

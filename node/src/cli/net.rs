@@ -6,7 +6,8 @@ use super::{
     output::table,
 };
 use crate::control::types::{
-    Lookup, LookupRequest, LookupStep, Peer, PingRequest, Pong, Reach, ReachedAddress, Traffic, route,
+    Lookup, LookupRecord, LookupRequest, LookupStep, Peer, PingRequest, Pong, Reach, ReachedAddress, Traffic,
+    route,
 };
 
 const NO_RECORD: &str = "no record was found; its node may be offline or on another network";
@@ -36,7 +37,7 @@ pub(super) async fn net(context: &Context, verb: args::Net) -> Result<(), Failur
         args::Net::Lookup { wallet } => {
             let lookup: Lookup = node.post(route::LOOKUP, &LookupRequest { wallet: wallet.into() }).await?;
             context.output.data(&lookup, told)?;
-            if lookup.record.is_some() { Ok(()) } else { Err(Failure::told(Exit::Failure, NO_RECORD)) }
+            verdict(&lookup).map_err(|problem| Failure::told(Exit::Failure, problem))
         }
     }
 }
@@ -55,14 +56,34 @@ fn told(lookup: &Lookup) -> String {
         [step.name.clone(), format!("{} ms", millis(step.took_us)), mark.to_owned(), step.outcome.clone()]
     };
     let steps = table(["STEP", "TOOK", "HELPED", "OUTCOME"], lookup.steps.iter().map(row));
-    let found = match &lookup.record {
-        None => NO_RECORD.to_owned(),
-        Some(record) if record.addresses.is_empty() => {
-            format!("record {} names no address: it calls others and cannot be called", record.seq)
+    let found = match (&lookup.record, verdict(lookup)) {
+        (_, Err(problem)) => problem,
+        (Some(record), _) if !record.addresses.is_empty() => {
+            format!("record {}: {}", record.seq, record.addresses.join(", "))
         }
-        Some(record) => format!("record {}: {}", record.seq, record.addresses.join(", ")),
+        (Some(record), _) => format!("record {} names no address", record.seq),
+        (None, _) => NO_RECORD.to_owned(),
     };
     format!("{steps}\n{found}")
+}
+
+/// What keeps the wallet's node from being called, by what the look-up found.
+fn verdict(lookup: &Lookup) -> Result<(), String> {
+    match &lookup.record {
+        _ if lookup.connected => Ok(()),
+        None => Err(NO_RECORD.to_owned()),
+        Some(LookupRecord { seq, amiss: Some(amiss), .. }) => {
+            Err(format!("the newest record, {seq}, {amiss}"))
+        }
+        Some(record) if record.addresses.is_empty() => {
+            Err(format!("record {} names no address: its node calls others and cannot be called", record.seq))
+        }
+        Some(record) => Err(format!(
+            "record {} names {}, where the node was not reached; its owner's `farthing net reach` says more",
+            record.seq,
+            record.addresses.join(", ")
+        )),
+    }
 }
 
 /// The sentence, the addresses, and why peers did not come through.

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Context,
+    config::checked,
     failure::{Exit, Failure},
 };
 use crate::{
@@ -74,7 +75,7 @@ async fn load(context: &Context) -> Result<Loaded, Failure> {
     let loaded = config::load(&context.sources())?;
     let data_dir = loaded.config.node.data_dir.clone();
     if !staged::is_waiting(&data_dir) {
-        return Ok(loaded);
+        return Ok(checked(loaded)?);
     }
     let applied = tokio::task::spawn_blocking(move || {
         let _lock = DataFolder::lock(&data_dir)?;
@@ -85,7 +86,7 @@ async fn load(context: &Context) -> Result<Loaded, Failure> {
         let kept_in = kept_in.display();
         context.output.prose(&format!("A backup was restored. The files that it replaced are in {kept_in}."));
     }
-    Ok(config::load(&context.sources())?)
+    Ok(checked(config::load(&context.sources())?)?)
 }
 
 /// Starts this program again in the place of this process. Comes back only when that cannot be done.

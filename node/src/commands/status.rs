@@ -8,7 +8,7 @@ use axum::{
 };
 use farthing_chain::{ChainKind, ChainStatus as OnChain};
 use farthing_ledger::LedgerError;
-use farthing_network::{BootstrapPeer, NetworkStatus, ReachState};
+use farthing_network::{AddressCheck, BootstrapPeer, NetworkStatus, ReachState, Source};
 use farthing_protocol::Usdc;
 
 use super::{Failed, money::balance};
@@ -16,6 +16,7 @@ use crate::{
     chain_view, clock,
     control::types::{Audit, ChainStatus, Check, Doctor, Eth, Health, Status, route},
     node::Node,
+    status::{clock_off, has_public_head},
 };
 
 #[utoipa::path(
@@ -135,13 +136,11 @@ pub(super) async fn doctor(State(node): State<Node>) -> Json<Doctor> {
             } else if network.peers > 0 {
                 Ok(format!("peers: {}; listening on {}", network.peers, network.listening.join(", ")))
             } else {
-                Err((
-                    "no peers are connected".to_owned(),
-                    "name a node in `network.bootstrap`, and forward port 3001 to this machine if it is to be found from outside",
-                ))
+                Err(("no peers are connected".to_owned(), alone(&node.config.network)))
             },
         ),
     ];
+    checks.push(clock_check(&node, &network));
     checks.extend(bootstrap(&network));
     checks.push(check("reach", reach(&node, &network)));
     Json(Doctor { checks })
@@ -212,6 +211,32 @@ impl Needs {
     }
 }
 
+/// What a node without peers can do about it.
+const fn alone(network: &crate::config::Network) -> &'static str {
+    match (network.bootstrap.is_empty(), network.mdns) {
+        (false, _) => "see below what became of each node in `network.bootstrap`, and name one that is there",
+        (true, true) => {
+            "nobody of this network was found on the local one; name a node in `network.bootstrap`, or wait for one"
+        }
+        (true, false) => "name a node to join through in `network.bootstrap`",
+    }
+}
+
+/// Whether this machine's clock is right, by the chain's and others'.
+fn clock_check(node: &Node, network: &NetworkStatus) -> Check {
+    const NEXT: &str = "set this machine's clock, for instance with `timedatectl set-ntp true`: from five minutes \
+                        on, others refuse what this node signs, or it refuses theirs";
+    let off = clock_off(&node.chain, network.clock, network.peers);
+    match off {
+        None if network.peers == 0 && !has_public_head(&node.chain) => {
+            check("clock", Ok("there is nobody to compare it with yet".to_owned()))
+        }
+        None => check("clock", Ok("nobody contradicts it".to_owned())),
+        Some(off) if off.is_bad() => check("clock", Err((off.to_string(), NEXT))),
+        Some(off) => Check { next: Some(NEXT.to_owned()), ..check("clock", Ok(off.to_string())) },
+    }
+}
+
 /// Whether there is something to do about a configured peer: every mistake, and whoever does not answer a node that
 /// has nobody.
 fn is_amiss(peer: &BootstrapPeer, network: &NetworkStatus) -> bool {
@@ -232,11 +257,22 @@ fn bootstrap(network: &NetworkStatus) -> Vec<Check> {
     network.bootstrap.iter().map(of_peer).collect()
 }
 
-/// Only who sells has to be reached.
+/// Only who sells has to be reached; but what somebody named has to lead here.
 fn reach(node: &Node, network: &NetworkStatus) -> Result<String, (String, &'static str)> {
     let reachability = &network.reachability;
     let words = reachability.sentence(clock::now_secs());
     let is_tested = reachability.checks.iter().any(|check| check.state == ReachState::NotReachable);
+    let is_dead =
+        |check: &AddressCheck| check.source == Source::Announced && check.state == ReachState::NotReachable;
+    if reachability.checks.iter().any(is_dead) && reachability.is_reachable() {
+        return Err((words, "an address in `network.announce` leads nowhere; correct or remove it"));
+    }
+    if reachability.checks.iter().any(is_dead) && node.registry.all().is_empty() {
+        return Err((
+            words,
+            "nobody reaches what is named in `network.announce`; correct or remove it, or let the port through",
+        ));
+    }
     if is_tested && !reachability.is_reachable() && !node.registry.all().is_empty() {
         return Err((
             words,

@@ -150,7 +150,7 @@ pub const KEYS: &[Key] = &[
         "network.announce",
         Form::List(Item::Multiaddr),
         List(&[]),
-        "Addresses to publish when they differ from what others observe, for instance behind a forwarded port.",
+        "Addresses to publish when they differ from what others observe, for instance behind a forwarded port. Published at once, withdrawn while peers cannot reach them.",
     ),
     key(
         "network.bootstrap",

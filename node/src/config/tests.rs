@@ -179,6 +179,8 @@ fn a_custom_chain_says_what_it_is() {
     for name in ["chain.rpc_urls", "chain.chain_id", "chain.token"] {
         assert!(refusal.contains(name), "{refusal}");
     }
+    let local = Setup::new().set("chain.preset=local").set("chain.rpc_urls=http://127.0.0.1:8545");
+    assert!(local.refusal().contains("chain.token: must be set for a local or custom chain"));
     let ethereum = Setup::new().set("chain.preset=ethereum").load().unwrap();
     assert_eq!(ethereum.config.spending.deposit_max.to_string(), "20.00");
 }

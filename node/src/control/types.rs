@@ -323,6 +323,8 @@ pub struct LookupRequest {
 /// What a look-up found, and what every step of it brought.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Lookup {
+    /// Whether the wallet's node is connected now, or is this node.
+    pub connected: bool,
     pub record: Option<LookupRecord>,
     pub steps: Vec<LookupStep>,
 }
@@ -335,6 +337,8 @@ pub struct LookupRecord {
     pub expires_secs: u64,
     pub addresses: Vec<String>,
     pub listings: u32,
+    /// Why it is of no use, to follow `it`: it has expired, says that its node has left, or is of the future.
+    pub amiss: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

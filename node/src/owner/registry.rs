@@ -12,7 +12,7 @@ use farthing_protocol::{
     Hash, Listing, ServiceId, Signed, Usdc, Verified,
     call::Method,
     keccak256,
-    limits::LISTINGS_PER_OWNER_MAX,
+    limits::{self, LISTINGS_PER_OWNER_MAX},
     listing::{Accept, Details, OperationPrice, Pin},
     signed::DocumentError,
     wire,
@@ -290,7 +290,7 @@ impl Registry {
         };
         let (details, details_hash) = details.to_blob();
         let now_secs = clock::now_secs();
-        let created_secs = earlier.map_or(now_secs, |listing| listing.created_secs);
+        let created_secs = earlier.map_or(now_secs, |listing| listing.created_secs.min(now_secs));
         let listing = Listing {
             network: self.0.network.clone(),
             service: new.id.unwrap_or_else(|| ServiceId::from_bytes(uuid::Uuid::new_v4().into_bytes())),
@@ -308,7 +308,7 @@ impl Registry {
             details_hash,
             details_bytes: u32::try_from(details.len()).unwrap_or(u32::MAX),
             created_secs,
-            updated_secs: now_secs.max(created_secs),
+            updated_secs: now_secs,
             tombstone: false,
             paused: false,
         };
@@ -383,17 +383,19 @@ impl Registry {
         Ok(())
     }
 
-    /// Lists what was listed for another network, or another way to pay, for this one: each as a new version, so
-    /// that it is the newest wherever it comes by; and says so.
+    /// Lists what was listed for another network, or another way to pay, for this one, and what was dated by a clock
+    /// that was ahead: each as a new version, so that it is the newest wherever it comes by; and says so.
     ///
     /// # Errors
     /// [`LedgerError`] when the ledger fails. A service that cannot be listed is left as it is, with a warning.
     pub async fn relist(&self) -> Result<(), LedgerError> {
-        let mut moved = 0;
+        let (mut moved, mut dated) = (0, 0);
+        let now_secs = clock::now_secs();
         for service in self.all() {
             let listing = service.listing();
             let accepts = &self.0.accepts;
-            if listing.network == self.0.network && listing.accepts == *accepts {
+            let is_dated_ahead = is_of_the_future(listing, now_secs);
+            if listing.network == self.0.network && listing.accepts == *accepts && !is_dated_ahead {
                 continue;
             }
             let here = |listing: &mut Listing| {
@@ -401,6 +403,7 @@ impl Registry {
                 listing.accepts.clone_from(accepts);
             };
             match self.change(&service, here).await {
+                Ok(_) if is_dated_ahead => dated += 1,
                 Ok(_) => moved += 1,
                 Err(RegistryError::Ledger(error)) => return Err(error),
                 Err(error) => {
@@ -410,12 +413,19 @@ impl Registry {
         }
         for (key, bytes) in self.0.ledger.list(Namespace::Retired)? {
             let last = wire::decode::<Signed<Listing>>(&bytes).ok().and_then(|last| last.claimed().ok());
-            let Some(last) = last.filter(|last| last.network != self.0.network) else { continue };
-            let here = Listing { network: self.0.network.clone(), seq: last.seq + 1, ..last };
+            let is_stale =
+                |last: &Listing| last.network != self.0.network || is_of_the_future(last, now_secs);
+            let Some(last) = last.filter(is_stale) else { continue };
+            let mut here = Listing { network: self.0.network.clone(), seq: last.seq + 1, ..last };
+            let dated_secs = here.updated_secs.min(now_secs);
+            date(&mut here, dated_secs);
             if let Ok(here) = self.0.signer.sign_document(&here) {
                 self.0.ledger.put(Namespace::Retired, key, wire::encode(&here)).await?;
                 moved += 1;
             }
+        }
+        if dated > 0 {
+            tracing::info!(services = dated, "services that a wrong clock had dated ahead are listed anew");
         }
         if moved > 0 {
             let network = &self.0.network;
@@ -455,7 +465,7 @@ impl Registry {
         let mut listing = registered.listing().clone().into_inner();
         edit(&mut listing);
         listing.seq += 1;
-        listing.updated_secs = clock::now_secs().max(listing.created_secs);
+        date(&mut listing, clock::now_secs());
         Ok(Stored { listing: self.0.signer.sign_document(&listing)?, ..registered.stored.clone() })
     }
 
@@ -477,6 +487,17 @@ impl Registry {
         self.0.services.write().unwrap_or_else(PoisonError::into_inner).insert(id, service.clone());
         Ok(service)
     }
+}
+
+/// Dates a version. Nothing was made after it was changed: such a date is of a clock that was wrong then.
+fn date(listing: &mut Listing, now_secs: u64) {
+    listing.created_secs = listing.created_secs.min(now_secs);
+    listing.updated_secs = now_secs;
+}
+
+/// Whether nobody takes the listing before its time has come.
+fn is_of_the_future(listing: &Listing, now_secs: u64) -> bool {
+    listing.updated_secs > now_secs.saturating_add(limits::CLOCK_SKEW_SECS_MAX)
 }
 
 fn open(bytes: &[u8], options: &UpstreamOptions) -> Result<Registered, RegistryError> {

@@ -25,6 +25,7 @@ pub(super) fn alert(alert: &str) -> Alert {
         "network.bootstrap" => {
             ("A node to join through cannot be used", "See the network", Some("/panel/network"))
         }
+        "clock-off" => ("This machine's clock is wrong", "Set it, and keep it right by NTP", None),
         "usdc-low" => ("USDC runs out", "See Finance", Some("/panel/finance")),
         "eth-low" => ("ETH for fees runs out", "See Finance", Some("/panel/finance")),
         "budget-low" => {

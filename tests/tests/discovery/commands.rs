@@ -2,13 +2,14 @@
 
 use anyhow::{Context, Result, ensure};
 use farthing_tests::{
-    command::{Ran, farthing},
+    command::{Ran, farthing, run},
     world::eventually,
 };
 
 use crate::support::{Nodes, all_find, offer, publish, words};
 
 const UPSTREAM: &str = "http://127.0.0.1:9";
+const TOKEN: &str = "0x00000000000000000000000000000000000000aa";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_retired_service_is_said_to_be_retired_and_since_when() -> Result<()> {
@@ -95,15 +96,14 @@ async fn a_stranger_s_text_reaches_no_terminal_as_it_is() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn doctor_says_of_each_configured_node_what_mends_it() -> Result<()> {
     let mut nodes = Nodes::new()?;
-    // Nobody listens on the first port of a machine, and the second is half an address.
-    let bootstrap = "/ip4/127.0.0.1/tcp/1,/ip4/127.0.0.1".to_owned();
+    // Nobody listens on the first ports of a machine.
+    let bootstrap = "/ip4/127.0.0.1/tcp/1,/ip4/127.0.0.1/tcp/2".to_owned();
     let node = nodes.join_with(&[], vec![("FARTHING_NETWORK__BOOTSTRAP".to_owned(), bootstrap)]).await?;
     let mut told = String::new();
     let all_told = eventually("both addresses were tried", async || {
         told = farthing(&node, &["doctor"]).await?.out;
-        Ok(["refuses the connection", "start the node there", "can be dialled", "write it like"]
-            .iter()
-            .all(|words| told.contains(words)))
+        let refused = |port| format!("/ip4/127.0.0.1/tcp/{port} refuses the connection");
+        Ok(told.contains(&refused(1)) && told.contains(&refused(2)) && told.contains("start the node there"))
     });
     all_told.await.with_context(|| told.clone())?;
     ensure!(told.contains("0 services of 0 owners"), "{told}");
@@ -111,6 +111,63 @@ async fn doctor_says_of_each_configured_node_what_mends_it() -> Result<()> {
     let pinged = farthing(&node, &["net", "ping", stranger]).await?;
     let err = &pinged.ends_with(3)?.err;
     ensure!(err.contains("no node record of") && !err.contains("the call"), "{err}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_look_up_of_a_node_that_has_left_does_not_end_well() -> Result<()> {
+    let mut nodes = Nodes::new()?;
+    let mut all = nodes.star(2).await?;
+    let wallet = all[1].status().await?.address.0.to_string();
+    eventually("its record is there", async || {
+        Ok(farthing(&all[0], &["net", "lookup", &wallet]).await?.code == 0)
+    })
+    .await?;
+    all[1].stop().await?;
+    let mut told = farthing(&all[0], &["net", "lookup", &wallet]).await?;
+    eventually("it says that it has left", async || {
+        told = farthing(&all[0], &["net", "lookup", &wallet]).await?;
+        Ok(told.out.contains("says that its node has left"))
+    })
+    .await
+    .with_context(|| format!("{told:?}"))?;
+    ensure!(told.code == 1, "{told:?}");
+    let told = farthing(&all[0], &["net", "lookup", &wallet, "--json"]).await?;
+    let found = told.json()?;
+    ensure!(told.code == 1 && found["connected"] == false, "{told:?}");
+    ensure!(found["record"]["amiss"] == "says that its node has left", "{told:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_start_refuses_is_refused_by_the_check_of_the_settings_with_the_same_words() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let data = folder.path().display().to_string();
+    let local = ["chain.preset=local", "chain.rpc_urls=http://127.0.0.1:9"];
+    for (setting, words) in [
+        ("network.listen=/foo", "network.listen: `/foo` is not a multiaddress"),
+        (
+            "network.listen=/ip4/0.0.0.0/udp/3001",
+            "network.listen: `/ip4/0.0.0.0/udp/3001` is neither TCP nor",
+        ),
+        ("network.bootstrap=/ip4/1.2.3.4/tcp/99999", "network.bootstrap: `/ip4/1.2.3.4/tcp/99999` is not"),
+        ("network.announce=/dns4/node.example", "network.announce: `/dns4/node.example` is neither TCP"),
+        ("network.announce=/ip4/0.0.0.0/tcp/3001", "network.announce: `/ip4/0.0.0.0/tcp/3001` is nobody's"),
+        (
+            "network.announce=/ip4/10.0.0.1/tcp/3001",
+            "network.announce: `/ip4/10.0.0.1/tcp/3001` is no public",
+        ),
+        ("chain.close_delay_secs=86400", "chain.token: must be set for a local or custom chain"),
+    ] {
+        let token = if words.starts_with("chain.token") { "" } else { TOKEN };
+        let token = format!("chain.token={token}");
+        let settings = ["--set", local[0], "--set", local[1], "--set", &token, "--set", setting];
+        for command in [&["config", "check"][..], &["run"]] {
+            let told = run(&data, &[command, &settings[..]].concat()).await?;
+            ensure!(told.code == 2 && told.err.contains(words), "{command:?} {setting}: {told:?}");
+        }
+    }
+    ensure!(std::fs::read_dir(folder.path())?.next().is_none(), "nothing was begun");
     Ok(())
 }
 

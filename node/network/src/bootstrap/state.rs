@@ -10,6 +10,10 @@ use crate::{identity, swarm::innermost};
 /// A system's or a resolver's word on a dial is cut to this.
 const REASON_CHARS_MAX: usize = 160;
 
+/// Words of a handshake with something that is no node.
+const NO_NODE: [&str; 5] =
+    ["invalid data", "unexpected end of file", "invalid message", "decode error", "negotiat"];
+
 /// A configured peer, as it was last met.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BootstrapPeer {
@@ -46,6 +50,8 @@ pub enum BootstrapState {
     UnknownName,
     /// Whoever should know the name could not be asked.
     NoResolver,
+    /// Something answers, and not as a node does.
+    NoNode,
     /// Neither TCP nor QUIC on an address or a name.
     Undialable,
     /// One line.
@@ -84,6 +90,8 @@ impl BootstrapState {
             Self::Refused
         } else if words.contains("timed out") || words.contains("timeout") {
             Self::TimedOut
+        } else if NO_NODE.iter().any(|sign| words.contains(sign)) {
+            Self::NoNode
         } else {
             Self::failed(error)
         }
@@ -148,6 +156,10 @@ impl BootstrapState {
             Self::NoResolver => {
                 "check this machine's connection and /etc/resolv.conf, or write the IP address in place of the name"
             }
+            Self::NoNode => {
+                "check the address and the port in `network.bootstrap`: another program listens there, or a proxy is \
+                 in between"
+            }
             Self::Undialable => {
                 "write it like /ip4/203.0.113.7/tcp/3001 or /dns4/node.example/udp/3001/quic-v1"
             }
@@ -173,6 +185,7 @@ impl std::fmt::Display for BootstrapState {
             Self::OtherNetwork { name: None } => f.write_str("is no node of this network"),
             Self::UnknownName => f.write_str("has a name that does not exist"),
             Self::NoResolver => f.write_str("has a name that could not be looked up"),
+            Self::NoNode => f.write_str("answers, but not as a node does"),
             Self::Undialable => f.write_str("is no address that can be dialled"),
             Self::Failed { reason } => write!(f, "cannot be reached: {reason}"),
         }
@@ -218,6 +231,8 @@ mod tests {
         assert_eq!(of_name(unknown), Some(BootstrapState::UnknownName));
         assert_eq!(of_name("no connections available"), Some(BootstrapState::NoResolver));
         assert_eq!(of_name("Connection refused (os error 111)"), Some(BootstrapState::Refused));
+        let odd = io::Error::other(io::Error::from(io::ErrorKind::InvalidData));
+        assert_eq!(of(&transport(odd)), Some(BootstrapState::NoNode));
         let other = transport(io::Error::other(format!("no such thing{}", "!".repeat(1000))));
         let Some(BootstrapState::Failed { reason }) = of(&other) else { panic!() };
         assert_eq!(reason.chars().count(), REASON_CHARS_MAX);
@@ -244,6 +259,7 @@ mod tests {
             BootstrapState::OtherNetwork { name: Some("84532".to_owned()) },
             BootstrapState::UnknownName,
             BootstrapState::NoResolver,
+            BootstrapState::NoNode,
             BootstrapState::Undialable,
             BootstrapState::Failed { reason: "the name is unknown".to_owned() },
         ] {

@@ -109,5 +109,6 @@ impl SwarmTask {
                 }
             }
         }
+        self.parts.vouched.set_nearby(self.nearby.values().flatten().cloned().collect());
     }
 }

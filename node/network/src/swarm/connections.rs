@@ -20,7 +20,7 @@ use tokio::sync::oneshot;
 
 use super::{NoStream, Protocol, SwarmTask, peers::Identified};
 use crate::{
-    NotStarted, addresses,
+    NotStarted, addresses, clocks,
     company::Company,
     exchange::Opening,
     identity,
@@ -112,6 +112,11 @@ impl SwarmTask {
             let Some(address) = self.parts.bootstrap.due(now, |peer| swarm.is_connected(peer)) else {
                 return;
             };
+            // The library does not dial where it listens, and would say only that there is nothing to dial.
+            if swarm.listeners().any(|own| *own == addresses::without_peer(&address)) {
+                self.parts.bootstrap.is_own(&address);
+                continue;
+            }
             let options = match addresses::peer(&address) {
                 Some(peer) => {
                     DialOpts::peer_id(peer).addresses(vec![addresses::without_peer(&address)]).build()
@@ -284,7 +289,20 @@ impl SwarmTask {
         tokio::spawn(async move {
             let Ok(Ok(stream)) = stream.await else { return };
             let answer = tokio::time::timeout(INFO_DEADLINE, info::exchange(stream, &question)).await;
-            let Ok(Ok(InfoResponse::Records(answer))) = answer else { return };
+            let answer = match (answer, &question) {
+                (Ok(Ok(InfoResponse::Records(answer))), _) => answer,
+                // Our own record went first, or alone.
+                (Ok(Ok(InfoResponse::Done)), InfoRequest::Push(_)) => {
+                    return records.lock().clocks.took(peer);
+                }
+                (Ok(Ok(InfoResponse::Refused(words))), InfoRequest::Push(_)) => {
+                    if let Some(ahead_secs) = clocks::ahead_in(&words) {
+                        records.lock().clocks.refused(peer, ahead_secs);
+                    }
+                    return;
+                }
+                _ => return,
+            };
             for record in answer.into_iter().take(farthing_protocol::limits::INFO_ITEMS_MAX) {
                 // Counted where it happens; one bad record does not spoil the others.
                 let _ = info::take_record(&records, &network, &counters, record, peer);

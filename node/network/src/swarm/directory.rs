@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use farthing_protocol::{Address, info::InfoRequest, wire};
+use farthing_protocol::{Address, NodeRecord, Verified, info::InfoRequest, wire};
 use libp2p::{
     PeerId,
     kad::{
@@ -72,10 +72,15 @@ impl SwarmTask {
     ) {
         let now = Instant::now();
         self.rise_above_others(now);
+        let is_first = self.parts.publisher.record().is_none();
         let signed = self.parts.publisher.publish(publication, now, crate::now_secs());
         let seq = signed.map_err(NetworkError::from).map(|record| {
             let seq = record.seq;
             self.gossip_record(&record);
+            if is_first {
+                // Whom we met before had nothing from us yet; their answers show whether our clock is right.
+                self.push(&record);
+            }
             self.own_record_due = now + OWN_RECORD_SETTLES;
             let stored = self.parts.records.lock().insert(record, self.parts.own, crate::now_secs());
             if let Err(error) = stored {
@@ -141,9 +146,24 @@ impl SwarmTask {
         // It may have been overtaken already; then the next look says so.
         let _ = self.parts.records.lock().insert(record.clone(), self.parts.own, crate::now_secs());
         self.gossip_record(&record);
+        self.push(&record);
+    }
+
+    /// Gives neighbours our record, and hears what they say to it.
+    fn push(&mut self, record: &Verified<NodeRecord>) {
         let push = InfoRequest::Push(vec![record.to_signed()]);
         let told = self.peers.answering().into_iter().take(TOLD_OF_TWIN);
         told.for_each(|peer| self.ask_for_records(peer, push.clone()));
+    }
+
+    /// A clock that was ahead and is set right leaves a record behind that nobody takes: a new one is due.
+    pub(super) fn watch_clock(&mut self, now: Instant) {
+        let peers = &self.peers;
+        self.parts.records.lock().clocks.keep(|peer| peers.id_of(peer).is_some());
+        let now_secs = crate::now_secs();
+        if self.parts.publisher.record().is_some_and(|record| record.issued_secs > now_secs + 1) {
+            self.parts.publisher.put_soon(now);
+        }
     }
 
     /// Looks whether somebody else publishes under our wallet. Going above costs one record a minute at most.
@@ -157,11 +177,18 @@ impl SwarmTask {
             let is_young = now.duration_since(self.started) < AT_FIRST;
             let pause = if is_young { OWN_RECORD_ASKED_AT_FIRST_EVERY } else { OWN_RECORD_ASKED_EVERY };
             self.own_record_due = now + pause;
-            self.ask_for_records(peer, InfoRequest::Records(vec![self.parts.own]));
+            let own = self.parts.publisher.record().map(Verified::to_signed);
+            // Whoever refused our record for its date says by that whether the clock is right by now.
+            let refused = self.parts.records.lock().clocks.says_ahead(peer);
+            let question = match own.filter(|_| refused) {
+                Some(own) => InfoRequest::Push(vec![own]),
+                None => InfoRequest::Records(vec![self.parts.own]),
+            };
+            self.ask_for_records(peer, question);
         }
     }
 
-    fn put(&mut self, record: &farthing_protocol::Verified<farthing_protocol::NodeRecord>) {
+    fn put(&mut self, record: &Verified<NodeRecord>) {
         let key = RecordKey::from(wire::record_key(self.parts.own));
         let value = Record::new(key, wire::encode(&record.to_signed()));
         match self.parts.swarm.behaviour_mut().kad.put_record(value, Quorum::One) {

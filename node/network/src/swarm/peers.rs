@@ -62,6 +62,18 @@ impl Peer {
     }
 }
 
+/// Where connections lead, each way once; whose they are is known.
+fn ways(connections: &[Connection]) -> Vec<String> {
+    let mut ways: Vec<String> = Vec::new();
+    for connection in connections {
+        let way = addresses::without_peer(&connection.address).to_string();
+        if !ways.contains(&way) {
+            ways.push(way);
+        }
+    }
+    ways
+}
+
 /// What a peer says about itself.
 #[derive(Debug)]
 pub(super) struct Identified {
@@ -265,7 +277,7 @@ impl Peers {
                 let identified = peer.identified.as_ref()?;
                 Some(PeerInfo {
                     address: peer.address,
-                    addresses: peer.connections.iter().map(|c| c.address.to_string()).collect(),
+                    addresses: ways(&peer.connections),
                     rtt: peer.rtt,
                     direction: peer.connections.first()?.direction,
                     was_sought: peer.was_sought(),

@@ -8,6 +8,7 @@ mod eclipse;
 mod floods;
 mod gossip;
 mod hostile;
+mod inside;
 mod lifecycle;
 mod proxy;
 mod raw;

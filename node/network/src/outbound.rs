@@ -1,0 +1,177 @@
+//! The last look at every address before this node connects to it.
+//!
+//! Addresses come from strangers: out of their records, out of the directory's answers, which the library dials by
+//! itself, and out of the name system, where whoever owns a name decides what it leads to. None of them may make this
+//! node knock inside its own network, where the router, a database or the cloud's metadata service listens.
+//!
+//! A name is looked up once, here, and what came out of it is what is checked and dialled: no second look-up could
+//! say something else.
+//!
+//! Invariant: where private addresses are not allowed, nothing is dialled but public IPs and the addresses that this
+//! node's owner named, or found in the local network by choice.
+
+use std::{
+    collections::HashSet,
+    io,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll},
+};
+
+use libp2p::{
+    Multiaddr, PeerId, Transport, TransportError,
+    core::{
+        muxing::StreamMuxerBox,
+        transport::{Boxed, DialOpts, ListenerId, TransportEvent},
+    },
+    dns,
+};
+
+use crate::addresses;
+
+/// What a transport makes: who is at the other end, and the connection.
+pub(crate) type Connected = (PeerId, StreamMuxerBox);
+
+const INSIDE: &str = "this leads into a private network, and `network.allow_private` is off";
+
+/// Addresses that may lead anywhere: those the owner configured, and those of the local network, if it is looked at.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Vouched {
+    configured: Arc<HashSet<Multiaddr>>,
+    nearby: Arc<Mutex<HashSet<Multiaddr>>>,
+}
+
+impl Vouched {
+    pub(crate) fn new(configured: &[Multiaddr]) -> Self {
+        let configured = configured.iter().map(addresses::without_peer).collect();
+        Self { configured: Arc::new(configured), nearby: Arc::default() }
+    }
+
+    /// Puts these in place of the nodes of the local network that were known before.
+    pub(crate) fn set_nearby(&self, nearby: HashSet<Multiaddr>) {
+        *lock(&self.nearby) = nearby;
+    }
+
+    /// The whole address counts: another port of the same machine is another address.
+    fn includes(&self, address: &Multiaddr) -> bool {
+        let address = addresses::without_peer(address);
+        self.configured.contains(&address) || lock(&self.nearby).contains(&address)
+    }
+}
+
+/// `inner` behind the check, with names looked up in between.
+///
+/// # Errors
+/// The system's resolver cannot be used.
+pub(crate) fn guarded(
+    inner: Boxed<Connected>,
+    vouched: Vouched,
+    allow_private: bool,
+) -> io::Result<Boxed<Connected>> {
+    let inner = Arc::new(Mutex::new(inner));
+    let exit = |public_only| Exit { inner: Arc::clone(&inner), public_only };
+    let guard = Guard {
+        vouched,
+        allow_private,
+        anywhere: dns::tokio::Transport::system(exit(false))?,
+        public: dns::tokio::Transport::system(exit(true))?,
+    };
+    Ok(guard.boxed())
+}
+
+/// Chooses the way out for each address, before its name is looked up.
+struct Guard {
+    vouched: Vouched,
+    allow_private: bool,
+    anywhere: dns::tokio::Transport<Exit>,
+    public: dns::tokio::Transport<Exit>,
+}
+
+type Dns = dns::tokio::Transport<Exit>;
+
+impl Transport for Guard {
+    type Output = Connected;
+    type Error = <Dns as Transport>::Error;
+    type ListenerUpgrade = <Dns as Transport>::ListenerUpgrade;
+    type Dial = <Dns as Transport>::Dial;
+
+    fn listen_on(&mut self, id: ListenerId, address: Multiaddr) -> Result<(), TransportError<Self::Error>> {
+        self.anywhere.listen_on(id, address)
+    }
+
+    fn remove_listener(&mut self, id: ListenerId) -> bool {
+        self.anywhere.remove_listener(id)
+    }
+
+    fn dial(
+        &mut self,
+        address: Multiaddr,
+        options: DialOpts,
+    ) -> Result<Self::Dial, TransportError<Self::Error>> {
+        if self.allow_private || self.vouched.includes(&address) {
+            return self.anywhere.dial(address, options);
+        }
+        // A stranger's address is not even looked up unless it is one name or IP and one port.
+        if !addresses::may_be_announced(&address, false) {
+            return Err(TransportError::Other(dns::Error::Transport(inside())));
+        }
+        self.public.dial(address, options)
+    }
+
+    fn poll(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<TransportEvent<Self::ListenerUpgrade, Self::Error>> {
+        // Both lead to the same transport.
+        Pin::new(&mut self.anywhere).poll(context)
+    }
+}
+
+/// Dials what names were looked up to.
+struct Exit {
+    inner: Arc<Mutex<Boxed<Connected>>>,
+    public_only: bool,
+}
+
+impl Transport for Exit {
+    type Output = Connected;
+    type Error = io::Error;
+    type ListenerUpgrade = <Boxed<Connected> as Transport>::ListenerUpgrade;
+    type Dial = <Boxed<Connected> as Transport>::Dial;
+
+    fn listen_on(&mut self, id: ListenerId, address: Multiaddr) -> Result<(), TransportError<io::Error>> {
+        lock(&self.inner).listen_on(id, address)
+    }
+
+    fn remove_listener(&mut self, id: ListenerId) -> bool {
+        lock(&self.inner).remove_listener(id)
+    }
+
+    fn dial(
+        &mut self,
+        address: Multiaddr,
+        options: DialOpts,
+    ) -> Result<Self::Dial, TransportError<io::Error>> {
+        if self.public_only && !addresses::is_dialable(&address, false) {
+            tracing::debug!(%address, "an address of a stranger leads into a private network; not dialled");
+            return Err(TransportError::Other(inside()));
+        }
+        lock(&self.inner).dial(address, options)
+    }
+
+    fn poll(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<TransportEvent<Self::ListenerUpgrade, io::Error>> {
+        Pin::new(&mut *lock(&self.inner)).poll(context)
+    }
+}
+
+fn inside() -> io::Error {
+    io::Error::new(io::ErrorKind::PermissionDenied, INSIDE)
+}
+
+/// A panic elsewhere leaves a set or a transport as whole as it was.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

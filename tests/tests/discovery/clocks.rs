@@ -1,0 +1,73 @@
+//! A node whose clock is wrong says so, and what it published is taken once the clock is right.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use farthing::testnet::NodeProcess;
+use farthing_tests::{command::farthing, world::eventually};
+use tokio::process::Command;
+
+use crate::support::{Nodes, all_find, offer, publish, words};
+
+const UPSTREAM: &str = "http://127.0.0.1:9";
+
+/// The environment of a program whose clock is `secs` ahead.
+async fn skewed(folder: &Path, secs: i64) -> Result<Vec<(String, String)>> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/discovery/skew.c");
+    let library = folder.join("skew.so");
+    // Whatever links this test links that.
+    let compiler =
+        Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).output().await;
+    let compiled = compiler.context("cc cannot be run")?;
+    ensure!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+    let library = library.display().to_string();
+    Ok(vec![("LD_PRELOAD".to_owned(), library), ("SKEW_SECS".to_owned(), secs.to_string())])
+}
+
+/// Waits until doctor, status and alerts of a node say this of its clock.
+async fn says_of_its_clock(node: &NodeProcess, said: &str) -> Result<()> {
+    let mut doctor = String::new();
+    eventually("doctor says that the clock is wrong", async || {
+        doctor = farthing(node, &["doctor"]).await?.out;
+        let line = doctor.lines().find(|line| line.contains("clock:")).unwrap_or_default();
+        Ok(line.starts_with("FAIL") && line.contains(said) && line.contains("set this machine's clock"))
+    })
+    .await
+    .with_context(|| format!("{doctor}\n{}", node.log()))?;
+    let alerts = node.status().await?.alerts;
+    ensure!(
+        alerts.iter().any(|alert| alert.starts_with("clock-off: ") && alert.contains(said)),
+        "{alerts:?}"
+    );
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_clock_that_is_an_hour_ahead_is_told_and_what_it_dated_is_taken_once_it_is_right() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let mut nodes = Nodes::new()?;
+    let right = nodes.join(&[]).await?;
+    let mut wrong = nodes.join_with(&[&right], skewed(folder.path(), 3600).await?).await?;
+    let api = publish(&wrong, &offer("Future weather", UPSTREAM)).await?;
+    says_of_its_clock(&wrong, " minutes ahead of the connected node's").await?;
+    let told = farthing(&wrong, &["api", "price", &api.id.to_string(), "0.003"]).await?;
+    ensure!(told.code == 0 && told.err.contains(" minutes ahead of the connected node's"), "{told:?}");
+    all_find(std::slice::from_ref(&right), &words("weather"), 0).await?;
+
+    wrong.restart(Vec::new()).await?;
+    all_find(std::slice::from_ref(&right), &words("weather"), 1).await?;
+    eventually("nobody speaks of the clock any more", async || {
+        let doctor = farthing(&wrong, &["doctor"]).await?.out;
+        Ok(doctor.lines().any(|line| line.starts_with("ok") && line.contains("clock:")))
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_clock_that_is_behind_is_told_too() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let mut nodes = Nodes::new()?;
+    let right = nodes.join(&[]).await?;
+    let wrong = nodes.join_with(&[&right], skewed(folder.path(), -3600).await?).await?;
+    says_of_its_clock(&wrong, "minutes behind the connected node's").await
+}
