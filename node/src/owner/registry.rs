@@ -1,5 +1,7 @@
 //! The owner's own services: listing, details and upstream, kept in the ledger and held ready in memory.
 
+mod error;
+
 use std::{
     collections::{BTreeMap, HashMap},
     sync::{Arc, PoisonError, RwLock},
@@ -20,16 +22,18 @@ use farthing_protocol::{
 use minicbor::{Decode, Encode};
 
 use crate::{
-    catalog::{Known, KnownError, VersionNote, kind_of, method_of},
+    catalog::{Known, VersionNote, kind_of, method_of},
     clock,
     wallet::Signer,
 };
 
 use super::{
-    new_service::{NewService, NewServiceError, UpstreamSecrets},
+    new_service::{NewService, UpstreamSecrets},
     service_file::ServiceFile,
-    upstream::{Upstream, UpstreamError, UpstreamOptions},
+    upstream::{Upstream, UpstreamOptions},
 };
+
+pub use self::error::RegistryError;
 
 /// A service of this owner, ready to serve.
 #[derive(Debug)]
@@ -133,34 +137,6 @@ impl std::fmt::Debug for Stored {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Stored").field("upstream", &self.upstream).finish_non_exhaustive()
     }
-}
-
-/// Why a service cannot be registered or changed.
-#[derive(Debug, thiserror::Error)]
-pub enum RegistryError {
-    #[error("no service {0} is registered here; `farthing api list` shows them")]
-    NotFound(ServiceId),
-    #[error(
-        "this wallet offers {LISTINGS_PER_OWNER_MAX} services already, and no node keeps more of one owner; retire one \
-         with `farthing api remove`, or offer more operations in one service"
-    )]
-    TooMany,
-    #[error(transparent)]
-    Service(#[from] NewServiceError),
-    #[error("the service has no operation {method} {path}; `farthing api list` shows them")]
-    NoSuchOperation { method: Method, path: String },
-    #[error("the listing is not valid: {0}")]
-    Listing(#[from] DocumentError),
-    #[error("the operations are not valid: {0}")]
-    Operations(#[from] KnownError),
-    #[error("the operations are not valid: {0}")]
-    Api(#[from] farthing_bridge::ApiError),
-    #[error("the description is too large: {0}")]
-    Document(#[from] document::DocumentError),
-    #[error("upstream: {0}")]
-    Upstream(#[from] UpstreamError),
-    #[error(transparent)]
-    Ledger(#[from] LedgerError),
 }
 
 /// The services of this owner. A cheap handle.

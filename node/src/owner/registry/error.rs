@@ -1,0 +1,38 @@
+//! Why the owner's services stay as they are.
+
+use farthing_bridge::document;
+use farthing_ledger::LedgerError;
+use farthing_protocol::{ServiceId, call::Method, limits::LISTINGS_PER_OWNER_MAX, signed::DocumentError};
+
+use crate::{
+    catalog::KnownError,
+    owner::{new_service::NewServiceError, upstream::UpstreamError},
+};
+
+/// Why a service cannot be registered or changed.
+#[derive(Debug, thiserror::Error)]
+pub enum RegistryError {
+    #[error("no service {0} is registered here; `farthing api list` shows them")]
+    NotFound(ServiceId),
+    #[error(
+        "this wallet offers {LISTINGS_PER_OWNER_MAX} services already, and no node keeps more of one owner; retire one \
+         with `farthing api remove`, or offer more operations in one service"
+    )]
+    TooMany,
+    #[error(transparent)]
+    Service(#[from] NewServiceError),
+    #[error("the service has no operation {method} {path}; `farthing api list` shows them")]
+    NoSuchOperation { method: Method, path: String },
+    #[error("the listing is not valid: {0}")]
+    Listing(#[from] DocumentError),
+    #[error("the operations are not valid: {0}")]
+    Operations(#[from] KnownError),
+    #[error("the operations are not valid: {0}")]
+    Api(#[from] farthing_bridge::ApiError),
+    #[error("the description is too large: {0}")]
+    Document(#[from] document::DocumentError),
+    #[error("upstream: {0}")]
+    Upstream(#[from] UpstreamError),
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+}
