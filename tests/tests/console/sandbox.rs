@@ -273,6 +273,20 @@ async fn client_code_is_looked_at_and_downloaded() -> Result<()> {
     for alive in ["\u{202e}", "<script>alert"] {
         ensure!(!page.body.contains(alive), "{alive:?} in {}", page.body);
     }
+    for language in farthing_sdk::Language::all() {
+        // The quickstart is what is looked at first, beside the tree of files.
+        let page = browser.get(&format!("{address}?language={language}")).await?;
+        for part in
+            ["aria-label=\"Files\"", "aria-label=\"README.md\"", "CONSUMER_SECRET", "FARTHING_CA_FILE"]
+        {
+            ensure!(page.status == 200 && page.body.contains(part), "{language} lacks {part}");
+        }
+    }
+    // Code has its parts told apart.
+    let link = page.body.split("href=\"").find(|link| link.contains("client.py")).context("no client.py")?;
+    let link = link.split('"').next().unwrap_or_default().replace("&#38;", "&");
+    let preview = browser.get(&link).await?;
+    ensure!(preview.status == 200 && preview.body.contains("<i class=\"k\">"), "{}", preview.body);
     let single = browser.get(&format!("{address}?language=python&single=1")).await?;
     let file = single.body.split("/sdk/file?").nth(1).context("no file")?;
     let file = file.split('"').next().unwrap_or_default().replace("&#38;", "&");
