@@ -7,7 +7,6 @@ use libp2p::{
     PeerId, StreamProtocol, Swarm, Transport as _,
     connection_limits::{self, ConnectionLimits},
     core::{
-        muxing::StreamMuxerBox,
         transport::{Boxed, timeout::TransportTimeout},
         upgrade::Version,
     },
@@ -82,7 +81,7 @@ pub(crate) struct Accepts {
 /// Builds the swarm. It listens nowhere and knows nobody yet.
 pub(crate) fn build(
     config: &NetworkConfig,
-    keypair: Keypair,
+    keypair: &Keypair,
     store: DirectoryStore,
     topics: &gossip::Topics,
     accept: Accepts,
@@ -97,7 +96,7 @@ pub(crate) fn build(
             .into(),
         gate: gate::Behaviour::new(&config.limits),
         keep: keep::Behaviour::new(config.limits.connection_kept),
-        identify: identify::Behaviour::new(identify_config(config, &keypair)),
+        identify: identify::Behaviour::new(identify_config(config, keypair)),
         ping: ping::Behaviour::new(
             ping::Config::new().with_interval(PING_INTERVAL).with_timeout(PING_TIMEOUT),
         ),
@@ -123,7 +122,7 @@ pub(crate) fn build(
         portmap: config.reach.upnp.then(portmap::Behaviour::default).into(),
         mdns: neighbourhood(own, config.mdns),
     };
-    let transport = transport(config, &keypair, counters)?;
+    let transport = transport(config, keypair, counters)?;
     let transport = outbound::guarded(transport, vouched, config.allow_private)
         .map_err(|source| NetworkError::Resolver { source })?;
     let swarm_config = swarm::Config::with_tokio_executor()

@@ -124,7 +124,7 @@ impl Network {
 
         let mut swarm = behaviour::build(
             &config,
-            keypair,
+            &keypair,
             DirectoryStore::new(records.clone(), own.address(), config.network.clone()),
             &topics,
             Accepts {
