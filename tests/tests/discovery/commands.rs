@@ -6,14 +6,18 @@ use farthing_tests::{
     world::eventually,
 };
 
-use crate::support::{Nodes, all_find, offer, publish, words};
+use crate::support::{Nodes, all_find, offer, publish, with_and_without_gossip, words};
 
 const UPSTREAM: &str = "http://127.0.0.1:9";
 const TOKEN: &str = "0x00000000000000000000000000000000000000aa";
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_retired_service_is_said_to_be_retired_and_since_when() -> Result<()> {
-    let mut nodes = Nodes::new()?;
+with_and_without_gossip!(
+    a_retired_service_is_said_to_be_retired_and_since_when,
+    a_stranger_s_text_reaches_no_terminal_as_it_is,
+    a_copy_of_a_node_that_runs_beside_it_is_told_of_by_both,
+);
+
+async fn a_retired_service_is_said_to_be_retired_and_since_when(mut nodes: Nodes) -> Result<()> {
     let all = nodes.star(2).await?;
     let api = publish(&all[0], &offer("Soon gone", UPSTREAM)).await?;
     all_find(&all, &words("soon"), 1).await?;
@@ -58,9 +62,7 @@ async fn where_there_is_nothing_to_show_words_say_so_and_no_empty_table() -> Res
     Ok(())
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_stranger_s_text_reaches_no_terminal_as_it_is() -> Result<()> {
-    let mut nodes = Nodes::new()?;
+async fn a_stranger_s_text_reaches_no_terminal_as_it_is(mut nodes: Nodes) -> Result<()> {
     let all = nodes.star(2).await?;
     let mut file = offer("Ground", UPSTREAM);
     if let Some(source) = &mut file.source {
@@ -171,9 +173,7 @@ async fn what_a_start_refuses_is_refused_by_the_check_of_the_settings_with_the_s
     Ok(())
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_copy_of_a_node_that_runs_beside_it_is_told_of_by_both() -> Result<()> {
-    let mut nodes = Nodes::new()?;
+async fn a_copy_of_a_node_that_runs_beside_it_is_told_of_by_both(mut nodes: Nodes) -> Result<()> {
     let neighbour = nodes.join(&[]).await?;
     let mut original = nodes.join(&[&neighbour]).await?;
     original.stop().await?;

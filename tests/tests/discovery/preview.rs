@@ -14,11 +14,14 @@ use farthing_protocol::{
 use farthing_tests::{command::farthing, simulate::now_secs, upstream::Upstream, world::eventually};
 use serde_json::Value;
 
-use crate::support::{Nodes, all_find, offer, path, publish, samples, show, words};
+use crate::support::{Nodes, all_find, offer, path, publish, samples, show, with_and_without_gossip, words};
 
-#[tokio::test(flavor = "multi_thread")]
-async fn samples_are_free_and_never_touch_the_upstream() -> Result<()> {
-    let mut nodes = Nodes::new()?;
+with_and_without_gossip!(
+    samples_are_free_and_never_touch_the_upstream,
+    a_preview_works_while_the_owner_is_away,
+);
+
+async fn samples_are_free_and_never_touch_the_upstream(mut nodes: Nodes) -> Result<()> {
     let upstream = Upstream::start().await?;
     let all = nodes.star(2).await?;
     let api = publish(&all[0], &offer("Free to look at", &upstream.url())).await?;
@@ -30,9 +33,7 @@ async fn samples_are_free_and_never_touch_the_upstream() -> Result<()> {
     Ok(())
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_preview_works_while_the_owner_is_away() -> Result<()> {
-    let mut nodes = Nodes::new()?;
+async fn a_preview_works_while_the_owner_is_away(mut nodes: Nodes) -> Result<()> {
     let mut all = nodes.star(2).await?;
     let third = nodes.join(&[&all[1]]).await?;
     let api = publish(&all[0], &offer("Still there", "http://127.0.0.1:9")).await?;

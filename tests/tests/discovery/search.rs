@@ -5,13 +5,19 @@ use farthing::control::types::{CatalogQuery, CatalogSort, CatalogState};
 use farthing_protocol::Usdc;
 use farthing_tests::world::eventually;
 
-use crate::support::{Nodes, all_find, offer, only, publish, search, set_price, words};
+use crate::support::{
+    Nodes, all_find, offer, only, publish, search, set_price, with_and_without_gossip, words,
+};
 
 const UPSTREAM: &str = "http://127.0.0.1:9";
 
-#[tokio::test(flavor = "multi_thread")]
-async fn search_narrows_by_category_tag_and_price_and_sorts() -> Result<()> {
-    let mut nodes = Nodes::new()?;
+with_and_without_gossip!(
+    search_narrows_by_category_tag_and_price_and_sorts,
+    a_name_that_imitates_an_older_one_is_flagged_with_both_wallets,
+    an_owner_that_left_is_shown_as_away,
+);
+
+async fn search_narrows_by_category_tag_and_price_and_sorts(mut nodes: Nodes) -> Result<()> {
     let all = nodes.star(2).await?;
     for (name, category, tag, micros) in [
         ("Seismic events", "Geology", "quake", 5_000),
@@ -61,9 +67,7 @@ async fn search_narrows_by_category_tag_and_price_and_sorts() -> Result<()> {
     Ok(())
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_name_that_imitates_an_older_one_is_flagged_with_both_wallets() -> Result<()> {
-    let mut nodes = Nodes::new()?;
+async fn a_name_that_imitates_an_older_one_is_flagged_with_both_wallets(mut nodes: Nodes) -> Result<()> {
     let all = nodes.star(3).await?;
     let original = publish(&all[0], &offer("Paypal Rates", UPSTREAM)).await?;
     all_find(&all, &words("paypal rates"), 1).await?;
@@ -80,9 +84,7 @@ async fn a_name_that_imitates_an_older_one_is_flagged_with_both_wallets() -> Res
     Ok(())
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn an_owner_that_left_is_shown_as_away() -> Result<()> {
-    let mut nodes = Nodes::new()?;
+async fn an_owner_that_left_is_shown_as_away(mut nodes: Nodes) -> Result<()> {
     let mut all = nodes.star(2).await?;
     publish(&all[0], &offer("Here and gone", UPSTREAM)).await?;
     let query = words("gone");

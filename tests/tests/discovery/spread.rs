@@ -16,12 +16,18 @@ use crate::support::{
 };
 
 const UPSTREAM: &str = "http://127.0.0.1:9";
-/// What nodes count: listings they heard of by gossip.
+/// What nodes count: listings they heard of by gossip, and comparisons of catalogs that brought something.
 const GOSSIPED: &str = "farthing_catalog_gossiped_total";
+const BROUGHT: &str = "farthing_catalog_comparisons_fruitful_total";
 
 with_and_without_gossip!(
     what_is_published_changed_and_retired_is_seen_by_every_node,
     two_halves_that_meet_know_each_others_services,
+    after_a_partition_heals_one_comparison_brings_everything,
+    a_node_that_was_away_catches_up,
+    what_was_found_is_kept_over_restarts_and_without_any_peer,
+    a_damaged_store_is_rebuilt_from_the_neighbours,
+    services_follow_their_node_to_another_network_and_back_and_nothing_is_called_damaged,
 );
 
 /// The owner is known to nobody but the first node; the rest hear of it from each other.
@@ -76,6 +82,45 @@ async fn counted_by_all(nodes: &[&NodeProcess], name: &str) -> Result<Vec<u64>> 
     futures::future::try_join_all(counts).await
 }
 
+/// Both are up and publish while neither knows where the other is. Then one is told, and the first comparison brings
+/// both all that they lack: no second one had anything left to bring.
+async fn after_a_partition_heals_one_comparison_brings_everything(mut nodes: Nodes) -> Result<()> {
+    const APART: [(&str, &str); 2] = [("baltic", "Tides"), ("saharan", "Winds")];
+    let mut all = nodes.star(2).await?;
+    publish(&all[0], &offer("Before it all", UPSTREAM)).await?;
+    all_find(&all, &words("before"), 1).await?;
+
+    // It forgets whom it knew and comes back at another port, and nobody listens where it looks.
+    all[1].stop().await?;
+    std::fs::remove_file(all[1].data_dir().join("networks/31337/network.redb"))?;
+    all[1]
+        .restart(vec![("FARTHING_NETWORK__BOOTSTRAP".to_owned(), "/ip4/127.0.0.1/tcp/1".to_owned())])
+        .await?;
+    for (node, (place, name)) in all.iter().zip(APART) {
+        for number in 0..3 {
+            publish(node, &offer(&format!("{name} {place} {number}"), UPSTREAM)).await?;
+        }
+        all_find(std::slice::from_ref(node), &words(place), 3).await?;
+    }
+    for (node, (place, _)) in all.iter().zip(APART.into_iter().rev()) {
+        ensure!(node.status().await?.peers == 0, "they are not apart");
+        ensure!(search(node, &words(place)).await?.total == 0, "it knows of {place}");
+    }
+
+    all[1].stop().await?;
+    let before = counted(&all[0], BROUGHT).await?;
+    all[1].restart(Vec::new()).await?;
+    all_find(&all, &words("tides"), 3).await?;
+    all_find(&all, &words("winds"), 3).await?;
+    // The session is counted when it is over, a moment after what it brought is found.
+    for (node, before) in [(&all[0], before), (&all[1], 0)] {
+        eventually("the comparison is counted", async || Ok(counted(node, BROUGHT).await? > before)).await?;
+        let brought = counted(node, BROUGHT).await? - before;
+        ensure!(brought == 1, "{brought} comparisons were needed:\n{}", node.log());
+    }
+    Ok(())
+}
+
 async fn two_halves_that_meet_know_each_others_services(mut nodes: Nodes) -> Result<()> {
     let mut all = nodes.star(2).await?;
     let other = nodes.star(2).await?;
@@ -91,9 +136,7 @@ async fn two_halves_that_meet_know_each_others_services(mut nodes: Nodes) -> Res
     all_find(&all, &words("winds"), 1).await
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_node_that_was_away_catches_up() -> Result<()> {
-    let mut nodes = Nodes::without_gossip()?;
+async fn a_node_that_was_away_catches_up(mut nodes: Nodes) -> Result<()> {
     let mut all = nodes.star(2).await?;
     let mut late = nodes.join(&[&all[0]]).await?;
     late.stop().await?;
@@ -103,9 +146,7 @@ async fn a_node_that_was_away_catches_up() -> Result<()> {
     all_find(&all, &words("absence"), 1).await
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn what_was_found_is_kept_over_restarts_and_without_any_peer() -> Result<()> {
-    let mut nodes = Nodes::new()?;
+async fn what_was_found_is_kept_over_restarts_and_without_any_peer(mut nodes: Nodes) -> Result<()> {
     let mut all = nodes.star(2).await?;
     publish(&all[0], &offer("Kept for later", UPSTREAM)).await?;
     all_find(&all, &words("kept"), 1).await?;
@@ -116,9 +157,7 @@ async fn what_was_found_is_kept_over_restarts_and_without_any_peer() -> Result<(
     Ok(())
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_damaged_store_is_rebuilt_from_the_neighbours() -> Result<()> {
-    let mut nodes = Nodes::new()?;
+async fn a_damaged_store_is_rebuilt_from_the_neighbours(mut nodes: Nodes) -> Result<()> {
     let mut all = nodes.star(2).await?;
     publish(&all[0], &offer("Indestructible", UPSTREAM)).await?;
     all_find(&all, &words("indestructible"), 1).await?;
@@ -131,10 +170,9 @@ async fn a_damaged_store_is_rebuilt_from_the_neighbours() -> Result<()> {
     Ok(())
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn services_follow_their_node_to_another_network_and_back_and_nothing_is_called_damaged() -> Result<()>
-{
-    let mut nodes = Nodes::new()?;
+async fn services_follow_their_node_to_another_network_and_back_and_nothing_is_called_damaged(
+    mut nodes: Nodes,
+) -> Result<()> {
     let here = || vec![("FARTHING_NETWORK__NAME".to_owned(), "local-there".to_owned())];
     let mut all = nodes.star(2).await?;
     let api = publish(&all[1], &offer("Wandering", UPSTREAM)).await?;
