@@ -145,10 +145,11 @@ impl Health {
         Ok(Self(Arc::new(Inner { registry, network, ledger, noted, stored: Mutex::new(stored) })))
     }
 
-    /// What was found last.
+    /// What was found last; `None` before anything was.
     #[must_use]
     pub fn last(&self, service: ServiceId) -> Option<ListingHealth> {
-        self.0.lock().get(&Text(service)).map(|noted| noted.health.clone())
+        let health = self.0.lock().get(&Text(service)).map(|noted| noted.health.clone());
+        health.filter(|health| *health != ListingHealth::default())
     }
 
     /// What needs the owner now.

@@ -66,10 +66,10 @@ async fn a_restart_keeps_wallet_secret_services_and_channel() -> Result<()> {
     }
     world.wait_until_decided().await?;
     let channels: Vec<Channel> = world.consumer.control().get(route::CHANNELS).await?;
-    // How long the upstream took is a figure of the running node.
+    // How the upstream and the neighbours do is looked at again and again while the node runs.
     let apis = async |node: &NodeProcess| -> Result<Vec<Api>> {
         let apis: Vec<Api> = node.control().get(route::APIS).await?;
-        Ok(apis.into_iter().map(|api| Api { upstream_median_us: None, ..api }).collect())
+        Ok(apis.into_iter().map(|api| Api { upstream_median_us: None, health: None, ..api }).collect())
     };
     let published = apis(&world.owner).await?;
     let (peer, ca) = (world.consumer.status().await?.peer_id, std::fs::read(world.consumer.ca_file())?);
