@@ -300,5 +300,5 @@ compose start >"$work/start.log" 2>&1
 until_within "$healthy_within_secs" "that the restarted network is healthy" all_are_healthy
 buy_planets || fail "the restarted network does not sell"
 expect "the earthquake owner's earnings after a restart" "$(farthing earthquake-owner wallet balance --json | field unclaimed)" 0.004
-expect "services after a restart" "$(farthing planet-owner api list --json | grep -c '"upstream"')" 1
+expect "services after a restart" "$(farthing planet-owner api list --json | grep -c '"listing_version"')" 1
 say "the whole network stopped in good order and started again with its money"
