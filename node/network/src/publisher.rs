@@ -178,7 +178,7 @@ impl Publisher {
         behind
     }
 
-    /// A peer joined that may be closer to our key than those that hold our record.
+    /// Something changed, or somebody was met while there are few: the directory is told as soon as it may be.
     pub(crate) fn put_soon(&mut self, now: Instant) {
         let earliest = self.put_at.map_or(now, |at| at + PUT_INTERVAL_MIN);
         self.put_due = Some(self.put_due.map_or(earliest, |due| due.min(earliest)));

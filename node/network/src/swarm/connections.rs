@@ -267,8 +267,9 @@ impl SwarmTask {
         }
     }
 
-    /// Gives a new peer our record. A newcomer also asks for some it knows, to find its way at once, and tells
-    /// the directory of itself, which it may have missed while it was alone.
+    /// Gives a new peer our record: if its place in the directory is among those that keep it, it has it by that, and
+    /// the others need not be told again. A newcomer also asks for some it knows, to find its way at once, and
+    /// tells the directory of itself, which it may have missed while it was alone.
     fn greet(&mut self, id: PeerId) {
         let Some(peer) = self.peers.address_of(&id) else { return };
         let own = self.parts.publisher.record().map(|record| InfoRequest::Push(vec![record.to_signed()]));

@@ -217,19 +217,8 @@ impl SwarmTask {
                 self.count_requests(id, &result, &stats, step.last);
                 self.on_query(id, result, step.last);
             }
-            kad::Event::RoutingUpdated { is_new_peer: true, peer, .. } if self.keeps_our_record(&peer) => {
-                self.parts.publisher.put_soon(Instant::now());
-            }
             _ => {}
         }
-    }
-
-    /// Whether `peer` is among those who should hold our record, as far as we know.
-    fn keeps_our_record(&mut self, peer: &PeerId) -> bool {
-        let place = kad::KBucketKey::new(wire::record_key(self.parts.own).to_vec());
-        let mut holders =
-            self.parts.swarm.behaviour_mut().kad.get_closest_local_peers(&place).take(kad::K_VALUE.get());
-        holders.any(|holder| holder.preimage() == peer)
     }
 
     /// Whether the routing table has a place for `peer`: a full part of it keeps whom it has, as long as they
