@@ -44,6 +44,11 @@ beside_engine() {
 
 compose() { "${compose_program[@]}" -p "$project" -f deploy/compose.testnet.yaml "$@"; }
 
+# The one node of compose.yaml, on a chain that is not there.
+compose_one() { "${compose_program[@]}" -p "$project-one" -f deploy/compose.yaml -f "$work/one.yaml" "$@"; }
+
+one_is_healthy() { [[ "$(docker inspect --format '{{.State.Health.Status}}' "$(compose_one ps -q node)")" == healthy ]]; }
+
 container() { docker ps --all --quiet --filter "label=com.docker.compose.project=$project" --filter "label=com.docker.compose.service=$1"; }
 
 # The command line of one node.
@@ -65,6 +70,10 @@ tear_down() {
                 printf '\n--- %s\n' "$service"
                 docker logs --tail 25 "$(container "$service")" 2>&1 || true
             done
+        fi
+        if [[ -e "$work/one.yaml" ]]; then
+            [[ "$code" == 0 ]] || compose_one logs --tail 25 || true
+            compose_one down --volumes --timeout 40 >"$work/down.log" 2>&1 || { cat "$work/down.log" >&2; code=1; }
         fi
         compose down --volumes --timeout 40 >"$work/down.log" 2>&1 || { cat "$work/down.log" >&2; code=1; }
         docker image rm --force "$project-node" "$project-tools" "$project-base" >/dev/null || true
@@ -302,3 +311,31 @@ buy_planets || fail "the restarted network does not sell"
 expect "the earthquake owner's earnings after a restart" "$(farthing earthquake-owner wallet balance --json | field unclaimed)" 0.004
 expect "services after a restart" "$(farthing planet-owner api list --json | grep -c '"listing_version"')" 1
 say "the whole network stopped in good order and started again with its money"
+
+# The ports of one node are fixed; an engine of somebody else may have them in use.
+if [[ -n "$engine_pid" ]]; then
+    compose stop --timeout 40 >"$work/stop.log" 2>&1
+    cat >"$work/one.yaml" <<'END'
+services:
+  node:
+    environment:
+      FARTHING_CHAIN__PRESET: local
+      FARTHING_CHAIN__RPC_URLS: http://127.0.0.1:9
+      FARTHING_CHAIN__TOKEN: "0x00000000000000000000000000000000000000aa"
+END
+    one() { compose_one exec -T node farthing "$@"; }
+    compose_one up --detach >"$work/one.log" 2>&1 || { cat "$work/one.log" >&2; fail "compose.yaml does not start"; }
+    until_within "$healthy_within_secs" "that the one node is healthy" one_is_healthy
+    wallet="$(one wallet address)"
+    docker cp "$(compose_one ps -q node):/data/tls/ca.pem" "$work/one.pem" >/dev/null
+    for path in 3002/panel 3000/internal/call; do
+        answer="$(beside_engine curl --silent --show-error --max-time 30 --noproxy '*' --cacert "$work/one.pem" \
+            --output "$work/body" --write-out '%{http_code}' "https://localhost:$path")" || fail "nobody answers at $path"
+        [[ "$answer" =~ ^(200|30[0-9]|40[0-9])$ ]] || fail "https://localhost:$path answers with $answer"
+    done
+    compose_one down --timeout 40 >"$work/one.log" 2>&1
+    compose_one up --detach >"$work/one.log" 2>&1
+    until_within "$healthy_within_secs" "that the one node is healthy again" one_is_healthy
+    expect "the wallet in a new container" "$(one wallet address)" "$wallet"
+    say "the one node of compose.yaml answers on its ports, and a new container is the same node"
+fi

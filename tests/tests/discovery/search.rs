@@ -1,9 +1,12 @@
 //! What a search finds, and what it says of it.
 
 use anyhow::{Context, Result, ensure};
-use farthing::control::types::{CatalogQuery, CatalogSort, CatalogState};
+use farthing::{
+    control::types::{CatalogQuery, CatalogSort, CatalogState},
+    testnet::NodeProcess,
+};
 use farthing_protocol::Usdc;
-use farthing_tests::world::eventually;
+use farthing_tests::{command::farthing, world::eventually};
 
 use crate::support::{
     Nodes, all_find, offer, only, publish, search, set_price, with_and_without_gossip, words,
@@ -60,9 +63,39 @@ async fn search_narrows_by_category_tag_and_price_and_sorts(mut nodes: Nodes) ->
         Ok(search(consumer, &words("tremors week")).await?.total == 3)
     })
     .await?;
+    the_command_narrows_as_well(consumer).await?;
     // Half a word, a typing mistake, and what a query language would choke on.
     for text in ["seis", "seismik events", "\"seismic:(*^", "  SEISMIC  "] {
         ensure!(search(consumer, &words(text)).await?.total > 0, "{text}");
+    }
+    Ok(())
+}
+
+/// Every option of `farthing catalog search` alone, for people and for programs.
+async fn the_command_narrows_as_well(consumer: &NodeProcess) -> Result<()> {
+    for (options, found) in [
+        (&["--category", "Ocean"][..], &["Seismic waves at sea"][..]),
+        (&["--tag", "quake", "--sort", "name"], &["Seismic events", "Seismic waves at sea"]),
+        (&["--max-price", "0.003", "--sort", "price"], &["Seismic stations", "Seismic waves at sea"]),
+        (
+            &["--kind", "rest", "--sort", "name"],
+            &["Seismic events", "Seismic stations", "Seismic waves at sea"],
+        ),
+        (&["--kind", "graphql"], &[]),
+    ] {
+        let arguments = [&["catalog", "search", "seismic"], options].concat();
+        let answer =
+            farthing(consumer, &[&arguments[..], &["--json"]].concat()).await?.ends_with(0)?.json()?;
+        let hits = answer["hits"].as_array().context("no hits")?;
+        let names: Vec<_> = hits.iter().filter_map(|hit| hit["name"].as_str()).collect();
+        ensure!(names == found, "{options:?}: {names:?}");
+        let shown = farthing(consumer, &arguments).await?.ends_with(0)?.out.clone();
+        ensure!(found.iter().all(|name| shown.contains(name)), "{options:?}: {shown}");
+    }
+    for (options, named) in [(["--kind", "soap"], "rest, graphql"), (["--max-price", "cheap"], "--max-price")]
+    {
+        let told = farthing(consumer, &[&["catalog", "search"], &options[..]].concat()).await?;
+        ensure!(told.ends_with(2)?.err.contains(named), "{options:?}: {told:?}");
     }
     Ok(())
 }
