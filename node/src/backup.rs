@@ -60,6 +60,12 @@ pub enum BackupError {
     NotOpened(#[source] OpenError),
     #[error("the ledger in the backup cannot be read; take an earlier backup")]
     NotRead(#[source] LedgerError),
+    #[error(
+        "{path} is not this node's wallet any more, and a backup with it would bring nothing back; put the file back from \
+         an earlier backup, or send the money to another wallet while this node runs",
+        path = .path.display()
+    )]
+    WalletUnread { path: PathBuf },
     #[error("the contents have more than 512 MiB; copy the data folder of the stopped node instead")]
     TooLarge,
     #[error("it is no backup of this program, or it is incomplete; take another file")]
@@ -150,6 +156,10 @@ pub fn make(
             LEDGER_FILE => Some(copy_of(ledger, data_dir)?),
             name => read(&data_dir.join(name))?,
         };
+        let is_wallet = |bytes: &[u8]| replaced::wallet_in(bytes).as_deref() == Some(wallet);
+        if name == WALLET_FILE && !bytes.as_deref().is_some_and(is_wallet) {
+            return Err(BackupError::WalletUnread { path: data_dir.join(name) });
+        }
         stored.extend(bytes.map(|bytes| Stored { name: name.to_owned(), bytes: bytes.into() }));
     }
     if stored.iter().map(|stored| stored.bytes.len()).sum::<usize>() > CONTENTS_BYTES_MAX {

@@ -37,7 +37,7 @@ pub mod sdk;
 mod versions;
 
 pub use known::{Known, KnownError, Plan, PlanError, kind_of, method_of};
-pub use versions::VersionNote;
+pub use versions::{VersionNote, told};
 
 /// Peers asked about one service.
 const PEERS_ASKED_MAX: usize = 16;
@@ -234,11 +234,21 @@ impl Catalog {
         Ok(newer)
     }
 
-    /// The versions of a service, the newest last: all that its owner published where that is this node, and what this
-    /// node saw of a stranger's.
-    #[must_use]
-    pub fn versions(&self, id: ServiceId) -> Vec<VersionNote> {
-        self.0.registry.get(id).map_or_else(|| self.0.seen.of(id), |service| service.versions())
+    /// The versions of a service, the newest last: as its owner tells them, and what this node saw beyond that. What
+    /// the owner tells is left out when nobody reachable has it.
+    pub async fn versions(&self, listing: &Listing) -> Vec<VersionNote> {
+        let id = listing.service;
+        if let Some(service) = self.0.registry.get(id) {
+            return service.versions();
+        }
+        let told = match listing.history {
+            Some(pin) => {
+                let content = self.content(pin.hash, listing.owner);
+                tokio::time::timeout(ASK_TIMEOUT, content).await.ok().and_then(Result::ok)
+            }
+            None => None,
+        };
+        versions::joined(versions::read_told(&told.unwrap_or_default(), listing.seq), self.0.seen.of(id))
     }
 
     /// Keeps what was seen of strangers' versions in `file`, until it is dropped.
@@ -461,6 +471,8 @@ mod tests {
             updated_secs: 0,
             tombstone: false,
             paused: false,
+            samples_count: 0,
+            history: None,
         }
     }
 

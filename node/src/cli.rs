@@ -91,7 +91,7 @@ pub async fn execute(cli: Cli) -> Result<(), Failure> {
         Command::Tls(verb) => tls::tls(&context, &verb),
         Command::Panel(verb) => panel::panel(&context, &verb).await,
         Command::Config(verb) => config::config(&context, &verb),
-        Command::Testnet(verb) => testnet::testnet(verb).await,
+        Command::Testnet(verb) => testnet::testnet(&context, verb).await,
     }
 }
 

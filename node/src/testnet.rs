@@ -7,6 +7,7 @@
 pub mod anvil;
 pub mod chain;
 pub mod demo;
+pub mod down;
 pub mod prepare;
 pub mod process;
 pub mod rpc;

@@ -51,6 +51,8 @@ pub const DETAILS_BYTES_MAX: usize = 512 * 1024;
 pub const OPERATIONS_MAX: usize = 2_000;
 /// Samples of a service, as one document.
 pub const SAMPLES_BYTES_MAX: usize = 64 * 1024;
+/// What was different in a service's versions, as one document: some hundred of them, a few sentences each.
+pub const HISTORY_BYTES_MAX: usize = 32 * 1024;
 
 /// `info/1` frames.
 pub const INFO_REQUEST_BYTES_MAX: usize = 64 * 1024;

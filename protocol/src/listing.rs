@@ -104,6 +104,14 @@ pub struct Listing {
     /// The service rests; calls are refused for now.
     #[n(18)]
     pub paused: bool,
+    /// Operations with a free sample. Listings of before this was told say none.
+    #[n(19)]
+    #[cbor(default)]
+    pub samples_count: u32,
+    /// What was different in each version so far, as the owner tells it. Pinned here and not by the details, so that
+    /// a new price makes nobody fetch the details again.
+    #[n(20)]
+    pub history: Option<Pin>,
 }
 
 impl Document for Listing {
@@ -131,6 +139,11 @@ impl Document for Listing {
         }
         if usize::try_from(self.details_bytes).is_ok_and(|bytes| bytes > limits::DETAILS_BYTES_MAX) {
             return Err(InvalidDocument::new("details", "are too large"));
+        }
+        if self.history.is_some_and(|pin| {
+            usize::try_from(pin.bytes).is_ok_and(|bytes| bytes > limits::HISTORY_BYTES_MAX)
+        }) {
+            return Err(InvalidDocument::new("history", "is too large"));
         }
         if self.updated_secs < self.created_secs {
             return Err(InvalidDocument::new("updated", "lies before created"));

@@ -234,6 +234,8 @@ fn listing(number: u64, owner: Address) -> Listing {
         updated_secs: NOW_SECS - 1 - (number * 7_919) % 30_000_000,
         tombstone: false,
         paused: false,
+        samples_count: 0,
+        history: None,
     }
 }
 

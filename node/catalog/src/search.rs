@@ -36,6 +36,8 @@ pub struct Query {
     pub price_max: Option<Usdc>,
     /// Only services whose owner is there.
     pub online: bool,
+    /// Only services with free samples.
+    pub samples: bool,
     pub owner: Option<Address>,
     pub sort: Sort,
     pub offset: usize,
@@ -84,6 +86,8 @@ pub struct Facets {
     pub prices: Vec<PriceBand>,
     /// Services whose owner is there.
     pub online: usize,
+    /// Services with free samples.
+    pub samples: usize,
 }
 
 /// A range of prices and how many services are in it.
@@ -109,6 +113,7 @@ const TAG: u8 = 2;
 const KIND: u8 = 4;
 const PRICE: u8 = 8;
 const ONLINE: u8 = 16;
+const SAMPLES: u8 = 32;
 
 /// Filters, counts and sorts. `matches` are the slots that have the words; none means that every slot does.
 pub(crate) fn select(
@@ -152,6 +157,7 @@ struct Pass<'a> {
     kinds: [usize; 2],
     prices: [usize; PRICE_BANDS_MICROS.len() + 1],
     online: usize,
+    samples: usize,
 }
 
 impl<'a> Pass<'a> {
@@ -168,6 +174,7 @@ impl<'a> Pass<'a> {
             kinds: [0; 2],
             prices: [0; PRICE_BANDS_MICROS.len() + 1],
             online: 0,
+            samples: 0,
             shelf,
             query,
         }
@@ -199,6 +206,9 @@ impl<'a> Pass<'a> {
         if counts(ONLINE) && state == State::Live {
             self.online += 1;
         }
+        if counts(SAMPLES) && card.samples {
+            self.samples += 1;
+        }
         if failed == 0 {
             let rank = self.rank(slot, card, score);
             self.candidates.push(Candidate { slot, rank });
@@ -222,6 +232,9 @@ impl<'a> Pass<'a> {
         }
         if query.online && state != State::Live {
             failed |= ONLINE;
+        }
+        if query.samples && !card.samples {
+            failed |= SAMPLES;
         }
         failed
     }
@@ -270,6 +283,7 @@ impl<'a> Pass<'a> {
                 kinds: [ServiceKind::Rest, ServiceKind::Graphql].into_iter().zip(self.kinds).collect(),
                 prices: price_bands(self.prices),
                 online: self.online,
+                samples: self.samples,
             },
         }
     }

@@ -73,8 +73,12 @@ fn bytes_of(folder: &Path) -> io::Result<u64> {
 }
 
 fn wallet_of(folder: &Path) -> Option<String> {
-    let json = fs::read(folder.join(WALLET_FILE)).ok()?;
-    let stored: serde_json::Value = serde_json::from_slice(&json).ok()?;
+    wallet_in(&fs::read(folder.join(WALLET_FILE)).ok()?)
+}
+
+/// The address that a wallet's file says is its own.
+pub(super) fn wallet_in(json: &[u8]) -> Option<String> {
+    let stored: serde_json::Value = serde_json::from_slice(json).ok()?;
     let address = format!("0x{}", stored["address"].as_str()?.trim_start_matches("0x"));
     address.parse::<farthing_protocol::Address>().ok().map(|address| address.to_string())
 }

@@ -89,6 +89,12 @@ impl Known {
         Ok(Self { listing, details, api, prices })
     }
 
+    /// The same with a listing that pins the same details.
+    pub(crate) fn with_listing(self, listing: Verified<Listing>) -> Self {
+        debug_assert_eq!(self.listing.details_hash, listing.details_hash, "the details are other ones");
+        Self { listing, ..self }
+    }
+
     #[must_use]
     pub const fn listing(&self) -> &Verified<Listing> {
         &self.listing

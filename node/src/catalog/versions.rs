@@ -6,7 +6,7 @@ use std::{
 };
 
 use farthing_bridge::changes::changes;
-use farthing_protocol::{Listing, ServiceId, Usdc, call::ChargePolicy};
+use farthing_protocol::{Listing, ServiceId, Usdc, call::ChargePolicy, limits, plain::Line};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -31,6 +31,15 @@ pub struct VersionNote {
     pub price: Text<Usdc>,
     /// What is different from the version before, one sentence each; empty where callers see no difference.
     pub what: Vec<String>,
+    /// This node came by the version itself; the owner does not tell of it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    #[schema(default = false)]
+    pub seen_here: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference")]
+const fn is_false(flag: &bool) -> bool {
+    !*flag
 }
 
 impl VersionNote {
@@ -45,7 +54,13 @@ impl VersionNote {
             what.truncate(SENTENCES_MAX);
             what.push(format!("and {more} more"));
         }
-        Self { version: listing.seq, published_secs: listing.updated_secs, price: listing.price.into(), what }
+        Self {
+            version: listing.seq,
+            published_secs: listing.updated_secs,
+            price: listing.price.into(),
+            what,
+            seen_here: false,
+        }
     }
 
     /// Puts a note behind those before it, within bounds.
@@ -55,6 +70,55 @@ impl VersionNote {
         let surplus = notes.len().saturating_sub(VERSIONS_KEPT_MAX);
         notes.drain(..surplus);
     }
+}
+
+/// The document that an owner's listing pins: the newest versions, as many as fit, the newest last.
+#[must_use]
+pub fn told(notes: &[VersionNote]) -> Vec<u8> {
+    // Brackets and commas included.
+    let mut bytes = 2;
+    let newest_first = notes.iter().rev().take_while(|note| {
+        bytes += serde_json::to_vec(note).map_or(usize::MAX / 2, |json| json.len() + 1);
+        bytes <= limits::HISTORY_BYTES_MAX
+    });
+    let count = newest_first.count();
+    serde_json::to_vec(&notes[notes.len() - count..]).unwrap_or_else(|_| b"[]".to_vec())
+}
+
+/// Reads such a document of a stranger, for the version `newest` of its service: within bounds, in order, and nothing
+/// in it that hides or reorders text.
+pub(super) fn read_told(document: &[u8], newest: u64) -> Vec<VersionNote> {
+    if document.len() > limits::HISTORY_BYTES_MAX {
+        return Vec::new();
+    }
+    let mut notes = Vec::new();
+    let mut told: Vec<VersionNote> = serde_json::from_slice(document).unwrap_or_default();
+    told.retain(|note| note.version <= newest);
+    told.sort_by_key(|note| note.version);
+    for mut note in told {
+        note.what.truncate(SENTENCES_MAX + 1);
+        for sentence in &mut note.what {
+            *sentence = Line::Prose.of(sentence).chars().take(SENTENCE_CHARS_MAX + 1).collect();
+        }
+        note.seen_here = false;
+        note.add_to(&mut notes);
+    }
+    notes
+}
+
+/// What the owner tells, with what this node saw and the owner does not tell, or tells otherwise; the newest last.
+pub(super) fn joined(mut told: Vec<VersionNote>, seen: Vec<VersionNote>) -> Vec<VersionNote> {
+    for own in seen {
+        match told.iter_mut().find(|note| note.version == own.version) {
+            None => told.push(VersionNote { seen_here: true, ..own }),
+            Some(note) if note.price != own.price => {
+                note.what.push(format!("this node saw it at {} USDC a call", own.price));
+            }
+            Some(_) => {}
+        }
+    }
+    told.sort_by_key(|note| note.version);
+    told
 }
 
 fn differences(before: &Known, after: &Known) -> Vec<String> {
@@ -187,5 +251,64 @@ impl Seen {
         if let Ok(noted) = serde_json::from_slice(stored) {
             *self.0.lock().unwrap_or_else(PoisonError::into_inner) = noted;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn note(version: u64, micros: u64, what: &str) -> VersionNote {
+        VersionNote {
+            version,
+            published_secs: 1_000 + version,
+            price: Usdc::from_micros(micros).into(),
+            what: vec![what.to_owned()],
+            seen_here: false,
+        }
+    }
+
+    fn versions(notes: &[VersionNote]) -> Vec<(u64, bool)> {
+        notes.iter().map(|note| (note.version, note.seen_here)).collect()
+    }
+
+    #[test]
+    fn an_owner_tells_as_many_versions_as_fit_and_the_newest_of_them() {
+        let few: Vec<_> = (1..=3).map(|version| note(version, 5, "published")).collect();
+        assert_eq!(read_told(&told(&few), 3), few);
+        let many: Vec<_> = (1..=100).map(|version| note(version, 5, &"x".repeat(3_000))).collect();
+        let document = told(&many);
+        assert!(document.len() <= limits::HISTORY_BYTES_MAX, "{}", document.len());
+        let read = read_told(&document, 100);
+        assert_eq!(read.last().map(|note| note.version), Some(100));
+        assert_eq!(read.len(), 10);
+        assert_eq!(told(&[]), b"[]");
+    }
+
+    #[test]
+    fn a_stranger_s_history_is_bounded_ordered_and_plain() {
+        let hostile = vec![
+            note(9, 1, "of a version that is not published yet"),
+            note(2, 4, "told twice"),
+            note(1, 3, &"long ".repeat(200)),
+            note(2, 2, "price\u{202e} down\u{200b}"),
+        ];
+        let read = read_told(&serde_json::to_vec(&hostile).unwrap(), 3);
+        assert_eq!(versions(&read), [(1, false), (2, false)]);
+        assert_eq!(read[1].what, ["price down"]);
+        assert!(read[0].what[0].chars().count() <= SENTENCE_CHARS_MAX + 1);
+        for broken in [&b"{}"[..], b"", b"[1]", &vec![b' '; limits::HISTORY_BYTES_MAX + 1]] {
+            assert!(read_told(broken, 3).is_empty());
+        }
+    }
+
+    #[test]
+    fn what_the_owner_leaves_out_or_tells_otherwise_is_added_from_what_this_node_saw() {
+        let told = vec![note(1, 5, "published"), note(3, 5, "other texts")];
+        let seen = vec![note(1, 5, "first seen by this node"), note(2, 9, "price"), note(3, 7, "price")];
+        let joined = joined(told, seen);
+        assert_eq!(versions(&joined), [(1, false), (2, true), (3, false)]);
+        assert_eq!(joined[0].what, ["published"]);
+        assert_eq!(joined[2].what, ["other texts", "this node saw it at 0.000007 USDC a call"]);
     }
 }

@@ -364,6 +364,8 @@ pub enum Config {
 pub enum Testnet {
     /// Start chain, owner, consumer and service, and leave them running
     Up,
+    /// Stop what `testnet up` left running on this machine, from another terminal
+    Down,
     /// Run the story of a paid call, then stop everything
     Demo {
         /// Write the figures to a file

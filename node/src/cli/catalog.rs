@@ -4,6 +4,8 @@ use std::fmt::Write;
 
 use farthing_protocol::{ServiceId, call::Method};
 
+use serde::Serialize;
+
 use super::{
     Context,
     api::{operation_name, path, show},
@@ -15,6 +17,9 @@ use crate::control::types::{
     CatalogHit, CatalogPage, CatalogQuery, CatalogSamples, CatalogService, LookAlike, OperationSample,
     VersionNote, route,
 };
+
+/// Versions shown with a service; the newest say what matters.
+const VERSIONS_SHOWN: usize = 3;
 
 pub(super) async fn catalog(context: &Context, verb: args::Catalog) -> Result<(), Failure> {
     let node = context.node()?;
@@ -33,7 +38,8 @@ pub(super) async fn catalog(context: &Context, verb: args::Catalog) -> Result<()
         }
         args::Catalog::Show { service } => {
             let shown: CatalogService = node.get(&path(route::CATALOG_SERVICE, service)).await?;
-            context.output.data(&shown, shown_text)
+            let versions: Vec<VersionNote> = node.get(&path(route::CATALOG_VERSIONS, service)).await?;
+            context.output.data(&Shown { shown, versions }, Shown::text)
         }
         args::Catalog::Versions { service } => {
             let versions: Vec<VersionNote> = node.get(&path(route::CATALOG_VERSIONS, service)).await?;
@@ -59,6 +65,29 @@ pub(super) async fn catalog(context: &Context, verb: args::Catalog) -> Result<()
             }
             context.output.data(&samples, |samples| samples.samples.iter().map(body).collect())
         }
+    }
+}
+
+/// A service with its versions.
+#[derive(Serialize)]
+struct Shown {
+    #[serde(flatten)]
+    shown: CatalogService,
+    versions: Vec<VersionNote>,
+}
+
+impl Shown {
+    fn text(&self) -> String {
+        let mut text = shown_text(&self.shown);
+        let newest = &self.versions[..self.versions.len().min(VERSIONS_SHOWN)];
+        if !newest.is_empty() {
+            line(&mut text, format_args!("\n{}\n", show::versions(newest)));
+        }
+        if newest.len() < self.versions.len() {
+            let id = &self.shown.hit.id;
+            line(&mut text, format_args!("All versions: farthing catalog versions {id}\n"));
+        }
+        text
     }
 }
 
@@ -101,6 +130,7 @@ fn query(search: args::Search) -> CatalogQuery {
         price_max: search.max_price.map(Into::into),
         owner: search.owner.map(Into::into),
         online: search.online,
+        samples: search.free_samples,
         sort: search.sort,
         offset: search.offset,
         limit: Some(search.limit),

@@ -1,17 +1,27 @@
 //! `farthing testnet`: a whole network, as processes of this machine or in containers.
 
 use super::{
-    args,
+    Context, args,
     failure::{Exit, Failure},
 };
 use crate::testnet::{
-    demo,
+    demo, down,
     prepare::{self, Market},
 };
 
-pub(super) async fn testnet(verb: args::Testnet) -> Result<(), Failure> {
+pub(super) async fn testnet(context: &Context, verb: args::Testnet) -> Result<(), Failure> {
     match verb {
         args::Testnet::Up => demo::up().await?,
+        args::Testnet::Down => {
+            let said = match down::down().await? {
+                0 => "No test network of yours runs on this machine. One in containers ends with \
+                      `docker compose -f deploy/compose.testnet.yaml down -v`."
+                    .to_owned(),
+                1 => "The test network has stopped.".to_owned(),
+                ended => format!("{ended} test networks have stopped."),
+            };
+            context.output.prose(&said);
+        }
         args::Testnet::Demo { report } => drop(demo::run(report.as_deref()).await?),
         args::Testnet::Prepare(arguments) => {
             let check = arguments.check;

@@ -53,6 +53,7 @@ pub(super) async fn search(
         price_max: query.price_max.map(|price| price.0),
         owner: query.owner.map(|owner| owner.0),
         online: query.online,
+        samples: query.samples,
         sort: match query.sort {
             CatalogSort::Relevance => store::Sort::Relevance,
             CatalogSort::Price => store::Sort::Price,
@@ -88,6 +89,7 @@ pub(super) async fn search(
                 })
                 .collect(),
             online: facets.online,
+            samples: facets.samples,
         },
     }))
 }
@@ -175,7 +177,7 @@ pub(super) struct Wanted {
 #[utoipa::path(
     get,
     path = route::CATALOG_VERSIONS,
-    summary = "The versions of a service, the newest first: of a stranger's, those that this node saw",
+    summary = "The versions of a service, the newest first: as its owner tells them, and what this node saw beyond that",
     tag = "Catalog",
     operation_id = "catalog_versions",
     params(("id" = String, Path, description = "UUID of the service")),
@@ -186,9 +188,12 @@ pub(super) async fn versions(
     Path(id): Path<Text<ServiceId>>,
 ) -> Result<Json<Vec<VersionNote>>, Failed> {
     // Looks at the newest, so that it is among them, where its details can be had.
-    node.catalog.entry(id.0).await?;
-    let _ = node.catalog.newest(id.0).await;
-    Ok(Json(node.catalog.versions(id.0).into_iter().rev().collect()))
+    let entry = node.catalog.entry(id.0).await?;
+    let versions = match node.catalog.newest(id.0).await {
+        Ok(known) => node.catalog.versions(known.listing()).await,
+        Err(_) => node.catalog.versions(&entry.listing).await,
+    };
+    Ok(Json(versions.into_iter().rev().collect()))
 }
 
 #[utoipa::path(
@@ -242,6 +247,7 @@ fn shown(listing: &Listing, state: store::State, older: Option<&store::LookAlike
         kind: kind_of(listing.kind),
         price: listing.price.into(),
         operations: listing.operations_count,
+        samples_free: listing.samples_count,
         owner: listing.owner.into(),
         state: match state {
             _ if listing.paused => CatalogState::Paused,

@@ -366,6 +366,8 @@ mod tests {
             updated_secs: 1_000,
             tombstone: false,
             paused,
+            samples_count: 0,
+            history: None,
         }
     }
 

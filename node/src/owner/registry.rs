@@ -1,9 +1,10 @@
 //! The owner's own services: listing, details and upstream, kept in the ledger and held ready in memory.
 
 mod error;
+mod stored;
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::HashMap,
     sync::{Arc, PoisonError, RwLock},
 };
 
@@ -19,21 +20,22 @@ use farthing_protocol::{
     signed::DocumentError,
     wire,
 };
-use minicbor::{Decode, Encode};
 
 use crate::{
-    catalog::{Known, VersionNote, kind_of, method_of},
+    catalog::{Known, VersionNote, kind_of, method_of, told},
     clock,
     wallet::Signer,
 };
 
 use super::{
     new_service::{NewService, UpstreamSecrets},
+    samples,
     service_file::ServiceFile,
     upstream::{Upstream, UpstreamOptions},
 };
 
 pub use self::error::RegistryError;
+use self::stored::Stored;
 
 /// A service of this owner, ready to serve.
 #[derive(Debug)]
@@ -98,44 +100,6 @@ impl Registered {
     #[must_use]
     pub fn secrets(&self) -> UpstreamSecrets {
         UpstreamSecrets { headers: self.stored.headers.clone(), query: self.stored.query.clone() }
-    }
-}
-
-/// The stored form.
-#[derive(Clone, Encode, Decode)]
-#[cbor(map)]
-struct Stored {
-    #[n(0)]
-    listing: Signed<Listing>,
-    #[cbor(n(1), with = "minicbor::bytes")]
-    details: Vec<u8>,
-    #[n(2)]
-    upstream: String,
-    /// The owner's own secrets: added to every upstream request.
-    #[n(3)]
-    headers: BTreeMap<String, String>,
-    /// The same for parameters of the query.
-    #[n(4)]
-    #[cbor(default)]
-    query: BTreeMap<String, String>,
-    /// [`ServiceFile`] and [`Report`] as JSON.
-    #[n(5)]
-    #[cbor(default)]
-    file: String,
-    #[n(6)]
-    #[cbor(default)]
-    report: String,
-    #[cbor(n(7), with = "minicbor::bytes", default)]
-    samples: Vec<u8>,
-    /// [`VersionNote`]s as JSON, the newest last.
-    #[n(8)]
-    #[cbor(default)]
-    versions: String,
-}
-
-impl std::fmt::Debug for Stored {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Stored").field("upstream", &self.upstream).finish_non_exhaustive()
     }
 }
 
@@ -221,6 +185,9 @@ impl Registry {
             if service.listing().details_hash == *hash {
                 return Some(service.stored.details.clone());
             }
+            if service.listing().history.is_some_and(|pin| pin.hash == *hash) {
+                return Some(service.stored.history.clone());
+            }
             let samples = service.known.details().samples?;
             (samples.hash == *hash).then(|| service.stored.samples.clone())
         })
@@ -287,6 +254,8 @@ impl Registry {
             updated_secs: now_secs,
             tombstone: false,
             paused: false,
+            samples_count: samples_count(&samples),
+            history: None,
         };
         Ok(Stored {
             listing: self.0.signer.sign_document(&listing)?,
@@ -298,6 +267,7 @@ impl Registry {
             report: serde_json::to_string(&new.report).unwrap_or_default(),
             samples,
             versions: String::new(),
+            history: Vec::new(),
         })
     }
 
@@ -371,12 +341,20 @@ impl Registry {
             let listing = service.listing();
             let accepts = &self.0.accepts;
             let is_dated_ahead = is_of_the_future(listing, now_secs);
-            if listing.network == self.0.network && listing.accepts == *accepts && !is_dated_ahead {
+            // Listings of an older version of this program tell of neither.
+            let tells_all = listing.history.is_some();
+            if listing.network == self.0.network
+                && listing.accepts == *accepts
+                && !is_dated_ahead
+                && tells_all
+            {
                 continue;
             }
+            let samples_count = samples_count(service.samples());
             let here = |listing: &mut Listing| {
                 listing.network.clone_from(&self.0.network);
                 listing.accepts.clone_from(accepts);
+                listing.samples_count = samples_count;
             };
             match self.change(&service, here).await {
                 Ok(_) if is_dated_ahead => dated += 1,
@@ -454,6 +432,7 @@ impl Registry {
         VersionNote::of(earlier.as_ref().map(|earlier| earlier.known()), service.known())
             .add_to(&mut versions);
         service.stored.versions = serde_json::to_string(&versions).unwrap_or_default();
+        let mut service = self.with_history(service, told(&versions))?;
         if let Some(earlier) = earlier {
             service.upstream.continue_from(&earlier.upstream);
         }
@@ -462,6 +441,16 @@ impl Registry {
         self.0.ledger.put(Namespace::Services, id.as_bytes().to_vec(), bytes).await?;
         self.0.services.write().unwrap_or_else(PoisonError::into_inner).insert(id, service.clone());
         Ok(service)
+    }
+
+    /// The same with a listing that pins what was different in each version, this one among them.
+    fn with_history(&self, service: Registered, history: Vec<u8>) -> Result<Registered, RegistryError> {
+        let Registered { known, upstream, mut stored } = service;
+        let listing = Listing { history: Some(pin(&history)), ..known.listing().clone().into_inner() };
+        stored.listing = self.0.signer.sign_document(&listing)?;
+        stored.history = history;
+        let known = known.with_listing(stored.listing.clone().verify()?);
+        Ok(Registered { known, upstream, stored })
     }
 }
 
@@ -483,6 +472,10 @@ fn open(bytes: &[u8], options: &UpstreamOptions) -> Result<Registered, RegistryE
     let secrets = UpstreamSecrets { headers: stored.headers.clone(), query: stored.query.clone() };
     let upstream = Upstream::new(&stored.upstream, secrets, options.clone())?;
     Ok(Registered { known, upstream, stored })
+}
+
+fn samples_count(document: &[u8]) -> u32 {
+    u32::try_from(samples::read(document).len()).unwrap_or(u32::MAX)
 }
 
 fn pin(content: &[u8]) -> Pin {

@@ -17,6 +17,7 @@ use crate::{
 
 use super::{
     LocalChain,
+    down::Stop,
     process::{NodeOptions, NodeProcess, ServiceProcess, program},
 };
 
@@ -26,6 +27,9 @@ mod story;
 
 pub use offers::{recent_earthquakes, transiting_planets};
 pub use story::{Report, run};
+
+/// How temporary folders of networks begin.
+pub(super) const FOLDER_PREFIX: &str = "farthing-testnet-";
 
 const GATEWAY_PORT: u16 = 3000;
 const QUAKE_MAP_PORT: u16 = 4003;
@@ -193,6 +197,8 @@ pub async fn metrics(node: &NodeProcess) -> anyhow::Result<BTreeMap<String, u64>
 /// # Errors
 /// What did not start.
 pub async fn up() -> anyhow::Result<()> {
+    // The last to be dropped: whoever asks for the end waits until nothing is left.
+    let _asker;
     let folder = tempdir()?;
     let demo = Demo::start(&folder.0, Setup::default()).await?;
     let quake_map = demo.quake_map(&folder.0, free_or_any(QUAKE_MAP_PORT)).await?;
@@ -242,12 +248,17 @@ pub async fn up() -> anyhow::Result<()> {
     say(&join::settings(&demo.chain.rpc_url(), demo.chain.token, &bootstrap));
     say("\nThe first of these runs it; the others, in another terminal, give it test money:\n");
     say(&join::commands(&program, demo.consumer.data_dir()));
-    say("\nCtrl-C stops everything and forgets it.");
+    let stop = Stop::listen(&folder.0)?;
+    say(&format!(
+        "\nCtrl-C here, or `{} testnet down` in another terminal, stops everything and forgets it.",
+        program.display()
+    ));
     let mut terminate = signal(SignalKind::terminate())?;
-    tokio::select! {
-        interrupted = tokio::signal::ctrl_c() => interrupted?,
-        _ = terminate.recv() => {}
-    }
+    _asker = tokio::select! {
+        interrupted = tokio::signal::ctrl_c() => interrupted.map(|()| None)?,
+        _ = terminate.recv() => None,
+        asker = stop.wanted() => Some(asker),
+    };
     demo.stop().await
 }
 
@@ -269,7 +280,7 @@ pub struct TempDir(pub PathBuf);
 /// # Errors
 /// When the system has no room for temporary folders.
 pub fn tempdir() -> anyhow::Result<TempDir> {
-    let path = std::env::temp_dir().join(format!("farthing-testnet-{}", uuid::Uuid::new_v4().simple()));
+    let path = std::env::temp_dir().join(format!("{FOLDER_PREFIX}{}", uuid::Uuid::new_v4().simple()));
     std::fs::create_dir_all(&path)?;
     Ok(TempDir(path))
 }

@@ -5,12 +5,12 @@ use farthing_protocol::{
     call::Method,
     keccak256,
     limits::{
-        CLOCK_SKEW_SECS_MAX, DETAILS_BYTES_MAX, LISTING_ACCEPTS_MAX, LISTING_BYTES_MAX,
+        CLOCK_SKEW_SECS_MAX, DETAILS_BYTES_MAX, HISTORY_BYTES_MAX, LISTING_ACCEPTS_MAX, LISTING_BYTES_MAX,
         LISTING_CATEGORY_CHARS_MAX, LISTING_NAME_CHARS_MAX, LISTING_SUMMARY_CHARS_MAX, LISTING_TAG_CHARS_MAX,
         LISTING_TAGS_MAX, NETWORK_NAME_BYTES_MAX, OPERATIONS_MAX, RECORD_ADDRESS_BYTES_MAX,
         RECORD_ADDRESSES_MAX, RECORD_BYTES_MAX, RECORD_LIFETIME_SECS_MAX,
     },
-    listing::{Details, DetailsError},
+    listing::{Details, DetailsError, Pin},
     signed::{Document, DocumentError},
     wire,
 };
@@ -210,6 +210,29 @@ fn a_document_is_refused_above_its_size() {
     }
     check(&node_record(), RECORD_BYTES_MAX);
     check(&listing(), LISTING_BYTES_MAX);
+}
+
+#[test]
+fn a_listing_of_before_samples_and_history_were_told_is_as_good_as_ever() {
+    let today = Listing { samples_count: 0, history: None, ..listing() };
+    let mut bytes = wire::encode(&today);
+    // The head of a map of 20, and at its end the number of samples: a map of 19 without it.
+    assert_eq!((bytes[0], bytes.split_off(bytes.len() - 2)), (0xb4, vec![19, 0]));
+    bytes[0] = 0xb3;
+    let signed = sign_bytes::<Listing>(&bytes, &owner());
+    let read = signed.clone().verify().unwrap();
+    assert_eq!(*read, today);
+    assert_eq!(read.to_signed(), signed, "its bytes stay those that were signed");
+}
+
+#[test]
+fn a_history_is_bounded_like_the_details() {
+    let with = |bytes: usize| {
+        let history = Some(Pin { hash: [9; 32], bytes: u32::try_from(bytes).unwrap() });
+        Listing { history, ..listing() }.validate()
+    };
+    assert!(with(HISTORY_BYTES_MAX).is_ok());
+    assert_eq!(with(HISTORY_BYTES_MAX + 1).unwrap_err().field, "history");
 }
 
 #[test]

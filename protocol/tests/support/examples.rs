@@ -177,6 +177,8 @@ pub fn listing() -> Listing {
         updated_secs: TIME_SECS,
         tombstone: false,
         paused: false,
+        samples_count: 1,
+        history: Some(Pin { hash: [9; 32], bytes: 640 }),
     }
 }
 

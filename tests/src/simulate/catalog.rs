@@ -268,6 +268,8 @@ fn signed(network: &str, number: usize) -> Result<Signed<Listing>> {
         updated_secs: now_secs() - age_secs,
         tombstone: false,
         paused: false,
+        samples_count: 0,
+        history: None,
     };
     Ok(Signed::sign(&listing, &key)?)
 }

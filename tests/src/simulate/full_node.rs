@@ -109,6 +109,7 @@ fn asked(query: Query) -> CatalogQuery {
         }),
         price_max: query.price_max.map(Text),
         online: query.online,
+        samples: query.samples,
         sort: match query.sort {
             Sort::Name => CatalogSort::Name,
             Sort::Price => CatalogSort::Price,

@@ -228,5 +228,7 @@ fn listing(owner: farthing_protocol::Address, number: usize) -> Listing {
         updated_secs: now_secs(),
         tombstone: false,
         paused: false,
+        samples_count: 0,
+        history: None,
     }
 }

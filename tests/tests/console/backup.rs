@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use farthing::control::types::{AutomaticBackups, Backup, Status, WalletBackup, route};
-use farthing_tests::world::eventually;
+use farthing_tests::{command::farthing, world::eventually};
 
 use crate::{
     apis::enter_password,
@@ -46,7 +46,7 @@ async fn the_words_are_shown_on_demand_for_a_fresh_password_and_three_are_asked_
     ensure!(page.header("cache-control") == "no-store");
     let words = words_of(&page.body);
     ensure!(words.len() == 24, "{words:?}");
-    let exported = farthing_tests::command::farthing(&node.process, &["wallet", "export", "--yes"]).await?;
+    let exported = farthing(&node.process, &["wallet", "export", "--yes"]).await?;
     ensure!(exported.ends_with(0)?.out.trim() == words.join(" "), "not the words of this wallet");
     ensure!(!node.process.log().contains(&words[..3].join(" ")), "the log has them");
 
@@ -132,7 +132,29 @@ async fn a_backup_is_made_downloaded_and_restored_in_the_place_of_another_node()
     browser.moved_to(&new.console().await?.url);
     let page = browser.get("/panel/finance/limits").await?;
     ensure!(page.status == 200 && page.body.contains("All spending is stopped"), "{page:?}");
+    commands_remove_what_was_replaced(&new, &kept, &own.to_string()).await?;
     what_was_replaced_is_removed(&mut browser, &kept, &own.to_string()).await
+}
+
+/// `farthing backup replaced` and `forget`, on a second folder of that kind.
+async fn commands_remove_what_was_replaced(node: &Node, kept: &Path, wallet: &str) -> Result<()> {
+    let older = node.process.data_dir().join("replaced-2026-01-02T030405Z");
+    std::fs::create_dir(&older)?;
+    std::fs::copy(kept.join("wallet.json"), older.join("wallet.json"))?;
+    let listed = farthing(&node.process, &["backup", "replaced"]).await?;
+    let name = kept.file_name().context("no name")?.to_string_lossy();
+    for told in [&*name, "replaced-2026-01-02T030405Z", wallet] {
+        ensure!(listed.ends_with(0)?.out.contains(told), "{told}: {listed:?}");
+    }
+    let forget = ["backup", "forget", "replaced-2026-01-02T030405Z"];
+    // There is nobody to ask.
+    let asked = farthing(&node.process, &forget).await?;
+    ensure!(asked.code != 0 && asked.err.contains("--yes") && older.exists(), "{asked:?}");
+    let wrong = farthing(&node.process, &["backup", "forget", "../node", "--yes"]).await?;
+    ensure!(wrong.ends_with(1)?.err.contains("farthing backup replaced"), "{wrong:?}");
+    let gone = farthing(&node.process, &[&forget[..], &["--yes"]].concat()).await?;
+    ensure!(gone.ends_with(0)?.out.contains(wallet) && !older.exists() && kept.exists(), "{gone:?}");
+    Ok(())
 }
 
 async fn what_was_replaced_is_removed(browser: &mut Browser, kept: &Path, wallet: &str) -> Result<()> {

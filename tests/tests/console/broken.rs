@@ -53,3 +53,28 @@ async fn every_page_of_a_node_without_chain_and_peers_says_what_is_wrong() -> Re
     .await?;
     says("/panel/apis", &browser.get("/panel/apis").await?, &[&api.name])
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wallet_file_that_cannot_be_read_is_told_where_it_is_needed_and_left_as_it_is() -> Result<()> {
+    let node = Node::start().await?;
+    let mut browser = node.set_up().await?;
+    let file = node.process.data_dir().join("wallet.json");
+    let whole = std::fs::read(&file)?;
+    for damaged in [&b"{"[..], b"\xff\xfe", &whole[..whole.len() / 2]] {
+        std::fs::write(&file, damaged)?;
+        let page = browser.post("/panel/settings/phrase", &[]).await?;
+        ensure!(page.status == 503 && page.body.contains("wallet.json"), "{page:?}");
+        ensure!(page.body.contains("Nothing was changed"), "{page:?}");
+        // Everything else goes on: the key is in memory.
+        for path in ["/panel", "/panel/finance", "/panel/settings", "/panel/settings/backup"] {
+            says(path, &browser.get(path).await?, &["</html>"])?;
+        }
+        let typed = [("passphrase", "four other random words"), ("repeated", "four other random words")];
+        let page = browser.post("/panel/settings/backup", &typed).await?;
+        ensure!(page.status != 200 && page.body.contains("wallet any more"), "{page:?}");
+        ensure!(std::fs::read(&file)? == damaged, "the file is left as it was");
+    }
+    std::fs::write(&file, &whole)?;
+    let page = browser.post("/panel/settings/phrase", &[]).await?;
+    says("the phrase", &page, &["class=\"words\""])
+}

@@ -206,11 +206,15 @@ async fn versions_are_told(world: &mut World, id: &str) -> Result<()> {
     for what in [hidden, "called “Found by others” now"] {
         ensure!(own[0].what.iter().any(|told| told == what), "{what}: {own:?}");
     }
-    let seen = farthing(&world.consumer, &["catalog", "versions", id]).await?;
-    ensure!(seen.ends_with(0)?.out.contains(hidden) && seen.out.contains("first seen"), "{seen:?}");
+    // A stranger has it from the owner, word for word, and sees the newest with the service.
+    let told: Vec<VersionNote> =
+        world.consumer.control().get(&route::CATALOG_VERSIONS.replace("{id}", id)).await?;
+    ensure!(told == own, "{told:?}");
+    let shown = farthing(&world.consumer, &["catalog", "show", id]).await?;
+    ensure!(shown.ends_with(0)?.out.contains(hidden), "{shown:?}");
     let mut browser = set_up(&world.consumer).await?;
     let page = browser.get(&format!("/panel/catalog/{id}?part=versions")).await?;
-    ensure!(page.body.contains("Gone: GET /html") && page.body.contains("What your node saw"), "{page:?}");
+    ensure!(page.body.contains("Gone: GET /html") && page.body.contains("As the owner tells it"), "{page:?}");
 
     let median = async |node: &NodeProcess| -> Result<Option<u64>> {
         let apis: Vec<Api> = node.control().get(route::APIS).await?;

@@ -1,12 +1,13 @@
 //! Finance in the console: what is shown, sending once and never twice, claiming and closing.
 
 use anyhow::{Context, Result, ensure};
-use farthing::control::types::{Channel, route};
+use farthing::control::types::{Channel, Figures, WalletBalance, route};
 use farthing_protocol::{Address, Usdc};
-use farthing_tests::world::{FUNDS, World, eventually};
+use farthing_tests::world::{FUNDS, PRICE, World, eventually};
 
 use crate::{
     apis::enter_password,
+    qr,
     support::{Node, set_up},
 };
 
@@ -112,5 +113,58 @@ async fn sending_asks_for_the_password_and_names_every_mistake() -> Result<()> {
     enter_password(&mut browser).await?;
     let page = browser.post(&order, &[]).await?;
     ensure!(page.status == 410 && page.body.contains("transactions first"), "{page:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_code_to_pay_into_the_wallet_reads_as_its_address() -> Result<()> {
+    let node = Node::start().await?;
+    let mut browser = node.set_up().await?;
+    let address = node.process.status().await?.address.to_string();
+    for path in ["/panel/finance", "/panel/setup/fund"] {
+        let page = browser.get(path).await?;
+        ensure!(qr::read(&page.body)? == address, "{path}: {}", qr::read(&page.body)?);
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_locked_earned_and_how_long_it_lasts_are_those_of_the_books() -> Result<()> {
+    let world = World::start().await?;
+    let calls: u64 = 4;
+    for _ in 0..calls {
+        ensure!(world.get("/ok").await?.status == 200);
+    }
+    world.wait_until_decided().await?;
+    let mut buyer = set_up(&world.consumer).await?;
+    let mut seller = set_up(&world.owner).await?;
+    let tile = |page: &str, title: &str| -> Result<String> {
+        let rest = page.split_once(&format!("<dt>{title}</dt><dd>")).context("no such tile")?.1;
+        Ok(rest.split_once("</dd>").context("no end")?.0.to_owned())
+    };
+    // The deposit enters the wallet's balance and the channel's in one block, which the page may be ahead of.
+    eventually("the wallet and the channel hold all there is", async || {
+        let has: WalletBalance = world.consumer.control().get(route::WALLET).await?;
+        let spent = PRICE.checked_mul(calls).unwrap_or_default();
+        let all = has.usdc.map_or(0, |usdc| usdc.0.micros()) + has.in_channels.0.micros() + spent.micros();
+        Ok(all == FUNDS.micros() && !has.in_channels.0.is_zero())
+    })
+    .await?;
+    let has: WalletBalance = world.consumer.control().get(route::WALLET).await?;
+    let page = buyer.get("/panel/finance").await?.body;
+    ensure!(tile(&page, "Locked in channels")? == format!("{} USDC", has.in_channels), "{page}");
+    ensure!(tile(&page, "In the wallet")? == format!("{} USDC", has.usdc.context("no balance")?), "{page}");
+    ensure!(
+        tile(&page, "Spent today")? == "0.008 USDC" && tile(&page, "Earned, not claimed")? == "0.00 USDC"
+    );
+    let page = seller.get("/panel/finance").await?.body;
+    ensure!(tile(&page, "Earned, not claimed")? == "0.008 USDC", "{page}");
+    ensure!(tile(&page, "Locked in channels")? == "0.00 USDC", "{page}");
+
+    // 4.992 USDC at 0.002 a call.
+    let figures: Figures = world.consumer.control().get(route::FIGURES).await?;
+    ensure!(figures.bought_today == calls, "{figures:?}");
+    let page = buyer.get("/panel/finance").await?.body;
+    ensure!(page.contains("About 2,496 calls at this week&#39;s average cost"), "{page}");
     Ok(())
 }

@@ -12,6 +12,7 @@ mod full;
 mod network;
 mod pages;
 mod problems;
+mod qr;
 mod register;
 mod sandbox;
 mod settings;

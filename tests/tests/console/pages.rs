@@ -1,9 +1,9 @@
 //! What every page says, and what strangers' texts cannot do to it.
 
 use anyhow::{Context, Result, ensure};
-use farthing::control::types::{Api, OperationFile, ServiceFile, route};
+use farthing::control::types::{Api, OperationFile, SamplesFile, ServiceFile, SourceFile, SourceKind, route};
 use farthing_protocol::call::Method;
-use farthing_tests::world::PRICE;
+use farthing_tests::{command::farthing, world::PRICE};
 
 use crate::support::{Browser, Node, Page};
 
@@ -203,6 +203,47 @@ async fn document_is_downloaded(browser: &mut Browser, api: &Api) -> Result<()> 
     let page = browser.get(&format!("/panel/catalog/{}/openapi.json", api.id)).await?;
     ensure!(page.status == 200 && page.header("content-disposition").starts_with("attachment"), "{page:?}");
     ensure!(page.body.starts_with('{'), "{page:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_catalog_narrows_to_services_with_free_samples() -> Result<()> {
+    let node = Node::start().await?;
+    let mut browser = node.set_up().await?;
+    let document = serde_json::json!({
+        "openapi": "3.1.0", "info": { "title": "x", "version": "1" },
+        "paths": { "/ok": { "get": { "responses": { "200": { "description": "ok", "content": {
+            "application/json": { "schema": { "type": "object" }, "example": { "a": 1 } } } } } } } },
+    });
+    let with = |name: &str, samples| ServiceFile {
+        name: name.to_owned(),
+        upstream: "http://127.0.0.1:9".to_owned(),
+        source: Some(SourceFile {
+            kind: SourceKind::Openapi,
+            url: None,
+            text: Some(document.to_string()),
+            file: "a.json".to_owned(),
+        }),
+        samples,
+        ..ServiceFile::priced(PRICE)
+    };
+    for file in [with("With some", SamplesFile::Described), with("With none", SamplesFile::None)] {
+        let _: Api = node.process.control().post(route::APIS, &file).await?;
+    }
+    farthing_tests::world::eventually("both are in the catalog", async || {
+        Ok(browser.get("/panel/catalog").await?.body.contains("2 services"))
+    })
+    .await?;
+    let all = browser.get("/panel/catalog").await?.body;
+    let facet =
+        "<a href=\"/panel/catalog?samples=1\"><span>Free samples</span><span class=\"count\">1</span></a>";
+    ensure!(all.contains(facet) && all.contains("With none"), "{all}");
+    ensure!(all.matches("· free samples").count() == 1, "{all}");
+    let narrowed = browser.get("/panel/catalog?samples=1").await?.body;
+    ensure!(narrowed.contains("With some") && !narrowed.contains("With none"), "{narrowed}");
+    ensure!(narrowed.contains("aria-current=\"true\"><span>Free samples</span>"), "{narrowed}");
+    let found = farthing(&node.process, &["catalog", "search", "--free-samples"]).await?;
+    ensure!(found.ends_with(0)?.out.contains("With some") && !found.out.contains("With none"), "{found:?}");
     Ok(())
 }
 

@@ -1,8 +1,9 @@
 //! The sandbox: what it sends, what it costs, what it shows.
 
 use anyhow::{Context, Result, ensure};
-use farthing::control::types::{Api, ServiceFile, SourceFile, SourceKind, route};
-use farthing_protocol::Usdc;
+use axum::{Router, routing::get};
+use farthing::control::types::{Api, OperationFile, ServiceFile, SourceFile, SourceKind, route};
+use farthing_protocol::{Usdc, call::Method};
 use farthing_tests::world::{FUNDS, PRICE, Setup, World, eventually};
 use serde_json::json;
 
@@ -19,8 +20,12 @@ struct Sandbox {
 
 impl Sandbox {
     async fn open(world: &World) -> Result<Self> {
+        Self::open_at(world, &world.api.id.to_string()).await
+    }
+
+    async fn open_at(world: &World, id: &str) -> Result<Self> {
         let mut browser = set_up(&world.consumer).await?;
-        let address = format!("/panel/catalog/{}/sandbox", world.api.id);
+        let address = format!("/panel/catalog/{id}/sandbox");
         eventually("the service is in the consumer's catalog", async || {
             Ok(browser.get(&address).await?.body.contains("name=\"nonce\""))
         })
@@ -165,6 +170,62 @@ async fn a_huge_answer_is_shown_in_part_and_downloaded_whole() -> Result<()> {
     .await?;
     ensure!(other.get(&file).await?.status == 404);
     ensure!(other.get(&place).await?.body.contains("no longer kept"));
+    Ok(())
+}
+
+/// What is neither JSON nor text of ours to trust: bytes, and a drawing that would like to run.
+const DRAWING: &str =
+    "<svg xmlns=\"http://www.w3.org/2000/svg\" onload=\"alert(1)\"><script>alert(2)</script></svg>";
+
+async fn pictures() -> Result<String> {
+    let bytes: Vec<u8> = (0..=255).cycle().take(70_000).collect();
+    let of = |kind: &'static str, body: Vec<u8>| {
+        get(async move || ([(axum::http::header::CONTENT_TYPE, kind)], body))
+    };
+    let router = Router::new()
+        .route("/picture", of("image/png", bytes))
+        .route("/drawing", of("image/svg+xml", DRAWING.into()));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+    let url = format!("http://{}", listener.local_addr()?);
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    Ok(url)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_binary_answer_is_shown_as_bytes_a_drawing_as_text_and_both_are_downloaded_whole() -> Result<()> {
+    let world = World::start().await?;
+    let file = ServiceFile {
+        name: "Pictures".to_owned(),
+        upstream: pictures().await?,
+        operations: ["/picture", "/drawing"]
+            .map(|path| OperationFile::named(Method::Get, path.to_owned()))
+            .into(),
+        ..ServiceFile::priced(PRICE)
+    };
+    let api = world.publish(&file).await?;
+    let mut sandbox = Sandbox::open_at(&world, &api.id.to_string()).await?;
+
+    let (place, page) = sandbox.call("GET /picture", &[]).await?;
+    ensure!(page.body.contains("No text, 70.0 KB") && page.body.contains("00000010  10 11 12"), "{page:?}");
+    let call = place.split("call=").nth(1).context("no call")?;
+    let request =
+        sandbox.browser.request(reqwest::Method::GET, &format!("{}/answer?call={call}", sandbox.address));
+    let answer = request.send().await?.error_for_status()?;
+    ensure!(answer.headers()["content-type"] == "application/octet-stream", "{:?}", answer.headers());
+    let whole = answer.bytes().await?;
+    ensure!(whole.len() == 70_000 && whole[..256].iter().copied().eq(0..=255), "{} bytes", whole.len());
+
+    let (place, page) = sandbox.call("GET /drawing", &[]).await?;
+    ensure!(
+        page.body.contains("&#60;script&#62;alert(2)") && !page.body.contains("<script>alert"),
+        "{page:?}"
+    );
+    let call = place.split("call=").nth(1).context("no call")?;
+    let file = sandbox.browser.get(&format!("{}/answer?call={call}", sandbox.address)).await?;
+    ensure!(file.body == DRAWING && file.header("content-type") == "application/octet-stream", "{file:?}");
+    ensure!(file.header("content-disposition").starts_with("attachment"), "{file:?}");
+    let charged = world.settle_and_check(FUNDS).await?;
+    ensure!(charged == PRICE.checked_mul(2).unwrap_or_default(), "{charged}");
     Ok(())
 }
 

@@ -83,6 +83,8 @@ async fn details_that_do_not_match_the_listing_s_hash_are_not_believed_by_anybod
         updated_secs: now_secs(),
         tombstone: false,
         paused: false,
+        samples_count: 0,
+        history: None,
     };
     let listing = Signed::sign(&listing, &key)?;
     let config = NetworkConfig {

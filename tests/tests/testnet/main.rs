@@ -1,5 +1,7 @@
 //! `farthing testnet prepare` among real nodes: what `deploy/compose.testnet.yaml` does in containers, without them.
 
+mod down;
+
 use std::time::Duration;
 
 use anyhow::{Context, Result};

@@ -20,6 +20,8 @@ pub(crate) struct Card {
     pub(crate) kind: ServiceKind,
     /// Whether there is a listing here, and it is not a tombstone.
     pub(crate) listed: bool,
+    /// Whether something of it can be seen without paying.
+    pub(crate) samples: bool,
 }
 
 impl Card {
@@ -33,6 +35,7 @@ impl Card {
         tags_count: 0,
         kind: ServiceKind::Rest,
         listed: false,
+        samples: false,
     };
 
     pub(crate) fn tags(&self) -> &[WordId] {
@@ -47,6 +50,7 @@ impl Card {
             category: words.add(&listing.category),
             kind: listing.kind,
             listed: !listing.tombstone,
+            samples: listing.samples_count > 0,
             ..Self::EMPTY
         };
         for (place, tag) in card.tags.iter_mut().zip(&listing.tags) {

@@ -78,6 +78,7 @@ async fn filters_narrow_and_facets_show_what_other_choices_would_give() {
         ("One", |listing| listing.category = "Weather".to_owned()),
         ("Two", |listing| {
             (listing.category, listing.price) = ("weather".to_owned(), Usdc::from_micros(5_000));
+            listing.samples_count = 2;
         }),
         ("Three", |listing| (listing.category, listing.kind) = ("space".to_owned(), ServiceKind::Graphql)),
         ("Four", |listing| listing.price = Usdc::ZERO),
@@ -90,11 +91,12 @@ async fn filters_narrow_and_facets_show_what_other_choices_would_give() {
     let categories = [("weather", 2), ("science", 1), ("space", 1)];
     assert_eq!(page.facets.categories, categories.map(|(name, count)| (name.to_owned(), count)));
     assert_eq!(page.facets.kinds, [(ServiceKind::Rest, 2), (ServiceKind::Graphql, 0)]);
-    assert_eq!(page.facets.online, 1);
+    assert_eq!((page.facets.online, page.facets.samples), (1, 1));
     let counts: Vec<usize> = page.facets.prices.iter().map(|band| band.count).collect();
     assert_eq!(counts, [0, 1, 1, 0, 0, 0]);
 
     assert_eq!(world.names(Query { online: true, ..query.clone() }).await, ["Two"]);
+    assert_eq!(world.names(Query { samples: true, ..Query::default() }).await, ["Two"]);
     assert_eq!(world.names(Query { price_max: Some(Usdc::from_micros(4_999)), ..query }).await, ["One"]);
     assert_eq!(world.names(Query { kind: Some(ServiceKind::Graphql), ..Query::default() }).await, ["Three"]);
     assert_eq!(world.names(Query { owner: Some(key(4).address()), ..Query::default() }).await, ["Four"]);

@@ -111,6 +111,8 @@ pub fn listing(number: u64, owner: &SecretKey) -> Listing {
         updated_secs: NOW_SECS - 1_000,
         tombstone: false,
         paused: false,
+        samples_count: 0,
+        history: None,
     }
 }
 

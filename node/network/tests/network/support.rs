@@ -200,6 +200,8 @@ pub(crate) fn listing(key: &SecretKey, n: u32) -> Listing {
         updated_secs: now_secs(),
         tombstone: false,
         paused: false,
+        samples_count: 0,
+        history: None,
     }
 }
 

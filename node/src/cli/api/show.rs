@@ -81,6 +81,7 @@ pub(in crate::cli) fn versions(versions: &[VersionNote]) -> String {
         } else {
             one_line(&note.what.join("; "))
         };
+        let what = if note.seen_here { format!("{what} (seen by this node)") } else { what };
         [note.version.to_string(), clock::timestamp(note.published_secs), note.price.to_string(), what]
     };
     table(["VERSION", "PUBLISHED", "USDC", "WHAT WAS DIFFERENT"], versions.iter().map(row))

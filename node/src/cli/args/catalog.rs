@@ -19,7 +19,7 @@ pub enum Catalog {
         #[arg(long, value_enum, default_value = "3.1")]
         version: OpenApiVersion,
     },
-    /// The versions that this node saw, each with what was different for callers
+    /// The versions so far as the owner tells them, each with what was different for callers
     Versions { service: ServiceId },
     /// What answers of a service look like; free, and never asks the service itself
     Sample {
@@ -52,6 +52,9 @@ pub struct Search {
     /// Only services whose owner can be reached now
     #[arg(long)]
     pub online: bool,
+    /// Only services with free samples
+    #[arg(long)]
+    pub free_samples: bool,
     #[arg(long, value_enum, default_value = "relevance")]
     pub sort: CatalogSort,
     /// Services to show, 100 at most

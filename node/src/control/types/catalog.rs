@@ -23,6 +23,8 @@ pub struct CatalogQuery {
     pub owner: Option<Text<Address>>,
     /// Only services whose owner can be reached now, as far as this node knows.
     pub online: bool,
+    /// Only services with free samples.
+    pub samples: bool,
     pub sort: CatalogSort,
     pub offset: usize,
     /// 20 when absent.
@@ -75,6 +77,8 @@ pub struct Counts {
     pub kinds: Vec<Count>,
     pub prices: Vec<Count>,
     pub online: usize,
+    /// Services with free samples.
+    pub samples: usize,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -96,6 +100,9 @@ pub struct CatalogHit {
     #[schema(value_type = String)]
     pub price: Text<Usdc>,
     pub operations: u32,
+    /// Operations with a free sample, as the listing says.
+    #[serde(default)]
+    pub samples_free: u32,
     #[schema(value_type = String)]
     pub owner: Text<Address>,
     pub state: CatalogState,

@@ -81,6 +81,13 @@ pub(super) fn rows(activity: &Activity, limit: usize, now_secs: u64) -> Vec<Row>
     rows
 }
 
+/// The same without where the time of each went.
+pub(super) fn short_rows(activity: &Activity, limit: usize, now_secs: u64) -> Vec<Row> {
+    let mut rows = rows(activity, limit, now_secs);
+    rows.iter_mut().for_each(|row| row.parts.clear());
+    rows
+}
+
 fn bought(call: &BoughtCall, now_secs: u64) -> Row {
     let (outcome, tone) = match (call.status, &call.reason) {
         (Some(status), _) => (status.to_string(), tone(status)),
@@ -89,7 +96,7 @@ fn bought(call: &BoughtCall, now_secs: u64) -> Row {
     };
     let network_us = call.total_us.saturating_sub(call.owner_us);
     let parts = format!(
-        "network {}, owner {}, its server {}",
+        "network {} · owner's node {} · its server {}",
         show::duration(network_us),
         show::duration(call.owner_us.saturating_sub(call.upstream_us)),
         show::duration(call.upstream_us)

@@ -33,6 +33,9 @@ const PAGE_HITS: usize = 24;
 const CHOICES_MAX: usize = 10;
 /// What a search may be long.
 const WORDS_CHARS_MAX: usize = 200;
+/// What is chosen by yes or no.
+const ONLINE: &str = "Online now";
+const SAMPLES: &str = "Free samples";
 
 /// What was asked for, as it stands in the address. Nothing is everything.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -44,6 +47,7 @@ pub(super) struct Asked {
     kind: String,
     price: String,
     online: String,
+    samples: String,
     sort: String,
     page: usize,
 }
@@ -73,6 +77,7 @@ pub(super) struct Card {
     pub(super) tags: Vec<String>,
     pub(super) kind: String,
     pub(super) operations: u32,
+    pub(super) has_samples: bool,
     pub(super) price: String,
     pub(super) per_thousand: String,
     pub(super) owner: String,
@@ -134,6 +139,7 @@ const fn empty() -> CatalogPage {
             kinds: Vec::new(),
             prices: Vec::new(),
             online: 0,
+            samples: 0,
         },
     }
 }
@@ -159,6 +165,7 @@ impl Asked {
             price_max: price_max.map(Into::into),
             owner: None,
             online: !self.online.is_empty(),
+            samples: !self.samples.is_empty(),
             sort: match self.sort.as_str() {
                 "price" => CatalogSort::Price,
                 "newest" => CatalogSort::Newest,
@@ -183,6 +190,7 @@ impl Asked {
             ("kind", &changed.kind),
             ("price", &changed.price),
             ("online", &changed.online),
+            ("samples", &changed.samples),
             ("sort", &changed.sort),
             ("page", &page),
         ] {
@@ -220,6 +228,7 @@ pub(super) fn card(hit: &CatalogHit, measured: &HashMap<ServiceId, &Measured>, n
         tags: hit.tags.iter().map(|tag| show::visible(tag)).collect(),
         kind: hit.kind.to_string(),
         operations: hit.operations,
+        has_samples: hit.samples_free > 0,
         price: show::usdc(hit.price.0),
         per_thousand: show::per_thousand(hit.price.0),
         owner: show::short(hit.owner.0),
@@ -265,18 +274,19 @@ fn facets(asked: &Asked, found: &CatalogPage) -> Vec<Facet> {
         });
         Facet { title, choices: choices.collect() }
     };
-    let is_online = !asked.online.is_empty();
-    let online = Choice {
-        label: "Online now".to_owned(),
-        count: counts.online,
-        link: asked.with(|asked| {
-            asked.online = if is_online { String::new() } else { "1".to_owned() };
+    let switch = |label: &str, count, now: &str, set: fn(&mut Asked, String)| {
+        let is_chosen = !now.is_empty();
+        let link = asked.with(|asked| {
+            set(asked, if is_chosen { String::new() } else { "1".to_owned() });
             asked.page = 0;
-        }),
-        chosen: is_online,
+        });
+        Choice { label: label.to_owned(), count, link, chosen: is_chosen }
     };
+    let online = switch(ONLINE, counts.online, &asked.online, |asked, value| asked.online = value);
+    let samples = switch(SAMPLES, counts.samples, &asked.samples, |asked, value| asked.samples = value);
     let all = vec![
         Facet { title: "State", choices: vec![online] },
+        Facet { title: "To try", choices: vec![samples] },
         Facet { title: "Price of a call", choices: prices(asked, &counts.prices) },
         facet("Category", &counts.categories, &asked.category, |asked, value| asked.category = value),
         facet("Tag", &counts.tags, &asked.tag, |asked, value| asked.tag = value),
@@ -319,7 +329,8 @@ fn chosen(asked: &Asked) -> Vec<Choice> {
         one(&asked.tag, format!("#{}", show::visible(&asked.tag)), |asked| asked.tag.clear()),
         one(&asked.kind, show::visible(&asked.kind), |asked| asked.kind.clear()),
         one(&asked.price, format!("≤ {} USDC", show::visible(&asked.price)), |asked| asked.price.clear()),
-        one(&asked.online, "Online now".to_owned(), |asked| asked.online.clear()),
+        one(&asked.online, ONLINE.to_owned(), |asked| asked.online.clear()),
+        one(&asked.samples, SAMPLES.to_owned(), |asked| asked.samples.clear()),
     ]
     .into_iter()
     .flatten()

@@ -83,7 +83,7 @@ pub(super) async fn show(visit: Visit, Query(asked): Query<Asked>) -> Result<Res
             .map(|day| (show::day(day.day), show::usdc(day.spent.0), show::usdc(day.earned.0)))
             .collect(),
         chart: chart_of_days(&figures.days),
-        recent: super::activity::rows(&activity, RECENT, clock::now_secs()),
+        recent: super::activity::short_rows(&activity, RECENT, clock::now_secs()),
         figures,
         apis,
         frame,

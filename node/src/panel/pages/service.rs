@@ -70,6 +70,7 @@ pub(super) struct VersionShown {
     pub(super) at: String,
     pub(super) price: String,
     pub(super) what: Vec<String>,
+    pub(super) seen_here: bool,
 }
 
 impl VersionShown {
@@ -82,6 +83,7 @@ impl VersionShown {
             at: show::utc(note.published_secs),
             price: show::usdc(note.price.0),
             what: note.what.iter().map(|what| crate::panel::texts::capital(&show::visible(what))).collect(),
+            seen_here: note.seen_here,
         };
         notes.iter().take(VERSIONS_SHOWN).map(one).collect()
     }

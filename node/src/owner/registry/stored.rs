@@ -1,0 +1,48 @@
+//! A service of this owner as the ledger keeps it.
+
+use std::collections::BTreeMap;
+
+use farthing_protocol::{Listing, Signed};
+use minicbor::{Decode, Encode};
+
+/// The stored form.
+#[derive(Clone, Encode, Decode)]
+#[cbor(map)]
+pub(super) struct Stored {
+    #[n(0)]
+    pub(super) listing: Signed<Listing>,
+    #[cbor(n(1), with = "minicbor::bytes")]
+    pub(super) details: Vec<u8>,
+    #[n(2)]
+    pub(super) upstream: String,
+    /// The owner's own secrets: added to every upstream request.
+    #[n(3)]
+    pub(super) headers: BTreeMap<String, String>,
+    /// The same for parameters of the query.
+    #[n(4)]
+    #[cbor(default)]
+    pub(super) query: BTreeMap<String, String>,
+    /// The service file and the report of its description as JSON.
+    #[n(5)]
+    #[cbor(default)]
+    pub(super) file: String,
+    #[n(6)]
+    #[cbor(default)]
+    pub(super) report: String,
+    #[cbor(n(7), with = "minicbor::bytes", default)]
+    pub(super) samples: Vec<u8>,
+    /// Notes of versions as JSON, the newest last.
+    #[n(8)]
+    #[cbor(default)]
+    pub(super) versions: String,
+    /// The document that the listing pins of them.
+    #[cbor(n(9), with = "minicbor::bytes", default)]
+    pub(super) history: Vec<u8>,
+}
+
+/// Without secrets.
+impl std::fmt::Debug for Stored {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Stored").field("upstream", &self.upstream).finish_non_exhaustive()
+    }
+}

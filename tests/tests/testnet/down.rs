@@ -1,0 +1,55 @@
+//! `farthing testnet up` and `down`: a person leaves a network running, and ends it from another terminal.
+
+use std::{path::Path, process::Stdio, time::Duration};
+
+use anyhow::{Context, Result, ensure};
+use farthing::testnet::program;
+use tokio::{
+    io::{AsyncBufReadExt, BufReader},
+    process::Command,
+};
+
+/// A chain, three nodes and two services start, beside other tests.
+const UP_WITHIN: Duration = Duration::from_secs(240);
+const ENDED_WITHIN: Duration = Duration::from_secs(60);
+
+/// A command whose temporary files are in `folder`: networks of other tests are none of ours.
+fn testnet(folder: &Path, verb: &str) -> Result<Command> {
+    let mut command = Command::new(program("farthing")?);
+    command.args(["testnet", verb]).env("TMPDIR", folder).stdin(Stdio::null()).kill_on_drop(true);
+    Ok(command)
+}
+
+#[tokio::test]
+async fn what_was_left_running_is_stopped_from_another_terminal_and_nothing_is_left_of_it() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let none = testnet(folder.path(), "down")?.output().await?;
+    let said = String::from_utf8_lossy(&none.stderr).into_owned();
+    ensure!(none.status.success() && said.contains("No test network of yours runs"), "{said}");
+
+    let mut up = testnet(folder.path(), "up")?.stdout(Stdio::piped()).spawn()?;
+    let mut lines = BufReader::new(up.stdout.take().context("no output")?).lines();
+    let mut told = String::new();
+    let is_up = async {
+        while let Some(line) = lines.next_line().await? {
+            told.push_str(&line);
+            told.push('\n');
+            if line.contains("testnet down") {
+                return anyhow::Ok(());
+            }
+        }
+        anyhow::bail!("it ended")
+    };
+    tokio::time::timeout(UP_WITHIN, is_up).await?.with_context(|| told.clone())?;
+    ensure!(told.contains("/panel") && told.contains("Ctrl-C"), "{told}");
+
+    let down = testnet(folder.path(), "down")?.output().await?;
+    let said = String::from_utf8_lossy(&down.stderr).into_owned();
+    ensure!(down.status.success() && said.contains("has stopped"), "{said}");
+    let ended = tokio::time::timeout(ENDED_WITHIN, up.wait()).await??;
+    ensure!(ended.success(), "{ended}");
+    let left: Vec<_> =
+        std::fs::read_dir(folder.path())?.filter_map(Result::ok).map(|one| one.path()).collect();
+    ensure!(left.is_empty(), "{left:?}");
+    Ok(())
+}
