@@ -54,7 +54,6 @@ async fn commands_answer_on_standard_output_and_fail_with_the_documented_codes()
         (owner, &["settle", "now"], "nothing to claim"),
         (owner, &["api", "versions", &service], "published"),
         (consumer, &["catalog", "versions", &service], "published"),
-        (consumer, &["catalog", "search", "--free-samples"], "SERVICE"),
         (consumer, &["api", "scan", &document], "/things"),
     ] {
         let text = farthing(node, arguments).await?;
