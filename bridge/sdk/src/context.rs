@@ -7,6 +7,8 @@ pub(super) mod named;
 mod operations;
 mod types;
 
+use std::collections::BTreeSet;
+
 use minijinja::{Value, value::Serde};
 use serde::Serialize;
 
@@ -15,7 +17,7 @@ use super::{
     Options,
     escape::Foreign,
     model::{self, Model, Type, Width},
-    names::Package,
+    package::Package,
     profile::Profile,
 };
 
@@ -31,6 +33,8 @@ struct Context<'a> {
     operations: Vec<Operation>,
     /// An operation that can be shown in use: its `example` holds the values.
     example: Option<Operation>,
+    /// Parameters that choose the fields of a GraphQL answer.
+    selections: Vec<Value>,
     has_paging: bool,
 }
 
@@ -82,6 +86,9 @@ pub(super) fn context(
     let operations: Vec<Operation> =
         (0..model.operations.len()).map(|index| writer.operation(index, options)).collect();
     let shown = shown_operation(model);
+    let parameters = model.operations.iter().flat_map(|operation| &operation.parameters);
+    let selections: BTreeSet<&str> =
+        parameters.filter(|parameter| parameter.selection).map(|parameter| &*parameter.wire).collect();
     let name = if options.service_name.is_empty() { &model.title } else { &options.service_name };
     let context = Context {
         version: env!("CARGO_PKG_VERSION"),
@@ -98,6 +105,7 @@ pub(super) fn context(
         single_file: options.single_file,
         types: (0..model.types.len()).map(|index| writer.declared(index)).collect(),
         example: shown.map(|index| writer.operation(index, options)),
+        selections: selections.into_iter().map(Foreign::value).collect(),
         has_paging: model.operations.iter().any(|operation| operation.paging.is_some()),
         operations,
     };

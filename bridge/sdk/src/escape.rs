@@ -60,6 +60,7 @@ pub(super) fn install(environment: &mut Environment<'_>, profile: &'static Profi
     with(environment, "toml", |text| quoted(text, &[], CodePoint::Wide));
     with(environment, "xml", |text| xml(&one_line(text)));
     with(environment, "md", markdown);
+    with(environment, "code", |text| code_span(&one_line(text)).unwrap_or_else(|| markdown(text)));
     environment.add_filter("way", |value: &Value| way(value));
     with(environment, "integer", integer);
     with(environment, "key", key);
@@ -216,16 +217,38 @@ fn xml(text: &str) -> String {
         .replace('\'', "&apos;")
 }
 
-/// Text within a line of Markdown.
+/// Text within a line of Markdown. What stands between two backticks stays code, in which a backslash would be seen.
 fn markdown(text: &str) -> String {
+    let line = one_line(text);
+    let parts: Vec<&str> = line.split('`').collect();
+    let is_paired =
+        parts.len() % 2 == 1 && parts.iter().skip(1).step_by(2).all(|code| !code.trim().is_empty());
+    // Two in a row would be another sign.
+    let is_apart = parts.iter().skip(2).step_by(2).rev().skip(1).all(|between| !between.is_empty());
+    if !is_paired || !is_apart {
+        return plain(&line);
+    }
+    let part = |(index, part): (usize, &&str)| match index % 2 {
+        1 => code_span(part).unwrap_or_default(),
+        _ => plain(part),
+    };
+    parts.iter().enumerate().map(part).collect()
+}
+
+fn plain(text: &str) -> String {
     let mut escaped = String::new();
-    for c in one_line(text).chars() {
-        if "\\`*_{}[]<>()#+-.!|&~$".contains(c) && !matches!(c, '.' | '-' | '(' | ')' | '+' | '!') {
+    for c in text.chars() {
+        if "\\`*_{}[]<>#|&~$".contains(c) {
             escaped.push('\\');
         }
         escaped.push(c);
     }
     escaped
+}
+
+/// Code within a line of Markdown, in a table as well; none for what would end it.
+fn code_span(text: &str) -> Option<String> {
+    (!text.contains('`') && !text.trim().is_empty()).then(|| format!("`{}`", text.replace('|', "\\|")))
 }
 
 /// Members on a way as a path of `jq`, in a literal of the shell.

@@ -18,6 +18,7 @@ mod escape;
 mod languages;
 mod model;
 mod names;
+mod package;
 mod profile;
 mod render;
 mod snippet;
@@ -110,10 +111,31 @@ impl Language {
         self.profile().needs
     }
 
-    /// Reads a name in any case; `None` for one that is not among them.
+    /// Reads a name in any case: the one of [`Self::name`], of [`Self::title`], or the usual end of the language's files;
+    /// `None` for one that is not among them.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
-        Self::all().find(|language| language.name().eq_ignore_ascii_case(name))
+        let is_it = |language: &Self| {
+            let mut names =
+                [language.name(), language.title()].into_iter().chain(language.short_names().iter().copied());
+            names.any(|known| known.eq_ignore_ascii_case(name))
+        };
+        Self::all().find(is_it)
+    }
+
+    const fn short_names(self) -> &'static [&'static str] {
+        match self {
+            Self::Python => &["py"],
+            Self::TypeScript => &["ts"],
+            Self::JavaScript => &["js", "node"],
+            Self::Go => &["golang"],
+            Self::Rust => &["rs"],
+            Self::Kotlin => &["kt"],
+            Self::CSharp => &["cs", "dotnet"],
+            Self::Ruby => &["rb"],
+            Self::Shell => &["sh", "bash"],
+            Self::Java | Self::Php | Self::Swift => &[],
+        }
     }
 
     const fn profile(self) -> &'static profile::Profile {
@@ -199,7 +221,8 @@ pub struct SdkFile {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SdkError {
     #[error(
-        "`{0}` cannot be the name of a package; use up to 100 letters, digits, `-`, `_`, `.` and `/`, a letter first"
+        "`{0}` cannot be the name of a package; use up to 100 letters, digits, `-`, `_`, `.` and `/`, a letter \
+         first in the last part, or `@scope/name`"
     )]
     Package(String),
     #[error("there is no template `{name}` to replace; the templates are {known}")]
@@ -221,7 +244,7 @@ pub fn generate(
 ) -> Result<Sdk, SdkError> {
     let profile = language.profile();
     let mut warnings = Vec::new();
-    let package = names::Package::new(options, description)?;
+    let package = package::Package::new(options, description, profile, &mut warnings)?;
     let model = model::Model::new(description, &mut warnings);
     let context = context::context(&model, profile, &package, options, &mut warnings);
     let files = render::files(profile, &context, options)?;

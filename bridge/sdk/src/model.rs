@@ -149,6 +149,8 @@ pub(super) struct Parameter {
     pub deprecated: bool,
     /// The text is JSON even if the value is a text.
     pub json: bool,
+    /// Whether it chooses the fields of the answer, in a language of its own.
+    pub selection: bool,
     pub of: Type,
     pub default: Option<Value>,
 }

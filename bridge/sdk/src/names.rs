@@ -6,11 +6,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use deunicode::deunicode;
-use farthing_bridge::{description::ApiDescription, shown};
-use heck::{ToKebabCase, ToLowerCamelCase, ToPascalCase, ToShoutySnakeCase, ToSnakeCase};
-use serde::Serialize;
+use farthing_bridge::shown;
+use heck::{ToLowerCamelCase, ToPascalCase, ToShoutySnakeCase, ToSnakeCase};
 
-use super::{Options, SdkError, profile::Case};
+use super::profile::Case;
 
 /// Longer names are cut; a stranger chose them.
 const NAME_CHARS_MAX: usize = 60;
@@ -118,103 +117,4 @@ fn initials_or_pascal(word: &str) -> String {
         "ram", "sql", "tcp", "tls", "udp", "ui", "uri", "url", "uuid", "xml",
     ];
     if INITIALS.contains(&word) { word.to_ascii_uppercase() } else { word.to_pascal_case() }
-}
-
-/// The package's name in every spelling that metadata and paths need.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct Package {
-    /// As the caller gave it, or `kebab`.
-    pub(super) name: String,
-    pub(super) kebab: String,
-    pub(super) snake: String,
-    pub(super) camel: String,
-    pub(super) pascal: String,
-    /// Small letters and digits alone, as Go and Java like it.
-    pub(super) flat: String,
-}
-
-impl Package {
-    /// # Errors
-    /// [`SdkError::Package`] for a name of the caller's that cannot be one.
-    pub(super) fn new(options: &Options, description: &ApiDescription) -> Result<Self, SdkError> {
-        if let Some(name) = &options.package {
-            let fits = name.len() <= 100
-                && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '@')
-                && name.ends_with(|c: char| c.is_ascii_alphanumeric())
-                && !name.contains("..")
-                && !name.contains("//")
-                && name.chars().skip(1).all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c));
-            // `@scope/name` is npm's; the folders are named by what follows the last slash.
-            let last = name.rsplit('/').next().unwrap_or_default();
-            if !fits || !last.starts_with(|c: char| c.is_ascii_alphabetic()) {
-                return Err(SdkError::Package(shown(name)));
-            }
-            return Ok(Self::of(name.clone(), last));
-        }
-        let title = if options.service_name.is_empty() { &description.title } else { &options.service_name };
-        let words = written(title, Case::Snake);
-        let words = match words.chars().next() {
-            None => "service".to_owned(),
-            Some(c) if c.is_ascii_digit() => format!("n{words}"),
-            Some(_) => words,
-        };
-        let package = Self::of(String::new(), &words);
-        Ok(Self { name: package.kebab.clone(), ..package })
-    }
-
-    fn of(name: String, words: &str) -> Self {
-        // Words that some language keeps for itself, and names of its library, are no names of packages.
-        const TAKEN: [&str; 40] = [
-            "abstract",
-            "api",
-            "as",
-            "async",
-            "await",
-            "class",
-            "const",
-            "default",
-            "enum",
-            "fn",
-            "for",
-            "func",
-            "function",
-            "go",
-            "http",
-            "if",
-            "import",
-            "in",
-            "internal",
-            "interface",
-            "java",
-            "json",
-            "main",
-            "match",
-            "mod",
-            "module",
-            "native",
-            "new",
-            "package",
-            "php",
-            "python",
-            "return",
-            "self",
-            "std",
-            "struct",
-            "super",
-            "test",
-            "tests",
-            "type",
-            "use",
-        ];
-        let words =
-            if TAKEN.contains(&&*words.to_snake_case()) { format!("{words}_sdk") } else { words.to_owned() };
-        Self {
-            name,
-            kebab: words.to_kebab_case(),
-            snake: words.to_snake_case(),
-            camel: words.to_lower_camel_case(),
-            pascal: words.to_pascal_case(),
-            flat: words.to_snake_case().replace('_', ""),
-        }
-    }
 }

@@ -13,6 +13,7 @@ pub(super) struct Profile {
     pub single_file: Output,
     /// Name of the template of [`super::snippet()`].
     pub snippet: &'static str,
+    pub packages: Packages,
     pub names: Names,
     pub types: Types,
     pub syntax: Syntax,
@@ -31,6 +32,28 @@ pub(super) struct Output {
     pub template: &'static str,
     /// A template itself: `src/{{ package.snake }}/client.py`.
     pub path: &'static str,
+}
+
+/// What a package may be called.
+#[derive(Debug)]
+pub(super) struct Packages {
+    pub registry: Registry,
+    /// Names that a package cannot have beside the keywords, in small letters with underscores, apart by blanks: those of
+    /// the language's library, those that its registry refuses, those of files beside it.
+    pub taken: &'static str,
+}
+
+/// Who else reads the package's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Registry {
+    /// Small letters, with dashes.
+    Kebab,
+    /// Small letters; a slash only as in `@scope/name`.
+    Npm,
+    /// A path, such as `example.com/name`.
+    GoModule,
+    /// `vendor/name`
+    Composer,
 }
 
 /// How words are joined to a name.

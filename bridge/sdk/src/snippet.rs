@@ -10,7 +10,7 @@ use super::{
     context::{Writer, named::Named},
     escape::Foreign,
     model::{Example, Kind, Model, Operation, Parameter, Type, value_of},
-    names::Package,
+    package::Package,
     render,
 };
 use farthing_bridge::description::ApiDescription;
@@ -32,7 +32,7 @@ pub fn snippet(
     options: &Options,
 ) -> Result<String, SdkError> {
     let profile = language.profile();
-    let package = Package::new(options, description)?;
+    let package = Package::new(options, description, profile, &mut Vec::new())?;
     let model = Model::new(description, &mut Vec::new());
     let shown = model.operations.get(operation).ok_or(SdkError::NoOperation(operation))?;
     let named = Named::new(&model, profile, &mut Vec::new());

@@ -9,6 +9,7 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
+use farthing_sdk::Language;
 use serde::Serialize;
 
 use super::{
@@ -39,8 +40,8 @@ struct Written<'a> {
 pub(super) async fn sdk(context: &Context, verb: args::Sdk) -> Result<(), Failure> {
     match verb {
         args::Sdk::Languages => {
-            let languages: Vec<SdkLanguage> = context.node()?.get(route::SDK_LANGUAGES).await?;
-            context.output.data(&languages, |languages| {
+            // The list is this program's own: no node has to run.
+            context.output.data(&SdkLanguage::all(), |languages| {
                 let row = |language: &SdkLanguage| {
                     [language.name.clone(), language.title.clone(), language.needs.clone()]
                 };
@@ -53,11 +54,13 @@ pub(super) async fn sdk(context: &Context, verb: args::Sdk) -> Result<(), Failur
 
 async fn generate(context: &Context, arguments: Generate) -> Result<(), Failure> {
     let Generate { service, language, output, single_file, package, template_dir, force } = arguments;
-    if language.is_empty() || !language.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
-        return Err(Failure::usage("there is no such language; `farthing sdk languages` lists them"));
-    }
+    let Some(language) = Language::parse(&language) else {
+        let names: Vec<&str> = Language::all().map(Language::name).collect();
+        let what = format!("there is no language {language:?}; --language is one of {}", names.join(", "));
+        return Err(Failure::usage(what));
+    };
     let templates = template_dir.map(|folder| templates(&folder)).transpose()?.unwrap_or_default();
-    let address = path(route::CATALOG_SDK, service).replace("{language}", &language);
+    let address = path(route::CATALOG_SDK, service).replace("{language}", language.name());
     let request = SdkRequest { package, single_file, templates };
     let made: Sdk = context.node()?.post(&address, &request).await?;
     write(&output, &made, force)?;
@@ -98,6 +101,10 @@ fn templates(folder: &Path) -> Result<BTreeMap<String, String>, Failure> {
 
 /// Writes all files, or none when one is in the way.
 fn write(folder: &Path, sdk: &Sdk, force: bool) -> Result<(), Failure> {
+    if let Some(file) = folder.ancestors().find(|part| part.exists()).filter(|part| !part.is_dir()) {
+        let what = format!("{} is a file; nothing was written; choose a folder for --output", file.display());
+        return Err(Failure::usage(what));
+    }
     let mut files: Vec<(PathBuf, &str)> = Vec::new();
     for file in &sdk.files {
         let relative = Path::new(&file.path);

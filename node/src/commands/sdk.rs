@@ -39,12 +39,7 @@ pub(super) struct Download {
     responses((status = 200, description = "Done", body = Vec<SdkLanguage>))
 )]
 pub(super) async fn languages() -> Json<Vec<SdkLanguage>> {
-    let shown = |language: Language| SdkLanguage {
-        name: language.name().to_owned(),
-        title: language.title().to_owned(),
-        needs: language.needs().to_owned(),
-    };
-    Json(Language::all().map(shown).collect())
+    Json(SdkLanguage::all())
 }
 
 #[utoipa::path(

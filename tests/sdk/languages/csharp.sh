@@ -19,7 +19,7 @@ export DOTNET_ROOT="$runtime" DOTNET_SYSTEM_GLOBALIZATION_INVARIANT=1 LD_LIBRARY
 chmod +x "$runtime/dotnet"
 run() {
     echo '{"runtimeOptions": {"framework": {"name": "Microsoft.NETCore.App", "version": "3.1.0"}}}' > "$1.runtimeconfig.json"
-    "$runtime/dotnet" exec "$1.dll"
+    ${@:2} "$runtime/dotnet" exec "$1.dll"
 }
 compile -target:library -doc:nasty.xml -out:nasty.dll nasty/src/*.cs
 compile -target:library -doc:loner.xml -out:loner.dll loner/*.cs
@@ -44,4 +44,5 @@ for snippet in quakes things; do
 done
 compile -r:clients.dll -doc:exact.xml -out:exact.dll "$PROGRAMS/Exact.cs"
 compile -r:clients.dll -doc:main.xml -out:main.dll "$PROGRAMS/Main.cs"
-for program in example-quakes example-planets example-alone snippet-quakes snippet-things exact main; do run "$program"; done
+for program in example-quakes example-planets example-alone snippet-quakes snippet-things; do run "$program"; done
+for program in exact main; do run "$program" $BESET; done

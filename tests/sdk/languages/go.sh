@@ -25,5 +25,5 @@ go vet ./...
 for module in quakes planets things nasty; do (cd "$module" && go test ./... > test.log) || { cat "$module/test.log"; exit 1; }; done
 go build -o bin ./cmd/...
 for package in quakes planets; do follow_readme "$package"; done
-for program in alone snippet-quakes snippet-things snippet-plain exact; do "bin/$program"; done
-exec bin/main
+for program in alone snippet-quakes snippet-things snippet-plain; do "bin/$program"; done
+for program in exact main; do $BESET "bin/$program"; done

@@ -14,5 +14,6 @@ for snippet in quakes things; do
     sed "s#from \"$snippet\"#from \"./$snippet/src/index.js\"#" "snippets/$snippet" > "snippet-$snippet.mjs"
 done
 for program in main exact; do cp "$PROGRAMS/$program.js" "$program.mjs"; done
-for program in alone snippet-quakes snippet-things exact; do node "$program.mjs"; done
-exec node main.mjs
+for program in alone snippet-quakes snippet-things; do node "$program.mjs"; done
+# Where the environment switches off what is verified, too.
+for program in exact main; do $BESET NODE_TLS_REJECT_UNAUTHORIZED=0 NODE_NO_WARNINGS=1 NODE_USE_ENV_PROXY=1 node "$program.mjs"; done

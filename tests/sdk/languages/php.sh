@@ -15,5 +15,5 @@ for snippet in quakes things; do
     "${strict[@]}" "snippet-$snippet.php"
 done
 for program in exact main; do cp "$PROGRAMS/$program.php" .; done
-"${strict[@]}" exact.php
-exec "${strict[@]}" main.php
+$BESET "${strict[@]}" exact.php
+exec $BESET "${strict[@]}" main.php

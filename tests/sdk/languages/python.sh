@@ -13,5 +13,5 @@ for package in quakes planets; do "$python" "$package/examples/first_call.py"; d
 sed 's/\bquakes\b/alone/' quakes/examples/first_call.py > alone/first_call.py
 "$python" alone/first_call.py
 for snippet in quakes things plain; do "$python" "snippets/$snippet"; done
-"$python" "$PROGRAMS/exact.py"
-exec "$python" "$PROGRAMS/main.py"
+$BESET "$python" "$PROGRAMS/exact.py"
+exec $BESET "$python" "$PROGRAMS/main.py"

@@ -13,5 +13,5 @@ for package in quakes planets; do follow_readme "$package" 2>&1; done
 sed 's/\bquakes\b/alone/g; s/\bQuakes\b/Alone/g' quakes/examples/first_call.rb > alone/first_call.rb
 ruby -w -I alone alone/first_call.rb
 for snippet in quakes things; do ruby -w -I "$snippet/lib" -r json -r "$snippet" "snippets/$snippet"; done
-ruby -w -I things/lib "$PROGRAMS/exact.rb"
-exec ruby -w -I quakes/lib -I planets/lib "$PROGRAMS/main.rb"
+$BESET ruby -w -I things/lib "$PROGRAMS/exact.rb"
+exec $BESET ruby -w -I quakes/lib -I planets/lib "$PROGRAMS/main.rb"

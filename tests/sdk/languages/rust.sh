@@ -42,5 +42,5 @@ for program in examples plain exact main; do
     compile --crate-name "$program" --extern quakes=libquakes.rlib --extern planets=libplanets.rlib \
         --extern things=libthings.rlib --extern alone=libalone.rlib -o "$program" "$program.rs"
 done
-for program in examples plain exact; do "./$program"; done
-exec ./main
+for program in examples plain; do "./$program"; done
+for program in exact main; do $BESET "./$program"; done

@@ -23,6 +23,7 @@ cat > tsconfig.json <<END
 }
 END
 "$tsc" -p .
-for program in alone snippet-quakes snippet-things exact; do node "dist/$program.js"; done
+for program in alone snippet-quakes snippet-things; do node "dist/$program.js"; done
 NODE_EXTRA_CA_CERTS="$FARTHING_CA_FILE" node dist/snippet-plain.js
-exec node dist/main.js
+# Where the environment switches off what is verified, too.
+for program in exact main; do $BESET NODE_TLS_REJECT_UNAUTHORIZED=0 NODE_NO_WARNINGS=1 NODE_USE_ENV_PROXY=1 node "dist/$program.js"; done

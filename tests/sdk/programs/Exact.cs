@@ -46,6 +46,41 @@ public static class Exact
         {
             Console.WriteLine("unknown " + (error.Charged == null ? "null" : "known"));
         }
+
+        foreach (var path in new[] { "", "/headers" })
+        {
+            var slow = new FarthingConfig { BaseUrl = Environment.GetEnvironmentVariable("DRIPPING_URL") + path, MaxRetries = 0 };
+            slow.Timeout = TimeSpan.FromSeconds(2);
+            try
+            {
+                await new Client(slow).GetThing("slow");
+            }
+            catch (FarthingException error)
+            {
+                Console.WriteLine("dripping" + path.Replace('/', '-') + " " + (error.Charged == null ? "null" : "known"));
+            }
+        }
+        Refused("Timeout", new FarthingConfig { Timeout = TimeSpan.Zero });
+        Refused("MaxRetries", new FarthingConfig { MaxRetries = -1 });
+        Refused("MaxPrice", new FarthingConfig { MaxPrice = "1e-05" });
+        Refused("BaseUrl", new FarthingConfig { BaseUrl = "https://localhost:notaport" });
+        Refused("BaseUrl", new FarthingConfig { BaseUrl = "http://127.0.0.1.example.com" });
+        Refused("Secret", new FarthingConfig { Secret = "a\nb" });
+        Refused("CaFile", new FarthingConfig { CaFile = "/nothing/here" });
+        Console.WriteLine("settings refused");
+    }
+
+    private static void Refused(string named, FarthingConfig config)
+    {
+        try
+        {
+            new Client(config).Dispose();
+        }
+        catch (ArgumentException error) when (error.Message.StartsWith(named))
+        {
+            return;
+        }
+        throw new InvalidOperationException(named + ": no error");
     }
 
     /// <summary>Runs it.</summary>

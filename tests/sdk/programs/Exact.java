@@ -1,4 +1,6 @@
 import java.math.BigInteger;
+import java.time.Duration;
+import java.util.List;
 import java.util.Optional;
 import things.Client;
 import things.Farthing;
@@ -40,5 +42,40 @@ public final class Exact {
         } catch (Farthing.ConnectionException e) {
             System.out.println("unknown " + e.charged().map(String::valueOf).orElse("null"));
         }
+
+        for (var path : List.of("", "/headers")) {
+            var slow = settings().baseUrl(System.getenv("DRIPPING_URL") + path).timeout(Duration.ofSeconds(2)).maxRetries(0);
+            try {
+                new Client(slow).getThing("slow");
+            } catch (Farthing.FarthingException e) {
+                System.out.println(
+                        "dripping" + path.replace('/', '-') + " " + e.charged().map(String::valueOf).orElse("null"));
+            }
+        }
+        refused("timeout", settings().timeout(Duration.ZERO));
+        refused("maxRetries", settings().maxRetries(-1));
+        refused("maxPrice", settings().maxPrice("1e-05"));
+        refused("baseUrl", settings().baseUrl("https://localhost:notaport"));
+        refused("baseUrl", settings().baseUrl("http://127.0.0.1.example.com"));
+        refused("baseUrl", settings().baseUrl("https://a b"));
+        refused("secret", settings().secret("a\nb"));
+        refused("caFile", settings().caFile("/nothing/here"));
+        System.out.println("settings refused");
+    }
+
+    private static Farthing.Config settings() {
+        return new Farthing.Config();
+    }
+
+    private static void refused(String named, Farthing.Config config) {
+        try {
+            new Client(config);
+        } catch (IllegalArgumentException e) {
+            if (e.getMessage().startsWith(named)) {
+                return;
+            }
+            throw e;
+        }
+        throw new AssertionError(named + ": no error");
     }
 }

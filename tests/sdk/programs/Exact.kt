@@ -1,7 +1,9 @@
+import java.time.Duration
 import things.Client
 import things.ConnectionException
 import things.Dog
 import things.FarthingConfig
+import things.FarthingException
 import things.Nullable
 import things.Pet
 import things.ServiceException
@@ -31,4 +33,26 @@ public fun main() {
     val lossy = Client(FarthingConfig(baseUrl = System.getenv("DROPPING_THINGS_URL"), maxRetries = 0))
     val unknown = runCatching { lossy.getThing("long") }.exceptionOrNull() as ConnectionException
     println("unknown ${unknown.charged}")
+
+    for (path in listOf("", "/headers")) {
+        val url = System.getenv("DRIPPING_URL") + path
+        val slow = Client(FarthingConfig(baseUrl = url, timeout = Duration.ofSeconds(2), maxRetries = 0))
+        val failed = runCatching { slow.getThing("slow") }.exceptionOrNull() as FarthingException
+        println("dripping${path.replace('/', '-')} ${failed.charged}")
+    }
+    val settings = listOf(
+        "timeout" to FarthingConfig(timeout = Duration.ZERO),
+        "maxRetries" to FarthingConfig(maxRetries = -1),
+        "maxPrice" to FarthingConfig(maxPrice = "1e-05"),
+        "baseUrl" to FarthingConfig(baseUrl = "https://localhost:notaport"),
+        "baseUrl" to FarthingConfig(baseUrl = "http://127.0.0.1.example.com"),
+        "baseUrl" to FarthingConfig(baseUrl = "https://a b"),
+        "secret" to FarthingConfig(secret = "a\nb"),
+        "caFile" to FarthingConfig(caFile = "/nothing/here"),
+    )
+    for ((named, config) in settings) {
+        val refused = runCatching { Client(config) }.exceptionOrNull() as IllegalArgumentException
+        check(refused.message.orEmpty().startsWith(named)) { "$named: $refused" }
+    }
+    println("settings refused")
 }

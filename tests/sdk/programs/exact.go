@@ -8,6 +8,8 @@ import (
 	"log"
 	"os"
 	"reflect"
+	"strings"
+	"time"
 
 	"things"
 )
@@ -46,4 +48,31 @@ func main() {
 		log.Fatal(err)
 	}
 	fmt.Println("unknown null")
+
+	for _, way := range [][2]string{{"dripping", ""}, {"dripping-headers", "/headers"}} {
+		slow, err := things.New(things.Config{BaseURL: os.Getenv("DRIPPING_URL") + way[1], Timeout: 2 * time.Second, MaxRetries: -1})
+		if err != nil {
+			log.Fatal(err)
+		}
+		if _, err = slow.GetThing(ctx, things.GetThingParams{ID: "slow"}); !errors.As(err, &failed) || failed.Charged != nil {
+			log.Fatal(way, err)
+		}
+		fmt.Println(way[0], "null")
+	}
+	for _, refused := range []struct {
+		named  string
+		config things.Config
+	}{
+		{"Timeout", things.Config{Timeout: -time.Second}},
+		{"MaxPrice", things.Config{MaxPrice: "1e-05"}},
+		{"BaseURL", things.Config{BaseURL: "https://localhost:notaport"}},
+		{"BaseURL", things.Config{BaseURL: "http://127.0.0.1.example.com"}},
+		{"Secret", things.Config{Secret: "a\nb"}},
+		{"CAFile", things.Config{CAFile: "/nothing/here"}},
+	} {
+		if _, err := things.New(refused.config); err == nil || !strings.HasPrefix(err.Error(), refused.named) {
+			log.Fatal(refused.named, err)
+		}
+	}
+	fmt.Println("settings refused")
 }

@@ -33,3 +33,25 @@ try {
 } catch (Things\ConnectionFailed $error) {
     echo 'unknown ', json_encode($error->charged), "\n";
 }
+foreach (['dripping' => '', 'dripping-headers' => '/headers'] as $name => $path) {
+    try {
+        (new Things\Client(baseUrl: getenv('DRIPPING_URL') . $path, timeout: 2.0, maxRetries: 0))->getThing('slow');
+    } catch (Things\FarthingError $error) {
+        echo "{$name} ", json_encode($error->charged), "\n";
+    }
+}
+$settings = [
+    ['timeout', 0.0], ['maxRetries', -1], ['maxPrice', '1e-05'], ['baseUrl', 'https://localhost:notaport'],
+    ['baseUrl', 'http://127.0.0.1.example.com'], ['secret', "a\nb"], ['caFile', '/nothing/here'],
+];
+foreach ($settings as [$name, $value]) {
+    try {
+        new Things\Client(...[$name => $value]);
+        exit("{$name} is taken\n");
+    } catch (InvalidArgumentException $error) {
+        if (!str_starts_with($error->getMessage(), $name)) {
+            exit("{$name}: {$error->getMessage()}\n");
+        }
+    }
+}
+echo "settings refused\n";

@@ -1,6 +1,7 @@
 """What is written and read exactly, and what errors tell: see tests/tests/sdk."""
 
 import os
+from typing import Callable
 
 import things
 
@@ -21,3 +22,29 @@ try:
     things.Client(base_url=os.environ["DROPPING_THINGS_URL"], max_retries=0).get_thing("long")
 except things.ConnectionFailed as error:
     print("unknown", "null" if error.charged is None else error.charged)
+
+for name, path in (("dripping", ""), ("dripping-headers", "/headers")):
+    try:
+        things.Client(base_url=os.environ["DRIPPING_URL"] + path, timeout=2, max_retries=0).get_thing("slow")
+    except things.FarthingError as error:
+        print(name, "null" if error.charged is None else error.charged)
+
+refused: list[tuple[str, Callable[[], things.Client]]] = [
+    ("timeout", lambda: things.Client(timeout=0)),
+    ("timeout", lambda: things.Client(timeout=float("inf"))),
+    ("max_retries", lambda: things.Client(max_retries=-1)),
+    ("max_price", lambda: things.Client(max_price="1e-05")),
+    ("max_price", lambda: things.Client(max_price=0.00001)),  # type: ignore[arg-type]
+    ("base_url", lambda: things.Client(base_url="https://localhost:notaport")),
+    ("base_url", lambda: things.Client(base_url="http://127.0.0.1.example.com")),
+    ("secret", lambda: things.Client(secret="a\nb")),
+    ("ca_file", lambda: things.Client(ca_file="/nothing/here")),
+]
+for named, made in refused:
+    try:
+        made()
+    except ValueError as problem:
+        assert named in str(problem), problem
+    else:
+        raise AssertionError(named)
+print("settings refused")

@@ -24,3 +24,22 @@ begin
 rescue Things::ConnectionFailed => e
   puts "unknown #{e.charged.nil? ? 'null' : e.charged}"
 end
+
+{ "dripping" => "", "dripping-headers" => "/headers" }.each do |name, path|
+  Things::Client.new(base_url: ENV.fetch("DRIPPING_URL") + path, timeout: 2, max_retries: 0).get_thing(id: "slow")
+rescue Things::FarthingError => e
+  puts "#{name} #{e.charged.nil? ? 'null' : e.charged}"
+end
+[
+  { timeout: 0 }, { timeout: "2" }, { max_retries: -1 }, { max_price: "1e-05" }, { max_price: 0.00001 },
+  { base_url: "https://localhost:notaport" }, { base_url: "http://127.0.0.1.example.com" }, { secret: "a\nb" },
+  { ca_file: "/nothing/here" }
+].each do |setting|
+  begin
+    Things::Client.new(**setting)
+  rescue ArgumentError => e
+    next if e.message.start_with?(setting.keys[0].to_s)
+  end
+  abort "#{setting} is taken: #{e&.message}"
+end
+puts "settings refused"

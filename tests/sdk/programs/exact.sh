@@ -16,3 +16,18 @@ echo "missing $(sed -n 's/^the service answered //p' said) $paid"
 
 if FARTHING_URL=$DROPPING_THINGS_URL FARTHING_MAX_RETRIES=0 ./things/things.sh get_thing id=long >answer 2>said; then exit 1; fi
 echo "unknown $(sed -n 's/.*charged: \([a-z]*\).*/\1/p' said)"
+
+for path in '' /headers; do
+  if FARTHING_URL=$DRIPPING_URL$path FARTHING_TIMEOUT=2 FARTHING_MAX_RETRIES=0 ./things/things.sh get_thing id=slow >answer 2>said; then
+    exit 1
+  fi
+  echo "dripping${path/\//-} $(sed -n 's/.*charged: \([a-z]*\).*/\1/p' said)"
+done
+for setting in FARTHING_TIMEOUT=0 FARTHING_TIMEOUT=x FARTHING_MAX_RETRIES=x FARTHING_MAX_PRICE=1e-05 CONSUMER_SECRET=$'a\nb' \
+  FARTHING_URL=https:// FARTHING_URL=http://127.0.0.1.example.com FARTHING_URL=http://localhost:1@example.com \
+  FARTHING_CA_FILE=/nothing/here; do
+  code=0
+  env "$setting" ./things/things.sh get_thing id=slow >answer 2>said || code=$?
+  [[ $code == 2 && $(<said) == "${setting%%=*} "* ]] || { printf '%s: %s\n' "$setting" "$(<said)" && exit 1; }
+done
+echo "settings refused"

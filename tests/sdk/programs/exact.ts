@@ -27,3 +27,24 @@ await lossy.getThing({ id: "long" }).catch((error: unknown) => {
   if (!(error instanceof things.ConnectionFailed)) throw error;
   console.log("unknown", error.charged);
 });
+
+for (const [name, path] of [["dripping", ""], ["dripping-headers", "/headers"]]) {
+  const slow = new things.Client({ baseUrl: `${process.env["DRIPPING_URL"]!}${path}`, timeoutMs: 2000, maxRetries: 0 });
+  await slow.getThing({ id: "slow" }).catch((error: unknown) => {
+    if (!(error instanceof things.FarthingError)) throw error;
+    console.log(name, error.charged);
+  });
+}
+for (const [named, options] of [
+  ["timeoutMs", { timeoutMs: 0 }],
+  ["maxRetries", { maxRetries: -1 }],
+  ["maxPrice", { maxPrice: "1e-05" }],
+  ["maxPrice", { maxPrice: 0.00001 as unknown as string }],
+  ["baseUrl", { baseUrl: "https://localhost:notaport" }],
+  ["baseUrl", { baseUrl: "http://127.0.0.1.example.com" }],
+  ["secret", { secret: "a\nb" }],
+  ["caFile", { caFile: "/nothing/here" }],
+] as const) {
+  assert.throws(() => new things.Client(options), new RegExp(`^TypeError: ${named}`));
+}
+console.log("settings refused");

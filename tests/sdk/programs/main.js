@@ -45,3 +45,6 @@ console.log("planets-again", others.value.length, others.charged);
 await refused("planets-refused", "fields", () => stars.planets({ fields: "nothing" }));
 await refused("planets-budget", "", () => new planets.Client({ maxPrice: "0.001" }).planets());
 await refused("planets-untrusted", "", () => new planets.Client({ caFile: wrong }).planets());
+
+const chosen = await stars.call("GET", "/planets", { limit: 1, fields: ["name", "discoveryYear"] });
+console.log("chosen", chosen.value.length, Object.keys(chosen.value[0]).length, chosen.charged);

@@ -51,3 +51,6 @@ echo 'planets-again ', count($others->value), " {$others->charged}\n";
 refused('planets-refused', 'fields', fn () => $stars->planets(fields: 'nothing'));
 refused('planets-budget', '', fn () => (new Planets\Client(maxPrice: '0.001'))->planets());
 refused('planets-untrusted', '', fn () => (new Planets\Client(caFile: getenv('WRONG_CA_FILE')))->planets());
+
+$chosen = $stars->call('GET', '/planets', ['limit' => 1, 'fields' => ['name', 'discoveryYear']]);
+echo 'chosen ', count($chosen->value), ' ', count((array) $chosen->value[0]), " {$chosen->charged}\n";

@@ -40,3 +40,6 @@ puts "planets-again #{others.value.size} #{others.charged}"
 refused("planets-refused", "fields") { stars.planets(fields: "nothing") }
 refused("planets-budget", "") { Planets::Client.new(max_price: "0.001").planets }
 refused("planets-untrusted", "") { Planets::Client.new(ca_file: ENV.fetch("WRONG_CA_FILE")).planets }
+
+chosen = stars.call("GET", "/planets", { limit: 1, fields: %w[name discoveryYear] })
+puts "chosen #{chosen.value.size} #{chosen.value[0].size} #{chosen.charged}"

@@ -10,6 +10,7 @@ mod pages;
 mod program;
 mod shelf;
 mod things;
+mod traps;
 mod twins;
 
 use std::sync::Arc;
@@ -23,6 +24,7 @@ use self::{
     dropping::Dropping,
     languages::Toolchain,
     offers::{Offers, spent_by},
+    traps::Traps,
 };
 
 /// So many languages are under way: the one that takes longest begins first.
@@ -68,12 +70,14 @@ async fn client_code_of_every_language_buys_is_refused_free_and_pays_a_repeated_
     let spent_before = demo.consumer.status().await?.spent_today.0;
     let stranger = farthing::tls::own(&folder.path().join("stranger"), &[])?;
     let stranger = stranger.ca_file.context("an authority of its own")?;
-    let variables = vec![
+    let traps = Traps::set(folder.path()).await?;
+    let mut variables = vec![
         ("FARTHING_URL", demo.gateway_url.clone()),
         ("CONSUMER_SECRET", demo.secret.clone()),
         ("FARTHING_CA_FILE", demo.consumer.ca_file().display().to_string()),
         ("WRONG_CA_FILE", stranger.display().to_string()),
     ];
+    variables.extend(traps.variables());
     let slots = Arc::new(Semaphore::new(AT_A_TIME));
     let mut running = JoinSet::new();
     for toolchain in toolchains.clone() {
@@ -89,6 +93,7 @@ async fn client_code_of_every_language_buys_is_refused_free_and_pays_a_repeated_
         problems.extend(ended?.err().map(|problem| format!("{problem:#}")));
     }
     ensure!(problems.is_empty(), "{}", problems.join("\n\n"));
+    ensure!(traps.caught() == 0, "{} calls went to a proxy", traps.caught());
     let run = toolchains.iter().filter(|toolchain| !toolchain.is_parsed_only);
     let run: Vec<Language> = run.filter_map(|toolchain| Language::parse(toolchain.language)).collect();
     let due: u64 = run.iter().map(|language| spent_by(*language).micros()).sum();

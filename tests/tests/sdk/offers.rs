@@ -149,6 +149,10 @@ impl Offers {
         for line in &self.expected {
             ensure!(out.lines().any(|said| said.starts_with(line.as_str())), "{line} is missing in:\n{out}");
         }
+        if takes_any_value(language) {
+            // One row of the two members that were asked for.
+            ensure!(out.lines().any(|said| said.trim_end() == "chosen 1 2 0.003"), "{out}");
+        }
         // The program's, and those of three examples: two packages and a single file.
         let receipts = out.matches("receipt 0x").count();
         ensure!(receipts >= 4, "{receipts} receipts:\n{out}");
@@ -171,11 +175,21 @@ fn plain(language: Language) -> Option<PlainLanguage> {
     }
 }
 
+/// Whether its `call` takes any value for a parameter, a list of fields as well, and not texts alone.
+fn takes_any_value(language: Language) -> bool {
+    matches!(
+        language,
+        Language::Python | Language::TypeScript | Language::JavaScript | Language::Ruby | Language::Php
+    )
+}
+
 /// What the programs of one language spend, however often a call is sent: of earthquakes two by the program, two by
-/// examples, one or two by code of the sandbox; of planets two and one; of things three and one.
+/// examples, one or two by code of the sandbox; of planets two and one, and one with a
+/// list of fields; of things three and one.
 pub fn spent_by(language: Language) -> Usdc {
     let quakes = 5 + u64::from(plain(language).is_some());
-    Usdc::from_micros(quakes * 2_000 + 3 * 3_000 + 4 * things::PRICE.micros())
+    let planets = 3 + u64::from(takes_any_value(language));
+    Usdc::from_micros(quakes * 2_000 + planets * 3_000 + 4 * things::PRICE.micros())
 }
 
 fn write(sdk: &Sdk, folder: &Path) -> Result<()> {
@@ -207,5 +221,8 @@ fn expected(events: &Value, found: &Value) -> Result<Vec<String>> {
         format!("exact 9007199254740993 {} Rex 7 0.004", u64::MAX),
         "missing 404 true".to_owned(),
         "unknown null".to_owned(),
+        "dripping null".to_owned(),
+        "dripping-headers null".to_owned(),
+        "settings refused".to_owned(),
     ])
 }

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 use anyhow::{Context, Result, ensure};
 use farthing_sdk::Language;
 use farthing_tests::{
-    command::farthing,
+    command::{farthing, run},
     world::{World, eventually},
 };
 
@@ -42,6 +42,10 @@ async fn the_command_lists_languages_writes_the_same_bytes_twice_and_takes_ones_
     ensure!(listed == Language::all().map(Language::name).collect::<Vec<_>>(), "{listed:?}");
 
     let folder = tempfile::tempdir()?;
+    // No node has to run for it, and none is asked.
+    let nobody = folder.path().join("nobody").display().to_string();
+    let alone = run(&nobody, &["sdk", "languages", "--json"]).await?.json()?;
+    ensure!(alone.as_array().is_some_and(|alone| alone.len() == listed.len()), "{alone}");
     let make = async |name: &str, language: &str, more: &[&str]| {
         let output = folder.path().join(name);
         let shown = output.display().to_string();
@@ -80,6 +84,17 @@ async fn the_command_lists_languages_writes_the_same_bytes_twice_and_takes_ones_
     let (ran, _) = make("first-python", "python", &["--package", "other"]).await?;
     ensure!(ran.code == 2 && ran.err.contains("--force"), "{ran:?}");
     let (ran, _) = make("none", "cobol", &[]).await?;
-    ensure!(ran.code != 0 && ran.err.contains("swift"), "{ran:?}");
+    ensure!(ran.code == 2 && ran.err.contains("swift"), "{ran:?}");
+    let (ran, sharp) = make("sharp", "c#", &[]).await?;
+    ran.ends_with(0)?;
+    ensure!(files(&sharp)? == files(&folder.path().join("first-csharp"))?, "another name, another package");
+    fs::write(folder.path().join("file"), "")?;
+    for output in ["file", "file/below"] {
+        let (ran, _) = make(output, "python", &["--force"]).await?;
+        ensure!(ran.code == 2 && ran.err.contains("is a file") && ran.err.contains("--output"), "{ran:?}");
+    }
+    let (ran, _) = make("renamed", "python", &["--package", "json"]).await?;
+    ran.ends_with(0)?;
+    ensure!(ran.err.contains("renamed: the package `json` is called `json-sdk`"), "{ran:?}");
     Ok(())
 }

@@ -1,6 +1,8 @@
 //! C#: the standard library alone, in C# 7, which old compilers read as well.
 
-use crate::profile::{Case, CodePoint, Doc, Literal, Names, Output, Profile, Syntax, Template, Types};
+use crate::profile::{
+    Case, CodePoint, Doc, Literal, Names, Output, Packages, Profile, Registry, Syntax, Template, Types,
+};
 
 macro_rules! template {
     ($name:literal) => {
@@ -35,6 +37,7 @@ pub(crate) static PROFILE: Profile = Profile {
     ],
     single_file: Output { template: "single.cs", path: "{{ package.pascal }}.cs" },
     snippet: "snippet.cs",
+    packages: Packages { registry: Registry::Kebab, taken: "microsoft mscorlib netstandard system windows" },
     names: Names {
         types: Case::Pascal,
         operations: Case::Pascal,
@@ -182,7 +185,10 @@ pub(crate) static PROFILE: Profile = Profile {
             "NodeException",
             "Nullable",
             "Object",
+            "OpenObject",
             "OrNull",
+            "Regex",
+            "Sent",
             "ServiceException",
             "SocketError",
             "SocketException",

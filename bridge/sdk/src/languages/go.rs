@@ -1,6 +1,8 @@
 //! Go: the standard library alone, clean under `go vet`.
 
-use crate::profile::{Case, CodePoint, Doc, Literal, Names, Output, Profile, Syntax, Template, Types};
+use crate::profile::{
+    Case, CodePoint, Doc, Literal, Names, Output, Packages, Profile, Registry, Syntax, Template, Types,
+};
 
 macro_rules! template {
     ($name:literal) => {
@@ -35,6 +37,15 @@ pub(crate) static PROFILE: Profile = Profile {
     ],
     single_file: Output { template: "single.go", path: "{{ package.snake }}.go" },
     snippet: "snippet.go",
+    packages: Packages {
+        registry: Registry::GoModule,
+        taken: "all any archive arena bool break bufio builtin byte bytes c case chan cmd cmp compress const \
+        container context continue crypto database debug default defer else embed encoding error errors \
+        example expvar fallthrough false flag fmt for func go goto hash html if image import index int \
+        interface io iter len log map maps math mime net new nil os package path plugin range reflect \
+        regexp return rune runtime select slices sort strconv string strings struct structs switch sync \
+        syscall testing text time true type unicode unique unsafe var vendor weak",
+    },
     names: Names {
         types: Case::PascalInitials,
         operations: Case::PascalInitials,

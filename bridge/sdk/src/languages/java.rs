@@ -1,6 +1,8 @@
 //! Java: the standard library alone, clean under `javac -Xlint:all -Werror`.
 
-use crate::profile::{Case, CodePoint, Doc, Literal, Names, Output, Profile, Syntax, Template, Types};
+use crate::profile::{
+    Case, CodePoint, Doc, Literal, Names, Output, Packages, Profile, Registry, Syntax, Template, Types,
+};
 
 macro_rules! template {
     ($name:literal) => {
@@ -33,6 +35,7 @@ pub(crate) static PROFILE: Profile = Profile {
     ],
     single_file: Output { template: "single.java", path: "{{ package.flat }}/Client.java" },
     snippet: "snippet.java",
+    packages: Packages { registry: Registry::Kebab, taken: "java javac javax jdk sun" },
     names: Names {
         types: Case::Pascal,
         operations: Case::Camel,

@@ -2,13 +2,24 @@
 //!
 //! What is not declared to fit into 53 bits is `number | bigint`: a number whenever it is exact, otherwise a bigint.
 
-use crate::profile::{Case, CodePoint, Doc, Literal, Names, Output, Profile, Syntax, Template, Types};
+use crate::profile::{
+    Case, CodePoint, Doc, Literal, Names, Output, Packages, Profile, Registry, Syntax, Template, Types,
+};
 
 macro_rules! template {
     ($folder:literal, $name:literal) => {
         Template { name: $name, text: include_str!(concat!("../../templates/", $folder, "/", $name)) }
     };
 }
+
+/// Names of modules that Node.js has itself, and names that its registry refuses.
+const PACKAGES: Packages = Packages {
+    registry: Registry::Npm,
+    taken: "assert async_hooks buffer child_process cluster console constants crypto dgram \
+    diagnostics_channel dns domain events favicon_ico fs http http2 https inspector module net \
+    node_modules os path perf_hooks process punycode querystring readline repl stream string_decoder \
+    sys test timers tls trace_events tty url util v8 vm wasi worker_threads zlib",
+};
 
 pub(crate) static TYPESCRIPT: Profile = Profile {
     needs: "Node 20 or later, TypeScript 5",
@@ -39,6 +50,7 @@ pub(crate) static TYPESCRIPT: Profile = Profile {
     ],
     single_file: Output { template: "single.ts", path: "{{ package.kebab }}.ts" },
     snippet: "snippet.ts",
+    packages: PACKAGES,
     names: NAMES,
     types: TYPES,
     syntax: SYNTAX,
@@ -77,6 +89,7 @@ pub(crate) static JAVASCRIPT: Profile = Profile {
     ],
     single_file: Output { template: "single.js", path: "{{ package.kebab }}.mjs" },
     snippet: "snippet.js",
+    packages: PACKAGES,
     names: NAMES,
     types: TYPES,
     syntax: SYNTAX,

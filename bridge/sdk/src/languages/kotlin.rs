@@ -1,6 +1,8 @@
 //! Kotlin on the JVM: its own library and Java's, clean under `kotlinc -Werror`.
 
-use crate::profile::{Case, CodePoint, Doc, Literal, Names, Output, Profile, Syntax, Template, Types};
+use crate::profile::{
+    Case, CodePoint, Doc, Literal, Names, Output, Packages, Profile, Registry, Syntax, Template, Types,
+};
 
 macro_rules! template {
     ($name:literal) => {
@@ -33,6 +35,10 @@ pub(crate) static PROFILE: Profile = Profile {
     ],
     single_file: Output { template: "single.kt", path: "{{ package.pascal }}.kt" },
     snippet: "snippet.kt",
+    packages: Packages {
+        registry: Registry::Kebab,
+        taken: "fun java javax kotlin kotlinx object typealias typeof val var",
+    },
     names: Names {
         types: Case::Pascal,
         operations: Case::Camel,
@@ -107,6 +113,10 @@ pub(crate) static PROFILE: Profile = Profile {
             "HttpHeaders",
             "Duration",
             "URI",
+            "ExecutionException",
+            "HttpTimeoutException",
+            "TimeUnit",
+            "TimeoutException",
             "Number",
             "Iterable",
             "UUID",

@@ -1,6 +1,8 @@
 //! PHP: curl and JSON, which come with it; clean under `php -l`.
 
-use crate::profile::{Case, CodePoint, Doc, Literal, Names, Output, Profile, Syntax, Template, Types};
+use crate::profile::{
+    Case, CodePoint, Doc, Literal, Names, Output, Packages, Profile, Registry, Syntax, Template, Types,
+};
 
 macro_rules! template {
     ($name:literal) => {
@@ -34,6 +36,11 @@ pub(crate) static PROFILE: Profile = Profile {
     ],
     single_file: Output { template: "single.php", path: "{{ package.pascal }}.php" },
     snippet: "snippet.php",
+    packages: Packages {
+        registry: Registry::Composer,
+        taken: "bool closure composer enum exception false float fn generator int iterable iterator mixed never \
+        null object parent php readonly self static stdclass string throwable true void",
+    },
     names: Names {
         types: Case::Pascal,
         operations: Case::Camel,

@@ -1,6 +1,8 @@
 //! Ruby: the standard library alone, clean under `ruby -wc`.
 
-use crate::profile::{Case, CodePoint, Doc, Literal, Names, Output, Profile, Syntax, Template, Types};
+use crate::profile::{
+    Case, CodePoint, Doc, Literal, Names, Output, Packages, Profile, Registry, Syntax, Template, Types,
+};
 
 macro_rules! template {
     ($name:literal) => {
@@ -34,6 +36,17 @@ pub(crate) static PROFILE: Profile = Profile {
     ],
     single_file: Output { template: "single.rb", path: "{{ package.snake }}.rb" },
     snippet: "snippet.rb",
+    packages: Packages {
+        registry: Registry::Kebab,
+        taken: "array base64 basic_object benchmark bigdecimal bundler cgi class comparable csv data date digest \
+        dir encoding enumerable erb errno etc exception fiber file fileutils find float forwardable gc \
+        hash integer io ipaddr irb json kernel logger marshal math method module monitor mutex net \
+        numeric object observer open3 openssl optparse ostruct pathname pp prettyprint proc process \
+        pstore psych queue racc rake random range rational rbconfig rdoc readline regexp reline resolv \
+        rexml rinda ripper ruby rubygems securerandom set shellwords signal singleton socket string \
+        stringio strscan struct symbol syslog tempfile thread time timeout tmpdir trace_point tsort un \
+        uri weakref yaml zlib",
+    },
     names: Names {
         types: Case::Pascal,
         operations: Case::Snake,

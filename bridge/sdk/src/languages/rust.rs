@@ -2,7 +2,9 @@
 //!
 //! Its templates end in `.j2`: no tool should take them for code or for a package of this repository.
 
-use crate::profile::{Case, CodePoint, Doc, Literal, Names, Output, Profile, Syntax, Template, Types};
+use crate::profile::{
+    Case, CodePoint, Doc, Literal, Names, Output, Packages, Profile, Registry, Syntax, Template, Types,
+};
 
 macro_rules! template {
     ($name:literal) => {
@@ -37,6 +39,11 @@ pub(crate) static PROFILE: Profile = Profile {
     ],
     single_file: Output { template: "single.rs", path: "{{ package.snake }}.rs" },
     snippet: "snippet.rs",
+    packages: Packages {
+        registry: Registry::Kebab,
+        taken: "alloc aux benches bool build char com1 con core crate deps examples f32 f64 i32 i64 incremental \
+        isize lpt1 nul prn proc_macro reqwest rustls serde serde_json src str tests tokio u32 u64 usize",
+    },
     names: Names {
         types: Case::Pascal,
         operations: Case::Snake,

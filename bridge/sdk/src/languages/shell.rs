@@ -1,6 +1,8 @@
 //! Shell: one bash script that needs curl and jq, each operation a function with `name=value` arguments.
 
-use crate::profile::{Case, Doc, Literal, Names, Output, Profile, Syntax, Template, Types};
+use crate::profile::{
+    Case, Doc, Literal, Names, Output, Packages, Profile, Registry, Syntax, Template, Types,
+};
 
 macro_rules! template {
     ($name:literal) => {
@@ -25,6 +27,7 @@ pub(crate) static PROFILE: Profile = Profile {
     ],
     single_file: Output { template: "client.sh", path: "{{ package.kebab }}.sh" },
     snippet: "snippet.sh",
+    packages: Packages { registry: Registry::Kebab, taken: "example test" },
     names: Names {
         types: Case::Pascal,
         operations: Case::Snake,

@@ -1,6 +1,8 @@
 //! Swift: Foundation alone.
 
-use crate::profile::{Case, CodePoint, Doc, Literal, Names, Output, Profile, Syntax, Template, Types};
+use crate::profile::{
+    Case, CodePoint, Doc, Literal, Names, Output, Packages, Profile, Registry, Syntax, Template, Types,
+};
 
 macro_rules! template {
     ($name:literal) => {
@@ -31,6 +33,11 @@ pub(crate) static PROFILE: Profile = Profile {
     ],
     single_file: Output { template: "single.swift", path: "{{ package.pascal }}.swift" },
     snippet: "snippet.swift",
+    packages: Packages {
+        registry: Registry::Kebab,
+        taken: "any client combine dispatch error_type first_call foundation foundation_networking \
+        package_description protocol security swift xctest",
+    },
     names: Names {
         types: Case::Pascal,
         operations: Case::Camel,
@@ -127,6 +134,7 @@ pub(crate) static PROFILE: Profile = Profile {
             "Client",
             "Codable",
             "Codingkey",
+            "CodingKeys",
             "Data",
             "Decodable",
             "Decoder",

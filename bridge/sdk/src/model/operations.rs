@@ -27,6 +27,7 @@ pub(super) fn read<'d>(operation: &'d description::Operation, types: &mut Builde
         required: parameter.required,
         deprecated: parameter.deprecated,
         json: parameter.style == Style::Json,
+        selection: is_selection(operation, parameter),
         of: if is_selection(operation, parameter) {
             Type::Text
         } else {

@@ -49,15 +49,19 @@ fn a_stranger_with_many_equal_names_is_served_in_time() {
     assert!(names.iter().all(|name| name.len() < 80));
 }
 
+fn package(language: Language, service: &str, given: Option<&str>) -> (crate::package::Package, Vec<String>) {
+    let options =
+        Options { service_name: service.to_owned(), package: given.map(str::to_owned), ..Options::default() };
+    let mut warnings = Vec::new();
+    let description = ApiDescription::default();
+    let package = crate::package::Package::new(&options, &description, language.profile(), &mut warnings);
+    (package.unwrap(), warnings)
+}
+
 #[test]
 fn a_package_has_a_name_in_every_spelling() {
-    let of = |name: &str, package: Option<&str>| {
-        let options = Options {
-            service_name: name.to_owned(),
-            package: package.map(str::to_owned),
-            ..Options::default()
-        };
-        let package = crate::names::Package::new(&options, &ApiDescription::default()).unwrap();
+    let of = |name: &str, given: Option<&str>| {
+        let (package, _) = package(Language::JavaScript, name, given);
         [package.name, package.kebab, package.snake, package.pascal, package.flat].join(" ")
     };
     assert_eq!(
@@ -67,5 +71,61 @@ fn a_package_has_a_name_in_every_spelling() {
     assert_eq!(of("3 Größen!", None), "n3-grossen n3-grossen n3_grossen N3Grossen n3grossen");
     assert_eq!(of("", None), "service service service Service service");
     assert_eq!(of("Class", None), "class-sdk class-sdk class_sdk ClassSdk classsdk");
-    assert_eq!(of("x", Some("@me/Quakes")), "@me/Quakes quakes quakes Quakes quakes");
+    assert_eq!(of("x", Some("@me/my_quakes")), "@me/my_quakes my-quakes my_quakes MyQuakes myquakes");
+}
+
+#[test]
+fn a_package_is_called_what_its_language_and_registry_take_and_a_rename_is_told() {
+    use Language::{CSharp, Go, Java, JavaScript, Kotlin, Php, Python, Ruby, Rust, Shell, Swift, TypeScript};
+    for (language, given, name, snake) in [
+        // Capitals, slashes and Node's own modules are no names in npm; scopes are.
+        (JavaScript, "quakes", "quakes", "quakes"),
+        (JavaScript, "my_quakes", "my_quakes", "my_quakes"),
+        (JavaScript, "@me/quakes", "@me/quakes", "quakes"),
+        (JavaScript, "@Me/Quakes", "@me/quakes", "quakes"),
+        (TypeScript, "UPPER", "upper", "upper"),
+        (TypeScript, "a/b", "b", "b"),
+        (TypeScript, "fs", "fs-sdk", "fs_sdk"),
+        (TypeScript, "@me/http", "@me/http-sdk", "http_sdk"),
+        // Go's own modules have no dot in their first part.
+        (Go, "quakes", "quakes", "quakes"),
+        (Go, "example.com/quakes", "example.com/quakes", "quakes"),
+        (Go, "example.com/Me/quakes", "example.com/Me/quakes", "quakes"),
+        (Go, "example.com/quakes/v2", "example.com/quakes/v2", "quakes"),
+        (Go, "example.com/range", "example.com/range-sdk", "range_sdk"),
+        (Go, "std", "std-sdk", "std_sdk"),
+        (Go, "net/quakes", "quakes", "quakes"),
+        (Go, "@me/quakes", "me/quakes", "quakes"),
+        (Java, "switch", "switch-sdk", "switch_sdk"),
+        (Java, "example.com/quakes", "quakes", "quakes"),
+        (Kotlin, "object", "object-sdk", "object_sdk"),
+        (Kotlin, "type-alias", "type-alias-sdk", "type_alias_sdk"),
+        (Rust, "crate", "crate-sdk", "crate_sdk"),
+        (Rust, "serde_json", "serde-json-sdk", "serde_json_sdk"),
+        (Rust, "my_quakes", "my-quakes", "my_quakes"),
+        (Python, "json", "json-sdk", "json_sdk"),
+        (Python, "asyncio", "asyncio-sdk", "asyncio_sdk"),
+        (Python, "lambda", "lambda-sdk", "lambda_sdk"),
+        (Python, "Quakes", "quakes", "quakes"),
+        (Ruby, "set", "set-sdk", "set_sdk"),
+        (Ruby, "net/http", "http-sdk", "http_sdk"),
+        // Composer's names have a vendor.
+        (Php, "quakes", "farthing-client/quakes", "quakes"),
+        (Php, "me/quakes", "me/quakes", "quakes"),
+        (Php, "Me/Quakes", "me/quakes", "quakes"),
+        (Php, "@me/quakes", "farthing-client/quakes", "quakes"),
+        (CSharp, "System", "system-sdk", "system_sdk"),
+        (CSharp, "quakes", "quakes", "quakes"),
+        (Swift, "Foundation", "foundation-sdk", "foundation_sdk"),
+        // Its script would be the example's.
+        (Shell, "example", "example-sdk", "example_sdk"),
+    ] {
+        let (package, warnings) = package(language, "x", Some(given));
+        assert_eq!((&*package.name, &*package.snake), (name, snake), "{language} {given}");
+        let kept = ["quakes", "my_quakes", "@me/quakes", "me/quakes"].contains(&given) || given == name;
+        let expected = format!("the package `{given}` is called `{name}`");
+        let is_quiet = kept && !(given.contains('@') && given != name);
+        let is_quiet = is_quiet || language == Python && given == "Quakes";
+        assert_eq!(warnings, if is_quiet { vec![] } else { vec![expected] }, "{language} {given}");
+    }
 }

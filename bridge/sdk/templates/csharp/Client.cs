@@ -4,6 +4,10 @@
 {% macro optional(t) %}{% if is_value(t) %}{{ t.bare }}?{% else %}{{ type(t) }}{% endif %}{% endmacro %}
 {% macro plain(t, d) %}{% set v = "v" ~ d %}{% if t.kind == "any" %}{{ v }}{% elif t.kind == "boolean" %}Json.Flag({{ v }}){% elif t.kind == "integer" %}{% if t.width == "i32" %}Json.Int32({{ v }}){% elif t.width == "u64" %}Json.UInt64({{ v }}){% else %}Json.Int64({{ v }}){% endif %}{% elif t.kind == "number" %}Json.Number({{ v }}){% elif t.kind in ["text", "bytes"] %}Json.Text({{ v }}){% elif t.kind == "array" %}Json.List({{ v }}, v{{ d + 1 }} => {{ read(t.of, d + 1) }}){% elif t.kind == "map" %}Json.Map({{ v }}, v{{ d + 1 }} => {{ read(t.of, d + 1) }}){% else %}global::{{ package.pascal }}.{{ t.name }}.FromJson({{ v }}){% endif %}{% endmacro %}
 {% macro read(t, d) %}{% if t.nullable %}Json.Nullable{{ "Value" if is_value(t) else "Object" }}(v{{ d }}, v{{ d + 1 }} => {{ plain(t, d + 1) }}){% else %}{{ plain(t, d) }}{% endif %}{% endmacro %}
+{# What reads a value: a method by its name where there is one. #}
+{% macro has_method(t) %}{% if not t.nullable and t.kind not in ["any", "map"] and (t.kind != "array" or has_method(t.of)) %}1{% endif %}{% endmacro %}
+{% macro reader(t) %}{% if not has_method(t) %}v1 => {{ read(t, 1) }}{% else %}{{ bare_reader(t) }}{% endif %}{% endmacro %}
+{% macro bare_reader(t) %}{% if t.kind == "array" and has_method(t.of) %}Json.ListOf({{ reader(t.of) }}){% elif t.kind in ["array", "map"] %}v1 => {{ plain(t, 1) }}{% else %}{{ plain(t, 1)|replace("(v1)", "") }}{% endif %}{% endmacro %}
 {% macro way(op, steps) %}{% set ns = namespace(missing=op.answer.type.nullable) %}found{% for step in steps %}{{ "?" if ns.missing }}.{{ step.name }}{% set ns.missing = ns.missing or step.may_be_missing %}{% endfor %}{% endmacro %}
 {% macro answer(op) %}{% if op.answer.kind in ["nothing", "mixed"] %}object{% else %}{{ type(op.answer.type) }}{% endif %}{% endmacro %}
 {% if not single_file %}
@@ -76,30 +80,14 @@ public sealed class Client : IDisposable
 {% endif %}
         CallOptions options = null)
     {
-        var sent = new Dictionary<string, string>();
+        var sent = new Sent();
 {% for p in op.params %}
-        Json.{{ "PutJson" if p.json else "Put" }}(sent, {{ p.wire|lit }}, {{ p.name }});
+        sent.{{ "PutJson" if p.json else "Put" }}({{ p.wire|lit }}, {{ p.name }});
 {% endfor %}
 {% if op.body %}
         var carried = {% if not op.body.required %}body == null ? null : {% endif %}Body.{% if op.body.kind in ["json", "form"] %}Json(body){% else %}{{ "Text" if op.body.type.kind == "text" else "Bytes" }}(body, {{ op.body.media_type|lit }}){% endif %};
 {% endif %}
-        return transport.Call<{{ answer(op) }}>("{{ op.method }}", {{ op.path|lit }}, sent, {{ "carried" if op.body else "null" }}, options, (bytes, isJson) =>
-{% if op.answer.kind == "nothing" %}
-            null);
-{% elif op.answer.kind == "mixed" %}
-            isJson ? (object)Json.Read(bytes) : bytes);
-{% elif op.answer.kind == "text" %}
-            Encoding.UTF8.GetString(bytes));
-{% elif op.answer.kind == "bytes" %}
-            bytes);
-{% elif op.answer.type.name and not op.answer.type.nullable %}
-            global::{{ package.pascal }}.{{ op.answer.type.name }}.FromJson(Json.Read(bytes)));
-{% else %}
-        {
-            var v1 = Json.Read(bytes);
-            return {{ read(op.answer.type, 1) }};
-        });
-{% endif %}
+        return transport.Call<{{ answer(op) }}>("{{ op.method }}", {{ op.path|lit }}, sent, {{ "carried" if op.body else "null" }}, options, {% if op.answer.kind == "nothing" %}(bytes, isJson) => null{% elif op.answer.kind == "mixed" %}(bytes, isJson) => isJson ? (object)Json.Read(bytes) : bytes{% elif op.answer.kind == "text" %}(bytes, isJson) => Encoding.UTF8.GetString(bytes){% elif op.answer.kind == "bytes" %}(bytes, isJson) => bytes{% else %}Json.As({{ reader(op.answer.type) }}){% endif %});
     }
 {% if op.paging %}
 {% set pg = op.paging %}

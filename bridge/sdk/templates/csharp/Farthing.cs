@@ -134,7 +134,7 @@ public sealed class ConnectionException : FarthingException
 public sealed class NodeException : FarthingException
 {
     internal NodeException(int status, string code, string detail, string next, bool? charged, string callId)
-        : base((detail + " " + next).Trim(), charged, callId, null)
+        : base((detail + (next == "" || detail.EndsWith(".") ? "" : ".") + " " + next).Trim(), charged, callId, null)
     {
         Status = status;
         Code = code;
@@ -235,15 +235,16 @@ internal sealed class Transport : IDisposable
     {
         config = given;
         var isAddress = Uri.TryCreate(config.BaseUrl.TrimEnd('/') + "/internal/call", UriKind.Absolute, out address);
-        if (!isAddress || !(address.Scheme == "https" || (address.Scheme == "http" && address.IsLoopback)))
-        {
-            throw new ArgumentException("BaseUrl (FARTHING_URL) must be an address such as https://localhost:3000");
-        }
-        if (string.IsNullOrEmpty(config.Secret))
-        {
-            throw new ArgumentException("Secret (CONSUMER_SECRET) is missing; `farthing secret show` prints it");
-        }
-        var handler = new HttpClientHandler { AllowAutoRedirect = false, UseCookies = false };
+        Require(
+            isAddress && (address.Scheme == "https" || (address.Scheme == "http" && address.IsLoopback)),
+            "BaseUrl (FARTHING_URL) must be an address such as https://localhost:3000");
+        Require(!string.IsNullOrEmpty(config.Secret), "Secret (CONSUMER_SECRET) is missing; `farthing secret show` prints it");
+        Require(
+            Regex.IsMatch(config.Secret, @"\A[!-~]+\z"),
+            "Secret (CONSUMER_SECRET) has characters that no secret has; is there a line break at its end?");
+        Check(config.Timeout, config.MaxRetries, config.MaxPrice);
+        // Without a proxy, whatever the environment says.
+        var handler = new HttpClientHandler { AllowAutoRedirect = false, UseCookies = false, UseProxy = false };
         if (!string.IsNullOrEmpty(config.CaFile))
         {
             var authorities = ReadAuthorities(config.CaFile);
@@ -258,11 +259,29 @@ internal sealed class Transport : IDisposable
         http.Dispose();
     }
 
+    private static void Require(bool holds, string otherwise)
+    {
+        if (!holds)
+        {
+            throw new ArgumentException(otherwise);
+        }
+    }
+
+    private static void Check(TimeSpan timeout, int retries, string price)
+    {
+        Require(timeout > TimeSpan.Zero, "Timeout must be above 0, and is " + timeout);
+        Require(retries >= 0, "MaxRetries must not be below 0, and is " + retries);
+        Require(
+            price == null || Regex.IsMatch(price, @"\A[0-9]+(\.[0-9]+)?\z"),
+            "MaxPrice must be USDC such as \"0.01\", and is \"" + price + "\"");
+    }
+
     private static X509Certificate2Collection ReadAuthorities(string file)
     {
         const string Begin = "-----BEGIN CERTIFICATE-----";
         const string End = "-----END CERTIFICATE-----";
         var authorities = new X509Certificate2Collection();
+        Require(File.Exists(file), "CaFile (FARTHING_CA_FILE) " + file + " cannot be read");
         var pem = File.ReadAllText(file);
         var at = pem.IndexOf(Begin, StringComparison.Ordinal);
         while (at >= 0)
@@ -276,10 +295,7 @@ internal sealed class Transport : IDisposable
             authorities.Add(new X509Certificate2(Convert.FromBase64String(text)));
             at = pem.IndexOf(Begin, end, StringComparison.Ordinal);
         }
-        if (authorities.Count == 0)
-        {
-            throw new ArgumentException("CaFile (FARTHING_CA_FILE) " + file + " holds no certificate");
-        }
+        Require(authorities.Count > 0, "CaFile (FARTHING_CA_FILE) " + file + " holds no certificate");
         return authorities;
     }
 
@@ -337,7 +353,10 @@ internal sealed class Transport : IDisposable
             { "params", parameters },
             { "call_id", callId },
         };
+        var timeout = options.Timeout ?? config.Timeout;
+        var retries = options.MaxRetries ?? config.MaxRetries;
         var maxPrice = options.MaxPrice ?? config.MaxPrice;
+        Check(timeout, retries, maxPrice);
         if (maxPrice != null)
         {
             order["max_price"] = maxPrice;
@@ -348,7 +367,6 @@ internal sealed class Transport : IDisposable
             order["headers"] = new Dictionary<string, string> { { "content-type", body.MediaType } };
         }
         var text = Json.Write(order);
-        var retries = options.MaxRetries ?? config.MaxRetries;
         for (var attempt = 0; ; attempt++)
         {
             // A random part keeps many clients from coming back at the same moment.
@@ -357,7 +375,8 @@ internal sealed class Transport : IDisposable
             using (var request = new HttpRequestMessage(HttpMethod.Post, address))
             using (var deadline = CancellationTokenSource.CreateLinkedTokenSource(options.Cancellation))
             {
-                deadline.CancelAfter(options.Timeout ?? config.Timeout);
+                // Of the whole answer: it is read to its end within SendAsync.
+                deadline.CancelAfter(timeout);
                 request.Headers.Authorization = new AuthenticationHeaderValue("Bearer", config.Secret);
                 request.Content = new StringContent(text, Encoding.UTF8, "application/json");
                 try
@@ -496,13 +515,13 @@ internal sealed class Transport : IDisposable
         try
         {
             var problem = Json.Members(Json.Read(bytes));
-            var type = Json.Required(problem, "type", Json.Text);
+            var type = problem.Required("type", Json.Text);
             return new NodeException(
                 status,
                 type.Substring(type.LastIndexOf(':') + 1),
-                Json.Optional(problem, "detail", Json.Text) ?? Json.Optional(problem, "title", Json.Text) ?? "",
-                Json.Optional(problem, "next", Json.Text) ?? "",
-                Json.Optional(problem, "charged", value => Json.NullableValue(value, Json.Flag)),
+                problem.Optional("detail", Json.Text) ?? problem.Optional("title", Json.Text) ?? "",
+                problem.Optional("next", Json.Text) ?? "",
+                problem.Optional("charged", value => Json.NullableValue(value, Json.Flag)),
                 callId);
         }
         catch (Exception cause) when (cause is JsonException || cause is FormatException)
@@ -553,7 +572,17 @@ public interface IJsonValue
     object ToJson();
 }
 
-/// <summary>A value of an enum. Values that came later than this code are kept as they are.</summary>
+/// <summary>An object that may have members that are not described.</summary>
+public abstract class OpenObject
+{
+    /// <summary>Further members.</summary>
+    public Dictionary<string, JsonElement> AdditionalMembers { get; set; } = new Dictionary<string, JsonElement>();
+}
+
+/// <summary>
+/// A value of an enum. Its constructor takes any value, as the service writes it: those that came later than this code are kept
+/// as they are.
+/// </summary>
 public abstract class Choice : IJsonValue
 {
     private readonly object wire;
@@ -724,6 +753,12 @@ internal static class Json
 
     internal static double Number(JsonElement value) => Digits(value).GetDouble();
 
+    /// <summary>Reads bytes of JSON as something.</summary>
+    internal static Func<byte[], bool, T> As<T>(Func<JsonElement, T> read) => (bytes, isJson) => read(Read(bytes));
+
+    /// <summary>Reads a list of something.</summary>
+    internal static Func<JsonElement, List<T>> ListOf<T>(Func<JsonElement, T> item) => value => List(value, item);
+
     internal static List<T> List<T>(JsonElement value, Func<JsonElement, T> item)
     {
         if (value.ValueKind != JsonValueKind.Array)
@@ -748,7 +783,7 @@ internal static class Json
         value.ValueKind == JsonValueKind.Null ? (T?)null : item(value);
 
     /// <summary>A member that must be there.</summary>
-    internal static T Required<T>(Dictionary<string, JsonElement> members, string name, Func<JsonElement, T> read)
+    internal static T Required<T>(this Dictionary<string, JsonElement> members, string name, Func<JsonElement, T> read)
     {
         JsonElement value;
         if (!members.TryGetValue(name, out value))
@@ -770,19 +805,19 @@ internal static class Json
     }
 
     /// <summary>A member that may be absent.</summary>
-    internal static T Optional<T>(Dictionary<string, JsonElement> members, string name, Func<JsonElement, T> read) =>
-        members.ContainsKey(name) ? Required(members, name, read) : default(T);
+    internal static T Optional<T>(this Dictionary<string, JsonElement> members, string name, Func<JsonElement, T> read) =>
+        members.ContainsKey(name) ? members.Required(name, read) : default(T);
 
     /// <summary>A member that may be absent or null.</summary>
-    internal static T Object<T>(Dictionary<string, JsonElement> members, string name, Func<JsonElement, T> read) where T : class =>
-        Optional(members, name, value => NullableObject(value, read));
+    internal static T Object<T>(this Dictionary<string, JsonElement> members, string name, Func<JsonElement, T> read) where T : class =>
+        members.Optional(name, value => NullableObject(value, read));
 
     /// <summary>The same of a type that has no null.</summary>
-    internal static T? Value<T>(Dictionary<string, JsonElement> members, string name, Func<JsonElement, T> read) where T : struct =>
-        Optional(members, name, value => NullableValue(value, read));
+    internal static T? Value<T>(this Dictionary<string, JsonElement> members, string name, Func<JsonElement, T> read) where T : struct =>
+        members.Optional(name, value => NullableValue(value, read));
 
     /// <summary>Members that were not read.</summary>
-    internal static Dictionary<string, T> Rest<T>(Dictionary<string, JsonElement> members, Func<JsonElement, T> item)
+    internal static Dictionary<string, T> Rest<T>(this Dictionary<string, JsonElement> members, Func<JsonElement, T> item)
     {
         var rest = new Dictionary<string, T>();
         foreach (var member in members)
@@ -792,7 +827,7 @@ internal static class Json
         return rest;
     }
 
-    internal static Dictionary<string, object> Begin<T>(Dictionary<string, T> rest)
+    internal static Dictionary<string, object> Begin<T>(this Dictionary<string, T> rest)
     {
         var members = new Dictionary<string, object>();
         foreach (var member in rest)
@@ -802,7 +837,7 @@ internal static class Json
         return members;
     }
 
-    internal static void Set(Dictionary<string, object> members, string name, object value)
+    internal static void Set(this Dictionary<string, object> members, string name, object value)
     {
         if (value != null)
         {
@@ -837,28 +872,27 @@ internal static class Json
         return null;
     }
 
-    internal static void Put(Dictionary<string, string> sent, string name, object value)
+}
+
+/// <summary>Parameters as the node takes them.</summary>
+internal sealed class Sent : Dictionary<string, string>
+{
+    /// <summary>JSON without the quotes of a plain text.</summary>
+    internal void Put(string name, object value)
     {
-        if (value != null)
+        var json = value is IJsonValue model ? model.ToJson() : value;
+        if (json != null)
         {
-            sent[name] = Parameter(value);
+            this[name] = json as string ?? Json.Write(json);
         }
     }
 
-    internal static void PutJson(Dictionary<string, string> sent, string name, object value)
+    internal void PutJson(string name, object value)
     {
         if (value != null)
         {
-            sent[name] = Write(value);
+            this[name] = Json.Write(value);
         }
-    }
-
-    /// <summary>A parameter as the node takes it: JSON without the quotes of a plain text.</summary>
-    internal static string Parameter(object value)
-    {
-        var model = value as IJsonValue;
-        var json = model == null ? value : model.ToJson();
-        return json as string ?? Write(json);
     }
 }
 {% if not single_file %}

@@ -5,8 +5,9 @@
 {% macro plain(t, d) %}{% set v = "v" ~ d %}{% if t.kind == "any" %}{{ v }}{% elif t.kind == "boolean" %}Json.Flag({{ v }}){% elif t.kind == "integer" %}{% if t.width == "i32" %}Json.Int32({{ v }}){% elif t.width == "u64" %}Json.UInt64({{ v }}){% else %}Json.Int64({{ v }}){% endif %}{% elif t.kind == "number" %}Json.Number({{ v }}){% elif t.kind in ["text", "bytes"] %}Json.Text({{ v }}){% elif t.kind == "array" %}Json.List({{ v }}, v{{ d + 1 }} => {{ read(t.of, d + 1) }}){% elif t.kind == "map" %}Json.Map({{ v }}, v{{ d + 1 }} => {{ read(t.of, d + 1) }}){% else %}global::{{ package.pascal }}.{{ t.name }}.FromJson({{ v }}){% endif %}{% endmacro %}
 {% macro read(t, d) %}{% if t.nullable %}Json.Nullable{{ "Value" if is_value(t) else "Object" }}(v{{ d }}, v{{ d + 1 }} => {{ plain(t, d + 1) }}){% else %}{{ plain(t, d) }}{% endif %}{% endmacro %}
 {# What reads a value: a method by its name where there is one. #}
-{% macro reader(t) %}{% if t.nullable or t.kind in ["any", "array", "map"] %}v1 => {{ read(t, 1) }}{% else %}{{ plain(t, 1)|replace("(v1)", "") }}{% endif %}{% endmacro %}
-{% macro bare_reader(t) %}{% if t.kind in ["array", "map"] %}v1 => {{ plain(t, 1) }}{% else %}{{ plain(t, 1)|replace("(v1)", "") }}{% endif %}{% endmacro %}
+{% macro has_method(t) %}{% if not t.nullable and t.kind not in ["any", "map"] and (t.kind != "array" or has_method(t.of)) %}1{% endif %}{% endmacro %}
+{% macro reader(t) %}{% if not has_method(t) %}v1 => {{ read(t, 1) }}{% else %}{{ bare_reader(t) }}{% endif %}{% endmacro %}
+{% macro bare_reader(t) %}{% if t.kind == "array" and has_method(t.of) %}Json.ListOf({{ reader(t.of) }}){% elif t.kind in ["array", "map"] %}v1 => {{ plain(t, 1) }}{% else %}{{ plain(t, 1)|replace("(v1)", "") }}{% endif %}{% endmacro %}
 {# A member must not be called like its type. #}
 {% macro called(m, t) %}{{ m.name }}{{ "Member" if m.name == t.name }}{% endmacro %}
 {% macro member(m, t) %}{% if not m.required and m.type.nullable and t.in_requests %}OrNull<{{ optional(m.type) }}>{% elif m.required %}{{ type(m.type) }}{% else %}{{ optional(m.type) }}{% endif %}{% endmacro %}
@@ -28,10 +29,12 @@ namespace {{ package.pascal }}
 public sealed class {{ t.name }} : Choice
 {
 {% for c in t.choices %}
-    public static readonly {{ t.name }} {{ c.name }}{{ "Value" if c.name == t.name }} = new {{ t.name }}({% if t.of == "text" %}{{ c.text|lit }}{% else %}{{ c.number }}L{% endif %});
+{% if loop.first %}
+    public static readonly {{ t.name }}
+{% endif %}
+        {{ c.name }}{{ "Value" if c.name == t.name }} = new {{ t.name }}({% if t.of == "text" %}{{ c.text|lit }}{% else %}{{ c.number }}L{% endif %}){{ ";" if loop.last else "," }}
 {% endfor %}
 
-    /// <summary>Any value, as the service writes it.</summary>
     public {{ t.name }}({{ "string" if t.of == "text" else "long" }} value) : base(value) { }
 {% if t.in_answers %}
 
@@ -39,7 +42,8 @@ public sealed class {{ t.name }} : Choice
 {% endif %}
 }
 {% elif t.kind == "object" %}
-public sealed class {{ t.name }}{{ " : IJsonValue" if t.in_requests }}
+{% set is_open = t.additional and t.additional.kind == "any" %}
+public sealed class {{ t.name }}{{ " : OpenObject" if is_open }}{{ ("," if is_open else " :") ~ " IJsonValue" if t.in_requests }}
 {
 {% for m in t.members %}
 {% if m.doc %}
@@ -47,7 +51,7 @@ public sealed class {{ t.name }}{{ " : IJsonValue" if t.in_requests }}
 {% endif %}
     public {{ member(m, t) }} {{ called(m, t) }} { get; set; }
 {% endfor %}
-{% if t.additional %}
+{% if t.additional and not is_open %}
     /// <summary>Further members.</summary>
     public Dictionary<string, {{ type(t.additional) }}> AdditionalMembers { get; set; } = new Dictionary<string, {{ type(t.additional) }}>();
 {% endif %}
@@ -60,17 +64,17 @@ public sealed class {{ t.name }}{{ " : IJsonValue" if t.in_requests }}
         {
 {% for m in t.members %}
 {% if m.required %}
-            {{ called(m, t) }} = Json.Required(members, {{ m.wire|lit }}, {{ reader(m.type) }}),
+            {{ called(m, t) }} = members.Required({{ m.wire|lit }}, {{ reader(m.type) }}),
 {% elif m.type.nullable and t.in_requests %}
-            {{ called(m, t) }} = Json.Optional(members, {{ m.wire|lit }}, v1 => new OrNull<{{ optional(m.type) }}>({{ read(m.type, 1) }})),
+            {{ called(m, t) }} = members.Optional({{ m.wire|lit }}, v1 => new OrNull<{{ optional(m.type) }}>({{ read(m.type, 1) }})),
 {% elif m.type.nullable and m.type.kind != "any" %}
-            {{ called(m, t) }} = Json.{{ "Value" if is_value(m.type) else "Object" }}(members, {{ m.wire|lit }}, {{ bare_reader(m.type) }}),
+            {{ called(m, t) }} = members.{{ "Value" if is_value(m.type) else "Object" }}({{ m.wire|lit }}, {{ bare_reader(m.type) }}),
 {% else %}
-            {{ called(m, t) }} = Json.Optional(members, {{ m.wire|lit }}, {% if is_value(m.type) %}v1 => ({{ optional(m.type) }}){{ read(m.type, 1) }}{% else %}{{ reader(m.type) }}{% endif %}),
+            {{ called(m, t) }} = members.Optional({{ m.wire|lit }}, {% if is_value(m.type) %}v1 => ({{ optional(m.type) }}){{ read(m.type, 1) }}{% else %}{{ reader(m.type) }}{% endif %}),
 {% endif %}
 {% endfor %}
 {% if t.additional %}
-            AdditionalMembers = Json.Rest(members, {{ "Json.Any" if t.additional.kind == "any" else reader(t.additional) }}),
+            AdditionalMembers = members.Rest({{ "Json.Any" if t.additional.kind == "any" else reader(t.additional) }}),
 {% endif %}
         };
     }
@@ -79,12 +83,12 @@ public sealed class {{ t.name }}{{ " : IJsonValue" if t.in_requests }}
 
     public object ToJson()
     {
-        var members = {% if t.additional %}Json.Begin(AdditionalMembers){% else %}new Dictionary<string, object>(){% endif %};
+        var members = {% if t.additional %}AdditionalMembers.Begin(){% else %}new Dictionary<string, object>(){% endif %};
 {% for m in t.members %}
 {% if m.required %}
         members[{{ m.wire|lit }}] = {{ called(m, t) }};
 {% else %}
-        Json.Set(members, {{ m.wire|lit }}, {{ called(m, t) }});
+        members.Set({{ m.wire|lit }}, {{ called(m, t) }});
 {% endif %}
 {% endfor %}
         return members;

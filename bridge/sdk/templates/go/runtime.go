@@ -47,12 +47,21 @@ type Client struct {
 // New makes a client. Fields that are left out of config come from the environment.
 func New(config Config) (*Client, error) {
 	base := firstOf(config.BaseURL, os.Getenv("FARTHING_URL"), defaultBaseURL)
-	if url, err := url.Parse(base); err != nil || url.Hostname() == "" || !(url.Scheme == "https" || url.Scheme == "http" && isThisMachine(url.Hostname())) {
+	if url, err := url.Parse(base); err != nil || url.Hostname() == "" || url.User != nil || !(url.Scheme == "https" || url.Scheme == "http" && isThisMachine(url.Hostname())) {
 		return nil, fmt.Errorf("BaseURL (FARTHING_URL) must be an address such as https://localhost:3000, and is %q", base)
 	}
 	secret := firstOf(config.Secret, os.Getenv("CONSUMER_SECRET"))
 	if secret == "" {
 		return nil, errors.New("Secret (CONSUMER_SECRET) is missing; `farthing secret show` prints it")
+	}
+	if strings.ContainsFunc(secret, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return nil, errors.New("Secret (CONSUMER_SECRET) has characters that no secret has; is there a line break at its end?")
+	}
+	if config.Timeout < 0 {
+		return nil, fmt.Errorf("Timeout must be above 0, or 0 for a minute, and is %v", config.Timeout)
+	}
+	if !isPrice(config.MaxPrice) {
+		return nil, fmt.Errorf("MaxPrice must be USDC such as \"0.01\", and is %q", config.MaxPrice)
 	}
 	trust := &tls.Config{MinVersion: tls.VersionTLS12}
 	if file := firstOf(config.CAFile, os.Getenv("FARTHING_CA_FILE")); file != "" {
@@ -72,7 +81,8 @@ func New(config Config) (*Client, error) {
 		maxRetries: config.MaxRetries,
 		maxPrice:   config.MaxPrice,
 		http: &http.Client{
-			Transport:     &http.Transport{TLSClientConfig: trust, ForceAttemptHTTP2: true},
+			// Without a proxy, whatever the environment says.
+			Transport:     &http.Transport{Proxy: nil, TLSClientConfig: trust, ForceAttemptHTTP2: true},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}
@@ -162,11 +172,16 @@ const (
 	ServiceError
 	// AnswerError: the answer does not fit its description.
 	AnswerError
-	// RequestError: the call could not be written as JSON, and was not sent.
+	// RequestError: the call could not be written as JSON or has an option that cannot be, and was not sent.
 	RequestError
 )
 
-func (e *Error) Error() string { return strings.TrimSpace(e.Detail + " " + e.Next) }
+func (e *Error) Error() string {
+	if e.Next == "" || strings.HasSuffix(e.Detail, ".") {
+		return strings.TrimSpace(e.Detail + " " + e.Next)
+	}
+	return e.Detail + ". " + e.Next
+}
 
 func (e *Error) Unwrap() error { return e.cause }
 
@@ -190,6 +205,10 @@ func call[T any](ctx context.Context, c *Client, method, path string, params map
 	}
 	if o.callID == "" {
 		o.callID = newCallID()
+	}
+	if o.timeout <= 0 || !isPrice(o.maxPrice) {
+		detail := fmt.Sprintf("a timeout must be above 0 and a price USDC such as \"0.01\", and they are %v and %q", o.timeout, o.maxPrice)
+		return nil, &Error{Kind: RequestError, Detail: detail, Charged: new(bool), CallID: o.callID}
 	}
 	order := map[string]any{"api_id_public": serviceID, "path": path, "method": method, "params": params, "call_id": o.callID}
 	if o.maxPrice != "" {
@@ -369,6 +388,12 @@ func refusal(response *http.Response, body []byte, callID string) *Error {
 		failed.retryAfter = time.Duration(min(seconds, 86_400)) * time.Second
 	}
 	return failed
+}
+
+// isPrice tells whether a text is an amount of money; none at all is one, too.
+func isPrice(usdc string) bool {
+	whole, cents, hasPoint := strings.Cut(usdc, ".")
+	return usdc == "" || whole != "" && (cents != "") == hasPoint && strings.Trim(whole+cents, "0123456789") == ""
 }
 
 // mayPass tells whether a refusal may be gone in a moment.

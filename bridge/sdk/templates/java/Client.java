@@ -110,13 +110,8 @@ public final class Client {
 {% if op.body %}
     Body carried = {% if not op.body.required %}body == null ? null : {% endif %}Body.{% if op.body.kind in ["json", "form"] %}json(body){% else %}{{ op.body.type.kind }}(body, {{ op.body.media_type|lit }}){% endif %};
 {% endif %}
-    return transport.call("{{ op.method }}", {{ op.path|lit }}, sent, {{ "carried" if op.body else "null" }}, CallOptions.of(options), (bytes, isJson) ->
-{%- if op.answer.kind == "nothing" %} null);
-{% elif op.answer.kind == "mixed" %} isJson ? Json.read(bytes) : bytes);
-{% elif op.answer.kind == "text" %} Json.utf8(bytes));
-{% elif op.answer.kind == "bytes" %} bytes);
-{% else %} Json.with(bytes, {{ inner(op.answer.type, 1) }}));
-{% endif %}
+    return transport.call("{{ op.method }}", {{ op.path|lit }}, sent, {{ "carried" if op.body else "null" }}, CallOptions.of(options), {% if op.answer.kind == "nothing" %}(bytes, isJson) -> null{% elif op.answer.kind == "mixed" %}(bytes, isJson) -> isJson ? Json.read(bytes) : bytes{% elif op.answer.kind == "text" %}(bytes, isJson) -> Json.utf8(bytes){% elif op.answer.kind == "bytes" %}(bytes, isJson) -> bytes{% else %}Json.as({{ inner(op.answer.type, 1) }}){% endif %});
+
   }
 {% if op.paging %}
 {% set pg = op.paging %}

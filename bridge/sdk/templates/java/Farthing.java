@@ -182,7 +182,7 @@ public {{ "static " if single_file }}final class Farthing {
     private final String next;
 
     NodeException(int status, String code, String detail, String next, Boolean charged, String callId) {
-      super((detail + " " + next).strip(), charged, callId, null);
+      super((detail + (next.isEmpty() || detail.endsWith(".") ? "" : ".") + " " + next).strip(), charged, callId, null);
       this.status = status;
       this.code = code;
       this.detail = detail;
@@ -294,24 +294,45 @@ public {{ "static " if single_file }}final class Farthing {
     private final HttpClient http;
 
     Transport(Config config) {
-      address = URI.create(config.baseUrl.replaceAll("/+$", "") + "/internal/call");
+      String expected = "baseUrl (FARTHING_URL) must be an address such as https://localhost:3000";
+      try {
+        address = new URI(config.baseUrl.replaceAll("/+$", "") + "/internal/call");
+      } catch (URISyntaxException e) {
+        throw new IllegalArgumentException(expected + ": " + e.getMessage(), e);
+      }
       String host = String.valueOf(address.getHost());
-      boolean isHere = host.equals("localhost") || host.startsWith("127.") || host.equals("[::1]");
-      if (!"https".equals(address.getScheme()) && !("http".equals(address.getScheme()) && isHere)) {
-        throw new IllegalArgumentException(
-            "baseUrl (FARTHING_URL) must be an address such as https://localhost:3000");
-      }
-      if (config.secret.isEmpty()) {
-        throw new IllegalArgumentException(
-            "secret (CONSUMER_SECRET) is missing; `farthing secret show` prints it");
-      }
+      boolean isHere = host.matches("localhost|127(\\.[0-9]+){3}|\\[::1]");
+      boolean isSafe = "https".equals(address.getScheme()) || ("http".equals(address.getScheme()) && isHere);
+      require(isSafe && address.getHost() != null, expected);
+      require(!config.secret.isEmpty(), "secret (CONSUMER_SECRET) is missing; `farthing secret show` prints it");
+      require(
+          config.secret.matches("[!-~]+"),
+          "secret (CONSUMER_SECRET) has characters that no secret has; is there a line break at its end?");
+      check(config.timeout, config.maxPrice);
+      require(config.maxRetries >= 0, "maxRetries must not be below 0, and is " + config.maxRetries);
       this.config = config;
-      HttpClient.Builder builder =
-          HttpClient.newBuilder().followRedirects(HttpClient.Redirect.NEVER).connectTimeout(config.timeout);
+      // Without a proxy, whatever the JVM's settings say.
+      HttpClient.Builder builder = HttpClient.newBuilder()
+          .proxy(HttpClient.Builder.NO_PROXY)
+          .followRedirects(HttpClient.Redirect.NEVER)
+          .connectTimeout(config.timeout);
       if (!config.caFile.isEmpty()) {
         builder.sslContext(trust(config.caFile));
       }
       http = builder.build();
+    }
+
+    private static void require(boolean holds, String otherwise) {
+      if (!holds) {
+        throw new IllegalArgumentException(otherwise);
+      }
+    }
+
+    private static void check(Duration timeout, String maxPrice) {
+      require(timeout.compareTo(Duration.ZERO) > 0, "timeout must be above 0, and is " + timeout);
+      require(
+          maxPrice.matches("([0-9]+(\\.[0-9]+)?)?"),
+          "maxPrice must be USDC such as \"0.01\", and is \"" + maxPrice + "\"");
     }
 
     private static SSLContext trust(String file) {
@@ -324,9 +345,7 @@ public {{ "static " if single_file }}final class Farthing {
             CertificateFactory.getInstance("X.509").generateCertificates(new ByteArrayInputStream(pem))) {
           store.setCertificateEntry("authority" + count++, certificate);
         }
-        if (count == 0) {
-          throw new IllegalArgumentException("caFile (FARTHING_CA_FILE) " + file + " holds no certificate");
-        }
+        require(count > 0, "caFile (FARTHING_CA_FILE) " + file + " holds no certificate");
         TrustManagerFactory factory =
             TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
         factory.init(store);
@@ -349,6 +368,8 @@ public {{ "static " if single_file }}final class Farthing {
       order.put("params", params);
       order.put("call_id", callId);
       String maxPrice = options.maxPrice.isEmpty() ? config.maxPrice : options.maxPrice;
+      Duration timeout = options.timeout == null ? config.timeout : options.timeout;
+      check(timeout, maxPrice);
       if (!maxPrice.isEmpty()) {
         order.put("max_price", maxPrice);
       }
@@ -357,7 +378,7 @@ public {{ "static " if single_file }}final class Farthing {
         order.put("headers", Map.of("content-type", body.mediaType()));
       }
       HttpRequest request = HttpRequest.newBuilder(address)
-          .timeout(options.timeout == null ? config.timeout : options.timeout)
+          .timeout(timeout)
           .header("Authorization", "Bearer " + config.secret)
           .header("Content-Type", "application/json")
           .POST(HttpRequest.BodyPublishers.ofString(Json.write(order)))
@@ -368,7 +389,7 @@ public {{ "static " if single_file }}final class Farthing {
         long waitMillis = Math.min(200L << Math.min(attempt, 8), 8_000);
         waitMillis = ThreadLocalRandom.current().nextLong(waitMillis / 2, waitMillis);
         try {
-          HttpResponse<byte[]> response = http.send(request, HttpResponse.BodyHandlers.ofByteArray());
+          HttpResponse<byte[]> response = send(request, timeout);
           Optional<String> price = response.headers().firstValue("x-farthing-price-usdc");
           if (price.isPresent()) {
             return answer(response, price.get(), callId, reader);
@@ -433,6 +454,20 @@ public {{ "static " if single_file }}final class Farthing {
     }
 
 {% endif %}
+    /** The time-out of a request ends with its headers; this one bounds the whole answer. */
+    private HttpResponse<byte[]> send(HttpRequest request, Duration timeout) throws IOException, InterruptedException {
+      CompletableFuture<HttpResponse<byte[]>> sent = http.sendAsync(request, HttpResponse.BodyHandlers.ofByteArray());
+      try {
+        return sent.get(timeout.toNanos(), TimeUnit.NANOSECONDS);
+      } catch (ExecutionException e) {
+        throw e.getCause() instanceof IOException cause ? cause : new IOException(e.getCause());
+      } catch (TimeoutException e) {
+        throw new HttpTimeoutException("it took longer than " + timeout);
+      } finally {
+        sent.cancel(true);
+      }
+    }
+
     private static ConnectionException interrupted(String callId, InterruptedException cause) {
       Thread.currentThread().interrupt();
       return new ConnectionException(null, callId, cause);
@@ -506,6 +541,14 @@ public {{ "static " if single_file }}final class Farthing {
     public interface Value {
       /** A map, list, text, number, boolean, or null. */
       Object toJson();
+    }
+
+    /** An object that may have members that are not described. */
+    public abstract static class Open {
+      Open() {}
+
+      /** Further members. */
+      public Map<String, Object> additionalMembers_ = new LinkedHashMap<>();
     }
 
     /** Reads a JSON text; an {@link IllegalArgumentException} tells what is wrong with it. */
@@ -836,8 +879,8 @@ public {{ "static " if single_file }}final class Farthing {
       return new String(body, StandardCharsets.UTF_8);
     }
 
-    static <T> T with(byte[] body, Function<Object, T> reader) {
-      return reader.apply(read(body));
+    static <T> Reader<T> as(Function<Object, T> reader) {
+      return (body, isJson) -> reader.apply(read(body));
     }
 
     /** JSON from its bytes; nothing at all is null. */

@@ -29,7 +29,10 @@ public {{ "static " if single_file }}final class Models {
    */
   public record {{ t.name }}({{ "String" if t.of == "text" else "long" }} value) implements Json.Value {
 {% for c in t.choices %}
-    public static final {{ t.name }} {{ c.name }} = new {{ t.name }}({% if t.of == "text" %}{{ c.text|lit }}{% else %}{{ c.number }}L{% endif %});
+{% if loop.first %}
+    public static final {{ t.name }}
+{% endif %}
+        {{ c.name }} = new {{ t.name }}({% if t.of == "text" %}{{ c.text|lit }}{% else %}{{ c.number }}L{% endif %}){{ ";" if loop.last else "," }}
 {% endfor %}
 {% if t.in_answers %}
 
@@ -48,14 +51,15 @@ public {{ "static " if single_file }}final class Models {
 {% if t.doc or t.exactly_one or both %}
   /** {{ t.doc|doc(2) }}{{ " " if t.doc and t.exactly_one }}{{ "Exactly one member is given." if t.exactly_one }}{% if both %}{{ " " if t.doc or t.exactly_one }}A member that is null is left out; an empty Optional is null for the service.{% endif %} */
 {% endif %}
-  public static final class {{ t.name }}{{ " implements Json.Value" if t.in_requests }} {
+{% set is_open = t.additional and t.additional.kind == "any" %}
+  public static final class {{ t.name }}{{ " extends Json.Open" if is_open }}{{ " implements Json.Value" if t.in_requests }} {
 {% for m in t.members %}
 {% if m.doc %}
     /** {{ m.doc|doc(4) }} */
 {% endif %}
     public {{ field(m, t) }} {{ m.name }};
 {% endfor %}
-{% if t.additional %}
+{% if t.additional and not is_open %}
     /** Further members. */
     public java.util.Map<String, {{ t.additional.boxed }}> additionalMembers_ = new java.util.LinkedHashMap<>();
 {% endif %}

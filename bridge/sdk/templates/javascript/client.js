@@ -19,7 +19,13 @@ export class Client {
   /** Buys any call of the service; JSON is read, everything else answered as bytes. */
   call(method, path, params = {}, body = undefined, options = {}) {
     const mediaType = typeof body === "string" ? { mediaType: "text/plain" } : {};
-    return this.#transport.call({ method, path, params, body, kind: "mixed", ...mediaType }, options);
+{% if selections %}
+    const sent = { ...params };
+    for (const name of [{% for name in selections %}{{ name|lit }}{{ ", " if not loop.last }}{% endfor %}]) {
+      if (Array.isArray(sent[name])) sent[name] = sent[name].join(",");
+    }
+{% endif %}
+    return this.#transport.call({ method, path, params{{ ": sent" if selections }}, body, kind: "mixed", ...mediaType }, options);
   }
 {% for op in operations %}
 

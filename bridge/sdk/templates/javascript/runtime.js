@@ -38,7 +38,7 @@ export class NodeError extends FarthingError {
   next;
   retryAfterMs;
   constructor(problem) {
-    super(`${problem.detail || problem.title} ${problem.next}`.trim(), problem.charged, problem.callId);
+    super(sentences(problem.detail || problem.title, problem.next), problem.charged, problem.callId);
     this.status = problem.status;
     this.code = problem.code;
     this.title = problem.title;
@@ -107,7 +107,8 @@ export class Transport {
       throw new TypeError("secret (CONSUMER_SECRET) is missing or has odd characters; `farthing secret show` prints it");
     }
     const caFile = options.caFile ?? process.env["FARTHING_CA_FILE"];
-    this.#ca = caFile ? readFileSync(caFile) : undefined;
+    this.#ca = caFile ? authorities(caFile) : undefined;
+    check(options);
     this.#options = options;
   }
   /** Buys one call. Every attempt carries the same call id, so it is charged once at most. */
@@ -135,6 +136,7 @@ export class Transport {
       call["headers"] = { "content-type": type };
     }
     const request = toJson(call);
+    check(options);
     const timeoutMs = options.timeoutMs ?? this.#options.timeoutMs ?? 60_000;
     const retries = options.maxRetries ?? this.#options.maxRetries ?? 2;
     for (let attempt = 0;; attempt += 1) {
@@ -196,7 +198,9 @@ export class Transport {
           "content-type": "application/json",
           "content-length": Buffer.byteLength(request),
         },
+        // A connection of its own: without a proxy, and verified, whatever the environment says.
         agent: false,
+        rejectUnauthorized: true,
       };
       if (this.#ca !== undefined)
         options.ca = this.#ca;
@@ -224,6 +228,30 @@ export class Transport {
       asked.end(request);
     });
   }
+}
+function authorities(caFile) {
+  try {
+    return readFileSync(caFile);
+  }
+  catch (error) {
+    throw new TypeError(`caFile (FARTHING_CA_FILE) cannot be read: ${String(error)}`);
+  }
+}
+/** Refuses settings that cannot be meant. */
+function check({ timeoutMs, maxRetries, maxPrice }) {
+  if (timeoutMs !== undefined && !(timeoutMs > 0 && timeoutMs < 2 ** 31)) {
+    throw new TypeError(`timeoutMs must be milliseconds above 0, and is ${timeoutMs}`);
+  }
+  if (maxRetries !== undefined && !(Number.isInteger(maxRetries) && maxRetries >= 0)) {
+    throw new TypeError(`maxRetries must be a whole number from 0, and is ${maxRetries}`);
+  }
+  if (maxPrice !== undefined && !(typeof maxPrice === "string" && /^\d+(\.\d+)?$/.test(maxPrice))) {
+    throw new TypeError(`maxPrice must be USDC as a text such as "0.01", and is ${String(maxPrice)}`);
+  }
+}
+/** What was wrong, and what to do next. */
+function sentences(what, next) {
+  return what.endsWith(".") || next === "" ? `${what} ${next}`.trim() : `${what}. ${next}`;
 }
 function isThisMachine(host) {
   return host === "localhost" || host === "[::1]" || /^127\.\d+\.\d+\.\d+$/.test(host);

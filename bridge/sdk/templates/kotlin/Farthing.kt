@@ -96,7 +96,7 @@ public class NodeException internal constructor(
     public val next: String,
     charged: Boolean?,
     callId: String,
-) : FarthingException("$detail $next".trim(), charged, callId, null) {
+) : FarthingException("$detail${if (next.isEmpty() || detail.endsWith('.')) "" else "."} $next".trim(), charged, callId, null) {
     internal fun mayPass(): Boolean = status in setOf(429, 502, 503, 504) &&
         code !in setOf("bad-answer", "may-have-run", "owner-distrusted", "spending-stopped")
 }
@@ -135,17 +135,29 @@ internal class Body private constructor(val text: String, val mediaType: String)
 
 /** Calls the service through the own node. */
 internal class Transport(private val config: FarthingConfig) {
-    private val address: URI = URI.create(config.baseUrl.trimEnd('/') + "/internal/call")
+    private val address: URI
     private val http: HttpClient
 
     init {
-        val host = address.host.orEmpty()
-        val isHere = host == "localhost" || host.startsWith("127.") || host == "[::1]"
-        require(address.scheme == "https" || (address.scheme == "http" && isHere)) {
-            "baseUrl (FARTHING_URL) must be an address such as https://localhost:3000"
+        val expected = "baseUrl (FARTHING_URL) must be an address such as https://localhost:3000"
+        address = try {
+            URI(config.baseUrl.trimEnd('/') + "/internal/call")
+        } catch (e: URISyntaxException) {
+            throw IllegalArgumentException("$expected: ${e.message}", e)
         }
+        val host = address.host.orEmpty()
+        val isHere = Regex("localhost|127([.][0-9]+){3}|\\[::1]").matches(host)
+        require(host.isNotEmpty() && (address.scheme == "https" || (address.scheme == "http" && isHere))) { expected }
         require(config.secret.isNotEmpty()) { "secret (CONSUMER_SECRET) is missing; `farthing secret show` prints it" }
-        val builder = HttpClient.newBuilder().followRedirects(HttpClient.Redirect.NEVER).connectTimeout(config.timeout)
+        require(config.secret.all { it in '!'..'~' }) {
+            "secret (CONSUMER_SECRET) has characters that no secret has; is there a line break at its end?"
+        }
+        check(config.timeout, config.maxRetries, config.maxPrice)
+        // Without a proxy, whatever the JVM's settings say.
+        val builder = HttpClient.newBuilder()
+            .proxy(HttpClient.Builder.NO_PROXY)
+            .followRedirects(HttpClient.Redirect.NEVER)
+            .connectTimeout(config.timeout)
         config.caFile?.let { builder.sslContext(trust(it)) }
         http = builder.build()
     }
@@ -167,25 +179,28 @@ internal class Transport(private val config: FarthingConfig) {
             "params" to params,
             "call_id" to callId,
         )
-        (options.maxPrice ?: config.maxPrice)?.let { order["max_price"] = it }
+        val timeout = options.timeout ?: config.timeout
+        val retries = options.maxRetries ?: config.maxRetries
+        val maxPrice = options.maxPrice ?: config.maxPrice
+        check(timeout, retries, maxPrice)
+        maxPrice?.let { order["max_price"] = it }
         body?.let {
             order["body"] = it.text
             order["headers"] = mapOf("content-type" to it.mediaType)
         }
         val request = HttpRequest.newBuilder(address)
-            .timeout(options.timeout ?: config.timeout)
+            .timeout(timeout)
             .header("Authorization", "Bearer ${config.secret}")
             .header("Content-Type", "application/json")
             .POST(HttpRequest.BodyPublishers.ofString(Json.write(order)))
             .build()
-        val retries = options.maxRetries ?: config.maxRetries
         var attempt = 0
         while (true) {
             // A random part keeps many clients from coming back at the same moment.
             val backoff = minOf(200L shl minOf(attempt, 8), 8_000L)
             var waitMillis = ThreadLocalRandom.current().nextLong(backoff / 2, backoff)
             try {
-                val response = http.send(request, HttpResponse.BodyHandlers.ofByteArray())
+                val response = send(request, timeout)
                 val price = response.headers().firstValue("x-farthing-price-usdc").orElse(null)
                 if (price != null) return answer(response, price, callId, read)
                 val refused = refusal(response, callId)
@@ -202,6 +217,20 @@ internal class Transport(private val config: FarthingConfig) {
             }
             Thread.sleep(waitMillis)
             attempt++
+        }
+    }
+
+    /** The time-out of a request ends with its headers; this one bounds the whole answer. */
+    private fun send(request: HttpRequest, timeout: Duration): HttpResponse<ByteArray> {
+        val sent = http.sendAsync(request, HttpResponse.BodyHandlers.ofByteArray())
+        try {
+            return sent.get(timeout.toNanos(), TimeUnit.NANOSECONDS)
+        } catch (e: ExecutionException) {
+            throw e.cause as? IOException ?: IOException(e.cause)
+        } catch (_: TimeoutException) {
+            throw HttpTimeoutException("it took longer than $timeout")
+        } finally {
+            sent.cancel(true)
         }
     }
 
@@ -231,6 +260,14 @@ internal class Transport(private val config: FarthingConfig) {
 {% endif %}
     private companion object {
         const val RETRY_AFTER_MAX_SECS = 60L
+
+        fun check(timeout: Duration, maxRetries: Int, maxPrice: String?) {
+            require(timeout > Duration.ZERO) { "timeout must be above 0, and is $timeout" }
+            require(maxRetries >= 0) { "maxRetries must not be below 0, and is $maxRetries" }
+            require(maxPrice == null || Regex("[0-9]+([.][0-9]+)?").matches(maxPrice)) {
+                "maxPrice must be USDC such as \"0.01\", and is \"$maxPrice\""
+            }
+        }
 
         fun trust(file: String): SSLContext = try {
             val store = KeyStore.getInstance(KeyStore.getDefaultType()).apply { load(null, null) }
@@ -508,6 +545,10 @@ public object Json {
     /** A member that may be absent. */
     internal fun <T> optional(members: Map<String, Any?>, name: String, read: (Any?) -> T): T? =
         if (members.containsKey(name)) required(members, name, read) else null
+
+    /** A member that may be absent or null. */
+    internal fun <T> maybe(members: Map<String, Any?>, name: String, read: (Any?) -> T): T? =
+        if (members[name] == null) null else required(members, name, read)
 
     /** The first alternative that can be read. */
     internal fun <T> first(vararg alternatives: () -> T): T? {

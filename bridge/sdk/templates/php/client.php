@@ -39,7 +39,7 @@ final class Client
      * Buys any call of the service; JSON is read, everything else answered as it came. A body that is a text is sent as
      * it is, everything else as JSON.
      *
-     * @param array<string, string> $params
+     * @param array<string, mixed> $params texts as they are, everything else as JSON
      * @return Answer<mixed>
      */
     public function call(
@@ -54,7 +54,16 @@ final class Client
             is_string($body) => Json::textBody($body, 'text/plain'),
             default => Json::body($body),
         };
-        return $this->transport->call($method, $path, $params, $carried, $options, Json::mixed(...));
+        $sent = [];
+        foreach ($params as $name => $value) {
+{% if selections %}
+            if (is_array($value) && in_array($name, [{% for name in selections %}{{ name|lit }}{{ ", " if not loop.last }}{% endfor %}], true)) {
+                $value = implode(',', $value);
+            }
+{% endif %}
+            Json::send($sent, (string) $name, $value);
+        }
+        return $this->transport->call($method, $path, $sent, $carried, $options, Json::mixed(...));
     }
 {% for op in operations %}
 

@@ -80,7 +80,11 @@ final class {{ t.name }} implements JsonForm
             Json::required($members, {{ m.wire|lit }}, {{ read(m.type) }}),
 {% endfor %}
 {% for m in t.members if not m.required %}
-            Json::optional($members, {{ m.wire|lit }}, {{ read(m.type) }}{% if m.type.nullable and t.in_requests %}, Omitted::Value{% endif %}),
+{% if m.type.nullable and not t.in_requests %}
+            Json::maybe($members, {{ m.wire|lit }}, {{ plain(m.type) }}),
+{% else %}
+            Json::optional($members, {{ m.wire|lit }}, {{ read(m.type) }}{% if m.type.nullable %}, Omitted::Value{% endif %}),
+{% endif %}
 {% endfor %}
 {% if t.additional %}
 {% set further %}array_diff_key($members, [{% for m in t.members %}{{ m.wire|lit }} => 0{{ ", " if not loop.last else "" }}{% endfor %}]){% endset %}

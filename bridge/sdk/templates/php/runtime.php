@@ -110,7 +110,8 @@ final class NodeError extends FarthingError
         string $callId,
         public readonly ?int $retryAfter,
     ) {
-        parent::__construct(trim($detail . ' ' . $next), $charged, $callId);
+        $stop = $next === '' || str_ends_with($detail, '.') ? '' : '.';
+        parent::__construct(trim("{$detail}{$stop} {$next}"), $charged, $callId);
     }
 
     /** Whether it may be gone in a moment. */
@@ -168,10 +169,11 @@ final class Transport
         private readonly int $maxRetries,
         private readonly ?string $maxPrice,
     ) {
+        self::check($timeout, $maxRetries, $maxPrice);
         $base = $baseUrl ?? (getenv('FARTHING_URL') ?: {{ base_url|lit }});
         $parts = parse_url($base);
         $host = is_array($parts) ? trim($parts['host'] ?? '', '[]') : '';
-        $isHere = $host === 'localhost' || $host === '::1' || str_starts_with($host, '127.');
+        $isHere = $host === 'localhost' || $host === '::1' || preg_match('/^127(\.\d+){3}$/D', $host) === 1;
         $scheme = is_array($parts) ? $parts['scheme'] ?? '' : '';
         if ($host === '' || !($scheme === 'https' || ($scheme === 'http' && $isHere))) {
             throw new \InvalidArgumentException('baseUrl (FARTHING_URL) must be an address such as https://localhost:3000');
@@ -181,9 +183,26 @@ final class Transport
         if ($this->secret === '') {
             throw new \InvalidArgumentException('secret (CONSUMER_SECRET) is missing; `farthing secret show` prints it');
         }
+        if (!ctype_graph($this->secret)) {
+            $odd = 'secret (CONSUMER_SECRET) has characters that no secret has; is there a line break at its end?';
+            throw new \InvalidArgumentException($odd);
+        }
         $this->caFile = $caFile ?? (getenv('FARTHING_CA_FILE') ?: null);
         if ($this->caFile !== null && !is_readable($this->caFile)) {
             throw new \InvalidArgumentException("caFile (FARTHING_CA_FILE) {$this->caFile} cannot be read");
+        }
+    }
+
+    private static function check(float $timeout, int $maxRetries, ?string $maxPrice): void
+    {
+        $wrong = match (true) {
+            !($timeout >= 0.001 && $timeout <= 1e6) => "timeout must be seconds above 0, and is {$timeout}",
+            $maxRetries < 0 => "maxRetries must not be below 0, and is {$maxRetries}",
+            preg_match('/^\d+(\.\d+)?$/D', $maxPrice ?? '0') !== 1 => "maxPrice must be USDC such as 0.01, and is '{$maxPrice}'",
+            default => null,
+        };
+        if ($wrong !== null) {
+            throw new \InvalidArgumentException($wrong);
         }
     }
 
@@ -233,6 +252,7 @@ final class Transport
         }
         $timeout = $options?->timeout ?? $this->timeout;
         $retries = $options?->maxRetries ?? $this->maxRetries;
+        self::check($timeout, $retries, $maxPrice);
         for ($attempt = 0; ; $attempt++) {
             // A random part keeps many clients from coming back at the same moment.
             $wait = min(0.2 * 2 ** min($attempt, 8), 8.0) * random_int(500, 1000) / 1000;
@@ -276,6 +296,9 @@ final class Transport
             CURLOPT_FOLLOWLOCATION => false,
             CURLOPT_HEADERFUNCTION => $collect,
             CURLOPT_TIMEOUT_MS => (int) ($timeout * 1000),
+            // Neither a proxy of the environment nor anything but HTTP.
+            CURLOPT_PROXY => '',
+            CURLOPT_PROTOCOLS => CURLPROTO_HTTP | CURLPROTO_HTTPS,
             CURLOPT_SSL_VERIFYPEER => true,
             CURLOPT_SSL_VERIFYHOST => 2,
         ];
@@ -611,6 +634,16 @@ final class Json
     public static function optional(array $members, string $name, callable $read, mixed $absent = null): mixed
     {
         return array_key_exists($name, $members) ? self::required($members, $name, $read) : $absent;
+    }
+
+    /**
+     * A member that may be absent or null.
+     *
+     * @param array<array-key, mixed> $members
+     */
+    public static function maybe(array $members, string $name, callable $read): mixed
+    {
+        return isset($members[$name]) ? self::required($members, $name, $read) : null;
     }
 
     /** The first alternative that can be read; the value as it is when there is none. */

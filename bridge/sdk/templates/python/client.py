@@ -53,8 +53,14 @@ class Client:
     ) -> Answer[Any]:
         """Buys any call of the service; JSON is read, everything else answered as bytes."""
         media_type = "text/plain" if isinstance(body, str) else None
+        sent = dict(params or {})
+{% if selections %}
+        for name in ({% for name in selections %}{{ name|lit }}, {% endfor %}):
+            if isinstance(sent.get(name), (list, tuple)):
+                sent[name] = ",".join(sent[name])
+{% endif %}
         return self.transport.call(
-            method, path, params or {}, MIXED, body=body, media_type=media_type, options=options
+            method, path, sent, MIXED, body=body, media_type=media_type, options=options
         )
 {% for op in operations %}
 {% set answer = "None" if op.answer.kind == "nothing" else op.answer.type.text %}

@@ -7,10 +7,14 @@ from __future__ import annotations
 import dataclasses
 import enum
 import http.client
+import io
 import ipaddress
 import json
+import math
 import os
 import random
+import re
+import socket
 import ssl
 import sys
 import time
@@ -139,7 +143,9 @@ class NodeError(FarthingError):
         call_id: Optional[str],
         retry_after: Optional[float],
     ) -> None:
-        super().__init__(f"{detail or title} {next}".strip(), charged=charged, call_id=call_id)
+        what = (detail or title).rstrip()
+        stop = "." if what and next and what[-1] not in ".!?" else ""
+        super().__init__(f"{what}{stop} {next}".strip(), charged=charged, call_id=call_id)
         self.status = status
         self.code = code
         self.title = title
@@ -211,28 +217,32 @@ class Transport:
         max_retries: int,
         max_price: Union[str, Decimal, None],
     ) -> None:
-        url = urllib.parse.urlsplit(base_url or os.environ.get("FARTHING_URL") or {{ base_url|lit }})
+        try:
+            url = urllib.parse.urlsplit(base_url or os.environ.get("FARTHING_URL") or {{ base_url|lit }})
+            port = url.port
+        except ValueError as error:
+            raise ValueError(f"base_url (FARTHING_URL) must be an address such as https://localhost:3000: {error}") from error
         if url.scheme not in ("https", "http") or not url.hostname:
             raise ValueError("base_url (FARTHING_URL) must be an address such as https://localhost:3000")
         if url.scheme == "http" and not _is_this_machine(url.hostname):
             raise ValueError("base_url (FARTHING_URL) must be https: the secret would travel in the open")
         self._https = url.scheme == "https"
         self._host = url.hostname
-        self._port = url.port
+        self._port = port or (443 if self._https else 80)
         self._path = url.path.rstrip("/") + "/internal/call"
         self._secret = secret or os.environ.get("CONSUMER_SECRET") or ""
         if not self._secret:
             raise ValueError("secret (CONSUMER_SECRET) is missing; `farthing secret show` prints it")
-        if not (self._secret.isascii() and self._secret.isprintable()):
+        if not (self._secret.isascii() and self._secret.isprintable() and " " not in self._secret):
             raise ValueError("secret (CONSUMER_SECRET) has characters that no secret has; is there a line break at its end?")
         ca_file = ca_file or os.environ.get("FARTHING_CA_FILE") or None
         try:
             self._tls = ssl.create_default_context(cafile=ca_file)
         except (OSError, ssl.SSLError) as error:
             raise ValueError(f"ca_file (FARTHING_CA_FILE) cannot be read: {error}") from error
-        self.timeout = timeout
-        self.max_retries = max_retries
-        self.max_price = max_price
+        self.timeout = _timeout(timeout)
+        self.max_retries = _retries(max_retries)
+        self.max_price = _price(max_price)
 
     def __repr__(self) -> str:
         return f"Transport({self._host}:{self._port})"
@@ -251,7 +261,7 @@ class Transport:
         """Buys one call. Every attempt carries the same call id, so it is charged once at most."""
         options = options or CallOptions()
         call_id = options.call_id or str(uuid.uuid4())
-        max_price = self.max_price if options.max_price is None else options.max_price
+        max_price = self.max_price if options.max_price is None else _price(options.max_price)
         call: dict[str, Any] = {
             "api_id_public": SERVICE_ID,
             "method": method,
@@ -260,13 +270,13 @@ class Transport:
             "call_id": call_id,
         }
         if max_price is not None:
-            call["max_price"] = format(max_price, "f") if isinstance(max_price, Decimal) else str(max_price)
+            call["max_price"] = max_price
         if body is not None:
             call["body"], content_type = _body(body, media_type)
             call["headers"] = {"content-type": content_type}
         request = json.dumps(call).encode()
-        timeout = self.timeout if options.timeout is None else options.timeout
-        retries = self.max_retries if options.max_retries is None else options.max_retries
+        timeout = self.timeout if options.timeout is None else _timeout(options.timeout)
+        retries = self.max_retries if options.max_retries is None else _retries(options.max_retries)
         attempt = 0
         while True:
             try:
@@ -287,19 +297,19 @@ class Transport:
             attempt += 1
 
     def _attempt(self, request: bytes, timeout: float, kind: Any, call_id: str) -> Answer[Any]:
-        connection: http.client.HTTPConnection
-        if self._https:
-            connection = http.client.HTTPSConnection(self._host, self._port, timeout=timeout, context=self._tls)
-        else:
-            connection = http.client.HTTPConnection(self._host, self._port, timeout=timeout)
+        until = time.monotonic() + timeout
         #: Before the request is sent nothing can have been charged.
         charged: Optional[bool] = False
+        #: It only frames what is said: neither a proxy nor anything else of the environment has a part in it.
+        connection = http.client.HTTPConnection(self._host, self._port)
         try:
-            connection.connect()
+            connection.sock = self._connect(until)
             charged = None
             headers = {"authorization": f"Bearer {self._secret}", "content-type": "application/json"}
             connection.request("POST", self._path, request, headers)
-            response = connection.getresponse()
+            response = http.client.HTTPResponse(connection.sock, method="POST")
+            response.fp = io.BufferedReader(_Received(connection.sock, until))
+            response.begin()
             body = response.read()
         except ssl.SSLCertVerificationError as error:
             message = f"the node's certificate is not trusted ({error.verify_message}); set ca_file (FARTHING_CA_FILE)"
@@ -310,6 +320,60 @@ class Transport:
         finally:
             connection.close()
         return _answer(response.status, {name.lower(): value for name, value in response.getheaders()}, body, kind, call_id)
+
+    def _connect(self, until: float) -> socket.socket:
+        plain = socket.create_connection((self._host, self._port), _left(until))
+        try:
+            plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            plain.settimeout(_left(until))
+            return self._tls.wrap_socket(plain, server_hostname=self._host) if self._https else plain
+        except BaseException:
+            plain.close()
+            raise
+
+
+class _Received(io.RawIOBase):
+    """What arrives until a moment; a time-out of the socket's own would begin anew with every byte."""
+
+    def __init__(self, sock: socket.socket, until: float) -> None:
+        self._sock = sock
+        self._until = until
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        self._sock.settimeout(_left(self._until))
+        return self._sock.recv_into(buffer)
+
+
+def _left(until: float) -> float:
+    left = until - time.monotonic()
+    if left <= 0:
+        raise TimeoutError("it took too long")
+    return left
+
+
+def _timeout(seconds: float) -> float:
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds < math.inf:
+        raise ValueError(f"timeout must be a number of seconds above 0, and is {seconds!r}")
+    return seconds
+
+
+def _retries(count: int) -> int:
+    if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+        raise ValueError(f"max_retries must be a whole number from 0, and is {count!r}")
+    return count
+
+
+def _price(usdc: Union[str, Decimal, None]) -> Optional[str]:
+    #: A float has no exact digits: 0.00001 would be written 1e-05.
+    if usdc is None:
+        return None
+    text = format(usdc, "f") if isinstance(usdc, Decimal) else usdc
+    if not isinstance(text, str) or not re.fullmatch(r"[0-9]+(\.[0-9]+)?", text):
+        raise ValueError(f'max_price must be USDC as text or Decimal, such as "0.01", and is {usdc!r}')
+    return text
 
 
 def _is_this_machine(host: str) -> bool:

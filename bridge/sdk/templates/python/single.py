@@ -7,10 +7,14 @@ from __future__ import annotations
 import dataclasses
 import enum
 import http.client
+import io
 import ipaddress
 import json
+import math
 import os
 import random
+import re
+import socket
 import ssl
 import sys
 import time

@@ -24,7 +24,13 @@ module {{ package.pascal }}
     # is, everything else as JSON.
     def call(method, path, params = {}, body: nil, options: nil)
       carried = body.is_a?(String) ? Json.text_body(body, "text/plain") : body && Json.body(body)
-      @transport.call(method, path, params, carried, options) { |text, is_json| is_json ? Json.parse(text) : text }
+      sent = params.compact.to_h do |name, value|
+{% if selections %}
+        value = value.join(",") if value.is_a?(Array) && [{% for name in selections %}{{ name|lit }}{{ ", " if not loop.last }}{% endfor %}].include?(name.to_s)
+{% endif %}
+        [name.to_s, Json.parameter(value)]
+      end
+      @transport.call(method, path, sent, carried, options) { |text, is_json| is_json ? Json.parse(text) : text }
     end
 {% for op in operations %}
 

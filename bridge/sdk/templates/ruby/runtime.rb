@@ -7,6 +7,7 @@ require "json"
 require "net/http"
 require "openssl"
 require "securerandom"
+require "timeout"
 require "uri"
 
 {% endif %}
@@ -56,7 +57,8 @@ module {{ package.pascal }}
     attr_reader :status, :code, :detail, :next_step, :retry_after
 
     def initialize(status:, code:, detail:, next_step:, charged:, call_id:, retry_after:)
-      super("#{detail} #{next_step}".strip, charged: charged, call_id: call_id)
+      stop = next_step.empty? || detail.end_with?(".") ? "" : "."
+      super("#{detail}#{stop} #{next_step}".strip, charged: charged, call_id: call_id)
       @status = status
       @code = code
       @detail = detail
@@ -101,14 +103,14 @@ module {{ package.pascal }}
     RETRY_AFTER_MAX = 60
 
     def initialize(base_url:, secret:, ca_file:, timeout:, max_retries:, max_price:)
-      base = base_url || environment("FARTHING_URL") || BASE_URL
-      @url = URI.parse("#{base.chomp("/")}/internal/call")
-      unless @url.scheme == "https" || (@url.scheme == "http" && ["localhost", "127.0.0.1", "[::1]"].include?(@url.host))
-        raise ArgumentError, "base_url (FARTHING_URL) must be an address such as https://localhost:3000"
-      end
+      @url = address(base_url || environment("FARTHING_URL") || BASE_URL)
       @secret = secret || environment("CONSUMER_SECRET")
       raise ArgumentError, "secret (CONSUMER_SECRET) is missing; `farthing secret show` prints it" if @secret.to_s.empty?
+      unless @secret.match?(/\A[!-~]+\z/)
+        raise ArgumentError, "secret (CONSUMER_SECRET) has characters that no secret has; is there a line break at its end?"
+      end
 
+      check(timeout, max_retries, max_price)
       @authorities = authorities(ca_file || environment("FARTHING_CA_FILE"))
       @timeout = timeout
       @max_retries = max_retries
@@ -125,17 +127,19 @@ module {{ package.pascal }}
       options ||= CallOptions.new
       call_id = options.call_id || SecureRandom.uuid
       order = { "api_id_public" => SERVICE_ID, "method" => method, "path" => path, "params" => params, "call_id" => call_id }
+      timeout = options.timeout || @timeout
       max_price = options.max_price || @max_price
-      order["max_price"] = max_price.to_s if max_price
+      retries = options.max_retries || @max_retries
+      check(timeout, retries, max_price)
+      order["max_price"] = max_price if max_price
       if body
         order["body"] = body[0]
         order["headers"] = { "content-type" => body[1] }
       end
       text = ::JSON.generate(order)
-      retries = options.max_retries || @max_retries
       attempt = 0
       begin
-        attempt(text, options.timeout || @timeout, call_id, &read)
+        attempt(text, timeout, call_id, &read)
       rescue NodeError, ConnectionFailed => e
         after = e.is_a?(NodeError) ? e.retry_after : nil
         raise if attempt >= retries || !e.may_pass? || after.to_i > RETRY_AFTER_MAX
@@ -171,6 +175,28 @@ module {{ package.pascal }}
       value.empty? ? nil : value
     end
 
+    def address(base)
+      url = URI.parse("#{base.chomp("/")}/internal/call")
+      is_here = url.host.to_s.match?(/\A(localhost|127(\.\d+){3}|\[::1\])\z/)
+      return url if url.host && (url.scheme == "https" || (url.scheme == "http" && is_here))
+
+      raise ArgumentError, "base_url (FARTHING_URL) must be an address such as https://localhost:3000"
+    rescue URI::InvalidURIError => e
+      raise ArgumentError, "base_url (FARTHING_URL) must be an address such as https://localhost:3000: #{e.message}"
+    end
+
+    def check(timeout, max_retries, max_price)
+      unless timeout.is_a?(Numeric) && timeout.positive? && timeout.finite?
+        raise ArgumentError, "timeout must be a number of seconds above 0, and is #{timeout.inspect}"
+      end
+      unless max_retries.is_a?(Integer) && max_retries >= 0
+        raise ArgumentError, "max_retries must be a whole number from 0, and is #{max_retries.inspect}"
+      end
+      return if max_price.nil? || (max_price.is_a?(String) && max_price.match?(/\A[0-9]+(\.[0-9]+)?\z/))
+
+      raise ArgumentError, "max_price must be USDC as a text such as \"0.01\", and is #{max_price.inspect}"
+    end
+
     def authorities(file)
       return nil unless file
 
@@ -186,10 +212,13 @@ module {{ package.pascal }}
       charged = false
       http = connection(timeout)
       begin
-        http.start
-        charged = nil
-        headers = { "authorization" => "Bearer #{@secret}", "content-type" => "application/json" }
-        response = http.request(Net::HTTP::Post.new(@url, headers), text)
+        # The time-outs of the connection begin anew with every byte.
+        response = ::Timeout.timeout(timeout) do
+          http.start
+          charged = nil
+          headers = { "authorization" => "Bearer #{@secret}", "content-type" => "application/json" }
+          http.request(Net::HTTP::Post.new(@url, headers), text)
+        end
       rescue OpenSSL::SSL::SSLError => e
         message = "the node's connection is not trusted; set ca_file (FARTHING_CA_FILE): #{e.message}"
         raise ConnectionFailed.new(message, charged: charged, call_id: call_id, may_pass: !e.message.include?("certificate"))
@@ -203,6 +232,7 @@ module {{ package.pascal }}
     end
 
     def connection(timeout)
+      # Nil: without a proxy, whatever the environment says.
       http = Net::HTTP.new(@url.hostname, @url.port, nil)
       http.use_ssl = @url.scheme == "https"
       http.verify_mode = OpenSSL::SSL::VERIFY_PEER

@@ -7,6 +7,7 @@ require "json"
 require "net/http"
 require "openssl"
 require "securerandom"
+require "timeout"
 require "uri"
 
 {% include "runtime.rb" %}

@@ -23,7 +23,44 @@ farthing_say() { printf '%s\n' "$*" >&2; }
 
 # Name of a header -> its value in the file of headers.
 farthing_header() {
-  awk -v name="$1:" 'tolower($1) == name { sub(/^[^:]*: */, ""); sub(/\r$/, ""); value = $0 } END { print value }' "$2"
+  awk -v name="$1:" 'tolower($1) == name { sub(/^[^:]*: */, ""); sub(/\r$/, ""); value = $0 } END { print value }' <"$2"
+}
+
+# Refuses settings that cannot be meant, before anything is sent.
+farthing_check() {
+  local number='^[0-9]+([.][0-9]+)?$' count='^[0-9]{1,6}$'
+  local address='^(https://[^/@]+|http://(localhost|127[.][0-9.]+)(:[0-9]+)?)(/.*)?$'
+  [[ $1 =~ $address ]] || {
+    farthing_say "FARTHING_URL must be https://HOST:PORT, or http on this machine alone: the secret would travel in the open"
+    return 2
+  }
+  [[ ${CONSUMER_SECRET:-} =~ ^[[:alnum:]_.~+/=-]+$ ]] || {
+    farthing_say "CONSUMER_SECRET is missing or has odd characters; 'farthing secret show' prints it"
+    return 2
+  }
+  [[ -z ${FARTHING_CA_FILE:-} || -f $FARTHING_CA_FILE && -r $FARTHING_CA_FILE ]] || {
+    farthing_say "FARTHING_CA_FILE cannot be read: $FARTHING_CA_FILE"
+    return 2
+  }
+  [[ ${FARTHING_TIMEOUT:-60} =~ $number && ${FARTHING_TIMEOUT:-60} =~ [1-9] ]] || {
+    farthing_say "FARTHING_TIMEOUT must be seconds above 0, and is $FARTHING_TIMEOUT"
+    return 2
+  }
+  [[ ${FARTHING_MAX_RETRIES:-2} =~ $count ]] || {
+    farthing_say "FARTHING_MAX_RETRIES must be a whole number from 0, and is $FARTHING_MAX_RETRIES"
+    return 2
+  }
+  [[ ${FARTHING_MAX_PRICE:-0} =~ $number ]] || {
+    farthing_say "FARTHING_MAX_PRICE must be USDC such as 0.01, and is $FARTHING_MAX_PRICE"
+    return 2
+  }
+}
+
+# A random UUID.
+farthing_new_call_id() {
+  local hex
+  hex=$(od -An -v -N16 -tx1 /dev/urandom | tr -d ' \n')
+  printf '%s-%s-4%s-%x%s-%s' "${hex:0:8}" "${hex:8:4}" "${hex:13:3}" "$((8 + 0x${hex:16:1} % 4))" "${hex:17:3}" "${hex:20:12}"
 }
 
 # Method, path, content type, number of parameters or -1 for any, their names, then the caller's own arguments.
@@ -36,10 +73,12 @@ farthing_call() (
     known=("${@:1:count}")
     shift "$count"
   fi
-  local folder
+  local url=${FARTHING_URL:-$FARTHING_URL_DEFAULT}
+  farthing_check "$url" || return
+  # Not local: the trap runs when the function is gone. This is a shell of its own.
   folder=$(mktemp -d)
-  # shellcheck disable=SC2064
-  trap "rm -rf '$folder'" EXIT
+  trap 'rm -rf -- "$folder"' EXIT
+  mkdir -- "$folder/none"
   local params='{}' has_body=false name
   while (($#)); do
     case $1 in
@@ -65,7 +104,7 @@ farthing_call() (
     esac
   done
   local call_id=${FARTHING_CALL_ID:-}
-  [[ -n $call_id ]] || call_id=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
+  [[ -n $call_id ]] || call_id=$(farthing_new_call_id)
   # The body travels as text: the node passes on what it is given, digit by digit.
   [[ $has_body == true ]] || : >"$folder/body"
   jq -n --arg service "$FARTHING_SERVICE_ID" --arg method "$method" --arg path "$path" --argjson params "$params" \
@@ -74,7 +113,7 @@ farthing_call() (
       {api_id_public: $service, method: $method, path: $path, params: $params, call_id: $call_id}
       + if $max_price == "" then {} else {max_price: $max_price} end
       + if $has_body then {body: $body, headers: {"content-type": $media_type}} else {} end' >"$folder/request"
-  farthing_send "$folder" "$call_id"
+  farthing_send "$folder" "$call_id" "$url"
 )
 
 farthing_is_among() {
@@ -88,38 +127,31 @@ farthing_is_among() {
 
 # Sends the request until there is an answer that repeating would not change.
 farthing_send() {
-  local folder=$1 call_id=$2 attempt=0 status failed wait code
-  local url=${FARTHING_URL:-$FARTHING_URL_DEFAULT}
-  local options=(--silent --show-error --max-time "${FARTHING_TIMEOUT:-60}" --data-binary "@$folder/request"
-    --header 'content-type: application/json' --header 'expect:' --dump-header "$folder/headers"
-    --output "$folder/answer" --write-out '%{http_code}')
-  [[ -z ${FARTHING_CA_FILE:-} ]] || options+=(--cacert "$FARTHING_CA_FILE")
-  case $url in
-    https://*) options+=(--proto '=https') ;;
-    http://localhost | http://localhost[:/]* | http://127.0.0.1 | http://127.0.0.1[:/]*) options+=(--proto '=http') ;;
-    *) farthing_say "FARTHING_URL must be https: the secret would travel in the open"; return 2 ;;
-  esac
-  [[ ${CONSUMER_SECRET:-} =~ ^[[:alnum:]_.~+/=-]+$ ]] || {
-    farthing_say "CONSUMER_SECRET is missing or has odd characters; 'farthing secret show' prints it"
-    return 2
-  }
+  local folder=$1 call_id=$2 url=${3%/}/internal/call attempt=0 status failed wait code
+  local retries=$((10#${FARTHING_MAX_RETRIES:-2}))
+  # Neither a configuration file of curl's nor a proxy has a part in it. Of plain http only this machine's is let through.
+  local options=(--disable --noproxy '*' --globoff --silent --show-error --max-time "${FARTHING_TIMEOUT:-60}"
+    --proto "=${url%%://*}" --data-binary "@$folder/request" --header 'content-type: application/json' --header 'expect:'
+    --dump-header "$folder/headers" --output "$folder/answer" --write-out '%{http_code}')
+  # Of all authorities only this one counts: not those of the system's folder either.
+  [[ -z ${FARTHING_CA_FILE:-} ]] || options+=(--cacert "$FARTHING_CA_FILE" --capath "$folder/none")
   while :; do
     failed=0 wait=
     : >"$folder/headers"
     # The secret is not among the arguments, which others can see.
     status=$(printf 'header = "authorization: Bearer %s"\n' "$CONSUMER_SECRET" |
-      curl --config - "${options[@]}" "${url%/}/internal/call") || failed=$?
+      curl "${options[@]}" --config - --url "$url") || failed=$?
     if ((failed)); then
       case $failed in
         # A certificate that is not trusted stays so.
         51 | 53 | 54 | 58 | 59 | 60 | 66 | 77 | 80 | 82 | 83 | 90 | 91)
-          farthing_say "the node's certificate is not trusted; set FARTHING_CA_FILE (charged: false)"
+          farthing_say "the node's certificate is not trusted; set FARTHING_CA_FILE (charged: false, call id $call_id)"
           return 3
           ;;
         # What is wrong with the address or the arguments as well.
         1 | 2 | 3 | 4 | 26) return 2 ;;
       esac
-      if ((attempt >= ${FARTHING_MAX_RETRIES:-2})); then
+      if ((attempt >= retries)); then
         case $failed in 5 | 6 | 7 | 35) code=false ;; *) code=null ;; esac
         farthing_say "no answer from the node (charged: $code, call id $call_id)"
         return 3
@@ -128,23 +160,26 @@ farthing_send() {
       farthing_say "paid $(farthing_header x-farthing-charged "$folder/headers") USDC, call id" \
         "$(farthing_header x-farthing-call-id "$folder/headers"), receipt" \
         "$(farthing_header x-farthing-receipt "$folder/headers")"
-      cat "$folder/answer"
+      cat <"$folder/answer"
       if ((status >= 400)); then
         farthing_say "the service answered $status"
         return 4
       fi
       return 0
     else
-      code=$(jq -r '.type // "" | split(":") | last' "$folder/answer" 2>/dev/null) || code=
+      code=$(jq -r '.type // "" | split(":") | last' <"$folder/answer" 2>/dev/null) || code=
       wait=$(farthing_header retry-after "$folder/headers")
-      [[ $wait =~ ^[0-9]+$ ]] || wait=
+      [[ $wait =~ ^[0-9]{1,6}$ ]] || wait=
       case $status:$code in
         *:bad-answer | *:may-have-run | *:owner-distrusted | *:spending-stopped) status=0 ;;
       esac
       case $status in 429 | 502 | 503 | 504) ;; *) attempt=1000000 ;; esac
-      if ((attempt >= ${FARTHING_MAX_RETRIES:-2} || ${wait:-0} > 60)); then
-        jq -r '"\(.detail // .title) \(.next // "") (\(.type // "" | split(":") | last), charged: \(.charged))"' \
-          "$folder/answer" >&2 2>/dev/null || cat "$folder/answer" >&2
+      if ((attempt >= retries || 10#${wait:-0} > 60)); then
+        jq -r --arg id "$call_id" '(.detail // .title) as $what | (.next // "") as $next
+          | $what + (if $next == "" or ($what | endswith(".")) then "" else "." end) + " \($next) (\(.type | split(":") | last)"
+          + ", charged: \(.charged), call id \($id))"' <"$folder/answer" >"$folder/said" 2>/dev/null ||
+          { printf 'the node answered %s: ' "$status" && head -c 300 <"$folder/answer" && echo; } >"$folder/said"
+        cat <"$folder/said" >&2
         return 1
       fi
     fi
@@ -162,11 +197,15 @@ farthing_pages() {
   local operation=$1 kind=$2 parameter=$3 at=$4 limit_name=$5 limit=$6 items=$7 next=$8 more=$9
   shift 9
   local page=0 answer count before argument call_id=${FARTHING_CALL_ID:-}
+  [[ ${FARTHING_MAX_PAGES:-0} =~ ^[0-9]{1,9}$ ]] || {
+    farthing_say "FARTHING_MAX_PAGES must be a whole number from 0, and is $FARTHING_MAX_PAGES"
+    return 2
+  }
   for argument; do
     if [[ $argument == "$parameter="* ]]; then at=${argument#*=}; fi
     if [[ -n $limit_name && $argument == "$limit_name="* ]]; then limit=${argument#*=}; fi
   done
-  while [[ -z ${FARTHING_MAX_PAGES:-} ]] || ((page < FARTHING_MAX_PAGES)); do
+  while [[ -z ${FARTHING_MAX_PAGES:-} ]] || ((page < 10#$FARTHING_MAX_PAGES)); do
     page=$((page + 1))
     local arguments=("$@")
     [[ -z $at ]] || arguments+=("$parameter=$at")

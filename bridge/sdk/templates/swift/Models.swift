@@ -51,27 +51,36 @@ public struct {{ t.name }}: Codable {
         self.additionalMembers = additionalMembers
 {% endif %}
     }
+{# What a compiler writes by itself knows three things no difference: a value, null, and nothing. #}
+{% set ns = namespace(exact=t.additional or not t.members, renamed=false) %}
+{% for m in t.members %}
+{% set ns.exact = ns.exact or (m.type.nullable and t.in_requests) %}
+{% set ns.renamed = ns.renamed or not m.same %}
+{% endfor %}
+{% if not ns.exact and ns.renamed %}
+
+    enum CodingKeys: String, CodingKey {
+        case {% for m in t.members %}{{ m.name }}{% if not m.same %} = {{ m.wire|lit }}{% endif %}{{ ", " if not loop.last }}{% endfor %}
+
+    }
+{% endif %}
+{% if ns.exact %}
 
     public init(from decoder: Decoder) throws {
         let container = try decoder.container(keyedBy: Name.self)
 {% for m in t.members %}
 {% if m.required %}
-        self.{{ m.name }} = try container.decode({{ member(m, t) }}.self, forKey: Name({{ m.wire|lit }}))
+        self.{{ m.name }} = try container.get({{ m.wire|lit }})
 {% elif m.type.nullable and t.in_requests %}
         if container.contains(Name({{ m.wire|lit }})) {
-            self.{{ m.name }} = try container.decode(Nullable<{{ m.type.bare }}>.self, forKey: Name({{ m.wire|lit }}))
+            self.{{ m.name }} = try container.get({{ m.wire|lit }}) as Nullable<{{ m.type.bare }}>
         }
 {% else %}
-        self.{{ m.name }} = try container.decodeIfPresent({{ m.type.bare }}.self, forKey: Name({{ m.wire|lit }}))
+        self.{{ m.name }} = try container.find({{ m.wire|lit }})
 {% endif %}
 {% endfor %}
 {% if t.additional %}
-        let known: Set<String> = [{% for m in t.members %}{{ m.wire|lit }}{{ ", " if not loop.last }}{% endfor %}]
-        var further: [String: {{ t.additional.text }}] = [:]
-        for name in container.allKeys where !known.contains(name.stringValue) {
-            further[name.stringValue] = try container.decode({{ t.additional.text }}.self, forKey: name)
-        }
-        self.additionalMembers = further
+        self.additionalMembers = try container.rest([{% for m in t.members %}{{ m.wire|lit }}{{ ", " if not loop.last }}{% endfor %}])
 {% elif not t.members %}
         _ = container
 {% endif %}
@@ -80,16 +89,15 @@ public struct {{ t.name }}: Codable {
     public func encode(to encoder: Encoder) throws {
         var container = encoder.container(keyedBy: Name.self)
 {% for m in t.members %}
-        try container.{{ "encode" if m.required else "encodeIfPresent" }}(self.{{ m.name }}, forKey: Name({{ m.wire|lit }}))
+        try container.{{ "put" if m.required else "set" }}({{ m.wire|lit }}, self.{{ m.name }})
 {% endfor %}
 {% if t.additional %}
-        for (name, value) in additionalMembers {
-            try container.encode(value, forKey: Name(name))
-        }
+        try additionalMembers.forEach { try container.put($0.key, $0.value) }
 {% elif not t.members %}
         _ = container.codingPath
 {% endif %}
     }
+{% endif %}
 }
 {% else %}
 public indirect enum {{ t.name }}: Codable {

@@ -147,7 +147,7 @@ struct Body {
 }
 
 /// Calls the service through the own node.
-final class Transport: NSObject, URLSessionDelegate {
+final class Transport: NSObject, URLSessionTaskDelegate {
     private static let serviceId = {{ service.id|lit }}
     /// The longest time that is waited because the node asked for it, in seconds.
     private static let retryAfterMax = 60.0
@@ -158,24 +158,48 @@ final class Transport: NSObject, URLSessionDelegate {
     private let timeout: TimeInterval
     private let maxRetries: Int
     private let maxPrice: String?
-    private lazy var session = URLSession(configuration: .ephemeral, delegate: self, delegateQueue: nil)
+    private lazy var session: URLSession = {
+        let configuration = URLSessionConfiguration.ephemeral
+        // Without a proxy, whatever the system's settings say.
+        configuration.connectionProxyDictionary = [:]
+        return URLSession(configuration: configuration, delegate: self, delegateQueue: nil)
+    }()
 
     init(baseURL: String?, secret: String?, caFile: String?, timeout: TimeInterval, maxRetries: Int, maxPrice: String?) throws {
         let environment = ProcessInfo.processInfo.environment
         let base = baseURL ?? environment["FARTHING_URL"] ?? {{ base_url|lit }}
-        let isHere = base.hasPrefix("http://localhost") || base.hasPrefix("http://127.")
-        guard let url = URL(string: base + "/internal/call"), base.hasPrefix("https://") || isHere else {
+        let here = "^(localhost|127(\\.[0-9]+){3}|\\[?::1\\]?)$"
+        guard let url = URL(string: base)?.appendingPathComponent("internal/call"), let host = url.host,
+            url.scheme == "https" || (url.scheme == "http" && host.range(of: here, options: .regularExpression) != nil)
+        else {
             throw FarthingError.settings("baseURL (FARTHING_URL) must be an address such as https://localhost:3000")
         }
         guard let secret = secret ?? environment["CONSUMER_SECRET"], !secret.isEmpty else {
             throw FarthingError.settings("secret (CONSUMER_SECRET) is missing; `farthing secret show` prints it")
         }
+        guard secret.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f }) else {
+            throw FarthingError.settings(
+                "secret (CONSUMER_SECRET) has characters that no secret has; is there a line break at its end?")
+        }
+        try Transport.check(timeout, maxRetries, maxPrice)
         self.url = url
         self.secret = secret
         self.authorities = try Transport.authorities(caFile ?? environment["FARTHING_CA_FILE"])
         self.timeout = timeout
         self.maxRetries = maxRetries
         self.maxPrice = maxPrice
+    }
+
+    private static func check(_ timeout: TimeInterval, _ maxRetries: Int, _ maxPrice: String?) throws {
+        guard timeout > 0, timeout < 1_000_000 else {
+            throw FarthingError.settings("timeout must be seconds above 0, and is \(timeout)")
+        }
+        guard maxRetries >= 0 else {
+            throw FarthingError.settings("maxRetries must not be below 0, and is \(maxRetries)")
+        }
+        if let price = maxPrice, price.range(of: "^[0-9]+(\\.[0-9]+)?$", options: .regularExpression) == nil {
+            throw FarthingError.settings("maxPrice must be USDC such as \"0.01\", and is \"\(price)\"")
+        }
     }
 
     private static func authorities(_ file: String?) throws -> [Data] {
@@ -216,6 +240,31 @@ final class Transport: NSObject, URLSessionDelegate {
         completionHandler(.performDefaultHandling, nil)
     }
 
+    /// Nobody else is asked instead of the own node.
+    func urlSession(
+        _ session: URLSession,
+        task: URLSessionTask,
+        willPerformHTTPRedirection response: HTTPURLResponse,
+        newRequest request: URLRequest,
+        completionHandler: @escaping (URLRequest?) -> Void
+    ) {
+        completionHandler(nil)
+    }
+
+    /// One attempt. The time-out of a request begins anew with every byte; this one bounds the whole answer.
+    private static func send(_ session: URLSession, _ request: URLRequest) async throws -> (Data, URLResponse) {
+        try await withThrowingTaskGroup(of: (Data, URLResponse).self) { group in
+            defer { group.cancelAll() }
+            group.addTask { try await session.data(for: request) }
+            group.addTask {
+                try await Task.sleep(nanoseconds: UInt64(request.timeoutInterval * 1_000_000_000))
+                throw URLError(.timedOut)
+            }
+            guard let first = try await group.next() else { throw URLError(.unknown) }
+            return first
+        }
+    }
+
     /// Buys one call. Every attempt carries the same call id, so it is charged once at most.
     func call<T>(
         _ method: String,
@@ -229,25 +278,26 @@ final class Transport: NSObject, URLSessionDelegate {
         var order: [String: Any] = [
             "api_id_public": Transport.serviceId, "method": method, "path": path, "params": params, "call_id": callId,
         ]
-        if let price = options?.maxPrice ?? maxPrice {
-            order["max_price"] = price
-        }
+        let timeout = options?.timeout ?? self.timeout
+        let retries = options?.maxRetries ?? maxRetries
+        let price = options?.maxPrice ?? maxPrice
+        try Transport.check(timeout, retries, price)
+        order["max_price"] = price
         if let body = body {
             order["body"] = body.text
             order["headers"] = ["content-type": body.mediaType]
         }
-        var request = URLRequest(url: url, timeoutInterval: options?.timeout ?? timeout)
+        var request = URLRequest(url: url, timeoutInterval: timeout)
         request.httpMethod = "POST"
         request.setValue("Bearer " + secret, forHTTPHeaderField: "Authorization")
         request.setValue("application/json", forHTTPHeaderField: "Content-Type")
         request.httpBody = try JSONSerialization.data(withJSONObject: order)
-        let retries = options?.maxRetries ?? maxRetries
         var attempt = 0
         while true {
             // A random part keeps many clients from coming back at the same moment.
             var wait = min(0.2 * pow(2.0, Double(min(attempt, 8))), 8.0) * Double.random(in: 0.5...1.0)
             do {
-                let (data, response) = try await session.data(for: request)
+                let (data, response) = try await Transport.send(session, request)
                 return try Transport.answer(data, response, callId, read)
             } catch let refused as Refused {
                 let isTooLong = (refused.retryAfter ?? 0) > Transport.retryAfterMax
@@ -432,6 +482,35 @@ struct Name: CodingKey {
 
     init?(intValue: Int) {
         return nil
+    }
+}
+
+extension KeyedDecodingContainer where Key == Name {
+    func get<T: Decodable>(_ name: String) throws -> T {
+        try decode(T.self, forKey: Name(name))
+    }
+
+    func find<T: Decodable>(_ name: String) throws -> T? {
+        try decodeIfPresent(T.self, forKey: Name(name))
+    }
+
+    /// Members that are not among these.
+    func rest<T: Decodable>(_ known: Set<String>) throws -> [String: T] {
+        var found: [String: T] = [:]
+        for name in allKeys where !known.contains(name.stringValue) {
+            found[name.stringValue] = try get(name.stringValue) as T
+        }
+        return found
+    }
+}
+
+extension KeyedEncodingContainer where Key == Name {
+    mutating func put<T: Encodable>(_ name: String, _ value: T) throws {
+        try encode(value, forKey: Name(name))
+    }
+
+    mutating func set<T: Encodable>(_ name: String, _ value: T?) throws {
+        try encodeIfPresent(value, forKey: Name(name))
     }
 }
 

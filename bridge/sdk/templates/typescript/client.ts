@@ -74,7 +74,14 @@ export class Client {
     options: CallOptions = {},
   ): Promise<Answer<unknown>> {
     const mediaType = typeof body === "string" ? { mediaType: "text/plain" } : {};
-    return this.#transport.call({ method, path, params, body, kind: "mixed", ...mediaType }, options);
+{% if selections %}
+    const sent: Record<string, unknown> = { ...params };
+    for (const name of [{% for name in selections %}{{ name|lit }}{{ ", " if not loop.last }}{% endfor %}]) {
+      const list = sent[name];
+      if (Array.isArray(list)) sent[name] = list.join(",");
+    }
+{% endif %}
+    return this.#transport.call({ method, path, params{{ ": sent" if selections }}, body, kind: "mixed", ...mediaType }, options);
   }
 {% for op in operations %}
 {% set answer = "undefined" if op.answer.kind == "nothing" else op.answer.type.text %}

@@ -110,7 +110,7 @@ export class NodeError extends FarthingError {
   readonly retryAfterMs: number | undefined;
 
   constructor(problem: Problem) {
-    super(`${problem.detail || problem.title} ${problem.next}`.trim(), problem.charged, problem.callId);
+    super(sentences(problem.detail || problem.title, problem.next), problem.charged, problem.callId);
     this.status = problem.status;
     this.code = problem.code;
     this.title = problem.title;
@@ -196,7 +196,8 @@ export class Transport {
       throw new TypeError("secret (CONSUMER_SECRET) is missing or has odd characters; `farthing secret show` prints it");
     }
     const caFile = options.caFile ?? process.env["FARTHING_CA_FILE"];
-    this.#ca = caFile ? readFileSync(caFile) : undefined;
+    this.#ca = caFile ? authorities(caFile) : undefined;
+    check(options);
     this.#options = options;
   }
 
@@ -224,6 +225,7 @@ export class Transport {
       call["headers"] = { "content-type": type };
     }
     const request = toJson(call);
+    check(options);
     const timeoutMs = options.timeoutMs ?? this.#options.timeoutMs ?? 60_000;
     const retries = options.maxRetries ?? this.#options.maxRetries ?? 2;
     for (let attempt = 0; ; attempt += 1) {
@@ -293,7 +295,9 @@ export class Transport {
           "content-type": "application/json",
           "content-length": Buffer.byteLength(request),
         },
+        // A connection of its own: without a proxy, and verified, whatever the environment says.
         agent: false,
+        rejectUnauthorized: true,
       };
       if (this.#ca !== undefined) options.ca = this.#ca;
       if (signal !== undefined) options.signal = signal;
@@ -318,6 +322,32 @@ export class Transport {
       asked.end(request);
     });
   }
+}
+
+function authorities(caFile: string): Buffer {
+  try {
+    return readFileSync(caFile);
+  } catch (error) {
+    throw new TypeError(`caFile (FARTHING_CA_FILE) cannot be read: ${String(error)}`);
+  }
+}
+
+/** Refuses settings that cannot be meant. */
+function check({ timeoutMs, maxRetries, maxPrice }: ClientOptions): void {
+  if (timeoutMs !== undefined && !(timeoutMs > 0 && timeoutMs < 2 ** 31)) {
+    throw new TypeError(`timeoutMs must be milliseconds above 0, and is ${timeoutMs}`);
+  }
+  if (maxRetries !== undefined && !(Number.isInteger(maxRetries) && maxRetries >= 0)) {
+    throw new TypeError(`maxRetries must be a whole number from 0, and is ${maxRetries}`);
+  }
+  if (maxPrice !== undefined && !(typeof maxPrice === "string" && /^\d+(\.\d+)?$/.test(maxPrice))) {
+    throw new TypeError(`maxPrice must be USDC as a text such as "0.01", and is ${String(maxPrice)}`);
+  }
+}
+
+/** What was wrong, and what to do next. */
+function sentences(what: string, next: string): string {
+  return what.endsWith(".") || next === "" ? `${what} ${next}`.trim() : `${what}. ${next}`;
 }
 
 function isThisMachine(host: string): boolean {

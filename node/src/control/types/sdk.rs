@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use farthing_sdk::Language;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -14,6 +15,19 @@ pub struct SdkLanguage {
     pub title: String,
     /// What the code needs to run.
     pub needs: String,
+}
+
+impl SdkLanguage {
+    /// All of them, in the order in which they are shown.
+    #[must_use]
+    pub fn all() -> Vec<Self> {
+        let shown = |language: Language| Self {
+            name: language.name().to_owned(),
+            title: language.title().to_owned(),
+            needs: language.needs().to_owned(),
+        };
+        Language::all().map(shown).collect()
+    }
 }
 
 /// `farthing sdk generate`: what is wished beyond service and language.
