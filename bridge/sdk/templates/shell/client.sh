@@ -28,21 +28,22 @@ farthing_header() {
 
 # Refuses settings that cannot be meant, before anything is sent.
 farthing_check() {
-  local number='^[0-9]+([.][0-9]+)?$' count='^[0-9]{1,6}$'
-  local address='^(https://[^/@]+|http://(localhost|127[.][0-9.]+)(:[0-9]+)?)(/.*)?$'
+  local number="^[0-9]+([.][0-9]+)?\$" count="^(0|[1-9][0-9]{0,5})\$" secret="^[[:alnum:]_.~+/=-]+\$"
+  local address="^(https://[^/@]+|http://(localhost|127[.][0-9.]+)(:[0-9]+)?)(/.*)?\$"
   [[ $1 =~ $address ]] || {
     farthing_say "FARTHING_URL must be https://HOST:PORT, or http on this machine alone: the secret would travel in the open"
     return 2
   }
-  [[ ${CONSUMER_SECRET:-} =~ ^[[:alnum:]_.~+/=-]+$ ]] || {
+  [[ ${CONSUMER_SECRET:-} =~ $secret ]] || {
     farthing_say "CONSUMER_SECRET is missing or has odd characters; 'farthing secret show' prints it"
     return 2
   }
-  [[ -z ${FARTHING_CA_FILE:-} || -f $FARTHING_CA_FILE && -r $FARTHING_CA_FILE ]] || {
-    farthing_say "FARTHING_CA_FILE cannot be read: $FARTHING_CA_FILE"
+  local file=${FARTHING_CA_FILE:-}
+  if [[ -n $file ]] && ! [[ -f $file && -r $file ]]; then
+    farthing_say "FARTHING_CA_FILE cannot be read: $file"
     return 2
-  }
-  [[ ${FARTHING_TIMEOUT:-60} =~ $number && ${FARTHING_TIMEOUT:-60} =~ [1-9] ]] || {
+  fi
+  [[ ${FARTHING_TIMEOUT:-60} =~ $number && ${FARTHING_TIMEOUT:-60} == *[1-9]* ]] || {
     farthing_say "FARTHING_TIMEOUT must be seconds above 0, and is $FARTHING_TIMEOUT"
     return 2
   }
@@ -58,9 +59,9 @@ farthing_check() {
 
 # A random UUID.
 farthing_new_call_id() {
-  local hex
+  local hex variants=(8 9 a b)
   hex=$(od -An -v -N16 -tx1 /dev/urandom | tr -d ' \n')
-  printf '%s-%s-4%s-%x%s-%s' "${hex:0:8}" "${hex:8:4}" "${hex:13:3}" "$((8 + 0x${hex:16:1} % 4))" "${hex:17:3}" "${hex:20:12}"
+  printf '%s-%s-4%s-%s%s-%s' "${hex:0:8}" "${hex:8:4}" "${hex:13:3}" "${variants[RANDOM % 4]}" "${hex:17:3}" "${hex:20:12}"
 }
 
 # Method, path, content type, number of parameters or -1 for any, their names, then the caller's own arguments.
@@ -128,7 +129,7 @@ farthing_is_among() {
 # Sends the request until there is an answer that repeating would not change.
 farthing_send() {
   local folder=$1 call_id=$2 url=${3%/}/internal/call attempt=0 status failed wait code
-  local retries=$((10#${FARTHING_MAX_RETRIES:-2}))
+  local retries=${FARTHING_MAX_RETRIES:-2}
   # Neither a configuration file of curl's nor a proxy has a part in it. Of plain http only this machine's is let through.
   local options=(--disable --noproxy '*' --globoff --silent --show-error --max-time "${FARTHING_TIMEOUT:-60}"
     --proto "=${url%%://*}" --data-binary "@$folder/request" --header 'content-type: application/json' --header 'expect:'
@@ -169,12 +170,12 @@ farthing_send() {
     else
       code=$(jq -r '.type // "" | split(":") | last' <"$folder/answer" 2>/dev/null) || code=
       wait=$(farthing_header retry-after "$folder/headers")
-      [[ $wait =~ ^[0-9]{1,6}$ ]] || wait=
+      [[ $wait =~ ^[0-9]+$ && $wait != 0?* && $wait != ???????* ]] || wait=
       case $status:$code in
         *:bad-answer | *:may-have-run | *:owner-distrusted | *:spending-stopped) status=0 ;;
       esac
       case $status in 429 | 502 | 503 | 504) ;; *) attempt=1000000 ;; esac
-      if ((attempt >= retries || 10#${wait:-0} > 60)); then
+      if ((attempt >= retries || ${wait:-0} > 60)); then
         jq -r --arg id "$call_id" '(.detail // .title) as $what | (.next // "") as $next
           | $what + (if $next == "" or ($what | endswith(".")) then "" else "." end) + " \($next) (\(.type | split(":") | last)"
           + ", charged: \(.charged), call id \($id))"' <"$folder/answer" >"$folder/said" 2>/dev/null ||
@@ -197,7 +198,8 @@ farthing_pages() {
   local operation=$1 kind=$2 parameter=$3 at=$4 limit_name=$5 limit=$6 items=$7 next=$8 more=$9
   shift 9
   local page=0 answer count before argument call_id=${FARTHING_CALL_ID:-}
-  [[ ${FARTHING_MAX_PAGES:-0} =~ ^[0-9]{1,9}$ ]] || {
+  local whole="^(0|[1-9][0-9]{0,8})\$"
+  [[ ${FARTHING_MAX_PAGES:-0} =~ $whole ]] || {
     farthing_say "FARTHING_MAX_PAGES must be a whole number from 0, and is $FARTHING_MAX_PAGES"
     return 2
   }
@@ -205,7 +207,7 @@ farthing_pages() {
     if [[ $argument == "$parameter="* ]]; then at=${argument#*=}; fi
     if [[ -n $limit_name && $argument == "$limit_name="* ]]; then limit=${argument#*=}; fi
   done
-  while [[ -z ${FARTHING_MAX_PAGES:-} ]] || ((page < 10#$FARTHING_MAX_PAGES)); do
+  while [[ -z ${FARTHING_MAX_PAGES:-} ]] || ((page < FARTHING_MAX_PAGES)); do
     page=$((page + 1))
     local arguments=("$@")
     [[ -z $at ]] || arguments+=("$parameter=$at")
