@@ -44,7 +44,7 @@ beside_engine() {
 
 compose() { "${compose_program[@]}" -p "$project" -f deploy/compose.testnet.yaml "$@"; }
 
-# The one node of compose.yaml, on a chain that is not there.
+# The one node of compose.yaml.
 compose_one() { "${compose_program[@]}" -p "$project-one" -f deploy/compose.yaml -f "$work/one.yaml" "$@"; }
 
 one_is_healthy() { [[ "$(docker inspect --format '{{.State.Health.Status}}' "$(compose_one ps -q node)")" == healthy ]]; }
@@ -315,13 +315,22 @@ say "the whole network stopped in good order and started again with its money"
 # The ports of one node are fixed; an engine of somebody else may have them in use.
 if [[ -n "$engine_pid" ]]; then
     compose stop --timeout 40 >"$work/stop.log" 2>&1
-    cat >"$work/one.yaml" <<'END'
+    # On the chain of the network before, with its coin and its contract.
+    cat >"$work/one.yaml" <<END
 services:
   node:
     environment:
       FARTHING_CHAIN__PRESET: local
-      FARTHING_CHAIN__RPC_URLS: http://127.0.0.1:9
-      FARTHING_CHAIN__TOKEN: "0x00000000000000000000000000000000000000aa"
+      FARTHING_CHAIN__RPC_URLS: http://chain:8545
+      FARTHING_CHAIN__TOKEN: "0x5FbDB2315678afecb367f032d93F642f64180aa3"
+  chain:
+    image: $project-tools
+    entrypoint: ["/usr/local/bin/anvil", "--quiet", "--host", "0.0.0.0", "--state", "/data/chain.json"]
+    environment: { HOME: /tmp }
+    tmpfs: [/tmp]
+    volumes: ["chain:/data"]
+volumes:
+  chain: { external: true, name: ${project}_chain }
 END
     one() { compose_one exec -T node farthing "$@"; }
     compose_one up --detach >"$work/one.log" 2>&1 || { cat "$work/one.log" >&2; fail "compose.yaml does not start"; }
