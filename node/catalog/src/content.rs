@@ -10,11 +10,11 @@ use std::{
 };
 
 use farthing_protocol::{Hash, keccak256, limits};
-use redb::{Database, Durability, ReadableDatabase, ReadableTable, TableDefinition};
+use redb::{Database, Durability, ReadableDatabase, ReadableTable, TableDefinition, TableHandle};
 
 use crate::{
     error::{CatalogError, Result},
-    store::{attempt, cause_of, move_aside},
+    store::{attempt, cause_of, is_empty_file, move_aside},
 };
 
 const BLOBS: TableDefinition<&[u8; 32], &[u8]> = TableDefinition::new("blobs");
@@ -51,12 +51,17 @@ struct Uses {
 impl Content {
     /// Opens the file, or begins a new one when it cannot be read, and says so.
     pub(crate) fn open(path: &Path, bytes_max: u64) -> Result<(Self, Option<String>)> {
+        let was_empty = is_empty_file(path);
         match attempt(path, || Self::open_existing(path, bytes_max)) {
-            Ok(content) => Ok((content, None)),
+            Ok(content) => {
+                let notice = "the cache of details was empty, as after a power cut, and is begun anew";
+                Ok((content, was_empty.then(|| notice.to_owned())))
+            }
             Err(error @ CatalogError::InUse) => Err(error),
             Err(error) => {
-                // What is no file was put there by somebody, who may want it back.
-                if path.is_file() { fs::remove_file(path) } else { move_aside(path).map(drop) }
+                // What is no file, or not this one, was put there by somebody, who may want it back.
+                let is_own = path.is_file() && !matches!(error, CatalogError::Foreign);
+                if is_own { fs::remove_file(path) } else { move_aside(path).map(drop) }
                     .map_err(CatalogError::folder(path))?;
                 let content = Self::open_existing(path, bytes_max)?;
                 let cause = cause_of(&error);
@@ -71,6 +76,12 @@ impl Content {
     fn open_existing(path: &Path, bytes_max: u64) -> Result<Self> {
         let database = Database::builder().set_cache_size(CACHE_BYTES).create(path)?;
         let transaction = database.begin_write()?;
+        let is_another = transaction
+            .list_tables()?
+            .any(|table| table.name() != BLOBS.name() && table.name() != USES.name());
+        if is_another {
+            return Err(CatalogError::Foreign);
+        }
         transaction.open_table(BLOBS)?;
         let mut uses = Uses::default();
         for row in transaction.open_table(USES)?.iter()? {

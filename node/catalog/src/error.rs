@@ -16,6 +16,8 @@ pub enum CatalogError {
     Storage(#[source] Arc<redb::Error>),
     #[error("the catalog holds an entry that cannot be read ({0}); it is rebuilt at the next start")]
     Damaged(String),
+    #[error("it is another program's or another store's file")]
+    Foreign,
     #[error("the search index failed; it is rebuilt at the next start")]
     Index(#[source] Arc<tantivy::TantivyError>),
     #[error("the catalog is closing")]

@@ -93,6 +93,8 @@ pub struct Facets {
 /// A range of prices and how many services are in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PriceBand {
+    /// The end of the range below, which is not in this one; none is the first range.
+    pub above: Option<Usdc>,
     /// The highest price of the range, inclusive; none is the last range.
     pub up_to: Option<Usdc>,
     pub count: usize,
@@ -319,7 +321,8 @@ fn values(shelf: &Shelf, counts: &[u32]) -> Vec<(String, usize)> {
 
 fn price_bands(counts: [usize; PRICE_BANDS_MICROS.len() + 1]) -> Vec<PriceBand> {
     let ends = PRICE_BANDS_MICROS.into_iter().map(|micros| Some(Usdc::from_micros(micros))).chain([None]);
-    ends.zip(counts).map(|(up_to, count)| PriceBand { up_to, count }).collect()
+    let starts = [None].into_iter().chain(ends.clone());
+    starts.zip(ends).zip(counts).map(|((above, up_to), count)| PriceBand { above, up_to, count }).collect()
 }
 
 /// Puts the listings that were read to what was found.

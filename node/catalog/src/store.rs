@@ -94,8 +94,14 @@ impl Store {
     /// Opens the file and fills a shelf from it. A file that cannot be read, or is another network's, is moved
     /// aside, a new one begun, and the reason told.
     pub(crate) fn open(path: &Path, options: &Options) -> Result<(Self, Shelf, Option<String>)> {
+        // As a power cut leaves it; the library takes it for a new one.
+        let was_empty = is_empty_file(path);
         match attempt(path, || Self::open_existing(path, options)) {
-            Ok((store, shelf)) => Ok((store, shelf, None)),
+            Ok((store, shelf)) => {
+                let notice =
+                    "the catalog's file was empty, as after a power cut; it is filled from the network again";
+                Ok((store, shelf, was_empty.then(|| notice.to_owned())))
+            }
             Err(error @ (CatalogError::InUse | CatalogError::Folder { .. })) => Err(error),
             Err(error) => {
                 let aside = move_aside(path).map_err(CatalogError::folder(path))?;
@@ -113,11 +119,16 @@ impl Store {
     fn open_existing(path: &Path, options: &Options) -> Result<(Self, Shelf)> {
         let database = Database::builder().set_cache_size(CACHE_BYTES).create(path)?;
         let transaction = database.begin_write()?;
+        // A database of something else that was put in this one's place.
+        let has_tables = transaction.list_tables()?.next().is_some();
         let epoch = {
             let mut about = transaction.open_table(ABOUT)?;
             for (name, expected) in [("schema", SCHEMA), ("network", &options.network)] {
                 let found = about.get(name)?.map(|found| found.value().to_owned());
                 match found {
+                    None if has_tables => {
+                        return Err(CatalogError::Foreign);
+                    }
                     None => drop(about.insert(name, expected)?),
                     Some(found) if found == expected => {}
                     Some(found) => {
@@ -278,6 +289,11 @@ pub(crate) fn cause_of(error: &CatalogError) -> String {
         CatalogError::Damaged(cause) => cause.clone(),
         other => other.to_string(),
     }
+}
+
+/// Whether there is a file without a byte in it.
+pub(crate) fn is_empty_file(path: &Path) -> bool {
+    path.metadata().is_ok_and(|about| about.is_file() && about.len() == 0)
 }
 
 /// Renames `path` to the first free `path.damaged-<n>`; of ten, the last is overwritten.

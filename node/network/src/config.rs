@@ -190,15 +190,32 @@ impl Default for NetworkLimits {
     }
 }
 
+/// What is in the way, and what to do about it.
+fn how_to_listen(error: &std::io::Error) -> &'static str {
+    use std::io::ErrorKind::{AddrNotAvailable, PermissionDenied, Unsupported};
+    match error.kind() {
+        AddrNotAvailable => {
+            ", which is no address of this machine; name one that it has in `network.listen`, or 0.0.0.0 for all of them"
+        }
+        PermissionDenied => {
+            "; this user may not use that port: choose one from 1024 on in `network.listen`, such as 3001"
+        }
+        Unsupported => {
+            "; write it like /ip4/0.0.0.0/tcp/3001 or /ip4/0.0.0.0/udp/3001/quic-v1 in `network.listen`"
+        }
+        _ => {
+            "; stop the program using that port, which may be another node, or choose another port in \
+             `network.listen`"
+        }
+    }
+}
+
 /// Why the network did not start, or cannot do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum NetworkError {
     #[error("network.{setting}: {problem}")]
     Address { setting: &'static str, problem: String },
-    #[error(
-        "cannot listen on {address}; stop the program using that port, which may be another node, or choose another \
-         port in `network.listen`"
-    )]
+    #[error("cannot listen on {address}{}", how_to_listen(.source))]
     Listen { address: String, source: std::io::Error },
     #[error("the network name `{0}` cannot be part of a protocol name")]
     Network(String),

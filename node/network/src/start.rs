@@ -266,7 +266,7 @@ async fn bind(
     address: &Multiaddr,
     early: &mut Early,
 ) -> Result<(), NetworkError> {
-    let failed = |source| NetworkError::Listen { address: address.to_string(), source };
+    let failed = |source| NetworkError::Listen { address: address.to_string(), source: said_once(source) };
     let listener = swarm.listen_on(address.clone()).map_err(|error| match error {
         TransportError::Other(source) => failed(source),
         TransportError::MultiaddrNotSupported(_) => {
@@ -276,6 +276,25 @@ async fn bind(
     let deadline = if is_ipv6_wildcard(address) { LISTEN_IPV6_DEADLINE } else { LISTEN_DEADLINE };
     let confirmed = tokio::time::timeout(deadline, confirmation(swarm, listener, early));
     confirmed.await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())).map_err(failed)
+}
+
+/// The system's own error: the library wraps it in others, each of which repeats its words.
+fn said_once(error: io::Error) -> io::Error {
+    if error.raw_os_error().is_some() {
+        return error;
+    }
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = error.get_ref().map(|inner| inner as _);
+    while let Some(inner) = cause {
+        let of_system = inner.downcast_ref::<io::Error>();
+        if let Some(code) = of_system.and_then(io::Error::raw_os_error) {
+            return io::Error::from_raw_os_error(code);
+        }
+        cause = match of_system.and_then(io::Error::get_ref) {
+            Some(wrapped) => Some(wrapped),
+            None => inner.source(),
+        };
+    }
+    error
 }
 
 async fn confirmation(

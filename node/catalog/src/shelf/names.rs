@@ -1,13 +1,16 @@
 //! Names that look alike: what a person takes for the same name has the same or nearly the same skeleton.
 //!
 //! A skeleton (Unicode Technical Standard 39) replaces characters by those they look like; then case, spaces and
-//! punctuation are dropped. Longer skeletons are also close when one letter is missing, added or another. To
+//! punctuation are dropped, and words that only say how true or what a thing it is, such as `official` and `API`.
+//! Longer skeletons are also close when one letter is missing, added or another, or two neighbours are swapped. To
 //! find those without comparing every pair, each name is kept under its skeleton and under every skeleton that
-//! lacks one letter: two that differ by one letter share such a key.
+//! lacks one letter: two that differ so share such a key.
 
 use std::{
     collections::BTreeSet,
     hash::{BuildHasher, RandomState},
+    iter,
+    sync::LazyLock,
 };
 
 /// Below this many letters, one letter makes another word: `bird` is not `bard`.
@@ -16,6 +19,28 @@ const CLOSE_CHARS_MIN: usize = 6;
 const CROWD_MAX: usize = 64;
 /// Letters looked at; people do not compare more.
 const CHARS_MAX: usize = 32;
+/// A name is not cut down to less.
+const LETTERS_MIN: usize = 3;
+/// Words that claim to be the true one. Whoever adds them to another's name is taken for that other one.
+const CLAIMS: [&str; 9] = [
+    "official",
+    "original",
+    "genuine",
+    "authentic",
+    "verified",
+    "trusted",
+    "certified",
+    "premium",
+    "authorized",
+];
+/// Words that do not tell one service from another. Too short, or too common inside of words, to be cut off a word.
+const FILLERS: [&str; 7] = ["the", "api", "apis", "service", "services", "real", "true"];
+
+/// The same words as skeletons, since they are compared with parts of skeletons.
+static CLAIMED: LazyLock<Vec<Vec<char>>> =
+    LazyLock::new(|| CLAIMS.iter().map(|word| looks_of(word)).collect());
+static FILLED: LazyLock<Vec<Vec<char>>> =
+    LazyLock::new(|| FILLERS.iter().map(|word| looks_of(word)).collect());
 
 /// Where names are found by how they look. Numbers are slots of the shelf.
 #[derive(Debug)]
@@ -110,22 +135,58 @@ pub(crate) fn alike(one: &str, other: &str) -> bool {
 
 /// What a name looks like. A name of nothing but signs stands for itself.
 fn skeleton(name: &str) -> Vec<char> {
-    let looks: String = unicode_security::skeleton(name).collect();
-    let letters: Vec<char> =
-        looks.chars().flat_map(char::to_lowercase).filter(|c| c.is_alphanumeric()).take(CHARS_MAX).collect();
-    if letters.is_empty() {
-        looks.chars().filter(|c| !c.is_whitespace()).take(CHARS_MAX).collect()
-    } else {
-        letters
+    let looks = looks_of(name);
+    let words: Vec<&[char]> = looks.split(|c| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let told = |word: &&&[char]| !CLAIMED.iter().chain(FILLED.iter()).any(|other| other == *word);
+    let mut letters: Vec<char> = words.iter().filter(told).flat_map(|word| word.iter().copied()).collect();
+    if letters.len() < LETTERS_MIN {
+        letters = words.concat();
     }
+    let mut letters = without_claims(&letters).to_vec();
+    if letters.is_empty() {
+        letters = looks.into_iter().filter(|c| !c.is_whitespace()).collect();
+    }
+    letters.truncate(CHARS_MAX);
+    letters
 }
 
-/// Whether one letter was replaced, added or left out.
+/// Letters without the claims that are written together with them: `officialearthquakes`.
+fn without_claims(mut letters: &[char]) -> &[char] {
+    while let Some(shorter) = CLAIMED
+        .iter()
+        .filter_map(|claim| letters.strip_prefix(&**claim).or_else(|| letters.strip_suffix(&**claim)))
+        .find(|shorter| shorter.len() >= LETTERS_MIN)
+    {
+        letters = shorter;
+    }
+    letters
+}
+
+fn looks_of(text: &str) -> Vec<char> {
+    unicode_security::skeleton(text).flat_map(char::to_lowercase).flat_map(whatever_case).collect()
+}
+
+/// The two Latin letters whose skeleton depends on their case: `I` looks like `l`, and `m` like `rn`.
+fn whatever_case(letter: char) -> impl Iterator<Item = char> {
+    let (first, second) = match letter {
+        'i' => ('l', None),
+        'm' => ('r', Some('n')),
+        other => (other, None),
+    };
+    iter::once(first).chain(second)
+}
+
+/// Whether one letter was replaced, added or left out, or two neighbours were swapped.
 fn one_apart(one: &[char], other: &[char]) -> bool {
     let (short, long) = if one.len() <= other.len() { (one, other) } else { (other, one) };
     let same = short.iter().zip(long).take_while(|(a, b)| a == b).count();
     match long.len() - short.len() {
-        0 => same < long.len() && short[same + 1..] == long[same + 1..],
+        0 if same == long.len() => false,
+        0 => {
+            let (one, other) = (&short[same..], &long[same..]);
+            one[1..] == other[1..]
+                || matches!((one, other), ([a, b, one @ ..], [c, d, other @ ..]) if (a, b, one) == (d, c, other))
+        }
         1 => short[same..] == long[same + 1..],
         _ => false,
     }
@@ -146,6 +207,15 @@ mod tests {
             ("PayPal", "PayPaI"),
             ("Google", "G00gle"),
             ("Cafe Prices", "Café Prices"),
+            ("Mining Rigs", "MINING RIGS"),
+            ("Climate Markets", "CLIMATE MARKETS"),
+            ("Earthquakes", "Eatrhquakes"),
+            ("Earthquakes", "Earthquakse"),
+            ("Earthquakes", "Earth quakes - official"),
+            ("Earthquakes", "The Real Earthquakes API"),
+            ("Earthquakes", "OfficialEarthquakes"),
+            ("Earthquakes", "earthquakes_0fficial_verified"),
+            ("Official Earthquakes", "Verified Earthquake Service"),
         ] {
             assert!(alike(one, other), "{one} and {other}");
             let mut names = Names::default();
@@ -156,11 +226,28 @@ mod tests {
 
     #[test]
     fn other_names_are_left_alone() {
-        for (one, other) in
-            [("bird", "bard"), ("Weather", "Whether"), ("Exoplanets", "Earthquakes"), ("🜁🜂", "🜃🜄")]
-        {
+        for (one, other) in [
+            ("bird", "bard"),
+            ("Weather", "Whether"),
+            ("Exoplanets", "Earthquakes"),
+            ("🜁🜂", "🜃🜄"),
+            ("Official", "Verified"),
+            ("The API", "The Service"),
+            ("Tides", "Tides of Earthquakes"),
+            ("abcdef", "badcfe"),
+        ] {
             assert!(!alike(one, other), "{one} and {other}");
         }
+    }
+
+    #[test]
+    fn a_name_of_nothing_but_claims_and_signs_stands_for_itself() {
+        assert!(alike("Official", "official!"));
+        assert!(alike("The API", "THE API"));
+        assert!(!skeleton("The").is_empty());
+        assert_eq!(skeleton("☂ ☃"), skeleton("☂☃"));
+        assert!(!alike("☂", "☃"));
+        assert!(skeleton(&"official".repeat(20)).len() >= LETTERS_MIN);
     }
 
     #[test]

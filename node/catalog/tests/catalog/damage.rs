@@ -56,6 +56,45 @@ async fn a_file_that_is_no_catalog_is_moved_aside_and_kept() {
 }
 
 #[tokio::test]
+async fn files_that_were_emptied_are_filled_anew_and_it_is_said() {
+    let world = with_one_listing().await;
+    let (world, opened) = world.reopen(|folder| {
+        fs::write(folder.join("catalog.redb"), "").unwrap();
+        fs::write(folder.join("content.redb"), "").unwrap();
+    });
+    let of_file = |file: &str| {
+        opened.notices.iter().any(|notice| notice.contains(file) && notice.contains("was empty"))
+    };
+    assert!(of_file("the catalog's file") && of_file("the cache of details"), "{opened:?}");
+    assert!(damaged_files(world.folder.path()).is_empty(), "an empty file is worth nothing to anybody");
+    assert_eq!(world.offer(&signed(1, 1, |_| {}), pushed()).await, Verdict::Stored);
+}
+
+#[tokio::test]
+async fn stores_put_in_each_other_s_place_are_moved_aside_as_they_are() {
+    let world = with_one_listing().await;
+    let (world, opened) = world.reopen(|folder| {
+        let (catalog, content) = (folder.join("catalog.redb"), folder.join("content.redb"));
+        let swapped = folder.join("swapped");
+        fs::rename(&catalog, &swapped).unwrap();
+        fs::rename(&content, &catalog).unwrap();
+        fs::rename(&swapped, &content).unwrap();
+    });
+    let told = opened.notices.iter().filter(|notice| notice.contains("another store's file")).count();
+    assert_eq!(told, 2, "{opened:?}");
+    let mut kept = damaged_files(world.folder.path());
+    kept.sort();
+    assert_eq!(kept, ["catalog.redb.damaged-1", "content.redb.damaged-1"]);
+    assert_eq!(world.offer(&signed(1, 1, |_| {}), pushed()).await, Verdict::Stored);
+    // What was moved is what it was: in its own place it is read again.
+    let (world, _) = world.reopen(|folder| {
+        fs::rename(folder.join("content.redb.damaged-1"), folder.join("catalog.redb")).unwrap();
+    });
+    world.catalog.settled().await.unwrap();
+    assert_eq!(world.names(words("earthquakes")).await, ["Earthquakes"]);
+}
+
+#[tokio::test]
 async fn the_catalog_of_another_network_is_not_used() {
     let world = with_one_listing().await;
     let World { folder, catalog, .. } = world;

@@ -71,15 +71,23 @@ impl BootstrapState {
             },
             DialError::DialPeerConditionFalse(_) | DialError::Aborted => return None,
             DialError::Transport(errors) => match errors.first() {
-                Some((address, TransportError::Other(error))) if has_transport(address) => {
-                    let of_name = has_name(address).then(|| Self::of_name(error)).flatten();
-                    of_name.unwrap_or_else(|| Self::of_transport(error))
-                }
-                _ => Self::Undialable,
+                Some((address, error)) => Self::of_address(address, error),
+                None => Self::Undialable,
             },
             DialError::NoAddresses => Self::Undialable,
             DialError::Denied { cause } => Self::failed(cause),
         })
+    }
+
+    /// What a failed dial of one address says.
+    pub(crate) fn of_address(address: &Multiaddr, error: &TransportError<io::Error>) -> Self {
+        match error {
+            TransportError::Other(error) if has_transport(address) => {
+                let of_name = has_name(address).then(|| Self::of_name(error)).flatten();
+                of_name.unwrap_or_else(|| Self::of_transport(error))
+            }
+            _ => Self::Undialable,
+        }
     }
 
     /// By the words: the transports wrap the system's errors in others that show them and do not hand them out, and

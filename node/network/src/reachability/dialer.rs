@@ -4,7 +4,7 @@
 //! port, forwarded or not. Each dial therefore has a transport of its own, and with it a port that the asker
 //! never sent anything to.
 
-use std::{future::poll_fn, task::Poll, time::Duration};
+use std::{future::poll_fn, io, task::Poll, time::Duration};
 
 use farthing_protocol::SecretKey;
 use libp2p::{
@@ -12,7 +12,7 @@ use libp2p::{
     core::{
         Endpoint,
         muxing::{StreamMuxerBox, StreamMuxerExt},
-        transport::{Boxed, DialOpts, PortUse},
+        transport::{Boxed, DialOpts, PortUse, TransportError},
         upgrade::Version,
     },
     identity::Keypair,
@@ -21,7 +21,7 @@ use libp2p::{
 use tokio::time::timeout;
 
 use super::Transport;
-use crate::{identity, swarm::innermost};
+use crate::{BootstrapState, identity};
 
 /// How long a connection is kept after its handshake for the asker to close: it has seen it then.
 const HOLD_MAX: Duration = Duration::from_secs(1);
@@ -39,11 +39,12 @@ pub(super) async fn dial_back(
     let keypair = identity::keypair(key).map_err(|error| error.to_string())?;
     let mut transport = transport(kind, &keypair)?;
     let options = DialOpts { role: Endpoint::Dialer, port_use: PortUse::New };
-    let dial = transport.dial(address, options).map_err(|error| innermost(&error))?;
+    let why = |error: TransportError<io::Error>| BootstrapState::of_address(&address, &error).to_string();
+    let dial = transport.dial(address.clone(), options).map_err(why)?;
     let connected = timeout(deadline, dial)
         .await
         .map_err(|_| format!("no answer within {} s", deadline.as_secs_f32()))?;
-    let (peer, connection) = connected.map_err(|error| innermost(&error))?;
+    let (peer, connection) = connected.map_err(|error| why(TransportError::Other(error)))?;
     if peer != expected {
         return Err("another node answers there".to_owned());
     }

@@ -39,7 +39,7 @@ impl Reachability {
     fn untested(&self) -> &'static str {
         match (self.testing, self.testers, self.checks.is_empty()) {
             (true, ..) => "being tested.",
-            (false, 0, _) => "not tested yet; peers test it once some are connected.",
+            (false, 0, _) => "not tested yet; peers test it soon after they connect.",
             (false, _, true) => {
                 "not tested yet; too few peers agree on this node's public address. Name it in \
                  `network.announce` if you know it."
@@ -252,7 +252,7 @@ mod tests {
             ),
             (
                 Reachability { testers: 0, ..untested() },
-                "Port 3001: not tested yet; peers test it once some are connected.",
+                "Port 3001: not tested yet; peers test it soon after they connect.",
             ),
             (untested(), "Port 3001: not tested yet."),
             (Reachability { testing: true, ..untested() }, "Port 3001: being tested."),

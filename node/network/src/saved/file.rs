@@ -52,6 +52,10 @@ impl File {
     /// Opens or begins the file and reads the peers. Nothing when the disk does not let us; a warning says so.
     pub(super) fn open(dir: &Path, network: &NetworkName) -> Option<(Self, Peers)> {
         let path = dir.join(FILE);
+        if path.metadata().is_ok_and(|about| about.is_file() && about.len() == 0) {
+            // As a power cut leaves it; the library takes it for a new one.
+            tracing::warn!(path = %path.display(), "the book of known peers was empty; a new one is begun");
+        }
         let why = match fs::create_dir_all(dir).map_err(redb::Error::Io).map_err(Unusable::from) {
             Ok(()) => match try_open(&path, network) {
                 Ok(opened) => return Some(opened),
@@ -146,21 +150,27 @@ fn open_and_read(path: &Path, network: &NetworkName) -> Result<(File, Peers), Un
 fn prepare(database: &Database, network: &NetworkName) -> Result<(), Unusable> {
     let transaction = database.begin_write().map_err(redb::Error::from)?;
     let usable = (|| {
+        // A database of something else that was put in this one's place.
+        let has_tables = transaction.list_tables()?.next().is_some();
         let mut format = transaction.open_table(FORMAT)?;
         let mut is = |key: &str, wanted: &str| -> Result<bool, redb::Error> {
             let held = format.get(key)?.map(|value| value.value() == wanted);
             if held.is_none() {
                 format.insert(key, wanted)?;
             }
-            Ok(held.unwrap_or(true))
+            Ok(held.unwrap_or(!has_tables))
         };
         let usable = is("version", VERSION)? && is("network", network.as_str())?;
         transaction.open_table(PEERS)?;
         transaction.open_table(RECORDS)?;
         Ok::<_, redb::Error>(usable)
     })()?;
-    transaction.commit().map_err(redb::Error::from)?;
-    if usable { Ok(()) } else { Err(Unusable::Foreign) }
+    if !usable {
+        // What is somebody else's stays as it is.
+        transaction.abort().map_err(redb::Error::from)?;
+        return Err(Unusable::Foreign);
+    }
+    Ok(transaction.commit().map_err(redb::Error::from)?)
 }
 
 fn read_peers(database: &Database) -> Result<Peers, redb::Error> {

@@ -20,7 +20,7 @@ use tokio::sync::oneshot;
 
 use super::{NoStream, Protocol, SwarmTask, peers::Identified};
 use crate::{
-    NotStarted, addresses, clocks,
+    BootstrapState, NotStarted, addresses, clocks,
     company::Company,
     exchange::Opening,
     identity,
@@ -327,7 +327,9 @@ fn brief(error: &DialError) -> String {
     match error {
         DialError::NoAddresses => "its record names no address that can be dialled".to_owned(),
         DialError::Transport(errors) => {
-            let tried = errors.iter().map(|(address, error)| format!("{address}: {}", innermost(error)));
+            let tried = errors
+                .iter()
+                .map(|(address, error)| format!("{address} {}", BootstrapState::of_address(address, error)));
             tried.collect::<Vec<_>>().join("; ")
         }
         DialError::Denied { cause } => innermost(cause),
@@ -342,4 +344,28 @@ pub(crate) fn innermost(error: &dyn std::error::Error) -> String {
         innermost = source;
     }
     innermost.to_string().lines().next().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use libp2p::TransportError;
+
+    use super::*;
+
+    #[test]
+    fn why_a_dial_failed_is_told_in_one_kind_of_words() {
+        let of = |address: &str, error: io::Error| (address.parse().unwrap(), TransportError::Other(error));
+        let failed = DialError::Transport(vec![
+            of("/ip4/9.9.9.9/tcp/1", io::Error::other("Timeout has been reached")),
+            of("/ip4/9.9.9.9/udp/1/quic-v1", io::Error::other("Handshake with the remote timed out.")),
+            of("/ip4/9.9.9.9/tcp/2", io::ErrorKind::ConnectionRefused.into()),
+        ]);
+        assert_eq!(
+            brief(&failed),
+            "/ip4/9.9.9.9/tcp/1 does not answer; /ip4/9.9.9.9/udp/1/quic-v1 does not answer; \
+             /ip4/9.9.9.9/tcp/2 refuses the connection"
+        );
+    }
 }

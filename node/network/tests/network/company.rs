@@ -62,12 +62,18 @@ async fn after_losing_everybody_a_node_returns_by_itself() {
 #[tokio::test]
 async fn a_book_that_cannot_be_read_is_set_aside_and_a_new_one_begun() {
     let other = Node::start(config()).await;
-    for what in ["garbage", "another network", "a folder"] {
+    for what in ["garbage", "another network", "another store", "a folder"] {
         let dir = TempDir::new().unwrap();
         let path = dir.path().join("network.redb");
         match what {
             "garbage" => std::fs::write(&path, [0xa5; 10_000]).unwrap(),
             "a folder" => std::fs::create_dir(&path).unwrap(),
+            "another store" => {
+                let store = redb::Database::create(&path).unwrap();
+                let transaction = store.begin_write().unwrap();
+                transaction.open_table(redb::TableDefinition::<u32, u32>::new("books")).unwrap();
+                transaction.commit().unwrap();
+            }
             _ => {
                 let network = wire::NetworkName::new("elsewhere").unwrap();
                 let node = Node::start(NetworkConfig { network, ..remembering(dir.path()) }).await;
