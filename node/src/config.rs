@@ -19,7 +19,7 @@ use farthing_protocol::{Address, Usdc};
 use self::raw::Raw;
 pub use self::{
     chosen::Chosen,
-    example::{Shown, example},
+    example::{Shown, ShownValue, example},
     raw::{CONSOLE_SETTINGS_FILE, ConfigError, Origin, Problem, Sources},
 };
 use crate::secret::SecretText;

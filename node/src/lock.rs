@@ -83,24 +83,34 @@ fn name_holder(lock: &mut File) -> io::Result<()> {
 fn failure(path: &Path, source: io::Error) -> DataFolderError {
     match source.kind() {
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            DataFolderError::NotWritable { path: path.into(), fix: fix(path, source.kind()), source }
+            let fix = fix(path, source.kind(), own_ids(), is_in_container());
+            DataFolderError::NotWritable { path: path.into(), fix, source }
         }
         _ => DataFolderError::Io { path: path.into(), source },
     }
 }
 
 /// The exact command that gives this user the folder.
-fn fix(path: &Path, kind: io::ErrorKind) -> String {
+fn fix(path: &Path, kind: io::ErrorKind, ids: Option<(u32, u32)>, in_container: bool) -> String {
     let path = path.display();
-    if kind == io::ErrorKind::ReadOnlyFilesystem {
-        return format!(
+    let owner =
+        ids.map_or_else(|| "\"$(id -u):$(id -g)\"".to_owned(), |(user, group)| format!("{user}:{group}"));
+    match kind {
+        io::ErrorKind::ReadOnlyFilesystem => format!(
             "docker run -v farthing:{path} …` to mount a volume there, or `mount -o remount,rw {path}"
-        );
+        ),
+        // The same path outside is another folder.
+        _ if in_container => format!(
+            "sudo chown -R {owner} FOLDER` outside of the container, where FOLDER is what is mounted at {path}, or \
+             mount a volume instead: `docker run -v farthing:{path} …"
+        ),
+        _ => format!("sudo mkdir -p {path} && sudo chown -R {owner} {path}"),
     }
-    match own_ids() {
-        Some((user, group)) => format!("sudo mkdir -p {path} && sudo chown -R {user}:{group} {path}"),
-        None => format!("sudo mkdir -p {path} && sudo chown -R \"$(id -u):$(id -g)\" {path}"),
-    }
+}
+
+/// Docker and Podman each leave a mark.
+fn is_in_container() -> bool {
+    ["/.dockerenv", "/run/.containerenv"].iter().any(|mark| Path::new(mark).exists())
 }
 
 /// User and group this process writes files as.
@@ -138,5 +148,28 @@ mod tests {
     fn a_file_in_place_of_the_folder_is_refused() {
         let file = tempfile::NamedTempFile::new().unwrap();
         assert!(matches!(DataFolder::lock(file.path()), Err(DataFolderError::Io { .. })));
+    }
+
+    #[test]
+    fn a_container_is_told_what_to_do_outside_of_it() {
+        let told = |in_container| {
+            let fix =
+                fix(Path::new("/data"), io::ErrorKind::PermissionDenied, Some((10001, 10001)), in_container);
+            DataFolderError::NotWritable {
+                path: "/data".into(),
+                fix,
+                source: io::ErrorKind::PermissionDenied.into(),
+            }
+            .to_string()
+        };
+        assert_eq!(
+            told(false),
+            "/data is not writable for this user; run `sudo mkdir -p /data && sudo chown -R 10001:10001 /data`"
+        );
+        assert_eq!(
+            told(true),
+            "/data is not writable for this user; run `sudo chown -R 10001:10001 FOLDER` outside of the container, \
+             where FOLDER is what is mounted at /data, or mount a volume instead: `docker run -v farthing:/data …`"
+        );
     }
 }

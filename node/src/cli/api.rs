@@ -3,14 +3,16 @@
 mod add;
 pub(super) mod show;
 
+use std::time::Duration;
+
 use farthing_protocol::{ServiceId, Usdc};
 
 use super::{Context, args, failure::Failure, output::table};
 use crate::control::{
     ControlClient,
     types::{
-        Api, ApiShown, EditRequest, ListingHealth, OperationName, PriceRequest, Rescan, RescanRequest,
-        SourceKind, Status, VersionNote, route,
+        Api, ApiShown, ApiState, EditRequest, ListingHealth, OperationName, PriceRequest, Rescan,
+        RescanRequest, SourceKind, Status, VersionNote, route,
     },
 };
 
@@ -34,6 +36,7 @@ pub(super) async fn api(context: &Context, verb: args::Api) -> Result<(), Failur
             let api: Api = node.post(route::APIS, &file).await?;
             let shown: ApiShown = node.get(&path(route::API, api.id.0)).await?;
             context.output.data(&shown, show::added)?;
+            warn_of_double(context, &node, &api).await?;
             return warn_of_clock(context, &node).await;
         }
         args::Api::Show { service } => {
@@ -72,10 +75,68 @@ pub(super) async fn api(context: &Context, verb: args::Api) -> Result<(), Failur
         }
         args::Api::Pause { service } => node.post(&path(route::API_PAUSE, service), none).await?,
         args::Api::Resume { service } => node.post(&path(route::API_RESUME, service), none).await?,
-        args::Api::Remove { service } => node.delete(&path(route::API, service)).await?,
+        args::Api::Remove { service } => {
+            let api: Api = node.delete(&path(route::API, service)).await?;
+            context.output.data(&api, |api| list(std::slice::from_ref(api)))?;
+            return warn_of_clock(context, &node).await;
+        }
     };
     context.output.data(&api, |api| list(std::slice::from_ref(api)))?;
-    warn_of_clock(context, &node).await
+    warn_of_clock(context, &node).await?;
+    tell_how_far_it_got(context, &node, api.id.0).await
+}
+
+/// The same thing for sale twice is seldom meant, and consumers cannot tell which of the two is the right one.
+async fn warn_of_double(context: &Context, node: &ControlClient, added: &Api) -> Result<(), Failure> {
+    let apis: Vec<Api> = node.get(route::APIS).await?;
+    for other in apis.iter().filter(|other| is_double(added, other)) {
+        context.output.prose(&format!(
+            "Careful: you offer “{}” of the same server already, as {}. Retire one of the two with `farthing api remove`; \
+             a new version of a service is published with --id.",
+            other.name, other.id
+        ));
+    }
+    Ok(())
+}
+
+fn is_double(one: &Api, other: &Api) -> bool {
+    one.id != other.id
+        && other.state != ApiState::Removed
+        && one.name == other.name
+        && one.upstream == other.upstream
+}
+
+/// Says how many of the connected nodes have a new version. Nothing is said where nobody waits for words.
+async fn tell_how_far_it_got(
+    context: &Context,
+    node: &ControlClient,
+    service: ServiceId,
+) -> Result<(), Failure> {
+    if context.output.is_json() {
+        return Ok(());
+    }
+    let mut health = ListingHealth::default();
+    for wait in SPREADS_WITHIN {
+        tokio::time::sleep(wait).await;
+        health = node.get(&path(route::API_HEALTH, service)).await?;
+        if health.current + health.silent == health.asked {
+            break;
+        }
+    }
+    context.output.prose(&how_far(&health));
+    Ok(())
+}
+
+fn how_far(health: &ListingHealth) -> String {
+    let ListingHealth { asked, current, .. } = health;
+    match (*asked, *current) {
+        (0, _) => "No node is connected that could hear of it; it is told to those that connect.".to_owned(),
+        (asked, current) if asked == current => "All connected nodes have the new version.".to_owned(),
+        (asked, current) => format!(
+            "{current} of {asked} connected nodes have it by now; the others follow by themselves. Of a service that \
+             changes often they take a new version every ten minutes. `farthing api health` asks again."
+        ),
+    }
 }
 
 /// What is published under a wrong clock may reach nobody, and its owner would not know why.
@@ -117,6 +178,14 @@ fn edit_request(edit: args::Edit) -> Result<EditRequest, Failure> {
         charge: charge.map(Into::into),
     })
 }
+
+/// Before each question whether others have a new version: it takes them a moment.
+const SPREADS_WITHIN: [Duration; 4] = [
+    Duration::from_millis(100),
+    Duration::from_millis(300),
+    Duration::from_millis(600),
+    Duration::from_secs(1),
+];
 
 /// A call for more than this is far more often a slip of the decimal point than meant.
 const PRICE_UNASKED_MAX: Usdc = Usdc::from_micros(1_000_000);
@@ -160,6 +229,19 @@ fn list(apis: &[Api]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_owner_hears_how_far_a_change_got() {
+        let health = |asked, current| ListingHealth { asked, current, ..ListingHealth::default() };
+        for (asked, current, words) in [
+            (0, 0, "No node is connected"),
+            (3, 3, "All connected nodes"),
+            (3, 1, "1 of 3 connected nodes have it by now"),
+        ] {
+            let told = how_far(&health(asked, current));
+            assert!(told.contains(words), "{told}");
+        }
+    }
 
     #[test]
     fn an_operation_is_named_by_method_and_path() {

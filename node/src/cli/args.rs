@@ -41,23 +41,26 @@ const EXIT_CODES: &str = "Exit codes: 0 ok, 1 failure, 2 usage, 3 unreachable, 4
                           6 upstream.\nSettings come from flags, FARTHING_SECTION__KEY, farthing.toml in the data \
                           folder, and defaults, in this order.";
 
+/// Shown apart from a command's own.
+const EVERYWHERE: &str = "Options of every command";
+
 /// Understood by every command.
 #[derive(Debug, Args)]
 pub struct Global {
     /// Data folder of the node
-    #[arg(long, global = true, value_name = "FOLDER")]
+    #[arg(long, global = true, value_name = "FOLDER", help_heading = EVERYWHERE)]
     pub data: Option<PathBuf>,
     /// Settings file, in place of farthing.toml in the data folder
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE", help_heading = EVERYWHERE)]
     pub config: Option<PathBuf>,
     /// One setting; may be repeated
-    #[arg(long, global = true, value_name = "SECTION.KEY=VALUE")]
+    #[arg(long, global = true, value_name = "SECTION.KEY=VALUE", help_heading = EVERYWHERE)]
     pub set: Vec<String>,
     /// Answer in JSON
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = EVERYWHERE)]
     pub json: bool,
     /// Form of the log on standard error
-    #[arg(long, global = true, value_enum, default_value_t = LogFormat::Text)]
+    #[arg(long, global = true, value_enum, default_value_t = LogFormat::Text, help_heading = EVERYWHERE)]
     pub log_format: LogFormat,
 }
 
@@ -170,7 +173,7 @@ pub struct Call {
     #[arg(long, value_name = "JSON")]
     pub body: Option<String>,
     /// The most to pay, in USDC
-    #[arg(long, value_name = "USDC")]
+    #[arg(long, value_name = "USDC", allow_negative_numbers = true)]
     pub max_price: Option<Usdc>,
     /// Repeats with the same id are charged once
     #[arg(long, value_name = "ID")]
@@ -191,6 +194,7 @@ pub enum Wallet {
     Balance,
     /// Send USDC or ETH
     Send {
+        /// Wallet that gets it, 0x…
         to: Address,
         #[command(flatten)]
         amount: Amount,
@@ -242,10 +246,12 @@ pub enum Api {
     List,
     /// One of my services: what it offers, what became of its description, its samples
     Show {
+        /// Its UUID, as `farthing api list` shows it
         service: ServiceId,
     },
     /// Read the description again and say what is different
     Rescan {
+        /// Its UUID, as `farthing api list` shows it
         service: ServiceId,
         /// A newer description than the one that was registered
         #[arg(long, value_name = "FILE|URL")]
@@ -257,22 +263,28 @@ pub enum Api {
     Edit(Box<Edit>),
     /// Ask connected nodes whether they have the listing, and look whether your server takes connections
     Health {
+        /// Its UUID, as `farthing api list` shows it
         service: ServiceId,
     },
     /// The versions so far, each with what was different for callers
     Versions {
+        /// Its UUID, as `farthing api list` shows it
         service: ServiceId,
     },
     /// The OpenAPI document that consumers get
     Openapi {
+        /// Its UUID, as `farthing api list` shows it
         service: ServiceId,
+        /// Of OpenAPI
         #[arg(long, value_enum, default_value = "3.1")]
         version: OpenApiVersion,
     },
     /// Change a price
     Price {
+        /// Its UUID, as `farthing api list` shows it
         service: ServiceId,
         /// In USDC
+        #[arg(allow_negative_numbers = true)]
         price: Usdc,
         /// Of one operation, such as "GET /v1/things"
         #[arg(long, value_name = "METHOD PATH")]
@@ -283,14 +295,17 @@ pub enum Api {
     },
     /// Refuse calls for now
     Pause {
+        /// Its UUID, as `farthing api list` shows it
         service: ServiceId,
     },
     /// Serve again
     Resume {
+        /// Its UUID, as `farthing api list` shows it
         service: ServiceId,
     },
     /// Retire the service
     Remove {
+        /// Its UUID, as `farthing api list` shows it
         service: ServiceId,
     },
 }
@@ -307,13 +322,17 @@ pub enum Channel {
     List,
     /// Open a channel with a service's owner
     Open {
+        /// Its UUID, as `farthing catalog search` shows it
         service: ServiceId,
         /// In USDC; by the rules of [spending] unless given
         #[arg(long, value_name = "USDC")]
         deposit: Option<Usdc>,
     },
     /// Close a channel
-    Close { channel: ChannelId },
+    Close {
+        /// Its id, as `farthing channel list` shows it
+        channel: ChannelId,
+    },
 }
 
 #[derive(Debug, Subcommand)]
@@ -321,9 +340,15 @@ pub enum Net {
     /// Connected nodes
     Peers,
     /// Measure the way to a node
-    Ping { wallet: Address },
+    Ping {
+        /// Its wallet's address, 0x…
+        wallet: Address,
+    },
     /// Look for a node everywhere and tell what every step brought
-    Lookup { wallet: Address },
+    Lookup {
+        /// Its wallet's address, 0x…
+        wallet: Address,
+    },
     /// Whether other nodes can dial this one; tested now
     Reach,
     /// How much travels between this node and others
@@ -362,7 +387,7 @@ pub enum Config {
 
 #[derive(Debug, Subcommand)]
 pub enum Testnet {
-    /// Start chain, owner, consumer and service, and leave them running
+    /// Start a chain, two owners with a service each, a consumer and a web application that buys; runs until Ctrl-C
     Up,
     /// Stop what `testnet up` left running on this machine, from another terminal
     Down,
@@ -375,7 +400,10 @@ pub enum Testnet {
     /// Fund nodes that run elsewhere, publish the demo's services, and keep it so
     Prepare(Prepare),
     /// End with 0 when an HTTP server answers; for containers
-    Probe { url: String },
+    Probe {
+        /// Such as http://127.0.0.1:4001/openapi.json
+        url: String,
+    },
 }
 
 /// The defaults are the names in deploy/compose.testnet.yaml.
@@ -396,6 +424,9 @@ pub struct Prepare {
     /// Where people reach the consumer's gateway
     #[arg(long, value_name = "URL", default_value = "https://localhost:3000")]
     pub gateway_url: String,
+    /// Where people reach the consumer's console
+    #[arg(long, value_name = "URL", default_value = "https://localhost:3002/panel")]
+    pub panel_url: String,
     /// Only say whether everything is there
     #[arg(long)]
     pub check: bool,

@@ -25,12 +25,10 @@ pub(super) async fn catalog(context: &Context, verb: args::Catalog) -> Result<()
     let node = context.node()?;
     match verb {
         args::Catalog::Search(search) => {
-            let page: CatalogPage = node.post(route::CATALOG_SEARCH, &query(*search)).await?;
+            let query = query(*search);
+            let page: CatalogPage = node.post(route::CATALOG_SEARCH, &query).await?;
             if page.total == 0 {
-                context.output.prose(
-                    "Nothing fits. Fewer or shorter words find more; `farthing net peers` shows \
-                                      whether this node hears of others.",
-                );
+                context.output.prose(&nothing_fits(&query));
             } else if page.hits.is_empty() {
                 context.output.prose(&format!("No more results ({} in all).", page.total));
             }
@@ -137,6 +135,35 @@ fn query(search: args::Search) -> CatalogQuery {
     }
 }
 
+/// What could find more, of what was asked for.
+fn nothing_fits(query: &CatalogQuery) -> String {
+    let set: Vec<&str> = [
+        ("--category", query.category.is_some()),
+        ("--tag", query.tag.is_some()),
+        ("--kind", query.kind.is_some()),
+        ("--max-price", query.price_max.is_some()),
+        ("--owner", query.owner.is_some()),
+        ("--online", query.online),
+        ("--free-samples", query.samples),
+    ]
+    .into_iter()
+    .filter_map(|(flag, is_set)| is_set.then_some(flag))
+    .collect();
+    let next = match (query.words.trim().is_empty(), set.as_slice()) {
+        (true, []) => {
+            return "This node knows of no service yet. `farthing net peers` shows whether it hears of others."
+                .to_owned();
+        }
+        (true, [flag]) => format!("Without {flag} there may be more."),
+        (true, flags) => format!("With fewer of {} there may be more.", flags.join(", ")),
+        (false, []) => "Fewer or shorter words find more.".to_owned(),
+        (false, flags) => {
+            format!("Fewer or shorter words find more, and so does less of {}.", flags.join(", "))
+        }
+    };
+    format!("Nothing fits. {next} `farthing net peers` shows whether this node hears of others.")
+}
+
 fn found(page: &CatalogPage) -> String {
     let row = |hit: &CatalogHit| {
         let mark = if hit.look_alike.is_some() { " (!)" } else { "" };
@@ -153,16 +180,18 @@ fn found(page: &CatalogPage) -> String {
     let heading = ["SERVICE", "NAME", "USDC", "KIND", "STATE", "CATEGORY", "OWNER"];
     let mut text = table(heading, page.hits.iter().map(row));
     let shown = page.offset + page.hits.len();
-    if !page.hits.is_empty() && shown < page.total {
-        line(
-            &mut text,
-            format_args!("\n\n{} of {}; more with --offset {shown}", page.hits.len(), page.total),
-        );
+    if !page.hits.is_empty() && page.hits.len() < page.total {
+        let more = if shown < page.total { format!("; more with --offset {shown}") } else { String::new() };
+        let which = match page.hits.len() {
+            1 => format!("{shown}"),
+            _ => format!("{} to {shown}", page.offset + 1),
+        };
+        line(&mut text, format_args!("\n\nNumber {which} of {}{more}", page.total));
     }
-    for hit in &page.hits {
-        if let Some(look_alike) = &hit.look_alike {
-            line(&mut text, format_args!("\n{}", warning(hit, look_alike)));
-        }
+    let warnings: Vec<String> =
+        page.hits.iter().filter_map(|hit| Some(warning(hit, hit.look_alike.as_ref()?))).collect();
+    if !warnings.is_empty() {
+        line(&mut text, format_args!("\n\n{}", warnings.join("\n")));
     }
     text
 }

@@ -45,8 +45,8 @@ pub(super) fn checked(loaded: Loaded) -> Result<Loaded, ConfigError> {
 fn text(shown: &[Shown], origin: bool) -> String {
     if origin {
         let rows =
-            shown.iter().map(|shown| [shown.name.to_owned(), shown.value.clone(), shown.origin.clone()]);
+            shown.iter().map(|shown| [shown.name.to_owned(), shown.value.to_string(), shown.origin.clone()]);
         return table(["SETTING", "VALUE", "ORIGIN"], rows);
     }
-    table(["SETTING", "VALUE"], shown.iter().map(|shown| [shown.name.to_owned(), shown.value.clone()]))
+    table(["SETTING", "VALUE"], shown.iter().map(|shown| [shown.name.to_owned(), shown.value.to_string()]))
 }

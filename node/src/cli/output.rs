@@ -25,6 +25,11 @@ impl Output {
         Self { json }
     }
 
+    /// Whether a program reads, to whom prose says nothing.
+    pub(super) const fn is_json(self) -> bool {
+        self.json
+    }
+
     /// Writes `data` as JSON, or as `text` makes it; nothing when there is no text.
     pub(super) fn data<T: Serialize>(self, data: &T, text: impl FnOnce(&T) -> String) -> Result<(), Failure> {
         let written = if self.json {

@@ -31,6 +31,7 @@ pub(super) async fn testnet(context: &Context, verb: args::Testnet) -> Result<()
                 earthquakes_url: arguments.earthquakes_url,
                 planets_url: arguments.planets_url,
                 gateway_url: arguments.gateway_url,
+                panel_url: arguments.panel_url,
             };
             if check { prepare::check(&market).await? } else { prepare::prepare(&market).await? }
         }

@@ -19,7 +19,7 @@ use crate::{
     catalog::{CatalogError, documents, method_of},
     control::types::{
         CallForm, CatalogHit, CatalogKind, CatalogPage, CatalogQuery, CatalogSamples, CatalogService,
-        CatalogSort, CatalogState, Count, Counts, LookAlike, Text, VersionNote, route,
+        CatalogSort, CatalogState, Count, Counts, KindCount, LookAlike, PriceCount, Text, VersionNote, route,
     },
     gateway::services::address,
     node::Node,
@@ -75,17 +75,15 @@ pub(super) async fn search(
             kinds: facets
                 .kinds
                 .into_iter()
-                .map(|(kind, count)| (kind_of(kind).to_string(), count))
-                .map(count)
+                .map(|(kind, count)| KindCount { value: kind_of(kind), count })
                 .collect(),
             prices: facets
                 .prices
                 .into_iter()
-                .map(|band| {
-                    count((
-                        band.up_to.map_or_else(|| "more".to_owned(), |price| format!("≤ {price}")),
-                        band.count,
-                    ))
+                .map(|band| PriceCount {
+                    above: band.above.map(Into::into),
+                    up_to: band.up_to.map(Into::into),
+                    count: band.count,
                 })
                 .collect(),
             online: facets.online,
@@ -273,11 +271,7 @@ const fn kind_of(kind: ServiceKind) -> CatalogKind {
 }
 
 fn counts(facet: Vec<(String, usize)>) -> Vec<Count> {
-    facet.into_iter().map(count).collect()
-}
-
-fn count((value, count): (String, usize)) -> Count {
-    Count { value, count }
+    facet.into_iter().map(|(value, count)| Count { value, count }).collect()
 }
 
 impl From<CatalogError> for Failed {

@@ -52,7 +52,11 @@ pub struct Running {
 impl Running {
     #[must_use]
     pub fn new(node: Node, sources: Sources, shown: Vec<Shown>, restart: CancellationToken) -> Self {
-        let setting = |Shown { name, value, origin }| Setting { name: name.to_owned(), value, origin };
+        let setting = |Shown { name, value, origin }| Setting {
+            name: name.to_owned(),
+            value: value.to_string(),
+            origin,
+        };
         let settings = Arc::new(shown.into_iter().map(setting).collect());
         Self { node, sources: Arc::new(sources), settings, restart }
     }

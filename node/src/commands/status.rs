@@ -169,11 +169,26 @@ fn wallet(node: &Node) -> Check {
     let needs = Needs {
         usdc: held.usdc.is_zero(),
         eth: held.eth_wei == 0,
-        only_sells: !node.registry.all().is_empty() && node.channels.all().is_empty(),
+        trade: match (node.channels.all().is_empty(), node.registry.all().is_empty()) {
+            (false, _) => Trade::Buys,
+            (true, false) => Trade::Sells,
+            (true, true) => Trade::Nothing,
+        },
         unclaimed: balance(node).unclaimed.0,
     };
     let detail = format!("{} holds {} USDC and {} ETH", node.wallet, held.usdc, Eth { wei: held.eth_wei });
     needs.check(detail)
+}
+
+/// What a node does that takes money.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Trade {
+    /// Has neither services nor channels.
+    Nothing,
+    /// Has services, and never opened a channel to buy from others.
+    Sells,
+    /// Opened a channel.
+    Buys,
 }
 
 /// What a wallet lacks, and what for.
@@ -183,19 +198,23 @@ struct Needs {
     usdc: bool,
     /// There is none.
     eth: bool,
-    /// Has services, and never opened a channel to buy from others.
-    only_sells: bool,
+    trade: Trade,
     /// Earned, and to be claimed.
     unclaimed: Usdc,
 }
 
 impl Needs {
-    /// Who only sells needs nothing but gas, and that only for claiming what was earned.
+    /// Who only sells needs nothing but gas, and that only for claiming what was earned; who does neither, nothing.
     fn check(self, detail: String) -> Check {
         if !self.usdc && !self.eth {
             return check("wallet", Ok(detail));
         }
-        if !self.only_sells {
+        if self.trade == Trade::Nothing && self.unclaimed.is_zero() {
+            let enough =
+                format!("{detail}, enough as long as it buys nothing; buying takes USDC, and a little ETH");
+            return check("wallet", Ok(enough));
+        }
+        if self.trade == Trade::Buys {
             return check("wallet", Err((detail, "send USDC and a little ETH for gas to it to buy calls")));
         }
         if !self.eth {
@@ -318,17 +337,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_only_sells_needs_gas_for_claims_and_nothing_else() {
-        for (usdc, eth, only_sells, unclaimed, good, warns) in [
-            (false, false, false, 0, true, false),
-            (true, false, false, 0, false, true),
-            (false, true, false, 0, false, true),
-            (true, true, false, 9, false, true),
-            (true, true, true, 0, true, false),
-            (true, false, true, 9, true, false),
-            (true, true, true, 9, true, true),
+    fn who_only_sells_needs_gas_for_claims_and_who_does_nothing_needs_nothing() {
+        for (usdc, eth, trade, unclaimed, good, warns) in [
+            (false, false, Trade::Buys, 0, true, false),
+            (true, false, Trade::Buys, 0, false, true),
+            (false, true, Trade::Buys, 0, false, true),
+            (true, true, Trade::Buys, 9, false, true),
+            (true, true, Trade::Sells, 0, true, false),
+            (true, false, Trade::Sells, 9, true, false),
+            (true, true, Trade::Sells, 9, true, true),
+            (true, true, Trade::Nothing, 0, true, false),
+            (true, true, Trade::Nothing, 9, true, true),
         ] {
-            let needs = Needs { usdc, eth, only_sells, unclaimed: Usdc::from_micros(unclaimed) };
+            let needs = Needs { usdc, eth, trade, unclaimed: Usdc::from_micros(unclaimed) };
             let check = needs.check("the wallet".to_owned());
             assert_eq!((check.good, check.next.is_some()), (good, warns), "{check:?}");
         }

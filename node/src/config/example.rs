@@ -1,6 +1,6 @@
 //! Writes the settings for people: the commented example file, and the table of what holds and why.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 use super::{
     Loaded,
@@ -78,9 +78,28 @@ fn without_key(url: &str) -> String {
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Shown {
     pub name: &'static str,
-    /// Secrets are shown as `(set)`; lists separated by commas; empty when nothing is set.
-    pub value: String,
+    pub value: ShownValue,
     pub origin: String,
+}
+
+/// A value as text: in JSON null, a text, or a list of texts; for people a list is separated by commas, and nothing
+/// is empty. Secrets are shown as `(set)`.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[serde(untagged)]
+pub enum ShownValue {
+    Unset,
+    One(String),
+    List(Vec<String>),
+}
+
+impl fmt::Display for ShownValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unset => Ok(()),
+            Self::One(value) => f.write_str(value),
+            Self::List(values) => f.write_str(&values.join(", ")),
+        }
+    }
 }
 
 impl Loaded {
@@ -91,12 +110,13 @@ impl Loaded {
             .map(|key| {
                 let setting = self.raw.settings.get(key.name);
                 let value = match setting {
-                    Some(_) if key.is_secret() => "(set)".into(),
+                    Some(_) if key.is_secret() => ShownValue::One("(set)".into()),
                     Some(setting) if key.name == "chain.rpc_urls" => {
-                        setting.values.iter().map(|url| without_key(url)).collect::<Vec<_>>().join(", ")
+                        ShownValue::List(setting.values.iter().map(|url| without_key(url)).collect())
                     }
-                    Some(setting) => setting.values.join(", "),
-                    None => String::new(),
+                    Some(setting) if key.is_list() => ShownValue::List(setting.values.clone()),
+                    Some(setting) => ShownValue::One(setting.values.join(", ")),
+                    None => ShownValue::Unset,
                 };
                 let origin = setting.map_or_else(|| "unset".into(), |setting| setting.origin.to_string());
                 Shown { name: key.name, value, origin }

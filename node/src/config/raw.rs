@@ -174,7 +174,10 @@ impl Raw {
     fn read_toml(&mut self, text: &str, origin: &Origin) {
         let table = match text.parse::<toml::Table>() {
             Ok(table) => table,
-            Err(error) => return self.problem(origin, "file", format!("is not valid TOML: {error}")),
+            Err(error) => {
+                let error = error.to_string();
+                return self.problem(origin, "file", format!("is not valid TOML: {}", error.trim_end()));
+            }
         };
         for (section, entries) in table {
             let toml::Value::Table(entries) = entries else {

@@ -120,7 +120,15 @@ fn what_the_console_sets_stands_between_the_file_and_the_environment_and_keys_in
     assert_eq!(loaded.config.chain.confirmations, Some(12));
     assert!(origin_of(&loaded, "chain.rpc_urls").ends_with(CONSOLE_SETTINGS_FILE));
     let shown = loaded.shown().into_iter().find(|shown| shown.name == "chain.rpc_urls").unwrap();
-    assert_eq!(shown.value, "https://two.example/…");
+    assert_eq!(shown.value.to_string(), "https://two.example/…");
+    let of = |name: &str| {
+        let shown = loaded.shown().into_iter().find(|shown| shown.name == name).unwrap();
+        serde_json::to_value(shown).unwrap()["value"].clone()
+    };
+    assert_eq!(of("chain.rpc_urls"), serde_json::json!(["https://two.example/…"]));
+    assert_eq!(of("network.announce"), serde_json::json!([]));
+    assert_eq!(of("node.name"), serde_json::Value::Null);
+    assert_eq!(of("chain.confirmations"), "12");
     let trial =
         Sources { chosen: Some("[chain]\nrpc_urls = [\"nothing\"]\n".into()), ..setup.sources.clone() };
     assert!(load(&trial).unwrap_err().to_string().contains("chain.rpc_urls"));

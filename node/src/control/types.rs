@@ -17,7 +17,7 @@ pub use self::backup::{
 };
 pub use self::catalog::{
     CallForm, CatalogHit, CatalogKind, CatalogPage, CatalogQuery, CatalogSamples, CatalogService,
-    CatalogSort, CatalogState, Count, Counts, LookAlike,
+    CatalogSort, CatalogState, Count, Counts, KindCount, LookAlike, PriceCount,
 };
 pub use self::console::{
     ChainSettings, ChainSettingsRequest, ChainSettingsSaved, Console, EndpointTested, LogIn, LoggedIn,

@@ -18,6 +18,7 @@ use farthing_chain::{
 };
 use farthing_protocol::{Address, Usdc};
 use tokio::signal::unix::{SignalKind, signal};
+use url::Url;
 
 use super::{
     anvil::Anvil,
@@ -71,6 +72,8 @@ pub struct Market {
     pub planets_url: String,
     /// The consumer's gateway, as people reach it: for the lines to paste.
     pub gateway_url: String,
+    /// The consumer's console, as people reach it: for the lines to paste.
+    pub panel_url: String,
 }
 
 /// Something without which nobody can buy or sell.
@@ -132,9 +135,29 @@ pub async fn check(market: &Market) -> anyhow::Result<()> {
 /// When nothing answers within a few seconds.
 pub async fn probe(url: &str) -> anyhow::Result<()> {
     crate::tls::install_provider();
+    let is_http = Url::parse(url).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+    ensure!(is_http, "`{url}` is no address of an HTTP server; write it like http://host:port/path");
     let client = reqwest::Client::builder().no_proxy().timeout(ANSWER_WITHIN / 2).build()?;
-    client.get(url).send().await.with_context(|| format!("{url} does not answer"))?;
+    client.get(url).send().await.map_err(|error| anyhow::anyhow!("{url} {}", why_no_answer(&error)))?;
     Ok(())
+}
+
+/// The cause in words that help whoever reads a health check.
+fn why_no_answer(error: &reqwest::Error) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    let words = cause.to_string();
+    if error.is_timeout() {
+        format!("does not answer within {} s", (ANSWER_WITHIN / 2).as_secs())
+    } else if words.to_lowercase().contains("refused") {
+        "refuses the connection: nothing listens there yet".to_owned()
+    } else if error.is_connect() {
+        format!("cannot be reached ({words}); check host and port")
+    } else {
+        format!("answers, but not as an HTTP server does ({words})")
+    }
 }
 
 impl Market {
@@ -285,6 +308,7 @@ impl Market {
     async fn what_to_paste(&self) -> anyhow::Result<String> {
         let (quakes, planets) = (self.service(EARTHQUAKE_OWNER).await?, self.service(PLANET_OWNER).await?);
         let (url, body) = (&self.gateway_url, recent_earthquakes(&quakes));
+        let console = &self.panel_url;
         let curl = "curl --cacert farthing-ca.pem -H \"Authorization: Bearer $secret\"";
         Ok(format!(
             "Everything is up. The consumer's gateway has a certificate and a secret:\n\n\
@@ -293,7 +317,9 @@ impl Market {
              secret=$(docker exec \"$consumer\" farthing secret show)\n\n\
              Then buy:\n\n\
              {curl} \\\n  '{url}/internal/call' \\\n  -d '{body}'\n\n\
-             {curl} \\\n  '{url}/services/{}/planets?discoveryMethod=Transit&limit=5'",
+             {curl} \\\n  '{url}/services/{}/planets?discoveryMethod=Transit&limit=5'\n\n\
+             The consumer's console is at {console}; its set-up code:\n\n\
+             docker exec \"$consumer\" farthing panel url",
             planets.id
         ))
     }

@@ -8,3 +8,4 @@ mod preview;
 mod search;
 mod spread;
 mod support;
+mod told;

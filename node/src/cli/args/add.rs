@@ -34,7 +34,7 @@ pub struct Add {
     pub pick: Option<usize>,
 
     /// In USDC, of every operation that names none of its own; 0 is free
-    #[arg(long, value_name = "USDC")]
+    #[arg(long, value_name = "USDC", allow_negative_numbers = true)]
     pub price: Option<Usdc>,
     #[command(flatten)]
     pub said: Said,
@@ -81,6 +81,7 @@ pub struct Said {
     /// Markdown, or @FILE
     #[arg(long, value_name = "TEXT|@FILE")]
     pub description: Option<String>,
+    /// One word or two, such as Weather; consumers narrow their search by it
     #[arg(long)]
     pub category: Option<String>,
     /// May be repeated; in a change they replace all tags of now
@@ -101,6 +102,7 @@ pub struct Said {
 /// Change texts, your server, and what is offered; what is not named stays. Prices have `api price`
 #[derive(Debug, Args)]
 pub struct Edit {
+    /// Its UUID, as `farthing api list` shows it
     pub service: ServiceId,
     #[command(flatten)]
     pub said: Said,

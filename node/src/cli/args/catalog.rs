@@ -12,17 +12,26 @@ pub enum Catalog {
     /// Find services by words, category, tag, kind and price; free, and works offline
     Search(Box<Search>),
     /// A service: its owner, what it offers, what a call costs
-    Show { service: ServiceId },
+    Show {
+        /// Its UUID, as `farthing catalog search` shows it
+        service: ServiceId,
+    },
     /// The OpenAPI document of a service
     Openapi {
+        /// Its UUID, as `farthing catalog search` shows it
         service: ServiceId,
+        /// Of OpenAPI
         #[arg(long, value_enum, default_value = "3.1")]
         version: OpenApiVersion,
     },
     /// The versions so far as the owner tells them, each with what was different for callers
-    Versions { service: ServiceId },
+    Versions {
+        /// Its UUID, as `farthing catalog search` shows it
+        service: ServiceId,
+    },
     /// What answers of a service look like; free, and never asks the service itself
     Sample {
+        /// Its UUID, as `farthing catalog search` shows it
         service: ServiceId,
         /// Only of one operation, such as "GET /v1/things"; prints the body alone
         #[arg(value_name = "METHOD PATH")]
@@ -44,7 +53,7 @@ pub struct Search {
     #[arg(long, value_enum)]
     pub kind: Option<CatalogKind>,
     /// Only services whose price is at most this, in USDC
-    #[arg(long, value_name = "USDC")]
+    #[arg(long, value_name = "USDC", allow_negative_numbers = true)]
     pub max_price: Option<Usdc>,
     /// Only of this owner
     #[arg(long, value_name = "WALLET")]
@@ -55,6 +64,7 @@ pub struct Search {
     /// Only services with free samples
     #[arg(long)]
     pub free_samples: bool,
+    /// What comes first
     #[arg(long, value_enum, default_value = "relevance")]
     pub sort: CatalogSort,
     /// Services to show, 100 at most

@@ -34,7 +34,9 @@ pub struct CatalogQuery {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CatalogKind {
+    /// Described by OpenAPI
     Rest,
+    /// Described by a GraphQL schema
     Graphql,
 }
 
@@ -57,6 +59,7 @@ pub enum CatalogSort {
     Price,
     /// Changed last first
     Newest,
+    /// From A to Z
     Name,
 }
 
@@ -74,8 +77,8 @@ pub struct CatalogPage {
 pub struct Counts {
     pub categories: Vec<Count>,
     pub tags: Vec<Count>,
-    pub kinds: Vec<Count>,
-    pub prices: Vec<Count>,
+    pub kinds: Vec<KindCount>,
+    pub prices: Vec<PriceCount>,
     pub online: usize,
     /// Services with free samples.
     pub samples: usize,
@@ -84,6 +87,24 @@ pub struct Counts {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Count {
     pub value: String,
+    pub count: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct KindCount {
+    pub value: CatalogKind,
+    pub count: usize,
+}
+
+/// A range of prices in USDC, and how many services are in it. The ranges touch and do not overlap.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PriceCount {
+    /// The end of the range below, which is not in this one; the first range has none.
+    #[schema(value_type = Option<String>)]
+    pub above: Option<Text<Usdc>>,
+    /// The highest price of the range; the last range has none.
+    #[schema(value_type = Option<String>)]
+    pub up_to: Option<Text<Usdc>>,
     pub count: usize,
 }
 

@@ -17,7 +17,7 @@ use crate::{
     clock,
     control::types::{
         CatalogHit, CatalogKind, CatalogPage, CatalogQuery, CatalogSort, CatalogState, Count, Figures,
-        Measured, route,
+        Measured, PriceCount, route,
     },
     panel::{
         failure::Failure,
@@ -284,23 +284,25 @@ fn facets(asked: &Asked, found: &CatalogPage) -> Vec<Facet> {
     };
     let online = switch(ONLINE, counts.online, &asked.online, |asked, value| asked.online = value);
     let samples = switch(SAMPLES, counts.samples, &asked.samples, |asked, value| asked.samples = value);
+    let kinds: Vec<Count> =
+        counts.kinds.iter().map(|kind| Count { value: kind.value.to_string(), count: kind.count }).collect();
     let all = vec![
         Facet { title: "State", choices: vec![online] },
         Facet { title: "To try", choices: vec![samples] },
         Facet { title: "Price of a call", choices: prices(asked, &counts.prices) },
         facet("Category", &counts.categories, &asked.category, |asked, value| asked.category = value),
         facet("Tag", &counts.tags, &asked.tag, |asked, value| asked.tag = value),
-        facet("Kind", &counts.kinds, &asked.kind, |asked, value| asked.kind = value),
+        facet("Kind", &kinds, &asked.kind, |asked, value| asked.kind = value),
     ];
     all.into_iter().filter(|facet| !facet.choices.is_empty()).collect()
 }
 
 /// Upper ends of prices, each with the services that cost no more; an end that adds none is left out.
-fn prices(asked: &Asked, bands: &[Count]) -> Vec<Choice> {
+fn prices(asked: &Asked, bands: &[PriceCount]) -> Vec<Choice> {
     let mut up_to = 0;
-    let choice = |band: &Count| {
+    let choice = |band: &PriceCount| {
         up_to += band.count;
-        let price: Usdc = band.value.strip_prefix("≤ ")?.parse().ok()?;
+        let price: Usdc = band.up_to.as_ref()?.0;
         let is_chosen = asked.price.parse() == Ok(price);
         (band.count > 0 || is_chosen).then(|| Choice {
             label: if price.is_zero() { "Free".to_owned() } else { format!("Up to {price} USDC") },
@@ -351,8 +353,13 @@ mod tests {
 
     #[test]
     fn prices_are_chosen_by_their_upper_ends_and_counted_with_all_that_is_cheaper() {
-        let band = |value: &str, count| Count { value: value.to_owned(), count };
-        let bands = [band("≤ 0.00", 0), band("≤ 0.001", 2), band("≤ 0.01", 3), band("more", 4)];
+        let band = |above: &str, up_to: &str, count| PriceCount {
+            above: above.parse::<Usdc>().ok().map(Into::into),
+            up_to: up_to.parse::<Usdc>().ok().map(Into::into),
+            count,
+        };
+        let bands =
+            [band("", "0.00", 0), band("0.00", "0.001", 2), band("0.001", "0.01", 3), band("0.01", "", 4)];
         let asked = Asked { q: "a".into(), price: "0.001".into(), page: 3, ..Asked::default() };
         let choices = prices(&asked, &bands);
         let shown: Vec<_> = choices
