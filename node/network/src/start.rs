@@ -31,7 +31,7 @@ use crate::{
     report::Reporter,
     saved::{Saved, SharedBook},
     status::Counters,
-    swarm::{COMMANDS_MAX, Parts, SwarmTask},
+    swarm::{COMMANDS_MAX, Parts, SwarmTask, innermost},
     sync::{InboundSync, SyncServer},
 };
 
@@ -278,23 +278,16 @@ async fn bind(
     confirmed.await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())).map_err(failed)
 }
 
-/// The system's own error: the library wraps it in others, each of which repeats its words.
+/// The system's own error, by its number in the words: the library wraps it in others, which repeat its words and do not
+/// hand it out.
 fn said_once(error: io::Error) -> io::Error {
     if error.raw_os_error().is_some() {
         return error;
     }
-    let mut cause: Option<&(dyn std::error::Error + 'static)> = error.get_ref().map(|inner| inner as _);
-    while let Some(inner) = cause {
-        let of_system = inner.downcast_ref::<io::Error>();
-        if let Some(code) = of_system.and_then(io::Error::raw_os_error) {
-            return io::Error::from_raw_os_error(code);
-        }
-        cause = match of_system.and_then(io::Error::get_ref) {
-            Some(wrapped) => Some(wrapped),
-            None => inner.source(),
-        };
-    }
-    error
+    let words = innermost(&error);
+    let number = words.rsplit_once("(os error ").and_then(|(_, rest)| rest.split_once(')'));
+    let code = number.and_then(|(code, _)| code.parse().ok());
+    code.map_or(error, io::Error::from_raw_os_error)
 }
 
 async fn confirmation(
@@ -312,5 +305,18 @@ async fn confirmation(
             SwarmEvent::ListenerError { listener_id, error } if listener_id == listener => return Err(error),
             event => early.push(event),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_system_refuses_is_said_once() {
+        let wrapped = io::Error::other(io::Error::other("Cannot assign requested address (os error 99)"));
+        let said = said_once(wrapped);
+        assert_eq!((said.kind(), said.raw_os_error()), (io::ErrorKind::AddrNotAvailable, Some(99)));
+        assert_eq!(said_once(io::Error::other("something else")).to_string(), "something else");
     }
 }
