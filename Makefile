@@ -72,18 +72,36 @@ bench: anvil build ## Measure paid calls against direct ones, the bridge, search
 	"$(programs)/farthing-simulate" idle
 	cargo bench --locked -p farthing-bridge -p farthing-sdk
 
-# The engine's own builder skips what an image does not need.
+# Where the local chain's program is.
+anvil_program = $${FARTHING_ANVIL:-$$(command -v anvil || echo tests/contracts/node_modules/@foundry-rs/anvil-linux-*/bin/anvil)}
+
+# The engine's own builder skips what an image does not need, and keeps what cargo has built for the next image. Clients
+# from 23 on have it as a component of its own.
 image_build = DOCKER_BUILDKIT=1 docker build --file deploy/Dockerfile
+define can_build_images
+	@[[ "$$(docker version --format '{{.Client.Version}}' 2>/dev/null | cut -d. -f1)" -lt 23 ]] || docker buildx version >/dev/null 2>&1 || { \
+		printf '\n  This docker cannot build images: its buildx component is missing. Install it (Debian: apt-get install\n  docker-buildx, elsewhere docker-buildx-plugin), or take programs that are built here: make compose-up PREBUILT=1\n\n' >&2; \
+		exit 1; \
+	}
+endef
 testnet_compose = $$(docker compose version >/dev/null 2>&1 && echo docker compose || echo docker-compose) \
 	--project-name farthing-testnet --file deploy/compose.testnet.yaml
 
 .PHONY: image
 image: ## Build the container image `farthing`; docker's build arguments choose other bases: IMAGE_ARGS=…
+	$(can_build_images)
 	$(image_build) $(IMAGE_ARGS) --tag farthing .
 
-.PHONY: compose-up
-compose-up: image ## Start a network of five nodes with a chain of its own in containers, and show what to paste
+.PHONY: images
+images: image
 	$(image_build) $(IMAGE_ARGS) --target testnet --tag farthing-testnet .
+
+.PHONY: images-prebuilt
+images-prebuilt: anvil build
+	deploy/prebuilt-images.sh "$(programs)" "$(anvil_program)" farthing farthing-testnet
+
+.PHONY: compose-up
+compose-up: $(if $(PREBUILT),images-prebuilt,images) ## Start a network of five nodes with a chain of its own in containers; PREBUILT=1 needs no registry
 	$(testnet_compose) up --detach
 	@until $(testnet_compose) exec -T setup farthing testnet prepare --check; do sleep 2; done
 	$(testnet_compose) logs --no-color setup
@@ -94,7 +112,7 @@ compose-down: ## Stop that network and forget it, wallets and all
 
 .PHONY: compose-test
 compose-test: anvil build ## The same network built, bought from, killed, restarted; needs docker or root with dockerd, and no network
-	deploy/test/compose-test.sh "$(programs)" "$${FARTHING_ANVIL:-$$(command -v anvil || echo tests/contracts/node_modules/@foundry-rs/anvil-linux-*/bin/anvil)}"
+	deploy/test/compose-test.sh "$(programs)" "$(anvil_program)"
 
 .PHONY: simulate
 simulate: anvil ## A network of 1,000 nodes and a catalog of 100,000 listings; writes target/simulate/report.json

@@ -76,7 +76,7 @@ tear_down() {
             compose_one down --volumes --timeout 40 >"$work/down.log" 2>&1 || { cat "$work/down.log" >&2; code=1; }
         fi
         compose down --volumes --timeout 40 >"$work/down.log" 2>&1 || { cat "$work/down.log" >&2; code=1; }
-        docker image rm --force "$project-node" "$project-tools" "$project-base" >/dev/null || true
+        docker image rm --force "$project-node" "$project-tools" "$project-node-base" >/dev/null || true
         for kind in container volume network; do
             [[ -z "$(docker "$kind" ls --quiet --filter "label=com.docker.compose.project=$project" \
                 $([[ $kind == container ]] && echo --all))" ]] || { echo "a $kind was left behind" >&2; code=1; }
@@ -112,45 +112,6 @@ start_engine() {
         sleep 0.25
     done
     skip "the Docker engine did not come up within a minute"
-}
-
-# The least a dynamically linked program needs, in place of a distribution's base image.
-make_base() {
-    local root="$work/base" library
-    mkdir -p "$root"/{mnt,tmp,etc/ssl/certs,usr/local/bin}
-    chmod 1777 "$root/tmp"
-    printf 'root:x:0:0::/root:/sbin/nologin\n' >"$root/etc/passwd"
-    cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
-    # Lines such as `libm.so.6 => /lib/x86_64-linux-gnu/libm.so.6 (0x…)` and `/lib64/ld-linux-x86-64.so.2 (0x…)`.
-    for library in $(ldd "$programs/farthing" "$programs/earthquakes" "$programs/exoplanets" "$anvil" |
-        grep -oE '/[^ ]+ \(0x' | cut -d' ' -f1 | sort -u); do
-        install -D -m 0755 "$library" "$root$library"
-    done
-    # glibc loads these when a name is looked up.
-    local libc_folder
-    libc_folder="$(dirname "$(ldd "$programs/farthing" | grep -oE '/[^ ]*/libc\.so\.6')")"
-    for library in libnss_files.so.2 libnss_dns.so.2 libresolv.so.2; do
-        install -D -m 0755 "$libc_folder/$library" "$root$libc_folder/$library"
-    done
-    tar -C "$root" -c . | docker import - "$project-base" >/dev/null
-    # Some machines let an engine start and then keep it from running anything.
-    local loader
-    loader="$(ldd "$programs/farthing" | grep -oE '/[^ ]*/ld-linux[^ ]*')"
-    docker run --rm "$project-base" "$loader" --version >/dev/null 2>"$work/run.log" ||
-        { cat "$work/run.log" >&2; skip "the engine cannot run a container here"; }
-}
-
-# build TAG PROGRAM…: the Dockerfile's target for programs that were compiled elsewhere.
-build() {
-    local tag="$1" tree="$work/$1" program
-    shift
-    mkdir -p "$tree/usr/local/bin"
-    for program in "$@"; do
-        # What is copied into an image and out again need not carry its debug information.
-        strip -o "$tree/usr/local/bin/$(basename "$program")" "$program"
-    done
-    docker build --quiet --file deploy/Dockerfile --target prebuilt --build-arg "BASE_IMAGE=$project-base" \
-        --tag "$tag" "$tree" >"$work/build.log" 2>&1 || { cat "$work/build.log" >&2; fail "the image $tag was not built"; }
 }
 
 # until_within SECONDS WHAT COMMAND…: repeats a command until it succeeds.
@@ -243,15 +204,20 @@ say "the engine answers: $(docker version --format '{{.Server.Version}}')"
 
 "${compose_program[@]}" -f deploy/compose.yaml config --quiet || fail "compose.yaml is not valid"
 is_up=yes
-make_base
-build "$project-node" "$programs/farthing"
-build "$project-tools" "$programs/farthing" "$programs/earthquakes" "$programs/exoplanets" "$anvil"
+code=0
+deploy/prebuilt-images.sh "$programs" "$anvil" "$FARTHING_IMAGE" "$FARTHING_TESTNET_IMAGE" || code="$?"
+[[ "$code" != 3 ]] || skip "the engine cannot run a container here"
+[[ "$code" == 0 ]] || fail "the images were not built"
 say "both images are built: $(docker image inspect --format '{{.Size}}' "$project-node") and $(docker image inspect --format '{{.Size}}' "$project-tools") bytes"
 
-# With an engine of somebody else, port 3000 may be taken.
-port=3000
-[[ -n "$engine_pid" ]] || port="$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')"
-export FARTHING_GATEWAY_PORT="$port"
+# With an engine of somebody else, ports 3000 and 3002 may be taken.
+ports=(3000 3002)
+[[ -n "$engine_pid" ]] || read -r -a ports < <(python3 -c 'import socket
+sockets = [socket.socket() for _ in range(2)]
+for s in sockets: s.bind(("127.0.0.1", 0))
+print(*(s.getsockname()[1] for s in sockets))')
+port="${ports[0]}" console_port="${ports[1]}"
+export FARTHING_GATEWAY_PORT="$port" FARTHING_PANEL_PORT="$console_port"
 seed="${SEED:-$RANDOM}"
 mapfile -t order < <(shuf --echo "${services[@]}" --random-source=<(yes "$seed"))
 say "starting, SEED=$seed: ${order[*]}"
@@ -291,9 +257,16 @@ for node in "${nodes[@]}"; do
     written="$(farthing "$node" init --data /elsewhere 2>&1)" && fail "the root of $node can be written"
     [[ "$written" == *"mount a volume"* ]] || fail "$node does not say how it gets a folder: $written"
 done
-published="$(docker ps --filter "label=com.docker.compose.project=$project" --format '{{.Ports}}' | grep -oE '[^ ,]+->')"
-expect "published ports" "$published" "127.0.0.1:$port->"
-say "no node runs as root or can write outside of its volume; one port is published, to this machine"
+published="$(docker ps --filter "label=com.docker.compose.project=$project" --format '{{.Ports}}' | grep -oE '[^ ,]+->' | sort | paste -sd ' ')"
+expect "published ports" "$published" "$(printf '127.0.0.1:%s->\n' "$port" "$console_port" | sort | paste -sd ' ')"
+say "no node runs as root or can write outside of its volume; two ports are published, to this machine"
+
+beside_engine curl --silent --show-error --max-time 30 --noproxy '*' --cacert "$work/ca.pem" --location \
+    --output "$work/page" "https://localhost:$console_port/panel" || fail "the console does not answer"
+grep -qi "setup code" "$work/page" || { head -c 800 "$work/page" >&2; fail "the console does not ask for the set-up code"; }
+farthing consumer panel url 2>/dev/null | grep -q "Setup code" || fail "the consumer does not tell its set-up code"
+docker logs "$(container setup)" 2>/dev/null | grep -q "https://localhost:$console_port/panel" || fail "setup does not say where the console is"
+say "the consumer's console answers at the address that is printed"
 
 wallet="$(farthing consumer wallet address)"
 docker kill "$(container consumer)" >/dev/null
