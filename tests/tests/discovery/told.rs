@@ -138,3 +138,26 @@ async fn a_start_says_nothing_in_the_words_of_a_library() -> Result<()> {
     }
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_that_is_not_this_machine_s_is_said_to_be_so_once() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let data = folder.path().display().to_string();
+    // For documentation: no machine has it.
+    let settings = [
+        "chain.preset=local",
+        "chain.rpc_urls=http://127.0.0.1:9",
+        "chain.token=0x00000000000000000000000000000000000000aa",
+        "network.listen=/ip4/192.0.2.1/tcp/13001",
+        "gateway.listen=127.0.0.1:0",
+        "panel.listen=127.0.0.1:0",
+    ];
+    let settings = settings.iter().flat_map(|setting| ["--set", setting]);
+    let arguments: Vec<&str> = std::iter::once("run").chain(settings).collect();
+    let told = run(&data, &arguments).await?;
+    ensure!(told.code == 1, "{told:?}");
+    ensure!(told.err.contains("which is no address of this machine"), "{told:?}");
+    ensure!(!told.err.contains("stop the program using that port"), "{told:?}");
+    ensure!(told.err.matches("(os error").count() == 1, "{told:?}");
+    Ok(())
+}
