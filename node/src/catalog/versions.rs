@@ -37,7 +37,7 @@ pub struct VersionNote {
     pub seen_here: bool,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference")]
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "the form that serde calls")]
 const fn is_false(flag: &bool) -> bool {
     !*flag
 }
