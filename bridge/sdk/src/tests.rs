@@ -79,7 +79,7 @@ fn the_code_of_300_operations_and_of_the_demos_services_stays_small() {
     let described = |text: &[u8]| farthing_bridge::read(text).expect("it is valid").description;
     // What changes something is not for sale in the demo.
     let mut planets = described(planets);
-    planets.operations.retain(|operation| operation.method == farthing_bridge::description::Method::Get);
+    planets.operations.retain(|operation| operation.method == description::Method::Get);
     assert_eq!(planets.operations.len(), 9);
     assert_eq!(many(OPERATIONS).operations.len(), OPERATIONS);
     for description in [many(OPERATIONS), nasty(), described(quakes), planets] {

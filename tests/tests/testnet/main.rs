@@ -55,6 +55,7 @@ async fn nodes_that_started_before_the_contracts_are_prepared_once_however_often
         earthquakes_url: earthquakes.url.clone(),
         planets_url: planets.url.clone(),
         gateway_url: "https://localhost:3000".to_owned(),
+        panel_url: "https://localhost:3002/panel".to_owned(),
     };
     let missing = prepare::check(&market).await.unwrap_err().to_string();
     assert!(missing.contains("the contracts are not deployed"), "{missing}");

@@ -49,12 +49,12 @@ fn a_stranger_with_many_equal_names_is_served_in_time() {
     assert!(names.iter().all(|name| name.len() < 80));
 }
 
-fn package(language: Language, service: &str, given: Option<&str>) -> (crate::package::Package, Vec<String>) {
+fn package(language: Language, service: &str, given: Option<&str>) -> (package::Package, Vec<String>) {
     let options =
         Options { service_name: service.to_owned(), package: given.map(str::to_owned), ..Options::default() };
     let mut warnings = Vec::new();
     let description = ApiDescription::default();
-    let package = crate::package::Package::new(&options, &description, language.profile(), &mut warnings);
+    let package = package::Package::new(&options, &description, language.profile(), &mut warnings);
     (package.unwrap(), warnings)
 }
 

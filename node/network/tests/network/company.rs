@@ -69,9 +69,9 @@ async fn a_book_that_cannot_be_read_is_set_aside_and_a_new_one_begun() {
             "garbage" => std::fs::write(&path, [0xa5; 10_000]).unwrap(),
             "a folder" => std::fs::create_dir(&path).unwrap(),
             "another store" => {
-                let store = redb::Database::create(&path).unwrap();
+                let store = Database::create(&path).unwrap();
                 let transaction = store.begin_write().unwrap();
-                transaction.open_table(redb::TableDefinition::<u32, u32>::new("books")).unwrap();
+                transaction.open_table(TableDefinition::<u32, u32>::new("books")).unwrap();
                 transaction.commit().unwrap();
             }
             _ => {
