@@ -71,7 +71,7 @@ impl Package {
         let is_taken = |name: &str| {
             let mut taken =
                 TAKEN.split_ascii_whitespace().chain(profile.packages.taken.split_ascii_whitespace());
-            taken.any(|word| word == name) || profile.names.keywords.iter().any(|word| *word == name)
+            taken.any(|word| word == name) || profile.names.keywords.contains(&name)
         };
         let words = if is_taken(&snake) || is_taken(&snake.replace('_', "")) {
             format!("{snake}_sdk")

@@ -34,16 +34,18 @@ fn codewords(modules: &[Vec<bool>]) -> Vec<bool> {
     let width = modules.len();
     // Bits 12 to 10 of the format, beside the upper left finder, XORed with theirs of 101010000010010.
     let mask = (2..5).fold(0, |mask, x| mask << 1 | usize::from(modules[8][x])) ^ 0b101;
-    let is_masked = |y: usize, x: usize| match mask {
-        0 => (y + x) % 2 == 0,
-        1 => y % 2 == 0,
-        2 => x % 3 == 0,
-        3 => (y + x) % 3 == 0,
-        4 => (y / 2 + x / 3) % 2 == 0,
-        5 => y * x % 2 + y * x % 3 == 0,
-        6 => (y * x % 2 + y * x % 3) % 2 == 0,
-        _ => ((y + x) % 2 + y * x % 3) % 2 == 0,
+    // ISO/IEC 18004, table 10: a module is inverted where its condition is zero.
+    let condition = |y: usize, x: usize| match mask {
+        0 => (y + x) % 2,
+        1 => y % 2,
+        2 => x % 3,
+        3 => (y + x) % 3,
+        4 => (y / 2 + x / 3) % 2,
+        5 => y * x % 2 + y * x % 3,
+        6 => (y * x % 2 + y * x % 3) % 2,
+        _ => ((y + x) % 2 + y * x % 3) % 2,
     };
+    let is_masked = |y: usize, x: usize| condition(y, x) == 0;
     let is_function = |y: usize, x: usize| {
         let aligned = |at: usize| width > 21 && (width - 9..width - 4).contains(&at);
         y == 6
