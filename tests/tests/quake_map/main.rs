@@ -10,12 +10,12 @@ async fn press(
     client: &Client,
     url: &str,
     magnitude: &str,
-    site: Option<&str>,
+    headers: &[(&str, &str)],
 ) -> Result<(StatusCode, String)> {
     let form = format!("magnitude={magnitude}");
     let mut request = client.post(url).header("content-type", "application/x-www-form-urlencoded").body(form);
-    if let Some(site) = site {
-        request = request.header("sec-fetch-site", site);
+    for (name, value) in headers {
+        request = request.header(*name, *value);
     }
     let answer = request.send().await?;
     Ok((answer.status(), answer.text().await?))
@@ -35,7 +35,7 @@ async fn a_visitor_buys_with_one_press_and_a_foreign_page_cannot() -> Result<()>
     assert!(page.text().await?.contains("Nothing bought yet"));
     assert_eq!(spent().await?, Usdc::ZERO, "looking costs nothing");
 
-    let (status, page) = press(&client, &map.url, "5.5", Some("same-origin")).await?;
+    let (status, page) = press(&client, &map.url, "5.5", &[("sec-fetch-site", "same-origin")]).await?;
     assert_eq!(status, StatusCode::OK);
     assert!(page.contains("<strong>0.002 USDC</strong>"), "{page}");
     let (dots, rows) = (page.matches("<circle").count(), page.matches("<tr><td>").count());
@@ -43,11 +43,13 @@ async fn a_visitor_buys_with_one_press_and_a_foreign_page_cannot() -> Result<()>
     assert!(page.contains("Taiwan"), "the week's largest earthquakes were at Hualian, Taiwan");
     assert_eq!(spent().await?.to_string(), "0.002");
 
-    let (status, _) = press(&client, &map.url, "5.5", Some("cross-site")).await?;
+    let (status, _) = press(&client, &map.url, "5.5", &[("sec-fetch-site", "cross-site")]).await?;
     assert_eq!(status, StatusCode::FORBIDDEN);
-    let (_, page) = press(&client, &map.url, "strong", None).await?;
+    let (status, _) = press(&client, &map.url, "5.5", &[("host", "evil.example")]).await?;
+    assert_eq!(status, StatusCode::FORBIDDEN, "a name that was made to lead here");
+    let (_, page) = press(&client, &map.url, "strong", &[]).await?;
     assert!(page.contains("minmagnitude") && page.contains("Nothing was charged"), "{page}");
-    assert_eq!(spent().await?.to_string(), "0.002", "neither cost anything");
+    assert_eq!(spent().await?.to_string(), "0.002", "none of them cost anything");
     drop(map);
     demo.stop().await
 }

@@ -65,7 +65,7 @@ impl Node {
             reqwest::Certificate::from_pem(&read(&arguments.ca)?).context("--ca holds no certificate")?;
         let secret = String::from_utf8(read(&arguments.secret_file)?).context("--secret-file is no text")?;
         Ok(Self {
-            client: reqwest::Client::builder().tls_certs_only([ca]).build()?,
+            client: reqwest::Client::builder().tls_certs_only([ca]).no_proxy().build()?,
             url: format!("{}/internal/call", arguments.node.trim_end_matches('/')),
             secret: secret.trim().to_owned(),
             service: arguments.service.clone(),
@@ -91,7 +91,11 @@ impl Node {
         if status != StatusCode::OK {
             let problem: Value = serde_json::from_slice(&body).unwrap_or_default();
             let text = |name: &str| problem[name].as_str().unwrap_or_default().to_owned();
-            let charged = if problem["charged"] == true { "It was charged." } else { "Nothing was charged." };
+            let charged = match problem["charged"].as_bool() {
+                Some(true) => "It was charged.",
+                Some(false) => "Nothing was charged.",
+                None => "Whether it was charged is not known yet.",
+            };
             return Err(format!("{}. {} {charged}", text("title"), text("detail")));
         }
         let Answer { features: quakes } =
@@ -110,10 +114,12 @@ struct Wish {
     magnitude: String,
 }
 
-/// Only this page's own form may spend money, not one of a page elsewhere.
+/// Only this page's own form may spend money: not one of a page elsewhere, nor one whose name was made to lead here.
 async fn buy(State(node): State<&'static Node>, headers: HeaderMap, Form(wish): Form<Wish>) -> Response {
     let from_here = headers.get("sec-fetch-site").is_none_or(|site| site == "same-origin");
-    if !from_here {
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let is_address = host.parse::<SocketAddr>().is_ok() || host.split(':').next() == Some("localhost");
+    if !from_here || !is_address {
         return (StatusCode::FORBIDDEN, "Open the page itself to buy.").into_response();
     }
     let bought = node.buy(&wish.magnitude).await;
