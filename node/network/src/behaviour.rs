@@ -21,6 +21,7 @@ use crate::{
     NetworkConfig, NetworkError, NetworkLimits,
     exchange::{self, Accept},
     gate, gossip, keep, memory, memory_limit,
+    names::{self, Led},
     outbound::{self, Connected, Vouched},
     portmap,
     records::DirectoryStore,
@@ -58,7 +59,7 @@ pub(crate) struct Behaviour {
     pub(crate) memory: Toggle<memory_connection_limits::Behaviour>,
     pub(crate) gate: gate::Behaviour,
     pub(crate) keep: keep::Behaviour,
-    pub(crate) identify: identify::Behaviour,
+    pub(crate) identify: names::Behaviour,
     pub(crate) ping: ping::Behaviour,
     pub(crate) kad: kad::Behaviour<DirectoryStore>,
     pub(crate) call: exchange::Behaviour,
@@ -89,6 +90,7 @@ pub(crate) fn build(
     vouched: Vouched,
 ) -> Result<Swarm<Behaviour>, NetworkError> {
     let own = keypair.public().to_peer_id();
+    let led = Led::default();
     let behaviour = Behaviour {
         limits: connection_limits::Behaviour::new(connection_limits(&config.limits)),
         memory: memory_limit::connection_bytes_max()
@@ -96,7 +98,7 @@ pub(crate) fn build(
             .into(),
         gate: gate::Behaviour::new(&config.limits),
         keep: keep::Behaviour::new(config.limits.connection_kept),
-        identify: identify::Behaviour::new(identify_config(config, keypair)),
+        identify: names::Behaviour::new(identify_config(config, keypair), led.clone()),
         ping: ping::Behaviour::new(
             ping::Config::new().with_interval(PING_INTERVAL).with_timeout(PING_TIMEOUT),
         ),
@@ -123,7 +125,7 @@ pub(crate) fn build(
         mdns: neighbourhood(own, config.mdns),
     };
     let transport = transport(config, keypair, counters)?;
-    let transport = outbound::guarded(transport, vouched, config.allow_private)
+    let transport = outbound::guarded(transport, vouched, led, config.allow_private)
         .map_err(|source| NetworkError::Resolver { source })?;
     let swarm_config = swarm::Config::with_tokio_executor()
         .with_idle_connection_timeout(config.limits.contact_idle_max)

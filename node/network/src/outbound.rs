@@ -5,7 +5,7 @@
 //! node knock inside its own network, where the router, a database or the cloud's metadata service listens.
 //!
 //! A name is looked up once, here, and what came out of it is what is checked and dialled: no second look-up could
-//! say something else.
+//! say something else. Where it led is noted, because the peer there can learn its own address only from this node.
 //!
 //! Invariant: where private addresses are not allowed, nothing is dialled but public IPs and the addresses that this
 //! node's owner named, or found in the local network by choice.
@@ -18,6 +18,7 @@ use std::{
     task::{Context, Poll},
 };
 
+use futures::{FutureExt, TryFutureExt, future::BoxFuture};
 use libp2p::{
     Multiaddr, PeerId, Transport, TransportError,
     core::{
@@ -27,7 +28,7 @@ use libp2p::{
     dns,
 };
 
-use crate::addresses;
+use crate::{addresses, names::Led};
 
 /// What a transport makes: who is at the other end, and the connection.
 pub(crate) type Connected = (PeerId, StreamMuxerBox);
@@ -66,12 +67,14 @@ impl Vouched {
 pub(crate) fn guarded(
     inner: Boxed<Connected>,
     vouched: Vouched,
+    led: Led,
     allow_private: bool,
 ) -> io::Result<Boxed<Connected>> {
     let inner = Arc::new(Mutex::new(inner));
     let exit = |public_only| Exit { inner: Arc::clone(&inner), public_only };
     let guard = Guard {
         vouched,
+        led,
         allow_private,
         anywhere: dns::tokio::Transport::system(exit(false))?,
         public: dns::tokio::Transport::system(exit(true))?,
@@ -82,6 +85,7 @@ pub(crate) fn guarded(
 /// Chooses the way out for each address, before its name is looked up.
 struct Guard {
     vouched: Vouched,
+    led: Led,
     allow_private: bool,
     anywhere: dns::tokio::Transport<Exit>,
     public: dns::tokio::Transport<Exit>,
@@ -92,8 +96,8 @@ type Dns = dns::tokio::Transport<Exit>;
 impl Transport for Guard {
     type Output = Connected;
     type Error = <Dns as Transport>::Error;
-    type ListenerUpgrade = <Dns as Transport>::ListenerUpgrade;
-    type Dial = <Dns as Transport>::Dial;
+    type ListenerUpgrade = BoxFuture<'static, Result<Connected, Self::Error>>;
+    type Dial = BoxFuture<'static, Result<Connected, Self::Error>>;
 
     fn listen_on(&mut self, id: ListenerId, address: Multiaddr) -> Result<(), TransportError<Self::Error>> {
         self.anywhere.listen_on(id, address)
@@ -108,14 +112,23 @@ impl Transport for Guard {
         address: Multiaddr,
         options: DialOpts,
     ) -> Result<Self::Dial, TransportError<Self::Error>> {
-        if self.allow_private || self.vouched.includes(&address) {
-            return self.anywhere.dial(address, options);
-        }
-        // A stranger's address is not even looked up unless it is one name or IP and one port.
-        if !addresses::may_be_announced(&address, false) {
-            return Err(TransportError::Other(dns::Error::Transport(inside())));
-        }
-        self.public.dial(address, options)
+        let named = address.clone();
+        let dial = if self.allow_private || self.vouched.includes(&address) {
+            self.anywhere.dial(address, options)
+        } else if addresses::may_be_announced(&address, false) {
+            self.public.dial(address, options)
+        } else {
+            // A stranger's address is not even looked up unless it is one name or IP and one port.
+            Err(TransportError::Other(dns::Error::Transport(inside())))
+        };
+        let led = self.led.clone();
+        let note = move |(connected, reached): Reached| {
+            if let Some(reached) = reached {
+                led.note(connected.0, &named, &reached);
+            }
+            connected
+        };
+        Ok(dial?.map_ok(note).boxed())
     }
 
     fn poll(
@@ -123,9 +136,13 @@ impl Transport for Guard {
         context: &mut Context<'_>,
     ) -> Poll<TransportEvent<Self::ListenerUpgrade, Self::Error>> {
         // Both lead to the same transport.
-        Pin::new(&mut self.anywhere).poll(context)
+        let came = |upgrade: <Dns as Transport>::ListenerUpgrade| upgrade.map_ok(|(came, _)| came).boxed();
+        Pin::new(&mut self.anywhere).poll(context).map(|event| event.map_upgrade(came))
     }
 }
+
+/// A connection and, of one that this node made, the address it leads to.
+type Reached = (Connected, Option<Multiaddr>);
 
 /// Dials what names were looked up to.
 struct Exit {
@@ -134,10 +151,10 @@ struct Exit {
 }
 
 impl Transport for Exit {
-    type Output = Connected;
+    type Output = Reached;
     type Error = io::Error;
-    type ListenerUpgrade = <Boxed<Connected> as Transport>::ListenerUpgrade;
-    type Dial = <Boxed<Connected> as Transport>::Dial;
+    type ListenerUpgrade = BoxFuture<'static, Result<Reached, io::Error>>;
+    type Dial = BoxFuture<'static, Result<Reached, io::Error>>;
 
     fn listen_on(&mut self, id: ListenerId, address: Multiaddr) -> Result<(), TransportError<io::Error>> {
         lock(&self.inner).listen_on(id, address)
@@ -156,14 +173,18 @@ impl Transport for Exit {
             tracing::debug!(%address, "an address of a stranger leads into a private network; not dialled");
             return Err(TransportError::Other(inside()));
         }
-        lock(&self.inner).dial(address, options)
+        let dial = lock(&self.inner).dial(address.clone(), options)?;
+        Ok(dial.map_ok(|connected| (connected, Some(address))).boxed())
     }
 
     fn poll(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<TransportEvent<Self::ListenerUpgrade, io::Error>> {
-        Pin::new(&mut *lock(&self.inner)).poll(context)
+        let came = |upgrade: <Boxed<Connected> as Transport>::ListenerUpgrade| {
+            upgrade.map_ok(|connected| (connected, None)).boxed()
+        };
+        Pin::new(&mut *lock(&self.inner)).poll(context).map(|event| event.map_upgrade(came))
     }
 }
 

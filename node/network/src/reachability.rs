@@ -61,11 +61,6 @@ const PATIENCE_MIN: Duration = Duration::from_secs(1);
 /// Without anything to test, which a new candidate ends at once.
 const NOTHING_TO_TEST_FOR: Duration = Duration::from_secs(10);
 
-/// The IP at the far end of a connection; `0.0.0.0` or `::` where it was dialled by name.
-pub(crate) fn ip_of(remote: &Multiaddr) -> Option<IpAddr> {
-    addresses::ip(remote).or_else(|| place::unknown(remote))
-}
-
 /// Tests this node's addresses, and remembers what came of it.
 #[derive(Debug)]
 pub(crate) struct Prober {
@@ -74,6 +69,8 @@ pub(crate) struct Prober {
     announced: Vec<Multiaddr>,
     listening: Vec<Multiaddr>,
     mapped: Vec<Multiaddr>,
+    /// Published without a test, as a private network has it.
+    untested: Vec<Multiaddr>,
     gateway: Gateway,
     observations: Observations,
     /// The IPs that observers agree on, at most one of each family.
@@ -110,6 +107,7 @@ impl Prober {
             announced,
             listening: Vec::new(),
             mapped: Vec::new(),
+            untested: Vec::new(),
             gateway,
             observations: Observations::default(),
             seen: Vec::new(),
@@ -160,6 +158,11 @@ impl Prober {
 
     pub(crate) fn set_gateway(&mut self, gateway: Gateway) {
         self.gateway = gateway;
+    }
+
+    /// What is published besides the addresses that are tested.
+    pub(crate) fn set_untested(&mut self, untested: Vec<Multiaddr>) {
+        self.untested = untested;
     }
 
     pub(crate) fn set_local_ip(&mut self, ip: Option<IpAddr>) {

@@ -75,7 +75,7 @@ impl Observations {
     ) -> Option<IpAddr> {
         let mut witnesses: BTreeMap<IpAddr, BTreeSet<Witness>> = BTreeMap::new();
         for (peer, seen) in &self.by_peer {
-            let is_public = addresses::is_global(seen.own) && place::may_be_public(seen.observer);
+            let is_public = addresses::is_global(seen.own) && addresses::is_global(seen.observer);
             if Family::of_ip(seen.own) == family && (allow_private || is_public) {
                 let witness = if allow_private {
                     Witness::Peer(*peer)

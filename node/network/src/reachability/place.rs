@@ -1,9 +1,6 @@
 //! Where a node listens, as far as dialling it back is concerned: an IP, a transport and a port. Pure.
 
-use std::{
-    fmt,
-    net::{IpAddr, Ipv4Addr, Ipv6Addr},
-};
+use std::{fmt, net::IpAddr};
 
 use libp2p::{Multiaddr, multiaddr::Protocol};
 
@@ -82,20 +79,6 @@ pub(super) fn address(ip: IpAddr, transport: Transport, port: u16) -> Multiaddr 
 pub(super) fn are_alike(one: &Multiaddr, other: &Multiaddr) -> bool {
     let kind = |address| (Transport::of(address).map(|(transport, _)| transport), Family::of(address));
     kind(one) == kind(other)
-}
-
-/// Stands for the IP of a peer that was dialled by name: the library does not tell what the name stood for.
-/// All of them together are one witness.
-pub(crate) fn unknown(address: &Multiaddr) -> Option<IpAddr> {
-    Some(match Family::of(address)? {
-        Family::V4 => Ipv4Addr::UNSPECIFIED.into(),
-        Family::V6 => Ipv6Addr::UNSPECIFIED.into(),
-    })
-}
-
-/// From outside as far as one can tell: a public IP, or one behind a name.
-pub(super) fn may_be_public(ip: IpAddr) -> bool {
-    ip.is_unspecified() || addresses::is_global(ip)
 }
 
 /// Whether providers share this address among their customers (RFC 6598, 100.64.0.0/10).

@@ -35,6 +35,10 @@ pub struct Reachability {
     pub private: bool,
     /// The provider seems to share one public address among several customers.
     pub shared: bool,
+    /// Published without a test: where a node of a private network listens, besides what is tested.
+    pub untested: Vec<String>,
+    /// Told to whoever asks for a test when none can be made now: in how many seconds one can.
+    pub again_secs: Option<u64>,
 }
 
 /// What a test says of an address or a transport.
@@ -130,6 +134,8 @@ impl Prober {
             gateway: self.gateway,
             private: self.allow_private,
             shared: mapped_elsewhere || self.observations.is_shared(),
+            untested: self.untested.iter().map(Multiaddr::to_string).collect(),
+            again_secs: None,
         }
     }
 

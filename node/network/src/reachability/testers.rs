@@ -9,7 +9,7 @@ use std::{
 
 use farthing_protocol::{Address, Hash, keccak256};
 
-use super::place::{self, Family};
+use super::place::Family;
 use crate::addresses;
 
 /// A peer that may be asked, and the IPs from which it is connected.
@@ -25,7 +25,7 @@ impl Tester {
     /// The IP from which it can judge addresses of `family`: not from our LAN, and not from behind our own
     /// router, unless the whole network is private.
     pub(super) fn outside(&self, family: Family, own: &[IpAddr], allow_private: bool) -> Option<IpAddr> {
-        let is_outside = |ip: &&IpAddr| allow_private || (place::may_be_public(**ip) && !own.contains(*ip));
+        let is_outside = |ip: &&IpAddr| allow_private || (addresses::is_global(**ip) && !own.contains(*ip));
         self.ips.iter().filter(|ip| Family::of_ip(**ip) == family).find(is_outside).copied()
     }
 }

@@ -1,6 +1,6 @@
 //! Reachability in plain words, for the console, `farthing net reach` and `farthing doctor`. Pure.
 
-use super::{AddressCheck, ReachState, Reachability, Source, Transport};
+use super::{AddressCheck, Gateway, ReachState, Reachability, Source, Transport};
 
 impl Reachability {
     /// Says which port is reachable over what, what to do otherwise, and how old the news is. One line.
@@ -32,8 +32,12 @@ impl Reachability {
             .collect();
         let age = age(now_secs.saturating_sub(checked_secs));
         let peers = counted(self.peers_asked, "peer");
+        let router = self.router();
         let shared = if self.shared && !self.is_reachable() { SHARED } else { "" };
-        format!("{head}{}. Checked {age} by {peers}.{shared}", phrases.join("; "))
+        let again = self.again_secs.map_or_else(String::new, |secs| {
+            format!(" Peers dial back once a minute: a new test can be made in {}.", counted_secs(secs))
+        });
+        format!("{head}{}. Checked {age} by {peers}.{router}{shared}{again}", phrases.join("; "))
     }
 
     fn untested(&self) -> &'static str {
@@ -57,10 +61,33 @@ impl Reachability {
                 Some(check) if check.asked == 0 => {
                     "not tested, because no peer sees this node at the announced address".to_owned()
                 }
-                Some(_) => "undecided".to_owned(),
+                Some(_) => UNDECIDED.to_owned(),
                 None => "not tested".to_owned(),
             },
         }
+    }
+
+    /// What came of asking the router by UPnP, where that matters: a forward that it made, or one that is missing.
+    fn router(&self) -> &'static str {
+        let is_missing = [Transport::Tcp, Transport::Quic]
+            .into_iter()
+            .any(|transport| self.state(transport) == ReachState::NotReachable);
+        match self.gateway {
+            Gateway::Maps(_) if is_missing => {
+                " The router says that it forwards the ports, as UPnP asked it to: another router or a firewall may \
+                 stand before it."
+            }
+            Gateway::Maps(_) => " The router forwards the ports, as UPnP asked it to.",
+            Gateway::Absent if is_missing && !self.is_direct() => {
+                " No router answers to UPnP, so the forward has to be made by hand."
+            }
+            Gateway::NotAsked | Gateway::Unknown | Gateway::Absent | Gateway::Private => "",
+        }
+    }
+
+    /// Nothing stands before this machine that would have to forward.
+    fn is_direct(&self) -> bool {
+        self.private || self.local_ip.is_some_and(|ip| self.seen.contains(&ip))
     }
 
     /// One peer that came through is proof; that others did not is worth knowing.
@@ -110,8 +137,7 @@ impl Reachability {
                 announced.address
             );
         }
-        let is_direct = self.private || self.local_ip.is_some_and(|ip| self.seen.contains(&ip));
-        if is_direct {
+        if self.is_direct() {
             return format!("not let through — open {kind} {port} in the firewall of this machine");
         }
         let machine = self.machine();
@@ -150,6 +176,13 @@ const SHARED: &str = " Your provider seems to share one public address among sev
                       forward on your router is not enough: ask for an address of your own, or announce a \
                       tunnel's.";
 
+const UNDECIDED: &str =
+    "undecided, because peers did not agree or did not answer; it is tested again by itself";
+
+fn counted_secs(secs: u64) -> String {
+    counted(usize::try_from(secs).unwrap_or(usize::MAX), "second")
+}
+
 fn age(secs: u64) -> String {
     match secs {
         0..5 => "just now".to_owned(),
@@ -166,7 +199,6 @@ fn counted(count: usize, what: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reachability::Gateway;
 
     const NOW_SECS: u64 = 1_000_000;
 
@@ -196,9 +228,11 @@ mod tests {
             quic_port: Some(3001),
             local_ip: Some("192.168.1.20".parse().unwrap()),
             seen: vec!["9.9.9.9".parse().unwrap()],
-            gateway: Gateway::Absent,
+            gateway: Gateway::NotAsked,
             private: false,
             shared: false,
+            untested: Vec::new(),
+            again_secs: None,
         }
     }
 
@@ -236,7 +270,8 @@ mod tests {
                     checked_secs: Some(NOW_SECS - 7300),
                     ..home(Unknown, Unknown)
                 },
-                "TCP port 4001 reachable; UDP port 3001 undecided. Checked 2 hours ago by 3 peers.",
+                "TCP port 4001 reachable; UDP port 3001 undecided, because peers did not agree or did not answer; it is \
+                 tested again by itself. Checked 2 hours ago by 3 peers.",
             ),
             (
                 Reachability { local_ip: Some("9.9.9.9".parse().unwrap()), ..home(NotReachable, Reachable) },
@@ -271,6 +306,47 @@ mod tests {
         for (reachability, words) in cases {
             assert_eq!(reachability.sentence(NOW_SECS), words);
         }
+    }
+
+    #[test]
+    fn what_the_router_said_to_upnp_is_told_where_it_matters() {
+        use ReachState::{NotReachable, Reachable};
+        let outer = "9.9.9.9".parse().unwrap();
+        let on_server = || Some("9.9.9.9".parse().unwrap());
+        for (gateway, udp, local_ip, words) in [
+            (
+                Gateway::Absent,
+                NotReachable,
+                None,
+                " No router answers to UPnP, so the forward has to be made by hand.",
+            ),
+            (Gateway::Absent, Reachable, None, ""),
+            (Gateway::Absent, NotReachable, on_server(), ""),
+            (Gateway::Unknown, NotReachable, None, ""),
+            (Gateway::Maps(outer), Reachable, None, " The router forwards the ports, as UPnP asked it to."),
+            (
+                Gateway::Maps(outer),
+                NotReachable,
+                None,
+                " The router says that it forwards the ports, as UPnP asked it \
+              to: another router or a firewall may stand before it.",
+            ),
+        ] {
+            let reachability = Reachability { gateway, local_ip, ..home(Reachable, udp) };
+            let sentence = reachability.sentence(NOW_SECS);
+            let said = sentence.split_once("by 3 peers.").unwrap().1;
+            assert_eq!(said, words, "{gateway:?}");
+        }
+    }
+
+    #[test]
+    fn who_asks_again_too_soon_learns_when_to() {
+        let home = home(ReachState::Reachable, ReachState::Reachable);
+        let sentence = Reachability { again_secs: Some(26), ..home }.sentence(NOW_SECS);
+        assert!(
+            sentence.ends_with("Peers dial back once a minute: a new test can be made in 26 seconds."),
+            "{sentence}"
+        );
     }
 
     #[test]

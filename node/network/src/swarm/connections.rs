@@ -141,7 +141,9 @@ impl SwarmTask {
         self.dials.ended(connection);
         self.parts.bootstrap.connected(connection, id);
         let is_wanted = self.parts.swarm.behaviour().keep.was_wanted(connection);
-        self.peers.connected(id, connection, endpoint, is_wanted);
+        let led = self.parts.swarm.behaviour().identify.led();
+        let reached = led.reached(&id, endpoint.get_remote_address());
+        self.peers.connected(id, connection, endpoint, reached, is_wanted);
         for surplus in self.peers.surplus(&id, self.parts.connections_per_peer_max) {
             // An error would mean that it has gone already.
             let _ = self.parts.swarm.close_connection(surplus);

@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 
 use crate::{
     Direction, Neighbour, NotStarted, PeerInfo, addresses, identity,
-    reachability::{self, Asker, Tester},
+    reachability::{Asker, Tester},
 };
 
 /// Whoever waits for one peer to be connected and identified.
@@ -25,7 +25,10 @@ const AGENT_CHARS_MAX: usize = 64;
 #[derive(Debug)]
 struct Connection {
     id: ConnectionId,
+    /// As it was dialled, maybe by a name, or where it comes from.
     address: Multiaddr,
+    /// The same without names: what the name led to.
+    reached: Multiaddr,
     direction: Direction,
     /// Made for more than one question of the directory.
     is_wanted: bool,
@@ -49,16 +52,16 @@ impl Peer {
         self.connections.iter().any(|connection| connection.direction == Direction::Inbound)
     }
 
-    /// Where this node dialled it. (One that was dialled by name counts too; its IP is not known.)
+    /// Where this node dialled it.
     fn ips_dialled(&self) -> Vec<IpAddr> {
         let dialled =
             self.connections.iter().filter(|connection| connection.direction == Direction::Outbound);
-        dialled.filter_map(|connection| reachability::ip_of(&connection.address)).collect()
+        dialled.filter_map(|connection| addresses::ip(&connection.reached)).collect()
     }
 
     /// Where its connections come from or go to.
     fn ips(&self) -> Vec<IpAddr> {
-        self.connections.iter().filter_map(|connection| reachability::ip_of(&connection.address)).collect()
+        self.connections.iter().filter_map(|connection| addresses::ip(&connection.reached)).collect()
     }
 }
 
@@ -93,12 +96,13 @@ pub(super) struct Peers {
 }
 
 impl Peers {
-    /// Notes a connection; `is_wanted` when this node made it on purpose.
+    /// Notes a connection that leads to `reached`; `is_wanted` when this node made it on purpose.
     pub(super) fn connected(
         &mut self,
         id: PeerId,
         connection: ConnectionId,
         endpoint: &ConnectedPoint,
+        reached: Multiaddr,
         is_wanted: bool,
     ) {
         // The gate lets only wallets in.
@@ -112,7 +116,7 @@ impl Peers {
             identified: None,
         });
         let remote = endpoint.get_remote_address().clone();
-        peer.connections.push(Connection { id: connection, address: remote, direction, is_wanted });
+        peer.connections.push(Connection { id: connection, address: remote, reached, direction, is_wanted });
         self.by_address.insert(address, id);
     }
 
@@ -177,16 +181,16 @@ impl Peers {
 
     /// The remote end of the peer's first connection.
     pub(super) fn remote_of(&self, id: &PeerId) -> Option<&Multiaddr> {
-        self.by_id.get(id)?.connections.first().map(|connection| &connection.address)
+        self.by_id.get(id)?.connections.first().map(|connection| &connection.reached)
     }
 
     /// The networks of the connected peers of this network, one for each peer.
     pub(super) fn networks(&self) -> Vec<Option<IpAddr>> {
         let known = self.by_id.values().filter(|peer| peer.identified.is_some());
-        known.filter_map(|peer| Some(addresses::public_network(&peer.connections.first()?.address))).collect()
+        known.filter_map(|peer| Some(addresses::public_network(&peer.connections.first()?.reached))).collect()
     }
 
-    /// Where this node dialled the peer and was let in.
+    /// Where this node dialled the peer and was let in, by name if that is how it was dialled.
     pub(super) fn dialled(&self, id: &PeerId) -> Vec<Multiaddr> {
         let connections = self.by_id.get(id).map_or(&[][..], |peer| &peer.connections);
         let outbound = connections.iter().filter(|connection| connection.direction == Direction::Outbound);
@@ -225,7 +229,7 @@ impl Peers {
     /// The remote ends of all connections to a peer.
     pub(super) fn remotes_of(&self, address: Address) -> Vec<Multiaddr> {
         let peer = self.id_of(address).and_then(|id| self.by_id.get(&id));
-        peer.map_or_else(Vec::new, |peer| peer.connections.iter().map(|c| c.address.clone()).collect())
+        peer.map_or_else(Vec::new, |peer| peer.connections.iter().map(|c| c.reached.clone()).collect())
     }
 
     pub(super) fn asker(&self, address: Address) -> Option<Asker> {
@@ -253,7 +257,7 @@ impl Peers {
             |peer: &&Peer| peer.identified.as_ref().is_some_and(|identified| identified.speaks_reach);
         let is_elsewhere = |peer: &&Peer| {
             let ips = peer.ips();
-            !ips.is_empty() && ips.iter().all(|ip| !ip.is_unspecified() && !not_at.contains(ip))
+            !ips.is_empty() && ips.iter().all(|ip| !not_at.contains(ip))
         };
         let strangers = self.by_id.values().filter(speaks).filter(is_quic).filter(is_elsewhere);
         strangers.map(|peer| peer.address).min_by_key(|peer| keccak256(&[salt, peer.as_bytes()]))

@@ -30,7 +30,7 @@ impl SwarmTask {
 
     fn probe(&mut self, now: Instant) {
         let testers = self.peers.testers();
-        let ips = testers.iter().flat_map(|tester| &tester.ips).filter(|ip| !ip.is_unspecified());
+        let ips = testers.iter().flat_map(|tester| &tester.ips);
         let local_ip = ips.copied().find_map(interface_towards);
         self.parts.prober.set_local_ip(local_ip);
         let asks = self.parts.prober.begin(&testers, now, random);
@@ -94,13 +94,20 @@ impl SwarmTask {
         if self.parts.prober.is_testing() && self.awaiting_reach.len() < AWAITING_MAX {
             self.awaiting_reach.push(reply);
         } else {
-            let _ = reply.send(self.parts.prober.report());
+            let _ = reply.send(self.latest());
         }
+    }
+
+    /// The last test, for somebody who asked for one when none could be made: peers dial back once a minute.
+    fn latest(&self) -> Reachability {
+        let wait = self.parts.prober.next_due().map(|due| due.saturating_duration_since(Instant::now()));
+        let again_secs = wait.map(|wait| wait.as_secs() + u64::from(wait.subsec_nanos() > 0));
+        Reachability { again_secs, ..self.parts.prober.report() }
     }
 
     /// How a peer sees this node, which is worth as much as where it looks from.
     pub(super) fn take_view_of(&mut self, id: PeerId, own: &Multiaddr) {
-        let observer = self.peers.remote_of(&id).and_then(reachability::ip_of);
+        let observer = self.peers.remote_of(&id).and_then(addresses::ip);
         if let (Some(peer), Some(own), Some(observer)) =
             (self.peers.address_of(&id), addresses::ip(own), observer)
         {
@@ -149,6 +156,8 @@ impl SwarmTask {
         }
         let listening: Vec<Multiaddr> = swarm.listeners().cloned().collect();
         let published = addresses::to_publish(&believed, &listening, self.parts.allow_private);
+        let untested = published.iter().filter(|address| !believed.contains(address)).cloned().collect();
+        self.parts.prober.set_untested(untested);
         self.parts.publisher.set_addresses(published, self.parts.prober.flags(), Instant::now());
     }
 }

@@ -87,6 +87,37 @@ async fn what_three_peers_can_dial_is_reachable_and_said_so_in_the_record() {
     assert_eq!(node.handle.peers().await.len(), 4, "those who dial back are no new peers");
 }
 
+/// `/dns4/localhost/…` in place of the IP of a listening address.
+fn by_name(address: &str) -> String {
+    address.replace("/ip4/127.0.0.1/", "/dns4/localhost/")
+}
+
+#[tokio::test]
+async fn a_node_that_others_dial_by_name_learns_its_address_and_tests_both_ports() {
+    let listen = vec![TCP.to_owned(), QUIC.to_owned()];
+    let node = Node::start(NetworkConfig { listen, ..quick_config() }).await;
+    let ways: Vec<String> = node.handle.status().borrow().listening.iter().map(|way| by_name(way)).collect();
+    assert!(ways.len() == 2 && ways.iter().all(|way| way.starts_with("/dns4/localhost/")), "{ways:?}");
+    let mut peers = Vec::new();
+    for number in 0..3 {
+        let bootstrap = vec![ways[number % ways.len()].clone()];
+        peers.push(Node::start(NetworkConfig { bootstrap, ..quick_config() }).await);
+    }
+    let found = reachability(&node, |found| {
+        found.state(Transport::Tcp) == ReachState::Reachable
+            && found.state(Transport::Quic) == ReachState::Reachable
+    })
+    .await;
+    assert!(
+        found.checks.iter().all(|check| check.published && check.source == Source::Observed),
+        "{found:?}"
+    );
+    assert_eq!(found.seen, ["127.0.0.1".parse::<std::net::IpAddr>().unwrap()]);
+    let shown = peers[0].handle.peers().await;
+    let shown = shown.iter().find(|peer| peer.address == node.address).unwrap();
+    assert!(shown.addresses.contains(&ways[0]), "what was dialled is shown as it was dialled: {shown:?}");
+}
+
 #[tokio::test]
 async fn a_transport_that_nobody_reaches_is_told_apart_from_one_that_works() {
     // A socket that never answers, as behind a router that forwards TCP alone.
