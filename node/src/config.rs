@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use farthing_protocol::{Address, Usdc};
+use farthing_protocol::{Address, Usdc, wire::NetworkName};
 
 use self::raw::Raw;
 pub use self::{
@@ -365,7 +365,8 @@ impl Config {
             network
                 .name
                 .as_ref()
-                .is_none_or(|name| farthing_protocol::wire::NetworkName::new(name.as_str()).is_ok()),
+                .as_deref()
+                .is_none_or(|name| NetworkName::on_chain(Some(name), chain.chain_id.unwrap_or(0)).is_ok()),
             "network.name",
             "must be 1-32 lower-case letters, digits or dashes",
         );

@@ -59,6 +59,12 @@ impl Home {
 pub fn network_folder(data_dir: &Path, network: &NetworkName) -> PathBuf {
     let networks = data_dir.join("networks");
     let folder = networks.join(network.as_str());
+    if let (Some(chosen), Some(_)) = network.parts() {
+        // A folder that has a chain in its name is another network's, of this version.
+        if NetworkName::new(chosen).is_ok_and(|former| former.parts().1.is_none()) {
+            adopt(&networks.join(chosen), &folder);
+        }
+    }
     if !folder.exists() {
         let names = std::fs::read_dir(&networks).into_iter().flatten().flatten().take(OTHERS_SHOWN_MAX);
         let others: Vec<String> = names.map(|name| name.file_name().to_string_lossy().into_owned()).collect();
@@ -73,5 +79,52 @@ pub fn network_folder(data_dir: &Path, network: &NetworkName) -> PathBuf {
     folder
 }
 
+/// Earlier versions named the folder as the network was called, without the chain. Peers and content in it are of use
+/// still; listings and records are signed for the earlier name, and learned again.
+fn adopt(former: &Path, folder: &Path) {
+    if folder.exists() || !former.is_dir() {
+        return;
+    }
+    let renamed = std::fs::rename(former, folder);
+    let catalog = folder.join("catalog.redb");
+    let (former, folder) = (former.display(), folder.display());
+    match renamed {
+        Ok(()) => {
+            // If it stays, the catalog finds it to be of another network, and puts it aside with a warning.
+            let _ = std::fs::remove_file(catalog);
+            tracing::info!(%former, %folder, "a network's name has its chain in it now, and so has its folder");
+        }
+        Err(error) => {
+            tracing::warn!(%former, %folder, %error, "the folder of this network cannot be renamed; a new one is begun");
+        }
+    }
+}
+
 /// Networks named in one line of the log.
 const OTHERS_SHOWN_MAX: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_named_without_the_chain_is_taken_over_unless_it_is_another_networks() {
+        let data = tempfile::tempdir().unwrap();
+        let networks = data.path().join("networks");
+        for name in ["lab", "31337", "lab-8453"] {
+            std::fs::create_dir_all(networks.join(name)).unwrap();
+            std::fs::write(networks.join(name).join("network.redb"), name).unwrap();
+        }
+        let folder =
+            |chosen| network_folder(data.path(), &NetworkName::on_chain(Some(chosen), 84_532).unwrap());
+        for (chosen, holds) in [("lab", Some("lab")), ("31337", None), ("lab-8453", None), ("new", None)] {
+            let held = std::fs::read_to_string(folder(chosen).join("network.redb")).ok();
+            assert_eq!(held.as_deref(), holds, "{chosen}");
+        }
+        assert!(!networks.join("lab").exists() && networks.join("31337").exists());
+        assert!(networks.join("lab-8453").exists());
+        // Once there is one of the full name, it is the one.
+        std::fs::create_dir_all(networks.join("lab")).unwrap();
+        assert!(folder("lab").join("network.redb").exists() && networks.join("lab").exists());
+    }
+}

@@ -104,8 +104,8 @@ impl Node {
         let journal = Arc::new(LedgerJournal(ledger.clone()));
         let chain = Chain::start(spec.clone(), wallet.secret_for_chain(), journal).await?;
 
-        let network_name = config.network.name.clone().unwrap_or_else(|| spec.chain_id.to_string());
-        let name = NetworkName::new(network_name.as_str())?;
+        let name = NetworkName::on_chain(config.network.name.as_deref(), spec.chain_id)?;
+        let network_name = name.as_str().to_owned();
         let learned = home::network_folder(&config.node.data_dir, &name);
         let registry = Registry::load(
             signer.clone(),

@@ -77,8 +77,10 @@ pub const REACH_REASON_CHARS_MAX: usize = 160;
 /// Text of a refusal: one line for a person.
 pub const REFUSAL_DETAIL_BYTES_MAX: usize = 1024;
 
-/// The network's name in protocol names: a chain id or `local-…`.
-pub const NETWORK_NAME_BYTES_MAX: usize = 32;
+/// The name that somebody chose for a network.
+pub const NETWORK_NAME_CHOSEN_BYTES_MAX: usize = 32;
+/// A network's name in protocol names and documents: the chosen one, a dash, and a chain id of up to 20 digits.
+pub const NETWORK_NAME_BYTES_MAX: usize = NETWORK_NAME_CHOSEN_BYTES_MAX + 1 + 20;
 
 /// Channel delay bounds that the contract enforces as well (`PayChannels.sol`).
 pub const CLOSE_DELAY_SECS_MIN: u64 = 3600;

@@ -37,7 +37,8 @@ pub fn decode<'b, T: Decode<'b, ()>>(bytes: &'b [u8]) -> Result<T, DecodeError> 
     }
 }
 
-/// The name of a network in protocol names: its chain id, or `local-…` for private ones.
+/// The name of a network in protocol names and documents: its chain id, or `<chosen name>-<chain id>`. Whoever settles
+/// on another chain is on another network, whatever that is called: neither could pay the other.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct NetworkName(String);
 
@@ -56,6 +57,45 @@ impl NetworkName {
             return Err(NetworkNameError);
         }
         Ok(Self(name))
+    }
+
+    /// The network that somebody called `chosen`, or nothing, on the chain `chain_id`: the only place where the two
+    /// become one name. A network that is called as its chain is that chain's own.
+    ///
+    /// # Errors
+    /// [`NetworkNameError`] for a chosen name that is too long or has other signs than a name may have.
+    pub fn on_chain(chosen: Option<&str>, chain_id: u64) -> Result<Self, NetworkNameError> {
+        let chain = chain_id.to_string();
+        match chosen.filter(|chosen| *chosen != chain) {
+            None => Self::new(chain),
+            Some(chosen) if chosen.len() > limits::NETWORK_NAME_CHOSEN_BYTES_MAX || chosen.is_empty() => {
+                Err(NetworkNameError)
+            }
+            Some(chosen) => Self::new(format!("{chosen}-{chain}")),
+        }
+    }
+
+    /// What was chosen, if something was, and the chain. No chain in names that nodes of this program do not make.
+    #[must_use]
+    pub fn parts(&self) -> (Option<&str>, Option<u64>) {
+        let (chosen, chain) = match self.0.rsplit_once('-') {
+            Some((chosen, chain)) if !chosen.is_empty() => (Some(chosen), chain),
+            _ => (None, self.0.as_str()),
+        };
+        match chain.parse() {
+            Ok(chain_id) => (chosen, Some(chain_id)),
+            Err(_) => (Some(&self.0), None),
+        }
+    }
+
+    /// For a sentence: `lab on chain 31337`, `chain 8453`.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        match self.parts() {
+            (Some(chosen), Some(chain_id)) => format!("{chosen} on chain {chain_id}"),
+            (None, Some(chain_id)) => format!("chain {chain_id}"),
+            (_, None) => self.0.clone(),
+        }
     }
 
     #[must_use]
@@ -162,8 +202,33 @@ mod tests {
     #[test]
     fn a_network_name_cannot_forge_a_protocol_name() {
         assert_eq!(NetworkName::new("31337").unwrap().call_protocol(), "/farthing/31337/call/1");
-        for bad in ["", "a/b", "A", "x\n", &"a".repeat(33)] {
+        for bad in ["", "a/b", "A", "x\n", &"a".repeat(limits::NETWORK_NAME_BYTES_MAX + 1)] {
             assert_eq!(NetworkName::new(bad), Err(NetworkNameError), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_network_is_a_name_and_a_chain_together() {
+        let name = |chosen, chain_id| NetworkName::on_chain(chosen, chain_id).unwrap();
+        for (chosen, chain_id, text, words) in [
+            (None, 8453, "8453", "chain 8453"),
+            (Some("8453"), 8453, "8453", "chain 8453"),
+            (Some("8453"), 84532, "8453-84532", "8453 on chain 84532"),
+            (Some("lab-x"), 31337, "lab-x-31337", "lab-x on chain 31337"),
+            (Some("lab-31337"), 31337, "lab-31337-31337", "lab-31337 on chain 31337"),
+        ] {
+            assert_eq!(
+                (name(chosen, chain_id).as_str(), name(chosen, chain_id).in_words().as_str()),
+                (text, words)
+            );
+        }
+        assert_ne!(name(Some("lab"), 1), name(Some("lab"), 2));
+        assert_eq!(NetworkName::new("local-other").unwrap().in_words(), "local-other");
+        assert_eq!(NetworkName::new("-7").unwrap().in_words(), "-7");
+        let longest = "n".repeat(limits::NETWORK_NAME_CHOSEN_BYTES_MAX);
+        assert_eq!(name(Some(&longest), u64::MAX).as_str().len(), limits::NETWORK_NAME_BYTES_MAX);
+        for bad in ["", "A", "a/b", &format!("{longest}n")] {
+            assert_eq!(NetworkName::on_chain(Some(bad), 1), Err(NetworkNameError), "{bad:?}");
         }
     }
 

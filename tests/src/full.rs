@@ -7,9 +7,10 @@ use farthing_ledger::{Ledger, OpenMode, Promise};
 use farthing_protocol::{
     Address, CallId, CallRequest, ServiceId, Usdc,
     call::{Method, Payment},
+    wire::NetworkName,
 };
 
-use crate::simulate::{catalog, population::network};
+use crate::simulate::catalog;
 
 pub const LISTINGS: usize = 5_000;
 pub const CALLS: u64 = 100_000;
@@ -18,14 +19,18 @@ const BATCH: u64 = 500;
 /// One call follows another: 100,000 are a fortnight.
 const BETWEEN_CALLS_SECS: u64 = 12;
 
-/// Fills the stores of a node that has run once and does not run now. Its `network.name` is that of
-/// [`network`].
+/// What `network.name` must be of a node that is filled.
+pub const NETWORK: &str = "local-full";
+
+/// Fills the stores of a node that has run once and does not run now. Its `network.name` is [`NETWORK`].
 ///
 /// # Errors
 /// When a store does not take what it should.
 pub async fn fill(data_dir: &Path, wallet: Address) -> Result<()> {
-    let learned = data_dir.join("networks").join(network().as_str());
-    catalog::fill(&learned, network().as_str(), wallet, LISTINGS).await?;
+    // The chain of tests.
+    let network = NetworkName::on_chain(Some(NETWORK), 31_337)?;
+    let learned = data_dir.join("networks").join(network.as_str());
+    catalog::fill(&learned, network.as_str(), wallet, LISTINGS).await?;
     buy(&data_dir.join("ledger.redb")).await
 }
 

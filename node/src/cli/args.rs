@@ -349,7 +349,8 @@ pub enum Net {
         /// Its wallet's address, 0x…
         wallet: Address,
     },
-    /// Whether other nodes can dial this one; tested now
+    /// Whether other nodes can dial this one, tested now unless that was done within the last minute; ends with 1
+    /// unless one can
     Reach,
     /// How much travels between this node and others
     Traffic,

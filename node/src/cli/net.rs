@@ -24,7 +24,11 @@ pub(super) async fn net(context: &Context, verb: args::Net) -> Result<(), Failur
         }
         args::Net::Reach => {
             let reach: Reach = node.post(route::REACH, &()).await?;
-            context.output.data(&reach, reached)
+            context.output.data(&reach, reached)?;
+            if reach.reachable {
+                return Ok(());
+            }
+            Err(Failure::told(Exit::Failure, "nobody was shown to reach this node".to_owned()))
         }
         args::Net::Traffic => {
             let traffic: Traffic = node.get(route::TRAFFIC).await?;

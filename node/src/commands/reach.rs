@@ -6,8 +6,19 @@ use crate::control::types::{Reach, ReachFailure, ReachedAddress};
 
 /// As the command line shows it.
 pub(super) fn shown(reachability: &Reachability, now_secs: u64) -> Reach {
+    let untested = reachability.untested.iter().map(|address| ReachedAddress {
+        address: address.clone(),
+        source: "listening".to_owned(),
+        state: state(ReachState::Unknown).to_owned(),
+        published: true,
+        arrived: 0,
+        asked: 0,
+        failures: Vec::new(),
+    });
     let state = |transport| state(reachability.state(transport)).to_owned();
     Reach {
+        reachable: reachability.is_reachable(),
+        again_secs: reachability.again_secs,
         summary: reachability.sentence(now_secs),
         tcp: state(Transport::Tcp),
         quic: state(Transport::Quic),
@@ -15,7 +26,7 @@ pub(super) fn shown(reachability: &Reachability, now_secs: u64) -> Reach {
         peers_asked: reachability.peers_asked as u64,
         local_ip: reachability.local_ip,
         seen: reachability.seen.clone(),
-        addresses: reachability.checks.iter().map(address).collect(),
+        addresses: reachability.checks.iter().map(address).chain(untested).collect(),
     }
 }
 

@@ -180,7 +180,7 @@ pub const KEYS: &[Key] = &[
         "network.name",
         Form::Text,
         Unset,
-        "Name of the network, 1-32 lower-case letters, digits or dashes; the chain's id unless set.",
+        "Name of the network, 1-32 lower-case letters, digits or dashes. Nodes meet those of the same name and chain.",
     ),
     key(
         "network.upnp",

@@ -118,6 +118,7 @@ impl Raw {
         raw.read_variables(&sources.variables);
         raw.read_flags(sources);
         let above_file = std::mem::take(&mut raw.settings);
+        raw.refuse_file(above_file.get("node.data_dir"))?;
         raw.read_defaults();
         raw.read_file(sources, &above_file);
         raw.read_console_settings(sources, &above_file);
@@ -139,6 +140,17 @@ impl Raw {
             };
             self.settings.insert(key.name, Setting { values, origin: Origin::Default });
         }
+    }
+
+    /// A file where the data folder should be is said once, and nothing is looked for in it.
+    fn refuse_file(&mut self, data_dir: Option<&Setting>) -> Result<(), ConfigError> {
+        let is_file = |text: &String| std::fs::metadata(text).is_ok_and(|found| !found.is_dir());
+        if let Some(setting) = data_dir.filter(|setting| setting.values.first().is_some_and(is_file)) {
+            let what = "names a file; it must be a folder, which is made if it is not there";
+            self.problem(&setting.origin, "node.data_dir", what.to_owned());
+            return Err(ConfigError(std::mem::take(&mut self.problems)));
+        }
+        Ok(())
     }
 
     fn read_file(&mut self, sources: &Sources, above_file: &BTreeMap<&'static str, Setting>) {

@@ -43,6 +43,17 @@ fn origin_of(loaded: &Loaded, name: &str) -> String {
 }
 
 #[test]
+fn a_file_in_place_of_the_data_folder_is_said_to_be_one_and_once() {
+    let mut setup = Setup::new();
+    let file = setup.folder.path().join("farthing.toml");
+    std::fs::write(&file, "").unwrap();
+    setup.sources.data_dir = Some(file);
+    let refusal = setup.refusal();
+    assert!(refusal.contains("--data: node.data_dir: names a file; it must be a folder"), "{refusal}");
+    assert_eq!(refusal.lines().count(), 2, "{refusal}");
+}
+
+#[test]
 fn a_node_starts_with_no_configuration_at_all() {
     let loaded = load(&Sources::default()).unwrap();
     assert_eq!(loaded.config.node.data_dir, PathBuf::from("/data"));

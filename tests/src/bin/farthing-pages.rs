@@ -10,10 +10,7 @@ use farthing::{
     control::types::{Console, route},
     testnet::{NodeOptions, NodeProcess},
 };
-use farthing_tests::{
-    full::{self, CALLS, LISTINGS},
-    simulate::population::network,
-};
+use farthing_tests::full::{self, CALLS, LISTINGS};
 use hdrhistogram::Histogram;
 use reqwest::{Certificate, Client, header};
 use serde::Serialize;
@@ -54,7 +51,7 @@ async fn main() -> Result<()> {
     farthing::tls::install_provider();
     let folder = tempfile::tempdir()?;
     let data_dir = folder.path().join("node");
-    let options = NodeOptions::new(&data_dir).set("network.name", &network());
+    let options = NodeOptions::new(&data_dir).set("network.name", &full::NETWORK);
     // Nothing listens there; a full node shows its pages without a chain as well.
     let chain = [
         ("chain.preset", "local"),

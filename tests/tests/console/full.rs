@@ -4,7 +4,6 @@ use anyhow::{Context, Result, ensure};
 use farthing::control::types::{Api, CatalogPage, CatalogQuery, Charge, HistoryEntry, route};
 use farthing_tests::{
     full::{self, CALLS, LISTINGS},
-    simulate::population::network,
     upstream::Upstream,
     world::service_file,
 };
@@ -32,7 +31,7 @@ const LONG: [&str; 8] = [
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_page_of_a_full_node_is_there_and_small_and_its_lists_are_bounded() -> Result<()> {
-    let mut node = Node::with(vec![("network.name".to_owned(), network().as_str().to_owned())]).await?;
+    let mut node = Node::with(vec![("network.name".to_owned(), full::NETWORK.to_owned())]).await?;
     let wallet = node.process.status().await?.address.0;
     node.process.stop().await?;
     let began = std::time::Instant::now();

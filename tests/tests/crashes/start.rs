@@ -7,6 +7,7 @@ use std::{
 
 use anyhow::{Result, ensure};
 use farthing::testnet::{NodeOptions, NodeProcess, program};
+use farthing_tests::command::run;
 use tokio::process::Command;
 
 /// A chain nobody answers for: the tests here end before it matters.
@@ -98,5 +99,26 @@ async fn a_read_only_folder_is_refused_with_the_command_that_helps() -> Result<(
     std::process::Command::new("umount").arg(folder.path()).status()?;
     let said = said?;
     ensure!(said.contains("is not writable") && said.contains("mount -o remount,rw"), "{said}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_setting_ends_the_program_with_the_code_after_which_the_system_service_stays_down()
+-> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let data = folder.path().join("node").display().to_string();
+    for wrong in ["network.listen=/foo", "network.announce=/ip4/0.0.0.0/tcp/0", "chain.preset=local"] {
+        // A chain that is not there is no wrong setting; one without a token is.
+        let arguments = ["run", "--set", "chain.rpc_urls=http://127.0.0.1:9", "--set", wrong];
+        let ended =
+            tokio::time::timeout(std::time::Duration::from_secs(30), run(&data, &arguments)).await??;
+        ensure!(ended.code == 2, "{wrong}: {ended:?}");
+        let setting = wrong.split('=').next().unwrap_or_default();
+        let section = setting.split('.').next().unwrap_or_default();
+        ensure!(ended.err.contains(&format!("{section}.")), "{wrong} is not named: {ended:?}");
+    }
+    let unit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/farthing.service");
+    let unit = std::fs::read_to_string(unit)?;
+    ensure!(unit.lines().any(|line| line == "RestartPreventExitStatus=2"), "{unit}");
     Ok(())
 }

@@ -4,6 +4,7 @@
 
 mod clocks;
 mod commands;
+mod networks;
 mod preview;
 mod search;
 mod spread;

@@ -2,7 +2,7 @@
 
 use std::{error::Error, io};
 
-use farthing_protocol::Address;
+use farthing_protocol::{Address, wire::NetworkName};
 use libp2p::{Multiaddr, TransportError, multiaddr::Protocol, swarm::DialError};
 
 use crate::{identity, swarm::innermost};
@@ -189,7 +189,11 @@ impl std::fmt::Display for BootstrapState {
                 write!(f, "is the node of another wallet: {found} and not {expected}")
             }
             Self::OwnWallet => f.write_str("answers with this node's own wallet"),
-            Self::OtherNetwork { name: Some(name) } => write!(f, "is a node of another network: {name}"),
+            Self::OtherNetwork { name: Some(name) } => {
+                let words =
+                    NetworkName::new(name.as_str()).map_or_else(|_| name.clone(), |name| name.in_words());
+                write!(f, "is a node of another network: {words}")
+            }
             Self::OtherNetwork { name: None } => f.write_str("is no node of this network"),
             Self::UnknownName => f.write_str("has a name that does not exist"),
             Self::NoResolver => f.write_str("has a name that could not be looked up"),

@@ -160,7 +160,16 @@ fn prepare(database: &Database, network: &NetworkName) -> Result<(), Unusable> {
             }
             Ok(held.unwrap_or(!has_tables))
         };
-        let usable = is("version", VERSION)? && is("network", network.as_str())?;
+        let is_readable = is("version", VERSION)?;
+        let is_of_network = is("network", network.as_str())?;
+        // Until the chain was part of it a network was named as somebody had called it. Its peers are the same;
+        // records of then fail their verification and are dropped.
+        let former = format.get("network")?.map(|held| held.value().to_owned());
+        let is_of_former = former.as_deref().is_some_and(|held| network.parts().0 == Some(held));
+        if is_of_former {
+            format.insert("network", network.as_str())?;
+        }
+        let usable = is_readable && (is_of_network || is_of_former);
         transaction.open_table(PEERS)?;
         transaction.open_table(RECORDS)?;
         Ok::<_, redb::Error>(usable)

@@ -4,7 +4,7 @@ use std::{path::Path, time::Duration};
 
 use bytes::Bytes;
 use farthing_network::{NetworkConfig, NetworkLimits};
-use farthing_protocol::{Address, SecretKey, Signed, info::InfoRequest, wire};
+use farthing_protocol::{Address, SecretKey, Signed, info::InfoRequest, wire, wire::NetworkName};
 use redb::{Database, TableDefinition};
 use tempfile::TempDir;
 
@@ -12,6 +12,7 @@ use crate::support::{
     DEADLINE, Node, config, new_key, record, reserved_port, status_answer, status_question, until,
 };
 
+const FORMAT: TableDefinition<&str, &str> = TableDefinition::new("format");
 const RECORDS: TableDefinition<[u8; 20], &[u8]> = TableDefinition::new("records");
 
 fn remembering(dir: &Path) -> NetworkConfig {
@@ -37,6 +38,36 @@ async fn a_restarted_node_returns_to_those_it_met() {
     let returned = Node::start(remembering(dir.path())).await;
     returned.connected_to(first.address).await;
     returned.connected_to(second.address).await;
+}
+
+#[tokio::test]
+async fn a_book_of_before_the_chain_was_part_of_the_name_is_used_on() {
+    let dir = TempDir::new().unwrap();
+    let on = |name: &str| NetworkConfig { network: NetworkName::new(name).unwrap(), ..config() };
+    let other = Node::start(on("lab-31337")).await;
+    let remembering = || NetworkConfig { state_dir: Some(dir.path().to_owned()), ..on("lab-31337") };
+    let node = Node::start(NetworkConfig { bootstrap: vec![other.listening()], ..remembering() }).await;
+    node.connected_to(other.address).await;
+    node.handle.shutdown().await;
+    rename_network(dir.path(), "lab");
+    let returned = Node::start(remembering()).await;
+    returned.connected_to(other.address).await;
+    returned.handle.shutdown().await;
+    assert!(!dir.path().join("network.redb.damaged-1").exists());
+
+    // One of another network is not.
+    rename_network(dir.path(), "bal");
+    let stranger = Node::start(remembering()).await;
+    assert_eq!(stranger.handle.status().borrow().peers_known, 0);
+    assert!(dir.path().join("network.redb.damaged-1").exists());
+}
+
+/// Makes the book in `dir` one of another network.
+fn rename_network(dir: &Path, name: &str) {
+    let database = Database::open(dir.join("network.redb")).unwrap();
+    let transaction = database.begin_write().unwrap();
+    transaction.open_table(FORMAT).unwrap().insert("network", name).unwrap();
+    transaction.commit().unwrap();
 }
 
 /// A node on a port of its own, so that it can come back.
@@ -75,7 +106,7 @@ async fn a_book_that_cannot_be_read_is_set_aside_and_a_new_one_begun() {
                 transaction.commit().unwrap();
             }
             _ => {
-                let network = wire::NetworkName::new("elsewhere").unwrap();
+                let network = NetworkName::new("elsewhere").unwrap();
                 let node = Node::start(NetworkConfig { network, ..remembering(dir.path()) }).await;
                 node.handle.shutdown().await;
             }

@@ -13,12 +13,16 @@ use super::Text;
 pub struct Reach {
     /// In plain words, with what to do.
     pub summary: String,
+    /// Whether somebody outside was shown to reach this node, over TCP or QUIC.
+    pub reachable: bool,
     /// `unknown`, `testing`, `reachable` or `not_reachable`.
     pub tcp: String,
     pub quic: String,
     /// Seconds since the Unix epoch.
     pub checked_secs: Option<u64>,
     pub peers_asked: u64,
+    /// In how many seconds a test can be made, for whoever asked for one too soon: peers dial back once a minute.
+    pub again_secs: Option<u64>,
     /// Where a router has to forward to.
     #[schema(value_type = Option<String>)]
     pub local_ip: Option<IpAddr>,
@@ -32,7 +36,7 @@ pub struct Reach {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ReachedAddress {
     pub address: String,
-    /// `announced`, `observed` or `mapped`.
+    /// `announced`, `observed`, `mapped`; or `listening`, of a private network, where that is published without a test.
     pub source: String,
     /// As [`Reach::tcp`].
     pub state: String,
