@@ -129,6 +129,7 @@ pub fn router(panel: Panel) -> Router {
         .merge(pages::routes())
         .merge(api::routes(&panel))
         .fallback(pages::not_found)
+        .method_not_allowed_fallback(pages::other_method)
         .with_state(panel.clone())
         .layer(from_fn_with_state(panel, guard::same_site))
         .layer(from_fn(headers::secure))

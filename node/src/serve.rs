@@ -18,7 +18,7 @@ use std::{
     convert::Infallible,
     io,
     net::{IpAddr, SocketAddr},
-    path::PathBuf,
+    path::{Path, PathBuf},
     pin::pin,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
@@ -208,7 +208,7 @@ impl Shared {
         let Some(tls) = &self.port.tls else { return self.http1(stream, address).await };
         let handshake = timeout(limits.handshake, async {
             if !begins_tls(&stream).await? {
-                explain_tls(stream, tls).await?;
+                explain_tls(stream, tls, address.ip()).await?;
                 return Ok(None);
             }
             TlsAcceptor::from(Arc::clone(&tls.config)).accept(stream).await.map(Some)
@@ -339,13 +339,17 @@ async fn begins_tls(stream: &TcpStream) -> io::Result<bool> {
     Ok(read == 0 || first[0] == 22)
 }
 
+/// How this machine's folders are called is told to those at this machine alone.
+fn use_https(ca_file: Option<&Path>, from: IpAddr) -> String {
+    let ca_file = ca_file.filter(|_| from.to_canonical().is_loopback());
+    let trust =
+        ca_file.map_or_else(String::new, |path| format!(", and for curl --cacert {}", path.display()));
+    format!("This port speaks HTTPS: use https:// in place of http://{trust}\n")
+}
+
 /// Plain HTTP on a TLS port gets an answer a person can act on.
-async fn explain_tls(mut stream: TcpStream, tls: &Tls) -> io::Result<()> {
-    let trust = tls
-        .ca_file
-        .as_ref()
-        .map_or_else(String::new, |path| format!(", and for curl --cacert {}", path.display()));
-    let body = format!("This port speaks HTTPS: use https:// in place of http://{trust}\n");
+async fn explain_tls(mut stream: TcpStream, tls: &Tls, from: IpAddr) -> io::Result<()> {
+    let body = use_https(tls.ca_file.as_deref(), from);
     let answer = format!(
         "HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: {}\r\n\
          connection: close\r\n\r\n{body}",

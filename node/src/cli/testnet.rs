@@ -10,6 +10,9 @@ use crate::testnet::{
 };
 
 pub(super) async fn testnet(context: &Context, verb: args::Testnet) -> Result<(), Failure> {
+    if matches!(verb, args::Testnet::Up | args::Testnet::Demo { .. }) {
+        refuse_settings(context)?;
+    }
     match verb {
         args::Testnet::Up => demo::up().await?,
         args::Testnet::Down => {
@@ -42,4 +45,20 @@ pub(super) async fn testnet(context: &Context, verb: args::Testnet) -> Result<()
         }
     }
     Ok(())
+}
+
+/// The options of a node's own commands would do nothing here, and whoever gives one expects something of it.
+fn refuse_settings(context: &Context) -> Result<(), Failure> {
+    let global = &context.global;
+    let given = [
+        ("--data", global.data.is_some()),
+        ("--config", global.config.is_some()),
+        ("--set", !global.set.is_empty()),
+    ];
+    let Some((option, _)) = given.into_iter().find(|(_, is_given)| *is_given) else { return Ok(()) };
+    let text = format!(
+        "a test network does not take {option}: its nodes live in temporary folders of their own, with settings of \
+         their own, which `testnet up` prints; leave it out"
+    );
+    Err(Failure::new(Exit::Usage, text))
 }

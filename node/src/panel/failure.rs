@@ -108,6 +108,16 @@ impl Failure {
         )
     }
 
+    /// Somebody opened what a form is sent to, or loaded again what it answered.
+    pub(super) fn other_method() -> Self {
+        Self::new(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "This is no page to open",
+            "The address takes what a button of the console sends, and has nothing to show. Nothing was changed.",
+            "Go to Home, or back to the page with the button.",
+        )
+    }
+
     pub(super) fn broken(detail: impl Into<String>) -> Self {
         Self::new(
             StatusCode::INTERNAL_SERVER_ERROR,

@@ -167,6 +167,10 @@ pub(super) async fn not_found() -> Failure {
     Failure::not_found()
 }
 
+pub(super) async fn other_method() -> Failure {
+    Failure::other_method()
+}
+
 /// The node's own authority, for browsers and programs to trust.
 async fn authority(State(panel): State<Panel>) -> Response {
     match &panel.0.parts.ca_pem {

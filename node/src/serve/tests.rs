@@ -316,6 +316,12 @@ async fn plain_http_on_a_tls_port_is_told_what_to_do() {
     let answer = exchange(setup.running.address, &get_request("/")).await;
     assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");
     assert!(answer.contains("use https://") && answer.contains("/tls/ca.pem"), "{answer}");
+    for (from, is_told) in
+        [("127.0.0.1", true), ("::1", true), ("::ffff:127.0.0.1", true), ("192.0.2.7", false)]
+    {
+        let told = use_https(Some(Path::new("/data/tls/ca.pem")), from.parse().unwrap());
+        assert_eq!(told.contains("/data"), is_told, "{from}: {told}");
+    }
 }
 
 #[tokio::test]

@@ -210,6 +210,12 @@ pub async fn up() -> anyhow::Result<()> {
     let code = console.setup_code.map_or_else(String::new, |code| format!("   setup code {code}"));
     say("");
     say(&format!("Everything is up. The consumer's console, for your browser:\n\n{}{code}\n", console.url));
+    if let Some(fingerprint) = console.ca_fingerprint {
+        say(&format!(
+            "A browser warns of its certificate until it trusts {ca}.\nCompare its authority by eye: SHA-256 \
+             {fingerprint}\n"
+        ));
+    }
     say(&format!(
         "A consumer's application, for your browser; each press of its button is a paid call:\n\n\
          {}\n",

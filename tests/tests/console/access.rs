@@ -35,6 +35,19 @@ async fn a_stranger_sees_nothing_until_the_code_was_typed_and_a_password_chosen(
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_only_forms_are_sent_to_says_so_when_it_is_opened() -> Result<()> {
+    let node = Node::start().await?;
+    let mut browser = node.set_up().await?;
+    for path in ["/panel/theme", "/panel/network/test", "/panel/finance/stop", "/panel/settings/backup/daily"]
+    {
+        let page = browser.get(path).await?;
+        ensure!(page.status == 405 && page.header("allow") == "POST", "{path}: {page:?}");
+        ensure!(page.body.contains("This is no page to open") && page.body.contains("/panel"), "{page:?}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn logging_in_makes_a_new_session_and_never_takes_one_that_was_brought() -> Result<()> {
     let node = Node::start().await?;
     let first = node.set_up().await?;

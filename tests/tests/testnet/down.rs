@@ -23,6 +23,10 @@ fn testnet(folder: &Path, verb: &str) -> Result<Command> {
 #[tokio::test]
 async fn what_was_left_running_is_stopped_from_another_terminal_and_nothing_is_left_of_it() -> Result<()> {
     let folder = tempfile::tempdir()?;
+    let unused = testnet(folder.path(), "up")?.args(["--data", "mine"]).output().await?;
+    let said = String::from_utf8_lossy(&unused.stderr).into_owned();
+    ensure!(unused.status.code() == Some(2) && said.contains("does not take --data"), "{said}");
+
     let none = testnet(folder.path(), "down")?.output().await?;
     let said = String::from_utf8_lossy(&none.stderr).into_owned();
     ensure!(none.status.success() && said.contains("No test network of yours runs"), "{said}");
@@ -42,6 +46,7 @@ async fn what_was_left_running_is_stopped_from_another_terminal_and_nothing_is_l
     };
     tokio::time::timeout(UP_WITHIN, is_up).await?.with_context(|| told.clone())?;
     ensure!(told.contains("/panel") && told.contains("Ctrl-C"), "{told}");
+    ensure!(told.contains("tls/ca.pem") && told.contains("SHA-256"), "{told}");
 
     let down = testnet(folder.path(), "down")?.output().await?;
     let said = String::from_utf8_lossy(&down.stderr).into_owned();
