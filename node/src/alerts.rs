@@ -38,6 +38,11 @@ const BUDGET_PERCENT: u128 = 80;
 /// More would not be read.
 const ALERTS_MAX: usize = 64;
 
+/// What a copied data folder does, which ends in money signed for twice.
+pub(crate) const TWIN: &str = "another node runs with this wallet's key, so neither is reached reliably";
+pub(crate) const TWIN_NEXT: &str =
+    "stop one of the two; a copy of the data folder must not run beside the original";
+
 /// Whether something has stopped or is about to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
@@ -75,6 +80,7 @@ struct Facts {
     /// Why it cannot buy and sell, each with the part of the node in front.
     waiting_for: Vec<String>,
     clock_off: Option<ClockOff>,
+    is_twin_there: bool,
     stopped: Option<Stopped>,
     spent_today: Usdc,
     per_day: Usdc,
@@ -110,6 +116,9 @@ fn current(facts: &Facts, levels: &Levels) -> Vec<Alert> {
         let severity = if off.is_bad() { Severity::Error } else { Severity::Warning };
         let action = "set this machine's clock and keep it right by NTP: others refuse what is dated ahead";
         alerts.push(alert("clock-off", String::new(), severity, off.to_string(), action));
+    }
+    if facts.is_twin_there {
+        alerts.push(alert("wallet-twice", String::new(), Severity::Error, TWIN.to_owned(), TWIN_NEXT));
     }
     match facts.stopped {
         None => {}
@@ -268,6 +277,7 @@ impl Alerts {
         Facts {
             waiting_for: parts.readiness.waiting_for(),
             clock_off: parts.readiness.clock_off(),
+            is_twin_there: parts.readiness.network.status().borrow().duplicate_identity,
             stopped: parts.consumer.rules().stopped(),
             spent_today: parts.consumer.spent_today(),
             per_day: parts.consumer.rules().limits().per_day,

@@ -29,6 +29,8 @@ mod testnet;
 mod tls;
 mod wallet;
 
+use std::time::Duration;
+
 use clap::Parser;
 
 use self::output::Output;
@@ -53,8 +55,16 @@ impl Context {
     /// The running node of the data folder in use.
     fn node(&self) -> Result<ControlClient, Failure> {
         let loaded = crate::config::load(&self.sources())?;
-        Ok(ControlClient::in_folder(&loaded.config.node.data_dir))
+        let node = ControlClient::in_folder(&loaded.config.node.data_dir);
+        Ok(if self.global.json { node } else { node.when_slow(SLOW_AFTER, still_waiting) })
     }
+}
+
+/// Longer than any question takes on a node that is well.
+const SLOW_AFTER: Duration = Duration::from_secs(5);
+
+fn still_waiting() {
+    Output::new(false).prose("Still waiting for the node …");
 }
 
 /// Carries out `cli`.

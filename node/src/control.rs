@@ -11,11 +11,13 @@ use std::{
     io,
     os::unix::fs::{DirBuilderExt, PermissionsExt},
     path::{Path, PathBuf},
+    pin::pin,
     time::Duration,
 };
 
 use axum::Router;
 use bytes::Bytes;
+use futures::future::{Either, select};
 use http::{HeaderMap, Method, Request, StatusCode, header};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper_util::rt::TokioIo;
@@ -102,18 +104,27 @@ pub struct ControlClient {
     socket: PathBuf,
     /// Instead of the patience that a question or a command has.
     within: Option<Duration>,
+    /// Called once for each exchange that takes longer.
+    when_slow: Option<(Duration, fn())>,
 }
 
 impl ControlClient {
     #[must_use]
     pub fn in_folder(data_dir: &Path) -> Self {
-        Self { socket: data_dir.join(SOCKET_FILE), within: None }
+        Self { socket: data_dir.join(SOCKET_FILE), within: None, when_slow: None }
     }
 
     /// With another patience than a minute for a question and ten minutes for the slowest command.
     #[must_use]
     pub const fn within(mut self, within: Duration) -> Self {
         self.within = Some(within);
+        self
+    }
+
+    /// Has `tell` called when an answer takes longer than `after`: silence looks like a command that hangs.
+    #[must_use]
+    pub const fn when_slow(mut self, after: Duration, tell: fn()) -> Self {
+        self.when_slow = Some((after, tell));
         self
     }
 
@@ -158,8 +169,18 @@ impl ControlClient {
     async fn send(&self, method: Method, path: &str, body: Bytes) -> Result<RawAnswer, ControlError> {
         let usual = if method == Method::GET { ANSWERED_WITHIN } else { DONE_WITHIN };
         let within = self.within.unwrap_or(usual);
-        let exchange = tokio::time::timeout(within, self.exchange(method, path, body));
-        exchange.await.map_err(|_| ControlError::TimedOut(within))?
+        let exchange = pin!(tokio::time::timeout(within, self.exchange(method, path, body)));
+        let answered = match self.when_slow {
+            Some((after, tell)) => match select(exchange, pin!(tokio::time::sleep(after))).await {
+                Either::Left((answered, _)) => answered,
+                Either::Right(((), exchange)) => {
+                    tell();
+                    exchange.await
+                }
+            },
+            None => exchange.await,
+        };
+        answered.map_err(|_| ControlError::TimedOut(within))?
     }
 
     async fn exchange(&self, method: Method, path: &str, body: Bytes) -> Result<RawAnswer, ControlError> {
@@ -239,6 +260,8 @@ impl RawAnswer {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use axum::{Json, response::IntoResponse, routing::get};
 
     use super::*;
@@ -287,6 +310,21 @@ mod tests {
         assert!(answer.is_problem());
         answer.headers.insert(types::HEADER_PRICE, "0.002".parse().unwrap());
         assert!(!answer.is_problem());
+    }
+
+    #[tokio::test]
+    async fn whoever_waits_long_is_told_so_and_not_for_ever() {
+        static TOLD: AtomicUsize = AtomicUsize::new(0);
+        let folder = tempfile::tempdir().unwrap();
+        // It takes connections and says nothing, as a stopped process does.
+        let _silent = listen(folder.path()).unwrap();
+        let client = ControlClient::in_folder(folder.path()).within(Duration::from_millis(200));
+        let patient = client.when_slow(Duration::from_millis(1), || {
+            TOLD.fetch_add(1, Ordering::Relaxed);
+        });
+        let error = patient.get::<String>("/ok").await.unwrap_err();
+        assert!(matches!(error, ControlError::TimedOut(_)), "{error}");
+        assert_eq!(TOLD.load(Ordering::Relaxed), 1);
     }
 
     #[tokio::test]

@@ -91,7 +91,7 @@ impl fmt::Display for Usdc {
 /// Why a text is not an amount of USDC.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParseUsdcError {
-    #[error("`{0}` is not an amount of USDC; write a decimal such as 0.002")]
+    #[error("`{0}` is not an amount of USDC; write a decimal of 0 or more, such as 0.002")]
     NotDecimal(String),
     #[error("`{0}` has more than 6 decimals; the smallest amount is 0.000001 USDC")]
     TooPrecise(String),

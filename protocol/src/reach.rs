@@ -58,6 +58,9 @@ pub enum DialBack {
     /// Why not, in a line for a person.
     #[n(1)]
     Failed(#[n(0)] String),
+    /// Why it was not tried, in a line for a person; says nothing about the address.
+    #[n(2)]
+    Declined(#[n(0)] String),
 }
 
 /// Added to an address's index by whoever dials it on behalf of the asker.

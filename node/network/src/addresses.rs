@@ -54,8 +54,13 @@ pub(crate) fn parse_all(
 fn parse(text: &str, usage: AddressUse, allow_private: bool) -> Result<Multiaddr, String> {
     let shown: String = text.chars().filter(|c| !c.is_control()).take(200).collect();
     let wrong = |what: &str| Err(format!("`{shown}` {what}"));
-    let Ok(address) = text.parse::<Multiaddr>() else {
-        return wrong("is not a multiaddress; write it like /ip4/203.0.113.7/tcp/3001");
+    let address = match text.parse::<Multiaddr>() {
+        Ok(address) => address,
+        Err(error) => {
+            return wrong(&format!(
+                "is not a multiaddress ({error}); write it like /ip4/203.0.113.7/tcp/3001, with your own IP and port"
+            ));
+        }
     };
     let bare = without_peer(&address);
     if bare.iter().any(|part| matches!(part, Protocol::Tcp(0) | Protocol::Udp(0)))
@@ -225,7 +230,19 @@ fn is_one_port<'a>(mut parts: impl Iterator<Item = Protocol<'a>>) -> bool {
 /// May a node say that it is there? In place of the IP it may give a name, with its signature behind it: where that
 /// leads is looked at when it is dialled (`outbound`).
 pub(crate) fn may_be_announced(address: &Multiaddr, allow_private: bool) -> bool {
-    is_dialable(address, allow_private) || (has_name(address) && is_one_port(address.iter().skip(1)))
+    let may_have_name = allow_private || !is_named_for_this_machine(address);
+    is_dialable(address, allow_private)
+        || (has_name(address) && may_have_name && is_one_port(address.iter().skip(1)))
+}
+
+/// `localhost` and what ends with it lead everybody to their own machine (RFC 6761, 6.3).
+fn is_named_for_this_machine(address: &Multiaddr) -> bool {
+    let Some(Protocol::Dns(name) | Protocol::Dns4(name) | Protocol::Dns6(name)) = address.iter().next()
+    else {
+        return false;
+    };
+    let name = name.trim_end_matches('.').to_ascii_lowercase();
+    name == "localhost" || name.ends_with(".localhost")
 }
 
 fn has_name(address: &Multiaddr) -> bool {
@@ -390,6 +407,8 @@ mod tests {
             (Announce, "/dns4/node.example", "neither TCP nor QUIC"),
             (Announce, "/ip4/203.0.113.7/udp/3001", "neither TCP nor QUIC"),
             (Announce, "/ip4/192.168.1.20/tcp/3001", "is no public address"),
+            (Announce, "/dns4/localhost/tcp/3001", "is no public address"),
+            (Announce, "/dns/a.LOCALHOST./tcp/3001", "is no public address"),
         ] {
             let problem = check_address(text, usage, false).unwrap_err();
             assert!(problem.contains(text) && problem.contains(words), "{usage:?} {text}: {problem}");

@@ -12,6 +12,8 @@ use farthing_protocol::{Address, NodeRecord, Verified};
 
 use crate::{NotStarted, addresses, handle::Inner};
 
+const DIRECTORY: &str = "directory";
+
 /// What a look-up found, and how.
 #[derive(Clone, Debug)]
 pub struct Lookup {
@@ -96,19 +98,24 @@ impl Source {
         }
     }
 
-    fn step(&self, name: &'static str) -> LookupStep {
-        let answers = match self.answers {
-            1 => "1 answer".to_owned(),
-            n => format!("{n} answers"),
+    /// `searched` is how long the whole search took.
+    fn step(&self, name: &'static str, searched: Duration) -> LookupStep {
+        // The directory counts no answers: what it brings may be from this node's own part of it, and whoever of it has
+        // nothing is not heard of.
+        let answers = match (name, self.answers) {
+            (DIRECTORY, _) => String::new(),
+            (_, 1) => " in 1 answer".to_owned(),
+            (_, n) => format!(" in {n} answers"),
         };
         let outcome = match (self.newest, self.first) {
             (Some(seq), Some(first)) => {
-                let worth = if self.is_useful { "" } else { ", of no use any more," };
-                format!("record {seq}{worth} in {answers}, the first after {} ms", first.as_millis())
+                let worth = if self.is_useful { "" } else { ", of no use any more" };
+                format!("record {seq}{worth}{answers}, the first after {} ms", first.as_millis())
             }
-            _ => format!("nothing in {answers}"),
+            _ => format!("nothing{answers}"),
         };
-        LookupStep { name, took: self.last, outcome, helped: self.is_useful }
+        let took = if self.answers == 0 { searched } else { self.last };
+        LookupStep { name, took, outcome, helped: self.is_useful }
     }
 }
 
@@ -137,8 +144,10 @@ impl Inner {
         }
 
         let mut seen = Sightings::default();
+        let started = Instant::now();
         let searched = self.search(owner, &mut seen).await;
-        steps.extend([seen.directory.step("directory"), seen.peers.step("peers")]);
+        let took = started.elapsed();
+        steps.extend([seen.directory.step(DIRECTORY, took), seen.peers.step("peers", took)]);
         let found = searched.map_or(None, |(found, _)| found);
         found.iter().for_each(|record| self.remember(record));
         let record = [held, found].into_iter().flatten().max_by_key(|record| record.seq);

@@ -11,8 +11,8 @@ use super::{Context, args, failure::Failure, output::table};
 use crate::control::{
     ControlClient,
     types::{
-        Api, ApiShown, ApiState, EditRequest, ListingHealth, OperationName, PriceRequest, Rescan,
-        RescanRequest, SourceKind, Status, VersionNote, route,
+        Api, ApiShown, ApiState, CatalogService, EditRequest, ListingHealth, OperationName, PriceRequest,
+        Rescan, RescanRequest, SourceKind, Status, VersionNote, route,
     },
 };
 
@@ -37,6 +37,7 @@ pub(super) async fn api(context: &Context, verb: args::Api) -> Result<(), Failur
             let shown: ApiShown = node.get(&path(route::API, api.id.0)).await?;
             context.output.data(&shown, show::added)?;
             warn_of_double(context, &node, &api).await?;
+            warn_of_look_alike(context, &node, api.id.0).await?;
             return warn_of_clock(context, &node).await;
         }
         args::Api::Show { service } => {
@@ -94,6 +95,23 @@ async fn warn_of_double(context: &Context, node: &ControlClient, added: &Api) ->
             "Careful: you offer “{}” of the same server already, as {}. Retire one of the two with `farthing api remove`; \
              a new version of a service is published with --id.",
             other.name, other.id
+        ));
+    }
+    Ok(())
+}
+
+/// Consumers are warned of names that imitate others; its owner should know.
+async fn warn_of_look_alike(
+    context: &Context,
+    node: &ControlClient,
+    service: ServiceId,
+) -> Result<(), Failure> {
+    let CatalogService { hit, .. } = node.get(&path(route::CATALOG_SERVICE, service)).await?;
+    if let Some(other) = hit.look_alike {
+        context.output.prose(&format!(
+            "Careful: its name is nearly that of “{}”, which {} offers, and consumers are shown a warning beside it. Another \
+             name: `farthing api edit {service} --name …`",
+            other.name, other.owner
         ));
     }
     Ok(())

@@ -36,6 +36,8 @@ pub(super) async fn run(context: &Context) -> Result<(), Failure> {
     let loaded = load(context).await?;
     let shown = loaded.shown();
     let mut config = loaded.config;
+    // Before the ports: that a node runs on this folder already says more than that its ports are taken.
+    drop(DataFolder::lock(&config.node.data_dir).map_err(|error| Failure::new(Exit::Failure, error))?);
     let gateway_listener = bind(&mut config.gateway.listen, "gateway").await?;
     let panel_listener = bind(&mut config.panel.listen, "panel").await?;
 

@@ -13,6 +13,7 @@ use farthing_protocol::Usdc;
 
 use super::{Failed, money::balance};
 use crate::{
+    alerts::{TWIN, TWIN_NEXT},
     chain_view, clock,
     control::types::{Audit, ChainStatus, Check, Doctor, Eth, Health, Status, route},
     node::Node,
@@ -40,9 +41,6 @@ pub(super) async fn status(State(node): State<Node>) -> Json<Status> {
         .collect();
     if node.config.network.bootstrap.is_empty() && network.peers == 0 {
         alerts.push("network: no peers and no `network.bootstrap`; name a node to join through".to_owned());
-    }
-    if network.duplicate_identity {
-        alerts.push(format!("network: {TWIN}; {TWIN_NEXT}"));
     }
     let amiss = network.bootstrap.iter().filter(|peer| is_amiss(peer, &network));
     alerts.extend(amiss.map(|peer| format!("network.bootstrap: {} {}", peer.address, peer.state)));
@@ -145,9 +143,6 @@ pub(super) async fn doctor(State(node): State<Node>) -> Json<Doctor> {
     checks.push(check("reach", reach(&node, &network)));
     Json(Doctor { checks })
 }
-
-const TWIN: &str = "another node runs with this wallet's key, so neither is reached reliably";
-const TWIN_NEXT: &str = "stop one of the two; a copy of the data folder must not run beside the original";
 
 /// `1 service`, `2 services`
 fn count(number: usize, noun: &str) -> String {

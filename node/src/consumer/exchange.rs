@@ -45,6 +45,7 @@ impl Consumer {
     pub(super) async fn exchange(&self, attempt: &Attempt, deadline: Instant) -> Result<Exchanged, Failure> {
         let started = Instant::now();
         let mut may_have_arrived = false;
+        let mut interrupted: Option<String> = None;
         loop {
             let remaining = deadline.saturating_duration_since(Instant::now());
             let message = CallMessage::Call(attempt.promise.request.clone());
@@ -78,10 +79,14 @@ impl Consumer {
                 Err(CallFailure::NeverStarted(reason)) if !may_have_arrived => {
                     return Err(Failure::NeverStarted(reason.to_string()));
                 }
-                Err(CallFailure::NeverStarted(reason)) => reason.to_string(),
+                // What counts is how the one that may have arrived ended.
+                Err(CallFailure::NeverStarted(reason)) => match &interrupted {
+                    Some(interrupted) => format!("{interrupted}; when it was asked again: {reason}"),
+                    None => reason.to_string(),
+                },
                 Err(CallFailure::Unknown(reason)) => {
                     may_have_arrived = true;
-                    reason.to_string()
+                    interrupted.insert(reason.to_string()).clone()
                 }
             };
             if Instant::now() + RETRY_EVERY >= deadline {

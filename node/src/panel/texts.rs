@@ -26,6 +26,11 @@ pub(super) fn alert(alert: &str) -> Alert {
             ("A node to join through cannot be used", "See the network", Some("/panel/network"))
         }
         "clock-off" => ("This machine's clock is wrong", "Set it, and keep it right by NTP", None),
+        "wallet-twice" => (
+            "Two nodes run with this wallet",
+            "Stop one of the two: a copy must not run beside the original",
+            None,
+        ),
         "usdc-low" => ("USDC runs out", "See Finance", Some("/panel/finance")),
         "eth-low" => ("ETH for fees runs out", "See Finance", Some("/panel/finance")),
         "budget-low" => {

@@ -24,10 +24,15 @@ fn chain() -> Vec<(String, String)> {
 
 /// A start that is expected to fail.
 async fn refused(folder: &Path) -> Result<String> {
+    refused_at(folder, "127.0.0.1:0").await
+}
+
+/// The same with a gateway that listens there.
+async fn refused_at(folder: &Path, gateway: &str) -> Result<String> {
     let mut command = Command::new(program("farthing")?);
     command.arg("run").arg("--data").arg(folder).stdin(Stdio::null()).kill_on_drop(true);
     command
-        .env("FARTHING_GATEWAY__LISTEN", "127.0.0.1:0")
+        .env("FARTHING_GATEWAY__LISTEN", gateway)
         .env("FARTHING_PANEL__LISTEN", "127.0.0.1:0")
         .env("FARTHING_NETWORK__LISTEN", "/ip4/127.0.0.1/tcp/0");
     for (key, value) in chain() {
@@ -48,7 +53,9 @@ async fn a_folder_that_is_in_use_or_damaged_is_refused_with_what_to_do() -> Resu
     let mut node = NodeProcess::start_on(chain(), NodeOptions::new(&data)).await?;
     let pid = std::fs::read_to_string(data.join("lock"))?;
 
-    let said = refused(&data).await?;
+    // Its ports are taken as well, which would be the lesser advice.
+    let taken = std::net::TcpListener::bind("127.0.0.1:0")?;
+    let said = refused_at(&data, &taken.local_addr()?.to_string()).await?;
     ensure!(said.contains("is in use by another node") && said.contains(pid.trim()), "{said}");
     ensure!(!node.has_ended(), "the first node goes on");
     node.stop().await?;

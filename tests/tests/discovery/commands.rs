@@ -189,6 +189,8 @@ async fn a_copy_of_a_node_that_runs_beside_it_is_told_of_by_both(mut nodes: Node
         .await?;
         let told = farthing(node, &["doctor"]).await?;
         ensure!(told.code == 1 && told.out.contains("stop one of the two"), "{told:?}");
+        let told = farthing(node, &["alert", "list", "--json"]).await?;
+        ensure!(told.out.contains("wallet-twice"), "{told:?}");
     }
     Ok(())
 }

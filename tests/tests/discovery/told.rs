@@ -75,6 +75,9 @@ async fn the_same_service_twice_is_warned_of_and_a_new_price_says_how_far_it_got
     ensure!(told.ends_with(0)?.err.contains("No node is connected that could hear of it"), "{told:?}");
     let neighbour = nodes.join(&[&alone]).await?;
     all_find(std::slice::from_ref(&neighbour), &words("twice"), 2).await?;
+    let imitated =
+        farthing(&neighbour, &["api", "add", "--from", &file, "--name", "Tvvice the same"]).await?;
+    ensure!(imitated.ends_with(0)?.err.contains("nearly that of “Twice the same”"), "{imitated:?}");
     let told = farthing(&alone, &["api", "price", &service, "0.005"]).await?;
     // A slow machine may take longer than anybody waits for words.
     let is_told = ["All connected nodes have the new version.", "0 of 1 connected nodes have it by now"];

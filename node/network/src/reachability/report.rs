@@ -115,6 +115,9 @@ impl Reachability {
 impl Prober {
     pub(crate) fn report(&self) -> Reachability {
         let check = |standing: &Standing| self.check(standing);
+        let is_tested = |address: &Multiaddr| {
+            self.standings.iter().any(|standing| standing.candidate.address == *address)
+        };
         let port = |transport| port_of(&self.listening, transport);
         let mapped_elsewhere = match self.gateway {
             Gateway::Maps(outer) => !self.seen.is_empty() && !self.seen.contains(&outer),
@@ -134,7 +137,12 @@ impl Prober {
             gateway: self.gateway,
             private: self.allow_private,
             shared: mapped_elsewhere || self.observations.is_shared(),
-            untested: self.untested.iter().map(Multiaddr::to_string).collect(),
+            untested: self
+                .untested
+                .iter()
+                .filter(|address| !is_tested(address))
+                .map(Multiaddr::to_string)
+                .collect(),
             again_secs: None,
         }
     }
@@ -157,7 +165,8 @@ impl Prober {
             port,
             source: standing.candidate.source,
             state,
-            published: standing.believed,
+            // A private network's nodes publish where they listen, whatever tests say.
+            published: standing.believed || self.untested.contains(&standing.candidate.address),
             arrived: standing.votes.len() - failures.len(),
             asked: standing.votes.len(),
             failures,

@@ -218,17 +218,22 @@ impl ReachServer {
         let dials = (index_first..).zip(&request.addresses).map(|(index, bytes)| {
             let may_be_dialled = &may_be_dialled;
             async move {
-                let dialled = async {
+                let admitted = || {
                     let address = Multiaddr::try_from(bytes.to_vec())
                         .map(|address| addresses::without_peer(&address))
                         .map_err(|_| "this is no multiaddress".to_owned())?;
                     may_be_dialled(&address)?;
                     let key = dial_back_key(&request.nonce, index)
                         .ok_or_else(|| "this nonce makes no key".to_owned())?;
-                    Counters::add(&self.counters.dial_backs);
-                    dial_back(address, expected, &key, self.dial_deadline).await
+                    Ok::<_, String>((address, key))
                 };
-                dialled.await.map_or_else(|why: String| DialBack::Failed(cut(&why)), |()| DialBack::Reached)
+                let (address, key) = match admitted() {
+                    Ok(admitted) => admitted,
+                    Err(why) => return DialBack::Declined(cut(&why)),
+                };
+                Counters::add(&self.counters.dial_backs);
+                let dialled = dial_back(address, expected, &key, self.dial_deadline).await;
+                dialled.map_or_else(|why| DialBack::Failed(cut(&why)), |()| DialBack::Reached)
             }
         });
         join_all(dials).await

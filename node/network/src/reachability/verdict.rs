@@ -27,6 +27,7 @@ impl Vote {
         match answer {
             Ok(ReachResponse::Dialled(ends, _)) => match ends.get(index) {
                 Some(DialBack::Failed(why)) => Self::Failed(one_line(why)),
+                Some(DialBack::Declined(why)) => Self::Undecided(one_line(why)),
                 Some(DialBack::Reached) => {
                     Self::Undecided("it says that it came through, but nothing arrived".to_owned())
                 }
@@ -159,6 +160,8 @@ mod tests {
         let says = |ends: Vec<DialBack>| Vote::without_arrival(&Ok(ReachResponse::Dialled(ends, None)), 0);
         assert!(matches!(says(vec![DialBack::Reached]), Vote::Undecided(_)));
         assert!(matches!(says(Vec::new()), Vote::Undecided(_)));
+        let declined = DialBack::Declined("not dialled: this is no public address".to_owned());
+        assert!(matches!(says(vec![declined]), Vote::Undecided(_)), "nobody tried");
         let hostile = format!("no\n\u{1b}[31m{}", "x".repeat(1000));
         let Vote::Failed(reason) = says(vec![DialBack::Failed(hostile)]) else { panic!() };
         assert_eq!(reason.chars().count(), limits::REACH_REASON_CHARS_MAX);

@@ -106,7 +106,10 @@ impl Reachability {
     #[must_use]
     pub fn standing(&self) -> &'static str {
         let any = |state| self.checks.iter().any(|check| check.state == state);
-        if self.is_reachable() {
+        let is_broken = |check: &AddressCheck| check.published && check.state == ReachState::NotReachable;
+        if self.is_reachable() && self.checks.iter().any(is_broken) {
+            "peers came through, but not to all of them; see `farthing net reach`"
+        } else if self.is_reachable() {
             "peers came through"
         } else if any(ReachState::NotReachable) {
             "tested: no peer came through"
@@ -402,7 +405,10 @@ mod tests {
         assert_eq!(reachability.standing(), "announced, not tested yet");
         assert_eq!(Reachability { testing: true, ..home(Testing, Testing) }.standing(), "being tested");
         assert_eq!(home(NotReachable, Unknown).standing(), "tested: no peer came through");
-        assert_eq!(home(NotReachable, Reachable).standing(), "peers came through");
+        let mut half = home(NotReachable, Reachable);
+        assert_eq!(half.standing(), "peers came through", "what leads nowhere is not published");
+        half.checks[0].published = true;
+        assert!(half.standing().starts_with("peers came through, but not to all"), "{}", half.standing());
     }
 
     #[test]

@@ -248,7 +248,7 @@ async fn nobody_is_dialled_but_who_asks() {
     let ReachResponse::Dialled(ends, None) = ask(&mut stranger, &addresses).await else { panic!() };
     assert_eq!(ends.len(), addresses.len());
     for end in ends {
-        assert!(matches!(&end, DialBack::Failed(why) if why.contains("127.0.0.1")), "{end:?}");
+        assert!(matches!(&end, DialBack::Declined(why) if why.contains("127.0.0.1")), "{end:?}");
     }
     assert_eq!(node.handle.counters().dial_backs, 0);
     assert_eq!(victim.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
