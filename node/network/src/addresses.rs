@@ -69,7 +69,7 @@ fn parse(text: &str, usage: AddressUse, allow_private: bool) -> Result<Multiaddr
         return wrong("has no port: 0 is none; write the port where it is reached, mostly 3001");
     }
     if ip(&bare).is_some_and(|ip| ip.is_unspecified() || ip.is_multicast()) && usage != AddressUse::Listen {
-        return wrong("is nobody's address: it stands for all of a machine's own; write the one it has");
+        return wrong("is nobody's address: it stands for all or many; write the one the machine has");
     }
     let is_right = match usage {
         AddressUse::Listen => is_listenable(&bare),
@@ -90,7 +90,8 @@ fn parse(text: &str, usage: AddressUse, allow_private: bool) -> Result<Multiaddr
             }
         });
     }
-    if usage == AddressUse::Announce && !may_be_announced(&bare, allow_private) {
+    let is_of_this_machine = !allow_private && is_named_for_this_machine(&bare);
+    if usage == AddressUse::Announce && (is_of_this_machine || !may_be_announced(&bare, allow_private)) {
         return wrong(
             "is no public address, and nobody on a public network connects to it; name the public address, or set \
              `network.allow_private` on a network of your own",
@@ -230,9 +231,7 @@ fn is_one_port<'a>(mut parts: impl Iterator<Item = Protocol<'a>>) -> bool {
 /// May a node say that it is there? In place of the IP it may give a name, with its signature behind it: where that
 /// leads is looked at when it is dialled (`outbound`).
 pub(crate) fn may_be_announced(address: &Multiaddr, allow_private: bool) -> bool {
-    let may_have_name = allow_private || !is_named_for_this_machine(address);
-    is_dialable(address, allow_private)
-        || (has_name(address) && may_have_name && is_one_port(address.iter().skip(1)))
+    is_dialable(address, allow_private) || (has_name(address) && is_one_port(address.iter().skip(1)))
 }
 
 /// `localhost` and what ends with it lead everybody to their own machine (RFC 6761, 6.3).

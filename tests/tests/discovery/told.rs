@@ -76,7 +76,7 @@ async fn the_same_service_twice_is_warned_of_and_a_new_price_says_how_far_it_got
     let neighbour = nodes.join(&[&alone]).await?;
     all_find(std::slice::from_ref(&neighbour), &words("twice"), 2).await?;
     let imitated =
-        farthing(&neighbour, &["api", "add", "--from", &file, "--name", "Tvvice the same"]).await?;
+        farthing(&neighbour, &["api", "add", "--from", &file, "--name", "Twic\u{435} the same"]).await?;
     ensure!(imitated.ends_with(0)?.err.contains("nearly that of “Twice the same”"), "{imitated:?}");
     let told = farthing(&alone, &["api", "price", &service, "0.005"]).await?;
     // A slow machine may take longer than anybody waits for words.

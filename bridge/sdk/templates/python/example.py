@@ -8,13 +8,13 @@ client = sdk.Client(max_price="1")
 try:
 {% if op %}
     answer = client.{{ op.name }}({% for a in op.example %}{{ a.name }}={% if a.kind == "text" %}{{ a.text|lit }}{% elif a.kind == "number" %}{{ a.number }}{% elif a.kind == "boolean" %}{{ "True" if a.boolean else "False" }}{% else %}sdk.{{ a.choice_type }}.{{ a.choice }}{% endif %}{{ ", " if not loop.last else "" }}{% endfor %})
-    print(answer.value)
+    print(str(answer.value)[:500])
 {% elif operations %}
     answer = client.call("{{ operations[0].method }}", {{ operations[0].path|lit }})
-    print(answer.value)
+    print(str(answer.value)[:500])
 {% else %}
     answer = client.call("GET", "/openapi.json")
-    print(answer.value)
+    print(str(answer.value)[:500])
 {% endif %}
     print(f"paid {answer.charged} USDC, receipt {answer.receipt}")
 except sdk.FarthingError as error:

@@ -58,7 +58,7 @@ pub struct Search {
     /// Only of this owner
     #[arg(long, value_name = "WALLET")]
     pub owner: Option<Address>,
-    /// Only services whose owner can be reached now
+    /// Only services whose owner is there: its node has published where it is reached, and has not said goodbye
     #[arg(long)]
     pub online: bool,
     /// Only services with free samples

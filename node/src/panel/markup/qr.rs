@@ -2,16 +2,27 @@
 
 use std::fmt::Write as _;
 
-use qrcode::{Color, EcLevel, QrCode};
+use qrcode::{Color, EcLevel, QrCode, Version, bits::Bits};
 
 use super::Markup;
 
 /// Light modules around the code, after ISO/IEC 18004.
 const QUIET: usize = 4;
 
+/// The smallest code that holds `text` as bytes. The library's own choice changes between alphabets within an address so
+/// often that nearly every second one comes out larger, and harder to read from a screen.
+fn smallest(text: &str) -> Option<QrCode> {
+    (1..=40).map(Version::Normal).find_map(|version| {
+        let mut bits = Bits::new(version);
+        bits.push_byte_data(text.as_bytes()).ok()?;
+        bits.push_terminator(EcLevel::M).ok()?;
+        QrCode::with_bits(bits, EcLevel::M).ok()
+    })
+}
+
 /// The code of `text`, named by `label`; nothing when the text is too long for one.
 pub(in crate::panel) fn code(text: &str, label: &str) -> Markup {
-    let Ok(code) = QrCode::with_error_correction_level(text, EcLevel::M) else { return Markup::default() };
+    let Some(code) = smallest(text) else { return Markup::default() };
     let width = code.width();
     let mut path = String::new();
     for (index, _) in code.to_colors().iter().enumerate().filter(|(_, color)| **color == Color::Dark) {
