@@ -65,6 +65,8 @@ public static class Exact
         Refused("MaxPrice", new FarthingConfig { MaxPrice = "1e-05" });
         Refused("BaseUrl", new FarthingConfig { BaseUrl = "https://localhost:notaport" });
         Refused("BaseUrl", new FarthingConfig { BaseUrl = "http://127.0.0.1.example.com" });
+        Refused("BaseUrl", new FarthingConfig { BaseUrl = "https://localhost:3000/?x" });
+        Refused("BaseUrl", new FarthingConfig { BaseUrl = "https://u:p@localhost:3000" });
         Refused("Secret", new FarthingConfig { Secret = "a\nb" });
         Refused("CaFile", new FarthingConfig { CaFile = "/nothing/here" });
         Console.WriteLine("settings refused");

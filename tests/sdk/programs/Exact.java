@@ -57,6 +57,8 @@ public final class Exact {
         refused("maxPrice", settings().maxPrice("1e-05"));
         refused("baseUrl", settings().baseUrl("https://localhost:notaport"));
         refused("baseUrl", settings().baseUrl("http://127.0.0.1.example.com"));
+        refused("baseUrl", settings().baseUrl("https://localhost:3000/?x"));
+        refused("baseUrl", settings().baseUrl("https://u:p@localhost:3000"));
         refused("baseUrl", settings().baseUrl("https://a b"));
         refused("secret", settings().secret("a\nb"));
         refused("caFile", settings().caFile("/nothing/here"));

@@ -46,6 +46,8 @@ public fun main() {
         "maxPrice" to FarthingConfig(maxPrice = "1e-05"),
         "baseUrl" to FarthingConfig(baseUrl = "https://localhost:notaport"),
         "baseUrl" to FarthingConfig(baseUrl = "http://127.0.0.1.example.com"),
+        "baseUrl" to FarthingConfig(baseUrl = "https://localhost:3000/?x"),
+        "baseUrl" to FarthingConfig(baseUrl = "https://u:p@localhost:3000"),
         "baseUrl" to FarthingConfig(baseUrl = "https://a b"),
         "secret" to FarthingConfig(secret = "a\nb"),
         "caFile" to FarthingConfig(caFile = "/nothing/here"),

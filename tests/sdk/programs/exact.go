@@ -67,6 +67,8 @@ func main() {
 		{"MaxPrice", things.Config{MaxPrice: "1e-05"}},
 		{"BaseURL", things.Config{BaseURL: "https://localhost:notaport"}},
 		{"BaseURL", things.Config{BaseURL: "http://127.0.0.1.example.com"}},
+		{"BaseURL", things.Config{BaseURL: "https://localhost:3000/?x"}},
+		{"BaseURL", things.Config{BaseURL: "https://u:p@localhost:3000"}},
 		{"Secret", things.Config{Secret: "a\nb"}},
 		{"CAFile", things.Config{CAFile: "/nothing/here"}},
 	} {

@@ -41,6 +41,8 @@ for (const [named, options] of [
   ["maxPrice", { maxPrice: 0.00001 }],
   ["baseUrl", { baseUrl: "https://localhost:notaport" }],
   ["baseUrl", { baseUrl: "http://127.0.0.1.example.com" }],
+  ["baseUrl", { baseUrl: "https://localhost:3000/?x" }],
+  ["baseUrl", { baseUrl: "https://u:p@localhost:3000" }],
   ["secret", { secret: "a\nb" }],
   ["caFile", { caFile: "/nothing/here" }],
 ]) {

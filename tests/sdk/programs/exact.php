@@ -42,7 +42,8 @@ foreach (['dripping' => '', 'dripping-headers' => '/headers'] as $name => $path)
 }
 $settings = [
     ['timeout', 0.0], ['maxRetries', -1], ['maxPrice', '1e-05'], ['baseUrl', 'https://localhost:notaport'],
-    ['baseUrl', 'http://127.0.0.1.example.com'], ['secret', "a\nb"], ['caFile', '/nothing/here'],
+    ['baseUrl', 'http://127.0.0.1.example.com'], ['baseUrl', 'https://localhost:3000/?x'],
+    ['baseUrl', 'https://u:p@localhost:3000'], ['secret', "a\nb"], ['caFile', '/nothing/here'],
 ];
 foreach ($settings as [$name, $value]) {
     try {

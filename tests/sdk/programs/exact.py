@@ -37,7 +37,10 @@ refused: list[tuple[str, Callable[[], things.Client]]] = [
     ("max_price", lambda: things.Client(max_price=0.00001)),  # type: ignore[arg-type]
     ("base_url", lambda: things.Client(base_url="https://localhost:notaport")),
     ("base_url", lambda: things.Client(base_url="http://127.0.0.1.example.com")),
+    ("base_url", lambda: things.Client(base_url="https://localhost:3000/?x")),
+    ("base_url", lambda: things.Client(base_url="https://u:p@localhost:3000")),
     ("secret", lambda: things.Client(secret="a\nb")),
+    ("secret", lambda: things.Client(secret="")),
     ("ca_file", lambda: things.Client(ca_file="/nothing/here")),
 ]
 for named, made in refused:

@@ -32,7 +32,8 @@ rescue Things::FarthingError => e
 end
 [
   { timeout: 0 }, { timeout: "2" }, { max_retries: -1 }, { max_price: "1e-05" }, { max_price: 0.00001 },
-  { base_url: "https://localhost:notaport" }, { base_url: "http://127.0.0.1.example.com" }, { secret: "a\nb" },
+  { base_url: "https://localhost:notaport" }, { base_url: "http://127.0.0.1.example.com" },
+  { base_url: "https://localhost:3000/?x" }, { base_url: "https://u:p@localhost:3000" }, { secret: "a\nb" },
   { ca_file: "/nothing/here" }
 ].each do |setting|
   begin

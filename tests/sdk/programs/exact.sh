@@ -25,6 +25,7 @@ for path in '' /headers; do
 done
 for setting in FARTHING_TIMEOUT=0 FARTHING_TIMEOUT=x FARTHING_MAX_RETRIES=x FARTHING_MAX_PRICE=1e-05 CONSUMER_SECRET=$'a\nb' \
   FARTHING_URL=https:// FARTHING_URL=http://127.0.0.1.example.com FARTHING_URL=http://localhost:1@example.com \
+  FARTHING_URL=https://localhost:3000/?x FARTHING_URL=https://u:p@localhost:3000 \
   FARTHING_CA_FILE=/nothing/here; do
   code=0
   env "$setting" ./things/things.sh get_thing id=slow >answer 2>said || code=$?

@@ -181,7 +181,7 @@ const TYPES: Types = Types {
     text: "string",
     bytes: "Uint8Array",
     array: "Array<{}>",
-    map: "Record<string, {}>",
+    map: "{ [key: string]: {} }",
     nullable: "{} | null",
     named: "{}",
     recursive: "{}",

@@ -236,7 +236,7 @@ internal sealed class Transport : IDisposable
         config = given;
         var isAddress = Uri.TryCreate(config.BaseUrl.TrimEnd('/') + "/internal/call", UriKind.Absolute, out address);
         Require(
-            isAddress && (address.Scheme == "https" || (address.Scheme == "http" && address.IsLoopback)),
+            isAddress && config.BaseUrl.IndexOfAny("?#@".ToCharArray()) < 0 && (address.Scheme == "https" || (address.Scheme == "http" && address.IsLoopback)),
             "BaseUrl (FARTHING_URL) must be an address such as https://localhost:3000");
         Require(!string.IsNullOrEmpty(config.Secret), "Secret (CONSUMER_SECRET) is missing; `farthing secret show` prints it");
         Require(

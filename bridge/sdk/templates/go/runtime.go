@@ -47,7 +47,7 @@ type Client struct {
 // New makes a client. Fields that are left out of config come from the environment.
 func New(config Config) (*Client, error) {
 	base := firstOf(config.BaseURL, os.Getenv("FARTHING_URL"), defaultBaseURL)
-	if url, err := url.Parse(base); err != nil || url.Hostname() == "" || url.User != nil || !(url.Scheme == "https" || url.Scheme == "http" && isThisMachine(url.Hostname())) {
+	if url, err := url.Parse(base); err != nil || url.Hostname() == "" || strings.ContainsAny(base, "?#@") || !(url.Scheme == "https" || url.Scheme == "http" && isThisMachine(url.Hostname())) {
 		return nil, fmt.Errorf("BaseURL (FARTHING_URL) must be an address such as https://localhost:3000, and is %q", base)
 	}
 	secret := firstOf(config.Secret, os.Getenv("CONSUMER_SECRET"))

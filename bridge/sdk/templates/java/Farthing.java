@@ -303,7 +303,7 @@ public {{ "static " if single_file }}final class Farthing {
       String host = String.valueOf(address.getHost());
       boolean isHere = host.matches("localhost|127(\\.[0-9]+){3}|\\[::1]");
       boolean isSafe = "https".equals(address.getScheme()) || ("http".equals(address.getScheme()) && isHere);
-      require(isSafe && address.getHost() != null, expected);
+      require(isSafe && address.getHost() != null && !config.baseUrl.matches(".*[?#@].*"), expected);
       require(!config.secret.isEmpty(), "secret (CONSUMER_SECRET) is missing; `farthing secret show` prints it");
       require(
           config.secret.matches("[!-~]+"),

@@ -93,7 +93,7 @@ export class Transport {
   #options;
   constructor(options) {
     const address = options.baseUrl ?? process.env["FARTHING_URL"] ?? {{ base_url|lit }};
-    if (!URL.canParse(address)) {
+    if (!URL.canParse(address) || /[?#@]/.test(address)) {
       throw new TypeError("baseUrl (FARTHING_URL) must be an address such as https://localhost:3000");
     }
     const url = new URL(address);

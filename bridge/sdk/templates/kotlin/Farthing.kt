@@ -147,6 +147,7 @@ internal class Transport(private val config: FarthingConfig) {
         }
         val host = address.host.orEmpty()
         val isHere = Regex("localhost|127([.][0-9]+){3}|\\[::1]").matches(host)
+        require(config.baseUrl.none { it in "?#@" }) { expected }
         require(host.isNotEmpty() && (address.scheme == "https" || (address.scheme == "http" && isHere))) { expected }
         require(config.secret.isNotEmpty()) { "secret (CONSUMER_SECRET) is missing; `farthing secret show` prints it" }
         require(config.secret.all { it in '!'..'~' }) {

@@ -175,7 +175,7 @@ final class Transport
         $host = is_array($parts) ? trim($parts['host'] ?? '', '[]') : '';
         $isHere = $host === 'localhost' || $host === '::1' || preg_match('/^127(\.\d+){3}$/D', $host) === 1;
         $scheme = is_array($parts) ? $parts['scheme'] ?? '' : '';
-        if ($host === '' || !($scheme === 'https' || ($scheme === 'http' && $isHere))) {
+        if ($host === '' || strpbrk($base, '?#@') !== false || !($scheme === 'https' || ($scheme === 'http' && $isHere))) {
             throw new \InvalidArgumentException('baseUrl (FARTHING_URL) must be an address such as https://localhost:3000');
         }
         $this->url = rtrim($base, '/') . '/internal/call';

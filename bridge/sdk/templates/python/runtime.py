@@ -218,11 +218,12 @@ class Transport:
         max_price: Union[str, Decimal, None],
     ) -> None:
         try:
-            url = urllib.parse.urlsplit(base_url or os.environ.get("FARTHING_URL") or {{ base_url|lit }})
+            address = base_url if base_url is not None else os.environ.get("FARTHING_URL") or {{ base_url|lit }}
+            url = urllib.parse.urlsplit(address)
             port = url.port
         except ValueError as error:
             raise ValueError(f"base_url (FARTHING_URL) must be an address such as https://localhost:3000: {error}") from error
-        if url.scheme not in ("https", "http") or not url.hostname:
+        if url.scheme not in ("https", "http") or not url.hostname or any(sign in address for sign in "?#@"):
             raise ValueError("base_url (FARTHING_URL) must be an address such as https://localhost:3000")
         if url.scheme == "http" and not _is_this_machine(url.hostname):
             raise ValueError("base_url (FARTHING_URL) must be https: the secret would travel in the open")
@@ -230,7 +231,7 @@ class Transport:
         self._host = url.hostname
         self._port = port or (443 if self._https else 80)
         self._path = url.path.rstrip("/") + "/internal/call"
-        self._secret = secret or os.environ.get("CONSUMER_SECRET") or ""
+        self._secret = secret if secret is not None else os.environ.get("CONSUMER_SECRET") or ""
         if not self._secret:
             raise ValueError("secret (CONSUMER_SECRET) is missing; `farthing secret show` prints it")
         if not (self._secret.isascii() and self._secret.isprintable() and " " not in self._secret):

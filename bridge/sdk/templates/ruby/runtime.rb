@@ -178,7 +178,7 @@ module {{ package.pascal }}
     def address(base)
       url = URI.parse("#{base.chomp("/")}/internal/call")
       is_here = url.host.to_s.match?(/\A(localhost|127(\.\d+){3}|\[::1\])\z/)
-      return url if url.host && (url.scheme == "https" || (url.scheme == "http" && is_here))
+      return url if url.host && !base.match?(/[?#@]/) && (url.scheme == "https" || (url.scheme == "http" && is_here))
 
       raise ArgumentError, "base_url (FARTHING_URL) must be an address such as https://localhost:3000"
     rescue URI::InvalidURIError => e

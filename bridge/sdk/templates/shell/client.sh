@@ -16,6 +16,9 @@
 # Ends with 0; 1 when the network refused; 2 when the command is wrong; 3 when the own node was not reached; 4 when the
 # service answered with an error, which is on standard output.
 
+# Names of parameters may begin with a dollar sign, which is meant as it stands.
+# shellcheck disable=SC2016
+
 FARTHING_SERVICE_ID={{ service.id|lit }}
 FARTHING_URL_DEFAULT={{ base_url|lit }}
 
@@ -29,7 +32,7 @@ farthing_header() {
 # Refuses settings that cannot be meant, before anything is sent.
 farthing_check() {
   local number="^[0-9]+([.][0-9]+)?\$" count="^(0|[1-9][0-9]{0,5})\$" secret="^[[:alnum:]_.~+/=-]+\$"
-  local address="^(https://[^/@]+|http://(localhost|127[.][0-9.]+)(:[0-9]+)?)(/.*)?\$"
+  local address="^(https://[^/@?#]+|http://(localhost|127[.][0-9.]+)(:[0-9]+)?)(/[^@?#]*)?\$"
   [[ $1 =~ $address ]] || {
     farthing_say "FARTHING_URL must be https://HOST:PORT, or http on this machine alone: the secret would travel in the open"
     return 2
@@ -141,19 +144,24 @@ farthing_send() {
     : >"$folder/headers"
     # The secret is not among the arguments, which others can see.
     status=$(printf 'header = "authorization: Bearer %s"\n' "$CONSUMER_SECRET" |
-      curl "${options[@]}" --config - --url "$url") || failed=$?
+      curl "${options[@]}" --config - --url "$url" 2>"$folder/curl") || failed=$?
     if ((failed)); then
       case $failed in
         # A certificate that is not trusted stays so.
         51 | 53 | 54 | 58 | 59 | 60 | 66 | 77 | 80 | 82 | 83 | 90 | 91)
+          farthing_say "$(head -n 1 "$folder/curl")"
           farthing_say "the node's certificate is not trusted; set FARTHING_CA_FILE (charged: false, call id $call_id)"
           return 3
           ;;
         # What is wrong with the address or the arguments as well.
-        1 | 2 | 3 | 4 | 26) return 2 ;;
+        1 | 2 | 3 | 4 | 26)
+          farthing_say "$(head -n 1 "$folder/curl")"
+          return 2
+          ;;
       esac
       if ((attempt >= retries)); then
         case $failed in 5 | 6 | 7 | 35) code=false ;; *) code=null ;; esac
+        farthing_say "$(head -n 1 "$folder/curl")"
         farthing_say "no answer from the node (charged: $code, call id $call_id)"
         return 3
       fi

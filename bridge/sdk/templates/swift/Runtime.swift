@@ -169,7 +169,8 @@ final class Transport: NSObject, URLSessionTaskDelegate {
         let environment = ProcessInfo.processInfo.environment
         let base = baseURL ?? environment["FARTHING_URL"] ?? {{ base_url|lit }}
         let here = "^(localhost|127(\\.[0-9]+){3}|\\[?::1\\]?)$"
-        guard let url = URL(string: base)?.appendingPathComponent("internal/call"), let host = url.host,
+        guard !base.contains(where: { "?#@".contains($0) }),
+            let url = URL(string: base)?.appendingPathComponent("internal/call"), let host = url.host,
             url.scheme == "https" || (url.scheme == "http" && host.range(of: here, options: .regularExpression) != nil)
         else {
             throw FarthingError.settings("baseURL (FARTHING_URL) must be an address such as https://localhost:3000")

@@ -33,8 +33,10 @@ const CLAIMS: [&str; 9] = [
     "premium",
     "authorized",
 ];
-/// Words that do not tell one service from another. Too short, or too common inside of words, to be cut off a word.
-const FILLERS: [&str; 7] = ["the", "api", "apis", "service", "services", "real", "true"];
+/// Words that do not tell one service from another, ends of web addresses among them. Too short, or too common inside
+/// of words, to be cut off a word.
+const FILLERS: [&str; 11] =
+    ["the", "api", "apis", "service", "services", "real", "true", "com", "net", "org", "io"];
 
 /// The same words as skeletons, since they are compared with parts of skeletons.
 static CLAIMED: LazyLock<Vec<Vec<char>>> =
@@ -137,7 +139,9 @@ pub(crate) fn alike(one: &str, other: &str) -> bool {
 fn skeleton(name: &str) -> Vec<char> {
     let looks = looks_of(name);
     let words: Vec<&[char]> = looks.split(|c| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
-    let told = |word: &&&[char]| !CLAIMED.iter().chain(FILLED.iter()).any(|other| other == *word);
+    let told = |word: &&&[char]| {
+        !is_version(word) && !CLAIMED.iter().chain(FILLED.iter()).any(|other| other == *word)
+    };
     let mut letters: Vec<char> = words.iter().filter(told).flat_map(|word| word.iter().copied()).collect();
     if letters.len() < LETTERS_MIN {
         letters = words.concat();
@@ -148,6 +152,13 @@ fn skeleton(name: &str) -> Vec<char> {
     }
     letters.truncate(CHARS_MAX);
     letters
+}
+
+/// `v2`: in a skeleton 0 and 1 have become letters.
+fn is_version(word: &[char]) -> bool {
+    let ['v', number @ ..] = word else { return false };
+    let is_number = |c: &char| c.is_ascii_digit() || matches!(c, 'o' | 'l');
+    matches!(number, [_] | [_, _]) && number.iter().all(is_number) && number != ['o', 'l']
 }
 
 /// Letters without the claims that are written together with them: `officialearthquakes`.
@@ -214,6 +225,9 @@ mod tests {
             ("Earthquakes", "Earth quakes - official"),
             ("Earthquakes", "The Real Earthquakes API"),
             ("Earthquakes", "OfficialEarthquakes"),
+            ("Earthquakes", "E\u{430}rthquak\u{435}s API v2"),
+            ("Earthquakes v1", "Earthquakes V10"),
+            ("Earthquakes", "earthquakes.com"),
             ("Earthquakes", "earthquakes_0fficial_verified"),
             ("Official Earthquakes", "Verified Earthquake Service"),
         ] {

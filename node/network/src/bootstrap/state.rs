@@ -11,8 +11,8 @@ use crate::{identity, swarm::innermost};
 const REASON_CHARS_MAX: usize = 160;
 
 /// Words of a handshake with something that is no node.
-const NO_NODE: [&str; 5] =
-    ["invalid data", "unexpected end of file", "invalid message", "decode error", "negotiat"];
+const NO_NODE: [&str; 6] =
+    ["invalid data", "unexpected end of file", "broken pipe", "invalid message", "decode error", "negotiat"];
 
 /// A configured peer, as it was last met.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -64,7 +64,11 @@ pub(crate) async fn exchange(
         frame::read_head(&mut stream, limits::REACH_FRAME_BYTES_MAX, patience).await
     };
     let head = timeout(patience, exchange).await.map_err(|_| "it did not answer".to_owned())?;
-    let head = head.map_err(|error: FrameError| error.to_string())?;
+    let head = head.map_err(|error| match error {
+        // The library's words for it are for its programmers.
+        FrameError::Io(_) | FrameError::Truncated { .. } => "its connection was lost".to_owned(),
+        other => other.to_string(),
+    })?;
     wire::decode(&head).map_err(|error| error.to_string())
 }
 
