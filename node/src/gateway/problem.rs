@@ -84,7 +84,7 @@ impl Problem {
             "unauthorized",
             "Missing or wrong consumer secret",
             detail,
-            "Send `Authorization: Bearer <CONSUMER_SECRET>`; `farthing secret show` prints it.",
+            "`farthing secret show` prints the right one; it is sent as `Authorization: Bearer <CONSUMER_SECRET>`.",
         )
     }
 
