@@ -258,7 +258,14 @@ impl Alerts {
     /// # Errors
     /// [`LevelsError`]; nothing is changed then.
     pub async fn set(&self, edit: impl FnOnce(&mut Levels)) -> Result<(), LevelsError> {
-        self.0.levels.set(&self.0.parts.upstream, edit).await
+        let told = || self.levels().webhook.map(|webhook| webhook.expose().to_owned());
+        let former = told();
+        self.0.levels.set(&self.0.parts.upstream, edit).await?;
+        if told() != former {
+            // How it went with another one says nothing about this one.
+            *self.0.delivery.lock().unwrap_or_else(PoisonError::into_inner) = Delivery::default();
+        }
+        Ok(())
     }
 
     /// How it went with the webhook.

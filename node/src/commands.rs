@@ -345,7 +345,11 @@ impl From<ChainError> for Failed {
             }
             _ => StatusCode::BAD_REQUEST,
         };
-        Self::new(status, &error, "`farthing doctor` checks wallet and chain.")
+        let next = match error {
+            ChainError::Invalid(_) => "Correct what is named; nothing was sent.",
+            _ => "`farthing doctor` checks wallet and chain.",
+        };
+        Self::new(status, &error, next)
     }
 }
 

@@ -205,7 +205,10 @@ fn upstream_failure(outcome: Outcome, status: u16) -> String {
         Outcome::Unreachable => "the owner's node could not connect to the service".to_owned(),
         Outcome::TimedOut => "the service did not answer the owner's node in time".to_owned(),
         Outcome::ServerError => format!("the service answered with status {status}"),
-        Outcome::Oversize => "the service's answer is larger than the owner passes on".to_owned(),
+        Outcome::Oversize => {
+            "the service's answer is larger than its owner passes on; ask for less, where it has a limit"
+                .to_owned()
+        }
         Outcome::BadAnswer => {
             "the service's answer is broken, a redirect, or has errors instead of data".to_owned()
         }

@@ -5,9 +5,9 @@
 
 use axum::{
     Json, Router,
-    body::Body,
+    body::{Body, to_bytes},
     extract::{Extension, Request, State},
-    middleware::{Next, from_fn_with_state},
+    middleware::{Next, from_fn_with_state, map_response},
     response::{IntoResponse, Response},
     routing::post,
 };
@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{
     clock,
-    control::types::{LogIn, LoggedIn, Problem, SetUp},
+    control::types::{HEADER_PRICE, LogIn, LoggedIn, Problem, SetUp},
     secret::SecretText,
     serve::ClientAddress,
 };
@@ -31,10 +31,15 @@ use crate::{
 const PREFIX: &str = "/api/v1";
 /// Descriptions that are uploaded, with their schemas.
 const UPLOAD_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Of a text that becomes a problem's detail.
+const DETAIL_BYTES_MAX: usize = 4 * 1024;
+const DESCRIBED: &str = "GET /api/v1/openapi.json describes what the address takes.";
 
 /// What asks for the password again: it moves money, shows a secret, or cannot be undone.
-const DANGEROUS: [(Method, &str); 23] = [
+const DANGEROUS: [(Method, &str); 25] = [
     (Method::POST, "/wallet/send"),
+    (Method::POST, "/channels"),
+    (Method::POST, "/channels/{id}/close"),
     (Method::POST, "/wallet/phrase"),
     (Method::POST, "/wallet/phrase/check"),
     (Method::POST, "/backups/upload"),
@@ -66,6 +71,33 @@ pub(super) fn routes(panel: &Panel) -> Router<Panel> {
         .route("/api/v1/setup", post(set_up))
         .route("/api/v1/session", post(log_in))
         .nest_service(PREFIX, guarded)
+        .layer(map_response(as_problem))
+}
+
+/// What the framework refuses before a command sees it is a bare text or nothing at all. Programs get a problem document
+/// as for everything else. The answer of a service that was called stays as it is.
+async fn as_problem(response: Response) -> Response {
+    let status = response.status();
+    let is_bare = |headers: &HeaderMap| {
+        let kind = headers.get(header::CONTENT_TYPE);
+        !headers.contains_key(HEADER_PRICE)
+            && kind.is_none_or(|kind| kind.as_bytes().starts_with(b"text/plain"))
+    };
+    if !(status.is_client_error() || status.is_server_error()) || !is_bare(response.headers()) {
+        return response;
+    }
+    let (head, body) = response.into_parts();
+    let text = to_bytes(body, DETAIL_BYTES_MAX).await.unwrap_or_default();
+    let detail = match String::from_utf8_lossy(&text).trim() {
+        "" if status == StatusCode::METHOD_NOT_ALLOWED => "The address takes another method.".to_owned(),
+        "" => status.canonical_reason().unwrap_or("It failed.").to_owned(),
+        text => text.to_owned(),
+    };
+    let mut response = problem(status, &detail, DESCRIBED);
+    if let Some(methods) = head.headers.get(header::ALLOW) {
+        response.headers_mut().insert(header::ALLOW, methods.clone());
+    }
+    response
 }
 
 #[utoipa::path(
@@ -121,7 +153,16 @@ fn logged_in(panel: &Panel, token: Result<Token, Refused>) -> Response {
                 Refused::NotStored(..) | Refused::System => StatusCode::INTERNAL_SERVER_ERROR,
                 _ => StatusCode::UNAUTHORIZED,
             };
-            problem(status, &refused.to_string(), "Nothing was changed.")
+            let Refused::Wait(wait) = refused else {
+                return problem(status, &refused.to_string(), "Nothing was changed.");
+            };
+            let mut response = problem(
+                status,
+                &refused.to_string(),
+                "Wait as long as `Retry-After` says; nothing was changed.",
+            );
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(wait.as_secs().max(1)));
+            response
         }
     }
 }
@@ -157,11 +198,30 @@ async fn admit(State(panel): State<Panel>, request: Request, next: Next) -> Resp
     if length.is_some_and(|length: u64| length > UPLOAD_BYTES_MAX as u64) {
         return problem(StatusCode::PAYLOAD_TOO_LARGE, "The request is larger than 16 MiB.", "Send less.");
     }
-    next.run(request.map(|body| Body::new(Limited::new(body, UPLOAD_BYTES_MAX)))).await
+    let (head, body) = request.into_parts();
+    let kind = head.headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
+    if !kind.is_some_and(|kind| kind.starts_with(b"application/json")) {
+        let body = Body::new(Limited::new(body, UPLOAD_BYTES_MAX));
+        return next.run(Request::from_parts(head, body)).await;
+    }
+    let Ok(text) = to_bytes(body, UPLOAD_BYTES_MAX).await else {
+        return problem(StatusCode::PAYLOAD_TOO_LARGE, "The request is larger than 16 MiB.", "Send less.");
+    };
+    // The members of an object would be taken from an array by their order, which nobody means.
+    if text.trim_ascii_start().first() == Some(&b'[') {
+        return problem(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "The body is an array; an object is expected.",
+            DESCRIBED,
+        );
+    }
+    next.run(Request::from_parts(head, Body::from(text))).await
 }
 
 fn is_dangerous(method: &Method, path: &str) -> bool {
     let path = path.strip_prefix(PREFIX).unwrap_or(path);
+    // A HEAD is carried out as the GET that it asks the head of.
+    let method = if method == Method::HEAD { &Method::GET } else { method };
     DANGEROUS.iter().any(|(dangerous, pattern)| dangerous == method && fits(pattern, path))
 }
 
@@ -188,6 +248,15 @@ pub(super) fn refused(failure: Failure) -> Response {
 
 fn nothing_here() -> Response {
     problem(StatusCode::NOT_FOUND, "There is no such address.", "GET /api/v1/openapi.json lists them all.")
+}
+
+pub(super) fn other_method() -> Response {
+    problem(StatusCode::METHOD_NOT_ALLOWED, "The address takes another method.", DESCRIBED)
+}
+
+/// Whether a request is a program's.
+pub(super) fn is_asked(path: &str) -> bool {
+    path.starts_with(PREFIX)
 }
 
 fn problem(status: StatusCode, detail: &str, next: &str) -> Response {

@@ -73,12 +73,12 @@ impl Failure {
     }
 
     pub(super) fn unreadable(detail: impl Into<String>) -> Self {
-        Self::new(
-            StatusCode::BAD_REQUEST,
-            "That cannot be read",
-            detail,
-            "Go back and correct what is named.",
-        )
+        Self::refused(StatusCode::BAD_REQUEST, detail)
+    }
+
+    /// What was sent is not what the page takes.
+    pub(super) fn refused(status: StatusCode, detail: impl Into<String>) -> Self {
+        Self::new(status, "That cannot be read", detail, "Go back and correct what is named.")
     }
 
     pub(super) fn too_large() -> Self {

@@ -2,13 +2,15 @@
 
 use axum::{
     Router,
+    body::to_bytes,
     extract::{DefaultBodyLimit, State},
+    middleware::map_response,
     response::{IntoResponse, Redirect, Response},
     routing::{get, post},
 };
-use http::header;
+use http::{HeaderValue, Uri, header};
 
-use super::{Panel, failure::Failure, upload::UPLOAD_BYTES_MAX};
+use super::{Panel, api, failure::Failure, upload::UPLOAD_BYTES_MAX};
 
 mod activity;
 mod apis;
@@ -34,6 +36,8 @@ pub(super) use register::Drafts;
 
 /// Forms here are a few lines; pages that take texts or files say so themselves.
 const FORM_BYTES_MAX: usize = 64 * 1024;
+/// Of a text that is shown as a page.
+const DETAIL_BYTES_MAX: usize = 4 * 1024;
 /// A long description, percent-encoded.
 const TEXT_BYTES_MAX: usize = 1024 * 1024;
 
@@ -83,6 +87,18 @@ pub(super) fn routes() -> Router<Panel> {
         .layer(DefaultBodyLimit::max(FORM_BYTES_MAX))
         .merge(apis())
         .merge(kept())
+        .layer(map_response(as_page))
+}
+
+/// What the framework refuses before a page sees it, such as a number that is none, is a bare text: it is shown as a page.
+async fn as_page(response: Response) -> Response {
+    let status = response.status();
+    let is_bare = |kind: &HeaderValue| kind.as_bytes().starts_with(b"text/plain");
+    if !status.is_client_error() || !response.headers().get(header::CONTENT_TYPE).is_some_and(is_bare) {
+        return response;
+    }
+    let text = to_bytes(response.into_body(), DETAIL_BYTES_MAX).await.unwrap_or_default();
+    Failure::refused(status, String::from_utf8_lossy(&text)).into_response()
 }
 
 /// What follows the first password, a page for each step.
@@ -167,8 +183,8 @@ pub(super) async fn not_found() -> Failure {
     Failure::not_found()
 }
 
-pub(super) async fn other_method() -> Failure {
-    Failure::other_method()
+pub(super) async fn other_method(uri: Uri) -> Response {
+    if api::is_asked(uri.path()) { api::other_method() } else { Failure::other_method().into_response() }
 }
 
 /// The node's own authority, for browsers and programs to trust.

@@ -38,6 +38,8 @@ async fn a_stranger_sees_nothing_until_the_code_was_typed_and_a_password_chosen(
 async fn what_only_forms_are_sent_to_says_so_when_it_is_opened() -> Result<()> {
     let node = Node::start().await?;
     let mut browser = node.set_up().await?;
+    let page = browser.get("/panel/catalog?page=-1").await?;
+    ensure!(page.status == 400 && page.body.contains("That cannot be read"), "{page:?}");
     for path in ["/panel/theme", "/panel/network/test", "/panel/finance/stop", "/panel/settings/backup/daily"]
     {
         let page = browser.get(path).await?;
@@ -94,6 +96,14 @@ async fn guesses_are_slowed_and_nobody_is_locked_out() -> Result<()> {
         ensure!(page.status != 429 || page.header("retry-after").parse::<u64>().is_ok_and(|secs| secs <= 60));
     }
     ensure!(refused >= 1, "no guess had to wait");
+    let guess = guesser
+        .request(Method::POST, "/api/v1/session")
+        .header("sec-fetch-site", "same-origin")
+        .header(header::CONTENT_TYPE, "application/json")
+        .body(r#"{"password":"a wrong password"}"#);
+    let page = guesser.send(guess).await?;
+    ensure!(page.status == 429 || page.status == 401, "{page:?}");
+    ensure!(page.status != 429 || !page.header("retry-after").is_empty(), "{page:?}");
     farthing_tests::world::eventually("the right password is taken", async || {
         let page = guesser.post("/panel/login", &[("password", PASSWORD)]).await?;
         Ok(page.status == 303)

@@ -45,9 +45,29 @@ async fn a_program_logs_in_and_does_what_the_command_line_does() -> Result<()> {
     program.cookies.clear();
     let page = post(&mut program, "/api/v1/session", None, &json!({ "password": "a wrong one" })).await?;
     ensure!(page.status == 401 && program.session().is_none(), "{page:?}");
+    let page = program.get("/api/v1/session").await?;
+    ensure!(page.status == 405 && problem(&page)?["next"].is_string(), "{page:?}");
     let page = post(&mut program, "/api/v1/session", None, &json!({ "password": PASSWORD })).await?;
     ensure!(page.status == 200, "{page:?}");
     let csrf = serde_json::from_str::<Value>(&page.body)?["csrf"].as_str().unwrap_or_default().to_owned();
+
+    for path in ["/api/v1/catalog/nope", "/api/v1/catalog/search", "/api/v1/apis/xyz"] {
+        let page = program.get(path).await?;
+        ensure!(page.status >= 400 && problem(&page)?["next"].is_string(), "{path}: {page:?}");
+    }
+    for body in ["[]", "{", r#"{"nothing":1}"#] {
+        let request = program
+            .request(Method::POST, "/api/v1/spending/limits")
+            .header("sec-fetch-site", "same-origin")
+            .header("x-csrf-token", &csrf)
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(body);
+        let page = program.send(request).await?;
+        ensure!(
+            (400..=422).contains(&page.status) && problem(&page)?["next"].is_string(),
+            "{body}: {page:?}"
+        );
+    }
 
     let status = program.get("/api/v1/status").await?;
     let status: Value = serde_json::from_str(&status.body)?;
@@ -79,6 +99,8 @@ async fn what_is_dangerous_asks_for_the_password_again() -> Result<()> {
     let csrf = browser.csrf().await?;
     let page = browser.get("/api/v1/secret").await?;
     ensure!(page.status == 403 && !page.body.contains("farthing_sk_"), "{page:?}");
+    let head = browser.request(Method::HEAD, "/api/v1/secret");
+    ensure!(browser.send(head).await?.status == 403, "a HEAD is no way around");
     let send = json!({ "to": "0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf", "usdc": "1" });
     let page = post(&mut browser, "/api/v1/wallet/send", Some(&csrf), &send).await?;
     ensure!(page.status == 403 && page.body.contains("too long ago"), "{page:?}");
@@ -88,6 +110,8 @@ async fn what_is_dangerous_asks_for_the_password_again() -> Result<()> {
         "secrets/default/rotate",
         "spending/limits",
         "spending/resume",
+        "channels",
+        "channels/0x0000000000000000000000000000000000000000000000000000000000000001/close",
         "wallet/phrase",
         "backups",
         "chain/settings",

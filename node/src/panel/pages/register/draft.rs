@@ -247,7 +247,7 @@ impl Draft {
 pub(in crate::panel::pages) fn price(field: &'static str, text: &str) -> Result<Usdc, Wrong> {
     let text = text.trim();
     if text.is_empty() {
-        return Err(Wrong::new(field, "is missing; say what a call costs in USDC, such as 0.002; 0 is free"));
+        return Err(Wrong::new(field, "is missing; write an amount of USDC, such as 0.002, or 0"));
     }
     text.parse().map_err(|_| {
         let shown: String = crate::panel::show::visible(text).chars().take(40).collect();
