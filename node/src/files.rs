@@ -4,9 +4,9 @@
 //! step, and then the folder is synced: at any instant there is the old file, the new one, or none.
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, File, OpenOptions, Permissions},
     io::{self, Write},
-    os::unix::fs::OpenOptionsExt,
+    os::unix::fs::{OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
 };
 
@@ -31,6 +31,21 @@ pub fn create_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     discard(&temporary);
     linked?;
     sync_folder(path)
+}
+
+/// Takes a secret file from everybody else of this machine: one that was copied by hand often lets others read it.
+pub fn keep_private(path: &Path) {
+    let Ok(metadata) = fs::metadata(path) else { return };
+    if metadata.permissions().mode() & 0o077 == 0 {
+        return;
+    }
+    let file = path.display();
+    match fs::set_permissions(path, Permissions::from_mode(0o600)) {
+        Ok(()) => tracing::warn!(%file, "others of this machine could read this file, and no longer can"),
+        Err(error) => {
+            tracing::warn!(%file, %error, "others of this machine can read this file; run chmod 600 on it")
+        }
+    }
 }
 
 fn write_temporary(path: &Path, bytes: &[u8]) -> io::Result<PathBuf> {
@@ -58,7 +73,6 @@ fn sync_folder(path: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn a_private_file_is_readable_by_its_owner_alone() {
@@ -69,6 +83,17 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), b"two");
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no temporary file is left behind");
+    }
+
+    #[test]
+    fn a_secret_file_is_taken_from_everybody_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("key");
+        create_private(&path, b"one").unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+        keep_private(&path);
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        keep_private(&folder.path().join("none"));
     }
 
     #[test]

@@ -56,8 +56,8 @@ pub enum WalletError {
     Io { path: PathBuf, source: io::Error },
     #[error("{path} is encrypted and no passphrase is known; set FARTHING_WALLET__PASSPHRASE_FILE", path = .path.display())]
     NoPassphrase { path: PathBuf },
-    #[error("{path} cannot be used: {source}; the passphrase came from {passphrase_from}", path = .path.display())]
-    Unusable { path: PathBuf, passphrase_from: String, source: KeystoreError },
+    #[error("{path} cannot be used: {reason}; the passphrase came from {passphrase_from}", path = .path.display())]
+    Unusable { path: PathBuf, passphrase_from: String, reason: KeystoreError },
     #[error(transparent)]
     Phrase(#[from] PhraseError),
     #[error("no wallet could be made; try again")]
@@ -73,7 +73,10 @@ impl Wallet {
     pub fn open_or_create(data_dir: &Path, passphrase: Option<&SecretText>) -> Result<Opened, WalletError> {
         let files = Files::in_folder(data_dir);
         match std::fs::read_to_string(&files.wallet) {
-            Ok(json) => files.open(&Zeroizing::new(json), passphrase),
+            Ok(json) => {
+                crate::files::keep_private(&files.wallet);
+                files.open(&Zeroizing::new(json), passphrase)
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => files.create(passphrase, SCRYPT_LOG_N),
             Err(source) => Err(WalletError::Io { path: files.wallet, source }),
         }
@@ -183,7 +186,7 @@ impl Files {
         };
         let contents = Keystore::from_json(json)
             .and_then(|keystore| keystore.open(&passphrase))
-            .map_err(|source| WalletError::Unusable { path: self.wallet.clone(), passphrase_from, source })?;
+            .map_err(|reason| WalletError::Unusable { path: self.wallet.clone(), passphrase_from, reason })?;
         Ok(Opened::new(contents, false, configured.is_none()))
     }
 

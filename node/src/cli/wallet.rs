@@ -22,6 +22,9 @@ pub(super) async fn wallet(context: &Context, verb: Wallet) -> Result<(), Failur
         }
         Wallet::Balance => {
             let balance: WalletBalance = node.get(route::WALLET).await?;
+            if let Some(reason) = &balance.stale {
+                context.output.prose(&format!("USDC and ETH are what was last seen: {reason}."));
+            }
             context.output.data(&balance, text)
         }
         Wallet::Send { to, amount, yes } => {

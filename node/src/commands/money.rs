@@ -10,7 +10,7 @@ use farthing_protocol::{ChannelId, Usdc};
 
 use super::Failed;
 use crate::{
-    clock,
+    chain_view, clock,
     consumer::BuyError,
     control::types::{
         Channel, ChannelRole, Eth, OpenRequest, SendAmount, SendRequest, Sent, Settled, Text, WalletBalance,
@@ -24,6 +24,7 @@ pub(super) fn balance(node: &Node) -> WalletBalance {
     let balances = *node.chain.balances().borrow();
     let sum = |amounts: Vec<Usdc>| amounts.into_iter().fold(Usdc::ZERO, Usdc::saturating_add);
     WalletBalance {
+        stale: chain_view::ready(&node.chain).err(),
         address: node.wallet.into(),
         usdc: balances.map(|balances| balances.usdc.into()),
         eth: balances.map(|balances| Eth { wei: balances.eth_wei }.into()),

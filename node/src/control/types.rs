@@ -186,6 +186,9 @@ pub struct WalletBalance {
     /// Earned and not yet claimed.
     #[schema(value_type = String)]
     pub unclaimed: Text<Usdc>,
+    /// Why the chain is not looked at now, and `usdc` and `eth` are what was last seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stale: Option<String>,
 }
 
 /// `farthing wallet send`

@@ -19,7 +19,9 @@ pub(super) fn alert(alert: &str) -> Alert {
             ("The ledger is closed, so no money moves", "Free some disk space, then restart the node", None)
         }
         "chain" => {
-            ("The chain cannot be used yet", "Calls wait for it. Check `chain.rpc_urls` if this stays", None)
+            let next = "Calls over open channels go on for a while, new channels and claims wait. Check `chain.rpc_urls` if \
+                        this stays";
+            ("The chain cannot be used now", next, None)
         }
         "network" => ("The network needs a look", "See the network", Some("/panel/network")),
         "network.bootstrap" => {

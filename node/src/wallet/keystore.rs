@@ -76,7 +76,7 @@ struct EncryptedPhrase {
 /// Why a wallet file gives no key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeystoreError {
-    #[error("it is not a Web3 keystore of version 3 with scrypt and aes-128-ctr")]
+    #[error("it is not a Web3 keystore of version 3 with scrypt and aes-128-ctr; restore it from a backup")]
     Malformed,
     #[error("the passphrase does not open it")]
     WrongPassphrase,

@@ -1,7 +1,7 @@
 //! A node whose chain does not answer and which knows nobody: every page is there and says what is wrong.
 
 use anyhow::{Result, ensure};
-use farthing::control::types::{Api, Charge, route};
+use farthing::control::types::{Api, Charge, WalletBalance, route};
 use farthing_tests::{
     upstream::Upstream,
     world::{eventually, service_file},
@@ -36,6 +36,8 @@ async fn every_page_of_a_node_without_chain_and_peers_says_what_is_wrong() -> Re
     for (path, words) in SAID {
         says(path, &browser.get(path).await?, words)?;
     }
+    let balance: WalletBalance = node.process.control().get(route::WALLET).await?;
+    ensure!(balance.stale.is_some() && balance.usdc.is_none(), "{balance:?}");
     // Sending fails, in words.
     let fields = [("to", "0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf"), ("amount", "1"), ("coin", "usdc")];
     let order = browser.post("/panel/finance/send", &fields).await?;
