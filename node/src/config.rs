@@ -364,7 +364,6 @@ impl Config {
         rule(
             network
                 .name
-                .as_ref()
                 .as_deref()
                 .is_none_or(|name| NetworkName::on_chain(Some(name), chain.chain_id.unwrap_or(0)).is_ok()),
             "network.name",

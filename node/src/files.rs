@@ -43,7 +43,7 @@ pub fn keep_private(path: &Path) {
     match fs::set_permissions(path, Permissions::from_mode(0o600)) {
         Ok(()) => tracing::warn!(%file, "others of this machine could read this file, and no longer can"),
         Err(error) => {
-            tracing::warn!(%file, %error, "others of this machine can read this file; run chmod 600 on it")
+            tracing::warn!(%file, %error, "others of this machine can read this file; run chmod 600 on it");
         }
     }
 }

@@ -5,7 +5,11 @@
 //! it carries out cooperative closes when the last call on the channel has ended. None of it is on the path
 //! of a call.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use farthing_chain::{ChainError, ChainHandle, ChannelView, ClaimRow, TxReport};
 use farthing_ledger::{Ledger, LedgerError, PayeeChannel, PayerChannel, SettlementRow, SettlementState};
@@ -88,6 +92,8 @@ pub struct Settlement {
     chain: ChainHandle,
     network: NetworkHandle,
     channels: Arc<Channels>,
+    /// Their owners have said since the start that they close them.
+    promised: Arc<Mutex<HashSet<ChannelId>>>,
 }
 
 impl Settlement {
@@ -99,6 +105,7 @@ impl Settlement {
             chain: parts.chain.clone(),
             network: parts.network.clone(),
             channels: parts.channels.clone(),
+            promised: Arc::default(),
         };
         (
             handle,
@@ -145,12 +152,19 @@ impl Settlement {
         let question = CallMessage::Close(channel.id);
         let asked = self.network.call(owner, question, bytes::Bytes::new(), CLOSE_ANSWER_TIMEOUT).await;
         if matches!(asked, Ok((CallReply::Channel(_), ..))) {
+            self.promised.lock().unwrap_or_else(PoisonError::into_inner).insert(channel.id);
             return Ok("the owner closes it now and the rest of the deposit comes back with that");
         }
         if channel.close_at_secs.is_none() {
             self.chain.request_close(channel.config).await?;
         }
         Ok("the owner does not answer; the deposit can be withdrawn when the delay is over")
+    }
+
+    /// Whether the owner has taken on to close the channel, which the chain may not show yet.
+    #[must_use]
+    pub fn is_promised(&self, channel: ChannelId) -> bool {
+        self.promised.lock().unwrap_or_else(PoisonError::into_inner).contains(&channel)
     }
 }
 

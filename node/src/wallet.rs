@@ -71,14 +71,14 @@ impl Wallet {
     /// # Errors
     /// [`WalletError`]. An existing file is never replaced.
     pub fn open_or_create(data_dir: &Path, passphrase: Option<&SecretText>) -> Result<Opened, WalletError> {
-        let files = Files::in_folder(data_dir);
-        match std::fs::read_to_string(&files.wallet) {
+        let own = Files::in_folder(data_dir);
+        match std::fs::read_to_string(&own.wallet) {
             Ok(json) => {
-                crate::files::keep_private(&files.wallet);
-                files.open(&Zeroizing::new(json), passphrase)
+                files::keep_private(&own.wallet);
+                own.open(&Zeroizing::new(json), passphrase)
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => files.create(passphrase, SCRYPT_LOG_N),
-            Err(source) => Err(WalletError::Io { path: files.wallet, source }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => own.create(passphrase, SCRYPT_LOG_N),
+            Err(source) => Err(WalletError::Io { path: own.wallet, source }),
         }
     }
 

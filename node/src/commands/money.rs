@@ -102,6 +102,9 @@ fn all_channels(node: &Node) -> Vec<Channel> {
             _ if channel.state.deposited <= channel.claimed => "closed".to_owned(),
             Some(at) => format!("closing: can be withdrawn in {} s", at.saturating_sub(clock::now_secs())),
             None if channel.state.stopped => "stopped: the owner's books do not match".to_owned(),
+            None if node.settlement.is_promised(channel.id) => {
+                "closing: its owner has taken it on, and the chain does not show it yet".to_owned()
+            }
             None => "open".to_owned(),
         },
         deposited: channel.state.deposited.into(),

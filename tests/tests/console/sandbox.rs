@@ -112,6 +112,8 @@ async fn what_does_not_succeed_says_that_nothing_was_charged() -> Result<()> {
     ensure!(page.body.contains("You were not charged.") && page.body.contains("What to do:"), "{page:?}");
     // The price rose while the page was open: no more is paid than its button said.
     let form = sandbox.form("GET /ok").await?;
+    let page = sandbox.press(&form, "live", &[("price", "much")]).await?;
+    ensure!(page.status == 422 && page.body.contains("Nothing was sent and nothing charged"), "{page:?}");
     let sent = sandbox.press(&form, "live", &[("price", "0.001")]).await?;
     let (_, page) = sandbox.follow(&sent).await?;
     ensure!(

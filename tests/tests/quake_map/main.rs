@@ -45,6 +45,8 @@ async fn a_visitor_buys_with_one_press_and_a_foreign_page_cannot() -> Result<()>
 
     let (status, _) = press(&client, &map.url, "5.5", &[("sec-fetch-site", "cross-site")]).await?;
     assert_eq!(status, StatusCode::FORBIDDEN);
+    let (status, _) = press(&client, &map.url, "5.5", &[("origin", "http://evil.example")]).await?;
+    assert_eq!(status, StatusCode::FORBIDDEN, "a page elsewhere, in a browser that says no more");
     let (status, _) = press(&client, &map.url, "5.5", &[("host", "evil.example")]).await?;
     assert_eq!(status, StatusCode::FORBIDDEN, "a name that was made to lead here");
     let (_, page) = press(&client, &map.url, "strong", &[]).await?;

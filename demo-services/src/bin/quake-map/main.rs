@@ -116,8 +116,12 @@ struct Wish {
 
 /// Only this page's own form may spend money: not one of a page elsewhere, nor one whose name was made to lead here.
 async fn buy(State(node): State<&'static Node>, headers: HeaderMap, Form(wish): Form<Wish>) -> Response {
-    let from_here = headers.get("sec-fetch-site").is_none_or(|site| site == "same-origin");
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    // A program that is no browser sends neither.
+    let from_here = match headers.get("sec-fetch-site") {
+        Some(site) => site == "same-origin",
+        None => headers.get(header::ORIGIN).is_none_or(|origin| *origin == *format!("http://{host}")),
+    };
     let is_address = host.parse::<SocketAddr>().is_ok() || host.split(':').next() == Some("localhost");
     if !from_here || !is_address {
         return (StatusCode::FORBIDDEN, "Open the page itself to buy.").into_response();

@@ -165,6 +165,14 @@ async fn live(
     call: &Call,
     fields: Fields,
 ) -> Result<Exchange, Failure> {
+    if !filled.has_price() {
+        return Err(Failure::new(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "The price is missing",
+            "The form came without the price that its button carries. Nothing was sent and nothing charged.",
+            "Load the page again, and press its button.",
+        ));
+    }
     let (call_id, request) = filled.request(id, form, call);
     let (panel, session) = (panel.clone(), visit.session.id());
     let operation = name_of(form);

@@ -92,6 +92,11 @@ impl Filled {
         }
     }
 
+    /// Whether the form came with what the button said.
+    pub(super) const fn has_price(&self) -> bool {
+        self.agreed.is_some()
+    }
+
     pub(super) fn value(&self, parameter: &str) -> &str {
         self.values.get(parameter).map_or("", String::as_str)
     }
