@@ -5,11 +5,7 @@
 //! it carries out cooperative closes when the last call on the channel has ended. None of it is on the path
 //! of a call.
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use farthing_chain::{ChainError, ChainHandle, ChannelView, ClaimRow, TxReport};
 use farthing_ledger::{Ledger, LedgerError, PayeeChannel, PayerChannel, SettlementRow, SettlementState};
@@ -26,8 +22,10 @@ use crate::{
 };
 
 pub mod policy;
+mod promised;
 
 use policy::{ClaimFacts, ClaimReason, Policy};
+use promised::Promised;
 
 /// Gas of a claim transaction: the base and each further channel (measured, `docs/contracts.md`).
 const CLAIM_GAS_BASE: u128 = 65_000;
@@ -92,8 +90,7 @@ pub struct Settlement {
     chain: ChainHandle,
     network: NetworkHandle,
     channels: Arc<Channels>,
-    /// Their owners have said since the start that they close them.
-    promised: Arc<Mutex<HashSet<ChannelId>>>,
+    promised: Promised,
 }
 
 impl Settlement {
@@ -105,7 +102,7 @@ impl Settlement {
             chain: parts.chain.clone(),
             network: parts.network.clone(),
             channels: parts.channels.clone(),
-            promised: Arc::default(),
+            promised: Promised::default(),
         };
         (
             handle,
@@ -152,7 +149,7 @@ impl Settlement {
         let question = CallMessage::Close(channel.id);
         let asked = self.network.call(owner, question, bytes::Bytes::new(), CLOSE_ANSWER_TIMEOUT).await;
         if matches!(asked, Ok((CallReply::Channel(_), ..))) {
-            self.promised.lock().unwrap_or_else(PoisonError::into_inner).insert(channel.id);
+            self.promised.note(channel.id);
             return Ok("the owner closes it now and the rest of the deposit comes back with that");
         }
         if channel.close_at_secs.is_none() {
@@ -164,7 +161,7 @@ impl Settlement {
     /// Whether the owner has taken on to close the channel, which the chain may not show yet.
     #[must_use]
     pub fn is_promised(&self, channel: ChannelId) -> bool {
-        self.promised.lock().unwrap_or_else(PoisonError::into_inner).contains(&channel)
+        self.promised.has(channel)
     }
 }
 
