@@ -114,11 +114,12 @@ pub(crate) enum Command {
         peer: Address,
         reply: oneshot::Sender<Option<Asker>>,
     },
-    /// Who could dial on behalf of a peer that has written to nobody at its IP.
-    Stranger {
+    /// Who could dial on behalf of a peer that has written to nobody at their IPs: up to so many, in random order.
+    Strangers {
         not_at: Vec<IpAddr>,
         salt: Hash,
-        reply: oneshot::Sender<Option<Address>>,
+        count: usize,
+        reply: oneshot::Sender<Vec<Address>>,
     },
     /// What a peer that was asked to dial back says.
     DialledBack {
@@ -286,8 +287,8 @@ impl SwarmTask {
             Command::Peers { reply } => drop(reply.send(self.peers.list())),
             Command::Neighbours { reply } => drop(reply.send(self.peers.neighbours())),
             Command::Asker { peer, reply } => drop(reply.send(self.peers.asker(peer))),
-            Command::Stranger { not_at, salt, reply } => {
-                let _ = reply.send(self.peers.stranger(&not_at, &salt));
+            Command::Strangers { not_at, salt, count, reply } => {
+                let _ = reply.send(self.peers.strangers(&not_at, &salt, count));
             }
             Command::DialledBack { peer, answer } => self.on_dialled_back(peer, answer),
             Command::TestReachability { reply } => self.test_reachability(reply),

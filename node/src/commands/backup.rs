@@ -227,7 +227,7 @@ pub(super) async fn check_phrase(
         own.is_some_and(|own| own.eq_ignore_ascii_case(word.trim()))
     };
     if request.words.is_empty() || !request.words.iter().all(is_right) {
-        let detail = "the words are not those of the phrase at these places";
+        let detail = "not all of these words are those of the wallet at these places";
         let next = "Look at what you wrote down, and at the numbers; show the phrase again if it is wrong.";
         return Err(Failed::new(StatusCode::BAD_REQUEST, &detail, next));
     }

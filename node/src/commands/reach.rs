@@ -24,7 +24,10 @@ pub(super) fn shown(reachability: &Reachability, now_secs: u64) -> Reach {
         quic: state(Transport::Quic),
         checked_secs: reachability.checked_secs,
         peers_asked: reachability.peers_asked as u64,
-        local_ip: reachability.local_ip,
+        // No router forwards to this machine's own loopback.
+        local_ip: reachability.local_ip.filter(|ip| !ip.is_loopback()),
+        tcp_port: reachability.tcp_port,
+        udp_port: reachability.quic_port,
         seen: reachability.seen.clone(),
         addresses: reachability.checks.iter().map(address).chain(untested).collect(),
     }

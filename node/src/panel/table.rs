@@ -6,6 +6,11 @@ use super::show;
 
 const COLUMNS_MAX: usize = 8;
 const CELL_CHARS_MAX: usize = 60;
+/// Names of fields whose numbers are times, in seconds or milliseconds since the Unix epoch.
+const TIMES: [&str; 6] = ["time", "timestamp", "updated", "created", "date", "datetime"];
+/// 1973 to 2096: no number of this range is milliseconds of the same range.
+const PLAUSIBLE_FROM_SECS: u64 = 100_000_000;
+const PLAUSIBLE_UNTIL_SECS: u64 = 4_000_000_000;
 /// How deep a list of rows is looked for.
 const DEPTH_MAX: usize = 3;
 
@@ -52,7 +57,8 @@ fn cells(row: &Value) -> Vec<(String, String)> {
     for (name, value) in object {
         match value {
             Value::Object(inner) if name == "properties" => {
-                cells.splice(0..0, inner.iter().map(|(name, value)| (show::visible(name), text(value))));
+                cells
+                    .splice(0..0, inner.iter().map(|(name, value)| (show::visible(name), cell(name, value))));
             }
             Value::Object(inner) => cells.extend(
                 inner
@@ -60,10 +66,20 @@ fn cells(row: &Value) -> Vec<(String, String)> {
                     .filter(|(_, value)| !value.is_object())
                     .map(|(inner, value)| (show::visible(&format!("{name}.{inner}")), text(value))),
             ),
-            _ => cells.push((show::visible(name), text(value))),
+            _ => cells.push((show::visible(name), cell(name, value))),
         }
     }
     cells
+}
+
+/// A value, and beside a count of milliseconds or seconds what time that is.
+fn cell(name: &str, value: &Value) -> String {
+    let is_time = TIMES.iter().any(|time| name.eq_ignore_ascii_case(time));
+    let secs = value.as_u64().filter(|_| is_time).and_then(|number| match number {
+        PLAUSIBLE_FROM_SECS..PLAUSIBLE_UNTIL_SECS => Some(number),
+        _ => Some(number / 1_000).filter(|secs| (PLAUSIBLE_FROM_SECS..PLAUSIBLE_UNTIL_SECS).contains(secs)),
+    });
+    secs.map_or_else(|| text(value), |secs| format!("{value} ({})", show::utc(secs)))
 }
 
 fn text(value: &Value) -> String {
@@ -101,6 +117,25 @@ mod tests {
         assert_eq!(table.hidden, 0);
         assert!(of(&json!({ "a": 1 }), ROWS_MAX).columns.is_empty());
         assert!(of(&json!([1, 2]), ROWS_MAX).columns.is_empty());
+    }
+
+    #[test]
+    fn numbers_that_are_times_say_which() {
+        let table = of(
+            &json!([
+                { "time": 1_517_960_631_840_u64, "Updated": 1_517_960_631, "count": 1_517_960_631 },
+                { "time": 7, "Updated": "1517960631", "count": 2 },
+            ]),
+            ROWS_MAX,
+        );
+        let at = "2018-02-06 23:43:51 UTC";
+        assert_eq!(
+            table.rows,
+            [
+                [&*format!("1517960631840 ({at})"), &format!("1517960631 ({at})"), "1517960631"],
+                ["7", "1517960631", "2"],
+            ]
+        );
     }
 
     #[test]

@@ -56,6 +56,11 @@ impl Anvil {
         Ok(anvil)
     }
 
+    /// Whether the process has ended.
+    pub fn has_ended(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(Some(_)))
+    }
+
     /// `http://127.0.0.1:<port>`
     #[must_use]
     pub fn url(&self) -> String {

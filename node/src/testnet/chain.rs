@@ -35,6 +35,11 @@ impl LocalChain {
         Ok(Self { anvil, deployer, token, contract })
     }
 
+    /// Whether the chain's process has ended.
+    pub fn has_ended(&mut self) -> bool {
+        self.anvil.has_ended()
+    }
+
     #[must_use]
     pub fn rpc_url(&self) -> String {
         self.anvil.url()

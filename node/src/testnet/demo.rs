@@ -5,6 +5,7 @@ use std::{
     collections::BTreeMap,
     ffi::OsString,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use farthing_protocol::{Address, Usdc};
@@ -30,6 +31,9 @@ pub use story::{Report, run};
 
 /// How temporary folders of networks begin.
 pub(super) const FOLDER_PREFIX: &str = "farthing-testnet-";
+
+/// How often it is looked whether everything still runs.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 const GATEWAY_PORT: u16 = 3000;
 const QUAKE_MAP_PORT: u16 = 4003;
@@ -153,6 +157,21 @@ impl Demo {
         ServiceProcess::start_on("quake-map", port, arguments).await
     }
 
+    /// What has ended although nobody stopped it.
+    fn ended(&mut self) -> Vec<&'static str> {
+        [
+            ("The chain", self.chain.has_ended()),
+            ("The earthquake service", self.earthquakes.service.has_ended()),
+            ("The earthquake owner's node", self.earthquakes.node.has_ended()),
+            ("The planet service", self.planets.service.has_ended()),
+            ("The planet owner's node", self.planets.node.has_ended()),
+            ("The consumer's node", self.consumer.has_ended()),
+        ]
+        .into_iter()
+        .filter_map(|(name, has_ended)| has_ended.then_some(name))
+        .collect()
+    }
+
     /// Stops the nodes in good order; the rest ends with them.
     ///
     /// # Errors
@@ -200,7 +219,7 @@ pub async fn up() -> anyhow::Result<()> {
     // The last to be dropped: whoever asks for the end waits until nothing is left.
     let _asker;
     let folder = tempdir()?;
-    let demo = Demo::start(&folder.0, Setup::default()).await?;
+    let mut demo = Demo::start(&folder.0, Setup::default()).await?;
     let quake_map = demo.quake_map(&folder.0, free_or_any(QUAKE_MAP_PORT)).await?;
     let ca = demo.consumer.ca_file();
     let ca = ca.display();
@@ -208,20 +227,8 @@ pub async fn up() -> anyhow::Result<()> {
     let body = recent_earthquakes(&demo.earthquakes.api);
     let console: Console = demo.consumer.control().get(route::CONSOLE).await?;
     let code = console.setup_code.map_or_else(String::new, |code| format!("   setup code {code}"));
-    say("");
-    say(&format!("Everything is up. The consumer's console, for your browser:\n\n{}{code}\n", console.url));
-    if let Some(fingerprint) = console.ca_fingerprint {
-        say(&format!(
-            "A browser warns of its certificate until it trusts {ca}.\nCompare its authority by eye: SHA-256 \
-             {fingerprint}\n"
-        ));
-    }
-    say(&format!(
-        "A consumer's application, for your browser; each press of its button is a paid call:\n\n\
-         {}\n",
-        quake_map.url
-    ));
-    say("Or paste one of these into another terminal:");
+    say("\nEverything is up.\n");
+    say("Paste one of these into another terminal, each a paid call:");
     say(&format!(
         "\ncurl --cacert '{ca}' '{url}' \\\n  -H 'Authorization: Bearer {secret}' \\\n  -d '{body}'"
     ));
@@ -255,15 +262,35 @@ pub async fn up() -> anyhow::Result<()> {
     say("\nThe first of these runs it; the others, in another terminal, give it test money:\n");
     say(&join::commands(&program, demo.consumer.data_dir()));
     let stop = Stop::listen(&folder.0)?;
+    // What a person does next comes last, where it is seen.
+    let prints_again =
+        format!("{} panel url --data '{}'", program.display(), demo.consumer.data_dir().display());
+    let by_eye = console.ca_fingerprint.map_or_else(String::new, |fingerprint| {
+        format!("\n\nA browser warns until it trusts {ca}. Its SHA-256, to compare by eye:\n{fingerprint}")
+    });
     say(&format!(
-        "\nCtrl-C here, or `{} testnet down` in another terminal, stops everything and forgets it.",
+        "\nThe consumer's console, for your browser:\n\n{}{code}\n\n`{prints_again}` prints it \
+         again.{by_eye}\n\nA consumer's application, for your browser; each press of its button is a paid \
+         call:\n\n{}\n\nCtrl-C here, or `{} testnet down` in another terminal, stops everything and forgets it.",
+        console.url,
+        quake_map.url,
         program.display()
     ));
     let mut terminate = signal(SignalKind::terminate())?;
-    _asker = tokio::select! {
-        interrupted = tokio::signal::ctrl_c() => interrupted.map(|()| None)?,
-        _ = terminate.recv() => None,
-        asker = stop.wanted() => Some(asker),
+    let mut told = Vec::new();
+    _asker = loop {
+        tokio::select! {
+            interrupted = tokio::signal::ctrl_c() => break interrupted.map(|()| None)?,
+            _ = terminate.recv() => break None,
+            asker = stop.wanted() => break Some(asker),
+            () = tokio::time::sleep(LOOK_EVERY) => {}
+        }
+        for name in demo.ended() {
+            if !told.contains(&name) {
+                say(&format!("{name} has ended; what needs it fails until `testnet up` is started anew."));
+                told.push(name);
+            }
+        }
     };
     demo.stop().await
 }

@@ -373,6 +373,11 @@ impl ServiceProcess {
         log.iter().rev().find_map(|line| line.split_once(mark)).map(|(_, rest)| rest.to_owned())
     }
 
+    /// Whether the process has ended.
+    pub fn has_ended(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(Some(_)))
+    }
+
     /// Ends the service at once.
     ///
     /// # Errors

@@ -61,10 +61,10 @@ async fn finds_the_earthquakes(browser: &Browser) -> Result<()> {
     eventually("the search finds the earthquakes", async || {
         browser.goto("/panel/catalog").await?;
         browser.client.find(Locator::Id("q")).await?.send_keys("earthquake").await?;
-        Ok(browser.wait_for_address("q=earthquake").await.is_ok() && has(browser, ".card h3 a").await)
+        Ok(browser.wait_for_address("q=earthquake").await.is_ok() && has(browser, ".card h2 a").await)
     })
     .await?;
-    browser.press(".card h3 a").await?;
+    browser.press(".card h2 a").await?;
     browser.wait_for("Recent earthquakes worldwide").await
 }
 

@@ -61,7 +61,7 @@ async fn the_words_are_shown_on_demand_for_a_fresh_password_and_three_are_asked_
         names.iter().zip(&asked).map(|(name, number)| (name.as_str(), word(*number))).collect()
     };
     let page = browser.post(CHECK, &typed(true)).await?;
-    ensure!(page.status == 422 && page.body.contains("not those of the phrase"), "{page:?}");
+    ensure!(page.status == 422 && page.body.contains("not all of these words"), "{page:?}");
     let page = browser.post(CHECK, &typed(false)).await?;
     ensure!(page.header("location") == LIST, "{page:?}");
     ensure!(browser.get(LIST).await?.body.contains("Written down"));

@@ -179,7 +179,12 @@ async fn announces(market: &Market, expected: &[&str]) -> Result<()> {
         announced.sort();
         Ok(announced == expected)
     });
-    waited.await.with_context(|| format!("{announced:?} and not {expected:?}")).map(drop)
+    if let Err(error) = waited.await {
+        // Who voted what is not in its log.
+        let reach: Reach = market.owner.control().get(route::REACH).await?;
+        return Err(error.context(format!("{announced:?} and not {expected:?}; its tests: {reach:#?}")));
+    }
+    Ok(())
 }
 
 /// Waits until the owner says all of this about its port.

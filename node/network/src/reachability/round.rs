@@ -126,17 +126,19 @@ impl Asked {
             return Some((self.peer, Vote::Arrived));
         }
         let vote = dial.arrival.clone().unwrap_or_else(|| Vote::without_arrival(answer, index));
+        if vote != Vote::Arrived || !self.is_known {
+            return Some((self.peer, vote));
+        }
         // It may have come in only because we had written to it, and then its neighbour does not.
         let by_another = match answer {
             Ok(ReachResponse::Dialled(_, Some(ends))) => ends.get(index),
             _ => None,
         };
-        match (vote, by_another) {
-            (Vote::Arrived, Some(DialBack::Failed(why))) if self.is_known => {
-                Some((self.peer, Vote::of_strangers(why)))
-            }
-            (vote, _) => Some((self.peer, vote)),
-        }
+        let vote = match by_another {
+            Some(DialBack::Failed(why)) => Vote::kept_out(why),
+            _ => Vote::ArrivedKnown,
+        };
+        Some((self.peer, vote))
     }
 }
 
@@ -202,7 +204,7 @@ impl Round {
                 self.asked.iter().filter(of_address).partition(|asked| asked.answer.is_some());
             let votes: Vec<Vote> =
                 answered.iter().filter_map(|asked| asked.vote(&dial.address)).map(|(_, vote)| vote).collect();
-            verdict::margin(&votes) > missing.len()
+            verdict::is_certain(&votes, missing.len())
         })
     }
 

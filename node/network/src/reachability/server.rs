@@ -20,7 +20,10 @@ use farthing_protocol::{
 use futures::{AsyncWriteExt, future::join_all};
 use libp2p::{Multiaddr, PeerId};
 use tokio::{
-    sync::{mpsc::WeakSender, oneshot},
+    sync::{
+        mpsc::{Sender, WeakSender},
+        oneshot,
+    },
     time::timeout,
 };
 
@@ -42,6 +45,8 @@ const REQUESTS_MAX: usize = 8;
 /// What a request takes besides its dials: two frames on a slow line.
 const FRAMES_DEADLINE: Duration = Duration::from_secs(5);
 
+/// Neighbours that are asked one after the other to dial as well, while they refuse.
+const STRANGERS_MAX: usize = 4;
 /// What a neighbour's request takes besides its dials; the asker waits for both.
 const ANOTHER_S_FRAMES_DEADLINE: Duration = Duration::from_secs(2);
 
@@ -70,6 +75,18 @@ pub(crate) async fn exchange(
         other => other.to_string(),
     })?;
     wire::decode(&head).map_err(|error| error.to_string())
+}
+
+/// Has `stranger` dial on behalf of another.
+async fn ask_another(
+    commands: &Sender<Command>,
+    stranger: Address,
+    request: &ReachRequest,
+    dial_deadline: Duration,
+) -> Option<ReachResponse> {
+    let (reply, stream) = oneshot::channel();
+    commands.send(Command::Open { owner: stranger, protocol: Protocol::Reach, reply }).await.ok()?;
+    exchange(stream.await.ok()?.ok()?, request, dial_deadline).await.ok()
 }
 
 /// Dials peers that ask for it.
@@ -195,20 +212,22 @@ impl ReachServer {
         let not_at =
             known.filter_map(|bytes| place::ip_from(bytes)).chain(asker.ips.iter().copied()).collect();
         let commands = self.commands.upgrade()?;
-        let (reply, stranger) = oneshot::channel();
-        commands.send(Command::Stranger { not_at, salt: request.nonce, reply }).await.ok()?;
-        let owner = stranger.await.ok()??;
-        let (reply, stream) = oneshot::channel();
-        commands.send(Command::Open { owner, protocol: Protocol::Reach, reply }).await.ok()?;
-        let stream = stream.await.ok()?.ok()?;
-        // The neighbour takes our word for it that the asker is at these addresses.
+        let (reply, strangers) = oneshot::channel();
+        let wanted = Command::Strangers { not_at, salt: request.nonce, count: STRANGERS_MAX, reply };
+        commands.send(wanted).await.ok()?;
         let on_behalf_of = Some(asker.id.to_bytes().into());
         let passed_on = ReachRequest { known: None, on_behalf_of, ..request.clone() };
-        let patience = self.dial_deadline + ANOTHER_S_FRAMES_DEADLINE;
-        match timeout(patience, exchange(stream, &passed_on, self.dial_deadline)).await.ok()?.ok()? {
-            ReachResponse::Dialled(ends, _) => Some(ends),
-            ReachResponse::TooSoon { .. } | ReachResponse::Refused(_) => None,
-        }
+        let ask_in_turn = async {
+            for stranger in strangers.await.ok()? {
+                match ask_another(&commands, stranger, &passed_on, self.dial_deadline).await {
+                    Some(ReachResponse::Dialled(ends, _)) => return Some(ends),
+                    // It dialled for somebody a moment ago, or is gone.
+                    Some(ReachResponse::TooSoon { .. } | ReachResponse::Refused(_)) | None => {}
+                }
+            }
+            None
+        };
+        timeout(self.dial_deadline + ANOTHER_S_FRAMES_DEADLINE, ask_in_turn).await.ok()?
     }
 
     /// Dials every address of a request, as far as `may_be_dialled` lets it.

@@ -112,11 +112,7 @@ fn a_peer_that_never_answers_does_not_hold_up_what_the_others_agree_on() {
     let asks = lab.begin();
     for (n, ask) in asks[..2].iter().enumerate() {
         assert_eq!(lab.prober.next_due(), None, "nothing is certain after {n}");
-        let ends = vec![DialBack::Reached; ask.request.addresses.len()];
-        for index in 0..u8::try_from(ends.len()).unwrap() {
-            assert!(lab.arrive(ask, index, "/ip4/8.1.0.1/tcp/50000"));
-        }
-        lab.answer(ask, ends);
+        answer_with_stranger(&mut lab, ask, true);
     }
     let ends = lab.prober.next_due().unwrap();
     assert_eq!(ends - lab.now, LATECOMERS_WITHIN);
@@ -124,6 +120,22 @@ fn a_peer_that_never_answers_does_not_hold_up_what_the_others_agree_on() {
     assert!(lab.believed().is_empty());
     assert!(lab.prober.end_if_decided(ends, 1000) && !lab.prober.is_testing());
     assert_eq!(lab.believed(), [TCP, QUIC]);
+}
+
+#[test]
+fn whoever_knows_of_a_stranger_that_was_kept_out_is_waited_for() {
+    let mut lab = Lab::new(&[], 3);
+    let asks = lab.begin();
+    for ask in &asks[..2] {
+        let ends = vec![DialBack::Reached; ask.request.addresses.len()];
+        for index in 0..u8::try_from(ends.len()).unwrap() {
+            assert!(lab.arrive(ask, index, "/ip4/8.1.0.1/tcp/50000"));
+        }
+        lab.answer(ask, ends);
+    }
+    assert_eq!(lab.prober.next_due(), None, "this node had written to both");
+    answer_with_stranger(&mut lab, &asks[2], false);
+    assert!(!lab.prober.is_testing() && lab.believed().is_empty());
 }
 
 #[test]
@@ -316,20 +328,24 @@ fn without_peers_or_candidates_nothing_is_tested_and_nothing_given_up() {
     assert_eq!(lab.believed(), [TCP, QUIC]);
 }
 
-/// As [`Lab::test`] with everything open; those who were asked say that their neighbours came through or not.
+/// `ask`'s peer comes through to everything and says whether its neighbour did, too.
+fn answer_with_stranger(lab: &mut Lab, ask: &Ask, comes_through: bool) {
+    let ends = |end: DialBack| vec![end; ask.request.addresses.len()];
+    for index in 0..u8::try_from(ask.request.addresses.len()).unwrap() {
+        assert!(lab.arrive(ask, index, "/ip4/8.1.0.1/tcp/50000"));
+        if comes_through {
+            assert!(lab.arrive(ask, index + BY_ANOTHER, "/ip4/8.77.0.1/tcp/50000"));
+        }
+    }
+    let stranger = if comes_through { DialBack::Reached } else { DialBack::Failed("no answer".to_owned()) };
+    let answer = ReachResponse::Dialled(ends(DialBack::Reached), Some(ends(stranger)));
+    lab.prober.answered(ask.peer, Ok(answer), lab.now, 1000);
+}
+
+/// A whole test in which everybody has a stranger.
 fn with_strangers(lab: &mut Lab, come_through: bool) {
     for ask in lab.begin() {
-        let ends = |end: DialBack| ask.request.addresses.iter().map(|_| end.clone()).collect::<Vec<_>>();
-        for index in 0..u8::try_from(ask.request.addresses.len()).unwrap() {
-            assert!(lab.arrive(&ask, index, "/ip4/8.1.0.1/tcp/50000"));
-            if come_through {
-                assert!(lab.arrive(&ask, index + BY_ANOTHER, "/ip4/8.77.0.1/tcp/50000"));
-            }
-        }
-        let stranger =
-            if come_through { DialBack::Reached } else { DialBack::Failed("no answer".to_owned()) };
-        let answer = ReachResponse::Dialled(ends(DialBack::Reached), Some(ends(stranger)));
-        lab.prober.answered(ask.peer, Ok(answer), lab.now, 1000);
+        answer_with_stranger(lab, &ask, come_through);
     }
 }
 

@@ -10,11 +10,20 @@ use super::candidates::{Candidate, Source};
 /// Failed tests in a row after which an address is published no more: one may be the testers' bad day.
 const FAILURES_MAX: u32 = 2;
 
+/// Tests in a row without word of a stranger after which it is forgotten that strangers did not come through: there
+/// may be none any more who could tell that a forward was added.
+const STRANGERLESS_MAX: u32 = 8;
+
 /// What one peer's dial says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Vote {
-    /// It came through; we saw it.
+    /// It came through, or its neighbour did, and this node had not written to it; we saw it.
     Arrived,
+    /// It came through, and this node had written to it: many routers let such a peer in. Proof as long as nobody
+    /// knows of a stranger that they keep out.
+    ArrivedKnown,
+    /// It came through, and its neighbour, whom this node had not written to, did not; why that did not.
+    KeptOut(String),
     /// It tried and says why it did not.
     Failed(String),
     /// Neither is shown.
@@ -40,14 +49,14 @@ impl Vote {
     }
 
     /// A peer that we had written to came through, and its neighbour did not.
-    pub(super) fn of_strangers(why: &str) -> Self {
-        Self::Failed(one_line(&format!("it came through, somebody this node never wrote to did not: {why}")))
+    pub(super) fn kept_out(why: &str) -> Self {
+        Self::KeptOut(one_line(&format!("it came through, somebody this node never wrote to did not: {why}")))
     }
 
     pub(super) fn reason(&self) -> Option<&str> {
         match self {
-            Self::Arrived => None,
-            Self::Failed(why) | Self::Undecided(why) => Some(why),
+            Self::Arrived | Self::ArrivedKnown => None,
+            Self::KeptOut(why) | Self::Failed(why) | Self::Undecided(why) => Some(why),
         }
     }
 }
@@ -57,24 +66,46 @@ fn one_line(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(limits::REACH_REASON_CHARS_MAX).collect()
 }
 
-/// Two of three decide; of fewer, whatever there is. A tie decides nothing.
-pub(super) fn decide<'a>(votes: impl IntoIterator<Item = &'a Vote>) -> Option<bool> {
-    let (arrived, failed) = count(votes);
-    (arrived != failed).then_some(arrived > failed)
+/// The votes of a test on one address, counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Count {
+    arrived: usize,
+    arrived_known: usize,
+    kept_out: usize,
+    failed: usize,
 }
 
-/// How many votes more one side has than the other.
-pub(super) fn margin<'a>(votes: impl IntoIterator<Item = &'a Vote>) -> usize {
-    let (arrived, failed) = count(votes);
-    arrived.abs_diff(failed)
+impl Count {
+    fn of<'a>(votes: impl IntoIterator<Item = &'a Vote>) -> Self {
+        let mut count = Self::default();
+        for vote in votes {
+            match vote {
+                Vote::Arrived => count.arrived += 1,
+                Vote::ArrivedKnown => count.arrived_known += 1,
+                Vote::KeptOut(_) => count.kept_out += 1,
+                Vote::Failed(_) => count.failed += 1,
+                Vote::Undecided(_) => {}
+            }
+        }
+        count
+    }
+
+    /// Two of three decide; of fewer, whatever there is. A tie decides nothing. `keeps_out`: strangers were kept out
+    /// before, so that those whom this node wrote to prove nothing.
+    fn decide(self, keeps_out: bool) -> Option<bool> {
+        let counts_known = !keeps_out && self.kept_out == 0;
+        let arrived = self.arrived + if counts_known { self.arrived_known } else { 0 };
+        let failed = self.failed + self.kept_out;
+        (arrived != failed).then_some(arrived > failed)
+    }
 }
 
-fn count<'a>(votes: impl IntoIterator<Item = &'a Vote>) -> (usize, usize) {
-    votes.into_iter().fold((0, 0), |(arrived, failed), vote| match vote {
-        Vote::Arrived => (arrived + 1, failed),
-        Vote::Failed(_) => (arrived, failed + 1),
-        Vote::Undecided(_) => (arrived, failed),
-    })
+/// Whether as many votes as are `missing` could not change what these decide, whatever they were.
+pub(super) fn is_certain<'a>(votes: impl IntoIterator<Item = &'a Vote>, missing: usize) -> bool {
+    let count = Count::of(votes);
+    let failed = count.failed + count.kept_out;
+    // One more that was kept out takes the proof from all whom this node wrote to.
+    count.arrived > failed + missing || failed > count.arrived + count.arrived_known + missing
 }
 
 /// A candidate and what tests have shown of it.
@@ -85,20 +116,41 @@ pub(super) struct Standing {
     pub(super) reachable: Option<bool>,
     /// Failed tests since the last good one.
     pub(super) failures: u32,
+    /// The router lets in whoever this node wrote to and keeps strangers out, as a test has shown; and how many tests
+    /// since then have had no stranger.
+    strangerless: Option<u32>,
     /// Whether it is published.
     pub(super) believed: bool,
+    /// Whether the last test decided nothing.
+    is_undecided: bool,
     pub(super) votes: Vec<(Address, Vote)>,
 }
 
 impl Standing {
     pub(super) const fn new(candidate: Candidate) -> Self {
         let believed = matches!(candidate.source, Source::Announced);
-        Self { candidate, reachable: None, failures: 0, believed, votes: Vec::new() }
+        Self {
+            candidate,
+            reachable: None,
+            failures: 0,
+            strangerless: None,
+            believed,
+            is_undecided: false,
+            votes: Vec::new(),
+        }
     }
 
     /// Takes the votes of one test in.
     pub(super) fn judge(&mut self, votes: Vec<(Address, Vote)>) {
-        match decide(votes.iter().map(|(_, vote)| vote)) {
+        let count = Count::of(votes.iter().map(|(_, vote)| vote));
+        self.strangerless = match self.strangerless {
+            _ if count.kept_out > count.arrived => Some(0),
+            _ if count.arrived > 0 => None,
+            Some(tests) => Some(tests + 1).filter(|tests| *tests < STRANGERLESS_MAX),
+            None => None,
+        };
+        let decision = count.decide(self.strangerless.is_some());
+        match decision {
             Some(true) => {
                 self.reachable = Some(true);
                 self.failures = 0;
@@ -111,14 +163,14 @@ impl Standing {
             }
             None => {}
         }
+        self.is_undecided = !votes.is_empty() && decision.is_none();
         self.votes = votes;
     }
 
     /// Whether the next test should not wait for its turn: the last one failed an address that is still
     /// published, or decided nothing.
     pub(super) fn is_in_doubt(&self) -> bool {
-        let undecided = !self.votes.is_empty() && decide(self.votes.iter().map(|(_, vote)| vote)).is_none();
-        undecided || (self.believed && self.failures > 0)
+        self.is_undecided || (self.believed && self.failures > 0)
     }
 }
 
@@ -129,6 +181,8 @@ mod tests {
     fn votes(text: &str) -> Vec<(Address, Vote)> {
         let vote = |letter| match letter {
             'a' => Vote::Arrived,
+            'k' => Vote::ArrivedKnown,
+            'o' => Vote::KeptOut("silence".to_owned()),
             'f' => Vote::Failed("refused".to_owned()),
             _ => Vote::Undecided("silence".to_owned()),
         };
@@ -150,8 +204,38 @@ mod tests {
             ("aff", Some(false)),
             ("aau", Some(true)),
             ("uuu", None),
+            // Whom we wrote to is proof while no stranger is known to be kept out.
+            ("kkk", Some(true)),
+            ("kf", None),
+            ("ko", Some(false)),
+            ("kko", Some(false)),
+            ("kao", None),
+            ("aao", Some(true)),
         ] {
-            assert_eq!(decide(votes(text).iter().map(|(_, vote)| vote)), decision, "{text:?}");
+            let count = Count::of(votes(text).iter().map(|(_, vote)| vote));
+            assert_eq!(count.decide(false), decision, "{text:?}");
+        }
+        for (text, decision) in [("kkk", None), ("kf", Some(false)), ("ka", Some(true))] {
+            let count = Count::of(votes(text).iter().map(|(_, vote)| vote));
+            assert_eq!(count.decide(true), decision, "{text:?} where strangers were kept out before");
+        }
+    }
+
+    #[test]
+    fn a_test_ends_early_only_when_those_who_are_missing_could_not_change_it() {
+        for (text, missing, certain) in [
+            ("aa", 1, true),
+            ("ff", 1, true),
+            ("oo", 1, true),
+            ("a", 1, false),
+            ("af", 1, false),
+            // The third may know of a stranger that is kept out.
+            ("kk", 1, false),
+            ("ka", 1, false),
+            ("kk", 0, false),
+        ] {
+            let votes = votes(text);
+            assert_eq!(is_certain(votes.iter().map(|(_, vote)| vote), missing), certain, "{text} {missing}");
         }
     }
 
@@ -189,6 +273,26 @@ mod tests {
             standing.judge(votes(votes_text));
             assert_eq!((standing.believed, standing.reachable), (believed, reachable), "{votes_text}");
         }
+    }
+
+    #[test]
+    fn those_we_wrote_to_prove_nothing_after_a_stranger_was_kept_out_until_that_is_long_ago() {
+        let mut standing = standing(Source::Observed);
+        standing.judge(votes("kkk"));
+        assert!(standing.believed, "nobody else may be there to tell");
+        standing.judge(votes("kko"));
+        standing.judge(votes("kkk"));
+        assert!(standing.believed && standing.is_in_doubt(), "tested again soon");
+        standing.judge(votes("ko"));
+        assert!(!standing.believed);
+        standing.judge(votes("kka"));
+        assert!(standing.believed, "a stranger came through: it is forwarded now");
+        for text in ["oo", "oo"].into_iter().chain(["kkk"; STRANGERLESS_MAX as usize - 1]) {
+            standing.judge(votes(text));
+        }
+        assert!(!standing.believed);
+        standing.judge(votes("kkk"));
+        assert!(standing.believed, "no stranger is left who could tell");
     }
 
     #[test]

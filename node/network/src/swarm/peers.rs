@@ -249,8 +249,8 @@ impl Peers {
     }
 
     /// Who could dial on behalf of a peer, as somebody that peer has not written to: identified, at none of these
-    /// IPs, and reached by us over QUIC, so that neither transport is closed to it. `salt` chooses.
-    pub(super) fn stranger(&self, not_at: &[IpAddr], salt: &Hash) -> Option<Address> {
+    /// IPs, and reached by us over QUIC, so that neither transport is closed to it. Up to `count`, as `salt` orders them.
+    pub(super) fn strangers(&self, not_at: &[IpAddr], salt: &Hash, count: usize) -> Vec<Address> {
         let is_quic =
             |peer: &&Peer| peer.connections.iter().any(|connection| addresses::is_quic(&connection.address));
         let speaks =
@@ -260,7 +260,10 @@ impl Peers {
             !ips.is_empty() && ips.iter().all(|ip| !not_at.contains(ip))
         };
         let strangers = self.by_id.values().filter(speaks).filter(is_quic).filter(is_elsewhere);
-        strangers.map(|peer| peer.address).min_by_key(|peer| keccak256(&[salt, peer.as_bytes()]))
+        let mut strangers: Vec<Address> = strangers.map(|peer| peer.address).collect();
+        strangers.sort_by_cached_key(|peer| keccak256(&[salt, peer.as_bytes()]));
+        strangers.truncate(count);
+        strangers
     }
 
     /// The same peers as [`Self::list`], without what is only shown: nothing is copied for them.

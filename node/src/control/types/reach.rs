@@ -26,6 +26,9 @@ pub struct Reach {
     /// Where a router has to forward to.
     #[schema(value_type = Option<String>)]
     pub local_ip: Option<IpAddr>,
+    /// The ports that this node listens on, which a router has to forward to.
+    pub tcp_port: Option<u16>,
+    pub udp_port: Option<u16>,
     /// Under which public addresses peers see this node.
     #[schema(value_type = Vec<String>)]
     pub seen: Vec<IpAddr>,

@@ -15,6 +15,8 @@ mod land;
 /// In drawing units, two to one as the world is.
 const WIDTH: i64 = 720;
 const HEIGHT: i64 = 360;
+/// What `120°W` takes with the largest letters that the style sheet gives it.
+const LABEL_WIDTH: i64 = 76;
 /// What a page of 60 KB has room for, names included.
 const FEATURES_MAX: usize = 250;
 const POSITIONS_MAX: usize = 2_500;
@@ -173,13 +175,12 @@ impl View {
         };
         for longitude in lines(self.west, self.west + self.span) {
             let x = self.x(longitude);
-            let _ = write!(
-                svg,
-                r#"<path class="grid" d="M{x} 0V{HEIGHT}"/><text x="{}" y="{}">{}</text>"#,
-                x + 4,
-                HEIGHT - 6,
-                degrees(longitude, 'E', 'W')
-            );
+            let _ = write!(svg, r#"<path class="grid" d="M{x} 0V{HEIGHT}"/>"#);
+            // Cut off by the edge it would be another number.
+            if x + LABEL_WIDTH < WIDTH {
+                let label = degrees(longitude, 'E', 'W');
+                let _ = write!(svg, r#"<text x="{}" y="{}">{label}</text>"#, x + 4, HEIGHT - 6);
+            }
         }
         for latitude in lines(self.north - self.span / 2, self.north) {
             let y = self.y(latitude);

@@ -37,6 +37,17 @@ pub(in crate::panel::pages) async fn show(visit: Visit) -> Result<Response, Fail
 }
 
 impl Page {
+    /// What a router has to forward.
+    fn ports(&self) -> String {
+        match (self.reach.tcp_port, self.reach.udp_port) {
+            (Some(tcp), Some(udp)) if tcp == udp => format!("port {tcp}, TCP and UDP,"),
+            (Some(tcp), Some(udp)) => format!("TCP port {tcp} and UDP port {udp}"),
+            (Some(tcp), None) => format!("TCP port {tcp}"),
+            (None, Some(udp)) => format!("UDP port {udp}"),
+            (None, None) => "the ports of `network.listen`".to_owned(),
+        }
+    }
+
     fn is_reachable(&self) -> bool {
         self.transports.iter().any(|(_, state)| state == "reachable")
     }
