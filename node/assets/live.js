@@ -38,10 +38,12 @@ export function exchange(newer, force = false) {
   }
 }
 
+// What a form was answered with is no page to fetch again, and holds what was typed.
+const isAnswer = "answer" in document.body.dataset;
 let waiting = false;
 
 async function refresh() {
-  if (waiting || document.hidden) return;
+  if (waiting || document.hidden || isAnswer) return;
   waiting = true;
   try {
     exchange(await fetchPage(location.href));

@@ -12,7 +12,7 @@ use tantivy::{
     SegmentReader, TantivyDocument, Term,
     collector::{Collector, SegmentCollector},
     columnar::Column,
-    query::{BooleanQuery, BoostQuery, ConstScoreQuery, FuzzyTermQuery, Occur, Query, TermQuery},
+    query::{BooleanQuery, BoostQuery, ConstScoreQuery, FuzzyTermQuery, Occur, Query, RegexQuery, TermQuery},
     schema::{FAST, Field, INDEXED, IndexRecordOption, Schema, TextFieldIndexing, TextOptions},
     tokenizer::{
         AsciiFoldingFilter, LowerCaser, RemoveLongFilter, SimpleTokenizer, TextAnalyzer, TokenStream,
@@ -34,14 +34,15 @@ const TOKENIZER: &str = "folded";
 const WORD_CHARS_MAX: usize = 48;
 /// Words of a query. Each is looked up in three fields.
 const WORDS_MAX: usize = 12;
-/// From here on a word may be mistyped in one place.
+/// From here on a word that nobody wrote may be mistyped in one place, or stand within another.
 const TYPO_CHARS_MIN: usize = 5;
+const INNER_CHARS_MIN: usize = 4;
 
 /// What a word in each field is worth.
 const NAME_BOOST: Score = 4.0;
 const TEXT_BOOST: Score = 1.0;
 const OPERATIONS_BOOST: Score = 0.5;
-/// What the beginning of a word and a mistyped word are worth, against the word itself.
+/// What the beginning of a word, and a mistyped word or a part of one, are worth, against the word itself.
 const PREFIX_SCORE: Score = 1.0;
 const TYPO_SCORE: Score = 0.5;
 
@@ -174,8 +175,8 @@ impl Index {
         Ok(Some(searcher.search(&query, &Slots { scored })?))
     }
 
-    /// One word: as it stands, as the beginning of a word when it may still be typed on, and mistyped when
-    /// nobody wrote it.
+    /// One word: as it stands, as the beginning of a word when it may still be typed on, and mistyped or as a part of
+    /// a word when nobody wrote it.
     fn word_query(&self, searcher: &Searcher, word: &str, last: bool) -> Result<Box<dyn Query>> {
         let Fields { name, text, operations, .. } = self.fields;
         let fields = [(name, NAME_BOOST), (text, TEXT_BOOST), (operations, OPERATIONS_BOOST)];
@@ -183,13 +184,21 @@ impl Index {
         for (field, _) in fields {
             known |= exists(searcher, field, word, last)?;
         }
-        let typo = !known && word.chars().count() >= TYPO_CHARS_MIN;
+        let chars = word.chars().count();
+        let typo = !known && chars >= TYPO_CHARS_MIN;
+        let inner = !known && chars >= INNER_CHARS_MIN;
+        // Words are letters and digits, which mean themselves in a pattern.
+        let pattern = format!(".*{word}.*");
         let mut forms: Vec<(Occur, Box<dyn Query>)> = Vec::new();
         for (field, boost) in fields {
             let term = Term::from_field_text(field, word);
             let mut add = |form: Box<dyn Query>, boost: Score| {
                 forms.push((Occur::Should, Box::new(BoostQuery::new(form, boost))));
             };
+            if inner {
+                let within = RegexQuery::from_pattern(&pattern, field)?;
+                add(Box::new(ConstScoreQuery::new(Box::new(within), TYPO_SCORE)), boost);
+            }
             if typo {
                 let near = if last {
                     FuzzyTermQuery::new_prefix(term, 1, true)

@@ -200,7 +200,10 @@ fn took_us(purchase: &Purchase) -> Option<u64> {
     }
 }
 
+/// The one in the middle, or between the two that are.
 fn median(mut values: Vec<u64>) -> Option<u64> {
     values.sort_unstable();
-    values.get(values.len() / 2).copied()
+    let upper = *values.get(values.len() / 2)?;
+    let lower = *values.get(values.len().checked_sub(1)? / 2)?;
+    Some(lower.midpoint(upper))
 }

@@ -289,11 +289,15 @@ fn filter_of(asked: &Asked) -> Result<Filter, Failed> {
     let service = given(&asked.service);
     let service = service.map(|text| text.parse::<ServiceId>().map_err(|e| wrong("service", &e)));
     let from_secs = given(&asked.from).map(|text| time_of("from", &text)).transpose()?.unwrap_or(0);
-    let before = match (given(&asked.cursor), given(&asked.to)) {
+    let until_secs = given(&asked.to).map(|text| end_of("to", &text)).transpose()?;
+    if until_secs.is_some_and(|until_secs| until_secs <= from_secs) {
+        return Err(refused("`to` is before `from`"));
+    }
+    let before = match (given(&asked.cursor), until_secs) {
         (Some(cursor), _) => {
             cursor.parse().map_err(|()| refused("`cursor` must be `next` of the step before"))?
         }
-        (None, Some(to)) => Place::start_of(end_of("to", &to)?),
+        (None, Some(until_secs)) => Place::start_of(until_secs),
         (None, None) => Place::start_of(u64::MAX),
     };
     Ok(Filter { kinds, state: state.transpose()?, service: service.transpose()?, from_secs, before })

@@ -1,7 +1,7 @@
 //! What surrounds every page: navigation, search, network, balances, alerts, theme.
 
 use axum::extract::FromRequestParts;
-use http::request::Parts;
+use http::{Method, request::Parts};
 
 use super::{
     Panel,
@@ -10,7 +10,7 @@ use super::{
     guard::cookie,
     icons::Icon,
     show,
-    texts::{self, Alert},
+    texts::{self, Alert, Done},
 };
 use crate::control::types::{ChainStatus, Status, route};
 
@@ -118,6 +118,8 @@ pub(super) struct Visit {
     pub(super) theme: Theme,
     /// Path and query.
     pub(super) address: String,
+    /// A form was sent.
+    is_answer: bool,
 }
 
 impl FromRequestParts<Panel> for Visit {
@@ -135,6 +137,7 @@ impl Visit {
             panel: panel.clone(),
             session,
             theme: Theme::named(cookie(&parts.headers, THEME_COOKIE).unwrap_or_default()),
+            is_answer: parts.method == Method::POST,
             address: parts.uri.path_and_query().map_or_else(String::new, ToString::to_string),
         }
     }
@@ -151,6 +154,8 @@ impl Visit {
             csrf: self.session.csrf().to_owned(),
             address: self.address.clone(),
             words: String::new(),
+            done: Done::of(&self.address),
+            is_answer: self.is_answer,
             alerts: status.alerts.iter().map(|alert| texts::alert(alert)).collect(),
             status,
         })
@@ -171,6 +176,10 @@ pub(super) struct Frame {
     pub(super) address: String,
     /// In the search field.
     pub(super) words: String,
+    /// The page answers a form, and cannot be fetched again.
+    pub(super) is_answer: bool,
+    /// What the form before has done.
+    pub(super) done: Option<Done>,
     pub(super) alerts: Vec<Alert>,
     pub(super) status: Status,
 }

@@ -1,6 +1,8 @@
 //! What code has to say, in one place. The texts of pages stand in their templates, so that a translation is
 //! another folder of templates and another of this file.
 
+use axum::response::Redirect;
+
 /// Something that keeps the node from doing all of its work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Alert {
@@ -48,14 +50,97 @@ pub(super) fn alert(alert: &str) -> Alert {
     Alert { title, cause: sentence(cause), action, link }
 }
 
+/// A change that a form has made, said on the page that comes next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Done {
+    Limits,
+    LimitsReset,
+    Spending,
+    Alerts,
+    AlertTest,
+    Price,
+    Paused,
+    Resumed,
+    SecretLimits,
+    SecretEnded,
+    LoggedOut,
+}
+
+impl Done {
+    const ALL: [Self; 11] = [
+        Self::Limits,
+        Self::LimitsReset,
+        Self::Spending,
+        Self::Alerts,
+        Self::AlertTest,
+        Self::Price,
+        Self::Paused,
+        Self::Resumed,
+        Self::SecretLimits,
+        Self::SecretEnded,
+        Self::LoggedOut,
+    ];
+
+    /// As the address of the page has it.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Limits => "limits",
+            Self::LimitsReset => "limits-reset",
+            Self::Spending => "spending",
+            Self::Alerts => "alerts",
+            Self::AlertTest => "alert-test",
+            Self::Price => "price",
+            Self::Paused => "paused",
+            Self::Resumed => "resumed",
+            Self::SecretLimits => "secret-limits",
+            Self::SecretEnded => "secret-ended",
+            Self::LoggedOut => "logged-out",
+        }
+    }
+
+    pub(super) const fn words(self) -> &'static str {
+        match self {
+            Self::Limits => "The limits are set. They hold from now on.",
+            Self::LimitsReset => "The configuration's limits hold again.",
+            Self::Spending => "Calls are paid again, within the limits.",
+            Self::Alerts => "Set. You are told from these levels on.",
+            Self::AlertTest => "A test is on its way to the address. Look there whether it arrived.",
+            Self::Price => "The price is published. Calls from now on cost it.",
+            Self::Paused => {
+                "Paused: nobody can call it until you resume it. Other nodes hear of it in seconds."
+            }
+            Self::Resumed => "Live again. Other nodes hear of it in seconds.",
+            Self::SecretLimits => "The limits of this secret are set. They hold from now on.",
+            Self::SecretEnded => "The secret is ended. Whoever presents it is refused.",
+            Self::LoggedOut => "All others are logged out.",
+        }
+    }
+
+    /// To the page that says so.
+    pub(super) fn at(self, path: &str) -> Redirect {
+        let sign = if path.contains('?') { '&' } else { '?' };
+        Redirect::to(&format!("{path}{sign}done={}", self.name()))
+    }
+
+    /// What the address of a page says was done.
+    pub(super) fn of(address: &str) -> Option<Self> {
+        let (_, query) = address.split_once('?')?;
+        let named = query.split('&').find_map(|pair| pair.strip_prefix("done="))?;
+        Self::ALL.into_iter().find(|done| done.name() == named)
+    }
+}
+
 /// Begins with a capital and ends with a full stop.
 pub(super) fn sentence(text: &str) -> String {
     let end = if text.ends_with(['.', '!', '?', '…']) { "" } else { "." };
     format!("{}{end}", capital(text))
 }
 
-/// Begins with a capital.
+/// Begins with a capital, unless it begins with an address.
 pub(super) fn capital(text: &str) -> String {
+    if text.starts_with("http") {
+        return text.to_owned();
+    }
     let mut chars = text.chars();
     let first = chars.next().map_or_else(String::new, |first| first.to_uppercase().collect());
     format!("{first}{}", chars.as_str())
@@ -64,6 +149,16 @@ pub(super) fn capital(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_done_is_said_by_the_next_page() {
+        for done in Done::ALL {
+            assert_eq!(Done::of(&format!("/panel?page=1&done={}", done.name())), Some(done));
+        }
+        for nothing in ["/panel", "/panel?done=", "/panel?done=all", "/panel?q=done=price"] {
+            assert_eq!(Done::of(nothing), None, "{nothing}");
+        }
+    }
 
     #[test]
     fn every_alert_has_a_cause_and_an_action() {

@@ -30,7 +30,8 @@ async fn a_service_is_paused_resumed_priced_and_retired() -> Result<()> {
     let own = format!("/panel/apis/{id}");
     ensure!(browser.get("/panel/apis").await?.body.contains("Test service"));
     let page = browser.post(&format!("{own}/state"), &[("state", "paused"), ("list", "1")]).await?;
-    ensure!(page.header("location") == "/panel/apis", "{page:?}");
+    ensure!(page.header("location") == "/panel/apis?done=paused", "{page:?}");
+    ensure!(browser.get(page.header("location")).await?.body.contains("Paused: nobody can call it"));
     ensure!(api(&node).await?.state.to_string() == "paused");
     ensure!(browser.get(&own).await?.body.contains("Resume"));
     browser.post(&format!("{own}/state"), &[("state", "live")]).await?;

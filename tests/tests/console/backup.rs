@@ -51,7 +51,7 @@ async fn the_words_are_shown_on_demand_for_a_fresh_password_and_three_are_asked_
     ensure!(!node.process.log().contains(&words[..3].join(" ")), "the log has them");
 
     let page = browser.get(CHECK).await?;
-    ensure!(!words.iter().any(|word| page.body.contains(&format!("<code>{word}"))), "{page:?}");
+    ensure!(!words.iter().any(|word| page.body.contains(&format!("<code>{word}</code>"))), "{page:?}");
     let asked: Vec<usize> =
         page.body.split("name=\"w").skip(1).filter_map(|part| part.split('"').next()?.parse().ok()).collect();
     ensure!(asked.len() == 3, "{asked:?}");
@@ -61,7 +61,7 @@ async fn the_words_are_shown_on_demand_for_a_fresh_password_and_three_are_asked_
         names.iter().zip(&asked).map(|(name, number)| (name.as_str(), word(*number))).collect()
     };
     let page = browser.post(CHECK, &typed(true)).await?;
-    ensure!(page.status == 422 && page.body.contains("not all of these words"), "{page:?}");
+    ensure!(page.status == 422 && page.body.contains("Not all of these words"), "{page:?}");
     let page = browser.post(CHECK, &typed(false)).await?;
     ensure!(page.header("location") == LIST, "{page:?}");
     ensure!(browser.get(LIST).await?.body.contains("Written down"));

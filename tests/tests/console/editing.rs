@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 use farthing::{
-    control::types::{Alert, Api, ApiShown, CatalogService, Charge, ListingHealth, VersionNote, route},
+    control::types::{Alert, Api, ApiShown, CatalogService, Charge, ListingHealth, Peer, VersionNote, route},
     testnet::NodeProcess,
 };
 use farthing_tests::{
@@ -229,10 +229,16 @@ async fn versions_are_told(world: &mut World, id: &str) -> Result<()> {
         Ok(kept.any(|file| file.exists()))
     })
     .await?;
+    // Each comes back on another port. Were both away at once, neither would know where the other is.
     for node in [&mut world.owner, &mut world.consumer] {
         node.stop().await?;
         node.restart(Vec::new()).await?;
         node.wait_until_ready().await?;
+        eventually("it is connected again", async || {
+            let peers: Vec<Peer> = node.control().get(route::PEERS).await?;
+            Ok(!peers.is_empty())
+        })
+        .await?;
     }
     ensure!(median(&world.owner).await? == before, "what the server takes is forgotten");
     let told = farthing(&world.owner, &["api", "versions", id]).await?;

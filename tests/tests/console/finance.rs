@@ -42,11 +42,23 @@ async fn money_is_looked_at_and_then_sent_once() -> Result<()> {
     ensure!(world.chain.usdc_of(to).await? == Usdc::from_micros(1_250_000), "once");
 
     let page = browser.post(SEND, &[("to", TO), ("amount", "999"), ("coin", "usdc")]).await?;
-    let order = page.header("location").to_owned();
-    browser.post(&order, &[]).await?;
-    let page = browser.get(&order).await?;
-    ensure!(page.body.contains("Nothing was sent"), "{page:?}");
-    ensure!(world.chain.usdc_of(to).await? == Usdc::from_micros(1_250_000));
+    ensure!(page.status == 422 && page.body.contains("more than the wallet has"), "{page:?}");
+    // Each of two is within what the wallet has, and both together are not.
+    let left = world.chain.usdc_of(world.consumer_wallet).await?.to_string();
+    let mut orders = Vec::new();
+    for _ in 0..2 {
+        let page = browser.post(SEND, &[("to", TO), ("amount", &left), ("coin", "usdc")]).await?;
+        orders.push(page.header("location").to_owned());
+    }
+    browser.post(&orders[0], &[]).await?;
+    eventually("the first is sent", async || Ok(browser.get(&orders[0]).await?.body.contains("are sent")))
+        .await?;
+    browser.post(&orders[1], &[]).await?;
+    eventually("the second is not", async || {
+        Ok(browser.get(&orders[1]).await?.body.contains("Nothing was sent"))
+    })
+    .await?;
+    ensure!(world.chain.usdc_of(to).await? == FUNDS, "what there was, once");
     Ok(())
 }
 

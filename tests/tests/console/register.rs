@@ -140,6 +140,8 @@ async fn a_pasted_schema_and_a_scanned_server_become_services() -> Result<()> {
     let draft = page.header("location").to_owned();
     let page = browser.get(&draft).await?;
     ensure!(page.body.contains("2 of 3 ticked") && page.body.contains("mutation"), "{page:?}");
+    let page = details(&mut browser, &draft, &[("go", "next")]).await?;
+    ensure!(page.status == 422 && page.body.contains("Name is missing; a GraphQL schema"), "{page:?}");
     let page = details(&mut browser, &draft, &[("name", "Planets"), ("go", "next")]).await?;
     ensure!(page.status == 422 && page.body.contains("Upstream is missing"), "{page:?}");
     let secret = [

@@ -85,7 +85,7 @@ async fn every_step_can_be_left_for_later_and_says_how_things_are() -> Result<()
     let fund = browser.get("/panel/setup/fund").await?;
     says(&fund, &["Step 3 of 5", &wallet, "class=\"qr\"", "the chain has not said yet", "Skip for now"])?;
     let reach = browser.get("/panel/setup/reach").await?;
-    says(&reach, &["Step 4 of 5", "Only who sells", "Forward port 3001", "Skip for now", "Test again"])?;
+    says(&reach, &["Step 4 of 5", "Only who sells", "Forward TCP port", "Skip for now", "Test again"])?;
     let page = browser.post("/panel/setup/reach", &[]).await?;
     ensure!(page.status == 303 && page.header("location") == "/panel/setup/reach", "{page:?}");
     let sample = browser.get("/panel/setup/sample").await?;

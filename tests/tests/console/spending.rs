@@ -110,7 +110,9 @@ async fn a_secret_is_made_limited_replaced_and_ended() -> Result<()> {
     let page = browser.post(&format!("{own}/rotate"), &[]).await?;
     ensure!(secret(&page.body)? != first, "{page:?}");
     let page = browser.post(&format!("{own}/revoke"), &[]).await?;
-    ensure!(page.header("location") == SECRETS && browser.get(own).await?.status == 404, "{page:?}");
+    ensure!(page.header("location") == format!("{SECRETS}?done=secret-ended"), "{page:?}");
+    ensure!(browser.get(page.header("location")).await?.body.contains("The secret is ended"));
+    ensure!(browser.get(own).await?.status == 404, "{page:?}");
     Ok(())
 }
 

@@ -52,6 +52,9 @@ async fn unfinished_mistyped_and_accented_words_are_found() {
         ("forecst weather", "Weather forecast"),
         ("weather forecst", "Weather forecast"),
         ("waether", "Weather forecast"),
+        ("eather", "Weather forecast"),
+        ("ecas weather", "Weather forecast"),
+        ("rice", "Café prices"),
     ] {
         assert_eq!(world.names(words(typed)).await, [found], "{typed}");
     }
@@ -70,6 +73,10 @@ async fn no_text_is_an_error_of_syntax() {
     assert_eq!(world.names(words("weather AND (")).await, ["Weather AND (sun"]);
     assert_eq!(world.names(words(&"weather ".repeat(10_000))).await, ["Weather AND (sun"]);
     world.catalog.search(words(&"x".repeat(1_000_000)), NOW_SECS).await.unwrap();
+    for long in ["x", "é", "地", "𝕏"] {
+        let long = format!("{0} ", long.repeat(47 / long.len())).repeat(12);
+        assert!(world.names(words(&long)).await.is_empty());
+    }
 }
 
 #[tokio::test]

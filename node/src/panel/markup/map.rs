@@ -17,6 +17,7 @@ const WIDTH: i64 = 720;
 const HEIGHT: i64 = 360;
 /// What `120°W` takes with the largest letters that the style sheet gives it.
 const LABEL_WIDTH: i64 = 76;
+const LABEL_HEIGHT: i64 = 30;
 /// What a page of 60 KB has room for, names included.
 const FEATURES_MAX: usize = 250;
 const POSITIONS_MAX: usize = 2_500;
@@ -184,12 +185,12 @@ impl View {
         }
         for latitude in lines(self.north - self.span / 2, self.north) {
             let y = self.y(latitude);
-            let _ = write!(
-                svg,
-                r#"<path class="grid" d="M0 {y}H{WIDTH}"/><text x="4" y="{}">{}</text>"#,
-                y - 4,
-                degrees(latitude, 'N', 'S')
-            );
+            let _ = write!(svg, r#"<path class="grid" d="M0 {y}H{WIDTH}"/>"#);
+            // In the corner stands a longitude.
+            if y + LABEL_HEIGHT < HEIGHT {
+                let label = degrees(latitude, 'N', 'S');
+                let _ = write!(svg, r#"<text x="4" y="{}">{label}</text>"#, y - 4);
+            }
         }
     }
 

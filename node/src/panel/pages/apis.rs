@@ -18,6 +18,7 @@ use crate::{
         guard::Form,
         page::Html,
         show,
+        texts::Done,
     },
 };
 
@@ -149,15 +150,15 @@ pub(super) async fn set_state(
     form: Form<StateFields>,
 ) -> Result<Redirect, Failure> {
     let id = id(&text)?;
-    let route = match form.fields.state.as_str() {
-        "paused" => route::API_PAUSE,
-        "live" => route::API_RESUME,
+    let (route, done) = match form.fields.state.as_str() {
+        "paused" => (route::API_PAUSE, Done::Paused),
+        "live" => (route::API_RESUME, Done::Resumed),
         _ => return Err(Failure::unreadable("`state` is neither `live` nor `paused`.")),
     };
     let _: Api = form.visit.panel.node().post(&of(route, id), &()).await?;
     let place =
         if form.fields.list.is_some() { "/panel/apis".to_owned() } else { format!("/panel/apis/{id}") };
-    Ok(Redirect::to(&place))
+    Ok(done.at(&place))
 }
 
 #[derive(Template)]

@@ -18,6 +18,7 @@ use crate::{
         guard::Form,
         page::Html,
         show,
+        texts::Done,
     },
 };
 
@@ -97,7 +98,7 @@ pub(super) async fn rotate_secret(form: Form<Nothing>) -> Result<Response, Failu
 
 pub(super) async fn log_out_others(State(panel): State<Panel>, form: Form<Nothing>) -> Redirect {
     panel.access().log_out_others(&form.visit.session).await;
-    Redirect::to("/panel/settings")
+    Done::LoggedOut.at("/panel/settings")
 }
 
 #[derive(Template)]

@@ -3,7 +3,7 @@
 use askama::Template;
 use axum::{
     extract::{Path, Query},
-    response::{IntoResponse, Redirect, Response},
+    response::{IntoResponse, Response},
 };
 use farthing_bridge::changes::Changes;
 use http::StatusCode;
@@ -31,6 +31,7 @@ use crate::{
             service::VersionShown,
         },
         show,
+        texts::Done,
         upload::Upload,
     },
 };
@@ -249,7 +250,7 @@ pub(in crate::panel::pages) async fn set_price(
     };
     let asked = Asked { page: fields.page, ..Asked::default() };
     match outcome {
-        Ok(_) => Ok(Redirect::to(&format!("/panel/apis/{id}?page={}", fields.page)).into_response()),
+        Ok(_) => Ok(Done::Price.at(&format!("/panel/apis/{id}?page={}", fields.page)).into_response()),
         Err(problem) => page(&visit, &text, asked, None, Some(problem)).await,
     }
 }

@@ -1,7 +1,7 @@
 //! Alerts: what needs a person now, from when on one is told, and which address is told too.
 
 use askama::Template;
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use serde::Deserialize;
 
@@ -15,7 +15,7 @@ use crate::{
         page::Html,
         pages::register::{mendable, price},
         show,
-        texts::sentence,
+        texts::{Done, sentence},
     },
 };
 
@@ -123,7 +123,7 @@ pub(in crate::panel::pages) async fn set(form: Form<Fields>) -> Result<Response,
         Err(problem) => Err(problem),
     };
     match outcome {
-        Ok(_) => Ok(Redirect::to(ADDRESS).into_response()),
+        Ok(_) => Ok(Done::Alerts.at(ADDRESS).into_response()),
         Err(problem) => page(&visit, Some(fields), Some(problem)).await,
     }
 }
@@ -135,7 +135,7 @@ pub(in crate::panel::pages) struct Nothing {}
 pub(in crate::panel::pages) async fn test(form: Form<Nothing>) -> Result<Response, Failure> {
     let outcome = form.visit.panel.node().post::<AlertLevels>(route::ALERT_TEST, &()).await;
     match mendable(outcome)? {
-        Ok(_) => Ok(Redirect::to(ADDRESS).into_response()),
+        Ok(_) => Ok(Done::AlertTest.at(ADDRESS).into_response()),
         Err(problem) => page(&form.visit, None, Some(problem)).await,
     }
 }

@@ -16,6 +16,7 @@ use crate::{
         page::Html,
         pages::register::{mendable, price},
         show,
+        texts::Done,
     },
 };
 
@@ -124,8 +125,9 @@ pub(in crate::panel::pages) async fn set(form: Form<Fields>) -> Result<Response,
         }
         Err(problem) => Err(problem),
     };
+    let done = if fields.reset.is_some() { Done::LimitsReset } else { Done::Limits };
     match outcome {
-        Ok(_) => Ok(Redirect::to(ADDRESS).into_response()),
+        Ok(_) => Ok(done.at(ADDRESS).into_response()),
         Err(problem) => page(&visit, Some(&fields), Some(problem)).await,
     }
 }
@@ -157,7 +159,7 @@ pub(in crate::panel::pages) async fn resume(form: Form<Nothing>) -> Result<Respo
     let _ = form.reauthenticated(ADDRESS)?;
     let outcome = form.visit.panel.node().post::<SpendingState>(route::SPENDING_RESUME, &()).await;
     match mendable(outcome)? {
-        Ok(_) => Ok(Redirect::to(ADDRESS).into_response()),
+        Ok(_) => Ok(Done::Spending.at(ADDRESS).into_response()),
         Err(problem) => page(&form.visit, None, Some(problem)).await,
     }
 }

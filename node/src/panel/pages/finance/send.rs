@@ -105,7 +105,17 @@ pub(in crate::panel::pages) async fn ask(form: Form<Fields>) -> Result<Response,
     let _ = form.reauthenticated(ADDRESS)?;
     let Form { visit, fields } = form;
     let frame = visit.frame(Place::Finance).await?;
-    match read(&fields, frame.status.address.0) {
+    let has = |(to, amount)| {
+        let balance = &frame.status.balance;
+        let is_enough = match amount {
+            SendAmount::Usdc(usdc) => balance.usdc.is_none_or(|has| has.0 >= usdc.0),
+            SendAmount::Eth(eth) => balance.eth.is_none_or(|has| has.0 >= eth.0),
+        };
+        is_enough
+            .then_some((to, amount))
+            .ok_or("Amount is more than the wallet has. Send less, or wait for more.")
+    };
+    match read(&fields, frame.status.address.0).and_then(has) {
         Ok((to, amount)) => {
             let order = Order { to, amount, stage: Stage::Asked };
             let name = visit.panel.orders().0.put(visit.session.id(), 1, order);

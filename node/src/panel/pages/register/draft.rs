@@ -204,6 +204,12 @@ impl Draft {
         let choices = &self.choices;
         let mut file = ServiceFile::priced(price("Price", &choices.price)?);
         file.name = choices.name.trim().to_owned();
+        if file.name.is_empty() && self.inspection.kind == "GraphQL" {
+            return Err(Wrong::new(
+                "Name",
+                "is missing; a GraphQL schema has no title, so say what is offered",
+            ));
+        }
         file.summary = choices.summary.trim().to_owned();
         file.description.clone_from(&choices.description);
         file.category = choices.category.trim().to_owned();

@@ -22,6 +22,7 @@ use crate::{
         page::Html,
         pages::register::{mendable, price},
         show,
+        texts::Done,
     },
 };
 
@@ -216,7 +217,7 @@ pub(in crate::panel::pages) async fn limit(
         Err(problem) => Err(problem),
     };
     match outcome {
-        Ok(_) => Ok(Redirect::to(&place).into_response()),
+        Ok(_) => Ok(Done::SecretLimits.at(&place).into_response()),
         Err(problem) => one_page(&visit, &name, None, false, Some((fields, problem))).await,
     }
 }
@@ -237,7 +238,7 @@ pub(in crate::panel::pages) async fn revoke(
 ) -> Result<Redirect, Failure> {
     let _ = form.reauthenticated(&named("/panel/settings/secrets/{name}", &name))?;
     let _: SecretShown = form.visit.panel.node().delete(&named(route::SECRET_NAMED, &name)).await?;
-    Ok(Redirect::to(LIST))
+    Ok(Done::SecretEnded.at(LIST))
 }
 
 #[cfg(test)]
