@@ -19,8 +19,13 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use reqwest::{Method, Url};
 use serde_json::{Value, json};
 
+use crate::counted::{asked_by_a_page, is_browsers_own};
+
 /// A page that is not ours; its name leads to this machine.
 pub const STRANGER: &str = "stranger.example";
+
+/// In place of the new-tab page, which asks for things on its own.
+pub const START_PAGE: &str = "about:blank";
 
 const AXE: &str = "tools/node_modules/axe-core/axe.min.js";
 
@@ -100,10 +105,11 @@ impl Browser {
             ),
             format!("--user-data-dir={}", profile.path().display()),
         ];
-        let mut options = json!({ "binary": tools.chromium, "args": args });
+        let mut preferences = json!({ "session": { "restore_on_startup": 4, "startup_urls": [START_PAGE] } });
         if !scripts {
-            options["prefs"] = json!({ "profile.managed_default_content_settings.javascript": 2 });
+            preferences["profile"] = json!({ "managed_default_content_settings": { "javascript": 2 } });
         }
+        let options = json!({ "binary": tools.chromium, "args": args, "prefs": preferences });
         let capabilities = json!({
             "acceptInsecureCerts": true,
             "goog:chromeOptions": options,
@@ -253,29 +259,26 @@ impl Browser {
         let mut complaints: Vec<String> = said
             .iter()
             .filter(|entry| entry["level"] != "INFO" && entry["level"] != "DEBUG")
+            // A message begins with the address of the page that it is about.
+            .filter(|entry| !is_browsers_own(&entry["message"]))
             .map(|entry| format!("{} {}", entry["level"], entry["message"]))
             // What a page was refused is the page's business.
             .filter(|complaint| !complaint.contains("the server responded with a status of"))
             .collect();
         for url in self.requests().await? {
-            let is_ours =
-                url.starts_with(&self.console) || url.starts_with("data:") || url.starts_with("chrome:");
-            if !is_ours {
+            if !url.starts_with(&self.console) && !url.starts_with("data:") {
                 complaints.push(format!("a request to {url}"));
             }
         }
         Ok(complaints)
     }
 
-    /// Where requests went since this was asked last.
+    /// Where the pages under test sent requests since this was asked last.
     pub async fn requests(&self) -> Result<Vec<String>> {
         let mut urls = Vec::new();
         for entry in self.log("performance").await? {
             let event: Value = serde_json::from_str(entry["message"].as_str().unwrap_or("null"))?;
-            let event = &event["message"];
-            if event["method"] == "Network.requestWillBeSent" {
-                urls.push(event["params"]["request"]["url"].as_str().unwrap_or_default().to_owned());
-            }
+            urls.extend(asked_by_a_page(&event["message"]));
         }
         Ok(urls)
     }

@@ -4,6 +4,7 @@
 
 mod appearance;
 mod browser;
+mod counted;
 mod first_steps;
 mod frame;
 mod keyboard;
