@@ -129,7 +129,8 @@ contracts: node-deps ## Compile the contracts and write their artifacts into pro
 .PHONY: node-deps
 node-deps: $(npm_installed) ## Install the pinned solc and anvil into tests/contracts (the tests need both)
 
-$(npm_installed): tests/contracts/package.json tests/contracts/package-lock.json tests/contracts/.npmrc
+$(npm_installed): tests/contracts/package.json tests/contracts/package-lock.json tests/contracts/.npmrc tests/contracts/pinned.mjs
+	node tests/contracts/pinned.mjs
 	npm ci --prefix tests/contracts
 	touch $@
 
@@ -144,9 +145,9 @@ $(tools_from_npm): tests/tools/package.json tests/tools/package-lock.json tests/
 # What was downloaded once is installed without asking anybody. The two arguments: the folder, and which tests these are.
 define install_from_pypi
 	@pip() { $(1)/.venv/bin/pip --quiet --disable-pip-version-check "$$@"; }; \
-	install() { pip install --no-index --find-links "$(wheels)" --requirement $(1)/requirements.txt; }; \
+	install() { pip install --require-hashes --no-index --find-links "$(wheels)" --requirement $(1)/requirements.txt; }; \
 	if python3 -m venv --clear $(1)/.venv && \
-		{ install 2>/dev/null || { pip download --dest "$(wheels)" --requirement $(1)/requirements.txt && install; }; }; then \
+		{ install 2>/dev/null || { pip download --require-hashes --dest "$(wheels)" --requirement $(1)/requirements.txt && install; }; }; then \
 		touch $@; \
 	elif [[ -n "$${CI:-}" ]]; then \
 		exit 1; \

@@ -1,0 +1,91 @@
+//! What is installed for tests is pinned by what it contains, not by its name alone.
+
+use std::{fs, path::Path, process::Command};
+
+use serde_json::Value;
+
+use crate::source::repository;
+
+/// Builds of the local chain whose checksum is not known: they are not installed, and whoever works on such a machine
+/// brings a chain on the PATH.
+const UNKNOWN: [&str; 4] = [
+    "node_modules/@foundry-rs/anvil-darwin-amd64",
+    "node_modules/@foundry-rs/anvil-darwin-arm64",
+    "node_modules/@foundry-rs/anvil-linux-arm64",
+    "node_modules/@foundry-rs/anvil-win32-amd64",
+];
+
+fn read(path: &str) -> String {
+    fs::read_to_string(repository().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// Requirements, each with what follows it on continued lines.
+fn requirements(text: &str) -> Vec<String> {
+    let joined = text.replace("\\\n", " ");
+    let lines = joined.lines().map(str::trim);
+    lines.filter(|line| !line.is_empty() && !line.starts_with('#')).map(ToOwned::to_owned).collect()
+}
+
+#[test]
+fn python_packages_are_installed_by_their_hashes_alone() {
+    for file in ["tests/tools/requirements.txt", "tests/sdk/requirements.txt"] {
+        let asked = requirements(&read(file));
+        assert!(asked.len() > 10, "{file}: {asked:?}");
+        for one in asked {
+            let hash = one.split("--hash=sha256:").nth(1).unwrap_or_default();
+            let digits = hash.bytes().take_while(u8::is_ascii_hexdigit).count();
+            assert!(one.contains("==") && digits == 64, "{file} does not pin {one}");
+        }
+    }
+    let makefile = read("Makefile");
+    let uses: Vec<&str> = makefile
+        .lines()
+        .filter(|line| line.contains("pip install") || line.contains("pip download"))
+        .collect();
+    let commands = |word: &str| uses.iter().map(|line| line.matches(word).count()).sum::<usize>();
+    assert_eq!(commands("pip install") + commands("pip download"), commands("--require-hashes"), "{uses:#?}");
+}
+
+#[test]
+fn npm_packages_are_pinned_by_their_checksums_and_say_nothing_of_where_they_were() {
+    let mut unpinned = Vec::new();
+    for folder in ["tests/contracts", "tests/tools", "tests/sdk"] {
+        let path = Path::new(folder).join("package-lock.json").display().to_string();
+        let lock: Value = serde_json::from_str(&read(&path)).expect("a lockfile is JSON");
+        let packages = lock["packages"].as_object().expect("a lockfile has packages");
+        for (name, package) in packages.iter().filter(|(name, _)| !name.is_empty()) {
+            assert!(package["resolved"].is_null(), "{path} says where {name} was");
+            if !package["integrity"].as_str().is_some_and(|sum| sum.starts_with("sha512-")) {
+                unpinned.push(name.clone());
+            }
+        }
+    }
+    assert_eq!(
+        unpinned, UNKNOWN,
+        "run npm install where the registry has them, and remove them from UNKNOWN"
+    );
+}
+
+#[test]
+fn a_local_chain_without_a_checksum_is_not_installed() {
+    for (platform, architecture, is_installed) in [
+        ("linux", "x64", true),
+        ("linux", "arm64", false),
+        ("darwin", "x64", false),
+        ("darwin", "arm64", false),
+        ("win32", "x64", false),
+    ] {
+        let script = repository().join("tests/contracts/pinned.mjs");
+        let Ok(output) = Command::new("node").arg(script).args([platform, architecture]).output() else {
+            return;
+        };
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.success(), is_installed, "{platform} {architecture}: {said}");
+        assert!(is_installed || said.contains("anvil-"), "{said}");
+    }
+    for file in ["Makefile", "deploy/Dockerfile"] {
+        let text = read(file);
+        let check = text.find("pinned.mjs\n\tnpm ci").or_else(|| text.find("node pinned.mjs && npm ci"));
+        assert!(check.is_some(), "{file} installs without looking first");
+    }
+}
