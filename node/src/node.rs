@@ -33,7 +33,7 @@ use crate::{
     lock::DataFolder,
     owner::{
         self, Owner, book::Book, health::Health, intake::IntakeOptions, load::Load, publish::Reader,
-        registry::Registry, running::Calls,
+        registry::Registry, running::Calls, told::Told,
     },
     settlement::{self, Settlement},
     status::Readiness,
@@ -160,6 +160,7 @@ impl Node {
             book: book.clone(),
             calls: Calls::default(),
             load: Load::new(load_limits(&config)),
+            told: Told::default(),
             closes,
             tasks: tasks.clone(),
         });

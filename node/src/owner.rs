@@ -41,6 +41,7 @@ pub mod registry;
 pub mod running;
 pub mod samples;
 pub mod service_file;
+pub mod told;
 pub mod upstream;
 
 use admit::Admitted;
@@ -48,6 +49,7 @@ use book::Book;
 use load::Load;
 use registry::Registry;
 use running::{Answer, Arrival, Calls, Running};
+use told::Told;
 
 /// The owner half of the node. A cheap handle.
 #[derive(Clone, Debug)]
@@ -63,6 +65,8 @@ pub struct Parts {
     pub book: Book,
     pub calls: Calls,
     pub load: Load,
+    /// How much payers were told of their calls.
+    pub told: Told,
     /// Channels whose payer asks for a cooperative close; settlement carries it out.
     pub closes: mpsc::Sender<ChannelId>,
     pub tasks: TaskTracker,
@@ -98,6 +102,15 @@ impl Owner {
                 }
                 CallMessage::Sync(channel) => drop(reply.send(self.sync(peer, channel), Bytes::new())),
                 CallMessage::Close(channel) => drop(reply.send(self.close(peer, channel), Bytes::new())),
+                CallMessage::Calls(asked) => match self.0.told.count(peer) {
+                    Ok(()) => {
+                        let ledger = self.0.ledger.clone();
+                        self.0.tasks.spawn_blocking(move || {
+                            reply.send(told::page(&ledger, peer, asked), Bytes::new());
+                        });
+                    }
+                    Err(refusal) => drop(reply.send(CallReply::Refused(refusal), Bytes::new())),
+                },
             }
         }
     }

@@ -8,8 +8,10 @@ use std::collections::BTreeMap;
 use minicbor::{CborLen, Decode, Encode};
 
 use crate::{
-    CallId, ChannelConfig, ChannelId, Hash, Refusal, ServiceId, Signature, Usdc, channel::Receipt, keccak256,
-    limits, wire,
+    CallId, ChannelConfig, ChannelId, Hash, Refusal, ServiceId, Signature, Usdc,
+    books::{CallsAsked, CallsPage},
+    channel::Receipt,
+    keccak256, limits, wire,
 };
 
 /// HTTP methods that can be sold.
@@ -306,6 +308,9 @@ pub enum CallMessage {
     /// Please close my channel; I will promise nothing more on it.
     #[n(3)]
     Close(#[n(0)] ChannelId),
+    /// What did you record of my calls?
+    #[n(7)]
+    Calls(#[n(0)] CallsAsked),
 }
 
 impl CallMessage {
@@ -314,7 +319,7 @@ impl CallMessage {
     pub const fn body_bytes(&self) -> u64 {
         match self {
             Self::Call(request) => request.body_bytes,
-            Self::Status(_) | Self::Sync(_) | Self::Close(_) => 0,
+            Self::Status(_) | Self::Sync(_) | Self::Close(_) | Self::Calls(_) => 0,
         }
     }
 }
@@ -330,6 +335,8 @@ pub enum CallReply {
     Status(#[n(0)] CallStatus),
     #[n(3)]
     Channel(#[n(0)] ChannelSync),
+    #[n(7)]
+    Calls(#[n(0)] CallsPage),
 }
 
 impl CallReply {
@@ -338,7 +345,7 @@ impl CallReply {
     pub const fn body_bytes(&self) -> u64 {
         match self {
             Self::Response(response) => response.body_bytes,
-            Self::Refused(_) | Self::Status(_) | Self::Channel(_) => 0,
+            Self::Refused(_) | Self::Status(_) | Self::Channel(_) | Self::Calls(_) => 0,
         }
     }
 }

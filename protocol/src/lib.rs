@@ -6,9 +6,10 @@
 //! lets both ends of a call, the tests and an offline audit share one opinion.
 //!
 //! Reading order: [`money`], [`identity`], [`id`] → [`signature`], [`signed`] →
-//! [`plain`], [`listing`], [`record`], [`channel`] → [`call`], [`info`], [`sync`], [`reach`],
+//! [`plain`], [`listing`], [`record`], [`channel`] → [`call`], [`books`], [`info`], [`sync`], [`reach`],
 //! [`refusal`] → [`wire`], [`limits`].
 
+pub mod books;
 pub mod call;
 pub mod channel;
 mod eip712;

@@ -6,6 +6,8 @@
 //! Days are counted in the same commits as the calls they count, and only calls that a service answered: those are
 //! final, so none is counted twice.
 
+use std::ops::Bound;
+
 use farthing_protocol::{Address, CallId, ChannelId, Hash, Outcome, Receipt, Usdc};
 use minicbor::{Decode, Encode};
 use redb::{ReadableTable, WriteTransaction};
@@ -14,7 +16,7 @@ use crate::{
     Ledger,
     error::Result,
     payee::{self, CallRow, ServedRow, StoredCall},
-    payer::{self, Purchase, day_of},
+    payer::{self, Purchase, StoredPurchase, day_of},
     tables::{self, CALLS, CALLS_BY_TIME, DAY_FIGURES, PURCHASES, PURCHASES_BY_TIME, TRANSACTIONS},
 };
 
@@ -155,6 +157,68 @@ impl Ledger {
                     _ => None,
                 })
             })
+        })
+    }
+
+    /// Calls of one payer behind the id `after`, in the order of ids and without bodies: those that `keep` makes
+    /// something of, at most `limit` of `scan_max` rows. The id is the last one looked at, when there are more.
+    ///
+    /// # Errors
+    /// Only failures of storage.
+    pub fn calls_of<T>(
+        &self,
+        payer: Address,
+        after: Option<CallId>,
+        limit: usize,
+        scan_max: usize,
+        mut keep: impl FnMut(ServedRow) -> Option<T>,
+    ) -> Result<(Vec<T>, Option<CallId>)> {
+        let key = |id: [u8; 16]| payee::call_key(payer, CallId::from_bytes(id));
+        let from = after.map_or(Bound::Included(key([0; 16])), |id| Bound::Excluded(key(*id.as_bytes())));
+        let bounds = (from.as_ref(), Bound::Included(&key([255; 16])));
+        self.read(|tx| {
+            let (mut rows, mut last) = (Vec::new(), None);
+            let calls = tx.open_table(CALLS)?;
+            for (looked_at, entry) in calls.range::<&[u8; 36]>(bounds)?.enumerate() {
+                if rows.len() >= limit || looked_at >= scan_max {
+                    return Ok((rows, last));
+                }
+                let (key, bytes) = entry?;
+                let (payer, call_id) = payee::split_call_key(key.value());
+                let row: StoredCall = tables::decode("calls", bytes.value())?;
+                rows.extend(keep(row.into_served(payer, call_id, None)));
+                last = Some(call_id);
+            }
+            Ok((rows, None))
+        })
+    }
+
+    /// Ended purchases from `owner` behind the id `after` and up to `until`, in the order of ids.
+    ///
+    /// # Errors
+    /// Only failures of storage.
+    pub fn purchases_from(
+        &self,
+        owner: Address,
+        after: Option<CallId>,
+        until: Option<CallId>,
+    ) -> Result<Vec<Purchase>> {
+        let id = |id: Option<CallId>| id.map(|id| *id.as_bytes());
+        let (after, until) = (id(after), id(until));
+        let bounds = (
+            after.as_ref().map_or(Bound::Unbounded, Bound::Excluded),
+            until.as_ref().map_or(Bound::Unbounded, Bound::Included),
+        );
+        self.read(|tx| {
+            let mut rows = Vec::new();
+            for entry in tx.open_table(PURCHASES)?.range::<&[u8; 16]>(bounds)? {
+                let (id, bytes) = entry?;
+                let row: StoredPurchase = tables::decode("purchases", bytes.value())?;
+                if row.owner == owner {
+                    rows.push(row.into_purchase(CallId::from_bytes(*id.value())));
+                }
+            }
+            Ok(rows)
         })
     }
 

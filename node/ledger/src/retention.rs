@@ -43,6 +43,14 @@ impl Default for Retention {
     }
 }
 
+impl Retention {
+    /// The second since which every call and purchase is kept, as of `now_secs`.
+    #[must_use]
+    pub fn kept_since_secs(&self, now_secs: u64) -> u64 {
+        now_secs.saturating_sub(self.rows_kept_secs.max(ROWS_KEPT_SECS_MIN))
+    }
+}
+
 /// How much was removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pruned {
@@ -71,7 +79,7 @@ impl Ledger {
 }
 
 fn step(tx: &WriteTransaction, retention: &Retention, now_secs: u64) -> Result<Pruned> {
-    let rows_before = now_secs.saturating_sub(retention.rows_kept_secs.max(ROWS_KEPT_SECS_MIN));
+    let rows_before = retention.kept_since_secs(now_secs);
     let bodies_before = now_secs.saturating_sub(retention.bodies_kept_secs);
     Ok(Pruned {
         bodies: prune_bodies(tx, bodies_before, retention.body_bytes_max)?,

@@ -73,9 +73,10 @@ impl Consumer {
                     may_have_arrived = true;
                     "the call is still running".to_owned()
                 }
-                Ok((CallReply::Status(CallStatus::Unknown) | CallReply::Channel(_), ..)) => {
-                    "the owner's node gave an answer to another question".to_owned()
-                }
+                Ok((
+                    CallReply::Status(CallStatus::Unknown) | CallReply::Channel(_) | CallReply::Calls(_),
+                    ..,
+                )) => "the owner's node gave an answer to another question".to_owned(),
                 Err(CallFailure::NeverStarted(reason)) if !may_have_arrived => {
                     return Err(Failure::NeverStarted(reason.to_string()));
                 }

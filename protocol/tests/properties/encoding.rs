@@ -5,11 +5,17 @@ use std::collections::BTreeMap;
 use farthing_protocol::{
     Address, CallId, CallMessage, CallReply, CallRequest, CallResponse, ChannelConfig, ChannelId, Outcome,
     Receipt, Refusal, RefusalCode, ServiceId, Signature, Usdc,
+    books::{CallRecord, CallsAsked, CallsPage},
     call::{CallStatus, ChannelSync, Method, Payment},
     wire,
 };
 use minicbor::{Decode, Encode};
-use proptest::{array::uniform4, collection::btree_map, option, prelude::*};
+use proptest::{
+    array::uniform4,
+    collection::{btree_map, vec},
+    option,
+    prelude::*,
+};
 
 use crate::examples;
 
@@ -125,12 +131,39 @@ prop_compose! {
     }
 }
 
+prop_compose! {
+    fn call_record()(
+        id in any::<[u8; 16]>(),
+        channel in channel_id(),
+        outcome in option::of(0..Outcome::ALL.len()),
+        price in usdc(),
+        charged in usdc(),
+        time_secs in any::<u64>(),
+    ) -> CallRecord {
+        let outcome = outcome.map(|outcome| Outcome::ALL[outcome]);
+        CallRecord { call_id: CallId::from_bytes(id), channel, outcome, price, charged, time_secs }
+    }
+}
+
+prop_compose! {
+    fn calls_page()(
+        records in vec(call_record(), 0..3),
+        next in option::of(any::<[u8; 16]>()),
+        kept_since_secs in any::<u64>(),
+    ) -> CallsPage {
+        CallsPage { records, next: next.map(CallId::from_bytes), kept_since_secs }
+    }
+}
+
 fn call_message() -> impl Strategy<Value = CallMessage> {
     prop_oneof![
         call_request().prop_map(CallMessage::Call),
         any::<[u8; 16]>().prop_map(|id| CallMessage::Status(CallId::from_bytes(id))),
         channel_id().prop_map(CallMessage::Sync),
         channel_id().prop_map(CallMessage::Close),
+        (option::of(any::<[u8; 16]>()), any::<u64>()).prop_map(|(after, since_secs)| {
+            CallMessage::Calls(CallsAsked { after: after.map(CallId::from_bytes), since_secs })
+        }),
     ]
 }
 
@@ -148,6 +181,7 @@ fn call_reply() -> impl Strategy<Value = CallReply> {
         refusal.prop_map(CallReply::Refused),
         done.prop_map(CallReply::Status),
         channel_sync().prop_map(CallReply::Channel),
+        calls_page().prop_map(CallReply::Calls),
     ]
 }
 
@@ -231,6 +265,7 @@ fn a_message_of_a_newer_version_is_read_without_what_is_new() {
         match reply {
             CallReply::Response(response) => skips_unknown_keys(&response),
             CallReply::Channel(sync) => skips_unknown_keys(&sync),
+            CallReply::Calls(page) => skips_unknown_keys(&page),
             CallReply::Refused(_) | CallReply::Status(_) => {}
         }
     }

@@ -7,6 +7,7 @@ use farthing_protocol::{
     Address, CallId, CallMessage, CallReply, CallRequest, CallResponse, ChannelConfig, Domain, Hash, Listing,
     NodeRecord, Outcome, Receipt, Refusal, RefusalCode, SecretKey, ServiceId, Signature, Signed, Usdc,
     Voucher,
+    books::{CallRecord, CallsAsked, CallsPage},
     call::{CallStatus, ChannelSync, ChargePolicy, Method, Payment, response_hash},
     info::{InfoRequest, InfoResponse},
     listing::{Accept, Details, OperationPrice, Pin, SCHEME_CHANNEL, SCHEME_FREE, ServiceKind},
@@ -224,6 +225,11 @@ pub fn call_messages() -> Vec<(&'static str, CallMessage)> {
         ("what became of a call", CallMessage::Status(call_id())),
         ("what the owner holds of a channel", CallMessage::Sync(channel)),
         ("a request to close", CallMessage::Close(channel)),
+        ("all that was recorded of my calls", CallMessage::Calls(CallsAsked { after: None, since_secs: 0 })),
+        (
+            "a further page of it",
+            CallMessage::Calls(CallsAsked { after: Some(call_id()), since_secs: 1_750_000_000 }),
+        ),
     ]
 }
 
@@ -260,8 +266,22 @@ pub fn call_replies() -> Vec<(&'static str, CallReply)> {
         ("a call never served", CallReply::Status(CallStatus::Unknown)),
         ("a channel with its proof", CallReply::Channel(sync)),
         ("a channel without vouchers", CallReply::Channel(untouched)),
+        ("a page of records", CallReply::Calls(calls_page())),
     ]);
     replies
+}
+
+fn calls_page() -> CallsPage {
+    let charged = CallRecord {
+        call_id: call_id(),
+        channel: voucher().channel,
+        outcome: Some(Outcome::Answered),
+        price: Usdc::from_micros(1_000),
+        charged: Usdc::from_micros(1_000),
+        time_secs: 1_750_000_001,
+    };
+    let unfinished = CallRecord { outcome: None, charged: Usdc::ZERO, ..charged };
+    CallsPage { records: vec![charged, unfinished], next: Some(call_id()), kept_since_secs: 1_718_464_000 }
 }
 
 pub fn info_requests() -> Vec<(&'static str, InfoRequest)> {

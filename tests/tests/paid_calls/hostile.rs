@@ -16,6 +16,7 @@ use farthing_network::{CallFailure, Inbound, Network, NetworkConfig, NetworkHand
 use farthing_protocol::{
     Address, CallId, CallMessage, CallReply, CallRequest, CallResponse, ChannelConfig, ChannelId, Listing,
     Refusal, RefusalCode, SecretKey, Signature, Usdc, Verified, Voucher,
+    books::{CallRecord, CallsAsked, CallsPage},
     call::{Method, Payment},
     info::{InfoRequest, InfoResponse},
     wire::NetworkName,
@@ -186,6 +187,37 @@ async fn expect_paid(world: &World, calls: u64) -> Result<()> {
     let audit: Audit = world.owner.control().get(route::AUDIT).await?;
     ensure!(audit.violations.is_empty(), "{:?}", audit.violations);
     Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_payer_is_told_of_each_of_its_own_calls_and_of_nobody_elses() -> Result<()> {
+    let world = World::start().await?;
+    let payers = [Payer::join(&world, 0x61, cost(10)).await?, Payer::join(&world, 0x62, cost(10)).await?];
+    for (calls, payer) in [3, 1].into_iter().zip(&payers) {
+        for n in 1..=calls {
+            payer.served(payer.request(&format!("{n}"), cost(n))).await?;
+        }
+    }
+    for (calls, payer) in [3, 1].into_iter().zip(&payers) {
+        let ask = async |after| -> Result<CallsPage> {
+            let question = CallMessage::Calls(CallsAsked { after, since_secs: 0 });
+            match payer.network.call(payer.owner, question, Bytes::new(), DEADLINE).await? {
+                (CallReply::Calls(page), ..) => Ok(page),
+                (other, ..) => bail!("an answer to another question: {other:?}"),
+            }
+        };
+        let page = ask(None).await?;
+        let ids: Vec<CallId> = page.records.iter().map(|record| record.call_id).collect();
+        let mut own: Vec<CallId> =
+            (1..=calls).map(|n| CallId::from_idempotency_key(&format!("{n}"))).collect();
+        own.sort();
+        assert_eq!(ids, own, "each once, in the order of ids");
+        assert_eq!(page.next, None);
+        let charged = |record: &CallRecord| record.charged == PRICE && record.channel == payer.channel;
+        ensure!(page.records.iter().all(charged), "{page:?}");
+        assert_eq!(ask(Some(own[0])).await?.records, page.records[1..], "behind an id");
+    }
+    expect_paid(&world, 4).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

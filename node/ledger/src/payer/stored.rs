@@ -217,7 +217,7 @@ pub(crate) struct StoredPurchase {
     #[n(0)]
     service: ServiceId,
     #[n(1)]
-    owner: Address,
+    pub(crate) owner: Address,
     #[n(2)]
     pub(crate) channel: Option<ChannelId>,
     #[n(3)]

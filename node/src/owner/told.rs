@@ -1,0 +1,137 @@
+//! What a payer is told of its own calls, for it to compare books: pages of records, so many in a minute.
+//!
+//! A page costs a bounded look into the ledger and is free, so its number is bounded: per payer, and in payers
+//! remembered. Nobody is told of another payer's calls: the payer is who signed the connection.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use farthing_ledger::{Ledger, Retention, ServedRow};
+use farthing_protocol::{
+    Address, CallReply, ChannelId, Refusal, RefusalCode, Usdc,
+    books::{CALLS_PAGE_MAX, CallRecord, CallsAsked, CallsPage},
+};
+
+use crate::clock;
+
+/// Some 30,000 calls: more than a payer makes in a minute.
+const PAGES_PER_MINUTE: u32 = 120;
+/// Rows looked at for one page: some milliseconds of one core.
+const LOOKED_AT_MAX: usize = 4_096;
+/// Payers remembered at once.
+const PAYERS_MAX: usize = 4_096;
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// How much was told lately.
+#[derive(Debug, Default)]
+pub struct Told(Mutex<HashMap<Address, Window>>);
+
+#[derive(Clone, Copy, Debug)]
+struct Window {
+    since: Instant,
+    pages: u32,
+}
+
+impl Told {
+    /// Counts a page for `payer`.
+    ///
+    /// # Errors
+    /// A `RateLimited` refusal naming when to come back.
+    pub fn count(&self, payer: Address) -> Result<(), Refusal> {
+        let mut payers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if payers.len() >= PAYERS_MAX {
+            payers.retain(|_, window| window.since.elapsed() < MINUTE);
+        }
+        if payers.len() >= PAYERS_MAX && !payers.contains_key(&payer) {
+            return Err(come_back("many payers compare their books", MINUTE));
+        }
+        let fresh = Window { since: Instant::now(), pages: 0 };
+        let window = payers.entry(payer).or_insert(fresh);
+        if window.since.elapsed() >= MINUTE {
+            *window = fresh;
+        }
+        if window.pages >= PAGES_PER_MINUTE {
+            let wait = MINUTE.saturating_sub(window.since.elapsed());
+            return Err(come_back("a payer is told 120 pages of its calls a minute", wait));
+        }
+        window.pages += 1;
+        Ok(())
+    }
+}
+
+fn come_back(detail: &str, wait: Duration) -> Refusal {
+    let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(60_000);
+    Refusal::new(RefusalCode::RateLimited, detail).retry_after_ms(wait_ms.max(1))
+}
+
+/// One page of what the ledger has of a payer's calls. Reads the disk: run it off the async threads.
+#[must_use]
+pub fn page(ledger: &Ledger, payer: Address, asked: CallsAsked) -> CallReply {
+    let read = ledger.calls_of(payer, asked.after, CALLS_PAGE_MAX, LOOKED_AT_MAX, |row| {
+        Some(record(row)).filter(|record| record.time_secs >= asked.since_secs)
+    });
+    match read {
+        Ok((records, next)) => {
+            let kept_since_secs = Retention::default().kept_since_secs(clock::now_secs());
+            CallReply::Calls(CallsPage { records, next, kept_since_secs })
+        }
+        Err(error) => {
+            tracing::warn!(%error, "a payer could not be told of its calls");
+            CallReply::Refused(Refusal::new(RefusalCode::Unavailable, "the owner's books cannot be read"))
+        }
+    }
+}
+
+fn record(row: ServedRow) -> CallRecord {
+    match row {
+        ServedRow::Accepted(accepted) => CallRecord {
+            call_id: accepted.call_id,
+            channel: ChannelId::NONE,
+            outcome: None,
+            price: Usdc::ZERO,
+            charged: Usdc::ZERO,
+            time_secs: accepted.time_secs,
+        },
+        ServedRow::Done(row) => CallRecord {
+            call_id: row.call.call_id,
+            channel: row.receipt.channel,
+            outcome: Some(row.call.outcome),
+            price: row.call.price,
+            charged: row.call.charged,
+            time_secs: row.call.time_secs,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_are_bounded_per_payer_below_at_and_above_the_limit() {
+        let told = Told::default();
+        let payer = |n: u8| Address::from_bytes([n; 20]);
+        for _ in 0..PAGES_PER_MINUTE {
+            assert!(told.count(payer(1)).is_ok());
+        }
+        let refusal = told.count(payer(1)).unwrap_err();
+        assert_eq!(refusal.code, RefusalCode::RateLimited);
+        assert!(refusal.retry_after_ms.is_some_and(|wait| (1..=60_000).contains(&wait)));
+        assert!(told.count(payer(2)).is_ok(), "others are not concerned");
+    }
+
+    #[test]
+    fn as_many_payers_as_there_may_be_take_no_more_memory() {
+        let told = Told::default();
+        for n in 0..PAYERS_MAX {
+            let mut bytes = [0; 20];
+            bytes[..8].copy_from_slice(&(n as u64).to_be_bytes());
+            assert!(told.count(Address::from_bytes(bytes)).is_ok());
+        }
+        assert!(told.count(Address::from_bytes([255; 20])).is_err());
+        assert!(told.count(Address::from_bytes([0; 20])).is_ok(), "who is remembered is told");
+    }
+}
