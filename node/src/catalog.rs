@@ -36,7 +36,7 @@ mod neighbours;
 pub mod sdk;
 mod versions;
 
-pub use known::{Known, KnownError, Plan, PlanError, kind_of, method_of};
+pub use known::{Known, KnownError, Plan, PlanError, kind_of, method_of, operation_name};
 pub use versions::{VersionNote, told};
 
 /// Peers asked about one service.

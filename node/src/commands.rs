@@ -91,6 +91,7 @@ pub fn router(node: Node) -> Router {
         .route(route::SPENDING_STOP, post(spending::stop))
         .route(route::SPENDING_RESUME, post(spending::resume))
         .route(route::SPENDING_LIMITS, post(spending::limit))
+        .route(route::SPENDING_ACCEPT, post(spending::accept))
         .route(route::SECRET, get(secrets::default))
         .route(route::SECRET_ROTATE, post(secrets::rotate_default))
         .route(route::SECRETS, get(secrets::list).post(secrets::create))

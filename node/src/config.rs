@@ -129,6 +129,11 @@ pub struct Spending {
     pub deposit_max: Usdc,
     pub topup_prices: u64,
     pub topup_percent: u64,
+    /// The longest close delay of a channel that money is put into.
+    pub close_delay_max_secs: u64,
+    /// The most that lies in channels, deposited and not paid out.
+    pub at_rest_per_owner: Usdc,
+    pub at_rest_max: Usdc,
 }
 
 #[derive(Debug, Clone)]
@@ -156,6 +161,10 @@ pub struct Limits {
     pub calls_per_service_max: usize,
     pub calls_waiting_max: usize,
 }
+
+/// What may lie in the channel with one owner unless more is deposited at once: a day of spending, as the other
+/// defaults have it.
+const AT_REST_PER_OWNER: Usdc = Usdc::from_micros(5_000_000);
 
 /// A configuration and where each of its values came from.
 #[derive(Debug)]
@@ -188,6 +197,15 @@ impl Raw {
         let preset: String = self.required("chain.preset")?;
         let allow_private = self.required("network.allow_private")?;
         let deposit_cap = if preset == "ethereum" { "20.00" } else { "1.00" };
+        let deposit_max: Usdc = match self.optional("spending.deposit_max")? {
+            Some(deposit_max) => deposit_max,
+            None => self.parsed("spending.deposit_max", deposit_cap)?,
+        };
+        let at_rest_per_owner: Usdc = self
+            .optional("spending.at_rest_per_owner")?
+            .unwrap_or_else(|| deposit_max.saturating_mul(5).max(AT_REST_PER_OWNER));
+        let at_rest_max =
+            self.optional("spending.at_rest_max")?.unwrap_or_else(|| at_rest_per_owner.saturating_mul(4));
         Ok(Config {
             node: Node {
                 data_dir: self.required("node.data_dir")?,
@@ -240,12 +258,12 @@ impl Raw {
                 per_secret_day: self.required("spending.per_secret_day")?,
                 deposit_prices: self.required("spending.deposit_prices")?,
                 deposit_min: self.required("spending.deposit_min")?,
-                deposit_max: match self.optional("spending.deposit_max")? {
-                    Some(deposit_max) => deposit_max,
-                    None => self.parsed("spending.deposit_max", deposit_cap)?,
-                },
+                deposit_max,
                 topup_prices: self.required("spending.topup_prices")?,
                 topup_percent: self.required("spending.topup_percent")?,
+                close_delay_max_secs: self.required("spending.close_delay_max_secs")?,
+                at_rest_per_owner,
+                at_rest_max,
             },
             settlement: Settlement {
                 interval: self.seconds("settlement.interval_secs")?,
@@ -388,6 +406,16 @@ impl Config {
             spending.deposit_min <= spending.deposit_max,
             "spending.deposit_min",
             "must not exceed deposit_max",
+        );
+        rule(
+            spending.deposit_max <= spending.at_rest_per_owner,
+            "spending.at_rest_per_owner",
+            "must be at least deposit_max",
+        );
+        rule(
+            spending.at_rest_per_owner <= spending.at_rest_max,
+            "spending.at_rest_max",
+            "must be at least at_rest_per_owner",
         );
         problems
     }

@@ -35,14 +35,18 @@ mod attempt;
 pub mod channels;
 mod exchange;
 pub mod funding;
+pub mod prices;
 mod reconcile;
 mod recovery;
+pub mod rest;
 pub mod rules;
 pub mod spending;
+pub mod terms;
 mod turns;
 
 use channels::Channels;
 use funding::Funding;
+use prices::Prices;
 use reconcile::Books;
 use rules::{Rules, Stopped};
 use spending::{Grant, OverLimit, Spending};
@@ -129,6 +133,8 @@ pub enum BuyError {
     OverLimit(#[from] OverLimit),
     #[error("the owner accepts {offered}; this node pays on chain {chain} with channels")]
     NoCommonScheme { offered: String, chain: String },
+    #[error("this node does not buy from this owner: {0}")]
+    TermsRefused(#[from] terms::Unfit),
     #[error("{0}")]
     Unfunded(funding::Missing),
     #[error("{available} USDC are left on the channel with {owner} and the call costs {price} USDC")]
@@ -254,6 +260,7 @@ struct Inner {
     funding: Funding,
     spending: Mutex<Spending>,
     rules: Rules,
+    prices: Prices,
     settings: Settings,
     turns: Turns,
     books: Books,
@@ -284,6 +291,7 @@ impl Consumer {
     #[must_use]
     pub fn new(parts: Parts) -> Self {
         Self(Arc::new(Inner {
+            prices: Prices::new(parts.ledger.clone()),
             signer: parts.signer,
             ledger: parts.ledger,
             network: parts.network,
@@ -348,6 +356,12 @@ impl Consumer {
     #[must_use]
     pub fn rules(&self) -> &Rules {
         &self.0.rules
+    }
+
+    /// What calls of each service may cost.
+    #[must_use]
+    pub fn prices(&self) -> &Prices {
+        &self.0.prices
     }
 
     /// What was spent and reserved today, in all.

@@ -26,7 +26,13 @@ use crate::{
     catalog::Catalog,
     clock,
     config::{Config, TlsMode},
-    consumer::{self, Consumer, channels::Channels, funding::Funding, rules::Rules, spending},
+    consumer::{
+        self, Consumer,
+        channels::Channels,
+        funding::{self, Funding},
+        rules::Rules,
+        spending,
+    },
     gateway::{Gateway, auth::Secrets},
     home::{self, Home},
     journal::LedgerJournal,
@@ -42,7 +48,7 @@ use crate::{
 
 pub(crate) mod settings;
 
-use settings::{accept, chain_spec, load_limits, policy, spending_limits, upstream_options};
+use settings::{accept, chain_spec, load_limits, policy, rest_limits, spending_limits, upstream_options};
 
 /// How long shutdown waits for running calls.
 const DRAIN_MAX: Duration = Duration::from_secs(20);
@@ -127,14 +133,16 @@ impl Node {
 
         let store = open_catalog(&learned, &network_name, signer.address()).await?;
         let (catalog, news) = Catalog::new(store, network.clone(), network_name.clone(), registry.clone());
-        let funding = Funding::new(
-            signer.address(),
-            chain.clone(),
-            ledger.clone(),
-            channels.clone(),
+        let funding = Funding::new(funding::Parts {
+            wallet: signer.address(),
+            chain: chain.clone(),
+            ledger: ledger.clone(),
+            channels: channels.clone(),
             policy,
-            tasks.clone(),
-        );
+            close_delay_max_secs: config.spending.close_delay_max_secs,
+            at_rest: rest_limits(&config),
+            tasks: tasks.clone(),
+        });
         let day = farthing_ledger::day_of(clock::now_secs());
         let rules = Rules::restore(ledger.clone(), spending_limits(&config), config.spending.enabled)?;
         let consumer = Consumer::new(consumer::Parts {

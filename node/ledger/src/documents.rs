@@ -31,6 +31,8 @@ pub enum Namespace {
     Secrets = 6,
     /// Last listings of services that the owner retired.
     Retired = 8,
+    /// What calls of a service may cost, by service and operation.
+    Prices = 9,
 }
 
 /// One change of [`Ledger::put_many`]; `value: None` deletes.

@@ -47,6 +47,8 @@ pub enum KnownError {
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub price: Usdc,
+    /// Method and path of the operation, as [`operation_name`] writes them.
+    pub operation: String,
     /// What the upstream is asked.
     pub request: Request,
     /// The caller's headers that say what it sends and can read; names in lower case.
@@ -133,7 +135,9 @@ impl Known {
         let content_type = headers.get("content-type").map(String::as_str);
         let planned = self.api.plan(&Call { method: method.as_str(), path, params, content_type, body })?;
         let price = self.prices.get(planned.operation).copied().unwrap_or(self.listing.price);
-        Ok(Plan { price, request: planned.request, headers: headers.clone() })
+        let operation = self.api.description().operations.get(planned.operation);
+        let operation = operation.map(operation_name).unwrap_or_default();
+        Ok(Plan { price, operation, request: planned.request, headers: headers.clone() })
     }
 }
 
@@ -176,6 +180,12 @@ pub const fn method_of(operation: &Operation) -> Method {
         Described::Patch => Method::Patch,
         Described::Delete => Method::Delete,
     }
+}
+
+/// An operation in one line: `GET /planets/{id}`.
+#[must_use]
+pub fn operation_name(operation: &Operation) -> String {
+    format!("{} {}", method_of(operation), operation.path)
 }
 
 fn is(operation: &Operation, method: Method, path: &str) -> bool {

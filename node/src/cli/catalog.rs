@@ -172,7 +172,7 @@ fn found(page: &CatalogPage) -> String {
             format!("{}{mark}", hit.name),
             hit.price.to_string(),
             hit.kind.to_string(),
-            hit.state.to_string(),
+            state_of(hit),
             hit.category.clone(),
             short(&hit.owner.to_string()),
         ]
@@ -193,7 +193,21 @@ fn found(page: &CatalogPage) -> String {
     if !warnings.is_empty() {
         line(&mut text, format_args!("\n\n{}", warnings.join("\n")));
     }
+    let refused: Vec<String> = page.hits.iter().filter_map(not_buyable).collect();
+    if !refused.is_empty() {
+        line(&mut text, format_args!("\n\n{}", refused.join("\n")));
+    }
     text
+}
+
+/// Whether a call has a chance, in a word.
+fn state_of(hit: &CatalogHit) -> String {
+    if hit.not_buyable.is_some() { "not buyable".to_owned() } else { hit.state.to_string() }
+}
+
+fn not_buyable(hit: &CatalogHit) -> Option<String> {
+    let why = hit.not_buyable.as_ref()?;
+    Some(one_line(&format!("This node does not buy \"{}\" ({}): {why}.", hit.name, hit.id)))
 }
 
 /// Who stands behind a name is decided by the wallet, not by the name.
@@ -231,6 +245,9 @@ fn shown_text(shown: &CatalogService) -> String {
     }
     if let Some(look_alike) = &hit.look_alike {
         line(&mut text, format_args!("\n{}\n", warning(hit, look_alike)));
+    }
+    if let Some(refused) = not_buyable(hit) {
+        line(&mut text, format_args!("\n{refused}\n"));
     }
     if let Some(why) = &shown.details_missing {
         line(&mut text, format_args!("\nIts operations cannot be shown: {why}.\n"));

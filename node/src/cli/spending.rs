@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     clock,
-    control::types::{LimitsRequest, SpendingState, StoppedBy, Text, route},
+    control::types::{AcceptPrice, LimitsRequest, SpendingState, StoppedBy, Text, route},
 };
 
 pub(super) async fn spending(context: &Context, verb: Spending) -> Result<(), Failure> {
@@ -18,6 +18,13 @@ pub(super) async fn spending(context: &Context, verb: Spending) -> Result<(), Fa
         Spending::Stop => node.post(route::SPENDING_STOP, &()).await?,
         Spending::Resume => node.post(route::SPENDING_RESUME, &()).await?,
         Spending::Limits(limits) => node.post(route::SPENDING_LIMITS, &request(&limits)).await?,
+        Spending::Accept { service, up_to } => {
+            let asked = AcceptPrice { service: service.into(), up_to: up_to.into() };
+            let accepted: AcceptPrice = node.post(route::SPENDING_ACCEPT, &asked).await?;
+            return context.output.data(&accepted, |AcceptPrice { service, up_to }| {
+                format!("Calls of {service} may cost up to {up_to} USDC.")
+            });
+        }
     };
     context.output.data(&state, text)
 }
@@ -48,5 +55,7 @@ fn text(state: &SpendingState) -> String {
         ("Per call", limit(now.price_max, configured.price_max)),
         ("Per day", limit(now.per_day, configured.per_day)),
         ("Per secret and day", limit(now.per_secret_day, configured.per_secret_day)),
+        ("In channels", format!("{} of {} USDC", state.at_rest.now, state.at_rest.max)),
+        ("With one owner", format!("{} USDC", state.at_rest.per_owner)),
     ])
 }

@@ -68,7 +68,11 @@ pub(super) async fn search(
     Ok(Json(CatalogPage {
         total: page.total,
         offset,
-        hits: page.hits.iter().map(|hit| shown(&hit.listing, hit.state, hit.look_alike.as_ref())).collect(),
+        hits: page
+            .hits
+            .iter()
+            .map(|hit| shown(&node, &hit.listing, hit.state, hit.look_alike.as_ref()))
+            .collect(),
         counts: Counts {
             categories: counts(facets.categories),
             tags: counts(facets.tags),
@@ -107,7 +111,7 @@ pub(super) async fn show(
 ) -> Result<Json<CatalogService>, Failed> {
     let entry = node.catalog.entry(id.0).await?;
     let shown = CatalogService {
-        hit: shown(&entry.listing, entry.state, entry.look_alike.as_ref()),
+        hit: shown(&node, &entry.listing, entry.state, entry.look_alike.as_ref()),
         description: String::new(),
         offers: Vec::new(),
         samples: 0,
@@ -235,7 +239,12 @@ pub(super) async fn form(
     }))
 }
 
-fn shown(listing: &Listing, state: store::State, older: Option<&store::LookAlike>) -> CatalogHit {
+fn shown(
+    node: &Node,
+    listing: &Listing,
+    state: store::State,
+    older: Option<&store::LookAlike>,
+) -> CatalogHit {
     CatalogHit {
         id: listing.service.into(),
         name: listing.name.clone(),
@@ -260,6 +269,7 @@ fn shown(listing: &Listing, state: store::State, older: Option<&store::LookAlike
             owner: other.owner.into(),
             older: other.older,
         }),
+        not_buyable: node.consumer.why_not(listing),
     }
 }
 

@@ -90,6 +90,7 @@ use crate::{control::types::Problem, panel::api};
         spending::stop,
         spending::resume,
         spending::limit,
+        spending::accept,
         secrets::default,
         secrets::rotate_default,
         secrets::list,

@@ -5,10 +5,14 @@ use axum::{Json, extract::State, http::StatusCode};
 use super::Failed;
 use crate::{
     consumer::{
+        funding::Funding,
+        rest::RestLimits,
         rules::{Chosen, RulesError, Stopped},
         spending::Limits,
     },
-    control::types::{LimitsRequest, SpendingLimits, SpendingState, StoppedBy, route},
+    control::types::{
+        AcceptPrice, LimitsRequest, MoneyAtRest, SpendingLimits, SpendingState, StoppedBy, route,
+    },
     node::Node,
 };
 
@@ -25,6 +29,17 @@ fn state(node: &Node) -> SpendingState {
         spent_today: node.consumer.spent_today().into(),
         limits: shown(rules.limits()),
         configured: shown(rules.configured()),
+        at_rest: at_rest(&node.funding),
+    }
+}
+
+fn at_rest(funding: &Funding) -> MoneyAtRest {
+    let RestLimits { per_owner, in_all } = funding.at_rest().limits();
+    MoneyAtRest {
+        now: funding.at_rest().total().into(),
+        max: in_all.into(),
+        per_owner: per_owner.into(),
+        close_delay_max_secs: funding.bounds().close_delay_max_secs,
     }
 }
 
@@ -92,6 +107,23 @@ pub(super) async fn limit(
     let edit = |earlier| named.or(if reset { Chosen::default() } else { earlier });
     node.consumer.rules().set_limits(edit).await?;
     Ok(Json(state(&node)))
+}
+
+#[utoipa::path(
+    post,
+    path = route::SPENDING_ACCEPT,
+    summary = "Let calls of a service cost up to a price without naming it; asks for the password again",
+    tag = "Money",
+    operation_id = "accept_price",
+    request_body = AcceptPrice,
+    responses((status = 200, description = "Done", body = AcceptPrice))
+)]
+pub(super) async fn accept(
+    State(node): State<Node>,
+    Json(request): Json<AcceptPrice>,
+) -> Result<Json<AcceptPrice>, Failed> {
+    node.consumer.prices().accept(request.service.0, request.up_to.0).await?;
+    Ok(Json(request))
 }
 
 impl From<RulesError> for Failed {

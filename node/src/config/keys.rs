@@ -286,7 +286,25 @@ pub const KEYS: &[Key] = &[
         "spending.deposit_max",
         Form::Amount,
         Unset,
-        "Largest deposit, the most one owner holds in escrow; 1.00, or 20.00 on Ethereum itself, unless set.",
+        "Largest deposit at once, and the largest that a listing may ask for; 1.00, or 20.00 on Ethereum itself, unless set.",
+    ),
+    key(
+        "spending.close_delay_max_secs",
+        integer(HOUR_SECS, 30 * DAY_SECS),
+        Value("604800"),
+        "The longest that a listing may bind a deposit when its owner does not answer; owners ask for a day as a rule.",
+    ),
+    key(
+        "spending.at_rest_per_owner",
+        Form::Amount,
+        Unset,
+        "The most that lies in the channel with one owner, deposited and not paid out; 5.00, or five times deposit_max where that is more, unless set.",
+    ),
+    key(
+        "spending.at_rest_max",
+        Form::Amount,
+        Unset,
+        "The most that lies in all channels, deposits under way included; four times at_rest_per_owner unless set.",
     ),
     key(
         "spending.topup_prices",

@@ -212,6 +212,25 @@ fn a_smallest_deposit_above_the_largest_is_refused() {
 }
 
 #[test]
+fn the_limits_of_money_at_rest_follow_the_largest_deposit_and_hold_it() {
+    let at_rest = |setup: Setup| {
+        let spending = setup.load().unwrap().config.spending;
+        (spending.at_rest_per_owner.to_string(), spending.at_rest_max.to_string())
+    };
+    let told = |per_owner: &str, in_all: &str| (per_owner.to_owned(), in_all.to_owned());
+    assert_eq!(at_rest(Setup::new()), told("5.00", "20.00"));
+    assert_eq!(at_rest(Setup::new().set("chain.preset=ethereum")), told("100.00", "400.00"));
+    assert_eq!(at_rest(Setup::new().set("spending.deposit_max=0.10")), told("5.00", "20.00"));
+    assert_eq!(at_rest(Setup::new().set("spending.at_rest_per_owner=1")), told("1.00", "4.00"));
+    let refusal = Setup::new().set("spending.at_rest_per_owner=0.999999").refusal();
+    assert!(refusal.contains("spending.at_rest_per_owner: must be at least deposit_max"), "{refusal}");
+    let refusal = Setup::new().set("spending.at_rest_max=4.999999").refusal();
+    assert!(refusal.contains("spending.at_rest_max: must be at least at_rest_per_owner"), "{refusal}");
+    let refusal = Setup::new().set("spending.close_delay_max_secs=2592001").refusal();
+    assert!(refusal.contains("spending.close_delay_max_secs"), "{refusal}");
+}
+
+#[test]
 fn the_example_file_is_read_back_as_the_defaults() {
     let defaults = Setup::new().load().unwrap();
     let commented = Setup::new().file(&example()).load().unwrap();

@@ -8,8 +8,8 @@ use std::{
 use bytes::Bytes;
 use farthing_ledger::{Acknowledgement, PayerChannel, Promise};
 use farthing_protocol::{
-    Address, CallId, CallRequest, CallResponse, ChannelId, Refusal, RefusalCode, Signature, Usdc, Verified,
-    Voucher,
+    Address, CallId, CallRequest, CallResponse, ChannelId, Listing, Refusal, RefusalCode, Signature, Usdc,
+    Verified, Voucher,
     call::Payment,
     channel::Receipt,
     limits,
@@ -50,9 +50,17 @@ impl Consumer {
         turn: Turn,
     ) -> Result<Bought, BuyError> {
         let (mut service, mut plan) = self.planned(&order).await?;
-        // A second round accepts a price that fell, or rose within what the caller allowed.
+        let accepted = self.accepted(&order, &plan)?;
+        let before = accepted.unwrap_or(plan.price);
+        if order.max_price.is_none() && plan.price > before {
+            return Err(self.price_changed(&order, before, plan.price));
+        }
+        // A second round accepts a price that fell, or rose within what was allowed.
         for round in 0..2 {
             let attempt = self.prepare(&order, &service, &plan).await?;
+            if accepted.is_none() && order.max_price.is_none() {
+                self.begin_price(&attempt, &plan).await?;
+            }
             killpoint::reached("consumer.after_reserve");
             let pending = match self.0.ledger.promise(attempt.promise.clone()).await {
                 Ok(pending) => pending,
@@ -79,7 +87,6 @@ impl Consumer {
                     self.release(&attempt, "price changed").await;
                     let listing = refusal.listing.ok_or(BuyError::OwnerUnreachable(refusal.detail))?;
                     service = self.0.catalog.adopt(&service, listing).await?;
-                    let before = plan.price;
                     plan = super::attempt::plan(&service, &order)?;
                     if plan.price > order.max_price.unwrap_or(before) {
                         return Err(self.price_changed(&order, before, plan.price));
@@ -114,13 +121,16 @@ impl Consumer {
         if let Some(newer) = self.0.catalog.newer(&service).await {
             let second = plan(&newer, order);
             let price = |plan: &Result<Plan, BuyError>| plan.as_ref().ok().map(|plan| plan.price);
-            if spending::is_welcome(price(&first), price(&second), order.max_price) {
+            let agreed =
+                price(&first).max(first.as_ref().map_or(Ok(None), |plan| self.accepted(order, plan))?);
+            if spending::is_welcome(agreed, price(&second), order.max_price) {
                 self.0.catalog.use_from_now(&newer);
                 (service, first) = (newer, second);
             }
         }
-        let allowed = self.0.rules.limits().price_max_of(&order.grant);
-        let price_max = order.max_price.map_or(allowed, |price_max| price_max.min(allowed));
+        let accepted = first.as_ref().map_or(Ok(None), |plan| self.accepted(order, plan))?;
+        let agreed = order.max_price.or(accepted).unwrap_or(Usdc::MAX);
+        let price_max = self.0.rules.limits().price_max_of(&order.grant).min(agreed);
         if first.as_ref().is_ok_and(|plan| plan.price <= price_max) {
             return first.map(|plan| (service, plan));
         }
@@ -130,7 +140,23 @@ impl Consumer {
         }
     }
 
-    /// What the caller is told of a price that rose; the next call is planned with it.
+    /// What was accepted for the operation before this call.
+    fn accepted(&self, order: &Order, plan: &Plan) -> Result<Option<Usdc>, BuyError> {
+        let accepted = self.0.prices.accepted(order.service, &plan.operation);
+        accepted.map_err(|error| BuyError::LedgerClosed(error.to_string()))
+    }
+
+    /// Accepts the price of an operation's first call, which is within the limits.
+    async fn begin_price(&self, attempt: &Attempt, plan: &Plan) -> Result<(), BuyError> {
+        let service = attempt.promise.request.service;
+        let stored = self.0.prices.begin(service, &plan.operation, plan.price).await;
+        stored.map_err(|error| {
+            self.give_back(attempt);
+            BuyError::LedgerClosed(error.to_string())
+        })
+    }
+
+    /// What the caller is told of a price that rose above what was accepted.
     fn price_changed(&self, order: &Order, before: Usdc, now: Usdc) -> BuyError {
         let over_limit = || {
             let day = farthing_ledger::day_of(clock::now_secs());
@@ -235,7 +261,9 @@ impl Consumer {
                 && accept.contract == spec.contract
                 && accept.pay_to == owner
         };
-        accepts.iter().find(usable).ok_or_else(|| BuyError::NoCommonScheme {
+        let fits = |accept: &&Accept| usable(accept) && self.0.funding.bounds().check(accept).is_ok();
+        let chosen = accepts.iter().find(fits).or_else(|| accepts.iter().find(usable));
+        chosen.ok_or_else(|| BuyError::NoCommonScheme {
             offered: accepts
                 .iter()
                 .map(|accept| format!("{} on chain {}", accept.scheme, accept.chain_id))
@@ -243,6 +271,17 @@ impl Consumer {
                 .join(", "),
             chain: spec.chain_id.to_string(),
         })
+    }
+
+    /// Why this node would not buy a service, by what its listing says alone.
+    #[must_use]
+    pub fn why_not(&self, listing: &Listing) -> Option<String> {
+        if listing.price.is_zero() {
+            return None;
+        }
+        let accept = self.choose(&listing.accepts, listing.owner);
+        let fits = accept.and_then(|accept| Ok(self.0.funding.check_terms(accept)?));
+        fits.err().map(|error| error.to_string())
     }
 
     /// Headroom on the channel with the owner, opening or topping it up when needed. A deposit is bound for the

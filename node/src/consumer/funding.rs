@@ -1,4 +1,5 @@
-//! Opening and topping up channels: one at a time per owner, as much as the policy says.
+//! Opening and topping up channels: one at a time per owner, as much as the policy says, within the limits of money
+//! at rest, and on no terms beyond the user's bounds.
 
 use std::{
     collections::HashMap,
@@ -17,6 +18,8 @@ use crate::{chain_view, killpoint, settlement::policy::Policy};
 use super::{
     BuyError,
     channels::{Channels, PayerChannel},
+    rest::{AtRest, RestLimits},
+    terms::{Bounds, Unfit},
 };
 
 /// Gas for opening a channel with room for a dear moment; what the wallet should hold at least.
@@ -69,22 +72,64 @@ struct Inner {
     ledger: Ledger,
     channels: Arc<Channels>,
     policy: Policy,
+    bounds: Bounds,
+    at_rest: AtRest,
     one_at_a_time: Mutex<HashMap<Address, Arc<tokio::sync::Mutex<()>>>>,
     tasks: TaskTracker,
 }
 
+/// What funding works with.
+#[derive(Debug)]
+pub struct Parts {
+    pub wallet: Address,
+    pub chain: ChainHandle,
+    pub ledger: Ledger,
+    pub channels: Arc<Channels>,
+    pub policy: Policy,
+    pub close_delay_max_secs: u64,
+    pub at_rest: RestLimits,
+    pub tasks: TaskTracker,
+}
+
+/// How much is to be deposited: what is wanted, and what must be.
+#[derive(Clone, Copy, Debug)]
+struct Wanted {
+    /// What the channel holds.
+    deposited: Usdc,
+    least: Usdc,
+    amount: Usdc,
+}
+
 impl Funding {
     #[must_use]
-    pub fn new(
-        wallet: Address,
-        chain: ChainHandle,
-        ledger: Ledger,
-        channels: Arc<Channels>,
-        policy: Policy,
-        tasks: TaskTracker,
-    ) -> Self {
+    pub fn new(parts: Parts) -> Self {
+        let Parts { wallet, chain, ledger, channels, policy, close_delay_max_secs, at_rest, tasks } = parts;
+        let at_rest = AtRest::new(channels.clone(), at_rest);
+        let bounds = Bounds { deposit_max: policy.deposit_max, close_delay_max_secs };
         let one_at_a_time = Mutex::default();
-        Self(Arc::new(Inner { wallet, chain, ledger, channels, policy, one_at_a_time, tasks }))
+        Self(Arc::new(Inner {
+            wallet,
+            chain,
+            ledger,
+            channels,
+            policy,
+            bounds,
+            at_rest,
+            one_at_a_time,
+            tasks,
+        }))
+    }
+
+    /// The terms that this node puts money aside on.
+    #[must_use]
+    pub fn bounds(&self) -> Bounds {
+        self.0.bounds
+    }
+
+    /// What lies in channels, and how much may.
+    #[must_use]
+    pub fn at_rest(&self) -> &AtRest {
+        &self.0.at_rest
     }
 
     /// Opens the channel with the owner, or tops it up, so that it can carry a call at `price`. Waits for the
@@ -99,6 +144,7 @@ impl Funding {
         if channel.as_ref().is_some_and(|channel| channel.state.available() >= price) {
             return Ok(());
         }
+        self.check_terms(accept)?;
         self.check_ready()?;
         let available = channel.as_ref().map_or(Usdc::ZERO, |channel| channel.state.available());
         let balance = self.balance()?;
@@ -126,7 +172,9 @@ impl Funding {
             return Err(missing(amount.min(balance.usdc)));
         }
         let deposited = channel.as_ref().map_or(Usdc::ZERO, |channel| channel.state.deposited);
-        self.deposit(accept, deposited, amount).await
+        let in_use = channel.is_some_and(|channel| channel.holds_something());
+        let least = if in_use { price.saturating_sub(available) } else { price.max(accept.min_deposit) };
+        self.deposit(accept, Wanted { deposited, least, amount }).await
     }
 
     /// Starts a top-up in the background when the channel runs low, and its owner is `there`.
@@ -144,9 +192,10 @@ impl Funding {
         let turn = self.turn(accept.pay_to);
         let Ok(turn) = turn.try_lock_owned() else { return };
         let (funding, accept) = (self.clone(), accept.clone());
+        let wanted = Wanted { deposited: channel.state.deposited, least: price, amount };
         self.0.tasks.spawn(async move {
             if there.await
-                && let Err(error) = funding.deposit(&accept, channel.state.deposited, amount).await
+                && let Err(error) = funding.deposit(&accept, wanted).await
             {
                 tracing::warn!(owner = %accept.pay_to, %error, "the channel was not topped up");
             }
@@ -164,20 +213,47 @@ impl Funding {
         self.check_ready()?;
         let deposited =
             self.0.channels.get(accept.pay_to).map_or(Usdc::ZERO, |channel| channel.state.deposited);
-        self.deposit(accept, deposited, amount).await
+        self.deposit(accept, Wanted { deposited, least: amount, amount }).await
     }
 
-    /// Adds `amount` to the `deposited` on which it was decided. The books may lag behind the chain, above all
-    /// after a crash; what the chain holds more by then counts towards the amount.
-    async fn deposit(&self, accept: &Accept, deposited: Usdc, amount: Usdc) -> Result<(), BuyError> {
+    /// Checks what the owner asks for, before any money moves: of the channel in use, or of a new one.
+    ///
+    /// # Errors
+    /// The first bound that is passed.
+    pub fn check_terms(&self, accept: &Accept) -> Result<(), Unfit> {
+        match self.in_use(accept.pay_to) {
+            Some(channel) => self.0.bounds.check_delay(channel.config.close_delay_secs),
+            None => self.0.bounds.check(accept),
+        }
+    }
+
+    fn in_use(&self, owner: Address) -> Option<PayerChannel> {
+        self.0.channels.get(owner).filter(PayerChannel::holds_something)
+    }
+
+    /// Adds to the deposit on which the amount was decided. The books may lag behind the chain, above all after a
+    /// crash; what the chain holds more by then counts towards the amount.
+    async fn deposit(&self, accept: &Accept, wanted: Wanted) -> Result<(), BuyError> {
+        let (owner, deposited) = (accept.pay_to, wanted.deposited);
+        self.check_terms(accept)?;
+        let amount = self.0.at_rest.take(owner, deposited, wanted.least, wanted.amount)?;
         // A channel in use is filled on, whatever the owner's newest terms are.
-        let in_use = self.0.channels.get(accept.pay_to).filter(PayerChannel::holds_something);
-        let config = in_use.map_or_else(|| self.terms(accept), |channel| channel.config);
-        tracing::info!(owner = %accept.pay_to, %amount, "depositing into the channel");
+        let config = self.in_use(owner).map_or_else(|| self.terms(accept), |channel| channel.config);
+        tracing::info!(%owner, %amount, "depositing into the channel");
         killpoint::reached("funding.before_deposit");
-        self.0.chain.deposit_onto(config, deposited, amount).await.map_err(explain)?;
+        match self.0.chain.deposit_onto(config, deposited, amount).await {
+            Ok(_) => {}
+            // It may have been sent: it counts as money at rest until the books or the next deposit say more.
+            Err(error @ ChainError::Unreachable { .. }) => return Err(explain(error)),
+            Err(error) => {
+                self.0.at_rest.settle(owner);
+                return Err(explain(error));
+            }
+        }
         killpoint::reached("funding.after_deposit");
-        self.await_deposit(accept.pay_to, deposited.saturating_add(Usdc::from_micros(1))).await;
+        if self.await_deposit(owner, deposited.saturating_add(Usdc::from_micros(1))).await {
+            self.0.at_rest.settle(owner);
+        }
         Ok(())
     }
 
@@ -195,15 +271,16 @@ impl Funding {
     }
 
     /// The settlement loop brings confirmed deposits into ledger and memory; a caller that waits for its
-    /// first call waits for that, not only for the transaction.
-    async fn await_deposit(&self, owner: Address, deposited: Usdc) {
+    /// first call waits for that, not only for the transaction. `false` when it takes too long.
+    async fn await_deposit(&self, owner: Address, deposited: Usdc) -> bool {
         let known = || self.0.channels.get(owner).is_some_and(|channel| channel.state.deposited >= deposited);
         for _ in 0..DEPOSIT_LOOKS_MAX {
             if known() {
-                return;
+                return true;
             }
             tokio::time::sleep(DEPOSIT_LOOK_EVERY).await;
         }
+        false
     }
 
     fn check_ready(&self) -> Result<(), BuyError> {

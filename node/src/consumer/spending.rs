@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use farthing_protocol::{ServiceId, Usdc};
+use farthing_protocol::{Address, ServiceId, Usdc};
 
 /// Caps set by the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +72,14 @@ pub enum OverLimit {
         "the secret `{secret}` has spent {spent} of its own {per_day} USDC today and this call costs {price} USDC; `farthing secret limit` raises it, or wait until midnight UTC"
     )]
     SecretBudget { secret: String, spent: Usdc, per_day: Usdc, price: Usdc },
+    #[error(
+        "{at_rest} USDC lie in the channel with {owner}, at most {per_owner} USDC may, and this call needs a deposit of {deposit} USDC; wait until the owner claims what it earned, close the channel with `farthing channel close`, or raise `spending.at_rest_per_owner`"
+    )]
+    RestOfOwner { owner: Address, at_rest: Usdc, per_owner: Usdc, deposit: Usdc },
+    #[error(
+        "{at_rest} USDC lie in all channels of this node, at most {in_all} USDC may, and this call needs a deposit of {deposit} USDC; close a channel with `farthing channel close`, or raise `spending.at_rest_max`"
+    )]
+    Rest { at_rest: Usdc, in_all: Usdc, deposit: Usdc },
 }
 
 /// Spent and reserved amounts of one day.

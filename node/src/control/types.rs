@@ -35,7 +35,7 @@ pub use self::services::{
     Api, ApiOperation, ApiShown, ApiState, EditRequest, Offer, OfferParameter, OperationName, PriceRequest,
     Rescan, RescanRequest,
 };
-pub use self::spending::{LimitsRequest, SpendingLimits, SpendingState, StoppedBy};
+pub use self::spending::{AcceptPrice, LimitsRequest, MoneyAtRest, SpendingLimits, SpendingState, StoppedBy};
 pub use crate::{
     catalog::VersionNote,
     eth::Eth,

@@ -275,6 +275,12 @@ impl From<&BuyError> for Problem {
                 detail,
                 "Compare the listing's `accepts` with this node's chain in `farthing status`.",
             ),
+            BuyError::TermsRefused(_) => payment(
+                "terms-refused",
+                "The owner asks for more than this node puts aside",
+                detail,
+                "Look for another service with `farthing catalog search`, or raise the setting that is named.",
+            ),
             BuyError::Unfunded { .. } => payment(
                 "insufficient-funds",
                 "The wallet has not enough funds",
@@ -349,8 +355,11 @@ impl From<&BuyError> for Problem {
                 "The price has changed",
                 detail,
                 match cap {
-                    None => "Send the call again to accept the new price.",
-                    Some(Cap::MaxPrice(_)) => "Raise `max_price` to the new price, or leave it out.",
+                    None => {
+                        "Name the new price in the call's `max_price`, or accept it for all calls with \
+                         `farthing spending accept` or on the console's page Limits."
+                    }
+                    Some(Cap::MaxPrice(_)) => "Raise `max_price` to the new price.",
                     Some(Cap::Limit(_)) => "`farthing spending show` shows the limits, `farthing spending limits` changes them.",
                 },
             ),

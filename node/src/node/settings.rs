@@ -9,7 +9,7 @@ use farthing_protocol::{
 
 use crate::{
     config::Config,
-    consumer::spending,
+    consumer::{rest::RestLimits, spending},
     owner::{load, upstream::UpstreamOptions},
     settlement::policy::Policy,
 };
@@ -91,6 +91,12 @@ pub(super) fn spending_limits(config: &Config) -> spending::Limits {
         per_day: spending.per_day,
         per_secret_day: spending.per_secret_day,
     }
+}
+
+/// How much may lie in channels.
+pub(super) fn rest_limits(config: &Config) -> RestLimits {
+    let spending = &config.spending;
+    RestLimits { per_owner: spending.at_rest_per_owner, in_all: spending.at_rest_max }
 }
 
 pub(super) fn load_limits(config: &Config) -> load::Limits {

@@ -55,6 +55,7 @@ pub(super) fn alert(alert: &str) -> Alert {
 pub(super) enum Done {
     Limits,
     LimitsReset,
+    PriceAccepted,
     Spending,
     Alerts,
     AlertTest,
@@ -67,9 +68,10 @@ pub(super) enum Done {
 }
 
 impl Done {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::Limits,
         Self::LimitsReset,
+        Self::PriceAccepted,
         Self::Spending,
         Self::Alerts,
         Self::AlertTest,
@@ -86,6 +88,7 @@ impl Done {
         match self {
             Self::Limits => "limits",
             Self::LimitsReset => "limits-reset",
+            Self::PriceAccepted => "price-accepted",
             Self::Spending => "spending",
             Self::Alerts => "alerts",
             Self::AlertTest => "alert-test",
@@ -102,6 +105,7 @@ impl Done {
         match self {
             Self::Limits => "The limits are set. They hold from now on.",
             Self::LimitsReset => "The configuration's limits hold again.",
+            Self::PriceAccepted => "The price is accepted for all calls of the service.",
             Self::Spending => "Calls are paid again, within the limits.",
             Self::Alerts => "Set. You are told from these levels on.",
             Self::AlertTest => "A test is on its way to the address. Look there whether it arrived.",

@@ -4,7 +4,10 @@ use anyhow::{Context, Result, ensure};
 use farthing::testnet::anvil::Anvil;
 use farthing_chain::deploy::{Deployer, dev_account};
 use farthing_protocol::Usdc;
-use farthing_tests::world::{Answer, FUNDS, PRICE, Setup, World, eventually};
+use farthing_tests::{
+    command::farthing,
+    world::{Answer, FUNDS, PRICE, Setup, World, eventually},
+};
 
 use crate::support::{cost, expect_free, expect_served, setting, with};
 
@@ -70,5 +73,69 @@ async fn a_wallet_that_runs_dry_buys_what_it_can_and_not_one_call_more() -> Resu
     assert_eq!(world.upstream.hits(), 11);
     let total = Usdc::from_micros(funds.micros() + cost(5).micros());
     assert_eq!(world.settle_and_check(total).await?, cost(11));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_listing_that_binds_money_for_longer_than_its_buyer_allows_gets_none_and_the_catalog_says_so()
+-> Result<()> {
+    let owner_settings = setting("chain.close_delay_secs", "2592000");
+    let world = World::with(Setup { owner_settings, ..Setup::default() }).await?;
+    let service = world.api.id.to_string();
+    for _ in 0..2 {
+        let answer = world.get("/ok").await?;
+        expect_free("30 days", &answer, 402, "terms-refused")?;
+        let detail = answer.json()["detail"].to_string();
+        ensure!(detail.contains("30 days") && detail.contains("spending.close_delay_max_secs"), "{detail}");
+    }
+    // Nor by hand.
+    let open = farthing(&world.consumer, &["channel", "open", &service, "--deposit", "0.1"]).await?;
+    ensure!(open.code != 0 && open.err.contains("30 days"), "{open:?}");
+    for command in [&["catalog", "show", &service][..], &["catalog", "search", "Test"]] {
+        let told = farthing(&world.consumer, command).await?;
+        ensure!(told.ends_with(0)?.out.contains("does not buy") && told.out.contains("30 days"), "{told:?}");
+    }
+    assert_eq!(world.chain.usdc_of(world.consumer_wallet).await?, FUNDS, "no money moved");
+    assert_eq!(world.upstream.hits(), 0);
+    assert_eq!(world.settle_and_check(FUNDS).await?, Usdc::ZERO);
+    Ok(())
+}
+
+#[tokio::test]
+async fn money_at_rest_with_an_owner_stays_within_its_limit_until_the_owner_claims() -> Result<()> {
+    let small = [
+        setting("spending.deposit_min", "0.004"),
+        setting("spending.deposit_max", "0.01"),
+        setting("spending.deposit_prices", "3"),
+        setting("spending.at_rest_per_owner", "0.015"),
+    ];
+    let world = World::with(Setup { consumer_settings: small.concat(), ..Setup::default() }).await?;
+    let at_rest = async || -> Result<Usdc> {
+        let left = world.chain.usdc_of(world.consumer_wallet).await?;
+        let claimed = world.chain.usdc_of(world.owner_wallet).await?;
+        FUNDS.checked_sub(left).and_then(|gone| gone.checked_sub(claimed)).context("money appeared")
+    };
+    // Seven calls fit into what may lie there; a top-up of the wallet's would go on for ever.
+    for n in 1..=7 {
+        expect_served(&world.get("/ok").await?).with_context(|| format!("call {n}"))?;
+        ensure!(at_rest().await? <= Usdc::from_micros(15_000), "{} USDC lie there", at_rest().await?);
+    }
+    let answer = world.get("/ok").await?;
+    expect_free("the limit", &answer, 402, "over-limit")?;
+    let detail = answer.json()["detail"].to_string();
+    ensure!(detail.contains("spending.at_rest_per_owner") && detail.contains("0.015"), "{detail}");
+    assert_eq!(at_rest().await?, Usdc::from_micros(15_000));
+    let shown = farthing(&world.consumer, &["spending", "show", "--json"]).await?;
+    let shown = shown.ends_with(0)?.json()?;
+    assert_eq!(
+        (&shown["at_rest"]["now"], &shown["at_rest"]["per_owner"]),
+        (&"0.015".into(), &"0.015".into())
+    );
+
+    farthing(&world.owner, &["settle"]).await?.ends_with(0)?;
+    eventually("there is room again", async || Ok(world.get("/ok").await?.status.is_success())).await?;
+    ensure!(at_rest().await? <= Usdc::from_micros(15_000), "{} USDC lie there", at_rest().await?);
+    assert_eq!(world.upstream.hits(), 8);
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(8));
     Ok(())
 }

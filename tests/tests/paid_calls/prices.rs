@@ -3,9 +3,12 @@
 use anyhow::{Context, Result, ensure};
 use farthing::control::types::{Api, CatalogService, OperationName, PriceRequest, Text, route};
 use farthing_protocol::{Usdc, call::Method};
-use farthing_tests::world::{FUNDS, PRICE, Setup, World, eventually};
+use farthing_tests::{
+    command::farthing,
+    world::{FUNDS, PRICE, Setup, World, eventually},
+};
 
-use crate::support::{expect_free, expect_served, setting, with};
+use crate::support::{expect_free, expect_served, fixed_owner, setting, with};
 
 const MICROS: fn(u64) -> Usdc = Usdc::from_micros;
 
@@ -13,6 +16,13 @@ async fn reprice(world: &World, price: Usdc, operation: Option<&str>) -> Result<
     let operation = operation.map(|path| OperationName { method: Text(Method::Get), path: path.to_owned() });
     let path = route::API_PRICE.replace("{id}", &world.api.id.to_string());
     Ok(world.owner.control().post(&path, &PriceRequest { price: price.into(), operation }).await?)
+}
+
+/// What the user of the consumer's node accepts for all calls.
+async fn accept(world: &World, up_to: Usdc) -> Result<()> {
+    let (service, up_to) = (world.api.id.to_string(), up_to.to_string());
+    farthing(&world.consumer, &["spending", "accept", &service, "--up-to", &up_to]).await?.ends_with(0)?;
+    Ok(())
 }
 
 /// What the consumer's catalog says a call costs: of the service, and of its first operation.
@@ -39,6 +49,7 @@ async fn the_catalog_shows_a_new_price_whole_before_a_call_is_charged_it() -> Re
         }
         if asks {
             expect_free("raised", &world.call(&call).await?, 409, "price-changed")?;
+            accept(&world, price).await?;
         }
         let answer = world.call(&call).await?;
         expect_served(&answer)?;
@@ -72,20 +83,56 @@ async fn a_price_that_rose_above_a_limit_names_the_limit_and_no_vain_repeat() ->
 }
 
 #[tokio::test]
-async fn a_raised_price_is_said_once_before_it_is_paid() -> Result<()> {
-    let world = World::start().await?;
+async fn a_raised_price_is_refused_however_often_a_script_repeats_until_the_nodes_user_accepts_it()
+-> Result<()> {
+    let mut world = World::with(fixed_owner()?).await?;
     expect_served(&world.get("/ok").await?)?;
+    let plain = world.body("GET", "/ok");
+    let refused = async |world: &World| -> Result<()> {
+        for _ in 0..3 {
+            let answer = world.call(&plain).await?;
+            expect_free("raised", &answer, 409, "price-changed")?;
+            let (detail, next) = (answer.json()["detail"].to_string(), answer.json()["next"].to_string());
+            ensure!(detail.contains("0.003") && detail.contains("0.002"), "{detail}");
+            ensure!(next.contains("max_price") && next.contains("spending accept"), "{next}");
+        }
+        Ok(())
+    };
 
     reprice(&world, MICROS(3_000), None).await?;
+    refused(&world).await?;
+    // A call that names the price pays it, and changes nothing for the others.
+    let named = world.call(&with(plain.clone(), "max_price", "0.003")).await?;
+    expect_served(&named)?;
+    assert_eq!(named.header("x-farthing-charged"), "0.003");
+    refused(&world).await?;
+    restart(&mut world).await?;
+    refused(&world).await.context("after a restart")?;
+    assert_eq!(world.upstream.hits(), 2);
+
+    accept(&world, MICROS(3_000)).await?;
+    restart(&mut world).await?;
     let answer = world.get("/ok").await?;
-    expect_free("raised", &answer, 409, "price-changed")?;
-    let detail = answer.json()["detail"].as_str().context("detail")?.to_owned();
-    ensure!(detail.contains("0.003") && detail.contains("0.002"), "{detail}");
-    for _ in 0..2 {
-        let answer = world.get("/ok").await?;
-        expect_served(&answer)?;
-        assert_eq!(answer.header("x-farthing-charged"), "0.003");
-    }
+    expect_served(&answer)?;
+    assert_eq!(answer.header("x-farthing-charged"), "0.003");
+    // What rises further is another price.
+    reprice(&world, MICROS(3_001), None).await?;
+    expect_free("raised again", &world.get("/ok").await?, 409, "price-changed")?;
+    assert_eq!(world.upstream.hits(), 3);
+    assert_eq!(world.settle_and_check(FUNDS).await?, MICROS(2_000 + 3_000 + 3_000));
+    Ok(())
+}
+
+async fn restart(world: &mut World) -> Result<()> {
+    world.consumer.kill().await?;
+    world.consumer.restart(Vec::new()).await?;
+    world.consumer.wait_until_ready().await
+}
+
+#[tokio::test]
+async fn a_call_pays_up_to_the_price_that_it_names_and_not_more() -> Result<()> {
+    let world = World::start().await?;
+    expect_served(&world.get("/ok").await?)?;
 
     // Who named a price that covers it is not bothered; who named less is refused.
     reprice(&world, MICROS(4_000), None).await?;
@@ -106,8 +153,8 @@ async fn a_raised_price_is_said_once_before_it_is_paid() -> Result<()> {
     let answer = world.call(&with(call, "max_price", "0.005")).await?;
     expect_served(&answer)?;
     assert_eq!(answer.header("x-farthing-charged"), "0.005");
-    assert_eq!(world.upstream.hits(), 4);
-    assert_eq!(world.settle_and_check(FUNDS).await?, MICROS(2_000 + 3_000 + 3_000 + 5_000));
+    assert_eq!(world.upstream.hits(), 2);
+    assert_eq!(world.settle_and_check(FUNDS).await?, MICROS(2_000 + 5_000));
     Ok(())
 }
 
@@ -154,13 +201,12 @@ async fn a_repeat_keeps_the_price_of_its_first_time() -> Result<()> {
 async fn an_offer_that_is_remembered_as_too_dear_is_asked_for_again_before_a_call_is_refused() -> Result<()> {
     let world = World::start().await?;
     reprice(&world, MICROS(900_000), None).await?;
-    // The consumer may have heard of the first price only; then it is told of the change, once.
-    let mut answer = world.get("/ok").await?;
-    if answer.status == 409 {
-        expect_free("raised", &answer, 409, "price-changed")?;
-        answer = world.get("/ok").await?;
+    // The consumer may have heard of the first price before, and takes the second for a raise then.
+    let answer = world.get("/ok").await?;
+    match answer.status.as_u16() {
+        409 => expect_free("raised", &answer, 409, "price-changed")?,
+        _ => expect_free("too dear", &answer, 402, "over-limit")?,
     }
-    expect_free("too dear", &answer, 402, "over-limit")?;
     reprice(&world, PRICE, None).await?;
     // The owner is asked at most every two seconds, and well before the next round of the catalog.
     let started = std::time::Instant::now();

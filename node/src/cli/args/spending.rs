@@ -13,6 +13,15 @@ pub enum Spending {
     Resume,
     /// Change the limits while the node runs; they replace those of [spending] until --reset
     Limits(NewLimits),
+    /// Let all calls of a service cost up to a price; a call names one for itself in max_price
+    Accept {
+        /// UUID of the service
+        #[arg(value_name = "SERVICE")]
+        service: ServiceId,
+        /// What it costs now, or more
+        #[arg(long, value_name = "USDC")]
+        up_to: Usdc,
+    },
 }
 
 #[derive(Debug, Args)]

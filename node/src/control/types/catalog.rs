@@ -133,6 +133,9 @@ pub struct CatalogHit {
     /// Another owner has a service of nearly this name, and not for less long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub look_alike: Option<LookAlike>,
+    /// Why this node does not buy it: the way of payment, or terms beyond the limits of this node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_buyable: Option<String>,
 }
 
 /// Whether a call has a chance.

@@ -77,6 +77,8 @@ pub const SPENDING_STOP: &str = "/spending/stop";
 pub const SPENDING_RESUME: &str = "/spending/resume";
 /// `POST` [`super::LimitsRequest`] → [`super::SpendingState`]
 pub const SPENDING_LIMITS: &str = "/spending/limits";
+/// `POST` [`super::AcceptPrice`] → the same.
+pub const SPENDING_ACCEPT: &str = "/spending/accept";
 /// `GET` → [`super::Secret`], the default one.
 pub const SECRET: &str = "/secret";
 /// `POST` → [`super::Secret`]

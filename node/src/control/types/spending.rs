@@ -1,6 +1,6 @@
 //! What the node may spend, and the switch that stops it.
 
-use farthing_protocol::Usdc;
+use farthing_protocol::{ServiceId, Usdc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -20,6 +20,21 @@ pub struct SpendingState {
     pub limits: SpendingLimits,
     /// Of the section `[spending]`, in force where nothing else was set while the node ran.
     pub configured: SpendingLimits,
+    pub at_rest: MoneyAtRest,
+}
+
+/// What lies in channels, deposited and not paid out, and the most that may; set in the section `[spending]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct MoneyAtRest {
+    /// In all channels, deposits under way included.
+    #[schema(value_type = String)]
+    pub now: Text<Usdc>,
+    #[schema(value_type = String)]
+    pub max: Text<Usdc>,
+    #[schema(value_type = String)]
+    pub per_owner: Text<Usdc>,
+    /// The longest that a listing may bind a deposit when its owner does not answer.
+    pub close_delay_max_secs: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -43,6 +58,17 @@ pub struct SpendingLimits {
     /// The most the holder of one secret spends in a day (UTC).
     #[schema(value_type = String)]
     pub per_secret_day: Text<Usdc>,
+}
+
+/// `farthing spending accept`: calls of a service may cost so much without naming a price.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AcceptPrice {
+    #[schema(value_type = String)]
+    pub service: Text<ServiceId>,
+    /// What was looked at: a price that rises further meanwhile is not accepted with it.
+    #[schema(value_type = String)]
+    pub up_to: Text<Usdc>,
 }
 
 /// `farthing spending limits`: what is not named stays as it is.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use farthing_protocol::{Address, Refusal, ServiceId, call::OutOfBounds, wire};
 
-use crate::consumer::{funding::Missing, spending::OverLimit};
+use crate::consumer::{funding::Missing, spending::OverLimit, terms::Unfit};
 
 use super::*;
 
@@ -36,6 +36,8 @@ fn every_error() -> Vec<BuyError> {
         BuyError::AboveMaxPrice { price: USDC, max_price: USDC },
         BuyError::OverLimit(OverLimit::Price { price: USDC, price_max: USDC }),
         BuyError::NoCommonScheme { offered: text(), chain: text() },
+        BuyError::TermsRefused(Unfit::Deposit { asked: USDC, deposit_max: USDC }),
+        BuyError::TermsRefused(Unfit::Delay { asked_secs: 2, max_secs: 1 }),
         BuyError::Unfunded(missing),
         BuyError::ChannelLow { owner: Address::ZERO, available: USDC, price: USDC },
         BuyError::ChannelClosing,
@@ -79,6 +81,7 @@ fn every_error() -> Vec<BuyError> {
             | BuyError::AboveMaxPrice { .. }
             | BuyError::OverLimit(_)
             | BuyError::NoCommonScheme { .. }
+            | BuyError::TermsRefused(_)
             | BuyError::Unfunded(_)
             | BuyError::ChannelLow { .. }
             | BuyError::ChannelClosing

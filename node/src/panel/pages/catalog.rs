@@ -24,7 +24,7 @@ use crate::{
         frame::{Frame, Place, Visit},
         icons::Icon,
         page::Html,
-        show,
+        show, texts,
     },
 };
 
@@ -86,6 +86,7 @@ pub(super) struct Card {
     pub(super) measured: String,
     pub(super) updated: String,
     pub(super) look_alike: Option<String>,
+    pub(super) not_buyable: Option<String>,
 }
 
 struct Facet {
@@ -244,6 +245,7 @@ pub(super) fn card(hit: &CatalogHit, measured: &HashMap<ServiceId, &Measured>, n
                 show::short(other.owner.0)
             )
         }),
+        not_buyable: hit.not_buyable.as_deref().map(texts::sentence),
     }
 }
 

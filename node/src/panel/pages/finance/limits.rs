@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::{
     clock,
-    control::types::{LimitsRequest, SpendingState, StoppedBy, Text, route},
+    control::types::{AcceptPrice, LimitsRequest, SpendingState, StoppedBy, Text, route},
     panel::{
         failure::Failure,
         frame::{Frame, Place, Visit},
@@ -30,6 +30,9 @@ struct Page {
     stopped: Option<Stopped>,
     spent_today: String,
     left_today: String,
+    at_rest: String,
+    at_rest_max: String,
+    at_rest_per_owner: String,
     /// Name of the field, words, hint, as it is typed, of the configuration.
     limits: [Limit; 3],
     problem: Option<String>,
@@ -73,6 +76,9 @@ async fn page(visit: &Visit, typed: Option<&Fields>, problem: Option<String>) ->
         }),
         spent_today: show::usdc(state.spent_today.0),
         left_today: show::usdc(now.per_day.0.saturating_sub(state.spent_today.0)),
+        at_rest: show::usdc(state.at_rest.now.0),
+        at_rest_max: show::usdc(state.at_rest.max.0),
+        at_rest_per_owner: show::usdc(state.at_rest.per_owner.0),
         limits: [
             limit(
                 "price_max",
@@ -144,6 +150,36 @@ fn request(fields: &Fields) -> Result<LimitsRequest, String> {
         per_secret_day: read("One secret in a day", &fields.per_secret_day)?,
         reset: false,
     })
+}
+
+#[derive(Deserialize)]
+pub(in crate::panel::pages) struct Accepted {
+    #[serde(default)]
+    service: String,
+    #[serde(default)]
+    up_to: String,
+}
+
+/// Lets all calls of a service cost what its owner asks for now.
+pub(in crate::panel::pages) async fn accept(form: Form<Accepted>) -> Result<Response, Failure> {
+    let _ = form.reauthenticated(ADDRESS)?;
+    let Form { visit, fields } = form;
+    let outcome = match accepted(&fields) {
+        Ok(request) => {
+            mendable(visit.panel.node().post::<AcceptPrice>(route::SPENDING_ACCEPT, &request).await)?
+        }
+        Err(problem) => Err(problem),
+    };
+    match outcome {
+        Ok(_) => Ok(Done::PriceAccepted.at(ADDRESS).into_response()),
+        Err(problem) => page(&visit, None, Some(problem)).await,
+    }
+}
+
+fn accepted(fields: &Accepted) -> Result<AcceptPrice, String> {
+    let service = fields.service.trim().parse().map_err(|_| "The service must be a UUID.".to_owned())?;
+    let up_to = price("Its calls may cost up to", &fields.up_to).map_err(|wrong| wrong.words())?;
+    Ok(AcceptPrice { service: Text(service), up_to: up_to.into() })
 }
 
 #[derive(Deserialize)]

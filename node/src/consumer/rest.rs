@@ -1,0 +1,197 @@
+//! Money at rest: what lies in this node's channels and is not paid out, per owner and in all, and its limits.
+//!
+//! A deposit takes its place before its transaction leaves, and keeps it until the books show the deposit: between
+//! the two it counts as the total that the channel is to hold. So deposits to several owners at once cannot pass a
+//! limit together, and one whose fate is not known stays counted.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use farthing_protocol::{Address, Usdc};
+
+use super::{
+    channels::{Channels, PayerChannel},
+    spending::OverLimit,
+};
+
+/// The most that may lie in channels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RestLimits {
+    pub per_owner: Usdc,
+    pub in_all: Usdc,
+}
+
+/// The money at rest of one node.
+#[derive(Debug)]
+pub struct AtRest {
+    channels: Arc<Channels>,
+    limits: RestLimits,
+    /// By owner, the total that the channel holds once a deposit under way is confirmed.
+    under_way: Mutex<HashMap<Address, Usdc>>,
+}
+
+impl AtRest {
+    #[must_use]
+    pub fn new(channels: Arc<Channels>, limits: RestLimits) -> Self {
+        Self { channels, limits, under_way: Mutex::default() }
+    }
+
+    #[must_use]
+    pub const fn limits(&self) -> RestLimits {
+        self.limits
+    }
+
+    /// Deposited and not paid out, in all, with deposits under way.
+    #[must_use]
+    pub fn total(&self) -> Usdc {
+        let under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
+        total(&amounts(&self.channels.all(), &under_way))
+    }
+
+    /// Takes a place for a deposit of at most `wanted` and at least `least` onto a channel that holds `deposited`:
+    /// as much of it as the limits leave room for.
+    ///
+    /// # Errors
+    /// [`OverLimit`] when they leave no room for the least; nothing is taken then.
+    pub fn take(
+        &self,
+        owner: Address,
+        deposited: Usdc,
+        least: Usdc,
+        wanted: Usdc,
+    ) -> Result<Usdc, OverLimit> {
+        let mut under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
+        let amount = self.limits.room(&amounts(&self.channels.all(), &under_way), owner, least, wanted)?;
+        under_way.insert(owner, deposited.saturating_add(amount));
+        Ok(amount)
+    }
+
+    /// Ends a deposit that the books show now, or that certainly did not happen.
+    pub fn settle(&self, owner: Address) {
+        self.under_way.lock().unwrap_or_else(PoisonError::into_inner).remove(&owner);
+    }
+}
+
+impl RestLimits {
+    /// How much of `wanted` there is room for.
+    fn room(
+        &self,
+        amounts: &HashMap<Address, Usdc>,
+        owner: Address,
+        least: Usdc,
+        wanted: Usdc,
+    ) -> Result<Usdc, OverLimit> {
+        let Self { per_owner, in_all } = *self;
+        let (with_owner, everywhere) = (amounts.get(&owner).copied().unwrap_or_default(), total(amounts));
+        let of_owner = per_owner.saturating_sub(with_owner);
+        if of_owner < least {
+            return Err(OverLimit::RestOfOwner { owner, at_rest: with_owner, per_owner, deposit: least });
+        }
+        let left = in_all.saturating_sub(everywhere);
+        if left < least {
+            return Err(OverLimit::Rest { at_rest: everywhere, in_all, deposit: least });
+        }
+        Ok(wanted.min(of_owner).min(left))
+    }
+}
+
+/// By owner, what lies in the channel or will, and is not paid out.
+fn amounts(channels: &[PayerChannel], under_way: &HashMap<Address, Usdc>) -> HashMap<Address, Usdc> {
+    // A deposit under way to an owner without a channel.
+    let mut amounts = under_way.clone();
+    for channel in channels {
+        let owner = channel.config.payee;
+        let holds = channel.state.deposited.max(under_way.get(&owner).copied().unwrap_or_default());
+        amounts.insert(owner, holds.saturating_sub(channel.claimed));
+    }
+    amounts
+}
+
+fn total(amounts: &HashMap<Address, Usdc>) -> Usdc {
+    amounts.values().fold(Usdc::ZERO, |sum, amount| sum.saturating_add(*amount))
+}
+
+#[cfg(test)]
+mod tests {
+    use farthing_ledger::PayerChannelRow;
+    use farthing_protocol::{ChannelConfig, ChannelId};
+
+    use super::*;
+
+    const fn usdc(micros: u64) -> Usdc {
+        Usdc::from_micros(micros)
+    }
+
+    const fn owner(n: u8) -> Address {
+        Address::from_bytes([n; 20])
+    }
+
+    const LIMITS: RestLimits = RestLimits { per_owner: usdc(50), in_all: usdc(100) };
+
+    fn holding(channels: &Channels, n: u8, deposited: u64, claimed: u64) {
+        let config = ChannelConfig {
+            payer: Address::ZERO,
+            payee: owner(n),
+            token: Address::ZERO,
+            signer: Address::ZERO,
+            close_delay_secs: 86_400,
+            salt: [0; 32],
+        };
+        let row = PayerChannelRow {
+            id: ChannelId::from_bytes([n; 32]),
+            config,
+            deposited: usdc(deposited),
+            claimed: usdc(claimed),
+            stopped: false,
+            acknowledged: usdc(claimed),
+            signed: usdc(claimed),
+            in_flight: usdc(0),
+        };
+        channels.apply(&row, None);
+    }
+
+    #[test]
+    fn a_deposit_fits_into_what_is_left_with_its_owner_and_in_all_or_is_refused() {
+        let channels = Arc::new(Channels::default());
+        holding(&channels, 1, 60, 20);
+        let rest = AtRest::new(channels, LIMITS);
+        assert_eq!(rest.take(owner(1), usdc(60), usdc(10), usdc(30)), Ok(usdc(10)), "40 lie there, 50 may");
+        rest.settle(owner(1));
+        let refused = rest.take(owner(1), usdc(60), usdc(11), usdc(30)).unwrap_err();
+        assert!(matches!(refused, OverLimit::RestOfOwner { .. }), "{refused}");
+        assert_eq!(rest.take(owner(2), usdc(0), usdc(50), usdc(50)), Ok(usdc(50)));
+        let refused = rest.take(owner(3), usdc(0), usdc(11), usdc(50)).unwrap_err();
+        assert!(matches!(refused, OverLimit::Rest { .. }), "{refused}");
+        assert_eq!(rest.take(owner(3), usdc(0), usdc(10), usdc(50)), Ok(usdc(10)));
+        assert_eq!(rest.total(), usdc(100));
+    }
+
+    #[test]
+    fn a_deposit_counts_once_while_its_confirmation_reaches_the_books() {
+        let channels = Arc::new(Channels::default());
+        let rest = AtRest::new(channels.clone(), LIMITS);
+        rest.take(owner(1), usdc(0), usdc(40), usdc(40)).unwrap();
+        assert_eq!(rest.total(), usdc(40), "under way");
+        holding(&channels, 1, 40, 0);
+        assert_eq!(rest.total(), usdc(40), "in the books and under way");
+        rest.settle(owner(1));
+        assert_eq!(rest.total(), usdc(40), "in the books");
+        holding(&channels, 1, 40, 30);
+        assert_eq!(rest.total(), usdc(10), "what is paid out does not lie there");
+    }
+
+    #[test]
+    fn deposits_to_many_owners_at_once_never_pass_the_limit_together() {
+        let rest = Arc::new(AtRest::new(Arc::default(), LIMITS));
+        let takers = (1..=16_u8).map(|n| {
+            let rest = rest.clone();
+            std::thread::spawn(move || rest.take(owner(n), usdc(0), usdc(9), usdc(9)).is_ok())
+        });
+        let takers: Vec<_> = takers.collect();
+        let taken = takers.into_iter().map(|taker| taker.join().unwrap());
+        assert_eq!(taken.filter(|taken| *taken).count(), 11, "eleven times 9 fit into 100");
+        assert_eq!(rest.total(), usdc(99));
+    }
+}

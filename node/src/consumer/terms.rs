@@ -1,0 +1,96 @@
+//! The terms of payment that this node puts money aside on: pure checks of what an owner's listing asks for.
+//!
+//! A listing is its owner's word. What it asks to be deposited, and for how long the deposit is bound when the owner
+//! does not answer, is believed only within the bounds of this node's user.
+
+use farthing_protocol::{Usdc, listing::Accept};
+
+/// The most that a listing may ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    pub deposit_max: Usdc,
+    pub close_delay_max_secs: u64,
+}
+
+/// What a listing asks for beyond the bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unfit {
+    #[error(
+        "its owner asks for a deposit of at least {asked} USDC and this node deposits {deposit_max} USDC at most; \
+         `spending.deposit_max` sets it"
+    )]
+    Deposit { asked: Usdc, deposit_max: Usdc },
+    #[error(
+        "its owner asks to bind a deposit for {} after a close is requested, and this node binds money for {} at \
+         most; `spending.close_delay_max_secs` sets it",
+        in_words(*.asked_secs), in_words(*.max_secs)
+    )]
+    Delay { asked_secs: u64, max_secs: u64 },
+}
+
+impl Bounds {
+    /// Checks what an owner asks for a new channel.
+    ///
+    /// # Errors
+    /// The first bound that is passed.
+    pub fn check(&self, accept: &Accept) -> Result<(), Unfit> {
+        let &Self { deposit_max, .. } = self;
+        if accept.min_deposit > deposit_max {
+            return Err(Unfit::Deposit { asked: accept.min_deposit, deposit_max });
+        }
+        self.check_delay(accept.close_delay_secs)
+    }
+
+    /// Checks for how long a deposit would be bound.
+    ///
+    /// # Errors
+    /// [`Unfit::Delay`].
+    pub const fn check_delay(&self, asked_secs: u64) -> Result<(), Unfit> {
+        let max_secs = self.close_delay_max_secs;
+        if asked_secs > max_secs { Err(Unfit::Delay { asked_secs, max_secs }) } else { Ok(()) }
+    }
+}
+
+fn in_words(secs: u64) -> String {
+    match secs {
+        _ if secs.is_multiple_of(86_400) => format!("{} days", secs / 86_400),
+        _ if secs.is_multiple_of(3_600) => format!("{} hours", secs / 3_600),
+        _ => format!("{secs} seconds"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use farthing_protocol::{Address, listing::SCHEME_CHANNEL};
+
+    use super::*;
+
+    #[test]
+    fn a_listing_is_believed_below_and_at_each_bound_and_not_above() {
+        let bounds = Bounds { deposit_max: Usdc::from_micros(1_000_000), close_delay_max_secs: 604_800 };
+        let asks = |min_deposit, close_delay_secs| Accept {
+            scheme: SCHEME_CHANNEL.to_owned(),
+            chain_id: 1,
+            asset: Address::ZERO,
+            pay_to: Address::ZERO,
+            contract: Address::ZERO,
+            min_deposit: Usdc::from_micros(min_deposit),
+            close_delay_secs,
+        };
+        for (min_deposit, close_delay_secs, refusal) in [
+            (0, 3_600, None),
+            (1_000_000, 604_800, None),
+            (1_000_001, 604_800, Some("deposit of at least 1.000001 USDC")),
+            (1_000_000, 604_801, Some("7 days")),
+            (0, 30 * 86_400, Some("30 days")),
+            (u64::MAX, u64::MAX, Some("`spending.deposit_max`")),
+        ] {
+            let told =
+                bounds.check(&asks(min_deposit, close_delay_secs)).err().map(|unfit| unfit.to_string());
+            match refusal {
+                None => assert_eq!(told, None),
+                Some(part) => assert!(told.as_ref().is_some_and(|told| told.contains(part)), "{told:?}"),
+            }
+        }
+    }
+}
