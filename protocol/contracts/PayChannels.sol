@@ -21,14 +21,16 @@ interface IToken {
 ///
 /// In the order things happen: the payer *deposits*; off the chain its signer hands the payee vouchers,
 /// each worth the whole sum so far; the payee *claims* what it charged, many channels at a time; in the
-/// end the payee *closes*, or the payer *requests the close* and *withdraws* after the channel's delay.
+/// end the payee *closes*, or the payer *requests the close* and after the channel's delay the rest is
+/// *withdrawn* to it. Close and request may also be signed, and relayed by anyone who pays for the gas.
 ///
 /// Nobody owns this contract: no fee, no pause, no upgrade, no constructor argument and no immutable, so
 /// address and runtime code are the same on every chain and a node can compare the code hash.
 ///
 /// Per channel `deposited` and `claimed` are running totals; what the channel still holds is their
 /// difference. `claimed` never decreases: closing and withdrawing lower `deposited` to `claimed`, so a
-/// voucher is worth its value once, also when the same channel is filled again.
+/// voucher is worth its value once, also when the same channel is filled again. `round` counts how often
+/// the channel was emptied; a signed close or request names it, so it ends with the round it was made for.
 ///
 /// Invariants (proved by `tests/tests/contracts/invariants.rs`):
 ///  M1  tokens only move: balances plus escrow are constant;
@@ -54,19 +56,29 @@ contract PayChannels {
         bytes32 vs;
     }
 
-    /// One storage slot. 2^104 units are 2e25 USDC, so the narrow totals bound nothing real.
+    /// A word of the payee, or of payer or signer, that anyone may bring.
+    struct Consent {
+        uint40 deadline; // the last second in which it counts
+        bytes32 r; // its signature in the compact form of EIP-2098
+        bytes32 vs;
+    }
+
+    /// One storage slot. 2^96 units are 7e22 USDC, so the narrow totals bound nothing real.
     struct State {
-        uint104 deposited;
-        uint104 claimed;
-        uint40 closeAt; // 0, or the second from which the payer may withdraw
+        uint96 deposited;
+        uint96 claimed;
+        uint40 closeAt; // 0, or the second from which the rest may be withdrawn
+        uint24 round; // how often the channel was emptied
     }
 
     /// Every deposit repeats the terms, so that either side can rebuild its channels from logs alone.
+    /// Payer, payee and token are the topics of all events: whoever asks for its own channels in the token
+    /// it trusts is not sent what others emit with a token of theirs.
     event Deposited(
-        bytes32 indexed channelId,
         address indexed payer,
         address indexed payee,
-        address token,
+        address indexed token,
+        bytes32 channelId,
         address signer,
         uint40 closeDelay,
         bytes32 salt,
@@ -74,19 +86,49 @@ contract PayChannels {
         uint128 deposited
     );
     event Claimed(
-        bytes32 indexed channelId, address indexed payer, address indexed payee, uint128 amount, uint128 claimed
+        address indexed payer,
+        address indexed payee,
+        address indexed token,
+        bytes32 channelId,
+        uint128 amount,
+        uint128 claimed
     );
     event CloseRequested(
-        bytes32 indexed channelId, address indexed payer, address indexed payee, uint40 closeAt
+        address indexed payer,
+        address indexed payee,
+        address indexed token,
+        bytes32 channelId,
+        uint40 closeAt
     );
-    event Closed(bytes32 indexed channelId, address indexed payer, address indexed payee, uint128 refund);
-    event Withdrawn(bytes32 indexed channelId, address indexed payer, address indexed payee, uint128 refund);
-    /// The payee closed but the token refused the refund. The payer may withdraw it from now on.
-    event RefundKept(bytes32 indexed channelId, address indexed payer, address indexed payee, uint128 refund);
+    event Closed(
+        address indexed payer,
+        address indexed payee,
+        address indexed token,
+        bytes32 channelId,
+        uint128 refund
+    );
+    event Withdrawn(
+        address indexed payer,
+        address indexed payee,
+        address indexed token,
+        bytes32 channelId,
+        uint128 refund
+    );
+    /// The payee closed but the token refused the refund. It may be withdrawn from now on.
+    event RefundKept(
+        address indexed payer,
+        address indexed payee,
+        address indexed token,
+        bytes32 channelId,
+        uint128 refund
+    );
 
     error NotPayer();
     error NotPayee();
     error NotPayerOrSigner();
+    error Expired();
+    error Outdated();
+    error BadConsent();
     error BadTerms();
     error NothingReceived();
     error DepositTooLarge();
@@ -107,6 +149,11 @@ contract PayChannels {
         "Channel(address payer,address payee,address token,address signer,uint40 closeDelay,bytes32 salt)"
     );
     bytes32 private constant VOUCHER_TYPEHASH = keccak256("Voucher(bytes32 channelId,uint128 cumulative)");
+    bytes32 private constant CLOSE_TYPEHASH = keccak256(
+        "Close(bytes32 channelId,uint128 amount,uint128 deposited,uint24 round,uint40 deadline)"
+    );
+    bytes32 private constant REQUEST_CLOSE_TYPEHASH =
+        keccak256("RequestClose(bytes32 channelId,uint24 round,uint40 deadline)");
 
     /// Long enough for a payee that was offline to claim, short enough not to hold the payer hostage.
     uint40 public constant CLOSE_DELAY_MIN = 1 hours;
@@ -168,10 +215,11 @@ contract PayChannels {
 
     /// Pays the payee up to `claim_.amount`, clamped to the deposit. Payee only.
     function claim(Claim calldata claim_) external exclusive returns (uint128 paid) {
+        if (msg.sender != claim_.channel.payee) revert NotPayee();
         bytes4 refusal;
         (, paid, refusal) = _settle(claim_, DOMAIN_SEPARATOR());
         if (paid == 0) _revertWith(refusal);
-        _pay(claim_.channel.token, paid);
+        _pay(claim_.channel.token, msg.sender, paid);
     }
 
     /// Claims on many channels of one token with one transfer. A row that cannot pay (drained, stale,
@@ -180,11 +228,12 @@ contract PayChannels {
     function claimMany(address token, Claim[] calldata claims) external exclusive returns (uint256 paid) {
         bytes32 separator = DOMAIN_SEPARATOR();
         for (uint256 i; i < claims.length; ++i) {
-            if (claims[i].channel.token != token) continue;
+            Channel calldata channel = claims[i].channel;
+            if (channel.token != token || channel.payee != msg.sender) continue;
             (, uint128 rowPaid,) = _settle(claims[i], separator);
             paid += rowPaid;
         }
-        if (paid != 0) _pay(token, paid);
+        if (paid != 0) _pay(token, msg.sender, paid);
     }
 
     // ------------------------------------------------------------------ close
@@ -194,54 +243,64 @@ contract PayChannels {
     /// refund, say because the payer is blacklisted, the payee is paid all the same and the rest stays
     /// withdrawable at once.
     function close(Claim calldata claim_) external exclusive returns (uint128 paid, uint128 refund) {
-        Channel calldata channel = claim_.channel;
-        bytes4 refusal;
-        bytes32 id;
-        (id, paid, refusal) = _settle(claim_, DOMAIN_SEPARATOR());
-        if (paid == 0 && refusal != NothingToClaim.selector) _revertWith(refusal);
+        if (msg.sender != claim_.channel.payee) revert NotPayee();
+        return _close(claim_, DOMAIN_SEPARATOR());
+    }
 
+    /// The same by the payee's signature, brought by anyone. The payee signs the total it ends with,
+    /// `claim_.amount`, and the deposit it saw. Its word is void once the channel was topped up, emptied,
+    /// or claimed beyond that total: nothing the payee earned later goes back to the payer.
+    function closeBySignature(Claim calldata claim_, Consent calldata consent)
+        external
+        exclusive
+        returns (uint128 paid, uint128 refund)
+    {
+        bytes32 separator = DOMAIN_SEPARATOR();
+        bytes32 id = _channelId(claim_.channel, separator);
         State memory state_ = _states[id];
-        refund = state_.deposited - state_.claimed;
-        if (paid == 0 && refund == 0 && state_.closeAt == 0) revert NotOpen();
-        _states[id] = State(state_.claimed, state_.claimed, 0);
-
-        if (paid != 0) _pay(channel.token, paid);
-        if (refund == 0 || _call(channel.token, abi.encodeCall(IToken.transfer, (channel.payer, refund)))) {
-            emit Closed(id, channel.payer, channel.payee, refund);
-        } else {
-            _states[id] = State(state_.deposited, state_.claimed, uint40(block.timestamp));
-            emit RefundKept(id, channel.payer, channel.payee, refund);
-            refund = 0;
-        }
+        if (state_.claimed > claim_.amount) revert Outdated();
+        bytes32 structHash = keccak256(
+            abi.encode(CLOSE_TYPEHASH, id, claim_.amount, state_.deposited, state_.round, consent.deadline)
+        );
+        address signer = _consenter(structHash, separator, consent);
+        if (signer != claim_.channel.payee) revert BadConsent();
+        return _close(claim_, separator);
     }
 
     /// Starts the channel's delay, in which the payee may still claim. Payer or signer. It cannot be
     /// repeated, so the date neither moves nor restarts.
     function requestClose(Channel calldata channel) external exclusive returns (uint40 closeAt) {
         if (msg.sender != channel.payer && msg.sender != channel.signer) revert NotPayerOrSigner();
-        bytes32 id = channelId(channel);
-        State storage state_ = _states[id];
-        if (state_.deposited == state_.claimed) revert NotOpen();
-        if (state_.closeAt != 0) revert CloseAlreadyRequested();
-        closeAt = uint40(block.timestamp) + channel.closeDelay;
-        state_.closeAt = closeAt;
-        emit CloseRequested(id, channel.payer, channel.payee, closeAt);
+        return _requestClose(channel, channelId(channel));
     }
 
-    /// Refunds what is left to the payer once the delay is over, and ends the pending close. Payer or
-    /// signer; the money goes to the payer in either case.
+    /// The same by the signature of payer or signer, brought by anyone. It counts in one round only: brought
+    /// again after the channel was emptied and filled anew, it is refused.
+    function requestCloseBySignature(Channel calldata channel, Consent calldata consent)
+        external
+        exclusive
+        returns (uint40 closeAt)
+    {
+        bytes32 separator = DOMAIN_SEPARATOR();
+        bytes32 id = _channelId(channel, separator);
+        bytes32 structHash =
+            keccak256(abi.encode(REQUEST_CLOSE_TYPEHASH, id, _states[id].round, consent.deadline));
+        address signer = _consenter(structHash, separator, consent);
+        if (signer != channel.payer && signer != channel.signer) revert BadConsent();
+        return _requestClose(channel, id);
+    }
+
+    /// Refunds what is left to the payer once the delay is over, and ends the pending close. Anyone may: the
+    /// money goes to the payer.
     function withdraw(Channel calldata channel) external exclusive returns (uint128 refund) {
-        if (msg.sender != channel.payer && msg.sender != channel.signer) revert NotPayerOrSigner();
         bytes32 id = channelId(channel);
         State memory state_ = _states[id];
         if (state_.closeAt == 0) revert NotOpen();
         if (block.timestamp < state_.closeAt) revert TooEarly();
         refund = state_.deposited - state_.claimed;
-        _states[id] = State(state_.claimed, state_.claimed, 0);
-        emit Withdrawn(id, channel.payer, channel.payee, refund);
-        if (refund != 0 && !_call(channel.token, abi.encodeCall(IToken.transfer, (channel.payer, refund)))) {
-            revert TransferFailed();
-        }
+        _states[id] = _emptied(state_);
+        emit Withdrawn(channel.payer, channel.payee, channel.token, id, refund);
+        if (refund != 0) _pay(channel.token, channel.payer, refund);
     }
 
     // ------------------------------------------------------------------ views
@@ -251,11 +310,15 @@ contract PayChannels {
         return _channelId(channel, DOMAIN_SEPARATOR());
     }
 
-    /// Running totals, and the second from which the payer may withdraw (0: no close is pending). A
-    /// payee must not give new value on a channel whose `closeAt` is not 0.
-    function state(bytes32 id) external view returns (uint128 deposited, uint128 claimed, uint40 closeAt) {
+    /// Running totals, the second from which the rest may be withdrawn (0: no close is pending), and how
+    /// often the channel was emptied. A payee must not give new value on a channel whose `closeAt` is not 0.
+    function state(bytes32 id)
+        external
+        view
+        returns (uint128 deposited, uint128 claimed, uint40 closeAt, uint24 round)
+    {
         State memory state_ = _states[id];
-        return (state_.deposited, state_.claimed, state_.closeAt);
+        return (state_.deposited, state_.claimed, state_.closeAt, state_.round);
     }
 
     /// Computed at every use: a cached one would be an immutable and make the code differ by chain.
@@ -281,13 +344,13 @@ contract PayChannels {
         if (received == 0) revert NothingReceived();
         State storage state_ = _states[id];
         uint256 deposited = state_.deposited + received;
-        if (deposited > type(uint104).max) revert DepositTooLarge();
-        state_.deposited = uint104(deposited);
+        if (deposited > type(uint96).max) revert DepositTooLarge();
+        state_.deposited = uint96(deposited);
         emit Deposited(
-            id,
             channel.payer,
             channel.payee,
             channel.token,
+            id,
             channel.signer,
             channel.closeDelay,
             channel.salt,
@@ -296,37 +359,90 @@ contract PayChannels {
         );
     }
 
-    /// Books one claim and returns what is now owed to the payee, or 0 and the reason. The cheap checks
-    /// stand first. Moves no token.
+    /// Books one claim that the payee wants and returns what is now owed to it, or 0 and the reason. The
+    /// cheap checks stand first. Moves no token.
     function _settle(Claim calldata claim_, bytes32 separator)
         private
         returns (bytes32 id, uint128 paid, bytes4 refusal)
     {
         Channel calldata channel = claim_.channel;
-        if (msg.sender != channel.payee) return (id, 0, NotPayee.selector);
         if (claim_.amount > claim_.cumulative) return (id, 0, AmountAboveVoucher.selector);
 
         id = _channelId(channel, separator);
         State storage state_ = _states[id];
-        (uint104 deposited, uint104 claimed) = (state_.deposited, state_.claimed);
-        uint104 target = claim_.amount < deposited ? uint104(claim_.amount) : deposited;
+        (uint96 deposited, uint96 claimed) = (state_.deposited, state_.claimed);
+        uint96 target = claim_.amount < deposited ? uint96(claim_.amount) : deposited;
         if (target <= claimed) return (id, 0, NothingToClaim.selector);
         if (!_isSigned(claim_, id, separator)) return (id, 0, BadSignature.selector);
 
         state_.claimed = target;
         paid = target - claimed;
-        emit Claimed(id, channel.payer, channel.payee, paid, target);
+        emit Claimed(channel.payer, channel.payee, channel.token, id, paid, target);
     }
 
-    /// Plain ecrecover against the channel's fixed signer. The signer's code is never asked: an account
-    /// that delegates later (EIP-7702) cannot void a voucher its key has signed.
+    function _close(Claim calldata claim_, bytes32 separator) private returns (uint128 paid, uint128 refund) {
+        Channel calldata channel = claim_.channel;
+        bytes4 refusal;
+        bytes32 id;
+        (id, paid, refusal) = _settle(claim_, separator);
+        if (paid == 0 && refusal != NothingToClaim.selector) _revertWith(refusal);
+
+        State memory state_ = _states[id];
+        refund = state_.deposited - state_.claimed;
+        if (paid == 0 && refund == 0 && state_.closeAt == 0) revert NotOpen();
+        _states[id] = _emptied(state_);
+
+        if (paid != 0) _pay(channel.token, channel.payee, paid);
+        if (refund == 0 || _transfer(channel.token, channel.payer, refund)) {
+            emit Closed(channel.payer, channel.payee, channel.token, id, refund);
+        } else {
+            state_.closeAt = uint40(block.timestamp);
+            _states[id] = state_;
+            emit RefundKept(channel.payer, channel.payee, channel.token, id, refund);
+            refund = 0;
+        }
+    }
+
+    function _requestClose(Channel calldata channel, bytes32 id) private returns (uint40 closeAt) {
+        State storage state_ = _states[id];
+        if (state_.deposited == state_.claimed) revert NotOpen();
+        if (state_.closeAt != 0) revert CloseAlreadyRequested();
+        closeAt = uint40(block.timestamp) + channel.closeDelay;
+        state_.closeAt = closeAt;
+        emit CloseRequested(channel.payer, channel.payee, channel.token, id, closeAt);
+    }
+
+    /// The state that starts the next round. The count may wrap: whoever wants an old signature to count again
+    /// would have to empty the channel 2^24 times before its deadline.
+    function _emptied(State memory state_) private pure returns (State memory) {
+        unchecked {
+            return State(state_.claimed, state_.claimed, 0, state_.round + 1);
+        }
+    }
+
+    /// Who signed a consent that has not expired.
+    function _consenter(bytes32 structHash, bytes32 separator, Consent calldata consent)
+        private
+        view
+        returns (address signer)
+    {
+        if (block.timestamp > consent.deadline) revert Expired();
+        signer = _recover(_digest(separator, structHash), consent.r, consent.vs);
+        if (signer == address(0)) revert BadConsent();
+    }
+
     function _isSigned(Claim calldata claim_, bytes32 id, bytes32 separator) private pure returns (bool) {
-        uint256 s = uint256(claim_.vs) & (type(uint256).max >> 1);
-        if (s > S_MAX) return false;
-        uint8 v = 27 + uint8(uint256(claim_.vs) >> 255);
         bytes32 digest = _digest(separator, keccak256(abi.encode(VOUCHER_TYPEHASH, id, claim_.cumulative)));
-        address recovered = ecrecover(digest, v, claim_.r, bytes32(s));
+        address recovered = _recover(digest, claim_.r, claim_.vs);
         return recovered != address(0) && recovered == claim_.channel.signer;
+    }
+
+    /// Plain ecrecover, zero when it fails. The code of an account is never asked: one that delegates later
+    /// (EIP-7702) cannot void what its key has signed.
+    function _recover(bytes32 digest, bytes32 r, bytes32 vs) private pure returns (address) {
+        uint256 s = uint256(vs) & (type(uint256).max >> 1);
+        if (s > S_MAX) return address(0);
+        return ecrecover(digest, 27 + uint8(uint256(vs) >> 255), r, bytes32(s));
     }
 
     function _channelId(Channel calldata channel, bytes32 separator) private pure returns (bytes32) {
@@ -341,9 +457,12 @@ contract PayChannels {
         return IToken(token).balanceOf(address(this));
     }
 
-    /// Pays the caller, who is the payee of every row that led here.
-    function _pay(address token, uint256 amount) private {
-        if (!_call(token, abi.encodeCall(IToken.transfer, (msg.sender, amount)))) revert TransferFailed();
+    function _pay(address token, address to, uint256 amount) private {
+        if (!_transfer(token, to, amount)) revert TransferFailed();
+    }
+
+    function _transfer(address token, address to, uint256 amount) private returns (bool) {
+        return _call(token, abi.encodeCall(IToken.transfer, (to, amount)));
     }
 
     /// Calls a token that may return true, or nothing as some old ones do.

@@ -6,12 +6,14 @@
 //! lets both ends of a call, the tests and an offline audit share one opinion.
 //!
 //! Reading order: [`money`], [`identity`], [`id`] → [`signature`], [`signed`] →
-//! [`plain`], [`listing`], [`record`], [`channel`] → [`call`], [`books`], [`info`], [`sync`], [`reach`],
+//! [`plain`], [`listing`], [`record`], [`channel`], [`consent`] → [`call`], [`books`], [`info`], [`sync`],
+//! [`reach`],
 //! [`refusal`] → [`wire`], [`limits`].
 
 pub mod books;
 pub mod call;
 pub mod channel;
+pub mod consent;
 mod eip712;
 pub mod id;
 pub mod identity;
@@ -30,6 +32,7 @@ pub mod wire;
 
 pub use call::{CallMessage, CallReply, CallRequest, CallResponse, Outcome};
 pub use channel::{ChannelConfig, ChannelId, Domain, Receipt, Voucher};
+pub use consent::{CloseConsent, CloseRequest};
 pub use id::{CallId, ServiceId};
 pub use identity::{Address, PublicKey};
 pub use listing::Listing;

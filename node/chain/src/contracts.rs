@@ -27,7 +27,7 @@ mod artifacts {
 }
 
 pub(crate) use artifacts::{
-    PayChannels::{self, Channel, Claim},
+    PayChannels::{self, Channel, Claim, Consent},
     TestUsdc,
 };
 
@@ -94,6 +94,12 @@ pub(crate) fn compact(signature: &Signature) -> (B256, B256) {
     (r.into(), vs.into())
 }
 
+/// A signed word with its deadline; a deadline beyond `uint40` becomes one that has passed.
+pub(crate) fn to_consent(deadline_secs: u64, signature: &Signature) -> Consent {
+    let (r, vs) = compact(signature);
+    Consent { deadline: deadline_secs.try_into().unwrap_or_default(), r, vs }
+}
+
 /// The `uint256` of a token as `u128`; more than that is no amount of USDC.
 pub(crate) fn to_u128(value: U256) -> u128 {
     value.try_into().unwrap_or(u128::MAX)
@@ -128,6 +134,12 @@ fn pay_channels_reason(error: &PayChannels::PayChannelsErrors) -> &'static str {
         E::NotPayer(_) => "only the channel's payer may do this (NotPayer)",
         E::NotPayee(_) => "only the channel's payee may do this (NotPayee)",
         E::NotPayerOrSigner(_) => "only the channel's payer or signer may do this (NotPayerOrSigner)",
+        E::Expired(_) => "the signed word is past its deadline (Expired)",
+        E::Outdated(_) => "more was claimed than the signed close says (Outdated)",
+        E::BadConsent(_) => {
+            "the signature is not by who may, for the channel as it is now: it was topped up or emptied since, \
+             or somebody else signed (BadConsent)"
+        }
         E::BadTerms(_) => "the contract does not accept these channel terms (BadTerms)",
         E::NothingReceived(_) => "the token moved nothing (NothingReceived)",
         E::DepositTooLarge(_) => "the deposit is too large for the contract (DepositTooLarge)",

@@ -28,7 +28,7 @@ pub use error::{ChainError, eth};
 pub use handle::{Chain, ChainHandle, ClaimReport, TxHash, TxReport};
 pub use journal::{ENTRY_BYTES_MAX, Journal, JournalError, MemoryJournal, Mined, Record};
 pub use probe::{Probed, Served, probe};
-pub use reader::Balances;
+pub use reader::{Balances, ChannelState};
 pub use rpc::RequestCounts;
 pub use spec::{ChainKind, ChainSpec, local, pay_channels_address, preset, preset_names};
 pub use views::{BaseFee, ChainStatus, ChannelView, ChannelViews, Head, Role, view_age_max};

@@ -105,14 +105,19 @@ pub(crate) struct Log {
 
 /// A channel's slot in the contract.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ChannelState {
+pub struct ChannelState {
     pub deposited: Usdc,
     pub claimed: Usdc,
+    /// A close is pending: from this second on (the chain's clock) the rest may be withdrawn.
     pub close_at_secs: Option<u64>,
+    /// How often the channel was emptied by a close or a withdrawal.
+    pub round: u32,
 }
 
 impl ChannelState {
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Nothing is in the channel, and no close of it is pending.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
         self.deposited == self.claimed && self.close_at_secs.is_none()
     }
 }
@@ -229,9 +234,10 @@ impl Reader {
         Ok(Balances { usdc: to_usdc(decode::<TestUsdc::balanceOfCall>(&usdc)?), eth_wei: to_u128(eth) })
     }
 
-    /// The contract's events in which `wallet` is payer or payee.
+    /// The contract's events about the chain's token in which `wallet` is payer or payee.
     pub(crate) async fn logs(&self, wallet: Address, from: u64, to: u64) -> Result<Vec<Log>, RpcError> {
         let topic = B256::left_padding_from(wallet.as_bytes());
+        let token = B256::left_padding_from(self.spec.token.as_bytes());
         let filter = |topics: Value| Call {
             method: "eth_getLogs",
             params: json!([{
@@ -241,7 +247,7 @@ impl Reader {
                 "topics": topics,
             }]),
         };
-        let requests = [filter(json!([null, null, topic])), filter(json!([null, null, null, topic]))];
+        let requests = [filter(json!([null, topic, null, token])), filter(json!([null, null, topic, token]))];
         let mut logs = Vec::new();
         for answer in self.rpc.batch(self.purpose, &requests).await? {
             logs.extend(typed::<Vec<Log>>("eth_getLogs", answer.map_err(RpcError::Refused)?)?);
@@ -301,5 +307,6 @@ fn channel_state(state: &PayChannels::stateReturn) -> ChannelState {
         deposited: Usdc::try_from(state.deposited).unwrap_or(Usdc::MAX),
         claimed: Usdc::try_from(state.claimed).unwrap_or(Usdc::MAX),
         close_at_secs: (close_at != 0).then_some(close_at),
+        round: state.round.to(),
     }
 }

@@ -63,6 +63,10 @@ pub struct ChainSpec {
     /// Blocks in one log query; public endpoints refuse wide ranges.
     pub logs_range_blocks: u64,
     pub is_l2: bool,
+    /// Whether a deposit counts as safe only once the chain's block tag `safe` has reached it. Set for public
+    /// layer 2s, whose sequencer may take back what Ethereum does not hold yet. Elsewhere what is confirmed is
+    /// safe: Ethereum's own confirmations say so, and a local chain has nobody to distrust.
+    pub safe_tag: bool,
 }
 
 /// How far back a node without records looks for its channels: a week of two-second blocks. Older ones
@@ -169,6 +173,7 @@ pub fn preset(name: &str) -> Option<ChainSpec> {
         gas_price_cap_wei: if is_l2 { 5 * GWEI } else { 200 * GWEI },
         logs_range_blocks: 5_000,
         is_l2,
+        safe_tag: is_l2,
     })
 }
 
@@ -192,6 +197,7 @@ pub fn local(rpc_url: impl Into<String>, chain_id: u64, token: Address) -> Chain
         gas_price_cap_wei: 500 * GWEI,
         logs_range_blocks: 10_000,
         is_l2: true,
+        safe_tag: false,
     }
 }
 

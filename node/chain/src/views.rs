@@ -78,10 +78,15 @@ pub struct ChannelView {
     pub role: Role,
     /// Confirmed, and never more than what the newest block says.
     pub deposited: Usdc,
+    /// The part of `deposited` that no reorganisation of a layer 2 takes back, because its layer 1 holds it
+    /// (block tag `safe`). On chains without that, see [`crate::ChainSpec::safe_tag`], all that is confirmed.
+    pub safe_deposited: Usdc,
     pub claimed: Usdc,
     /// A close is pending, also when only the newest block says so: from this second on (the chain's clock)
-    /// the payer may withdraw.
+    /// the rest may be withdrawn.
     pub close_at_secs: Option<u64>,
+    /// How often the channel was emptied; what signed closes and requests to close are bound to.
+    pub round: u32,
 }
 
 /// Every known channel by its id. One that holds nothing was closed, or is not opened yet.

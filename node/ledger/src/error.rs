@@ -7,6 +7,8 @@ use std::{path::PathBuf, sync::Arc};
 
 use farthing_protocol::{Address, CallId, ChannelId, Usdc};
 
+use crate::earlier::EarlierMoney;
+
 /// The result of every operation.
 pub type Result<T, E = LedgerError> = std::result::Result<T, E>;
 
@@ -29,6 +31,15 @@ pub enum OpenError {
         "the ledger has schema {found}, from which there is no way to schema {supported}; restore a backup"
     )]
     NoMigration { found: u64, supported: u64 },
+    #[error(
+        "the ledger was written by an earlier program, whose channels are in another contract that this one \
+         does not use: {0}. Nothing was changed. Start the program that wrote it, run `farthing settle`, close \
+         every channel of `farthing channel list` with `farthing channel close`, and when the list shows no \
+         money any more stop it and start this one. What others deposited for this node is theirs to take back"
+    )]
+    EarlierContract(EarlierMoney),
+    #[error("the ledger's {table} holds an entry that cannot be read ({cause}); restore a backup")]
+    Damaged { table: &'static str, cause: String },
     #[error("the ledger at {path} cannot be created or read; check the folder's permissions and free space")]
     File { path: PathBuf, source: std::io::Error },
     #[error(

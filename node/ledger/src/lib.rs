@@ -26,6 +26,7 @@ mod audit;
 mod backend;
 mod copy;
 mod documents;
+mod earlier;
 mod error;
 mod history;
 mod ledger;
@@ -39,6 +40,7 @@ mod writer;
 
 pub use audit::{Audit, Violation};
 pub use documents::{DOCUMENT_BYTES_MAX, DOCUMENT_KEY_BYTES_MAX, Document, Namespace};
+pub use earlier::EarlierMoney;
 pub use error::{Closed, LedgerError, OpenError, Result};
 pub use history::{DayFigures, Position, Stretch, Transaction, Window};
 pub use ledger::{Ledger, OpenMode};

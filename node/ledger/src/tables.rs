@@ -7,12 +7,13 @@ use minicbor::{Decode, Encode};
 use redb::{Database, ReadableTable, TableDefinition, TableHandle, WriteTransaction};
 
 use crate::{
+    earlier,
     error::{LedgerError, OpenError, Result},
     writer,
 };
 
 /// The version this program writes.
-pub(crate) const SCHEMA: u64 = 1;
+pub(crate) const SCHEMA: u64 = 2;
 
 pub(crate) type Table<K, V> = TableDefinition<'static, K, V>;
 type Bytes = &'static [u8];
@@ -65,7 +66,10 @@ pub(crate) fn prepare(database: &Database) -> Result<(), OpenError> {
         Some(newer) if newer > SCHEMA => {
             return Err(OpenError::NewerSchema { found: newer, supported: SCHEMA });
         }
-        Some(older) => migrate(&transaction, older)?,
+        Some(older) => {
+            migrate(&transaction, older)?;
+            add_since_schema_1(&transaction)?;
+        }
         None => create_all(&transaction)?,
     }
     transaction.open_table(META)?.insert(SCHEMA_KEY, SCHEMA)?;
@@ -107,7 +111,7 @@ fn added_since_schema_1_is_there(transaction: &WriteTransaction) -> Result<bool,
 /// One step of the schema, run inside the transaction that also raises the version.
 type Migration = fn(&WriteTransaction) -> Result<(), OpenError>;
 /// Step `i` leads from schema `i + 1` to `i + 2`; schema 1 is the first.
-const MIGRATIONS: &[Migration] = &[];
+const MIGRATIONS: &[Migration] = &[earlier::leave_earlier_contract];
 const _: () = assert!(MIGRATIONS.len() as u64 + 1 == SCHEMA, "every schema after the first has its step");
 
 fn migrate(transaction: &WriteTransaction, found: u64) -> Result<(), OpenError> {

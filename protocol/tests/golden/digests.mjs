@@ -69,6 +69,15 @@ const receipt = typed(separator, hashStruct(
   channelId, bytes(0xca, 16), request, response, 0, 2000, 4000, 1767323045,
 ));
 
+const closeConsent = typed(separator, hashStruct(
+  "Close(bytes32 channelId,uint128 amount,uint128 deposited,uint24 round,uint40 deadline)",
+  channelId, 4000, 1000000, 3, 1767409445,
+));
+const closeRequest = typed(separator, hashStruct(
+  "RequestClose(bytes32 channelId,uint24 round,uint40 deadline)", channelId, 3, 1767409445,
+));
+
 const all = { domain_separator: separator, channel_id: channelId, voucher_digest: voucher,
+  close_consent_digest: closeConsent, close_request_digest: closeRequest,
   request_hash: request, response_hash: response, receipt_digest: receipt };
 for (const [name, digest] of Object.entries(all)) console.log(name, digest.toString("hex"));

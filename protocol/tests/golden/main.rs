@@ -17,7 +17,8 @@ mod examples;
 use std::{fmt::Write as _, path::PathBuf};
 
 use farthing_protocol::{
-    ChannelConfig, Listing, NodeRecord, Receipt, Refusal, Signed, listing::Details, wire,
+    ChannelConfig, CloseConsent, CloseRequest, Listing, NodeRecord, Receipt, Refusal, Signed,
+    listing::Details, wire,
 };
 use minicbor::{Decode, Encode};
 
@@ -59,6 +60,8 @@ fn documents_keep_their_bytes() {
 #[test]
 fn payment_types_keep_their_bytes() {
     check::<Receipt>("receipt", &[("a receipt", examples::receipt())]);
+    check::<CloseConsent>("close_consent", &[("the payee agrees to a close", examples::close_consent())]);
+    check::<CloseRequest>("close_request", &[("the payer asks to close", examples::close_request())]);
     check::<ChannelConfig>("channel_config", &[("the terms of a channel", examples::channel_config())]);
 }
 

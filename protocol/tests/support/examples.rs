@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use farthing_protocol::{
-    Address, CallId, CallMessage, CallReply, CallRequest, CallResponse, ChannelConfig, Domain, Hash, Listing,
-    NodeRecord, Outcome, Receipt, Refusal, RefusalCode, SecretKey, ServiceId, Signature, Signed, Usdc,
-    Voucher,
+    Address, CallId, CallMessage, CallReply, CallRequest, CallResponse, ChannelConfig, CloseConsent,
+    CloseRequest, Domain, Hash, Listing, NodeRecord, Outcome, Receipt, Refusal, RefusalCode, SecretKey,
+    ServiceId, Signature, Signed, Usdc, Voucher,
     books::{CallRecord, CallsAsked, CallsPage},
     call::{CallStatus, ChannelSync, ChargePolicy, Method, Payment, response_hash},
     info::{InfoRequest, InfoResponse},
@@ -336,12 +336,28 @@ pub fn reach_responses() -> Vec<(&'static str, ReachResponse)> {
     ]
 }
 
+pub fn close_consent() -> CloseConsent {
+    CloseConsent {
+        channel: channel_config().id(&domain()),
+        amount: Usdc::from_micros(4_000),
+        deposited: Usdc::from_micros(1_000_000),
+        round: 3,
+        deadline_secs: 1_767_409_445,
+    }
+}
+
+pub fn close_request() -> CloseRequest {
+    CloseRequest { channel: channel_config().id(&domain()), round: 3, deadline_secs: 1_767_409_445 }
+}
+
 /// The digests that wallets sign and hashes that tie a receipt to its call, by name.
 pub fn digests() -> Vec<(&'static str, Hash)> {
     vec![
         ("domain_separator", *domain().separator()),
         ("channel_id", *channel_config().id(&domain()).as_bytes()),
         ("voucher_digest", voucher().digest(&domain())),
+        ("close_consent_digest", close_consent().digest(&domain())),
+        ("close_request_digest", close_request().digest(&domain())),
         ("request_hash", call_request().request_hash(REQUEST_BODY)),
         ("response_hash", response_hash(200, &response_headers(), RESPONSE_BODY)),
         ("receipt_digest", receipt().digest(&domain())),

@@ -182,7 +182,8 @@ async fn a_delegated_payer_opens_by_its_accounts_own_word() -> Result<()> {
 async fn no_function_can_be_reentered_from_a_token() -> Result<()> {
     let (world, terms) = hostile_world().await?;
     let claim_ = world.voucher(&terms, 5, 5)?;
-    let entries: [(&str, Vec<u8>); 7] = [
+    let consent = PayChannels::Consent::default;
+    let entries: [(&str, Vec<u8>); 9] = [
         ("deposit", deposit(&terms, 5).abi_encode()),
         (
             "depositWithAuthorization",
@@ -198,7 +199,13 @@ async fn no_function_can_be_reentered_from_a_token() -> Result<()> {
             "claimMany",
             PayChannels::claimManyCall { token: terms.token, claims: vec![claim_.clone()] }.abi_encode(),
         ),
-        ("close", PayChannels::closeCall { claim_ }.abi_encode()),
+        ("close", PayChannels::closeCall { claim_: claim_.clone() }.abi_encode()),
+        ("closeBySignature", PayChannels::closeBySignatureCall { claim_, consent: consent() }.abi_encode()),
+        (
+            "requestCloseBySignature",
+            PayChannels::requestCloseBySignatureCall { channel: terms.clone(), consent: consent() }
+                .abi_encode(),
+        ),
         ("requestClose", PayChannels::requestCloseCall { channel: terms.clone() }.abi_encode()),
         ("withdraw", PayChannels::withdrawCall { channel: terms.clone() }.abi_encode()),
     ];

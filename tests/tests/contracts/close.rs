@@ -95,7 +95,6 @@ async fn payer_and_signer_may_ask_to_close_and_nobody_else() -> Result<()> {
         world.open(&terms, 100).await?;
         for other in [&world.payee, &world.stranger] {
             world.refuses::<PayChannels::NotPayerOrSigner>(other.address(), &request_close(&terms)).await?;
-            world.refuses::<PayChannels::NotPayerOrSigner>(other.address(), &withdraw(&terms)).await?;
         }
         let receipt = world.send(caller, &request_close(&terms)).await?;
         let close_at = world.state(&terms).await?.close_at;

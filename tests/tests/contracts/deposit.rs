@@ -47,20 +47,31 @@ async fn a_deposit_event_holds_all_that_rebuilds_the_channel() -> Result<()> {
 }
 
 #[tokio::test]
-async fn either_side_finds_its_channels_from_logs_alone() -> Result<()> {
+async fn either_side_finds_its_channels_from_logs_alone_and_nothing_of_other_tokens() -> Result<()> {
     let world = World::start().await?;
     let terms = [world.terms_number(1), world.terms_number(2)];
     for channel in &terms {
         world.open(channel, 100).await?;
     }
-    for (position, account) in [(2, world.payer.address()), (3, world.payee.address())] {
+    // Somebody names both of them in events about a token of its own.
+    let token = world.chain.deploy(HostileToken::BYTECODE.clone()).await?;
+    let mint = HostileToken::mintCall { to: world.payer.address(), value: U256::from(100) };
+    world.chain.send(world.stranger.address(), token, &mint).await?;
+    let forged = PayChannels::depositWithAuthorizationCall {
+        channel: Channel { token, ..world.terms_number(3) },
+        amount: 100,
+        ..Default::default()
+    };
+    world.send(world.stranger.address(), &forged).await?;
+    for (position, account) in [(1, world.payer.address()), (2, world.payee.address())] {
         let mut topics = vec![serde_json::Value::Null; 4];
+        topics[3] = serde_json::to_value(world.chain.usdc.into_word())?;
         topics[position] = serde_json::to_value(account.into_word())?;
         let filter = serde_json::json!({
             "fromBlock": "earliest", "address": world.chain.channels, "topics": topics,
         });
         let logs: Vec<alloy::rpc::types::Log> = world.chain.request("eth_getLogs", (filter,)).await?;
-        let found: Vec<B256> = logs.iter().map(|log| log.topics()[1]).collect();
+        let found: Vec<B256> = logs.iter().map(|log| B256::from_slice(&log.inner.data.data[..32])).collect();
         assert_eq!(found, terms.each_ref().map(|channel| world.id(channel)));
     }
     Ok(())
@@ -160,7 +171,7 @@ async fn the_largest_total_fits_its_slot_and_one_unit_more_is_refused() -> Resul
     let world = World::start().await?;
     let payer = world.payer.address();
     let token = world.chain.deploy(HostileToken::BYTECODE.clone()).await?;
-    let largest = (1_u128 << 104) - 1;
+    let largest = (1_u128 << 96) - 1;
     let mint = HostileToken::mintCall { to: payer, value: U256::MAX >> 1 };
     world.chain.send(payer, token, &mint).await?;
     let deposit = |number, amount| PayChannels::depositCall {

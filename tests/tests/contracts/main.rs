@@ -8,6 +8,7 @@ mod agreement;
 mod artifact;
 mod claim;
 mod close;
+mod consent;
 mod deposit;
 mod gas;
 mod invariants;

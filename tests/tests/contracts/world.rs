@@ -148,6 +148,12 @@ impl World {
         self.chain.read(self.chain.channels, &call).await.map(State::from)
     }
 
+    /// How often the channel was emptied.
+    pub(crate) async fn round(&self, terms: &Channel) -> Result<u32> {
+        let call = PayChannels::stateCall { id: self.id(terms) };
+        Ok(self.chain.read(self.chain.channels, &call).await?.round.to())
+    }
+
     pub(crate) async fn balance(&self, account: Address) -> Result<u128> {
         Ok(self.chain.read(self.chain.usdc, &TestUsdc::balanceOfCall(account)).await?.to())
     }

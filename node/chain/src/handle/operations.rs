@@ -1,6 +1,6 @@
 //! Operations: each is checked here, queued to the writer, and answered when the chain's state shows it done.
 
-use farthing_protocol::{Address, ChannelConfig, ChannelId, Usdc};
+use farthing_protocol::{Address, ChannelConfig, ChannelId, CloseConsent, CloseRequest, Signature, Usdc};
 use tokio::sync::{mpsc, oneshot};
 
 use super::{ChainHandle, ClaimReport, REQUESTS_MAX, TxHash, TxReport};
@@ -101,12 +101,54 @@ impl ChainHandle {
         self.operate(Intent::RequestClose { config }).await.map(|outcome| report(&outcome))
     }
 
-    /// The refund after the delay.
+    /// Brings the payee's signed close to the chain, at this wallet's cost: the payee ends with
+    /// `consent.amount`, the payer gets the rest at once. `row.amount` is that amount, `row.cumulative` and
+    /// `row.signature` are a voucher for at least as much; a payer may sign one for the purpose.
+    ///
+    /// # Errors
+    /// See [`ChainError`]; [`ChainError::Invalid`] unless the payee signed this consent for this channel.
+    pub async fn relay_close(
+        &self,
+        row: ClaimRow,
+        consent: CloseConsent,
+        signature: Signature,
+    ) -> Result<TxReport, ChainError> {
+        self.require_token(&row.config)?;
+        require(consent.channel == row.config.id(&self.0.domain), "the signed close is of another channel")?;
+        require(row.amount == consent.amount, "the claim is not the amount that the payee signed")?;
+        require(row.amount <= row.cumulative, "the claim is above its voucher")?;
+        let signed = consent.verify(&self.0.domain, signature, row.config.payee);
+        require(signed.is_ok(), "the close is not signed by the channel's payee")?;
+        let intent = Intent::RelayClose { row, consent, signature };
+        self.operate(intent).await.map(|outcome| report(&outcome))
+    }
+
+    /// Brings the signed request of a payer or signer to close its channel to the chain, at this wallet's cost.
+    ///
+    /// # Errors
+    /// See [`ChainError`]; [`ChainError::Invalid`] unless payer or signer signed this request.
+    pub async fn relay_close_request(
+        &self,
+        config: ChannelConfig,
+        request: CloseRequest,
+        signature: Signature,
+    ) -> Result<TxReport, ChainError> {
+        self.require_token(&config)?;
+        require(request.channel == config.id(&self.0.domain), "the signed request is of another channel")?;
+        let signed = [config.payer, config.signer]
+            .into_iter()
+            .any(|signer| request.verify(&self.0.domain, signature, signer).is_ok());
+        require(signed, "the request is not signed by the channel's payer or signer")?;
+        let intent = Intent::RelayCloseRequest { config, request, signature };
+        self.operate(intent).await.map(|outcome| report(&outcome))
+    }
+
+    /// The refund to the payer after the delay, whoever asks for it.
     ///
     /// # Errors
     /// See [`ChainError`]; [`ChainError::Reverted`] while the delay is not over.
     pub async fn withdraw(&self, config: ChannelConfig) -> Result<TxReport, ChainError> {
-        self.require_payer_or_signer(&config)?;
+        self.require_token(&config)?;
         self.operate(Intent::Withdraw { config }).await.map(|outcome| report(&outcome))
     }
 
@@ -176,9 +218,20 @@ impl ChainHandle {
         let id = config.id(&self.0.domain);
         let at = At::Block(self.confirmed_block().await?);
         let state = self.0.reader.channel(id, at).await.map_err(|error| self.unread(error))?;
-        let ChannelState { deposited, claimed, close_at_secs } = state;
+        let ChannelState { deposited, claimed, close_at_secs, round } = state;
         let role = if config.payer == self.0.wallet { Role::Payer } else { Role::Payee };
-        Ok(ChannelView { id, config, role, deposited, claimed, close_at_secs })
+        let safe_deposited = deposited;
+        Ok(ChannelView { id, config, role, deposited, safe_deposited, claimed, close_at_secs, round })
+    }
+
+    /// What the newest confirmed block says of channels, by their ids, in their order. Asks the chain and
+    /// waits for nothing else: neither logs nor what is remembered.
+    ///
+    /// # Errors
+    /// See [`ChainError`].
+    pub async fn read_channels(&self, ids: &[ChannelId]) -> Result<Vec<ChannelState>, ChainError> {
+        let at = At::Block(self.confirmed_block().await?);
+        self.0.reader.channels(ids, at).await.map_err(|error| self.unread(error))
     }
 
     /// Ends both tasks. A transaction under way stays in the journal and is reconciled at the next start.
@@ -237,14 +290,18 @@ impl ChainHandle {
 
     fn require_own_deposit(&self, config: &ChannelConfig, amount: Usdc) -> Result<(), ChainError> {
         require(config.payer == self.0.wallet, "this wallet is not the channel's payer")?;
-        require(config.token == self.spec().token, "the channel's token is not this chain's USDC")?;
+        self.require_token(config)?;
         require(!amount.is_zero(), "a deposit of nothing")
     }
 
     fn require_claimable(&self, row: &ClaimRow) -> Result<(), ChainError> {
         require(row.config.payee == self.0.wallet, "this wallet is not the channel's payee")?;
-        require(row.config.token == self.spec().token, "the channel's token is not this chain's USDC")?;
+        self.require_token(&row.config)?;
         require(row.amount <= row.cumulative, "the claim is above its voucher")
+    }
+
+    fn require_token(&self, config: &ChannelConfig) -> Result<(), ChainError> {
+        require(config.token == self.spec().token, "the channel's token is not this chain's USDC")
     }
 
     fn require_payer_or_signer(&self, config: &ChannelConfig) -> Result<(), ChainError> {

@@ -137,7 +137,7 @@ impl Channels {
 
     /// The channel an event is about, learnt if it was unknown.
     async fn take_in(&mut self, log: &Log) -> Option<ChannelId> {
-        let id = ChannelId::from_bytes(log.topics.get(1)?.0);
+        let id = ChannelId::from_bytes(log.data.get(..32)?.try_into().ok()?);
         if log.topics.first() == Some(&PayChannels::Deposited::SIGNATURE_HASH)
             && !self.known.contains_key(&id)
         {
@@ -217,13 +217,16 @@ impl Channels {
     /// Money counts when it is confirmed, a danger as soon as it is seen.
     fn view(&self, id: ChannelId, known: &Known) -> ChannelView {
         let Known { config, confirmed, newest } = *known;
+        let deposited = confirmed.deposited.min(newest.deposited);
         ChannelView {
             id,
             config,
             role: if config.payer == self.wallet { Role::Payer } else { Role::Payee },
-            deposited: confirmed.deposited.min(newest.deposited),
+            deposited,
+            safe_deposited: deposited,
             claimed: confirmed.claimed,
             close_at_secs: confirmed.close_at_secs.or(newest.close_at_secs),
+            round: newest.round,
         }
     }
 }

@@ -1,7 +1,9 @@
 //! What a transaction is for. An intent is kept with its transaction, so that after a restart the chain can
 //! be asked whether it has come true.
 
-use farthing_protocol::{Address, ChannelConfig, ChannelId, Domain, Hash, Signature, Usdc};
+use farthing_protocol::{
+    Address, ChannelConfig, ChannelId, CloseConsent, CloseRequest, Domain, Hash, Signature, Usdc,
+};
 use minicbor::{Decode, Encode};
 
 use crate::{handle::TxHash, journal::Mined, reader::Receipt, token::Authorization};
@@ -89,6 +91,27 @@ pub(crate) enum Intent {
     },
     #[n(7)]
     DeployContract,
+    /// Bring the payee's signed close to the chain.
+    #[n(8)]
+    RelayClose {
+        #[n(0)]
+        row: ClaimRow,
+        #[n(1)]
+        consent: CloseConsent,
+        /// The payee's, on the consent.
+        #[n(2)]
+        signature: Signature,
+    },
+    /// Bring the signed request of a payer or signer to the chain.
+    #[n(9)]
+    RelayCloseRequest {
+        #[n(0)]
+        config: ChannelConfig,
+        #[n(1)]
+        request: CloseRequest,
+        #[n(2)]
+        signature: Signature,
+    },
 }
 
 impl Intent {
@@ -97,8 +120,8 @@ impl Intent {
         match self {
             Self::Deposit { .. } => "the deposit",
             Self::Claim { .. } => "the claim",
-            Self::Close { .. } => "the close",
-            Self::RequestClose { .. } => "the request to close",
+            Self::Close { .. } | Self::RelayClose { .. } => "the close",
+            Self::RequestClose { .. } | Self::RelayCloseRequest { .. } => "the request to close",
             Self::Withdraw { .. } => "the withdrawal",
             Self::SendUsdc { .. } => "the USDC transfer",
             Self::SendEth { .. } => "the ETH transfer",
@@ -133,7 +156,10 @@ impl Intent {
                 _ => mined("claim"),
             },
             Self::Close { row } => of_channel("close", &row.config, row.config.payer),
-            Self::RequestClose { config } => of_channel("request to close", config, config.payee),
+            Self::RelayClose { row, .. } => of_channel("close", &row.config, row.config.payee),
+            Self::RequestClose { config } | Self::RelayCloseRequest { config, .. } => {
+                of_channel("request to close", config, config.payee)
+            }
             Self::Withdraw { config } => of_channel("withdrawal", config, config.payee),
             Self::SendUsdc { to, amount } => Mined { peer: Some(*to), amount: *amount, ..mined("transfer") },
             Self::SendEth { to, wei } => {

@@ -9,7 +9,8 @@ use farthing_protocol::{Address, ChannelConfig, ChannelId, Usdc};
 use super::{ClaimRow, Intent, Writer, bisect::bisect, intent::DepositTerms};
 use crate::{
     contracts::{
-        CREATE2_PROXY, Claim, PayChannels, TestUsdc, compact, pay_channels_deployment, to_channel, to_eth,
+        CREATE2_PROXY, Claim, PayChannels, TestUsdc, compact, pay_channels_deployment, to_channel,
+        to_consent, to_eth,
     },
     error::ChainError,
     reader::{At, ChannelState},
@@ -66,6 +67,17 @@ impl Writer {
                 let data = PayChannels::requestCloseCall { channel: to_channel(&config) }.abi_encode();
                 call(Intent::RequestClose { config }, data)
             }
+            Intent::RelayClose { row, consent, signature } => {
+                let claim_ = to_claim(&row);
+                let consent_ = to_consent(consent.deadline_secs, &signature);
+                let data = PayChannels::closeBySignatureCall { claim_, consent: consent_ }.abi_encode();
+                call(Intent::RelayClose { row, consent, signature }, data)
+            }
+            Intent::RelayCloseRequest { config, request, signature } => {
+                let (channel, consent) = (to_channel(&config), to_consent(request.deadline_secs, &signature));
+                let data = PayChannels::requestCloseBySignatureCall { channel, consent }.abi_encode();
+                call(Intent::RelayCloseRequest { config, request, signature }, data)
+            }
             Intent::Withdraw { config } => {
                 let data = PayChannels::withdrawCall { channel: to_channel(&config) }.abi_encode();
                 call(Intent::Withdraw { config }, data)
@@ -109,6 +121,15 @@ impl Writer {
             Intent::RequestClose { config } => {
                 let state = self.state(config, at).await?;
                 state.close_at_secs.is_some() || state.is_empty()
+            }
+            // Once the channel was emptied, the word was for what is over.
+            Intent::RelayClose { row, consent, .. } => {
+                let state = self.state(&row.config, at).await?;
+                state.is_empty() || state.round != consent.round
+            }
+            Intent::RelayCloseRequest { config, request, .. } => {
+                let state = self.state(config, at).await?;
+                state.close_at_secs.is_some() || state.is_empty() || state.round != request.round
             }
             Intent::Withdraw { config } => self.state(config, at).await?.is_empty(),
             Intent::DeployContract => !self.reader.code(self.reader.spec.contract).await?.is_empty(),

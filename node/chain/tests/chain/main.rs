@@ -2,6 +2,7 @@
 //! not what they should be, and reorganisations.
 
 mod anvil;
+mod consents;
 mod crashes;
 mod endpoints;
 mod operations;

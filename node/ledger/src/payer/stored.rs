@@ -24,7 +24,7 @@ pub(crate) struct StoredChannel {
     #[n(2)]
     pub(crate) deposited_peak: Usdc,
     #[n(3)]
-    claimed: Usdc,
+    pub(crate) claimed: Usdc,
     #[n(4)]
     pub(crate) stopped: bool,
     #[n(5)]

@@ -1,6 +1,6 @@
 //! What opens, what is created, and what is refused.
 
-use farthing_ledger::{Ledger, Namespace, OpenError, OpenMode};
+use farthing_ledger::{Ledger, LedgerError, Namespace, OpenError, OpenMode};
 use redb::{Database, TableDefinition};
 
 use crate::world::*;
@@ -78,15 +78,82 @@ fn another_schema_is_refused_and_left_as_it_is() {
         tx.open_table(TableDefinition::<&str, u64>::new("meta")).unwrap().insert("schema", version).unwrap();
         tx.commit().unwrap();
     };
-    set_schema(2);
+    set_schema(3);
     let newer = Ledger::open(&path, OpenMode::Existing).unwrap_err();
-    assert!(matches!(newer, OpenError::NewerSchema { found: 2, supported: 1 }), "{newer:?}");
+    assert!(matches!(newer, OpenError::NewerSchema { found: 3, supported: 2 }), "{newer:?}");
     assert!(newer.to_string().contains("newer program"), "{newer}");
     set_schema(0);
     let older = Ledger::open(&path, OpenMode::Existing).unwrap_err();
-    assert!(matches!(older, OpenError::NoMigration { found: 0, supported: 1 }), "{older:?}");
-    set_schema(1);
+    assert!(matches!(older, OpenError::NoMigration { found: 0, supported: 2 }), "{older:?}");
+    set_schema(2);
     Ledger::open(&path, OpenMode::Existing).unwrap();
+}
+
+/// Makes a ledger look as a program before the present contract left it.
+fn age(path: &std::path::Path) {
+    let database = Database::open(path).unwrap();
+    let tx = database.begin_write().unwrap();
+    tx.open_table(TableDefinition::<&str, u64>::new("meta")).unwrap().insert("schema", 1).unwrap();
+    tx.commit().unwrap();
+}
+
+#[tokio::test]
+async fn a_ledger_with_money_in_the_earlier_contract_is_left_to_the_program_that_wrote_it() {
+    let folder = tempfile::tempdir().unwrap();
+    for what in ["earned", "deposited", "under way"] {
+        let path = folder.path().join(what);
+        let ledger = Ledger::open(&path, OpenMode::Create).unwrap();
+        match what {
+            "earned" => {
+                ledger.put_payee_channel(payee_channel(1)).await.unwrap();
+                ledger.serve(served(1, PRICE, call(1))).await.unwrap();
+            }
+            "deposited" => drop(ledger.put_payer_channel(payer_channel(1)).await.unwrap()),
+            _ => {
+                let name = b"31337/0x11/tx/00000000000000000007".to_vec();
+                ledger.put(Namespace::Transactions, name, b"bytes".to_vec()).await.unwrap();
+            }
+        }
+        let rows = (ledger.payee_channels().unwrap(), ledger.payer_channels().unwrap());
+        drop(ledger);
+        age(&path);
+        for _ in 0..2 {
+            let refused = Ledger::open(&path, OpenMode::Existing).unwrap_err();
+            assert!(matches!(refused, OpenError::EarlierContract(_)), "{refused:?}");
+            let text = refused.to_string();
+            assert!(text.contains("Start the program that wrote it, run `farthing settle`"), "{text}");
+        }
+        // Nothing was lost: once the version is set back, every row is there.
+        let database = Database::open(&path).unwrap();
+        let tx = database.begin_write().unwrap();
+        tx.open_table(TableDefinition::<&str, u64>::new("meta")).unwrap().insert("schema", 2).unwrap();
+        tx.commit().unwrap();
+        drop(database);
+        let ledger = Ledger::open(&path, OpenMode::Existing).unwrap();
+        assert_eq!((ledger.payee_channels().unwrap(), ledger.payer_channels().unwrap()), rows, "{what}");
+    }
+}
+
+#[tokio::test]
+async fn channels_of_the_earlier_contract_hold_nothing_and_keep_their_history() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger.redb");
+    let ledger = Ledger::open(&path, OpenMode::Create).unwrap();
+    let channel = payee_channel(1);
+    ledger.put_payee_channel(channel).await.unwrap();
+    ledger.serve(served(1, PRICE, call(1))).await.unwrap();
+    // Everything earned is claimed; what the payer left in the channel is the payer's.
+    ledger.put_payee_channel(farthing_ledger::PayeeChannel { claimed: PRICE, ..channel }).await.unwrap();
+    drop(ledger);
+    age(&path);
+
+    let ledger = Ledger::open(&path, OpenMode::Existing).unwrap();
+    let [row] = &ledger.payee_channels().unwrap()[..] else { panic!("one channel") };
+    assert_eq!((row.spent, row.claimed, row.deposited), (PRICE, PRICE, PRICE));
+    // The contract of this program pays nothing on it, so nothing more is served.
+    let refused = ledger.serve(served(1, micros(2 * PRICE.micros()), call(2))).await.unwrap_err();
+    assert!(matches!(refused, LedgerError::VoucherAboveDeposit { .. }), "{refused:?}");
+    assert!(ledger.audit().unwrap().violations.is_empty());
 }
 
 #[tokio::test]

@@ -1,0 +1,111 @@
+//! Words about the end of a channel that the contract takes from whoever brings them: the payee's consent to
+//! a close, and the request of payer or signer to close.
+//!
+//! Each names the channel's *round*, which counts how often the channel was emptied, so a word is void once
+//! the channel was emptied, however it is filled again. The contract is `protocol/contracts/PayChannels.sol`.
+
+use minicbor::{CborLen, Decode, Encode};
+
+use crate::{
+    Address, ChannelId, Domain, Hash, SecretKey, Signature, Usdc, Verified, eip712, signature::SignatureError,
+};
+
+const CLOSE_TYPE: &str =
+    "Close(bytes32 channelId,uint128 amount,uint128 deposited,uint24 round,uint40 deadline)";
+const REQUEST_CLOSE_TYPE: &str = "RequestClose(bytes32 channelId,uint24 round,uint40 deadline)";
+
+/// The payee's consent to an immediate close, in which it ends with `amount` and the payer gets the rest.
+///
+/// The contract refuses it once the channel was topped up, emptied, or claimed beyond `amount`. It cannot see
+/// what the payee earns off the chain: until the deadline has passed or the contract refuses it, the payee
+/// gives nothing new on the channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode, CborLen)]
+#[cbor(map)]
+pub struct CloseConsent {
+    #[n(0)]
+    pub channel: ChannelId,
+    /// Everything the payee ever gets from the channel.
+    #[n(1)]
+    pub amount: Usdc,
+    /// The channel's running total of deposits, as the payee saw it.
+    #[n(2)]
+    pub deposited: Usdc,
+    #[n(3)]
+    pub round: u32,
+    /// The last second, on the chain's clock, in which it counts.
+    #[n(4)]
+    pub deadline_secs: u64,
+}
+
+impl CloseConsent {
+    #[must_use]
+    pub fn digest(&self, domain: &Domain) -> Hash {
+        let words = [
+            *self.channel.as_bytes(),
+            eip712::uint(self.amount.into()),
+            eip712::uint(self.deposited.into()),
+            eip712::uint(self.round.into()),
+            eip712::uint(self.deadline_secs.into()),
+        ];
+        eip712::digest(domain.separator(), &eip712::hash_struct(CLOSE_TYPE, &words))
+    }
+
+    #[must_use]
+    pub fn sign(&self, domain: &Domain, key: &SecretKey) -> Signature {
+        key.sign(&self.digest(domain))
+    }
+
+    /// # Errors
+    /// [`SignatureError`] unless `payee`, the channel's, signed exactly this consent.
+    pub fn verify(
+        self,
+        domain: &Domain,
+        signature: Signature,
+        payee: Address,
+    ) -> Result<Verified<Self>, SignatureError> {
+        let digest = self.digest(domain);
+        Verified::check(self, &digest, signature, payee)
+    }
+}
+
+/// The request of a channel's payer or signer to close it, which starts the channel's delay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode, CborLen)]
+#[cbor(map)]
+pub struct CloseRequest {
+    #[n(0)]
+    pub channel: ChannelId,
+    #[n(1)]
+    pub round: u32,
+    /// The last second, on the chain's clock, in which it counts.
+    #[n(2)]
+    pub deadline_secs: u64,
+}
+
+impl CloseRequest {
+    #[must_use]
+    pub fn digest(&self, domain: &Domain) -> Hash {
+        let words = [
+            *self.channel.as_bytes(),
+            eip712::uint(self.round.into()),
+            eip712::uint(self.deadline_secs.into()),
+        ];
+        eip712::digest(domain.separator(), &eip712::hash_struct(REQUEST_CLOSE_TYPE, &words))
+    }
+
+    #[must_use]
+    pub fn sign(&self, domain: &Domain, key: &SecretKey) -> Signature {
+        key.sign(&self.digest(domain))
+    }
+
+    /// # Errors
+    /// [`SignatureError`] unless `signer`, payer or signer of the channel, signed exactly this request.
+    pub fn verify(
+        self,
+        domain: &Domain,
+        signature: Signature,
+        signer: Address,
+    ) -> Result<Verified<Self>, SignatureError> {
+        let digest = self.digest(domain);
+        Verified::check(self, &digest, signature, signer)
+    }
+}
