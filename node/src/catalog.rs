@@ -274,7 +274,7 @@ impl Catalog {
     /// [`CatalogError`] when it is something else, or its details cannot be had.
     pub async fn adopt(&self, known: &Known, listing: Signed<Listing>) -> Result<Arc<Known>, CatalogError> {
         let current = known.listing();
-        let listing = self.accept(listing).filter(|listing| replaces(listing, current));
+        let listing = self.accept(listing, current.owner).filter(|listing| replaces(listing, current));
         let listing = listing.ok_or_else(|| CatalogError::DetailsUnavailable {
             owner: current.owner,
             reason: "it refused with a listing that is not a newer one of its own".to_owned(),
@@ -293,7 +293,7 @@ impl Catalog {
         let question = self.0.network.ask(owner, InfoRequest::Services(vec![id]));
         let answer = tokio::time::timeout(ASK_TIMEOUT, question).await.ok()?.ok()?;
         let InfoResponse::Listings(listings) = answer else { return None };
-        let listing = listings.into_iter().next().and_then(|listing| self.accept(listing))?;
+        let listing = listings.into_iter().next().and_then(|listing| self.accept(listing, owner))?;
         if !replaces(&listing, known.listing()) {
             return None;
         }
@@ -419,7 +419,7 @@ impl Catalog {
                 Ok(Ok(InfoResponse::Listings(listings))) => Some((peer, listings.into_iter().next()?)),
                 _ => None,
             })
-            .filter_map(|(peer, listing)| Some((peer, self.accept(listing)?)))
+            .filter_map(|(peer, listing)| Some((peer, self.accept(listing, peer)?)))
             .filter(|(_, listing)| listing.service == id)
             .reduce(|best, other| if replaces(&other.1, &best.1) { other } else { best });
         let (peer, listing) = newest?;
@@ -427,9 +427,18 @@ impl Catalog {
         Some(listing)
     }
 
-    /// A listing with a good signature, of this network.
-    fn accept(&self, listing: Signed<Listing>) -> Option<Verified<Listing>> {
-        listing.verify().ok().filter(|listing| listing.network == self.0.network_name)
+    /// A listing with a good signature, of this network. A forged one is held against `from`, who sent it.
+    fn accept(&self, listing: Signed<Listing>, from: Address) -> Option<Verified<Listing>> {
+        match listing.verify() {
+            Ok(listing) => Some(listing).filter(|listing| listing.network == self.0.network_name),
+            Err(error) => {
+                tracing::debug!(peer = %from, %error, "a listing is refused");
+                if error.is_forgery() {
+                    self.0.network.accuse(from);
+                }
+                None
+            }
+        }
     }
 }
 
@@ -438,15 +447,14 @@ fn unless_retired(listing: &Listing) -> Result<(), CatalogError> {
     if tombstone { Err(CatalogError::Retired { service, owner, on_secs }) } else { Ok(()) }
 }
 
-/// Of two listings of one service, the owner's first claim to it counts, then the higher version. Another
-/// owner cannot take over a service by publishing the same id.
+/// Of two listings of one service the higher version counts. Both are of one owner, as the id follows from it.
 fn replaces(candidate: &Listing, stored: &Listing) -> bool {
     candidate.service == stored.service && candidate.owner == stored.owner && candidate.seq > stored.seq
 }
 
 #[cfg(test)]
 mod tests {
-    use farthing_protocol::{Usdc, call::ChargePolicy, listing::ServiceKind};
+    use farthing_protocol::{ServiceNonce, Usdc, call::ChargePolicy, listing::ServiceKind};
 
     use super::*;
 
@@ -473,6 +481,7 @@ mod tests {
             paused: false,
             samples_count: 0,
             history: None,
+            nonce: ServiceNonce::from_bytes([service; 16]),
         }
     }
 

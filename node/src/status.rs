@@ -65,6 +65,11 @@ impl Readiness {
             ("farthing_ledger_operations_total", "Operations in those commits.", ledger.operations),
             ("farthing_signatures_total", "Vouchers and receipts signed.", self.signer.signed()),
             ("farthing_network_connections", "Open connections.", network.connections as u64),
+            (
+                "farthing_network_peers_blocked_total",
+                "Peers shut out for a while because they sent what no honest node sends.",
+                self.network.counters().peers_blocked,
+            ),
             ("farthing_chain_requests_watch_total", "Chain requests in the background.", requests.watch),
             ("farthing_chain_requests_write_total", "Chain requests of transactions.", requests.write),
             (

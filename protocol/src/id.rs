@@ -1,10 +1,10 @@
-//! Names of services and calls: 16 random bytes, written as UUIDs.
+//! Names of services and calls: 16 bytes, written as UUIDs. A call's are chosen, a service's follow from its owner.
 
 use std::{fmt, str::FromStr};
 
 use minicbor::{CborLen, Decode, Encode};
 
-use crate::keccak256;
+use crate::{Address, keccak256};
 
 macro_rules! uuid_id {
     ($(#[$doc:meta])* $name:ident, $what:literal) => {
@@ -50,7 +50,8 @@ macro_rules! uuid_id {
 }
 
 uuid_id!(
-    /// A service, as consumers name it (`api_id_public`).
+    /// A service, as consumers name it (`api_id_public`): [`ServiceId::derive`]d from its owner's address, so that no
+    /// other wallet can list it.
     ServiceId,
     "a service id"
 );
@@ -59,6 +60,31 @@ uuid_id!(
     CallId,
     "a call id"
 );
+
+/// Tells an owner's services apart: 16 bytes that the owner draws at random once for each, and every version of the
+/// listing carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode, CborLen)]
+#[cbor(transparent)]
+pub struct ServiceNonce(#[cbor(n(0), with = "minicbor::bytes")] [u8; 16]);
+
+impl ServiceNonce {
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+}
+
+impl ServiceId {
+    /// The id of the service that `owner` tells apart by `nonce`: a UUID of version 8 (RFC 9562) with 122 bits of a
+    /// hash over both. Whoever wants the id of another's service has to find a second preimage of those.
+    #[must_use]
+    pub fn derive(owner: Address, nonce: ServiceNonce) -> Self {
+        let hash = keccak256(&[b"farthing service id\0", owner.as_bytes(), &nonce.0]);
+        let mut bytes = [0; 16];
+        bytes.copy_from_slice(&hash[..16]);
+        Self(uuid::Builder::from_custom_bytes(bytes).into_uuid().into_bytes())
+    }
+}
 
 /// The text is not a UUID.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -91,6 +117,20 @@ mod tests {
         assert_eq!(CallId::from_idempotency_key(uuid).to_string(), uuid);
         assert_eq!(CallId::from_idempotency_key("order-7"), CallId::from_idempotency_key("order-7"));
         assert_ne!(CallId::from_idempotency_key("order-7"), CallId::from_idempotency_key("order-8"));
+    }
+
+    #[test]
+    fn a_service_s_id_follows_from_owner_and_nonce_and_is_a_uuid_of_version_8() {
+        let id =
+            |owner, nonce| ServiceId::derive(Address::from_bytes([owner; 20]), ServiceNonce([nonce; 16]));
+        assert_eq!(id(1, 1), id(1, 1));
+        let ids: std::collections::BTreeSet<ServiceId> =
+            (0..16).flat_map(|owner| (0..16).map(move |nonce| id(owner, nonce))).collect();
+        assert_eq!(ids.len(), 256, "another owner or another nonce is another service");
+        for id in ids {
+            let uuid: uuid::Uuid = id.to_string().parse().unwrap();
+            assert_eq!((uuid.get_version_num(), uuid.get_variant()), (8, uuid::Variant::RFC4122));
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 use minicbor::{CborLen, Decode, Encode};
 
 use crate::{
-    Address, Hash, ServiceId, Usdc,
+    Address, Hash, ServiceId, ServiceNonce, Usdc,
     call::{ChargePolicy, Method},
     keccak256, limits,
     plain::Line,
@@ -61,6 +61,7 @@ pub const SCHEME_FREE: &str = "free/1";
 pub struct Listing {
     #[n(0)]
     pub network: String,
+    /// Follows from `owner` and `nonce`; no other is valid.
     #[n(1)]
     pub service: ServiceId,
     /// Whose service it is; signs the listing and receives the money.
@@ -112,6 +113,9 @@ pub struct Listing {
     /// a new price makes nobody fetch the details again.
     #[n(20)]
     pub history: Option<Pin>,
+    /// What the owner tells this service from its others by; the same in every version.
+    #[n(21)]
+    pub nonce: ServiceNonce,
 }
 
 impl Document for Listing {
@@ -123,6 +127,11 @@ impl Document for Listing {
     }
 
     fn validate(&self) -> Result<(), InvalidDocument> {
+        let own = ServiceId::derive(self.owner, self.nonce);
+        if self.service != own {
+            let problem = format!("is {}, but this owner and nonce have {own}", self.service);
+            return Err(InvalidDocument::forged("service", problem));
+        }
         NetworkName::new(self.network.as_str())
             .map_err(|problem| InvalidDocument::new("network", problem.to_string()))?;
         text("name", Line::Name, &self.name, 1..=limits::LISTING_NAME_CHARS_MAX)?;

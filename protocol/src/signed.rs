@@ -64,17 +64,35 @@ pub enum DocumentError {
     Invalid(#[from] InvalidDocument),
 }
 
+impl DocumentError {
+    /// Whether the document claims to be, or to own, what is another's: no node passes on such a one by mistake.
+    #[must_use]
+    pub const fn is_forgery(&self) -> bool {
+        match self {
+            Self::Signature(_) => true,
+            Self::Invalid(broken) => broken.is_forged,
+            Self::TooLarge { .. } | Self::Malformed(_) => false,
+        }
+    }
+}
+
 /// A rule of the document that is broken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {problem}")]
 pub struct InvalidDocument {
     pub field: &'static str,
     pub problem: String,
+    /// The document claims what is another's.
+    pub is_forged: bool,
 }
 
 impl InvalidDocument {
     pub(crate) fn new(field: &'static str, problem: impl Into<String>) -> Self {
-        Self { field, problem: problem.into() }
+        Self { field, problem: problem.into(), is_forged: false }
+    }
+
+    pub(crate) fn forged(field: &'static str, problem: impl Into<String>) -> Self {
+        Self { is_forged: true, ..Self::new(field, problem) }
     }
 }
 

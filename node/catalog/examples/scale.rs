@@ -17,7 +17,7 @@ use std::{
 
 use farthing_catalog::{Catalog, Limits, Options, Query, Sort, Source, Step, Summary};
 use farthing_protocol::{
-    Address, Listing, SecretKey, ServiceId, Signed, Usdc, call::ChargePolicy, keccak256,
+    Address, Listing, SecretKey, ServiceId, ServiceNonce, Signed, Usdc, call::ChargePolicy, keccak256,
     listing::ServiceKind, wire,
 };
 
@@ -209,11 +209,12 @@ fn listing(number: u64, owner: Address) -> Listing {
     let pick = |at: usize, of: usize| usize::from(u16::from_be_bytes([dice[at], dice[at + 1]])) % of;
     let (subject, quality) = (SUBJECTS[pick(0, 40)], QUALITIES[pick(2, 20)]);
     let (other, region) = (SUBJECTS[pick(4, 40)], syllables(&dice[6..10]));
-    let mut service = [0; 16];
-    service.copy_from_slice(&dice[16..]);
+    let mut nonce = [0; 16];
+    nonce.copy_from_slice(&dice[16..]);
+    let nonce = ServiceNonce::from_bytes(nonce);
     Listing {
         network: "local-scale".to_owned(),
-        service: ServiceId::from_bytes(service),
+        service: ServiceId::derive(owner, nonce),
         owner,
         seq: 1,
         name: format!("{quality} {subject} of {region}"),
@@ -236,6 +237,7 @@ fn listing(number: u64, owner: Address) -> Listing {
         paused: false,
         samples_count: 0,
         history: None,
+        nonce,
     }
 }
 

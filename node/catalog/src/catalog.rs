@@ -350,15 +350,12 @@ impl Inner {
         source: Source,
         now_secs: u64,
     ) -> Result<Verified<Listing>, Reason> {
-        let claimed = listing.claimed().map_err(|e| Reason::Malformed(e.to_string()))?;
+        let claimed = listing.claimed().map_err(reason)?;
         self.shared.shelf().check(&claimed, item, now_secs)?;
         if !self.shared.gate().sources.take(source, now_secs) {
             return Err(Reason::OverBudget);
         }
-        listing.verify().map_err(|error| match error {
-            DocumentError::Signature(_) => Reason::BadSignature,
-            other => Reason::Malformed(other.to_string()),
-        })
+        listing.verify().map_err(reason)
     }
 
     fn search(&self, mut query: Query, now_secs: u64) -> Result<Page> {
@@ -369,5 +366,13 @@ impl Inner {
         let rows = self.shared.store.rows(&services)?;
         let listings = rows.into_iter().map(|row| row.and_then(|row| row.signed.claimed().ok()));
         Ok(search::page(found, listings.collect()))
+    }
+}
+
+fn reason(error: DocumentError) -> Reason {
+    match error {
+        DocumentError::Signature(_) => Reason::BadSignature,
+        DocumentError::Invalid(stolen) if stolen.is_forged => Reason::Stolen(stolen.problem),
+        other => Reason::Malformed(other.to_string()),
     }
 }

@@ -79,13 +79,15 @@ impl Shared {
 }
 
 /// How long a refusal holds. A bad signature says nothing about the version, which somebody else may send with
-/// the right one.
+/// the right one. A stolen service is held against everybody who brings it, so it is looked at each time.
 pub(crate) const fn remember_secs(reason: &Reason) -> u64 {
     match reason {
-        Reason::Malformed(_) | Reason::WrongNetwork | Reason::OtherOwner | Reason::Superseded => 24 * 3600,
+        Reason::Malformed(_) | Reason::WrongNetwork | Reason::Superseded => 24 * 3600,
         Reason::FromTheFuture | Reason::OwnerAway => 600,
         Reason::OwnerFull | Reason::Full => 1800,
         Reason::TooOften { retry_secs } => *retry_secs,
-        Reason::BadSignature | Reason::OverBudget | Reason::Refused | Reason::Storage => 0,
+        Reason::BadSignature | Reason::Stolen(_) | Reason::OverBudget | Reason::Refused | Reason::Storage => {
+            0
+        }
     }
 }

@@ -27,7 +27,7 @@ const UNINDEXED: TableDefinition<u32, ()> = TableDefinition::new("unindexed");
 const ABOUT: TableDefinition<&str, &str> = TableDefinition::new("about");
 
 /// Of the tables above. Another one is moved aside: the network has it all.
-const SCHEMA: &str = "1";
+const SCHEMA: &str = "2";
 /// Pages kept in memory. Listings are read one by one; what is hot is small.
 const CACHE_BYTES: usize = 4 * 1024 * 1024;
 

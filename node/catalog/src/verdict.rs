@@ -43,12 +43,12 @@ pub enum Reason {
     Malformed(String),
     #[error("its signature is not its owner's")]
     BadSignature,
+    #[error("it claims a service of another owner: {0}")]
+    Stolen(String),
     #[error("it belongs to another network")]
     WrongNetwork,
     #[error("it was updated in the future; check both nodes' clocks")]
     FromTheFuture,
-    #[error("another owner claimed the service first")]
-    OtherOwner,
     #[error("a newer version is here")]
     Superseded,
     #[error("it was refused or replaced a while ago")]
@@ -71,7 +71,7 @@ impl Reason {
     /// Whether no honest node would have passed it on: every node checks this before it keeps a listing.
     #[must_use]
     pub const fn is_hostile(&self) -> bool {
-        matches!(self, Self::Malformed(_) | Self::BadSignature | Self::WrongNetwork)
+        matches!(self, Self::Malformed(_) | Self::BadSignature | Self::Stolen(_) | Self::WrongNetwork)
     }
 }
 

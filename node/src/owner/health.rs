@@ -341,7 +341,7 @@ async fn connect(service: &Registered) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
-    use farthing_protocol::{Usdc, call::ChargePolicy, listing::ServiceKind};
+    use farthing_protocol::{ServiceNonce, Usdc, call::ChargePolicy, listing::ServiceKind};
 
     use super::*;
 
@@ -368,6 +368,7 @@ mod tests {
             paused,
             samples_count: 0,
             history: None,
+            nonce: ServiceNonce::from_bytes([1; 16]),
         }
     }
 

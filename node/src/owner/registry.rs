@@ -12,7 +12,7 @@ use bytes::Bytes;
 use farthing_bridge::{Api, document, report::Report};
 use farthing_ledger::{Document, Ledger, LedgerError, Namespace};
 use farthing_protocol::{
-    Hash, Listing, ServiceId, Signed, Usdc, Verified,
+    Hash, Listing, ServiceId, ServiceNonce, Signed, Usdc, Verified,
     call::Method,
     keccak256,
     limits::{self, LISTINGS_PER_OWNER_MAX},
@@ -137,7 +137,12 @@ impl Registry {
                     services.insert(service.listing().service, Arc::new(service));
                 }
                 Err(error) => {
-                    tracing::warn!(key = %hex::encode(key), %error, "a stored service cannot be loaded");
+                    let service = hex::encode(key);
+                    tracing::warn!(
+                        service,
+                        %error,
+                        "a stored service cannot be loaded and is not offered; publish it again with `farthing api add`"
+                    );
                 }
             }
         }
@@ -234,10 +239,13 @@ impl Registry {
         let (details, details_hash) = details.to_blob();
         let now_secs = clock::now_secs();
         let created_secs = earlier.map_or(now_secs, |listing| listing.created_secs.min(now_secs));
+        let owner = self.0.signer.address();
+        // Every version keeps the nonce, and with it the id.
+        let nonce = earlier.map_or_else(new_nonce, |listing| listing.nonce);
         let listing = Listing {
             network: self.0.network.clone(),
-            service: new.id.unwrap_or_else(|| ServiceId::from_bytes(uuid::Uuid::new_v4().into_bytes())),
-            owner: self.0.signer.address(),
+            service: ServiceId::derive(owner, nonce),
+            owner,
             seq: earlier.map_or(1, |listing| listing.seq + 1),
             name: new.name,
             summary: new.summary,
@@ -256,6 +264,7 @@ impl Registry {
             paused: false,
             samples_count: samples_count(&samples),
             history: None,
+            nonce,
         };
         Ok(Stored {
             listing: self.0.signer.sign_document(&listing)?,
@@ -472,6 +481,10 @@ fn open(bytes: &[u8], options: &UpstreamOptions) -> Result<Registered, RegistryE
     let secrets = UpstreamSecrets { headers: stored.headers.clone(), query: stored.query.clone() };
     let upstream = Upstream::new(&stored.upstream, secrets, options.clone())?;
     Ok(Registered { known, upstream, stored })
+}
+
+fn new_nonce() -> ServiceNonce {
+    ServiceNonce::from_bytes(uuid::Uuid::new_v4().into_bytes())
 }
 
 fn samples_count(document: &[u8]) -> u32 {

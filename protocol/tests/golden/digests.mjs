@@ -52,10 +52,15 @@ const channelId = typed(separator, hashStruct(
 ));
 const voucher = typed(separator, hashStruct("Voucher(bytes32 channelId,uint128 cumulative)", channelId, 6000));
 
+// A UUID of version 8 (RFC 9562): 122 bits of a hash over the owner and its nonce.
+const service = hash("farthing service id\0", payee, bytes(0x5e, 16)).subarray(0, 16);
+service[6] = 0x80 | (service[6] & 0x0f);
+service[8] = 0x80 | (service[8] & 0x3f);
+
 // service, method (2 is POST), path, params, headers, length of the body
 const body = '{"limit":3}';
 const request = hash("farthing request\0", cbor([
-  bytes(0x5e, 16), 2, "/events/{id}", { id: "us7000abcd", "größe": "≥ 6" },
+  service, 2, "/events/{id}", { id: "us7000abcd", "größe": "≥ 6" },
   { "content-type": "application/json" }, body.length,
 ]), hash(body));
 const response = hash(

@@ -1,7 +1,7 @@
 //! Signed documents: their limits, below, at and above; and those of a newer version, passed on.
 
 use farthing_protocol::{
-    Listing, NodeRecord, SecretKey, Signed, Usdc,
+    Listing, NodeRecord, SecretKey, ServiceId, ServiceNonce, Signed, Usdc,
     call::Method,
     keccak256,
     limits::{
@@ -16,7 +16,7 @@ use farthing_protocol::{
 };
 use minicbor::bytes::ByteVec;
 
-use crate::examples::{details, listing, node_record, owner, signed_listing, signed_record};
+use crate::examples::{consumer, details, listing, node_record, owner, signed_listing, signed_record};
 
 /// A document of which only the bytes are known, signed as the protocol says.
 fn sign_bytes<T: Document>(bytes: &[u8], key: &SecretKey) -> Signed<T> {
@@ -216,13 +216,57 @@ fn a_document_is_refused_above_its_size() {
 fn a_listing_of_before_samples_and_history_were_told_is_as_good_as_ever() {
     let today = Listing { samples_count: 0, history: None, ..listing() };
     let mut bytes = wire::encode(&today);
-    // The head of a map of 20, and at its end the number of samples: a map of 19 without it.
-    assert_eq!((bytes[0], bytes.split_off(bytes.len() - 2)), (0xb4, vec![19, 0]));
-    bytes[0] = 0xb3;
+    // The head of a map of 21, and near its end the number of samples: a map of 20 without it.
+    let nonce = bytes.split_off(bytes.len() - 18);
+    assert_eq!((bytes[0], bytes.split_off(bytes.len() - 2), nonce[0]), (0xb5, vec![19, 0], 21));
+    bytes[0] = 0xb4;
+    bytes.extend(nonce);
     let signed = sign_bytes::<Listing>(&bytes, &owner());
     let read = signed.clone().verify().unwrap();
     assert_eq!(*read, today);
     assert_eq!(read.to_signed(), signed, "its bytes stay those that were signed");
+}
+
+/// Neither its own rules nor another's signature let a wallet speak for a service whose id follows from another's
+/// address: there is no verified listing of it, so nothing that takes one can be given it.
+#[test]
+fn nobody_lists_a_service_whose_id_follows_from_another_wallet() {
+    let thief = consumer();
+    let under = |change: &dyn Fn(&mut Listing)| {
+        let mut listing = Listing { owner: thief.address(), ..listing() };
+        change(&mut listing);
+        listing
+    };
+    let own_nonce = ServiceNonce::from_bytes([1; 16]);
+    let random = "0b5f2a3e-6a3c-4c39-9a65-6a1c3f1d2e4b".parse().unwrap();
+    let stolen = [
+        under(&|_| {}),
+        under(&|listing| listing.nonce = own_nonce),
+        under(&|listing| listing.seq = u64::MAX),
+        under(&|listing| listing.tombstone = true),
+        under(&|listing| listing.service = random),
+    ];
+    for listing in stolen {
+        let is_forged =
+            |error: DocumentError| matches!(error, DocumentError::Invalid(rule) if rule.is_forged);
+        assert!(is_forged(Signed::sign(&listing, &thief).unwrap_err()));
+        let sent = sign_bytes::<Listing>(&wire::encode(&listing), &thief);
+        assert!(is_forged(sent.claimed().unwrap_err()) && is_forged(sent.verify().unwrap_err()));
+    }
+    let own = under(&|listing| listing.service = ServiceId::derive(listing.owner, listing.nonce));
+    assert!(
+        Signed::sign(&own, &thief).unwrap().verify().is_ok(),
+        "the same nonce of another wallet is its own"
+    );
+}
+
+#[test]
+fn a_listing_without_a_nonce_is_none() {
+    let mut bytes = wire::encode(&listing());
+    bytes.truncate(bytes.len() - 18);
+    bytes[0] -= 1;
+    let error = sign_bytes::<Listing>(&bytes, &owner()).verify().unwrap_err();
+    assert!(matches!(error, DocumentError::Malformed(_)), "{error}");
 }
 
 #[test]

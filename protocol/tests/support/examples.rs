@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use farthing_protocol::{
     Address, CallId, CallMessage, CallReply, CallRequest, CallResponse, ChannelConfig, CloseConsent,
     CloseRequest, Domain, Hash, Listing, NodeRecord, Outcome, Receipt, Refusal, RefusalCode, SecretKey,
-    ServiceId, Signature, Signed, Usdc, Voucher,
+    ServiceId, ServiceNonce, Signature, Signed, Usdc, Voucher,
     books::{CallRecord, CallsAsked, CallsPage},
     call::{CallStatus, ChannelSync, ChargePolicy, Method, Payment, response_hash},
     info::{InfoRequest, InfoResponse},
@@ -62,8 +62,12 @@ pub fn call_id() -> CallId {
     CallId::from_bytes([0xca; 16])
 }
 
+const fn nonce() -> ServiceNonce {
+    ServiceNonce::from_bytes([0x5e; 16])
+}
+
 fn service() -> ServiceId {
-    ServiceId::from_bytes([0x5e; 16])
+    ServiceId::derive(owner().address(), nonce())
 }
 
 fn texts(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
@@ -180,6 +184,7 @@ pub fn listing() -> Listing {
         paused: false,
         samples_count: 1,
         history: Some(Pin { hash: [9; 32], bytes: 640 }),
+        nonce: nonce(),
     }
 }
 

@@ -10,8 +10,8 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use farthing_catalog::{Catalog, Options, Query, Sort, Source, Step, Verdict};
 use farthing_protocol::{
-    Address, Listing, SecretKey, ServiceId, Signed, Usdc, call::ChargePolicy, listing::ServiceKind,
-    sync::SyncMessage, wire,
+    Address, Listing, SecretKey, ServiceId, ServiceNonce, Signed, Usdc, call::ChargePolicy,
+    listing::ServiceKind, sync::SyncMessage, wire,
 };
 use serde::Serialize;
 
@@ -245,12 +245,13 @@ fn signed(network: &str, number: usize) -> Result<Signed<Listing>> {
     let mut dice = Dice::new(number as u64);
     let (subject, quality) = (pick(&SUBJECTS, &mut dice), pick(&QUALITIES, &mut dice));
     let (place, other) = (pick(&PLACES, &mut dice), pick(&SUBJECTS, &mut dice));
-    let mut service = [7; 16];
-    service[..8].copy_from_slice(&number.to_be_bytes());
+    let mut nonce = [7; 16];
+    nonce[..8].copy_from_slice(&number.to_be_bytes());
+    let nonce = ServiceNonce::from_bytes(nonce);
     let age_secs = dice.below(30 * 24 * 3600) as u64;
     let listing = Listing {
         network: network.to_owned(),
-        service: ServiceId::from_bytes(service),
+        service: ServiceId::derive(key.address(), nonce),
         owner: key.address(),
         seq: 1,
         name: format!("{quality} {subject} {place} {number}"),
@@ -270,6 +271,7 @@ fn signed(network: &str, number: usize) -> Result<Signed<Listing>> {
         paused: false,
         samples_count: 0,
         history: None,
+        nonce,
     };
     Ok(Signed::sign(&listing, &key)?)
 }

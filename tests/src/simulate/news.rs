@@ -10,7 +10,8 @@ use std::{
 use anyhow::Result;
 use farthing_network::{Inbound, Verdict};
 use farthing_protocol::{
-    Hash, Listing, ServiceId, Signed, Usdc, call::ChargePolicy, keccak256, listing::ServiceKind, wire,
+    Hash, Listing, ServiceId, ServiceNonce, Signed, Usdc, call::ChargePolicy, keccak256,
+    listing::ServiceKind, wire,
 };
 use serde::Serialize;
 
@@ -204,13 +205,12 @@ fn reconcile(nodes: usize, dice: &mut Dice) -> [f64; 3] {
 }
 
 fn listing(owner: farthing_protocol::Address, number: usize) -> Listing {
-    // No two owners may claim one service.
-    let mut service = [0; 16];
-    service[..8].copy_from_slice(&number.to_be_bytes());
-    service[8..].copy_from_slice(&owner.as_bytes()[..8]);
+    let mut nonce = [0; 16];
+    nonce[..8].copy_from_slice(&number.to_be_bytes());
+    let nonce = ServiceNonce::from_bytes(nonce);
     Listing {
         network: network_name().as_str().to_owned(),
-        service: ServiceId::from_bytes(service),
+        service: ServiceId::derive(owner, nonce),
         owner,
         seq: 1,
         name: format!("Simulated service {number}"),
@@ -230,5 +230,6 @@ fn listing(owner: farthing_protocol::Address, number: usize) -> Listing {
         paused: false,
         samples_count: 0,
         history: None,
+        nonce,
     }
 }

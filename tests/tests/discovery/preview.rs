@@ -4,7 +4,7 @@ use anyhow::{Context, Result, ensure};
 use farthing::control::types::route;
 use farthing_network::{Inbound, Network, NetworkConfig};
 use farthing_protocol::{
-    Listing, SecretKey, ServiceId, Signed, Usdc,
+    Listing, SecretKey, ServiceId, ServiceNonce, Signed, Usdc,
     call::ChargePolicy,
     info::{InfoRequest, InfoResponse},
     keccak256,
@@ -62,7 +62,8 @@ async fn details_that_do_not_match_the_listing_s_hash_are_not_believed_by_anybod
     let mut nodes = Nodes::new()?;
     let node = nodes.join(&[]).await?;
     let key = SecretKey::from_bytes(&[7; 32])?;
-    let service = ServiceId::from_bytes([0x77; 16]);
+    let nonce = ServiceNonce::from_bytes([0x77; 16]);
+    let service = ServiceId::derive(key.address(), nonce);
     let listing = Listing {
         network: NETWORK.to_owned(),
         service,
@@ -85,6 +86,7 @@ async fn details_that_do_not_match_the_listing_s_hash_are_not_believed_by_anybod
         paused: false,
         samples_count: 0,
         history: None,
+        nonce,
     };
     let listing = Signed::sign(&listing, &key)?;
     let config = NetworkConfig {

@@ -18,4 +18,5 @@ mod prices;
 mod repeats;
 mod spending;
 mod support;
+mod takeover;
 mod upstreams;

@@ -1,9 +1,11 @@
 //! Ten thousand of each kind of bad listing: none is kept, and nothing grows, memory neither.
 
 use farthing_catalog::{Limits, Reason, Source, Verdict};
-use farthing_protocol::{Listing, Signed, wire};
+use farthing_protocol::{Listing, ServiceId, Signed, wire};
 
-use crate::world::{FOREVER_SECS, NOW_SECS, World, fetched, key, listing, peer, pushed, service, signed};
+use crate::world::{
+    FOREVER_SECS, NOW_SECS, World, as_it_travels, fetched, key, listing, nonce, peer, pushed, service, signed,
+};
 
 const FLOOD: u64 = 10_000;
 
@@ -27,12 +29,9 @@ fn unsigned_from(first: u64, change: impl Fn(&mut Listing)) -> impl Iterator<Ite
     change(&mut listing);
     let signature = signature();
     (first..first + FLOOD).map(move |number| {
-        listing.service = service(number);
-        let mut bytes = Vec::new();
-        let mut encoder = minicbor::Encoder::new(&mut bytes);
-        encoder.map(2).unwrap().u8(0).unwrap().bytes(&wire::encode(&listing)).unwrap().u8(1).unwrap();
-        bytes.extend(&signature);
-        wire::decode(&bytes).unwrap()
+        listing.nonce = nonce(number);
+        listing.service = ServiceId::derive(listing.owner, listing.nonce);
+        as_it_travels(&wire::encode(&listing), &signature)
     })
 }
 

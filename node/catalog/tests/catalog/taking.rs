@@ -1,9 +1,10 @@
 //! Which listings are taken, and how long they stay.
 
 use farthing_catalog::{Limits, Reason, Source, State, Verdict};
+use farthing_protocol::Listing;
 
 use crate::world::{
-    FOREVER_SECS, NOW_SECS, World, fetched, key, listing, own, peer, pushed, service, sign, signed,
+    FOREVER_SECS, NOW_SECS, World, fetched, forge, key, listing, own, peer, pushed, service, sign, signed,
 };
 
 #[tokio::test]
@@ -24,16 +25,45 @@ async fn a_listing_is_stored_and_survives_a_restart() {
 }
 
 #[tokio::test]
-async fn only_a_newer_version_by_the_first_owner_replaces_a_listing() {
+async fn only_a_newer_version_replaces_a_listing() {
     let world = World::new();
     let version = |seq: u64| signed(1, 1, |listing| listing.seq = seq);
     assert_eq!(world.offer(&version(5), pushed()).await, Verdict::Stored);
     assert_eq!(world.offer(&version(4), pushed()).await, Verdict::Refused(Reason::Superseded));
-    let thief = signed(1, 2, |listing| listing.seq = 9);
-    assert_eq!(world.offer(&thief, pushed()).await, Verdict::Refused(Reason::OtherOwner));
     assert_eq!(world.offer(&version(6), pushed()).await, Verdict::Stored);
     assert_eq!(world.catalog.get(service(1), NOW_SECS).unwrap().unwrap().listing.seq, 6);
     assert_eq!(world.catalog.counts().listings, 1);
+}
+
+/// Whoever comes first: before its owner, while the owner's is here, and after it was retired.
+#[tokio::test]
+async fn nobody_lists_another_s_service_and_who_brings_such_a_listing_is_hostile() {
+    let world = World::new();
+    let thief = key(2);
+    let stolen = |seq: u64, tombstone: bool| {
+        let Listing { service, nonce, .. } = listing(1, &key(1));
+        let own = listing(1, &thief);
+        forge(&Listing { service, nonce, seq, tombstone, ..own }, &thief)
+    };
+    let mut seq = 0;
+    for honest in [None, Some(false), Some(true)] {
+        if let Some(tombstone) = honest {
+            seq += 1;
+            let version = signed(1, 1, |listing| (listing.seq, listing.tombstone) = (seq, tombstone));
+            assert_eq!(world.offer(&version, pushed()).await, Verdict::Stored);
+        }
+        for source in [pushed(), fetched(), Source::Given(peer(1))] {
+            seq += 10;
+            // The second time as the first: what was refused before is no less hostile.
+            for tombstone in [false, true, false] {
+                let verdict = world.offer(&stolen(seq, tombstone), source).await;
+                assert!(matches!(verdict, Verdict::Refused(Reason::Stolen(_))), "{honest:?}: {verdict:?}");
+                assert!(verdict.is_hostile());
+            }
+        }
+        let held = world.catalog.get(service(1), NOW_SECS).unwrap();
+        assert_eq!(held.map(|known| known.listing.owner), honest.map(|_| key(1).address()));
+    }
 }
 
 #[tokio::test]
@@ -79,7 +109,7 @@ async fn what_another_signed_or_another_network_has_is_hostile() {
 }
 
 /// Service `number` of owner 1 with a signature of other bytes.
-fn forged(number: u64) -> farthing_protocol::Signed<farthing_protocol::Listing> {
+fn forged(number: u64) -> farthing_protocol::Signed<Listing> {
     use farthing_protocol::wire;
     let (honest, other) = (signed(number, 1, |_| {}), signed(number, 1, |listing| listing.seq = 2));
     let (honest, other) = (wire::encode(&honest), wire::encode(&other));

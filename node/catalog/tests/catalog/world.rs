@@ -2,8 +2,8 @@
 
 use farthing_catalog::{Catalog, Limits, Opened, Options, Query, Source, Step, Summary, SyncError, Verdict};
 use farthing_protocol::{
-    Address, Listing, SecretKey, ServiceId, Signed, Usdc, call::ChargePolicy, listing::ServiceKind,
-    sync::SyncMessage, wire,
+    Address, Listing, SecretKey, ServiceId, ServiceNonce, Signed, Usdc, call::ChargePolicy, keccak256,
+    listing::ServiceKind, signed::Document, sync::SyncMessage, wire,
 };
 use tempfile::TempDir;
 
@@ -83,17 +83,22 @@ pub fn fetched() -> Source {
     Source::Fetched(peer(1))
 }
 
+/// The service `number` of the owner with the same number.
 pub fn service(number: u64) -> ServiceId {
+    ServiceId::derive(key(number).address(), nonce(number))
+}
+
+pub fn nonce(number: u64) -> ServiceNonce {
     let mut bytes = [0x5e; 16];
     bytes[..8].copy_from_slice(&number.to_be_bytes());
-    ServiceId::from_bytes(bytes)
+    ServiceNonce::from_bytes(bytes)
 }
 
 /// Listing of the service `number` by `owner`; tests change what matters to them.
 pub fn listing(number: u64, owner: &SecretKey) -> Listing {
     Listing {
         network: NETWORK.to_owned(),
-        service: service(number),
+        service: ServiceId::derive(owner.address(), nonce(number)),
         owner: owner.address(),
         seq: 1,
         name: format!("Service {number}"),
@@ -113,11 +118,29 @@ pub fn listing(number: u64, owner: &SecretKey) -> Listing {
         paused: false,
         samples_count: 0,
         history: None,
+        nonce: nonce(number),
     }
 }
 
 pub fn sign(listing: &Listing, key: &SecretKey) -> Signed<Listing> {
     Signed::sign(listing, key).unwrap()
+}
+
+/// The same as a patched node signs it: none of the listing's own rules are checked.
+pub fn forge(listing: &Listing, key: &SecretKey) -> Signed<Listing> {
+    let document = wire::encode(listing);
+    let parts: [&[u8]; 4] =
+        [b"\x19Farthing signed document:\0", Listing::DOMAIN.as_bytes(), b"\0", &document];
+    as_it_travels(&document, &wire::encode(&key.sign(&keccak256(&parts))))
+}
+
+/// A document with a signature, both encoded.
+pub fn as_it_travels(document: &[u8], signature: &[u8]) -> Signed<Listing> {
+    let mut bytes = Vec::new();
+    let mut encoder = minicbor::Encoder::new(&mut bytes);
+    encoder.map(2).unwrap().u8(0).unwrap().bytes(document).unwrap().u8(1).unwrap();
+    bytes.extend(signature);
+    wire::decode(&bytes).unwrap()
 }
 
 /// Listing `number` by owner `owner`, changed and signed.

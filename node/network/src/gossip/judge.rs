@@ -4,7 +4,6 @@ use std::{sync::Arc, time::Duration};
 
 use farthing_protocol::{
     Address, Listing, Signed,
-    signature::SignatureError,
     signed::DocumentError,
     wire::{self, NetworkName},
 };
@@ -147,14 +146,10 @@ impl Court {
         };
         let listing = match listing.verify() {
             Ok(listing) if listing.network == self.network.as_str() => listing,
-            Err(DocumentError::Signature(SignatureError::Malformed | SignatureError::WrongSigner { .. })) => {
-                return self.refuse(from, Strike::BadSignature);
-            }
+            Err(error) if error.is_forgery() => return self.refuse(from, Strike::BadSignature),
             Err(DocumentError::TooLarge { .. }) => return self.refuse(from, Strike::TooLarge),
             // A rule we have and the neighbour's version has not is no reason to block it.
-            Ok(_) | Err(DocumentError::Malformed(_) | DocumentError::Invalid(_)) => {
-                return MessageAcceptance::Reject;
-            }
+            Ok(_) | Err(_) => return MessageAcceptance::Reject,
         };
         let (reply, verdict) = oneshot::channel();
         let inbound = InboundListing { listing, from, reply: ListingResponder(reply) };

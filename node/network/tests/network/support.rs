@@ -13,7 +13,7 @@ use farthing_network::{
 };
 use farthing_protocol::{
     Address, CallId, CallMessage, CallReply, CallRequest, CallResponse, ChannelId, Listing, NodeRecord,
-    Outcome, Receipt, SecretKey, ServiceId, Signature, Signed, Usdc,
+    Outcome, Receipt, SecretKey, ServiceId, ServiceNonce, Signature, Signed, Usdc,
     call::{CallStatus, ChargePolicy, Method, Payment},
     listing::ServiceKind,
     wire::NetworkName,
@@ -178,11 +178,12 @@ pub(crate) fn record(key: &SecretKey, seq: u64, addresses: &[&str]) -> NodeRecor
 
 /// A listing as `key`'s node would publish it; different for every `n`.
 pub(crate) fn listing(key: &SecretKey, n: u32) -> Listing {
-    let mut service = [3; 16];
-    service[..4].copy_from_slice(&n.to_be_bytes());
+    let mut nonce = [3; 16];
+    nonce[..4].copy_from_slice(&n.to_be_bytes());
+    let nonce = ServiceNonce::from_bytes(nonce);
     Listing {
         network: network().as_str().to_owned(),
-        service: ServiceId::from_bytes(service),
+        service: ServiceId::derive(key.address(), nonce),
         owner: key.address(),
         seq: 1,
         name: format!("Service {n}"),
@@ -202,6 +203,7 @@ pub(crate) fn listing(key: &SecretKey, n: u32) -> Listing {
         paused: false,
         samples_count: 0,
         history: None,
+        nonce,
     }
 }
 
