@@ -1,6 +1,17 @@
 //! The wall clock, read in one place.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::{
+    sync::LazyLock,
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+static FIRST_LOOK: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+/// Time on a clock that nobody sets, for differences within one run of the program.
+#[must_use]
+pub fn uptime() -> Duration {
+    FIRST_LOOK.elapsed()
+}
 
 /// Seconds since the Unix epoch.
 #[must_use]

@@ -354,7 +354,7 @@ impl CallReply {
 #[expect(clippy::large_enum_variant, reason = "made once per question and sent; nothing holds many of them")]
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, CborLen)]
 pub enum CallStatus {
-    /// Finished; the body is no longer kept. A safe call may be repeated under its id, free.
+    /// Finished; the body is no longer kept. A safe call may be repeated under its id once, free.
     #[n(0)]
     Done {
         #[n(0)]

@@ -10,7 +10,7 @@
 use minicbor::{CborLen, Decode, Encode};
 
 use crate::{
-    Address, CallId, Hash, SecretKey, Signature, Usdc, Verified, eip712, refusal::RefusalCode,
+    Address, CallId, Hash, Outcome, SecretKey, Signature, Usdc, Verified, eip712, refusal::RefusalCode,
     signature::SignatureError,
 };
 
@@ -219,6 +219,14 @@ impl Receipt {
         eip712::digest(&domain.separator, &eip712::hash_struct(RECEIPT_TYPE, &words))
     }
 
+    /// Whether the owner never serves the call again: the service answered, or something was charged. After a failure
+    /// that cost nothing, the same call may be tried anew.
+    #[must_use]
+    pub fn is_final(&self) -> bool {
+        !self.charged.is_zero()
+            || Outcome::from_code(self.outcome).is_some_and(Outcome::is_the_services_answer)
+    }
+
     #[must_use]
     pub fn sign(&self, domain: &Domain, key: &SecretKey) -> Signature {
         key.sign(&self.digest(domain))
@@ -347,8 +355,8 @@ impl PayerState {
     /// arrived here, so `spent_total` may exceed what is acknowledged by at most what is in flight.
     ///
     /// # Errors
-    /// [`ReceiptMismatch`] when the owner charged more than the price or counts what it cannot have served;
-    /// the caller stops the channel.
+    /// [`ReceiptMismatch`] when the owner charged more than the price, or counts what it cannot have served as far
+    /// as is known here. The call is acknowledged in the second case, and the difference has to be explained.
     pub fn acknowledge(
         &mut self,
         price: Usdc,
@@ -360,12 +368,24 @@ impl PayerState {
         }
         self.release(price);
         let acknowledged = self.acknowledged.saturating_add(charged);
-        let explained = acknowledged.saturating_add(self.in_flight);
         self.acknowledged = acknowledged;
-        if spent_total > explained {
+        if !self.unexplained(spent_total).is_zero() {
+            let explained = acknowledged.saturating_add(self.in_flight);
             return Err(ReceiptMismatch::UnexplainedTotal { spent_total, explained });
         }
         Ok(())
+    }
+
+    /// Counts a call that was released and turns out to have been charged. Its headroom may be in use again, so
+    /// what is acknowledged and in flight may exceed the deposit for a while; nothing is reserved then.
+    pub fn acknowledge_late(&mut self, charged: Usdc) {
+        self.acknowledged = self.acknowledged.saturating_add(charged);
+    }
+
+    /// What is left of a total of the owner that neither receipts nor calls in progress explain.
+    #[must_use]
+    pub fn unexplained(&self, spent_total: Usdc) -> Usdc {
+        spent_total.saturating_sub(self.acknowledged).saturating_sub(self.in_flight)
     }
 
     /// What can still be promised.

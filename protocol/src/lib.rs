@@ -8,7 +8,7 @@
 //! Reading order: [`money`], [`identity`], [`id`] → [`signature`], [`signed`] →
 //! [`plain`], [`listing`], [`record`], [`channel`], [`consent`] → [`call`], [`books`], [`info`], [`sync`],
 //! [`reach`],
-//! [`refusal`] → [`wire`], [`limits`].
+//! [`refusal`], [`resolution`] → [`wire`], [`limits`].
 
 pub mod books;
 pub mod call;
@@ -25,6 +25,7 @@ pub mod plain;
 pub mod reach;
 pub mod record;
 pub mod refusal;
+pub mod resolution;
 pub mod signature;
 pub mod signed;
 pub mod sync;

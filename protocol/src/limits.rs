@@ -22,6 +22,8 @@ pub const PATH_BYTES_MAX: usize = 2 * 1024;
 
 /// Deadline of a call unless the caller names one.
 pub const CALL_DEADLINE_MS_DEFAULT: u64 = 30_000;
+/// The shortest deadline under which an owner asks its service: less would only make the service work for nothing.
+pub const CALL_DEADLINE_MS_MIN: u64 = 1_000;
 /// The longest deadline; a longer job should answer with a handle to poll.
 pub const CALL_DEADLINE_MS_MAX: u64 = 300_000;
 

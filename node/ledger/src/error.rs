@@ -91,6 +91,8 @@ pub enum LedgerError {
 
     #[error("call {0} is finished already; answer from its record")]
     AlreadyServed(CallId),
+    #[error("no finished call {0} is in the ledger")]
+    NotServed(CallId),
     #[error("call {0} was given to its service before and may have run; it is not run again")]
     MayHaveRun(CallId),
     #[error("call {0} has an effect and was not recorded before it ran; accept it first")]

@@ -152,6 +152,8 @@ pub struct CallRow {
     pub receipt: Receipt,
     /// Size of the kept body, 0 when none is kept; lists leave `call.body` out.
     pub body_bytes: u64,
+    /// When the service was asked once more for a lost answer; see [`Ledger::repeat`].
+    pub repeated_secs: Option<u64>,
 }
 
 /// What is known of a call id.
@@ -160,6 +162,17 @@ pub enum ServedRow {
     /// Given to its service; unless that is in progress now, it may have run.
     Accepted(Accepted),
     Done(Box<CallRow>),
+}
+
+impl ServedRow {
+    /// Of the request that was recorded under the call id.
+    #[must_use]
+    pub const fn request_hash(&self) -> Hash {
+        match self {
+            Self::Accepted(accepted) => accepted.request_hash,
+            Self::Done(row) => row.call.request_hash,
+        }
+    }
 }
 
 impl Ledger {
@@ -209,6 +222,15 @@ impl Ledger {
     /// The rule that would be broken; nothing is then recorded and nothing charged.
     pub async fn serve(&self, served: Served) -> Result<Recorded> {
         self.write(move |tx| serve(tx, served)).await
+    }
+
+    /// Takes the one further execution that a finished call has, durably and before its service is asked. `false`
+    /// when it was taken before.
+    ///
+    /// # Errors
+    /// [`LedgerError::NotServed`] when no finished call has this id.
+    pub async fn repeat(&self, payer: Address, call_id: CallId, time_secs: u64) -> Result<bool> {
+        self.write(move |tx| repeat(tx, payer, call_id, time_secs)).await
     }
 
     /// What is known of a call, with its body while that is kept.
@@ -291,6 +313,19 @@ fn serve(tx: &WriteTransaction, served: Served) -> Result<Recorded> {
     }
     history::count_served(tx, &call)?;
     Ok(Recorded { receipt: receipt(&call, channel, spent_total) })
+}
+
+fn repeat(tx: &WriteTransaction, payer: Address, call_id: CallId, time_secs: u64) -> Result<bool> {
+    let key = call_key(payer, call_id);
+    let mut calls = tx.open_table(CALLS)?;
+    let mut row: StoredCall = tables::get(&calls, "calls", &key)?.ok_or(LedgerError::NotServed(call_id))?;
+    let StoredState::Done(done) = &mut row.state else { return Err(LedgerError::NotServed(call_id)) };
+    if done.repeated_secs.is_some() {
+        return Ok(false);
+    }
+    done.repeated_secs = Some(time_secs);
+    calls.insert(&key, tables::encode(&row).as_slice())?;
+    Ok(true)
 }
 
 /// The bounds and terms that concern the call alone.

@@ -12,7 +12,7 @@ mod records;
 mod stored;
 
 use farthing_protocol::{
-    CallId, ChannelConfig, ChannelId, Outcome, Receipt, Usdc, Verified,
+    Address, CallId, ChannelConfig, ChannelId, Hash, Outcome, Receipt, Usdc, Verified,
     call::Payment,
     limits::{CALL_HEAD_BYTES_MAX, REFUSAL_DETAIL_BYTES_MAX, REQUEST_BODY_BYTES_MAX},
 };
@@ -106,7 +106,8 @@ impl Ledger {
 
     /// Closes a promise with its receipt and counts the charge for the channel and the day.
     ///
-    /// The same receipt again is accepted and changes nothing.
+    /// The same receipt again is accepted and changes nothing. A call that was released in doubt takes its receipt
+    /// late.
     ///
     /// # Errors
     /// [`LedgerError::NotPromised`], or [`LedgerError::ReceiptMismatch`] naming what does not fit; the promise
@@ -120,9 +121,46 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError::NotPromised`].
     pub async fn release(&self, call_id: CallId, reason: impl Into<String>, time_secs: u64) -> Result<()> {
-        let mut reason = reason.into();
+        self.end_uncharged(call_id, reason.into(), false, time_secs).await
+    }
+
+    /// Closes a promise that was not charged by the owner's word, of which a copy was lost on its way. Should it be
+    /// charged after all, [`Ledger::acknowledge`] takes the receipt.
+    ///
+    /// # Errors
+    /// [`LedgerError::NotPromised`].
+    pub async fn release_in_doubt(
+        &self,
+        call_id: CallId,
+        reason: impl Into<String>,
+        time_secs: u64,
+    ) -> Result<()> {
+        self.end_uncharged(call_id, reason.into(), true, time_secs).await
+    }
+
+    async fn end_uncharged(
+        &self,
+        call_id: CallId,
+        mut reason: String,
+        in_doubt: bool,
+        time_secs: u64,
+    ) -> Result<()> {
         reason.truncate(reason.floor_char_boundary(REFUSAL_DETAIL_BYTES_MAX));
-        self.write(move |tx| close(tx, call_id, time_secs, StoredEnd::Released { reason })).await
+        let end = StoredEnd::Released { reason, in_doubt: Some(in_doubt) };
+        self.write(move |tx| close(tx, call_id, time_secs, end)).await
+    }
+
+    /// Calls on a channel that were released in doubt, newest first, among the newest `rows_max` purchases.
+    ///
+    /// # Errors
+    /// Only failures of storage.
+    pub fn released_in_doubt(&self, channel: ChannelId, rows_max: usize) -> Result<Vec<Purchase>> {
+        let mut purchases = self.purchases(rows_max)?;
+        purchases.retain(|purchase| {
+            purchase.channel == channel
+                && matches!(purchase.end, PurchaseEnd::Released { in_doubt: true, .. })
+        });
+        Ok(purchases)
     }
 
     /// Promises whose end is not known, in no particular order.
@@ -302,14 +340,46 @@ fn sign(tx: &WriteTransaction, promise: &Promise) -> Result<()> {
 fn acknowledge(tx: &WriteTransaction, call_id: CallId, acknowledgement: &Acknowledgement) -> Result<()> {
     let end = StoredEnd::from(acknowledgement);
     let promise = tables::get::<_, StoredPromise>(&tx.open_table(PROMISES)?, "promises", call_id.as_bytes())?;
+    let receipt = &acknowledgement.receipt;
     let Some(promise) = promise else {
         let known = purchase_in(&tx.open_table(PURCHASES)?, call_id)?;
-        let same = known.is_some_and(|known| known.end.receipt(call_id) == end.receipt(call_id));
-        return if same { Ok(()) } else { Err(LedgerError::NotPromised(call_id)) };
+        return match known.ok_or(LedgerError::NotPromised(call_id))? {
+            known if known.is_in_doubt() => acknowledge_late(tx, call_id, known, acknowledgement, end),
+            known if known.end.receipt(call_id) == end.receipt(call_id) => Ok(()),
+            _ => Err(LedgerError::NotPromised(call_id)),
+        };
     };
+    check_receipt(call_id, &Asked::from(&promise), receipt)?;
+    charge(tx, call_id, promise.channel(), promise.time_secs, &promise.secret, receipt)?;
+    close(tx, call_id, acknowledgement.time_secs, end)
+}
+
+/// Turns a call that was released in doubt into one that was charged.
+fn acknowledge_late(
+    tx: &WriteTransaction,
+    call_id: CallId,
+    mut purchase: StoredPurchase,
+    acknowledgement: &Acknowledgement,
+    end: StoredEnd,
+) -> Result<()> {
     let receipt = &acknowledgement.receipt;
-    check_receipt(call_id, &promise, receipt)?;
-    if let Some(id) = promise.channel() {
+    check_receipt(call_id, &Asked::from(&purchase), receipt)?;
+    charge(tx, call_id, purchase.channel, purchase.promised_secs, &purchase.secret, receipt)?;
+    (purchase.end, purchase.closed_secs) = (end, acknowledgement.time_secs);
+    tx.open_table(PURCHASES)?.insert(call_id.as_bytes(), tables::encode(&purchase).as_slice())?;
+    Ok(())
+}
+
+/// Counts a receipt's charge for its channel and for the day of its promise.
+fn charge(
+    tx: &WriteTransaction,
+    call_id: CallId,
+    channel: Option<ChannelId>,
+    promised_secs: u64,
+    secret: &str,
+    receipt: &Verified<Receipt>,
+) -> Result<()> {
+    if let Some(id) = channel {
         let mut table = tx.open_table(PAYER_CHANNELS)?;
         let mut row = channel_in(&table, id)?.ok_or(LedgerError::UnknownChannel(id))?;
         row.acknowledged =
@@ -320,21 +390,42 @@ fn acknowledge(tx: &WriteTransaction, call_id: CallId, acknowledgement: &Acknowl
     }
     if !receipt.charged.is_zero() {
         let mut totals = tx.open_table(DAY_TOTALS)?;
-        let key = (day_of(promise.time_secs), promise.secret.as_str());
+        let key = (day_of(promised_secs), secret);
         let total = totals.get(key)?.map_or(0, |total| total.value());
         totals.insert(key, total.saturating_add(receipt.charged.micros()))?;
     }
-    history::count_bought(tx, promise.time_secs, receipt)?;
-    close(tx, call_id, acknowledgement.time_secs, end)
+    history::count_bought(tx, promised_secs, receipt)
 }
 
-fn check_receipt(call_id: CallId, promise: &StoredPromise, receipt: &Verified<Receipt>) -> Result<()> {
+/// What a receipt has to agree with.
+struct Asked {
+    owner: Address,
+    request_hash: Hash,
+    channel: Option<ChannelId>,
+    price: Usdc,
+}
+
+impl From<&StoredPromise> for Asked {
+    fn from(promise: &StoredPromise) -> Self {
+        let StoredPromise { owner, request_hash, price, .. } = *promise;
+        Self { owner, request_hash, channel: promise.channel(), price }
+    }
+}
+
+impl From<&StoredPurchase> for Asked {
+    fn from(purchase: &StoredPurchase) -> Self {
+        let StoredPurchase { owner, request_hash, channel, price, .. } = *purchase;
+        Self { owner, request_hash, channel, price }
+    }
+}
+
+fn check_receipt(call_id: CallId, asked: &Asked, receipt: &Verified<Receipt>) -> Result<()> {
     let rule = match () {
-        () if receipt.signer() != promise.owner => "the owner signed it",
+        () if receipt.signer() != asked.owner => "the owner signed it",
         () if receipt.call_id != call_id => "it names the call",
-        () if receipt.request_hash != promise.request_hash => "it names the request",
-        () if receipt.channel != promise.channel().unwrap_or(ChannelId::NONE) => "it names the channel",
-        () if receipt.charged > promise.price => "the charge is at most the price",
+        () if receipt.request_hash != asked.request_hash => "it names the request",
+        () if receipt.channel != asked.channel.unwrap_or(ChannelId::NONE) => "it names the channel",
+        () if receipt.charged > asked.price => "the charge is at most the price",
         () if Outcome::from_code(receipt.outcome).is_none() => "its outcome is known",
         () => return Ok(()),
     };

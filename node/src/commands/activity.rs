@@ -67,7 +67,9 @@ pub(super) async fn activity(
 fn bought(purchase: &Purchase, name: String) -> BoughtCall {
     let (status, timing, reason) = match &purchase.end {
         PurchaseEnd::Acknowledged { status, timing, .. } => (Some(*status), *timing, None),
-        PurchaseEnd::Released { reason } => (None, farthing_ledger::Timing::default(), Some(reason.clone())),
+        PurchaseEnd::Released { reason, .. } => {
+            (None, farthing_ledger::Timing::default(), Some(reason.clone()))
+        }
     };
     BoughtCall {
         call_id: purchase.call_id.into(),

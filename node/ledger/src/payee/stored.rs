@@ -161,6 +161,9 @@ pub(crate) struct StoredDone {
     /// The channel's total including this call.
     #[n(7)]
     pub(crate) spent_total: Usdc,
+    /// When the service was asked once more for a lost answer.
+    #[n(8)]
+    pub(crate) repeated_secs: Option<u64>,
 }
 
 impl StoredDone {
@@ -197,6 +200,7 @@ impl StoredCall {
                 status: call.status,
                 headers: call.headers.clone(),
                 spent_total,
+                repeated_secs: None,
             }),
         }
     }
@@ -227,6 +231,12 @@ impl StoredCall {
             time_secs,
         };
         let receipt = receipt(&call, done.channel, done.spent_total);
-        ServedRow::Done(Box::new(CallRow { payer, call, receipt, body_bytes }))
+        ServedRow::Done(Box::new(CallRow {
+            payer,
+            call,
+            receipt,
+            body_bytes,
+            repeated_secs: done.repeated_secs,
+        }))
     }
 }

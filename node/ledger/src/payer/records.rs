@@ -129,7 +129,11 @@ pub enum PurchaseEnd {
         timing: Timing,
     },
     /// Not charged, for this reason.
-    Released { reason: String },
+    Released {
+        reason: String,
+        /// A copy of the call was lost and may arrive late: a receipt for it is taken later, too.
+        in_doubt: bool,
+    },
 }
 
 /// A closed promise.

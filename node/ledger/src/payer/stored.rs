@@ -227,13 +227,13 @@ pub(crate) struct StoredPurchase {
     #[n(5)]
     path: String,
     #[cbor(n(6), with = "minicbor::bytes")]
-    request_hash: Hash,
+    pub(crate) request_hash: Hash,
     #[n(7)]
-    price: Usdc,
+    pub(crate) price: Usdc,
     #[n(8)]
     pub(crate) promised_secs: u64,
     #[n(9)]
-    closed_secs: u64,
+    pub(crate) closed_secs: u64,
     #[n(10)]
     pub(crate) end: StoredEnd,
 }
@@ -259,6 +259,9 @@ pub(crate) enum StoredEnd {
     Released {
         #[n(0)]
         reason: String,
+        /// `None` in ledgers of before, where it was not asked.
+        #[n(1)]
+        in_doubt: Option<bool>,
     },
 }
 
@@ -330,7 +333,9 @@ impl StoredEnd {
                     timing: Timing { total_us, owner_us, upstream_us },
                 }
             }
-            Self::Released { reason } => PurchaseEnd::Released { reason },
+            Self::Released { reason, in_doubt } => {
+                PurchaseEnd::Released { reason, in_doubt: in_doubt == Some(true) }
+            }
         }
     }
 }
@@ -368,6 +373,11 @@ impl StoredPurchase {
             closed_secs,
             end,
         }
+    }
+
+    /// Ended uncharged while a copy of it could not be accounted for.
+    pub(crate) fn is_in_doubt(&self) -> bool {
+        matches!(self.end, StoredEnd::Released { in_doubt: Some(true), .. })
     }
 
     /// Charged or answered: its call id is used up.

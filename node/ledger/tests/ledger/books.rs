@@ -284,7 +284,7 @@ async fn a_released_promise_costs_nothing_and_may_be_made_again() {
     ledger.release(call_id(1), "busy".repeat(1_000), NOW_SECS).await.unwrap();
     assert!(matches!(ledger.release(call_id(1), "busy", NOW_SECS).await, Err(LedgerError::NotPromised(_))));
     let purchase = ledger.purchase(call_id(1)).unwrap().unwrap();
-    assert!(matches!(purchase.end, PurchaseEnd::Released { reason } if reason.len() == 1_024));
+    assert!(matches!(purchase.end, PurchaseEnd::Released { reason, .. } if reason.len() == 1_024));
     assert_eq!(purchase.charged, Usdc::ZERO);
 
     ledger.promise(promise(1, 1, PRICE)).await.unwrap().await.unwrap();

@@ -2,6 +2,7 @@
 
 mod books;
 mod disk;
+mod doubt;
 mod failing;
 mod group_commit;
 mod history;

@@ -216,7 +216,7 @@ impl Entry {
                         (Some(*status), None)
                     }
                     PurchaseEnd::Acknowledged { outcome, .. } => (None, Some(reason(*outcome).to_owned())),
-                    PurchaseEnd::Released { reason } => (None, Some(reason.clone())),
+                    PurchaseEnd::Released { reason, .. } => (None, Some(reason.clone())),
                 };
                 let (state, id) = (state_of_purchase(&call), call.call_id.to_string());
                 HistoryEntry {

@@ -1,0 +1,68 @@
+//! Calls whose end was in doubt, and the one further execution of a call whose answer was lost.
+
+use farthing_ledger::{LedgerError, Retention, ServedRow, day_of};
+use farthing_protocol::{Outcome, Usdc};
+
+use crate::world::*;
+
+#[tokio::test]
+async fn a_call_that_was_released_in_doubt_takes_its_receipt_late_and_once() {
+    let ledger = in_memory();
+    ledger.put_payer_channel(payer_channel(1)).await.unwrap();
+    let made = promise(1, 1, PRICE);
+    ledger.promise(made.clone()).await.unwrap().await.unwrap();
+    ledger.release_in_doubt(call_id(1), "never served", NOW_SECS + 9).await.unwrap();
+    assert_eq!(ledger.released_in_doubt(channel(1), 10).unwrap().len(), 1);
+    assert!(ledger.released_in_doubt(channel(2), 10).unwrap().is_empty());
+
+    let mut dearer = receipt(&made, PRICE, Outcome::Answered);
+    dearer.charged = micros(2_001);
+    let refused = ledger.acknowledge(call_id(1), acknowledgement(dearer)).await;
+    assert!(matches!(refused, Err(LedgerError::ReceiptMismatch { .. })), "{refused:?}");
+    for _ in 0..2 {
+        let late = acknowledgement(receipt(&made, PRICE, Outcome::Answered));
+        ledger.acknowledge(call_id(1), late).await.unwrap();
+        assert_eq!(ledger.payer_channels().unwrap()[0].acknowledged, PRICE);
+        assert_eq!(ledger.day_totals(day_of(NOW_SECS)).unwrap(), [("laptop".to_owned(), PRICE)]);
+        assert_eq!(ledger.purchase(call_id(1)).unwrap().unwrap().charged, PRICE);
+    }
+    assert!(ledger.released_in_doubt(channel(1), 10).unwrap().is_empty());
+    assert_eq!(ledger.audit().unwrap().violations, []);
+}
+
+#[tokio::test]
+async fn a_call_that_was_surely_not_served_takes_no_receipt_later() {
+    let ledger = in_memory();
+    ledger.put_payer_channel(payer_channel(1)).await.unwrap();
+    let made = promise(1, 1, PRICE);
+    ledger.promise(made.clone()).await.unwrap().await.unwrap();
+    ledger.release(call_id(1), "busy", NOW_SECS).await.unwrap();
+    let late = acknowledgement(receipt(&made, PRICE, Outcome::Answered));
+    let refused = ledger.acknowledge(call_id(1), late).await;
+    assert!(matches!(refused, Err(LedgerError::NotPromised(_))), "{refused:?}");
+    assert_eq!(ledger.payer_channels().unwrap()[0].acknowledged, Usdc::ZERO);
+}
+
+#[tokio::test]
+async fn a_finished_call_has_one_further_execution_however_long_its_row_is_kept() {
+    const DAY_SECS: u64 = 86_400;
+    let ledger = in_memory();
+    ledger.put_payee_channel(payee_channel(1)).await.unwrap();
+    let payer = world().payer.address();
+    let unknown = ledger.repeat(payer, call_id(1), NOW_SECS).await;
+    assert!(matches!(unknown, Err(LedgerError::NotServed(_))), "{unknown:?}");
+    ledger.accept(accepted(2)).await.unwrap();
+    assert!(ledger.repeat(payer, call_id(2), NOW_SECS).await.is_err(), "it is not finished");
+
+    ledger.serve(served(1, PRICE, call(1))).await.unwrap();
+    let mut executions = 0;
+    for day in 0..365 {
+        let now_secs = NOW_SECS + day * DAY_SECS;
+        ledger.prune(Retention::default(), now_secs).await.unwrap();
+        executions += u32::from(ledger.repeat(payer, call_id(1), now_secs).await.unwrap());
+    }
+    assert_eq!(executions, 1);
+    let Some(ServedRow::Done(row)) = ledger.served(payer, call_id(1)).unwrap() else { panic!() };
+    assert_eq!((row.repeated_secs, row.receipt.charged), (Some(NOW_SECS), PRICE));
+    assert_eq!(ledger.audit().unwrap().violations, []);
+}
