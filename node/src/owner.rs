@@ -15,11 +15,12 @@ use std::{
 use bytes::Bytes;
 use farthing_chain::ChainHandle;
 use farthing_ledger::{Ledger, Recorded};
-use farthing_network::InboundCall;
+use farthing_network::{InboundCall, Responder};
 use farthing_protocol::{
     Address, CallId, CallMessage, CallReply, CallRequest, ChannelId, Receipt, Refusal, RefusalCode,
     Signature,
     call::{CallResponse, CallStatus, ChannelSync, response_hash},
+    limits,
 };
 use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
@@ -87,12 +88,8 @@ impl Owner {
                 CallMessage::Call(request) => match self.arrive(peer, &request, &body) {
                     Ok(arrival) => {
                         let owner = self.clone();
-                        self.0.tasks.spawn(async move {
-                            if let Some(answer) = owner.answer(peer, request, body, arrival).await {
-                                killpoint::reached("owner.during_answer");
-                                reply.send(answer.reply.clone(), answer.body.clone());
-                            }
-                        });
+                        let work = async move { owner.respond(peer, request, body, arrival, reply).await };
+                        self.0.tasks.spawn(work);
                     }
                     Err(refusal) => drop(reply.send(CallReply::Refused(refusal), Bytes::new())),
                 },
@@ -118,6 +115,31 @@ impl Owner {
     fn arrive(&self, payer: Address, request: &CallRequest, body: &[u8]) -> Result<Arrival, Refusal> {
         request.check_bounds().map_err(|e| Refusal::new(RefusalCode::Malformed, e.to_string()))?;
         Ok(self.0.calls.arrive((payer, request.call_id), request.request_hash(body)))
+    }
+
+    /// Answers one copy of a call. When a call with effects outlasts its payer's deadline, the payer hears that it is
+    /// running; its end is recorded and charged like any other, and told when it is asked for.
+    async fn respond(
+        &self,
+        payer: Address,
+        request: CallRequest,
+        body: Bytes,
+        arrival: Arrival,
+        reply: Responder,
+    ) {
+        let patience = answer_within(&request);
+        let mut answering = std::pin::pin!(self.answer(payer, request, body, arrival));
+        match tokio::time::timeout(patience, &mut answering).await {
+            Ok(Some(answer)) => {
+                killpoint::reached("owner.during_answer");
+                reply.send(answer.reply.clone(), answer.body.clone());
+            }
+            Ok(None) => {}
+            Err(_) => {
+                reply.send(CallReply::Status(CallStatus::Running), Bytes::new());
+                answering.await;
+            }
+        }
     }
 
     /// The one answer of a call id; `None` when there can be none.
@@ -233,6 +255,12 @@ impl Owner {
     fn now_secs() -> u64 {
         clock::now_secs()
     }
+}
+
+/// How long a payer waits for its answer. The deadline of a call without effects ends its work, and the answer says so.
+fn answer_within(request: &CallRequest) -> Duration {
+    let max = limits::CALL_DEADLINE_MS_MAX;
+    Duration::from_millis(if request.method.is_safe() { max } else { request.deadline_ms.min(max) })
 }
 
 /// The only way to an answer of the service: it takes the proof that voucher, call and charge are durable.

@@ -294,7 +294,7 @@ pub fn service_file(upstream: &str, charge: Charge) -> ServiceFile {
         ..OperationFile::named(method, path.to_owned())
     };
     let gets = paths.iter().map(|path| operation(Method::Get, path));
-    let posts = ["/ok", "/echo"].iter().map(|path| operation(Method::Post, path));
+    let posts = ["/ok", "/echo", "/slow/{millis}"].iter().map(|path| operation(Method::Post, path));
     ServiceFile {
         name: "Test service".to_owned(),
         upstream: upstream.to_owned(),

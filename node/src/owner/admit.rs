@@ -1,6 +1,6 @@
 //! The ordered checks between a call's arrival and its upstream. Cheap ones first, money last.
 //!
-//! [`Admitted`] is made here alone, and [`Admitted::fetch`] is the only way to the upstream.
+//! [`Admitted`] and [`AdmittedAgain`] are made here alone, and theirs are the only ways to the upstream.
 
 use std::{sync::Arc, time::Duration};
 
@@ -36,6 +36,14 @@ pub struct Admitted {
     plan: Plan,
     /// `None` for a free call.
     reserved: Option<Reserved>,
+    _place: Place,
+}
+
+/// A finished call whose service may be asked once more.
+#[derive(Debug)]
+pub struct AdmittedAgain {
+    request: UpstreamRequest,
+    service: Arc<Registered>,
     _place: Place,
 }
 
@@ -84,20 +92,29 @@ impl Owner {
         Ok(admitted)
     }
 
-    /// The upstream's answer to a call that is recorded as charged already. Offer and capacity are checked as
-    /// for any call; the payment is not, because it was made.
-    pub(super) async fn fetch_free(
+    /// Whether a finished call may reach its service once more: what is offered today still has it, at no higher
+    /// price than `price`, which was paid. Capacity is checked as for any call; the payment is not, because it was
+    /// made. `None` when it is not offered any more.
+    ///
+    /// # Errors
+    /// A refusal that time mends: the service is paused, or the node is busy.
+    pub(super) async fn admit_again(
         &self,
         payer: Address,
         request: &CallRequest,
         body: &Bytes,
-    ) -> Result<UpstreamAnswer, Refusal> {
+        price: Usdc,
+    ) -> Result<Option<AdmittedAgain>, Refusal> {
         self.0.load.check_failures(payer)?;
+        let Ok(service) = self.registered(request) else { return Ok(None) };
+        check_not_paused(&service)?;
+        let Ok(plan) = plan(&service, request, body) else { return Ok(None) };
+        if plan.price > price {
+            return Ok(None);
+        }
+        let place = self.0.load.enter(payer, request.service).await?;
         self.0.load.count_failure(payer);
-        let service = self.registered(request)?;
-        let plan = plan(&service, request, body)?;
-        let _place = self.0.load.enter(payer, request.service).await?;
-        Ok(service.upstream().fetch(upstream_request(&plan, body, request.deadline_ms)).await)
+        Ok(Some(AdmittedAgain { request: upstream_request(&plan, request, body), service, _place: place }))
     }
 
     fn registered(&self, request: &CallRequest) -> Result<Arc<Registered>, Refusal> {
@@ -128,10 +145,8 @@ impl Owner {
 
 /// Listing version, operation, parameters and price: what the owner offers today.
 fn check_offer(service: &Registered, request: &CallRequest, body: &[u8]) -> Result<Plan, Refusal> {
+    check_not_paused(service)?;
     let listing = service.listing();
-    if listing.paused {
-        return Err(Refusal::new(RefusalCode::ServicePaused, "the owner has paused the service"));
-    }
     let plan = plan(service, request, body)?;
     if request.listing_version != listing.seq || request.price != plan.price {
         let detail = format!("the price is {} USDC since version {}", plan.price, listing.seq);
@@ -140,6 +155,13 @@ fn check_offer(service: &Registered, request: &CallRequest, body: &[u8]) -> Resu
         return Err(refusal);
     }
     Ok(plan)
+}
+
+fn check_not_paused(service: &Registered) -> Result<(), Refusal> {
+    if service.listing().paused {
+        return Err(Refusal::new(RefusalCode::ServicePaused, "the owner has paused the service"));
+    }
+    Ok(())
 }
 
 fn plan(service: &Registered, request: &CallRequest, body: &[u8]) -> Result<Plan, Refusal> {
@@ -157,13 +179,21 @@ fn plan(service: &Registered, request: &CallRequest, body: &[u8]) -> Result<Plan
     Ok(plan)
 }
 
-fn upstream_request(plan: &Plan, body: &Bytes, deadline_ms: u64) -> UpstreamRequest {
+fn upstream_request(plan: &Plan, request: &CallRequest, body: &Bytes) -> UpstreamRequest {
     UpstreamRequest {
         request: plan.request.clone(),
         headers: plan.headers.clone(),
         body: body.clone(),
-        deadline: Duration::from_millis(deadline_ms.clamp(1, limits::CALL_DEADLINE_MS_MAX)),
+        deadline: Duration::from_millis(upstream_deadline_ms(request.method, request.deadline_ms)),
     }
+}
+
+/// How long the service may take. A call with effects has the owner's own limit, whatever its payer asks for: who
+/// hangs up early would otherwise have the effect and not its price. A payer's deadline shortens the work for
+/// calls without effects, down to what a service may need at least.
+fn upstream_deadline_ms(method: Method, deadline_ms: u64) -> u64 {
+    let (min, max) = (limits::CALL_DEADLINE_MS_MIN, limits::CALL_DEADLINE_MS_MAX);
+    if method.is_safe() { deadline_ms.clamp(min, max) } else { max }
 }
 
 fn payment_refusal(code: RefusalCode, price: Usdc) -> Refusal {
@@ -176,13 +206,17 @@ fn payment_refusal(code: RefusalCode, price: Usdc) -> Refusal {
     Refusal::new(code, detail)
 }
 
+impl AdmittedAgain {
+    /// Asks the upstream.
+    pub async fn fetch(self) -> UpstreamAnswer {
+        self.service.upstream().fetch(self.request).await
+    }
+}
+
 impl Admitted {
     /// Asks the upstream.
     pub async fn fetch(&self) -> UpstreamAnswer {
-        self.service
-            .upstream()
-            .fetch(upstream_request(&self.plan, &self.body, self.request.deadline_ms))
-            .await
+        self.service.upstream().fetch(upstream_request(&self.plan, &self.request, &self.body)).await
     }
 
     /// Ends the reservation with what was charged.
@@ -231,5 +265,24 @@ impl Admitted {
     #[must_use]
     pub const fn reserved(&self) -> Option<&Reserved> {
         self.reserved.as_ref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_payers_deadline_shortens_no_call_with_effects_and_others_to_a_second_at_least() {
+        let (min, max) = (limits::CALL_DEADLINE_MS_MIN, limits::CALL_DEADLINE_MS_MAX);
+        for deadline_ms in [0, 1, min, max, u64::MAX] {
+            for method in [Method::Post, Method::Put, Method::Patch, Method::Delete] {
+                assert_eq!(upstream_deadline_ms(method, deadline_ms), max, "{method} {deadline_ms}");
+            }
+        }
+        for (deadline_ms, used) in [(0, min), (min - 1, min), (min, min), (min + 1, min + 1), (u64::MAX, max)]
+        {
+            assert_eq!(upstream_deadline_ms(Method::Get, deadline_ms), used);
+        }
     }
 }

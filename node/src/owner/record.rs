@@ -8,9 +8,11 @@ use farthing_protocol::{
     Address, CallId, CallReply, CallRequest, CallResponse, ChannelId, Hash, Receipt, Refusal, RefusalCode,
     Usdc,
     call::{CallStatus, response_hash},
+    resolution::{Record, Repeat, repeat},
 };
 
-use super::{Owner, admit::Admitted, conflict, refused, running::Answer, upstream::UpstreamAnswer};
+use super::{Owner, admit::Admitted, conflict, running::Answer, upstream::UpstreamAnswer};
+use crate::killpoint;
 
 impl Owner {
     /// Stores that a call with effects is about to run, so that a crash cannot run it twice.
@@ -69,53 +71,60 @@ impl Owner {
         }
     }
 
-    /// What an earlier run of this node knows of the call: its answer, or that it is new (`None`).
+    /// What this node has recorded of the call: its answer, or that it is to be served (`None`).
     ///
     /// # Errors
-    /// A refusal when the id was used for something else, or the call may have run.
+    /// A refusal when the call may have run, or time mends what keeps its answer.
     pub(super) async fn recorded_earlier(
         &self,
         payer: Address,
         request: &CallRequest,
         body: &Bytes,
     ) -> Result<Option<Arc<Answer>>, Refusal> {
-        let row = self.0.ledger.served(payer, request.call_id).map_err(|e| ledger_refusal(&e))?;
-        let request_hash = request.request_hash(body);
-        match row {
-            None => Ok(None),
-            Some(ServedRow::Accepted(accepted)) if accepted.request_hash == request_hash => {
-                let detail = "the owner's node was interrupted while this call ran; you are not charged";
-                Err(Refusal::new(RefusalCode::MayHaveRun, detail))
+        let Some(row) = self.known(payer, request.call_id)? else { return Ok(None) };
+        if row.request_hash() != request.request_hash(body) {
+            return Ok(Some(conflict()));
+        }
+        let ServedRow::Done(row) = row else { return Err(interrupted()) };
+        let kept = self.stored_answer(&row)?;
+        let record = Record::Finished {
+            is_answer: row.call.outcome.is_the_services_answer(),
+            is_charged: !row.call.charged.is_zero(),
+            is_kept: kept.is_some(),
+            was_repeated: row.repeated_secs.is_some(),
+        };
+        match repeat(record, row.call.method.is_safe()) {
+            Repeat::Serve => Ok(None),
+            Repeat::AskOnceMore => self.ask_once_more(&row, request, body).await.map(Some),
+            Repeat::Answer | Repeat::Receipt | Repeat::MayHaveRun => {
+                kept.map_or_else(|| self.done(&row), Ok).map(Some)
             }
-            Some(ServedRow::Done(row)) if row.call.request_hash == request_hash => {
-                if !row.call.outcome.is_the_services_answer() && row.call.method.is_safe() {
-                    return Ok(None);
-                }
-                match self.stored_answer(&row)? {
-                    Some(answer) => Ok(Some(answer)),
-                    None if row.call.method.is_safe() => {
-                        self.serve_again(&row, request, body).await.map(Some)
-                    }
-                    None => self.done(&row).map(Some),
-                }
-            }
-            Some(_) => Ok(Some(conflict())),
         }
     }
 
     /// What the ledger says of a call that is not in memory.
     pub(super) fn status_in_ledger(&self, payer: Address, call_id: CallId) -> Result<Arc<Answer>, Refusal> {
-        match self.0.ledger.served(payer, call_id).map_err(|e| ledger_refusal(&e))? {
+        match self.known(payer, call_id)? {
             None => Ok(status(CallStatus::Unknown)),
-            Some(ServedRow::Accepted(_)) => {
-                let detail = "the owner's node was interrupted while this call ran; you are not charged";
-                Ok(refused(Refusal::new(RefusalCode::MayHaveRun, detail)))
-            }
+            Some(ServedRow::Accepted(_)) => Err(interrupted()),
             Some(ServedRow::Done(row)) => match self.stored_answer(&row)? {
                 Some(answer) => Ok(answer),
                 None => self.done(&row),
             },
         }
+    }
+
+    /// What is recorded of a call, when that is certain. After a failed commit only what was charged is: the rest
+    /// may turn out otherwise after a restart.
+    fn known(&self, payer: Address, call_id: CallId) -> Result<Option<ServedRow>, Refusal> {
+        let row = self.0.ledger.served(payer, call_id).map_err(|e| ledger_refusal(&e))?;
+        let is_charged = matches!(&row, Some(ServedRow::Done(row)) if !row.call.charged.is_zero());
+        if self.0.ledger.closed().is_some() && !is_charged {
+            let detail =
+                "the owner's node cannot store calls, and says what became of this one after a restart";
+            return Err(Refusal::new(RefusalCode::Unavailable, detail));
+        }
+        Ok(row)
     }
 
     /// The recorded answer with its body, while that is kept.
@@ -131,18 +140,25 @@ impl Owner {
         Ok(status(CallStatus::Done { receipt: row.receipt, signature }))
     }
 
-    /// Executes a safe, recorded call once more, free, because its body is gone. The charge stays the
-    /// recorded one; the receipt names the new answer.
-    async fn serve_again(
+    /// Asks the service of a safe, recorded call once more, free, because its answer is gone. The charge stays the
+    /// recorded one; the receipt names the new answer. That it was done is durable before the service is asked, so
+    /// one charge never buys a third execution.
+    async fn ask_once_more(
         &self,
         row: &CallRow,
         request: &CallRequest,
         body: &Bytes,
     ) -> Result<Arc<Answer>, Refusal> {
-        let fetched = self.fetch_free(row.payer, request, body).await?;
+        let admitted = self.admit_again(row.payer, request, body, row.call.price).await?;
+        let Some(admitted) = admitted else { return self.done(row) };
+        let taken = self.0.ledger.repeat(row.payer, row.call.call_id, Self::now_secs()).await;
+        if !taken.map_err(|error| ledger_refusal(&error))? {
+            return self.done(row);
+        }
+        let fetched = admitted.fetch().await;
+        killpoint::reached("owner.after_repeat");
         if fetched.outcome != row.call.outcome {
-            let detail = "the answer of this call is no longer kept and the service does not repeat it now";
-            return Err(Refusal::new(RefusalCode::Unavailable, detail).retry_after_ms(2_000));
+            return self.done(row);
         }
         let receipt = Receipt {
             response_hash: response_hash(fetched.status, &fetched.headers, &fetched.body),
@@ -176,6 +192,11 @@ impl Owner {
 
 fn status(status: CallStatus) -> Arc<Answer> {
     Arc::new(Answer { reply: CallReply::Status(status), body: Bytes::new() })
+}
+
+fn interrupted() -> Refusal {
+    let detail = "the owner's node was interrupted while this call ran; you are not charged";
+    Refusal::new(RefusalCode::MayHaveRun, detail)
 }
 
 fn ledger_refusal(error: &LedgerError) -> Refusal {

@@ -8,23 +8,23 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use anyhow::{Context, Result, bail, ensure};
 use bytes::Bytes;
 use farthing::{
-    control::types::{Audit, Channel, Settled, route},
+    control::types::{Api, Audit, Channel, PriceRequest, Settled, route},
     testnet::anvil::Anvil,
 };
 use farthing_chain::{Chain, ChainHandle, ChainSpec, MemoryJournal};
 use farthing_network::{CallFailure, Inbound, Network, NetworkConfig, NetworkHandle};
 use farthing_protocol::{
     Address, CallId, CallMessage, CallReply, CallRequest, CallResponse, ChannelConfig, ChannelId, Listing,
-    Refusal, RefusalCode, SecretKey, Signature, Usdc, Verified, Voucher,
+    Receipt, Refusal, RefusalCode, SecretKey, Signature, Usdc, Verified, Voucher,
     books::{CallRecord, CallsAsked, CallsPage},
-    call::{Method, Payment},
+    call::{CallStatus, Method, Payment},
     info::{InfoRequest, InfoResponse},
     wire::NetworkName,
 };
 use farthing_tests::world::{FUNDS, PRICE, World, eventually};
 use futures::{StreamExt, stream};
 
-use crate::support::{cost, expect_served};
+use crate::support::{cost, expect_served, fixed_owner};
 
 const DEADLINE: Duration = Duration::from_secs(20);
 
@@ -44,6 +44,7 @@ struct Payer {
 #[derive(Debug)]
 enum Reply {
     Served(Box<CallResponse>),
+    Status(CallStatus),
     Refused(Refusal),
 }
 
@@ -91,17 +92,20 @@ impl Payer {
         Ok(payer)
     }
 
-    /// Deposits, and waits until the owner has seen it.
-    async fn open(&self, config: ChannelConfig, deposit: Usdc) -> Result<()> {
+    /// Deposits.
+    async fn deposit(&self, config: ChannelConfig, deposit: Usdc) -> Result<()> {
         eventually("the chain is ready", async || {
             self.chain.refresh().await?;
             Ok(self.chain.balances().borrow().is_some_and(|balances| balances.usdc >= deposit))
         })
         .await?;
         self.chain.open_or_top_up(config, deposit).await?;
-        if config.payee != self.owner {
-            return Ok(());
-        }
+        Ok(())
+    }
+
+    /// Deposits, and waits until the owner has seen it.
+    async fn open(&self, config: ChannelConfig, deposit: Usdc) -> Result<()> {
+        self.deposit(config, deposit).await?;
         let question = CallMessage::Sync(config.id(&self.chain.domain()));
         eventually("the owner knows the deposit", async || {
             let answer = self.network.call(self.owner, question.clone(), Bytes::new(), DEADLINE).await?;
@@ -136,16 +140,17 @@ impl Payer {
     }
 
     async fn send(&self, request: CallRequest) -> Result<Reply> {
+        self.ask(CallMessage::Call(request)).await
+    }
+
+    async fn ask(&self, message: CallMessage) -> Result<Reply> {
         // The owner's node takes a bounded number of streams at once; what it drops was never begun.
         for _ in 0..200 {
-            match self
-                .network
-                .call(self.owner, CallMessage::Call(request.clone()), Bytes::new(), DEADLINE)
-                .await
-            {
+            match self.network.call(self.owner, message.clone(), Bytes::new(), DEADLINE).await {
                 Ok((CallReply::Response(response), ..)) => return Ok(Reply::Served(Box::new(response))),
                 Ok((CallReply::Refused(refusal), ..)) if refusal.code == RefusalCode::Busy => {}
                 Ok((CallReply::Refused(refusal), ..)) => return Ok(Reply::Refused(refusal)),
+                Ok((CallReply::Status(status), ..)) => return Ok(Reply::Status(status)),
                 Ok((other, ..)) => bail!("an answer to another question: {other:?}"),
                 Err(CallFailure::NeverStarted(_) | CallFailure::Unknown(_)) => {}
             }
@@ -157,7 +162,15 @@ impl Payer {
     async fn served(&self, request: CallRequest) -> Result<CallResponse> {
         match self.send(request).await? {
             Reply::Served(response) => Ok(*response),
-            Reply::Refused(refusal) => bail!("refused: {refusal:?}"),
+            other => bail!("not served: {other:?}"),
+        }
+    }
+
+    /// The receipt that comes in the place of an answer.
+    async fn receipt(&self, request: CallRequest) -> Result<Receipt> {
+        match self.send(request).await? {
+            Reply::Status(CallStatus::Done { receipt, .. }) => Ok(receipt),
+            other => bail!("no receipt alone: {other:?}"),
         }
     }
 
@@ -179,6 +192,11 @@ async fn listing_of(network: &NetworkHandle, world: &World) -> Result<Verified<L
 /// The upstream was reached once per paid call, and the owner gains exactly what they cost.
 async fn expect_paid(world: &World, calls: u64) -> Result<()> {
     assert_eq!(world.upstream.hits(), calls);
+    expect_charged(world, calls).await
+}
+
+/// The owner gains exactly what so many calls cost.
+async fn expect_charged(world: &World, calls: u64) -> Result<()> {
     let _: Settled = world.owner.control().post(route::SETTLE, &serde_json::json!({})).await?;
     let channels: Vec<Channel> = world.owner.control().get(route::CHANNELS).await?;
     let spent = channels.iter().map(|channel| channel.spent.0.micros()).sum::<u64>();
@@ -239,6 +257,7 @@ async fn parallel_calls_on_one_voucher_are_served_once() -> Result<()> {
                     served += 1;
                 }
                 Reply::Refused(refusal) => assert_eq!(refusal.code, RefusalCode::InsufficientVoucher),
+                Reply::Status(status) => bail!("{status:?}"),
             }
         }
         assert_eq!(served, 1, "round {round}");
@@ -259,13 +278,14 @@ async fn a_promise_that_is_not_good_is_refused_and_free() -> Result<()> {
     let others = others[0].id.0;
     let second = ChannelConfig { salt: [1; 32], ..payer.config };
     let elsewhere = ChannelConfig { payee: world.consumer_wallet, ..payer.config };
-    let too_short = ChannelConfig { close_delay_secs: payer.config.close_delay_secs / 2, ..payer.config };
+    payer.deposit(elsewhere, cost(3)).await?;
+    // The owner has seen the other with it.
     payer.open(second, cost(3)).await?;
-    payer.open(elsewhere, cost(3)).await?;
     payer.served(payer.request("paid", PRICE)).await?;
 
     let domain = payer.chain.domain();
-    let (second, elsewhere, too_short) = (second.id(&domain), elsewhere.id(&domain), too_short.id(&domain));
+    let unopened = ChannelConfig { salt: [2; 32], ..payer.config }.id(&domain);
+    let (second, elsewhere) = (second.id(&domain), elsewhere.id(&domain));
     let stranger = SecretKey::from_bytes(&[0x77; 32])?;
     let forged = Voucher { channel: payer.channel, cumulative: cost(2) }.sign(&domain, &stranger);
     let sign = |channel, cumulative| Some(payer.voucher(channel, cumulative));
@@ -325,7 +345,7 @@ async fn a_promise_that_is_not_good_is_refused_and_free() -> Result<()> {
         ),
         (
             "the channel does not exist",
-            payer.pays(too_short, PRICE, sign(too_short, PRICE)),
+            payer.pays(unopened, PRICE, sign(unopened, PRICE)),
             RefusalCode::UnknownChannel,
         ),
         (
@@ -376,6 +396,76 @@ async fn a_request_replayed_two_hundred_times_is_served_once() -> Result<()> {
 }
 
 #[tokio::test]
+async fn one_charge_buys_one_further_execution_and_none_after_a_restart() -> Result<()> {
+    let mut world = World::with(fixed_owner()?).await?;
+    let payer = Payer::join(&world, 0x55, cost(10)).await?;
+    // Answers of this size are not kept.
+    let large =
+        |id: &str, calls| CallRequest { path: "/large/1100000".to_owned(), ..payer.request(id, cost(calls)) };
+    payer.served(payer.request("small", cost(1))).await?;
+    payer.served(large("dearer", 2)).await?;
+    let receipt = payer.served(large("large", 3)).await?.receipt;
+    assert_eq!(payer.served(large("large", 3)).await?.receipt.charged, receipt.charged);
+    for _ in 0..20 {
+        assert_eq!(payer.receipt(large("large", 3)).await?, receipt);
+    }
+    assert_eq!(world.upstream.hits(), 4);
+
+    let path = |path: &str| path.replace("{id}", &world.api.id.to_string());
+    let _: Api = world.owner.control().post(&path(route::API_PAUSE), &()).await?;
+    payer.refused("paused", large("dearer", 2), RefusalCode::ServicePaused).await?;
+    let _: Api = world.owner.control().post(&path(route::API_RESUME), &()).await?;
+    let dearer = PriceRequest { price: cost(2).into(), operation: None };
+    let _: Api = world.owner.control().post(&path(route::API_PRICE), &dearer).await?;
+    payer.receipt(large("dearer", 2)).await?;
+    let cheaper = PriceRequest { price: PRICE.into(), operation: None };
+    let _: Api = world.owner.control().post(&path(route::API_PRICE), &cheaper).await?;
+    assert_eq!(world.upstream.hits(), 4, "a pause and a higher price stop further executions");
+
+    // A restart forgets the answers that were kept in memory, and no right that was used up.
+    for is_first in [true, false] {
+        world.owner.stop().await?;
+        world.owner.restart(Vec::new()).await?;
+        world.owner.wait_until_ready().await?;
+        payer.receipt(large("large", 3)).await?;
+        let small = payer.request("small", cost(1));
+        if is_first {
+            payer.served(small).await?;
+        } else {
+            payer.receipt(small).await?;
+        }
+        assert_eq!(world.upstream.hits(), 5);
+    }
+    expect_charged(&world, 3).await
+}
+
+#[tokio::test]
+async fn a_deadline_of_a_millisecond_makes_neither_an_effect_nor_an_answer_free() -> Result<()> {
+    let world = World::start().await?;
+    let payer = Payer::join(&world, 0x56, cost(10)).await?;
+    let hasty = |id: &str, method, calls| CallRequest {
+        method,
+        path: "/slow/400".to_owned(),
+        deadline_ms: 1,
+        ..payer.request(id, cost(calls))
+    };
+    let post = hasty("post", Method::Post, 1);
+    let first = payer.send(post.clone()).await?;
+    ensure!(matches!(first, Reply::Status(CallStatus::Running)), "the answer is shortened: {first:?}");
+    eventually("the effect is charged", async || {
+        match payer.ask(CallMessage::Status(post.call_id)).await? {
+            Reply::Served(response) => Ok(response.receipt.charged == PRICE),
+            Reply::Status(CallStatus::Running) => Ok(false),
+            other => bail!("{other:?}"),
+        }
+    })
+    .await?;
+    let get = payer.served(hasty("get", Method::Get, 2)).await?;
+    assert_eq!((get.status, get.receipt.charged), (200, PRICE));
+    expect_paid(&world, 2).await
+}
+
+#[tokio::test]
 async fn after_a_request_to_close_nothing_more_is_served_and_everything_is_claimed() -> Result<()> {
     let world = World::start().await?;
     let payer = Payer::join(&world, 0x54, cost(100)).await?;
@@ -389,7 +479,7 @@ async fn after_a_request_to_close_nothing_more_is_served_and_everything_is_claim
         match payer.send(request).await? {
             Reply::Served(_) => paid += 1,
             Reply::Refused(refusal) if refusal.code == RefusalCode::ChannelClosing => return Ok(true),
-            Reply::Refused(refusal) => bail!("{refusal:?}"),
+            other => bail!("{other:?}"),
         }
         Ok(false)
     })
