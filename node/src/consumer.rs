@@ -33,8 +33,10 @@ use crate::{
 pub mod answer;
 mod attempt;
 pub mod channels;
+mod ends;
 mod exchange;
 pub mod funding;
+mod heal;
 pub mod prices;
 mod reconcile;
 mod recovery;
@@ -48,6 +50,7 @@ use channels::Channels;
 use funding::Funding;
 use prices::Prices;
 use reconcile::Books;
+use recovery::Earlier;
 use rules::{Rules, Stopped};
 use spending::{Grant, OverLimit, Spending};
 use turns::Turns;
@@ -175,10 +178,16 @@ pub enum BuyError {
     #[error("{}", upstream_failure(*.outcome, *.status))]
     UpstreamFailed { outcome: Outcome, status: u16 },
     #[error("{reason}")]
-    BadAnswer { reason: String, charged: Usdc },
+    BadAnswer {
+        reason: String,
+        /// `None` while it is not known.
+        charged: Option<Usdc>,
+    },
     #[error("the call was finished earlier, charged {charged} USDC, and its answer is no longer kept")]
     BodyGone { charged: Usdc },
-    #[error("the owner's node did not answer in time ({0}); whether the call ran is not known yet")]
+    #[error("the call was charged {charged} USDC before, and its answer is not to be had now: {reason}")]
+    NotRepeated { charged: Usdc, reason: String },
+    #[error("whether the call was charged is not known yet ({0}); this node goes on asking")]
     Undecided(String),
 }
 
@@ -264,6 +273,8 @@ struct Inner {
     settings: Settings,
     turns: Turns,
     books: Books,
+    /// Differences with owners are looked into one at a time.
+    healing: tokio::sync::Mutex<()>,
     /// Work that outlives its caller: acknowledgements and resolutions. Shutdown waits for it.
     tasks: TaskTracker,
     /// Ends what would wait without end.
@@ -304,6 +315,7 @@ impl Consumer {
             settings: parts.settings,
             turns: Turns::default(),
             books: Books::default(),
+            healing: tokio::sync::Mutex::default(),
             tasks: parts.tasks,
             stopping: parts.stopping,
         }))
@@ -330,15 +342,23 @@ impl Consumer {
     async fn buy_now(&self, order: Order) -> Result<Bought, BuyError> {
         let deadline = Instant::now() + self.0.settings.call_deadline;
         order.in_scope()?;
-        let turn = self.0.turns.take(order.call_id).await;
+        let mut turn = self.0.turns.take(order.call_id).await;
+        let earlier = self.earlier(order.call_id).map_err(|error| BuyError::NotStored(error.to_string()))?;
+        self.may_buy().map_err(|error| earlier.tell(error))?;
+        match earlier {
+            Earlier::Open(promise) => self.finish(order, *promise, deadline, turn).await,
+            Earlier::Bought(purchase) => self.fetch_again(order, *purchase, deadline).await,
+            Earlier::Nothing => self.first(order, deadline, turn).await,
+            Earlier::InDoubt => {
+                turn.doubt(clock::uptime());
+                self.first(order, deadline, turn).await
+            }
+        }
+    }
+
+    fn may_buy(&self) -> Result<(), BuyError> {
         self.may_spend()?;
-        if self.0.tasks.is_closed() {
-            return Err(BuyError::ShuttingDown);
-        }
-        match self.earlier(order.call_id)? {
-            Some(earlier) => self.again(order, earlier, deadline, turn).await,
-            None => self.first(order, deadline, turn).await,
-        }
+        if self.0.tasks.is_closed() { Err(BuyError::ShuttingDown) } else { Ok(()) }
     }
 
     /// Whether this node may promise money at all.

@@ -4,7 +4,7 @@ use std::{
     net::SocketAddr,
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -13,8 +13,9 @@ use anyhow::Result;
 use axum::{
     Router,
     body::Bytes,
-    extract::{Path, State},
+    extract::{Path, Request, State},
     http::{StatusCode, header},
+    middleware::{self, Next},
     response::{IntoResponse, Redirect, Response},
     routing::{any, get},
 };
@@ -28,6 +29,7 @@ use tokio::{
 pub struct Upstream {
     address: SocketAddr,
     hits: Arc<AtomicU64>,
+    fails: Arc<AtomicBool>,
 }
 
 impl Upstream {
@@ -37,7 +39,7 @@ impl Upstream {
     /// # Errors
     /// When no port is free.
     pub async fn start() -> Result<Self> {
-        let hits = Arc::new(AtomicU64::new(0));
+        let (hits, fails) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
         let router = Router::new()
             .route("/ok", any(ok))
             .route(
@@ -52,11 +54,12 @@ impl Upstream {
             .route("/large/{bytes}", get(large))
             .route("/html", get(html))
             .route("/redirect", get(redirect))
+            .layer(middleware::from_fn_with_state(Arc::clone(&fails), unless_failing))
             .with_state(Arc::clone(&hits));
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
         tokio::spawn(async move { axum::serve(listener, router).await });
-        Ok(Self { address, hits })
+        Ok(Self { address, hits, fails })
     }
 
     #[must_use]
@@ -64,7 +67,12 @@ impl Upstream {
         format!("http://{}", self.address)
     }
 
-    /// Requests that arrived so far.
+    /// From now on every request is answered with status 503, or none is.
+    pub fn fail(&self, fails: bool) {
+        self.fails.store(fails, Ordering::SeqCst);
+    }
+
+    /// Requests that arrived so far, those that failed on purpose left out.
     #[must_use]
     pub fn hits(&self) -> u64 {
         self.hits.load(Ordering::SeqCst)
@@ -89,6 +97,13 @@ pub async fn raw(answer: &'static [u8]) -> Result<String> {
         }
     });
     Ok(url)
+}
+
+async fn unless_failing(State(fails): State<Arc<AtomicBool>>, request: Request, next: Next) -> Response {
+    if fails.load(Ordering::SeqCst) {
+        return (StatusCode::SERVICE_UNAVAILABLE, "away").into_response();
+    }
+    next.run(request).await
 }
 
 type Hits = State<Arc<AtomicU64>>;

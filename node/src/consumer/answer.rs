@@ -31,6 +31,8 @@ pub enum Mismatch {
     Other(&'static str),
     #[error("the answer is not the one the receipt names")]
     Response,
+    #[error("the owner claims to have served the call before it was sent")]
+    Unasked,
     #[error("the receipt charges {charged} USDC where {due} USDC are due")]
     Charge { charged: Usdc, due: Usdc },
 }

@@ -1,17 +1,14 @@
-//! One attempt to buy a call, from the price check to the closed ledger.
+//! One attempt to buy a call, from the price check to the end of its exchange ([`super::ends`]).
 
 use std::{
     sync::{Arc, PoisonError},
     time::{Duration, Instant},
 };
 
-use bytes::Bytes;
-use farthing_ledger::{Acknowledgement, PayerChannel, Promise};
+use farthing_ledger::Promise;
 use farthing_protocol::{
-    Address, CallId, CallRequest, CallResponse, ChannelId, Listing, Refusal, RefusalCode, Signature, Usdc,
-    Verified, Voucher,
+    Address, CallId, CallRequest, ChannelId, Listing, Refusal, RefusalCode, Usdc, Voucher,
     call::Payment,
-    channel::Receipt,
     limits,
     listing::{Accept, SCHEME_CHANNEL},
 };
@@ -22,10 +19,10 @@ use crate::{
 };
 
 use super::{
-    Bought, BuyError, Cap, Consumer, Order, Timing,
-    answer::{self, Expected},
+    Bought, BuyError, Cap, Consumer, Order,
+    answer::Expected,
     channels::{Reservation, Shortage},
-    exchange::{Exchanged, Failure},
+    exchange::Exchanged,
     spending::{self, Grant},
     turns::Turn,
 };
@@ -42,12 +39,12 @@ pub(super) struct Attempt {
 }
 
 impl Consumer {
-    /// Buys a call whose id was not used before.
+    /// Buys a call whose id was not used before, or ended uncharged.
     pub(super) async fn first(
         &self,
         order: Order,
         deadline: Instant,
-        turn: Turn,
+        mut turn: Turn,
     ) -> Result<Bought, BuyError> {
         let (mut service, mut plan) = self.planned(&order).await?;
         let accepted = self.accepted(&order, &plan)?;
@@ -55,7 +52,8 @@ impl Consumer {
         if order.max_price.is_none() && plan.price > before {
             return Err(self.price_changed(&order, before, plan.price));
         }
-        // A second round accepts a price that fell, or rose within what was allowed.
+        // A second round accepts a price that fell, or rose within what was allowed, or follows after the books were
+        // brought together.
         for round in 0..2 {
             let attempt = self.prepare(&order, &service, &plan).await?;
             if accepted.is_none() && order.max_price.is_none() {
@@ -71,20 +69,15 @@ impl Consumer {
             };
             killpoint::reached("consumer.after_promise");
             let sent = Instant::now();
-            let exchanged = self.exchange(&attempt, deadline).await;
+            let exchanged = self.exchange(&attempt, deadline, &mut turn).await;
             killpoint::reached("consumer.after_answer");
             // What was promised is durable before anyone hears of the answer. The owner may have served it.
             if let Err(error) = pending.await {
                 return Err(BuyError::NotStored(error.to_string()));
             }
             match exchanged {
-                Ok(Exchanged::Response(response, body)) => {
-                    return self.close(&attempt, response, body, sent.elapsed(), turn).await;
-                }
-                Ok(Exchanged::Refused(refusal))
-                    if refusal.code == RefusalCode::PriceChanged && round == 0 =>
-                {
-                    self.release(&attempt, "price changed").await;
+                Exchanged::Refused(refusal) if refusal.code == RefusalCode::PriceChanged && round == 0 => {
+                    self.release(&attempt, "price changed", &turn).await;
                     let listing = refusal.listing.ok_or(BuyError::OwnerUnreachable(refusal.detail))?;
                     service = self.0.catalog.adopt(&service, listing).await?;
                     plan = super::attempt::plan(&service, &order)?;
@@ -92,21 +85,14 @@ impl Consumer {
                         return Err(self.price_changed(&order, before, plan.price));
                     }
                 }
-                Ok(Exchanged::Refused(refusal)) => {
-                    self.release(&attempt, refusal.code.name()).await;
-                    return Err(BuyError::Refused(refusal));
+                // Between honest books every voucher is sufficient.
+                Exchanged::Refused(refusal)
+                    if refusal.code == RefusalCode::InsufficientVoucher && round == 0 =>
+                {
+                    self.release(&attempt, refusal.code.name(), &turn).await;
+                    self.heal(attempt.expected.owner).await.map_err(BuyError::OwnerUnreachable)?;
                 }
-                Ok(Exchanged::Gone(receipt, signature)) => {
-                    return Err(self.close_without_answer(&attempt, receipt, signature, turn));
-                }
-                Err(Failure::NeverStarted(reason)) => {
-                    self.release(&attempt, "never started").await;
-                    return Err(BuyError::OwnerUnreachable(reason));
-                }
-                Err(Failure::Undecided(reason)) => {
-                    self.resolve_later(attempt.call_id(), turn);
-                    return Err(BuyError::Undecided(reason));
-                }
+                exchanged => return self.conclude(&attempt, exchanged, sent.elapsed(), turn).await,
             }
         }
         Err(BuyError::OwnerUnreachable("the owner's offer keeps changing".to_owned()))
@@ -289,6 +275,9 @@ impl Consumer {
     async fn reserve(&self, accept: &Accept, price: Usdc, paused: bool) -> Result<Reservation, BuyError> {
         let owner = accept.pay_to;
         self.compare_books(owner).await.map_err(BuyError::OwnerUnreachable)?;
+        if !self.0.channels.unexplained(owner).is_zero() {
+            self.heal(owner).await.map_err(BuyError::OwnerUnreachable)?;
+        }
         // A deposit of before a crash may turn out to be used up, so a second one may be needed.
         for _ in 0..3 {
             match self.0.channels.reserve(owner, price, clock::now_secs()) {
@@ -315,160 +304,6 @@ impl Consumer {
         Err(BuyError::ChannelLow { owner, available, price })
     }
 
-    /// Step 15: the answer is verified, the ledger closed, the caller served.
-    pub(super) async fn close(
-        &self,
-        attempt: &Attempt,
-        response: CallResponse,
-        body: Bytes,
-        network: Duration,
-        turn: Turn,
-    ) -> Result<Bought, BuyError> {
-        let receipt = match answer::verify(&attempt.expected, self.0.signer.domain(), &response, &body) {
-            Ok(receipt) => receipt,
-            Err(mismatch) => return Err(self.distrust(attempt, &mismatch).await),
-        };
-        let bought = Bought {
-            call_id: attempt.call_id(),
-            status: response.status,
-            headers: response.headers,
-            body,
-            price: attempt.expected.price,
-            charged: receipt.charged,
-            receipt: receipt.digest(self.0.signer.domain()),
-            timing: Timing {
-                funding: attempt.funding,
-                network,
-                owner: Duration::from_micros(response.owner_us),
-                upstream: Duration::from_micros(response.upstream_us),
-            },
-        };
-        self.acknowledge(attempt, receipt, response.status, &bought.timing, turn)?;
-        if response.outcome.is_the_services_answer() {
-            Ok(bought)
-        } else {
-            Err(BuyError::UpstreamFailed { outcome: response.outcome, status: response.status })
-        }
-    }
-
-    /// The call was served earlier and only its receipt is left.
-    pub(super) fn close_without_answer(
-        &self,
-        attempt: &Attempt,
-        receipt: Receipt,
-        signature: Signature,
-        turn: Turn,
-    ) -> BuyError {
-        match answer::verify_receipt(&attempt.expected, self.0.signer.domain(), receipt, signature) {
-            Ok(receipt) => {
-                let charged = receipt.charged;
-                match self.acknowledge(attempt, receipt, 0, &Timing::default(), turn) {
-                    Ok(()) => BuyError::BodyGone { charged },
-                    Err(error) => error,
-                }
-            }
-            Err(mismatch) => BuyError::BadAnswer { reason: mismatch.to_string(), charged: Usdc::ZERO },
-        }
-    }
-
-    /// Books a verified receipt: limits and channel at once, the ledger in the background. The turn is held
-    /// until the ledger has it, so a repeat of the call sees it finished.
-    pub(super) fn acknowledge(
-        &self,
-        attempt: &Attempt,
-        receipt: Verified<Receipt>,
-        status: u16,
-        timing: &Timing,
-        turn: Turn,
-    ) -> Result<(), BuyError> {
-        let charged = receipt.charged;
-        self.unhold(attempt.promise.day(), &attempt.promise.secret, attempt.expected.price, charged);
-        if let Some(reservation) = attempt.reservation.filter(|held| held.repeats_forgotten(&receipt)) {
-            self.0.channels.release(&reservation);
-            let (consumer, call_id) = (self.clone(), attempt.call_id());
-            self.0.tasks.spawn(async move {
-                let reason = "charged under a promise that a crash kept out of the ledger";
-                if let Err(error) = consumer.0.ledger.release(call_id, reason, clock::now_secs()).await {
-                    tracing::warn!(%call_id, %error, "a repeated call was not stored");
-                }
-                consumer.book_forgotten(reservation.owner, reservation.seen_total).await;
-                drop(turn);
-            });
-            return Ok(());
-        }
-        let mismatch = attempt
-            .reservation
-            .and_then(|reservation| self.0.channels.acknowledge(&reservation, &receipt).err());
-        let spent_total = receipt.spent_total;
-        let acknowledgement = Acknowledgement {
-            receipt,
-            status,
-            timing: farthing_ledger::Timing {
-                total_us: micros(timing.funding + timing.network),
-                owner_us: micros(timing.owner),
-                upstream_us: micros(timing.upstream),
-            },
-            time_secs: clock::now_secs(),
-        };
-        let (consumer, call_id, owner) = (self.clone(), attempt.call_id(), attempt.expected.owner);
-        let stop = mismatch.is_some();
-        self.0.tasks.spawn(async move {
-            killpoint::reached("consumer.before_acknowledge");
-            if let Err(error) = consumer.0.ledger.acknowledge(call_id, acknowledgement).await {
-                tracing::error!(%call_id, %error, "a receipt was not stored; it is asked for again after a restart");
-            }
-            killpoint::reached("consumer.after_acknowledge");
-            consumer.book_forgotten(owner, spent_total).await;
-            if stop {
-                consumer.stop_channel(owner).await;
-            }
-            drop(turn);
-        });
-        match mismatch {
-            Some(mismatch) => Err(BuyError::BadAnswer { reason: mismatch.to_string(), charged }),
-            None => Ok(()),
-        }
-    }
-
-    /// Ends an attempt that was not charged.
-    pub(super) async fn release(&self, attempt: &Attempt, reason: &str) {
-        self.give_back(attempt);
-        if let Err(error) = self.0.ledger.release(attempt.call_id(), reason, clock::now_secs()).await {
-            tracing::warn!(call_id = %attempt.call_id(), %error, "a released call was not stored");
-        }
-    }
-
-    /// An answer that contradicts its receipt: the money stays reserved, and nothing more is promised.
-    async fn distrust(&self, attempt: &Attempt, mismatch: &answer::Mismatch) -> BuyError {
-        let (owner, call_id) = (attempt.expected.owner, attempt.call_id());
-        tracing::error!(%owner, %call_id, %mismatch, "the owner's answer does not match its receipt");
-        self.0.channels.stop(owner);
-        self.stop_channel(owner).await;
-        BuyError::BadAnswer { reason: mismatch.to_string(), charged: Usdc::ZERO }
-    }
-
-    /// Makes the stop of a channel durable and asks the chain for the deposit back.
-    pub(super) async fn stop_channel(&self, owner: Address) {
-        let Some(channel) = self.0.channels.get(owner) else { return };
-        let stopped = PayerChannel {
-            id: channel.id,
-            config: channel.config,
-            deposited: channel.state.deposited,
-            claimed: channel.claimed,
-            stopped: true,
-        };
-        if let Err(error) = self.0.ledger.put_payer_channel(stopped).await {
-            tracing::error!(%owner, %error, "a stopped channel was not stored");
-        }
-        tracing::error!(%owner, channel = %channel.id, "the channel is stopped; its close is being requested");
-        let chain = self.0.chain.clone();
-        self.0.tasks.spawn(async move {
-            if let Err(error) = chain.request_close(channel.config).await {
-                tracing::warn!(%error, "the close was not requested; `farthing channel close` tries again");
-            }
-        });
-    }
-
     /// Undoes the reservations of an attempt that promised nothing, or whose promise was not taken up.
     pub(super) fn give_back(&self, attempt: &Attempt) {
         if let Some(reservation) = &attempt.reservation {
@@ -488,7 +323,7 @@ impl Consumer {
         Ok(spending.reserve(&self.0.rules.limits(), day, grant, price)?)
     }
 
-    fn unhold(&self, day: u32, secret: &str, price: Usdc, charged: Usdc) {
+    pub(super) fn unhold(&self, day: u32, secret: &str, price: Usdc, charged: Usdc) {
         self.0.spending.lock().unwrap_or_else(PoisonError::into_inner).settle(day, secret, price, charged);
     }
 }
@@ -519,10 +354,6 @@ impl From<CatalogError> for BuyError {
             CatalogError::DetailsUnavailable { owner, reason } => Self::DetailsUnavailable { owner, reason },
         }
     }
-}
-
-fn micros(duration: Duration) -> u64 {
-    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
 
 impl Attempt {

@@ -35,6 +35,12 @@ pub struct PayerChannel {
 }
 
 impl PayerChannel {
+    /// What the owner counts beyond everything known here.
+    #[must_use]
+    pub fn unexplained(&self) -> Usdc {
+        self.state.unexplained(self.seen_total)
+    }
+
     /// Whether the channel still has a deposit or a call in progress.
     #[must_use]
     pub fn holds_something(&self) -> bool {
@@ -160,19 +166,44 @@ impl Channels {
         }
     }
 
-    /// Ends a call with its verified receipt.
+    /// Ends a call with its verified receipt. A total that it does not explain is [`Channels::unexplained`] then.
     ///
     /// # Errors
-    /// [`ReceiptMismatch`]; the channel is then stopped.
+    /// [`ReceiptMismatch::ChargedAbovePrice`]; the channel is then stopped.
     pub fn acknowledge(&self, reservation: &Reservation, receipt: &Receipt) -> Result<(), ReceiptMismatch> {
         let mut channels = self.lock();
         let Some(channel) = channels.get_mut(&reservation.owner) else { return Ok(()) };
         channel.seen_total = channel.seen_total.max(receipt.spent_total);
-        let result = channel.state.acknowledge(reservation.price, receipt.charged, receipt.spent_total);
-        if result.is_err() {
-            channel.state.stopped = true;
+        match channel.state.acknowledge(reservation.price, receipt.charged, receipt.spent_total) {
+            Ok(()) | Err(ReceiptMismatch::UnexplainedTotal { .. }) => Ok(()),
+            Err(mismatch @ ReceiptMismatch::ChargedAbovePrice { .. }) => {
+                channel.state.stopped = true;
+                Err(mismatch)
+            }
         }
-        result
+    }
+
+    /// Counts a call that was released and turns out to have been charged.
+    pub fn acknowledge_late(&self, owner: Address, receipt: &Receipt) {
+        if let Some(channel) = self.lock().get_mut(&owner) {
+            channel.seen_total = channel.seen_total.max(receipt.spent_total);
+            channel.state.acknowledge_late(receipt.charged);
+        }
+    }
+
+    /// Takes note of a total of the owner.
+    pub fn see(&self, owner: Address, spent_total: Usdc) {
+        if let Some(channel) = self.lock().get_mut(&owner) {
+            channel.seen_total = channel.seen_total.max(spent_total);
+        }
+    }
+
+    /// What the owner counts beyond everything known here; zero on a channel that is stopped for it.
+    #[must_use]
+    pub fn unexplained(&self, owner: Address) -> Usdc {
+        let channels = self.lock();
+        let open = channels.get(&owner).filter(|channel| !channel.state.stopped);
+        open.map_or(Usdc::ZERO, PayerChannel::unexplained)
     }
 
     /// Counts what was signed beyond everything known here as in flight: calls that a crash kept out of the
@@ -296,12 +327,23 @@ mod tests {
 
     #[test]
     fn an_owner_that_overcharges_gets_no_further_promise() {
-        for (charged, total) in [(11, 11), (10, 11)] {
-            let channels = funded(100);
-            let reservation = channels.reserve(OWNER, usdc(10), 0).unwrap();
-            assert!(channels.acknowledge(&reservation, &receipt(charged, total)).is_err());
-            assert_eq!(channels.reserve(OWNER, usdc(10), 0), Err(Shortage::Distrusted));
-        }
+        let channels = funded(100);
+        let reservation = channels.reserve(OWNER, usdc(10), 0).unwrap();
+        assert!(channels.acknowledge(&reservation, &receipt(11, 11)).is_err());
+        assert_eq!(channels.reserve(OWNER, usdc(10), 0), Err(Shortage::Distrusted));
+    }
+
+    #[test]
+    fn a_total_that_nothing_explains_is_seen_until_a_late_receipt_explains_it() {
+        let channels = funded(100);
+        let [first, second] = [(); 2].map(|()| channels.reserve(OWNER, usdc(10), 0).unwrap());
+        channels.release(&first);
+        channels.acknowledge(&second, &receipt(10, 20)).unwrap();
+        assert_eq!(channels.unexplained(OWNER), usdc(10));
+        channels.acknowledge_late(OWNER, &receipt(10, 20));
+        assert_eq!(channels.unexplained(OWNER), Usdc::ZERO);
+        assert_eq!(channels.get(OWNER).unwrap().state.acknowledged, usdc(20));
+        assert_eq!(channels.reserve(OWNER, usdc(10), 0).unwrap().cumulative, usdc(30));
     }
 
     #[test]

@@ -1,18 +1,26 @@
-//! Sending a call and learning its end, across lost connections: never started, answered, or undecided.
+//! Sending a call and learning its end, across lost connections.
 //!
-//! As long as nothing can have reached the owner, failure is certain and free. Once a request may have
-//! arrived, only the owner knows; the same request under the same call id is then sent again until the
-//! deadline, because an owner answers one call id once.
+//! In order: the call is sent; an answer ends it; a refusal ends it while no other copy can have arrived. Once a copy
+//! was lost, the same call is sent again, or the owner is asked what became of it, until its end is certain or the
+//! deadline has passed. What decides is [`Copies`]; here its words meet the network.
+//!
+//! Invariant C4: a call that may be charged is never ended as free.
 
-use std::time::{Duration, Instant};
-
-use bytes::Bytes;
-use farthing_network::CallFailure;
-use farthing_protocol::{
-    CallMessage, CallReply, CallResponse, Refusal, RefusalCode, Signature, call::CallStatus, channel::Receipt,
+use std::{
+    fmt,
+    time::{Duration, Instant},
 };
 
-use crate::killpoint;
+use bytes::Bytes;
+use farthing_network::{CallFailure, CallTiming};
+use farthing_protocol::{
+    Address, CallId, CallMessage, CallReply, CallResponse, Refusal, RefusalCode, Signature,
+    call::CallStatus,
+    channel::Receipt,
+    resolution::{Copies, End, Heard, Said, Step},
+};
+
+use crate::{clock, killpoint};
 
 use super::{Consumer, attempt::Attempt};
 
@@ -21,94 +29,209 @@ const CHANNEL_LAG: Duration = Duration::from_secs(20);
 /// How long an owner that has just started may need for its first look at the chain.
 const START_LAG: Duration = Duration::from_secs(3);
 const RETRY_EVERY: Duration = Duration::from_millis(250);
+/// An owner answers a question from its memory or its ledger.
+pub(super) const ASK_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// An answer of the owner's node.
+/// How an exchange ended.
 #[derive(Debug)]
 pub(super) enum Exchanged {
     Response(CallResponse, Bytes),
-    Refused(Refusal),
     /// Served earlier; only the receipt is left.
     Gone(Receipt, Signature),
-}
-
-/// No answer.
-#[derive(Debug)]
-pub(super) enum Failure {
-    /// The owner cannot have started the call.
+    /// The same, of a call that the owner never got before.
+    Unasked(Receipt, Signature),
+    /// Surely not charged.
+    Refused(Refusal),
+    /// Surely not charged: no copy can have arrived.
     NeverStarted(String),
-    /// It may have.
+    /// It may be charged, now or later.
     Undecided(String),
 }
 
+/// What the network brought for one message.
+type Brought = Result<(CallReply, Bytes, CallTiming), CallFailure>;
+
+/// What an owner's words carry beside their meaning.
+#[derive(Debug)]
+pub(super) enum Word {
+    Response(CallResponse, Bytes),
+    Receipt(Receipt, Signature),
+    Refused(Refusal),
+    /// For people.
+    Text(String),
+}
+
 impl Consumer {
-    /// Sends the attempt until it is answered, certainly failed, or out of time.
-    pub(super) async fn exchange(&self, attempt: &Attempt, deadline: Instant) -> Result<Exchanged, Failure> {
+    /// Sends the attempt until its end is certain, or out of time.
+    pub(super) async fn exchange(
+        &self,
+        attempt: &Attempt,
+        deadline: Instant,
+        copies: &mut Copies,
+    ) -> Exchanged {
         let started = Instant::now();
-        let mut may_have_arrived = false;
-        let mut interrupted: Option<String> = None;
+        let (mut asks, mut refused, mut lost) = (false, None, None);
         loop {
-            let remaining = deadline.saturating_duration_since(Instant::now());
-            let message = CallMessage::Call(attempt.promise.request.clone());
-            killpoint::reached("consumer.before_send");
-            let call = self
-                .0
-                .network
-                .call(attempt.expected.owner, message, attempt.promise.body.clone(), remaining)
-                .await;
-            let problem = match call {
-                Ok((CallReply::Response(response), body, _)) => {
-                    return Ok(Exchanged::Response(response, body));
+            let left = deadline.saturating_duration_since(Instant::now());
+            let word = if asks {
+                let (end, word) = self.ask(attempt.expected.owner, attempt.call_id(), copies, left).await;
+                match end {
+                    End::Receipt => return with_receipt(word),
+                    End::NotCharged => return not_charged(refused, word),
+                    End::Open => word,
                 }
-                Ok((CallReply::Status(CallStatus::Done { receipt, signature }), ..)) => {
-                    return Ok(Exchanged::Gone(receipt, signature));
+            } else {
+                let (heard, word) = heard(self.send(attempt, left).await);
+                let waits = !copies.are_in_doubt() && self.is_lagging(&word, attempt, started);
+                match if waits { Step::Again } else { copies.hear(heard, clock::uptime()) } {
+                    Step::Again => {}
+                    Step::Ask => asks = true,
+                    step => return concluded(step, word),
                 }
-                Ok((CallReply::Refused(refusal), ..)) => {
-                    // Refusals are free and final, except those that time alone mends.
-                    if !self.is_lagging(&refusal, attempt, started) {
-                        return Ok(Exchanged::Refused(refusal));
-                    }
-                    refusal.detail
+                if heard == Heard::Lost {
+                    lost = Some(word.to_string());
                 }
-                Ok((CallReply::Status(CallStatus::Running), ..)) => {
-                    may_have_arrived = true;
-                    "the call is still running".to_owned()
-                }
-                Ok((
-                    CallReply::Status(CallStatus::Unknown) | CallReply::Channel(_) | CallReply::Calls(_),
-                    ..,
-                )) => "the owner's node gave an answer to another question".to_owned(),
-                Err(CallFailure::NeverStarted(reason)) if !may_have_arrived => {
-                    return Err(Failure::NeverStarted(reason.to_string()));
-                }
-                // What counts is how the one that may have arrived ended.
-                Err(CallFailure::NeverStarted(reason)) => match &interrupted {
-                    Some(interrupted) => format!("{interrupted}; when it was asked again: {reason}"),
-                    None => reason.to_string(),
-                },
-                Err(CallFailure::Unknown(reason)) => {
-                    may_have_arrived = true;
-                    interrupted.insert(reason.to_string()).clone()
-                }
+                word
             };
             if Instant::now() + RETRY_EVERY >= deadline {
-                return Err(if may_have_arrived {
-                    Failure::Undecided(problem)
-                } else {
-                    Failure::NeverStarted(problem)
-                });
+                return match copies.are_in_doubt() {
+                    true => Exchanged::Undecided(told(lost.as_deref(), &word)),
+                    false => concluded(Step::Uncharged, word),
+                };
+            }
+            if let Word::Refused(refusal) = word {
+                refused = Some(refusal);
             }
             tokio::time::sleep(RETRY_EVERY).await;
         }
     }
 
+    async fn send(&self, attempt: &Attempt, left: Duration) -> Brought {
+        let message = CallMessage::Call(attempt.promise.request.clone());
+        killpoint::reached("consumer.before_send");
+        self.0.network.call(attempt.expected.owner, message, attempt.promise.body.clone(), left).await
+    }
+
+    /// What the owner says became of the call.
+    pub(super) async fn ask(
+        &self,
+        owner: Address,
+        call_id: CallId,
+        copies: &Copies,
+        left: Duration,
+    ) -> (End, Word) {
+        let message = CallMessage::Status(call_id);
+        let brought = self.0.network.call(owner, message, Bytes::new(), left.min(ASK_TIMEOUT)).await;
+        let (said, word) = said(brought);
+        (said.map_or(End::Open, |said| said.end(copies, clock::uptime())), word)
+    }
+
     /// Whether the owner refuses only because its view of the chain lags: it has not seen a confirmed deposit
     /// yet, or has just started.
-    fn is_lagging(&self, refusal: &Refusal, attempt: &Attempt, started: Instant) -> bool {
+    fn is_lagging(&self, word: &Word, attempt: &Attempt, started: Instant) -> bool {
+        let Word::Refused(refusal) = word else { return false };
         let lag_max = match refusal.code {
             RefusalCode::UnknownChannel | RefusalCode::VoucherAboveDeposit => CHANNEL_LAG,
             RefusalCode::ChainStale => START_LAG,
             _ => return false,
         };
         attempt.reservation.is_some() && started.elapsed() < lag_max
+    }
+}
+
+/// What a copy of a call brought, for the rule and for people.
+fn heard(brought: Brought) -> (Heard, Word) {
+    match brought {
+        Ok((CallReply::Response(response), body, _)) => {
+            (Heard::Answer { is_final: response.receipt.is_final() }, Word::Response(response, body))
+        }
+        Ok((CallReply::Status(CallStatus::Done { receipt, signature }), ..)) => {
+            (Heard::Receipt, Word::Receipt(receipt, signature))
+        }
+        Ok((CallReply::Refused(refusal), ..)) => (Heard::Refused(refusal.code), Word::Refused(refusal)),
+        Ok((CallReply::Status(CallStatus::Running), ..)) => {
+            (Heard::Running, text("the call is still running"))
+        }
+        Ok((CallReply::Status(CallStatus::Unknown) | CallReply::Channel(_) | CallReply::Calls(_), ..)) => {
+            (Heard::Nonsense, text("the owner's node gave an answer to another question"))
+        }
+        Err(CallFailure::NeverStarted(reason)) => (Heard::NotSent, text(reason)),
+        Err(CallFailure::Unknown(reason)) => (Heard::Lost, text(reason)),
+    }
+}
+
+/// What a question brought; `None` when that is nothing.
+fn said(brought: Brought) -> (Option<Said>, Word) {
+    match brought {
+        Ok((CallReply::Response(response), body, _)) => {
+            (Some(Said::Receipt { is_final: response.receipt.is_final() }), Word::Response(response, body))
+        }
+        Ok((CallReply::Status(CallStatus::Done { receipt, signature }), ..)) => {
+            (Some(Said::Receipt { is_final: receipt.is_final() }), Word::Receipt(receipt, signature))
+        }
+        Ok((CallReply::Refused(refusal), ..)) => (Some(Said::Refused(refusal.code)), Word::Refused(refusal)),
+        Ok((CallReply::Status(CallStatus::Running), ..)) => {
+            (Some(Said::Running), text("the call is still running"))
+        }
+        Ok((CallReply::Status(CallStatus::Unknown), ..)) => {
+            (Some(Said::Unknown), text("the owner's node never served the call"))
+        }
+        Ok((CallReply::Channel(_) | CallReply::Calls(_), ..)) => {
+            (None, text("the owner's node gave an answer to another question"))
+        }
+        Err(failure) => (None, text(failure)),
+    }
+}
+
+fn concluded(step: Step, word: Word) -> Exchanged {
+    match (step, word) {
+        (Step::Answered, Word::Response(response, body)) => Exchanged::Response(response, body),
+        (Step::Served, Word::Receipt(receipt, signature)) => Exchanged::Gone(receipt, signature),
+        (Step::Unasked, Word::Receipt(receipt, signature)) => Exchanged::Unasked(receipt, signature),
+        (Step::Uncharged, Word::Refused(refusal)) => Exchanged::Refused(refusal),
+        (Step::Uncharged, word) => Exchanged::NeverStarted(word.to_string()),
+        (_, word) => Exchanged::Undecided(word.to_string()),
+    }
+}
+
+fn with_receipt(word: Word) -> Exchanged {
+    match word {
+        Word::Response(response, body) => Exchanged::Response(response, body),
+        Word::Receipt(receipt, signature) => Exchanged::Gone(receipt, signature),
+        word => Exchanged::Undecided(word.to_string()),
+    }
+}
+
+/// The owner's last word says why it did not serve the call, and else its refusal of a copy.
+fn not_charged(refused: Option<Refusal>, word: Word) -> Exchanged {
+    match (word, refused) {
+        (Word::Refused(refusal), _) | (_, Some(refusal)) => Exchanged::Refused(refusal),
+        (word, None) => Exchanged::NeverStarted(word.to_string()),
+    }
+}
+
+/// What counts for a person is how the copy that may have arrived ended.
+fn told(lost: Option<&str>, word: &Word) -> String {
+    let word = word.to_string();
+    match lost {
+        Some(lost) if lost != word => format!("{lost}; when it was asked again: {word}"),
+        _ => word,
+    }
+}
+
+fn text(reason: impl fmt::Display) -> Word {
+    Word::Text(reason.to_string())
+}
+
+impl fmt::Display for Word {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Response(..) => f.write_str("an earlier attempt failed"),
+            Self::Receipt(..) => f.write_str("only the receipt is left"),
+            Self::Refused(refusal) => {
+                write!(f, "the owner's node refuses it ({}): {}", refusal.code.name(), refusal.detail)
+            }
+            Self::Text(text) => f.write_str(text),
+        }
     }
 }

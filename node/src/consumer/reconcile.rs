@@ -119,7 +119,11 @@ impl Consumer {
     }
 
     /// The owner's books of a channel; `None` when it has none.
-    async fn sync(&self, owner: Address, channel: ChannelId) -> Result<Option<ChannelSync>, String> {
+    pub(super) async fn sync(
+        &self,
+        owner: Address,
+        channel: ChannelId,
+    ) -> Result<Option<ChannelSync>, String> {
         let question = CallMessage::Sync(channel);
         match self.0.network.call(owner, question, bytes::Bytes::new(), SYNC_TIMEOUT).await {
             Ok((CallReply::Channel(sync), ..)) => Ok(Some(sync)),

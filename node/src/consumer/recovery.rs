@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use farthing_ledger::{LedgerError, Promise, Purchase, PurchaseEnd};
 use farthing_protocol::{
-    CallId, CallMessage, CallReply, CallRequest, RefusalCode, Usdc, Verified,
-    call::{CallStatus, ChargePolicy, Payment},
-    channel::Receipt,
+    CallId, CallRequest, RefusalCode, Usdc,
+    call::{ChargePolicy, Payment},
+    resolution::{Copies, End},
 };
 
 use crate::clock;
@@ -20,92 +20,75 @@ use super::{
     answer::{self, Expected},
     attempt::Attempt,
     channels::Reservation,
-    exchange::{Exchanged, Failure},
-    turns::Turn,
+    exchange::{ASK_TIMEOUT, Exchanged, Word},
+    turns::{Slot, Turn},
 };
 
-/// An owner that says "never served" or "not charged" is believed once no earlier copy of the request can still be on its way:
-/// a stream is given up after five seconds without a complete head.
-const GRACE_SECS: u64 = 5;
 const ASK_EVERY_FIRST: Duration = Duration::from_millis(500);
 const ASK_EVERY_MAX: Duration = Duration::from_secs(60);
-const ASK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What the ledger knows of a call id.
 #[derive(Debug)]
 pub(super) enum Earlier {
+    Nothing,
     /// Promised, and its end is not known.
-    Open(Promise),
+    Open(Box<Promise>),
     /// Answered, with this receipt.
-    Bought(Purchase),
+    Bought(Box<Purchase>),
+    /// Ended as not charged, while a copy was unaccounted for.
+    InDoubt,
+}
+
+impl Earlier {
+    /// What keeps a call from being bought, told with what the call may have cost before.
+    pub(super) fn tell(&self, error: BuyError) -> BuyError {
+        match self {
+            Self::Nothing | Self::InDoubt => error,
+            Self::Open(_) => BuyError::Undecided(error.to_string()),
+            Self::Bought(purchase) => {
+                BuyError::NotRepeated { charged: purchase.charged, reason: error.to_string() }
+            }
+        }
+    }
 }
 
 impl Consumer {
     /// What the ledger knows of a call id. A call that ended uncharged may be made anew.
-    pub(super) fn earlier(&self, call_id: CallId) -> Result<Option<Earlier>, BuyError> {
-        let closed = |error: LedgerError| BuyError::LedgerClosed(error.to_string());
-        if let Some(promise) = self.0.ledger.promise_of(call_id).map_err(closed)? {
-            return Ok(Some(Earlier::Open(promise)));
+    pub(super) fn earlier(&self, call_id: CallId) -> Result<Earlier, LedgerError> {
+        if let Some(promise) = self.0.ledger.promise_of(call_id)? {
+            return Ok(Earlier::Open(Box::new(promise)));
         }
-        let purchase = self.0.ledger.purchase(call_id).map_err(closed)?;
-        Ok(purchase
-            .filter(|purchase| match &purchase.end {
-                PurchaseEnd::Acknowledged { outcome, .. } => outcome.is_the_services_answer(),
-                PurchaseEnd::Released { .. } => false,
-            })
-            .map(Earlier::Bought))
+        let Some(purchase) = self.0.ledger.purchase(call_id)? else { return Ok(Earlier::Nothing) };
+        Ok(match &purchase.end {
+            PurchaseEnd::Acknowledged { outcome, .. } if outcome.is_the_services_answer() => {
+                Earlier::Bought(Box::new(purchase))
+            }
+            PurchaseEnd::Released { in_doubt: true, .. } => Earlier::InDoubt,
+            PurchaseEnd::Acknowledged { .. } | PurchaseEnd::Released { .. } => Earlier::Nothing,
+        })
     }
 
-    /// Answers a repeated order: the same request under the same id and voucher, charged once at most.
-    pub(super) async fn again(
-        &self,
-        order: Order,
-        earlier: Earlier,
-        deadline: Instant,
-        turn: Turn,
-    ) -> Result<Bought, BuyError> {
-        match earlier {
-            Earlier::Open(promise) => self.finish(order, promise, deadline, turn).await,
-            Earlier::Bought(purchase) => self.fetch_again(order, purchase, deadline).await,
-        }
-    }
-
-    /// Repeats a call whose end is not known.
-    async fn finish(
+    /// Repeats a call whose end is not known: the same request under the same id and voucher.
+    pub(super) async fn finish(
         &self,
         order: Order,
         promise: Promise,
         deadline: Instant,
-        turn: Turn,
+        mut turn: Turn,
     ) -> Result<Bought, BuyError> {
         if asked(&order, &promise.request).request_hash(&order.body) != promise.request_hash {
             return Err(BuyError::CallIdConflict);
         }
+        turn.doubt(clock::uptime());
         let attempt = attempt_of(promise);
         self.compare_books(attempt.expected.owner).await.map_err(BuyError::Undecided)?;
         let sent = Instant::now();
-        match self.exchange(&attempt, deadline).await {
-            Ok(Exchanged::Response(response, body)) => {
-                self.close(&attempt, response, body, sent.elapsed(), turn).await
-            }
-            Ok(Exchanged::Gone(receipt, signature)) => {
-                Err(self.close_without_answer(&attempt, receipt, signature, turn))
-            }
-            Ok(Exchanged::Refused(refusal)) => {
-                // The owner never served it: what was promised for it is free again.
-                if is_final(refusal.code) {
-                    self.release(&attempt, refusal.code.name()).await;
-                }
-                Err(BuyError::Refused(refusal))
-            }
-            Err(Failure::NeverStarted(reason) | Failure::Undecided(reason)) => {
-                Err(BuyError::Undecided(reason))
-            }
-        }
+        let exchanged = self.exchange(&attempt, deadline, &mut turn).await;
+        self.conclude(&attempt, exchanged, sent.elapsed(), turn).await
     }
 
     /// Fetches the answer of a finished call again. It was paid for; the owner answers it once more, free.
-    async fn fetch_again(
+    pub(super) async fn fetch_again(
         &self,
         order: Order,
         purchase: Purchase,
@@ -142,14 +125,15 @@ impl Consumer {
         attempt.expected.channel = purchase.channel;
         let charged = purchase.charged;
         let sent = Instant::now();
-        match self.exchange(&attempt, deadline).await {
-            Ok(Exchanged::Response(response, body)) => {
+        // The call is paid for, so nothing here is in doubt: whatever comes instead of its answer is told as it is.
+        match self.exchange(&attempt, deadline, &mut Copies::default()).await {
+            Exchanged::Response(response, body) => {
                 let receipt = answer::verify(&attempt.expected, self.0.signer.domain(), &response, &body)
                     .ok()
                     .filter(|receipt| receipt.charged == charged);
                 let Some(receipt) = receipt else {
                     let reason = "the repeated answer contradicts the receipt of the first".to_owned();
-                    return Err(BuyError::BadAnswer { reason, charged });
+                    return Err(BuyError::BadAnswer { reason, charged: Some(charged) });
                 };
                 Ok(Bought {
                     call_id: purchase.call_id,
@@ -162,10 +146,16 @@ impl Consumer {
                     timing: Timing { network: sent.elapsed(), ..Timing::default() },
                 })
             }
-            Ok(Exchanged::Gone(..)) => Err(BuyError::BodyGone { charged }),
-            Ok(Exchanged::Refused(refusal)) => Err(BuyError::Refused(refusal)),
-            Err(Failure::NeverStarted(reason) | Failure::Undecided(reason)) => {
-                Err(BuyError::OwnerUnreachable(reason))
+            Exchanged::Gone(..) | Exchanged::Unasked(..) => Err(BuyError::BodyGone { charged }),
+            Exchanged::Refused(refusal) if refusal.code == RefusalCode::CallIdConflict => {
+                Err(BuyError::Refused(refusal))
+            }
+            Exchanged::Refused(refusal) => {
+                let reason = format!("{}: {}", refusal.code.name(), refusal.detail);
+                Err(BuyError::NotRepeated { charged, reason })
+            }
+            Exchanged::NeverStarted(reason) | Exchanged::Undecided(reason) => {
+                Err(BuyError::NotRepeated { charged, reason })
             }
         }
     }
@@ -186,24 +176,28 @@ impl Consumer {
         }
         self.compare_all_books();
         for promise in &open {
-            let (consumer, call_id) = (self.clone(), promise.request.call_id);
-            self.0.tasks.spawn(async move { consumer.resolve(call_id).await });
+            let call_id = promise.request.call_id;
+            self.resolve_at(call_id, self.0.turns.slot(call_id));
         }
         Ok(open.len())
     }
 
     /// Resolves an undecided call in the background.
     pub(super) fn resolve_later(&self, call_id: CallId, turn: Turn) {
-        drop(turn);
+        self.resolve_at(call_id, turn.slot());
+    }
+
+    fn resolve_at(&self, call_id: CallId, slot: Slot) {
         let consumer = self.clone();
-        self.0.tasks.spawn(async move { consumer.resolve(call_id).await });
+        self.0.tasks.spawn(async move { consumer.resolve(call_id, slot).await });
     }
 
     /// Asks the owner what became of a call until it is known, giving others their turn in between.
-    async fn resolve(&self, call_id: CallId) {
+    async fn resolve(&self, call_id: CallId, slot: Slot) {
         let mut pause = ASK_EVERY_FIRST;
         while !self.0.stopping.is_cancelled() {
-            let turn = self.0.turns.take(call_id).await;
+            let mut turn = slot.take().await;
+            turn.doubt(clock::uptime());
             let promise = match self.0.ledger.promise_of(call_id) {
                 Ok(Some(promise)) => promise,
                 Ok(None) => return,
@@ -212,22 +206,8 @@ impl Consumer {
                     return;
                 }
             };
-            let attempt = attempt_of(promise);
-            match self.ask(&attempt).await {
-                Some(End::Charged(receipt)) => {
-                    tracing::info!(%call_id, charged = %receipt.charged, "an undecided call was served");
-                    if let Err(error) = self.acknowledge(&attempt, *receipt, 0, &Timing::default(), turn) {
-                        tracing::error!(%call_id, %error, "the owner's books do not match");
-                    }
-                    return;
-                }
-                Some(End::NotCharged(reason)) => {
-                    tracing::info!(%call_id, reason, "an undecided call was not charged");
-                    self.release(&attempt, reason).await;
-                    return;
-                }
-                None => drop(turn),
-            }
+            let Some(turn) = self.resolve_once(attempt_of(promise), turn).await else { return };
+            drop(turn);
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
                 () = self.0.stopping.cancelled() => return,
@@ -236,32 +216,34 @@ impl Consumer {
         }
     }
 
-    /// One question; `None` when the end is still unknown.
-    async fn ask(&self, attempt: &Attempt) -> Option<End> {
-        let promise = &attempt.promise;
-        self.compare_books(promise.owner).await.ok()?;
-        let message = CallMessage::Status(attempt.call_id());
-        let is_settled = clock::now_secs().saturating_sub(promise.time_secs) >= GRACE_SECS;
-        let (receipt, signature) =
-            match self.0.network.call(promise.owner, message, bytes::Bytes::new(), ASK_TIMEOUT).await {
-                Ok((CallReply::Response(response), ..)) => (response.receipt, response.signature),
-                Ok((CallReply::Status(CallStatus::Done { receipt, signature }), ..)) => (receipt, signature),
-                Ok((CallReply::Status(CallStatus::Unknown), ..)) => {
-                    return is_settled.then_some(End::NotCharged("never served"));
-                }
-                Ok((CallReply::Refused(refusal), ..)) if refusal.code == RefusalCode::MayHaveRun => {
-                    return Some(End::NotCharged("interrupted at the owner's node; may have run"));
-                }
-                Ok(_) | Err(_) => return None,
-            };
+    /// One question. The turn comes back when the end is still unknown.
+    async fn resolve_once(&self, attempt: Attempt, turn: Turn) -> Option<Turn> {
+        let (owner, call_id) = (attempt.expected.owner, attempt.call_id());
+        if self.compare_books(owner).await.is_err() {
+            return Some(turn);
+        }
+        let (receipt, signature) = match self.ask(owner, call_id, &turn, ASK_TIMEOUT).await {
+            (End::Receipt, Word::Response(response, _)) => (response.receipt, response.signature),
+            (End::Receipt, Word::Receipt(receipt, signature)) => (receipt, signature),
+            (End::NotCharged, word) => {
+                tracing::info!(%call_id, reason = %word, "an undecided call was not charged");
+                self.release(&attempt, &word.to_string(), &turn).await;
+                return None;
+            }
+            (End::Open | End::Receipt, _) => return Some(turn),
+        };
         match answer::verify_receipt(&attempt.expected, self.0.signer.domain(), receipt, signature) {
-            // The word on an earlier, failed attempt says nothing of a copy that is still on its way.
-            Ok(receipt) if receipt.charged.is_zero() && !is_settled => None,
-            Ok(receipt) => Some(End::Charged(Box::new(receipt))),
-            Err(mismatch) => {
-                tracing::error!(call_id = %attempt.call_id(), %mismatch, "the owner's receipt is not acceptable");
-                self.0.channels.stop(promise.owner);
+            Ok(receipt) => {
+                tracing::info!(%call_id, charged = %receipt.charged, "an undecided call has its receipt");
+                if let Err(error) = self.acknowledge(&attempt, receipt, 0, &Timing::default(), turn) {
+                    tracing::error!(%call_id, %error, "the owner's books do not match");
+                }
                 None
+            }
+            Err(mismatch) => {
+                tracing::error!(%call_id, %mismatch, "the owner's receipt is not acceptable");
+                self.0.channels.stop(owner);
+                Some(turn)
             }
         }
     }
@@ -292,6 +274,18 @@ fn attempt_of(promise: Promise) -> Attempt {
     Attempt { promise, expected, reservation, funding: Duration::ZERO }
 }
 
+/// What a receipt for a call that has ended must agree with.
+pub(super) fn expected_of(purchase: &Purchase) -> Expected {
+    Expected {
+        owner: purchase.owner,
+        call_id: purchase.call_id,
+        channel: purchase.channel,
+        request_hash: purchase.request_hash,
+        price: purchase.price,
+        charge_policy: ChargePolicy::Answered,
+    }
+}
+
 /// The request an order stands for, on the terms of an earlier one.
 fn asked(order: &Order, terms: &CallRequest) -> CallRequest {
     CallRequest {
@@ -303,24 +297,4 @@ fn asked(order: &Order, terms: &CallRequest) -> CallRequest {
         body_bytes: order.body.len() as u64,
         ..terms.clone()
     }
-}
-
-/// How an undecided call ended.
-enum End {
-    Charged(Box<Verified<Receipt>>),
-    NotCharged(&'static str),
-}
-
-/// Refusals of a repeat that end the first attempt as well: the owner never served the call.
-fn is_final(code: RefusalCode) -> bool {
-    !matches!(
-        code,
-        RefusalCode::Busy
-            | RefusalCode::RateLimited
-            | RefusalCode::Unavailable
-            | RefusalCode::ChainStale
-            | RefusalCode::CallIdConflict
-            | RefusalCode::PriceChanged
-            | RefusalCode::UnknownChannel
-    )
 }

@@ -400,7 +400,11 @@ impl From<&BuyError> for Problem {
                     detail,
                     "Nothing more is promised to this owner; its deposit is being taken back.",
                 );
-                if charged.is_zero() { problem } else { problem.charged() }
+                match charged {
+                    None => problem.undecided(),
+                    Some(charged) if charged.is_zero() => problem,
+                    Some(_) => problem.charged(),
+                }
             }
             BuyError::BodyGone { charged } => {
                 let problem = Self::new(
@@ -412,10 +416,19 @@ impl From<&BuyError> for Problem {
                 );
                 if *charged == Usdc::ZERO { problem } else { problem.charged() }
             }
+            BuyError::NotRepeated { charged, .. } => {
+                let problem = unavailable(
+                    "answer-not-repeated",
+                    "The call is done and its answer cannot be had now",
+                    detail,
+                    "Repeat the call with the same call_id later: it is never charged twice.",
+                );
+                if charged.is_zero() { problem } else { problem.charged() }
+            }
             BuyError::Undecided(_) => Self::new(
                 StatusCode::GATEWAY_TIMEOUT,
                 "undecided",
-                "No answer in time",
+                "The call's end is not known yet",
                 detail,
                 "Repeat the call with the same call_id: it is never charged twice.",
             )

@@ -4,6 +4,7 @@ use anyhow::{Context, Result, ensure};
 use farthing_protocol::Usdc;
 use farthing_tests::world::{FUNDS, PRICE, World, eventually};
 use reqwest::StatusCode;
+use serde_json::json;
 
 use crate::support::{
     Lasting, agreed_spent, body_with_id, call_in_background, kill_at, tail, until_answered,
@@ -77,6 +78,50 @@ async fn an_owner_that_dies_anywhere_charges_a_call_once_or_not_at_all() -> Resu
         charged = check(world, case, hits, charged).await?;
     }
     ensure!(lasting.world.settle_and_check(FUNDS).await? == charged);
+    Ok(())
+}
+
+/// What a call cost whose owner died at a place and came back with a service that fails.
+const THEN_FAILING: [(&str, &str, bool); 10] = [
+    ("owner.after_reserve", "GET", false),
+    ("owner.after_reserve", "POST", false),
+    ("owner.before_upstream", "GET", false),
+    ("owner.before_upstream", "POST", false),
+    ("owner.after_upstream", "GET", false),
+    ("owner.after_upstream", "POST", false),
+    ("owner.after_commit", "GET", true),
+    ("owner.after_commit", "POST", true),
+    ("owner.during_answer", "GET", true),
+    ("owner.during_answer", "POST", true),
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_caller_is_never_told_that_a_charged_call_was_free_when_its_owner_died_and_the_service_fails()
+-> Result<()> {
+    let mut lasting = Lasting::warm().await?;
+    let world = &mut lasting.world;
+    let mut charged = PRICE;
+    for case in THEN_FAILING {
+        let (point, method, is_charged) = case;
+        world.upstream.fail(false);
+        world.owner.restart(kill_at(point)).await?;
+        world.owner.wait_until_ready().await?;
+        let body = body_with_id(world, method, "/ok", &format!("then failing {point} {method}"));
+        let call = call_until_victim_dies(world, &body, Victim::Owner).await.context(point)?;
+        world.upstream.fail(true);
+        world.owner.restart(Vec::new()).await?;
+        let answer = call.await??;
+        // The id is not sent again: the books come together by themselves.
+        let agreed = agreed_spent(world).await.with_context(|| format!("{case:?}: {answer:?}"))?;
+        charged = charged.saturating_add(if is_charged { PRICE } else { Usdc::ZERO });
+        ensure!(agreed == charged, "{case:?}: {agreed} charged, {charged} expected; {answer:?}");
+        let told = if answer.status == StatusCode::OK { json!(true) } else { answer.charged() };
+        ensure!(told != json!(!is_charged), "{case:?}: the caller was told {told}: {answer:?}");
+    }
+    world.upstream.fail(false);
+    until_answered(world, &body_with_id(world, "GET", "/ok", "afterwards")).await?;
+    let expected = charged.saturating_add(PRICE);
+    ensure!(lasting.world.settle_and_check(FUNDS).await? == expected);
     Ok(())
 }
 

@@ -14,6 +14,7 @@ mod hostile;
 mod lifecycle;
 mod load;
 mod offline;
+mod patched_owner;
 mod prices;
 mod repeats;
 mod spending;

@@ -58,7 +58,7 @@ pub(super) const FAILURES: [Failure; 12] = [
     failure(
         504,
         "GatewayTimeout",
-        "No answer in time; repeated with the same call id, a call is charged once.",
+        "No answer in time, or its end is not known yet; repeated with the same call id, a call is charged once.",
     ),
 ];
 

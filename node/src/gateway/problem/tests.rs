@@ -61,8 +61,11 @@ fn every_error() -> Vec<BuyError> {
         BuyError::OwnerUnreachable(text()),
         BuyError::UpstreamFailed { outcome: Outcome::TimedOut, status: 0 },
         BuyError::UpstreamFailed { outcome: Outcome::ServerError, status: 500 },
-        BuyError::BadAnswer { reason: text(), charged: Usdc::ZERO },
-        BuyError::BadAnswer { reason: text(), charged: USDC },
+        BuyError::BadAnswer { reason: text(), charged: None },
+        BuyError::BadAnswer { reason: text(), charged: Some(Usdc::ZERO) },
+        BuyError::BadAnswer { reason: text(), charged: Some(USDC) },
+        BuyError::NotRepeated { charged: Usdc::ZERO, reason: text() },
+        BuyError::NotRepeated { charged: USDC, reason: text() },
         BuyError::BodyGone { charged: Usdc::ZERO },
         BuyError::BodyGone { charged: USDC },
         BuyError::Undecided(text()),
@@ -100,11 +103,12 @@ fn every_error() -> Vec<BuyError> {
             | BuyError::UpstreamFailed { .. }
             | BuyError::BadAnswer { .. }
             | BuyError::BodyGone { .. }
+            | BuyError::NotRepeated { .. }
             | BuyError::Undecided(_) => {}
         }
     }
-    // Codes are single bytes on the wire, so the decoder knows every one.
-    let codes = (0_u8..24).filter_map(|code| wire::decode::<RefusalCode>(&[code]).ok());
+    // The decoder knows every one.
+    let codes = (0_u8..=u8::MAX).filter_map(|code| wire::decode::<RefusalCode>(&wire::encode(&code)).ok());
     errors.into_iter().chain(codes.map(|code| BuyError::Refused(Refusal::new(code, "")))).collect()
 }
 

@@ -1,0 +1,252 @@
+//! How an attempt ends: with a receipt that is booked, uncharged, or undecided.
+//!
+//! In order: the answer is verified, what was reserved is settled, the ledger is closed, the caller is served. What
+//! contradicts its receipt stops the channel.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use farthing_ledger::{Acknowledgement, PayerChannel};
+use farthing_protocol::{Address, CallResponse, Signature, Verified, channel::Receipt, resolution::Copies};
+
+use crate::{clock, killpoint};
+
+use super::{
+    Bought, BuyError, Consumer, Timing,
+    answer::{self, Mismatch},
+    attempt::Attempt,
+    channels::Reservation,
+    exchange::Exchanged,
+    turns::Turn,
+};
+
+impl Consumer {
+    /// Ends an attempt as its exchange ended.
+    pub(super) async fn conclude(
+        &self,
+        attempt: &Attempt,
+        exchanged: Exchanged,
+        network: Duration,
+        turn: Turn,
+    ) -> Result<Bought, BuyError> {
+        match exchanged {
+            Exchanged::Response(response, body) => self.close(attempt, response, body, network, turn).await,
+            Exchanged::Gone(receipt, signature) => {
+                Err(self.close_without_answer(attempt, receipt, signature, turn).await)
+            }
+            Exchanged::Unasked(receipt, signature) => {
+                Err(self.close_unasked(attempt, receipt, signature, turn).await)
+            }
+            Exchanged::Refused(refusal) => {
+                self.release(attempt, refusal.code.name(), &turn).await;
+                Err(BuyError::Refused(refusal))
+            }
+            Exchanged::NeverStarted(reason) => {
+                self.release(attempt, "never started", &turn).await;
+                Err(BuyError::OwnerUnreachable(reason))
+            }
+            Exchanged::Undecided(reason) => {
+                self.resolve_later(attempt.call_id(), turn);
+                Err(BuyError::Undecided(reason))
+            }
+        }
+    }
+
+    /// Step 15: the answer is verified, the ledger closed, the caller served.
+    pub(super) async fn close(
+        &self,
+        attempt: &Attempt,
+        response: CallResponse,
+        body: Bytes,
+        network: Duration,
+        turn: Turn,
+    ) -> Result<Bought, BuyError> {
+        let receipt = match answer::verify(&attempt.expected, self.0.signer.domain(), &response, &body) {
+            Ok(receipt) => receipt,
+            Err(mismatch) => return Err(self.distrust(attempt, &mismatch, turn).await),
+        };
+        let bought = Bought {
+            call_id: attempt.call_id(),
+            status: response.status,
+            headers: response.headers,
+            body,
+            price: attempt.expected.price,
+            charged: receipt.charged,
+            receipt: receipt.digest(self.0.signer.domain()),
+            timing: Timing {
+                funding: attempt.funding,
+                network,
+                owner: Duration::from_micros(response.owner_us),
+                upstream: Duration::from_micros(response.upstream_us),
+            },
+        };
+        self.acknowledge(attempt, receipt, response.status, &bought.timing, turn)?;
+        if response.outcome.is_the_services_answer() {
+            Ok(bought)
+        } else {
+            Err(BuyError::UpstreamFailed { outcome: response.outcome, status: response.status })
+        }
+    }
+
+    /// The call was served earlier and only its receipt is left.
+    pub(super) async fn close_without_answer(
+        &self,
+        attempt: &Attempt,
+        receipt: Receipt,
+        signature: Signature,
+        turn: Turn,
+    ) -> BuyError {
+        match answer::verify_receipt(&attempt.expected, self.0.signer.domain(), receipt, signature) {
+            Ok(receipt) => {
+                let charged = receipt.charged;
+                match self.acknowledge(attempt, receipt, 0, &Timing::default(), turn) {
+                    Ok(()) => BuyError::BodyGone { charged },
+                    Err(error) => error,
+                }
+            }
+            Err(mismatch) => self.distrust(attempt, &mismatch, turn).await,
+        }
+    }
+
+    /// The owner presents a receipt for a call that it never got before. It is honest only of a call that this node
+    /// made and then forgot in a crash; otherwise nothing was bought, and nothing is paid.
+    async fn close_unasked(
+        &self,
+        attempt: &Attempt,
+        receipt: Receipt,
+        signature: Signature,
+        turn: Turn,
+    ) -> BuyError {
+        let forgot = |reservation: &Reservation| {
+            let channel = self.0.channels.get(reservation.owner);
+            reservation.repeats_forgotten(&receipt) || channel.is_some_and(|c| !c.forgotten.is_zero())
+        };
+        if receipt.charged.is_zero() || attempt.reservation.as_ref().is_some_and(forgot) {
+            return self.close_without_answer(attempt, receipt, signature, turn).await;
+        }
+        let mismatch = Mismatch::Unasked;
+        self.release(attempt, &mismatch.to_string(), &turn).await;
+        self.stop_buying(attempt, &mismatch).await;
+        BuyError::BadAnswer { reason: mismatch.to_string(), charged: None }
+    }
+
+    /// Books a verified receipt: limits and channel at once, the ledger in the background. The turn is held
+    /// until the ledger has it, so a repeat of the call sees it finished.
+    pub(super) fn acknowledge(
+        &self,
+        attempt: &Attempt,
+        receipt: Verified<Receipt>,
+        status: u16,
+        timing: &Timing,
+        turn: Turn,
+    ) -> Result<(), BuyError> {
+        let charged = receipt.charged;
+        self.unhold(attempt.promise.day(), &attempt.promise.secret, attempt.expected.price, charged);
+        if let Some(reservation) = attempt.reservation.filter(|held| held.repeats_forgotten(&receipt)) {
+            self.0.channels.release(&reservation);
+            let (consumer, call_id) = (self.clone(), attempt.call_id());
+            self.0.tasks.spawn(async move {
+                let reason = "charged under a promise that a crash kept out of the ledger";
+                if let Err(error) = consumer.0.ledger.release(call_id, reason, clock::now_secs()).await {
+                    tracing::warn!(%call_id, %error, "a repeated call was not stored");
+                }
+                consumer.book_forgotten(reservation.owner, reservation.seen_total).await;
+                drop(turn);
+            });
+            return Ok(());
+        }
+        let mismatch = attempt
+            .reservation
+            .and_then(|reservation| self.0.channels.acknowledge(&reservation, &receipt).err());
+        let spent_total = receipt.spent_total;
+        let acknowledgement = Acknowledgement {
+            receipt,
+            status,
+            timing: farthing_ledger::Timing {
+                total_us: micros(timing.funding + timing.network),
+                owner_us: micros(timing.owner),
+                upstream_us: micros(timing.upstream),
+            },
+            time_secs: clock::now_secs(),
+        };
+        let (consumer, call_id, owner) = (self.clone(), attempt.call_id(), attempt.expected.owner);
+        let stop = mismatch.is_some();
+        self.0.tasks.spawn(async move {
+            killpoint::reached("consumer.before_acknowledge");
+            if let Err(error) = consumer.0.ledger.acknowledge(call_id, acknowledgement).await {
+                tracing::error!(%call_id, %error, "a receipt was not stored; it is asked for again after a restart");
+            }
+            killpoint::reached("consumer.after_acknowledge");
+            consumer.book_forgotten(owner, spent_total).await;
+            if stop {
+                consumer.stop_channel(owner).await;
+            }
+            drop(turn);
+            if !consumer.0.channels.unexplained(owner).is_zero()
+                && let Err(error) = consumer.heal(owner).await
+            {
+                tracing::warn!(%owner, error, "the owner counts more than this node, and its books cannot be seen");
+            }
+        });
+        match mismatch {
+            Some(mismatch) => {
+                Err(BuyError::BadAnswer { reason: mismatch.to_string(), charged: Some(charged) })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Ends an attempt that was not charged. While a copy of it is unaccounted for, a later receipt is still taken.
+    pub(super) async fn release(&self, attempt: &Attempt, reason: &str, copies: &Copies) {
+        self.give_back(attempt);
+        let (ledger, call_id, now_secs) = (&self.0.ledger, attempt.call_id(), clock::now_secs());
+        let released = match copies.are_in_doubt() {
+            true => ledger.release_in_doubt(call_id, reason, now_secs).await,
+            false => ledger.release(call_id, reason, now_secs).await,
+        };
+        if let Err(error) = released {
+            tracing::warn!(%call_id, %error, "a released call was not stored");
+        }
+    }
+
+    /// An answer that contradicts its receipt: the money stays reserved until the owner says what it charged, and
+    /// nothing more is promised.
+    async fn distrust(&self, attempt: &Attempt, mismatch: &Mismatch, turn: Turn) -> BuyError {
+        self.stop_buying(attempt, mismatch).await;
+        self.resolve_later(attempt.call_id(), turn);
+        BuyError::BadAnswer { reason: mismatch.to_string(), charged: None }
+    }
+
+    async fn stop_buying(&self, attempt: &Attempt, mismatch: &Mismatch) {
+        let (owner, call_id) = (attempt.expected.owner, attempt.call_id());
+        tracing::error!(%owner, %call_id, %mismatch, "the owner's answer does not match its receipt");
+        self.0.channels.stop(owner);
+        self.stop_channel(owner).await;
+    }
+
+    /// Makes the stop of a channel durable and asks the chain for the deposit back.
+    pub(super) async fn stop_channel(&self, owner: Address) {
+        let Some(channel) = self.0.channels.get(owner) else { return };
+        let stopped = PayerChannel {
+            id: channel.id,
+            config: channel.config,
+            deposited: channel.state.deposited,
+            claimed: channel.claimed,
+            stopped: true,
+        };
+        if let Err(error) = self.0.ledger.put_payer_channel(stopped).await {
+            tracing::error!(%owner, %error, "a stopped channel was not stored");
+        }
+        tracing::error!(%owner, channel = %channel.id, "the channel is stopped; its close is being requested");
+        let chain = self.0.chain.clone();
+        self.0.tasks.spawn(async move {
+            if let Err(error) = chain.request_close(channel.config).await {
+                tracing::warn!(%error, "the close was not requested; `farthing channel close` tries again");
+            }
+        });
+    }
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}

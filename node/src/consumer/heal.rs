@@ -1,0 +1,93 @@
+//! An owner that counts more than this node does: the calls that explain it are found, or nothing more is promised.
+//!
+//! A call that ended as not charged, by the owner's word, may have been charged after all: a copy of it that was lost
+//! arrived late. In order: the owner's total is asked for; every call that was released in doubt is asked about again,
+//! until receipts explain the total; what stays unexplained stops the channel, which raises an alert.
+
+use farthing_ledger::{Acknowledgement, Purchase, PurchaseEnd};
+use farthing_protocol::{Address, CallId, Receipt, Verified, resolution::Copies};
+
+use super::{
+    Consumer, answer,
+    exchange::{ASK_TIMEOUT, Word},
+    recovery::expected_of,
+};
+use crate::clock;
+
+/// Among so many of the newest purchases a late charge is looked for: those of an hour at eleven calls a second.
+const PURCHASES_MAX: usize = 40_000;
+
+impl Consumer {
+    /// Brings the books together with an owner's while this node runs.
+    ///
+    /// # Errors
+    /// Why the owner's books cannot be seen; nothing may be promised to it then.
+    pub(super) async fn heal(&self, owner: Address) -> Result<(), String> {
+        let _alone = self.0.healing.lock().await;
+        let Some(channel) = self.0.channels.get(owner) else { return Ok(()) };
+        if let Some(sync) = self.sync(owner, channel.id).await? {
+            self.book_forgotten(owner, sync.spent).await;
+            self.0.channels.see(owner, sync.spent);
+        }
+        let unexplained = || self.0.channels.unexplained(owner);
+        if unexplained().is_zero() {
+            return Ok(());
+        }
+        tracing::warn!(%owner, unexplained = %unexplained(), "the owner counts more than this node; looking for the calls");
+        let doubtful = self.0.ledger.released_in_doubt(channel.id, PURCHASES_MAX);
+        for purchase in doubtful.map_err(|error| error.to_string())? {
+            if unexplained().is_zero() {
+                break;
+            }
+            self.take_late_receipt(purchase.call_id).await;
+        }
+        if unexplained().is_zero() {
+            tracing::warn!(%owner, "the books agree again");
+        } else {
+            tracing::error!(%owner, unexplained = %unexplained(), "the owner counts what no call explains");
+            self.0.channels.stop(owner);
+            self.stop_channel(owner).await;
+        }
+        Ok(())
+    }
+
+    /// Asks about a call that was released in doubt, and books it when it was charged.
+    async fn take_late_receipt(&self, call_id: CallId) {
+        // Who works on the call now learns its end by itself.
+        let Some(_turn) = self.0.turns.try_take(call_id) else { return };
+        let Ok(Some(purchase)) = self.0.ledger.purchase(call_id) else { return };
+        if !matches!(purchase.end, PurchaseEnd::Released { in_doubt: true, .. }) {
+            return;
+        }
+        let (_, word) = self.ask(purchase.owner, call_id, &Copies::default(), ASK_TIMEOUT).await;
+        let (receipt, signature) = match word {
+            Word::Response(response, _) => (response.receipt, response.signature),
+            Word::Receipt(receipt, signature) => (receipt, signature),
+            Word::Refused(_) | Word::Text(_) => return,
+        };
+        let domain = self.0.signer.domain();
+        let verified = answer::verify_receipt(&expected_of(&purchase), domain, receipt, signature);
+        let Ok(receipt) = verified else { return };
+        if !receipt.charged.is_zero() {
+            self.book_late(&purchase, receipt).await;
+        }
+    }
+
+    async fn book_late(&self, purchase: &Purchase, receipt: Verified<Receipt>) {
+        let (owner, call_id, charged) = (purchase.owner, purchase.call_id, receipt.charged);
+        let acknowledgement = Acknowledgement {
+            receipt: receipt.clone(),
+            status: 0,
+            timing: farthing_ledger::Timing::default(),
+            time_secs: clock::now_secs(),
+        };
+        if let Err(error) = self.0.ledger.acknowledge(call_id, acknowledgement).await {
+            tracing::error!(%call_id, %error, "a late receipt was not stored");
+            return;
+        }
+        tracing::warn!(%owner, %call_id, %charged, "a call that had ended as not charged was charged");
+        self.0.channels.acknowledge_late(owner, &receipt);
+        let day = farthing_ledger::day_of(purchase.promised_secs);
+        self.rehold(day, &purchase.secret, charged);
+    }
+}

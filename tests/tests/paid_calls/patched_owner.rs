@@ -1,0 +1,220 @@
+//! An owner that keeps to no rule: it takes the real one's place, with its key, and answers calls by hand.
+//!
+//! Whatever it says, its payer is told the truth, pays nothing that was not asked for, and its books agree with
+//! what the owner can prove.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use anyhow::{Result, ensure};
+use bytes::Bytes;
+use farthing::{
+    control::types::{Audit, Channel, SpendingState, route},
+    testnet::anvil::Anvil,
+    wallet::Wallet,
+};
+use farthing_network::{Inbound, Network, NetworkConfig, NetworkHandle};
+use farthing_protocol::{
+    CallId, CallMessage, CallReply, CallRequest, Domain, Outcome, Receipt, Refusal, RefusalCode, SecretKey,
+    Usdc,
+    call::{CallStatus, Payment},
+    wire::NetworkName,
+};
+use farthing_tests::world::{FUNDS, PRICE, World, eventually};
+use serde_json::{Value, json};
+
+use crate::support::{cost, expect_served, with};
+
+/// What a patched owner answers to a copy of a call; `None` leaves it without an answer.
+type Answers = fn(&Owner, &CallRequest, copies: usize) -> Option<CallReply>;
+
+/// What a patched owner knows.
+struct Owner {
+    key: SecretKey,
+    domain: Domain,
+    answers: Answers,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// The requests that arrived, and how often.
+    calls: HashMap<CallId, (CallRequest, usize)>,
+    receipts: HashMap<CallId, Receipt>,
+    /// It says what calls came to; until then they run.
+    tells: bool,
+    spent: Usdc,
+}
+
+impl Owner {
+    /// Puts an owner with these answers in the place of the real one, whose first call was paid.
+    async fn replaces(world: &mut World, answers: Answers) -> Result<(Arc<Self>, NetworkHandle)> {
+        let channels: Vec<Channel> = world.consumer.control().get(route::CHANNELS).await?;
+        let contract =
+            farthing_chain::local(world.chain.rpc_url(), Anvil::CHAIN_ID, world.chain.token).contract;
+        let wallet = Wallet::open(world.owner.data_dir(), None)?;
+        world.owner.stop().await?;
+        let config = NetworkConfig {
+            listen: vec!["/ip4/127.0.0.1/tcp/0".to_owned()],
+            bootstrap: vec![world.consumer.loopback_address().await?],
+            allow_private: true,
+            ..NetworkConfig::new(wallet.secret_for_network(), NetworkName::new(Anvil::CHAIN_ID.to_string())?)
+        };
+        let (network, inbound) = Network::start(config).await?;
+        let state = State { spent: channels[0].spent.0, ..State::default() };
+        let owner = Arc::new(Self {
+            key: wallet.secret_for_network(),
+            domain: Domain::new(Anvil::CHAIN_ID, contract),
+            answers,
+            state: Mutex::new(state),
+        });
+        tokio::spawn(Arc::clone(&owner).run(inbound));
+        let consumer = world.consumer_wallet;
+        eventually("the consumer is connected", async || {
+            Ok(network.connected_peers().await.contains(&consumer))
+        })
+        .await?;
+        Ok((owner, network))
+    }
+
+    async fn run(self: Arc<Self>, mut inbound: Inbound) {
+        while let Some(call) = inbound.calls.recv().await {
+            let answer = match call.message {
+                CallMessage::Call(request) => self.take(request),
+                CallMessage::Status(call_id) => Some(self.status(call_id)),
+                CallMessage::Sync(_) | CallMessage::Close(_) | CallMessage::Calls(_) => Some(busy()),
+            };
+            match answer {
+                Some(answer) => drop(call.reply.send(answer, Bytes::new())),
+                None => drop(call.reply),
+            }
+        }
+    }
+
+    fn take(&self, request: CallRequest) -> Option<CallReply> {
+        let copies = {
+            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            let entry = state.calls.entry(request.call_id).or_insert_with(|| (request.clone(), 0));
+            entry.1 += 1;
+            entry.1
+        };
+        (self.answers)(self, &request, copies)
+    }
+
+    fn status(&self, call_id: CallId) -> CallReply {
+        let (request, tells) = {
+            let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            (state.calls.get(&call_id).map(|(request, _)| request.clone()), state.tells)
+        };
+        match request {
+            None => CallReply::Status(CallStatus::Unknown),
+            Some(request) if tells => self.receipt(&request),
+            Some(_) => CallReply::Status(CallStatus::Running),
+        }
+    }
+
+    /// The receipt of a call that was answered and charged.
+    fn receipt(&self, request: &CallRequest) -> CallReply {
+        let Payment::Channel { channel, .. } = request.payment else { return busy() };
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let State { receipts, spent, .. } = &mut *state;
+        let receipt = *receipts.entry(request.call_id).or_insert_with(|| {
+            *spent = spent.saturating_add(request.price);
+            Receipt {
+                channel,
+                call_id: request.call_id,
+                request_hash: request.request_hash(&[]),
+                response_hash: [0; 32],
+                outcome: Outcome::Answered.code(),
+                charged: request.price,
+                spent_total: *spent,
+                time_secs: 1,
+            }
+        });
+        CallReply::Status(CallStatus::Done { receipt, signature: receipt.sign(&self.domain, &self.key) })
+    }
+
+    fn tell(&self) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).tells = true;
+    }
+}
+
+fn busy() -> CallReply {
+    CallReply::Refused(Refusal::new(RefusalCode::Busy, "later"))
+}
+
+/// The refusal that a call asks for in its parameters.
+fn refusal_asked_for(request: &CallRequest) -> CallReply {
+    let code = match request.params.get("refusal").map(String::as_str) {
+        Some("insufficient_voucher") => RefusalCode::InsufficientVoucher,
+        Some("service_paused") => RefusalCode::ServicePaused,
+        Some("unavailable") => RefusalCode::Unavailable,
+        Some("malformed") => RefusalCode::Malformed,
+        _ => RefusalCode::Busy,
+    };
+    CallReply::Refused(Refusal::new(code, "as it was asked for"))
+}
+
+async fn spent(world: &World) -> Result<Usdc> {
+    let channels: Vec<Channel> = world.consumer.control().get(route::CHANNELS).await?;
+    Ok(channels[0].spent.0)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_whose_first_copy_was_lost_is_ended_by_no_refusal_of_a_later_one() -> Result<()> {
+    const REFUSALS: [&str; 5] =
+        ["busy", "unavailable", "service_paused", "insufficient_voucher", "malformed"];
+    let mut world = World::start().await?;
+    expect_served(&world.get("/ok").await?)?;
+    world.wait_until_decided().await?;
+    let lost_then_refused: Answers = |_, request, copies| (copies > 1).then(|| refusal_asked_for(request));
+    let (owner, _network) = Owner::replaces(&mut world, lost_then_refused).await?;
+    let calls = REFUSALS.map(|refusal| {
+        with(with(world.body("GET", "/ok"), "call_id", refusal), "params", json!({ "refusal": refusal }))
+    });
+    let answers = futures::future::try_join_all(calls.iter().map(|call| world.call(call))).await?;
+    for (refusal, answer) in REFUSALS.iter().zip(&answers) {
+        ensure!(answer.problem() == "undecided", "{refusal}: {answer:?}");
+        ensure!(answer.charged() == Value::Null, "{refusal}: {answer:?}");
+        ensure!(!answer.header("x-farthing-call-id").is_empty(), "{refusal}: {answer:?}");
+    }
+    // Nothing is counted as charged, and all of it stays reserved.
+    assert_eq!(spent(&world).await?, PRICE);
+    let spending: SpendingState = world.consumer.control().get(route::SPENDING).await?;
+    assert_eq!(spending.spent_today.0, cost(1 + REFUSALS.len() as u64));
+    let audit: Audit = world.consumer.control().get(route::AUDIT).await?;
+    assert_eq!(audit.calls_undecided, REFUSALS.len() as u64);
+
+    owner.tell();
+    world.wait_until_decided().await?;
+    eventually("the books have every charge", async || {
+        Ok(spent(&world).await? == cost(1 + REFUSALS.len() as u64))
+    })
+    .await?;
+    let spending: SpendingState = world.consumer.control().get(route::SPENDING).await?;
+    assert_eq!(spending.spent_today.0, cost(1 + REFUSALS.len() as u64));
+    let audit: Audit = world.consumer.control().get(route::AUDIT).await?;
+    ensure!(audit.violations.is_empty(), "{:?}", audit.violations);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_receipt_that_nobody_asked_for_is_not_paid_and_stops_the_channel() -> Result<()> {
+    let mut world = World::start().await?;
+    expect_served(&world.get("/ok").await?)?;
+    world.wait_until_decided().await?;
+    let served_before_it_came: Answers = |owner, request, _| Some(owner.receipt(request));
+    let (_owner, _network) = Owner::replaces(&mut world, served_before_it_came).await?;
+    let answer = world.get("/ok").await?;
+    ensure!(answer.problem() == "bad-answer", "{answer:?}");
+    ensure!(answer.charged() != json!(true), "{answer:?}");
+    world.wait_until_decided().await?;
+    assert_eq!(spent(&world).await?, PRICE, "the first call alone is paid");
+    let next = world.get("/ok").await?;
+    ensure!(next.problem() == "owner-distrusted", "{next:?}");
+    let left = world.chain.usdc_of(world.consumer_wallet).await?;
+    ensure!(left < FUNDS, "the deposit is still to be taken back");
+    Ok(())
+}
