@@ -16,7 +16,7 @@ use crate::catalog::method_of;
 
 use super::{
     assemble::{first_of, remove_secret_parameters},
-    new_service::{NewService, NewServiceError, UpstreamSecrets},
+    new_service::{NewService, NewServiceError, UpstreamSecrets, same_origin},
     registry::Registered,
     samples,
     service_file::{Charge, OperationFile, ServiceFile},
@@ -47,6 +47,7 @@ impl Edit {
     /// # Errors
     /// [`NewServiceError`], naming an operation that is not hidden.
     pub(super) fn apply(&self, file: &mut ServiceFile) -> Result<(), NewServiceError> {
+        let upstream_before = file.upstream.clone();
         let texts = [
             (&mut file.name, &self.name),
             (&mut file.summary, &self.summary),
@@ -65,7 +66,8 @@ impl Edit {
         if let Some(charge) = self.charge {
             file.charge = charge;
         }
-        if !self.upstream_headers.is_empty() || !self.upstream_query.is_empty() {
+        let gives_secrets = !self.upstream_headers.is_empty() || !self.upstream_query.is_empty();
+        if gives_secrets {
             file.upstream_headers.clone_from(&self.upstream_headers);
             file.upstream_query.clone_from(&self.upstream_query);
         }
@@ -78,6 +80,10 @@ impl Edit {
                 let problem = format!("names {name}, which is not added; `farthing api show` names what is");
                 return Err(NewServiceError::new("remove_secrets", problem));
             }
+        }
+        if !gives_secrets && !same_origin(&upstream_before, &file.upstream) {
+            file.upstream_headers.clear();
+            file.upstream_query.clear();
         }
         for (method, path) in &self.offer {
             match chosen(file, *method, path).filter(|chosen| chosen.exclude) {

@@ -7,6 +7,7 @@ use farthing_bridge::{
     report::Report,
 };
 use farthing_protocol::{ServiceId, Usdc, call::ChargePolicy, limits, listing::OperationPrice};
+use url::Url;
 
 use super::service_file::ServiceFile;
 
@@ -49,6 +50,13 @@ impl UpstreamSecrets {
         self.headers.is_empty() && self.query.is_empty()
     }
 
+    /// All of them when `now` has the scheme, host and port of `before`, else none: a key belongs to the server that
+    /// it was given for, and another one gets it only when its owner gives it again.
+    #[must_use]
+    pub fn kept_for(self, before: &str, now: &str) -> Self {
+        if same_origin(before, now) { self } else { Self::default() }
+    }
+
     /// Whether a caller's parameter of this name would meet one of them.
     #[must_use]
     pub fn has(&self, place: Place, name: &str) -> bool {
@@ -58,6 +66,15 @@ impl UpstreamSecrets {
             Place::Header => of(&self.headers),
             Place::Path => false,
         }
+    }
+}
+
+/// Compares two addresses by scheme, host and port; what is no address is like no other.
+#[must_use]
+pub fn same_origin(one: &str, other: &str) -> bool {
+    match (Url::parse(one.trim()), Url::parse(other.trim())) {
+        (Ok(one), Ok(other)) => one.origin().is_tuple() && one.origin() == other.origin(),
+        _ => false,
     }
 }
 

@@ -10,7 +10,7 @@ use super::{
     assemble::assemble,
     edit::{Edit, edited},
     intake::{self, IntakeError, IntakeOptions, Kind, ScalarError, Source, override_scalars},
-    new_service::{NewService, NewServiceError},
+    new_service::{NewService, NewServiceError, same_origin},
     registry::Registered,
     samples,
     service_file::{OperationFile, SamplesFile, ServiceFile, SourceFile, SourceKind},
@@ -117,8 +117,12 @@ impl Reader {
     async fn reading(&self, file: &mut ServiceFile) -> Result<Option<Reading>, PublishError> {
         let Some(source) = &file.source else { return Ok(None) };
         let mut options = self.intake.clone();
-        let header = |(name, value): (&String, &String)| (name.clone(), SecretText::new(value));
-        options.headers = file.upstream_headers.iter().map(header).collect();
+        // The keys of the upstream read its description, and that of no other server.
+        let is_upstreams = |url: &String| file.upstream.is_empty() || same_origin(url, &file.upstream);
+        if source.url.as_ref().is_some_and(is_upstreams) {
+            let header = |(name, value): (&String, &String)| (name.clone(), SecretText::new(value));
+            options.headers = file.upstream_headers.iter().map(header).collect();
+        }
         let kind = source.kind;
         let found = intake::read(source_of(source)?, options).await?;
         match (kind, found.kind()) {

@@ -222,9 +222,11 @@ impl Registry {
             None if self.all().len() >= LISTINGS_PER_OWNER_MAX => return Err(RegistryError::TooMany),
             None => None,
         };
-        // A new version keeps the keys unless it brings its own.
+        // A new version keeps the keys unless it brings its own, or another server would get them.
         let secrets = match &earlier {
-            Some(service) if new.secrets.is_empty() && !new.secrets_are_all => service.secrets(),
+            Some(service) if new.secrets.is_empty() && !new.secrets_are_all => {
+                service.secrets().kept_for(service.upstream_url(), &new.upstream)
+            }
             _ => new.secrets,
         };
         let earlier = earlier.as_ref().map(|service| service.listing());

@@ -36,7 +36,7 @@ const DETAIL_BYTES_MAX: usize = 4 * 1024;
 const DESCRIBED: &str = "GET /api/v1/openapi.json describes what the address takes.";
 
 /// What asks for the password again: it moves money, shows a secret, or cannot be undone.
-const DANGEROUS: [(Method, &str); 26] = [
+const DANGEROUS: [(Method, &str); 30] = [
     (Method::POST, "/wallet/send"),
     (Method::POST, "/channels"),
     (Method::POST, "/channels/{id}/close"),
@@ -63,6 +63,11 @@ const DANGEROUS: [(Method, &str); 26] = [
     (Method::POST, "/secrets/{name}/limits"),
     (Method::POST, "/secrets/{name}/rotate"),
     (Method::DELETE, "/apis/{id}"),
+    // They send the owner's keys to a server that the request names, or decide which one gets them.
+    (Method::POST, "/apis"),
+    (Method::POST, "/apis/try"),
+    (Method::POST, "/apis/{id}/edit"),
+    (Method::POST, "/apis/{id}/rescan"),
 ];
 
 pub(super) fn routes(panel: &Panel) -> Router<Panel> {

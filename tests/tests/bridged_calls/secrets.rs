@@ -129,3 +129,55 @@ async fn cookies_and_authority_of_the_caller_stay_at_the_gateway() -> Result<()>
     world.settle_and_check(FUNDS).await?;
     Ok(())
 }
+
+/// What the owner's node adds is in no request that the recorder has seen.
+fn saw_no_key(recorder: &Recorder) -> Result<()> {
+    for seen in recorder.seen() {
+        ensure!(!seen.target.contains(APP), "{:?}", seen.target);
+        ensure!(!seen.headers.values().any(|value| value == KEY), "{:?}", seen.headers);
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_server_gets_the_owners_key_only_when_it_is_given_again() -> Result<()> {
+    let world = World::start().await?;
+    let (_first, api) = weather(&world).await?;
+    let edit = route::API_EDIT.replace("{id}", &api.id.to_string());
+    let control = world.owner.control();
+
+    let other = Recorder::start().await?;
+    control.post::<Api>(&edit, &json!({ "upstream": other.url() })).await?;
+    let answer = call(&world, &api, "GET", "/now", json!({ "city": "Oslo" })).await?;
+    ensure!(answer.status == StatusCode::OK && other.hits() == 1, "{answer:?}");
+    saw_no_key(&other)?;
+    let shown: ApiShown = control.get(&route::API.replace("{id}", &api.id.to_string())).await?;
+    ensure!(shown.secrets.is_empty(), "{:?}", shown.secrets);
+
+    let given = json!({ "upstream": other.url(), "upstream_headers": { "x-api-key": KEY } });
+    control.post::<Api>(&edit, &given).await?;
+    call(&world, &api, "GET", "/now", json!({ "city": "Oslo" })).await?;
+    ensure!(other.seen().last().is_some_and(|seen| seen.headers["x-api-key"] == KEY), "{:?}", other.seen());
+
+    // The same by publishing in its place, and by reading a description at another server.
+    let third = Recorder::start().await?;
+    let file = ServiceFile {
+        upstream: third.url(),
+        id: Some(api.id.into()),
+        ..described_by(SourceKind::Openapi, WEATHER)
+    };
+    world.publish(&file).await?;
+    call(&world, &api, "GET", "/now", json!({ "city": "Oslo" })).await?;
+    ensure!(third.hits() == 1, "{:?}", third.seen());
+    saw_no_key(&third)?;
+
+    let given = json!({ "upstream_headers": { "x-api-key": KEY } });
+    control.post::<Api>(&edit, &given).await?;
+    let fourth = Recorder::start().await?;
+    let rescan = route::API_RESCAN.replace("{id}", &api.id.to_string());
+    let source = json!({ "source": { "kind": "openapi", "url": format!("{}/openapi.json", fourth.url()) }, "apply": true });
+    let refused = control.post::<Value>(&rescan, &source).await;
+    ensure!(refused.is_err() && fourth.hits() > 0, "it answers {{}}, which is no description: {refused:?}");
+    saw_no_key(&fourth)?;
+    Ok(())
+}

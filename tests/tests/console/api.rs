@@ -116,6 +116,10 @@ async fn what_is_dangerous_asks_for_the_password_again() -> Result<()> {
         "backups",
         "chain/settings",
         "restart",
+        "apis",
+        "apis/try",
+        "apis/0b5f2a3e-6a3c-4c39-9a65-6a1c3f1d2e4b/edit",
+        "apis/0b5f2a3e-6a3c-4c39-9a65-6a1c3f1d2e4b/rescan",
     ] {
         let page = post(&mut browser, &format!("/api/v1/{path}"), Some(&csrf), &json!({})).await?;
         ensure!(page.status == 403, "{path}: {page:?}");
