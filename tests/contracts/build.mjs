@@ -23,6 +23,7 @@ const contracts = [
   { name: "HostileToken", dir: fixturesDir },
   { name: "TestAccount", dir: fixturesDir },
   { name: "Proxy", dir: fixturesDir },
+  { name: "Flood", dir: fixturesDir },
 ];
 
 const settings = {

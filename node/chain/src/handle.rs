@@ -17,7 +17,7 @@ use crate::{
     rpc::{Purpose, RequestCounts, Rpc},
     spec::ChainSpec,
     store::Store,
-    views::{BaseFee, ChainStatus, ChannelView, ChannelViews, Head, Views},
+    views::{BaseFee, ChainStatus, ChannelView, ChannelViews, Head, LogsView, Views},
     watcher::{self, Watcher},
     writer::{Request, Writer},
 };
@@ -196,6 +196,12 @@ impl ChainHandle {
     #[must_use]
     pub fn base_fee(&self) -> watch::Receiver<Option<BaseFee>> {
         self.0.views.base_fee.subscribe()
+    }
+
+    /// How far events were read; what depends on it is the discovery of new channels alone.
+    #[must_use]
+    pub fn logs(&self) -> watch::Receiver<LogsView> {
+        self.0.views.logs.subscribe()
     }
 
     /// Requests made to the chain since the start.

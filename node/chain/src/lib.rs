@@ -31,5 +31,7 @@ pub use probe::{Probed, Served, probe};
 pub use reader::{Balances, ChannelState};
 pub use rpc::RequestCounts;
 pub use spec::{ChainKind, ChainSpec, local, pay_channels_address, preset, preset_names};
-pub use views::{BaseFee, ChainStatus, ChannelView, ChannelViews, Head, Role, view_age_max};
+pub use views::{
+    BaseFee, ChainStatus, ChannelView, ChannelViews, Head, LogsFailing, LogsView, Role, view_age_max,
+};
 pub use writer::{CLAIM_ROWS_MAX, ClaimRow};

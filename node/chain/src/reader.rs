@@ -149,6 +149,21 @@ impl Reader {
         self.rpc.request(self.purpose, "eth_getBlockByNumber", params).await
     }
 
+    /// The newest block that the chain's layer 1 holds. Where the tag does not count, see
+    /// [`ChainSpec::safe_tag`], every block is as safe; `None` when no endpoint can say.
+    pub(crate) async fn safe_block(&self) -> Result<Option<u64>, RpcError> {
+        if !self.spec.safe_tag {
+            return Ok(Some(u64::MAX));
+        }
+        let asked: Result<Option<Header>, RpcError> =
+            self.rpc.request(self.purpose, "eth_getBlockByNumber", json!(["safe", false])).await;
+        match asked {
+            Ok(header) => Ok(header.map(|header| header.number())),
+            Err(RpcError::Refused(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// The newest block that counts.
     pub(crate) fn confirmed(&self, head: u64) -> u64 {
         (head + 1).saturating_sub(self.spec.confirmations.max(1))

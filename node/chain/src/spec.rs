@@ -3,7 +3,7 @@
 //! A spec is plain data. What it claims about the token's EIP-712 name is only a hint for messages: the
 //! chain's own answers decide (see [`crate::ChainStatus`]).
 
-use farthing_protocol::{Address, limits::CLOSE_DELAY_SECS_DEFAULT};
+use farthing_protocol::{Address, Usdc, limits::CLOSE_DELAY_SECS_DEFAULT};
 
 use crate::contracts;
 
@@ -67,12 +67,16 @@ pub struct ChainSpec {
     /// layer 2s, whose sequencer may take back what Ethereum does not hold yet. Elsewhere what is confirmed is
     /// safe: Ethereum's own confirmations say so, and a local chain has nobody to distrust.
     pub safe_tag: bool,
+    /// Channels that pay this wallet and hold less are not followed: a stranger's dust must cost it nothing.
+    pub channel_min: Usdc,
 }
 
 /// How far back a node without records looks for its channels: a week of two-second blocks. Older ones
 /// come back when their configuration is given to [`crate::ChainHandle::track`].
 pub const LOOKBACK_BLOCKS: u64 = 302_400;
 
+/// A cent: filling the memory of a node with channels of as much takes a hundred USDC, locked.
+const CHANNEL_MIN: Usdc = Usdc::from_micros(10_000);
 const GWEI: u128 = 1_000_000_000;
 
 /// The preset chains: name, id, kind, endpoint, USDC, its EIP-712 name, whether it is a layer 2.
@@ -174,6 +178,7 @@ pub fn preset(name: &str) -> Option<ChainSpec> {
         logs_range_blocks: 5_000,
         is_l2,
         safe_tag: is_l2,
+        channel_min: CHANNEL_MIN,
     })
 }
 
@@ -198,6 +203,7 @@ pub fn local(rpc_url: impl Into<String>, chain_id: u64, token: Address) -> Chain
         logs_range_blocks: 10_000,
         is_l2: true,
         safe_tag: false,
+        channel_min: Usdc::ZERO,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    ops::RangeInclusive,
     sync::Arc,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
@@ -36,6 +37,8 @@ pub struct Head {
     /// When this node last learned that this is the chain's head.
     pub seen_at: Instant,
     pub(crate) kind: ChainKind,
+    /// How often the chain took back blocks since the start.
+    pub(crate) reorganisations: u64,
 }
 
 impl Head {
@@ -89,6 +92,49 @@ pub struct ChannelView {
     pub round: u32,
 }
 
+/// How far the contract's events were read. Only the discovery of new channels depends on it: known ones are
+/// read by their ids.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogsView {
+    /// A first round was tried, whatever came of it.
+    pub(crate) tried: bool,
+    /// The last block whose events were read.
+    pub read_to: Option<u64>,
+    /// Events cannot be read now.
+    pub failing: Option<LogsFailing>,
+    /// Blocks whose events could not be read, the newest last, while those of others could. A channel that was
+    /// opened in one of them is unknown unless somebody names it.
+    pub skipped: Vec<u64>,
+}
+
+/// Since when and why events cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogsFailing {
+    pub since: SystemTime,
+    pub reason: String,
+}
+
+/// More than these are not listed one by one.
+const SKIPPED_MAX: usize = 64;
+
+impl LogsView {
+    pub(crate) fn skip(&mut self, block: u64) {
+        if !self.skipped.contains(&block) {
+            self.skipped.push(block);
+        }
+        if self.skipped.len() > SKIPPED_MAX {
+            self.skipped.remove(0);
+        }
+    }
+
+    /// An endpoint that was late has caught up. Whether anything changed.
+    pub(crate) fn unskip(&mut self, read: RangeInclusive<u64>) -> bool {
+        let before = self.skipped.len();
+        self.skipped.retain(|block| !read.contains(block));
+        self.skipped.len() != before
+    }
+}
+
 /// Every known channel by its id. One that holds nothing was closed, or is not opened yet.
 pub type ChannelViews = Arc<HashMap<ChannelId, ChannelView>>;
 
@@ -108,6 +154,7 @@ pub(crate) struct Views {
     pub channels: watch::Sender<ChannelViews>,
     pub balances: watch::Sender<Option<Balances>>,
     pub base_fee: watch::Sender<Option<BaseFee>>,
+    pub logs: watch::Sender<LogsView>,
 }
 
 impl Views {
@@ -118,6 +165,7 @@ impl Views {
             channels: watch::Sender::new(ChannelViews::default()),
             balances: watch::Sender::new(None),
             base_fee: watch::Sender::new(None),
+            logs: watch::Sender::new(LogsView::default()),
         }
     }
 
@@ -139,7 +187,7 @@ mod tests {
     use super::*;
 
     fn head(kind: ChainKind, seen_at: Instant) -> Head {
-        Head { number: 1, timestamp_secs: 1_000, base_fee_wei: 7, seen_at, kind }
+        Head { number: 1, timestamp_secs: 1_000, base_fee_wei: 7, seen_at, kind, reorganisations: 0 }
     }
 
     #[test]

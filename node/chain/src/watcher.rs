@@ -1,8 +1,9 @@
 //! The background task that keeps this node's view of the chain.
 //!
 //! In order: restore what the journal knows; connect, which proves the token's EIP-712 domain; then at every
-//! poll read the head, and when it moved the contract's events, the channels they touched, the balances and
-//! the presence of the contract. The head is published last, so a fresh head means everything was read.
+//! poll read the head, and when it moved the channels that events touched, the balances and the presence of
+//! the contract. The head is published last, so a fresh head means everything was read. Events are found by a
+//! task of its own, `finder`, and nothing here waits for it, but for a moment at the start.
 //!
 //! Nothing here fails for good: an unreachable chain is tried again after a growing, jittered delay.
 
@@ -27,11 +28,13 @@ use crate::{
 
 mod channels;
 mod fees;
+mod finder;
 mod step;
 mod verify;
 
 use channels::{Channels, Scope};
 use fees::FeeHistory;
+use finder::{Finder, Found};
 use step::{Step, step};
 use verify::{ContractCode, Unfit};
 
@@ -46,6 +49,10 @@ pub(crate) enum Command {
 
 /// How often everything is read again although no event asked for it: a lagging endpoint may have hidden one.
 const REREAD_EVERY: Duration = Duration::from_secs(60);
+/// The same while events cannot be read at all.
+const REREAD_WITHOUT_EVENTS_EVERY: Duration = Duration::from_secs(10);
+/// Parts of what events named that wait to be read; the finder waits with more.
+const FOUND_WAITING_MAX: usize = 4;
 /// An endpoint that shows a head but not its state this often in a row does not catch up by itself.
 const REFUSALS_MAX: u32 = 5;
 /// A public chain without a new head for this long: perhaps the endpoint is stuck, ask another.
@@ -57,6 +64,8 @@ pub(crate) struct Watcher {
     views: Arc<Views>,
     token: Arc<OnceLock<TokenDomain>>,
     commands: mpsc::Receiver<Command>,
+    found: mpsc::Receiver<Found>,
+    finder: Option<Finder>,
     stop: CancellationToken,
     channels: Channels,
     fees: FeeHistory,
@@ -68,6 +77,7 @@ pub(crate) struct Watcher {
     scope: Scope,
     /// Polls in a row that found a head but could not read its state.
     refusals: u32,
+    reorganisations: u64,
 }
 
 /// Why a round of following ended.
@@ -89,7 +99,10 @@ impl Watcher {
         commands: mpsc::Receiver<Command>,
         stop: CancellationToken,
     ) -> Self {
-        let channels = Channels::new(reader.clone(), wallet, store, remembered);
+        let channels = Channels::new(reader.clone(), wallet, store.clone(), remembered);
+        let (sender, found) = mpsc::channel(FOUND_WAITING_MAX);
+        let (to_views, cursor) = (Arc::clone(&views), remembered.cursor);
+        let finder = Some(Finder::new(reader.clone(), wallet, store, to_views, sender, cursor));
         let now = Instant::now();
         Self {
             reader,
@@ -97,6 +110,8 @@ impl Watcher {
             views,
             token,
             commands,
+            found,
+            finder,
             stop,
             channels,
             fees: FeeHistory::default(),
@@ -106,13 +121,25 @@ impl Watcher {
             contract_checked: false,
             scope: Scope::All,
             refusals: 0,
+            reorganisations: 0,
         }
     }
 
     pub(crate) async fn run(mut self) {
         let stop = self.stop.clone();
         // Dropping the work at any await is safe: the journal is ahead of memory, never behind.
-        stop.run_until_cancelled(self.watch()).await;
+        let finder = self.finder.take();
+        let find = async move {
+            if let Some(finder) = finder {
+                finder.run().await;
+            }
+            std::future::pending::<()>().await
+        };
+        // One task, two futures: the finder ends with the watcher.
+        let both = async {
+            tokio::select! { () = self.watch() => {}, () = find => {} }
+        };
+        stop.run_until_cancelled(both).await;
     }
 
     async fn watch(&mut self) {
@@ -182,7 +209,25 @@ impl Watcher {
                     }
                     None => return Interrupted::Stopped,
                 },
+                Some(found) = self.found.recv() => self.channels.consider(found),
             }
+        }
+    }
+
+    /// At the start, gives the events a moment to name what the journal forgot. They may take longer.
+    async fn await_first_events(&mut self) {
+        let mut logs = self.views.logs.subscribe();
+        let moment = Duration::from_millis(self.reader.spec.request_timeout_ms);
+        let until = tokio::time::Instant::now() + moment;
+        while !logs.borrow_and_update().tried {
+            tokio::select! {
+                Some(found) = self.found.recv() => self.channels.consider(found),
+                changed = logs.changed() => if changed.is_err() { return },
+                () = tokio::time::sleep_until(until) => return,
+            }
+        }
+        while let Ok(found) = self.found.try_recv() {
+            self.channels.consider(found);
         }
     }
 
@@ -197,14 +242,15 @@ impl Watcher {
         }
         if step == Step::Reorganised {
             tracing::info!(block = head.number(), "the chain reorganised; reading all channels again");
-            self.channels.step_back();
+            self.channels.reorganised(self.reader.confirmed(head.number()));
+            self.reorganisations += 1;
         }
         if step == Step::Reorganised {
             self.scope = Scope::All;
-        } else if self.reread_at.elapsed() >= REREAD_EVERY {
+        } else if self.reread_at.elapsed() >= self.reread_every() {
             self.scope = self.scope.max(Scope::Active);
         }
-        if moved || self.scope != Scope::Touched {
+        if moved || self.scope != Scope::Touched || self.channels.has_news() {
             match self.read(&head, self.scope).await {
                 Ok(()) => {}
                 // One endpoint has this head and the next not yet: usually the next poll finds them agreed.
@@ -223,6 +269,11 @@ impl Watcher {
         }
         self.publish(head, moved);
         Ok(())
+    }
+
+    fn reread_every(&self) -> Duration {
+        let failing = self.views.logs.borrow().failing.is_some();
+        if failing { REREAD_WITHOUT_EVENTS_EVERY } else { REREAD_EVERY }
     }
 
     /// How the new head relates to the last one; asks the chain when blocks lie between.
@@ -254,6 +305,9 @@ impl Watcher {
                     )));
                 }
             }
+        }
+        if self.last.is_none() {
+            self.await_first_events().await;
         }
         let channels = self.channels.read(head.number(), scope).await?;
         let confirmed = At::Block(self.reader.confirmed(head.number()));
@@ -290,6 +344,7 @@ impl Watcher {
             base_fee_wei: head.base_fee_wei(),
             seen_at: self.seen_at,
             kind,
+            reorganisations: self.reorganisations,
         }));
         let contract = self.reader.spec.contract;
         let missing = ChainStatus::ContractMissing { contract };

@@ -1,33 +1,23 @@
-//! Which channels this wallet has, and what the chain says about each.
+//! What the chain says about each channel of this wallet.
 //!
-//! Channels are found in the contract's events, whose topics name payer and payee, and remembered in the
-//! journal. A block range is always read with some overlap, because an endpoint may answer a query for its
-//! newest block before it has indexed that block's events.
+//! Channels come from the journal, from others of this node who know one, and from events. What an event
+//! names is a *candidate* until the contract's state shows money in it; only then is it remembered. All of
+//! them are read by their ids.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use alloy::sol_types::SolEvent as _;
-use farthing_protocol::{Address, ChannelConfig, ChannelId, Domain};
+use farthing_protocol::{Address, ChannelConfig, ChannelId, Domain, Usdc};
 
+use super::finder::Found;
 use crate::{
-    contracts::{PayChannels, from_eth},
-    reader::{At, ChannelState, Log, Reader},
+    reader::{At, ChannelState, Reader},
     rpc::RpcError,
-    spec::LOOKBACK_BLOCKS,
     store::{Remembered, Store},
     views::{ChannelView, ChannelViews, Role},
 };
 
-/// Deposits of one micro are nearly free on some chains; strangers must not fill this node's memory.
+/// Channels on which this wallet is paid: strangers must not fill its memory.
 const CHANNELS_MAX: usize = 10_000;
-/// How far a reorganisation may reach back; the deepest on record for these chains are far shorter.
-const REORG_BLOCKS_MAX: u64 = 64;
-/// Beyond the confirmations: how late an endpoint may index a block's events.
-const OVERLAP_BLOCKS: u64 = 4;
-/// No endpoint refuses as few blocks as this for their number.
-const RANGE_BLOCKS_MIN: u64 = 50;
-/// The cursor is a hint that saves work after a restart; it need not be durable at every block.
-const CURSOR_EVERY_BLOCKS: u64 = 500;
 
 /// Which channels are read besides those that events touched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,6 +33,41 @@ struct Known {
     config: ChannelConfig,
     confirmed: ChannelState,
     newest: ChannelState,
+    /// The part of the deposit that cannot be taken back, and of which round.
+    safe: ChannelState,
+    /// The confirmed block at which the present deposit was first read.
+    seen_in: u64,
+}
+
+impl Known {
+    fn new(config: ChannelConfig) -> Self {
+        let (confirmed, newest, safe, seen_in) = Default::default();
+        Self { config, confirmed, newest, safe, seen_in }
+    }
+
+    fn observe(&mut self, confirmed: ChannelState, newest: ChannelState, block: u64) -> bool {
+        let changed = (self.confirmed, self.newest) != (confirmed, newest);
+        let deposit = |state: &ChannelState| (state.deposited, state.round);
+        if deposit(&self.confirmed) != deposit(&confirmed) {
+            self.seen_in = block;
+        }
+        (self.confirmed, self.newest) = (confirmed, newest);
+        changed
+    }
+
+    fn deposited(&self) -> Usdc {
+        self.confirmed.deposited.min(self.newest.deposited)
+    }
+
+    /// A deposit of an earlier round was emptied since: of it, what was claimed is left.
+    fn safe_deposited(&self) -> Usdc {
+        let safe = if self.safe.round == self.newest.round { self.safe.deposited } else { Usdc::ZERO };
+        self.deposited().min(safe.max(self.newest.claimed))
+    }
+
+    fn is_empty(&self) -> bool {
+        self.confirmed.is_empty() && self.newest.is_empty()
+    }
 }
 
 pub(super) struct Channels {
@@ -51,24 +76,19 @@ pub(super) struct Channels {
     domain: Domain,
     store: Store,
     known: BTreeMap<ChannelId, Known>,
+    /// Named by events, and not yet confirmed by the contract's state.
+    candidates: BTreeMap<ChannelId, ChannelConfig>,
     /// Named by events and not read since.
     touched: BTreeSet<ChannelId>,
-    /// The last block whose events were read.
-    cursor: Option<u64>,
-    stored_cursor: u64,
-    /// Blocks in one query, as many as the endpoints take.
-    range_blocks: u64,
+    /// The safe block that was looked at last.
+    safe_block: Option<u64>,
 }
 
 impl Channels {
     pub(super) fn new(reader: Reader, wallet: Address, store: Store, remembered: &Remembered) -> Self {
         let domain = Domain::new(reader.spec.chain_id, reader.spec.contract);
-        let cursor = remembered.cursor;
-        let stored_cursor = cursor.unwrap_or_default();
-        let range_blocks = reader.spec.logs_range_blocks.max(1);
-        let (known, touched) = Default::default();
-        let mut channels =
-            Self { reader, wallet, domain, store, known, touched, cursor, stored_cursor, range_blocks };
+        let (known, candidates, touched, safe_block) = Default::default();
+        let mut channels = Self { reader, wallet, domain, store, known, candidates, touched, safe_block };
         for config in &remembered.channels {
             channels.learn(*config);
         }
@@ -82,17 +102,37 @@ impl Channels {
         }
     }
 
-    /// The next read starts before any block that may have been replaced.
-    pub(super) fn step_back(&mut self) {
-        self.cursor = self.cursor.map(|block| block.saturating_sub(REORG_BLOCKS_MAX));
+    /// Takes in what events named; the next read decides what of it is true.
+    pub(super) fn consider(&mut self, found: Found) {
+        for (id, config) in found {
+            if self.known.contains_key(&id) {
+                self.touched.insert(id);
+            } else if let Some(config) = config
+                && self.is_ours(&config)
+                && config.id(&self.domain) == id
+            {
+                self.candidates.insert(id, config);
+            }
+        }
     }
 
-    /// Reads events up to `head`, the channels they touched and those in `scope`. `None` when nothing changed.
+    pub(super) fn has_news(&self) -> bool {
+        !(self.touched.is_empty() && self.candidates.is_empty())
+    }
+
+    /// After a reorganisation a deposit may be in a later block than it was.
+    pub(super) fn reorganised(&mut self, confirmed_block: u64) {
+        for known in self.known.values_mut() {
+            known.seen_in = confirmed_block;
+        }
+    }
+
+    /// Reads the channels that events touched and those in `scope`. `None` when nothing changed.
     pub(super) async fn read(&mut self, head: u64, scope: Scope) -> Result<Option<ChannelViews>, RpcError> {
-        self.read_events(head).await?;
+        let admitted = self.admit_candidates(head).await?;
         let in_scope = |known: &Known| match scope {
             Scope::Touched => false,
-            Scope::Active => !(known.confirmed.is_empty() && known.newest.is_empty()),
+            Scope::Active => !known.is_empty(),
             Scope::All => true,
         };
         let is_due = |id: &ChannelId, known: &Known| self.touched.contains(id) || in_scope(known);
@@ -100,94 +140,63 @@ impl Channels {
         let ids: Vec<ChannelId> = due.collect();
         let changed = self.read_states(&ids, head).await?;
         self.touched.clear();
-        Ok((changed || scope == Scope::All).then(|| self.views()))
+        let safer = self.read_safe(head).await?;
+        Ok((admitted || changed || safer || scope == Scope::All).then(|| self.views()))
     }
 
-    async fn read_events(&mut self, head: u64) -> Result<(), RpcError> {
-        let overlap = self.reader.spec.confirmations + OVERLAP_BLOCKS;
-        // A cursor far above the head belongs to a local chain that was started afresh.
-        let is_this_chains = |cursor: &u64| *cursor <= head.saturating_add(REORG_BLOCKS_MAX);
-        let cursor = self.cursor.filter(is_this_chains).map(|cursor| cursor.min(head));
-        let mut from = match (cursor, self.reader.spec.first_block) {
-            (Some(cursor), _) => (cursor + 1).saturating_sub(overlap),
-            (None, Some(first)) => first.min(head),
-            (None, None) => head.saturating_sub(LOOKBACK_BLOCKS),
-        };
-        while from <= head {
-            let to = head.min(from.saturating_add(self.range_blocks - 1));
-            let logs = match self.reader.logs(self.wallet, from, to).await {
-                Ok(logs) => logs,
-                Err(RpcError::Refused(refusal)) if self.range_blocks > RANGE_BLOCKS_MIN => {
-                    self.range_blocks = (self.range_blocks / 2).max(RANGE_BLOCKS_MIN);
-                    tracing::debug!(%refusal, blocks = self.range_blocks, "asking for fewer blocks at once");
-                    continue;
-                }
-                Err(error) => return Err(error),
-            };
-            for log in logs {
-                let named = self.take_in(&log).await;
-                self.touched.extend(named);
+    /// What the newest block shows money in becomes known, as far as there is room; the rest is forgotten.
+    async fn admit_candidates(&mut self, head: u64) -> Result<bool, RpcError> {
+        let ids: Vec<ChannelId> = self.candidates.keys().copied().collect();
+        let states = self.reader.channels(&ids, At::Block(head)).await?;
+        let candidates = std::mem::take(&mut self.candidates);
+        let mut admitted = false;
+        for ((id, config), state) in candidates.into_iter().zip(states) {
+            let held = state.deposited.saturating_sub(state.claimed);
+            let is_dust = config.payer != self.wallet && held < self.reader.spec.channel_min;
+            if state.deposited.is_zero() || is_dust || self.learn(config).is_none() {
+                continue;
             }
-            self.cursor = Some(to);
-            from = to + 1;
-        }
-        self.store_cursor(head).await;
-        Ok(())
-    }
-
-    /// The channel an event is about, learnt if it was unknown.
-    async fn take_in(&mut self, log: &Log) -> Option<ChannelId> {
-        let id = ChannelId::from_bytes(log.data.get(..32)?.try_into().ok()?);
-        if log.topics.first() == Some(&PayChannels::Deposited::SIGNATURE_HASH)
-            && !self.known.contains_key(&id)
-        {
-            let event = PayChannels::Deposited::decode_raw_log(log.topics.iter().copied(), &log.data).ok()?;
-            let config = ChannelConfig {
-                payer: from_eth(event.payer),
-                payee: from_eth(event.payee),
-                token: from_eth(event.token),
-                signer: from_eth(event.signer),
-                close_delay_secs: event.closeDelay.to(),
-                salt: event.salt.0,
-            };
-            if self.learn(config)? != id {
-                tracing::warn!(%id, "an event names a channel whose terms lead to another id");
-                return None;
-            }
+            admitted = true;
+            self.touched.insert(id);
             self.remember(id, &config).await;
         }
-        Some(id)
+        Ok(admitted)
     }
 
-    /// `None` for channels that are not this wallet's, of another token, or too many.
+    fn is_ours(&self, config: &ChannelConfig) -> bool {
+        let is_party = config.payer == self.wallet || config.payee == self.wallet;
+        is_party && config.token == self.reader.spec.token
+    }
+
+    /// `None` for channels that are not this wallet's, of another token, or too many. This wallet's own
+    /// deposits always have room.
     fn learn(&mut self, config: ChannelConfig) -> Option<ChannelId> {
-        let is_ours = config.payer == self.wallet || config.payee == self.wallet;
-        if !is_ours || config.token != self.reader.spec.token {
+        if !self.is_ours(&config) {
             return None;
         }
         let id = config.id(&self.domain);
-        if self.known.len() >= CHANNELS_MAX && !self.known.contains_key(&id) {
+        if self.known.contains_key(&id) {
+            return Some(id);
+        }
+        if self.known.len() >= CHANNELS_MAX && config.payer != self.wallet && !self.forget_an_empty_one() {
             tracing::warn!(%id, "this wallet has too many channels; a new one is not followed");
             return None;
         }
-        let (confirmed, newest) = Default::default();
-        self.known.entry(id).or_insert(Known { config, confirmed, newest });
+        self.known.insert(id, Known::new(config));
         Some(id)
+    }
+
+    /// A channel that was read and holds nothing makes room. Filled again, its events bring it back.
+    fn forget_an_empty_one(&mut self) -> bool {
+        let is_idle = |known: &Known| known.is_empty() && known.seen_in > 0;
+        let empty = self.known.iter().find(|(_, known)| is_idle(known) && known.config.payer != self.wallet);
+        let empty = empty.map(|(id, _)| *id);
+        empty.is_some_and(|id| self.known.remove(&id).is_some())
     }
 
     async fn remember(&self, id: ChannelId, config: &ChannelConfig) {
         if let Err(error) = self.store.put_channel(id, config).await {
             tracing::error!(%error, "a channel will have to be found again after a restart");
-        }
-    }
-
-    async fn store_cursor(&mut self, head: u64) {
-        if head.abs_diff(self.stored_cursor) < CURSOR_EVERY_BLOCKS {
-            return;
-        }
-        match self.store.put_cursor(head).await {
-            Ok(()) => self.stored_cursor = head,
-            Err(error) => tracing::warn!(%error, "the watcher's progress is not stored"),
         }
     }
 
@@ -202,8 +211,43 @@ impl Channels {
         let mut changed = false;
         for ((id, confirmed), newest) in ids.iter().zip(confirmed).zip(newest) {
             let Some(known) = self.known.get_mut(id) else { continue };
-            changed |= (known.confirmed, known.newest) != (confirmed, newest);
-            (known.confirmed, known.newest) = (confirmed, newest);
+            changed |= known.observe(confirmed, newest, confirmed_block);
+        }
+        Ok(changed)
+    }
+
+    /// What a layer 2 cannot take back any more. A deposit counts once the safe block has reached the block in
+    /// which it was first read. Right after a start that block is unknown, so the safe block's state is asked.
+    async fn read_safe(&mut self, head: u64) -> Result<bool, RpcError> {
+        let is_unsafe = |known: &Known| known.safe_deposited() < known.deposited();
+        let waiting: Vec<ChannelId> =
+            self.known.iter().filter(|(_, known)| is_unsafe(known)).map(|(id, _)| *id).collect();
+        if waiting.is_empty() {
+            return Ok(false);
+        }
+        let confirmed = self.reader.confirmed(head);
+        let Some(safe_block) = self.reader.safe_block().await?.map(|block| block.min(confirmed)) else {
+            return Ok(false);
+        };
+        let mut changed = false;
+        if self.safe_block.is_none() {
+            // Nodes that keep no state of that block refuse; then the deposits wait for the next safe blocks.
+            if let Ok(states) = self.reader.channels(&waiting, At::Block(safe_block)).await {
+                for (id, state) in waiting.iter().zip(states) {
+                    if let Some(known) = self.known.get_mut(id) {
+                        known.safe = state;
+                    }
+                }
+                changed = true;
+            }
+        }
+        self.safe_block = Some(safe_block);
+        for id in waiting {
+            let Some(known) = self.known.get_mut(&id) else { continue };
+            if known.seen_in <= safe_block && known.safe != known.confirmed {
+                known.safe = known.confirmed;
+                changed = true;
+            }
         }
         Ok(changed)
     }
@@ -216,14 +260,13 @@ impl Channels {
 
     /// Money counts when it is confirmed, a danger as soon as it is seen.
     fn view(&self, id: ChannelId, known: &Known) -> ChannelView {
-        let Known { config, confirmed, newest } = *known;
-        let deposited = confirmed.deposited.min(newest.deposited);
+        let Known { config, confirmed, newest, .. } = *known;
         ChannelView {
             id,
             config,
             role: if config.payer == self.wallet { Role::Payer } else { Role::Payee },
-            deposited,
-            safe_deposited: deposited,
+            deposited: known.deposited(),
+            safe_deposited: known.safe_deposited(),
             claimed: confirmed.claimed,
             close_at_secs: confirmed.close_at_secs.or(newest.close_at_secs),
             round: newest.round,

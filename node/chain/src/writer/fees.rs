@@ -7,13 +7,26 @@ pub(crate) struct Fees {
     pub tip_wei: u128,
 }
 
-/// Used where an endpoint does not suggest a tip; layer-2 chains take it.
-const TIP_DEFAULT_WEI: u128 = 1_000_000;
+/// What gets a transaction mined while blocks are not full: layer 2s take any tip, Ethereum's builders this.
+const TIP_L2_WEI: u128 = 1_000_000;
+const TIP_L1_WEI: u128 = 1_000_000_000;
 
-/// Twice the base fee covers six full blocks in a row. An endpoint's suggested tip is not trusted beyond a
-/// tenth of the cap. `None` when even the next block costs more than the cap.
-pub(crate) fn suggest(base_fee_wei: u128, tip_wei: Option<u128>, cap_wei: u128) -> Option<Fees> {
-    let tip_wei = tip_wei.unwrap_or(TIP_DEFAULT_WEI).min(cap_wei / 10);
+/// The tip that is paid unless the base fee says that the chain is busy.
+pub(crate) const fn usual_tip_wei(is_l2: bool) -> u128 {
+    if is_l2 { TIP_L2_WEI } else { TIP_L1_WEI }
+}
+
+/// Twice the base fee covers six full blocks in a row. A tip is one endpoint's word alone, while the base fee
+/// is the chain's: no tip is paid beyond twice the base fee, or beyond the usual one where that is more, and
+/// none beyond a tenth of the cap. `None` when even the next block costs more than the cap.
+pub(crate) fn suggest(
+    base_fee_wei: u128,
+    tip_wei: Option<u128>,
+    usual_tip_wei: u128,
+    cap_wei: u128,
+) -> Option<Fees> {
+    let tip_max = base_fee_wei.saturating_mul(2).max(usual_tip_wei).min(cap_wei / 10);
+    let tip_wei = tip_wei.unwrap_or(usual_tip_wei).min(tip_max);
     let least = base_fee_wei.saturating_add(tip_wei);
     let max_wei = base_fee_wei.saturating_mul(2).saturating_add(tip_wei).min(cap_wei);
     (least <= cap_wei).then_some(Fees { max_wei, tip_wei })
@@ -35,16 +48,25 @@ mod tests {
 
     #[test]
     fn fees_follow_the_chain_up_to_the_cap() {
-        assert_eq!(suggest(100, Some(7), 1_000), Some(Fees { max_wei: 207, tip_wei: 7 }));
-        assert_eq!(suggest(600, Some(7), 1_000), Some(Fees { max_wei: 1_000, tip_wei: 7 }));
-        assert_eq!(suggest(993, Some(7), 1_000), Some(Fees { max_wei: 1_000, tip_wei: 7 }));
-        assert_eq!(suggest(994, Some(7), 1_000), None);
-        assert_eq!(suggest(u128::MAX, None, 1_000), None);
+        assert_eq!(suggest(100, Some(7), 1, 1_000), Some(Fees { max_wei: 207, tip_wei: 7 }));
+        assert_eq!(suggest(600, Some(7), 1, 1_000), Some(Fees { max_wei: 1_000, tip_wei: 7 }));
+        assert_eq!(suggest(993, Some(7), 1, 1_000), Some(Fees { max_wei: 1_000, tip_wei: 7 }));
+        assert_eq!(suggest(994, Some(7), 1, 1_000), None);
+        assert_eq!(suggest(u128::MAX, None, 1, 1_000), None);
     }
 
     #[test]
-    fn a_lying_tip_is_bounded() {
-        assert_eq!(suggest(0, Some(u128::MAX), 1_000), Some(Fees { max_wei: 100, tip_wei: 100 }));
+    fn a_lying_tip_is_bounded_by_the_base_fee_the_usual_tip_and_the_cap() {
+        let tip = |base_fee_wei, usual| {
+            suggest(base_fee_wei, Some(u128::MAX), usual, 1_000_000).map(|fees| fees.tip_wei)
+        };
+        assert_eq!(tip(1_000, 10), Some(2_000));
+        assert_eq!(tip(0, 10), Some(10));
+        assert_eq!(tip(0, u128::MAX), Some(100_000));
+        assert_eq!(tip(400_000, 10), Some(100_000));
+        // An honest one below that is paid as it is, and a missing one is the usual.
+        assert_eq!(suggest(1_000, Some(1), 10, 1_000_000).map(|fees| fees.tip_wei), Some(1));
+        assert_eq!(suggest(1_000, None, 10, 1_000_000).map(|fees| fees.tip_wei), Some(10));
     }
 
     #[test]

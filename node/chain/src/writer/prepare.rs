@@ -71,7 +71,8 @@ impl Writer {
         let gas_price_wei = head.map_err(failed)?.base_fee_wei();
         let cap_wei = self.reader.spec.gas_price_cap_wei;
         let chain = self.reader.spec.name.clone();
-        fees::suggest(gas_price_wei, tip_wei.map_err(failed)?, cap_wei).ok_or(ChainError::GasTooDear {
+        let usual = fees::usual_tip_wei(self.reader.spec.is_l2);
+        fees::suggest(gas_price_wei, tip_wei.map_err(failed)?, usual, cap_wei).ok_or(ChainError::GasTooDear {
             chain,
             gas_price_wei,
             cap_wei,

@@ -5,6 +5,7 @@ mod anvil;
 mod consents;
 mod crashes;
 mod endpoints;
+mod events;
 mod operations;
 mod proxy;
 mod reorganisations;

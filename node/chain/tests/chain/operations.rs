@@ -7,7 +7,10 @@ use farthing_chain::{ChainError, ChainStatus, MemoryJournal, Role, pay_channels_
 use farthing_protocol::{Address, ChannelConfig, Usdc};
 use serde_json::json;
 
-use crate::world::{ETH, World, new_key, start, start_ready, until, until_deposited, usdc};
+use crate::{
+    proxy::{LogsMode, Mode, Proxy},
+    world::{ETH, World, new_key, start, start_ready, until, until_deposited, usdc},
+};
 
 sol! {
     struct Channel { address payer; address payee; address token; address signer; uint40 closeDelay; bytes32 salt; }
@@ -254,8 +257,10 @@ async fn a_top_up_never_pays_again_what_an_unseen_close_refunded() {
     let payee = world.payee_chain().await;
     let config = world.terms(1);
     let id = config.id(&payee.domain());
-    // A payer that looks so rarely that its view is behind.
-    let mut spec = world.spec();
+    // A payer that looks so rarely that its view is behind, and hears of no events.
+    let proxy = Proxy::to(world.anvil.port(), Mode::Pass).await;
+    proxy.set_logs(LogsMode::Refuse);
+    let mut spec = world.spec_at(&[proxy.url()]);
     spec.poll_interval_ms = 3_600_000;
     let payer = start_ready(spec, &world.payer, Arc::new(MemoryJournal::default())).await;
     payer.open_or_top_up(config, usdc(500_000)).await.unwrap();

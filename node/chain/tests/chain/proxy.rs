@@ -1,7 +1,7 @@
 //! A TCP proxy that misbehaves on command, between a node and its chain.
 
 use std::sync::{
-    Arc,
+    Arc, Mutex,
     atomic::{AtomicU8, AtomicU64, Ordering::SeqCst},
 };
 
@@ -25,8 +25,23 @@ pub(crate) enum Mode {
 
 const MODES: [Mode; 4] = [Mode::Pass, Mode::Silent, Mode::LoseAnswersToTransactions, Mode::LoseTransactions];
 
+/// What happens to a request for events.
+#[derive(Clone, Debug)]
+pub(crate) enum LogsMode {
+    Pass,
+    /// The endpoint does not take it.
+    Refuse,
+    /// More bytes than a node reads.
+    TooLarge,
+    /// The same where this block is asked for.
+    TooLargeWith(u64),
+    /// These, whatever was asked.
+    Answer(Vec<serde_json::Value>),
+}
+
 pub(crate) struct Proxy {
     port: u16,
+    logs: Arc<Mutex<LogsMode>>,
     mode: Arc<AtomicU8>,
     transactions: Arc<AtomicU64>,
     task: JoinHandle<()>,
@@ -39,6 +54,8 @@ impl Proxy {
         let transactions = Arc::new(AtomicU64::new(0));
         let proxy_mode = Arc::new(AtomicU8::new(mode as u8));
         let (shared_mode, shared_count) = (Arc::clone(&proxy_mode), Arc::clone(&transactions));
+        let logs = Arc::new(Mutex::new(LogsMode::Pass));
+        let shared_logs = Arc::clone(&logs);
         let task = tokio::spawn(async move {
             while let Ok((inbound, _)) = listener.accept().await {
                 tokio::spawn(serve(
@@ -46,10 +63,11 @@ impl Proxy {
                     target_port,
                     Arc::clone(&shared_mode),
                     Arc::clone(&shared_count),
+                    Arc::clone(&shared_logs),
                 ));
             }
         });
-        Self { port, mode: proxy_mode, transactions, task }
+        Self { port, logs, mode: proxy_mode, transactions, task }
     }
 
     pub(crate) fn url(&self) -> String {
@@ -58,6 +76,10 @@ impl Proxy {
 
     pub(crate) fn set(&self, mode: Mode) {
         self.mode.store(mode as u8, SeqCst);
+    }
+
+    pub(crate) fn set_logs(&self, mode: LogsMode) {
+        *self.logs.lock().unwrap() = mode;
     }
 
     /// Transactions that came this way, delivered or not.
@@ -74,7 +96,13 @@ impl Drop for Proxy {
 
 /// One connection: a request, then its answer, as HTTP/1.1 without pipelining does. Requests of this crate
 /// are small enough to arrive in few reads; the body is complete when its announced length is.
-async fn serve(mut inbound: TcpStream, target_port: u16, mode: Arc<AtomicU8>, transactions: Arc<AtomicU64>) {
+async fn serve(
+    mut inbound: TcpStream,
+    target_port: u16,
+    mode: Arc<AtomicU8>,
+    transactions: Arc<AtomicU64>,
+    logs: Arc<Mutex<LogsMode>>,
+) {
     let Ok(mut outbound) = TcpStream::connect(("127.0.0.1", target_port)).await else { return };
     while let Some(request) = read_message(&mut inbound).await {
         let mode = MODES[usize::from(mode.load(SeqCst))];
@@ -84,6 +112,15 @@ async fn serve(mut inbound: TcpStream, target_port: u16, mode: Arc<AtomicU8>, tr
             Mode::Silent => std::future::pending().await,
             Mode::LoseTransactions if is_transaction => return,
             _ => {}
+        }
+        let asks_for_logs = contains(&request, b"eth_getLogs");
+        let logs_mode = if asks_for_logs { logs.lock().unwrap().clone() } else { LogsMode::Pass };
+        if let Some(body) = logs_answer(&logs_mode, &request) {
+            let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len());
+            if inbound.write_all(&[head.as_bytes(), &body].concat()).await.is_err() {
+                return;
+            }
+            continue;
         }
         if outbound.write_all(&request).await.is_err() {
             return;
@@ -110,6 +147,31 @@ async fn read_message(stream: &mut TcpStream) -> Option<Vec<u8>> {
         let length = head.lines().find_map(|line| line.strip_prefix("content-length:"))?;
         if message.len() >= head_end + 4 + length.trim().parse::<usize>().ok()? {
             return Some(message);
+        }
+    }
+}
+
+/// What the proxy answers itself.
+fn logs_answer(mode: &LogsMode, request: &[u8]) -> Option<Vec<u8>> {
+    let too_large = vec![b' '; 9 * 1024 * 1024];
+    match mode {
+        LogsMode::Pass => None,
+        LogsMode::Refuse => Some(
+            br#"{"id":0,"error":{"code":-32000,"message":"query returned more than 10000 results"}}"#.into(),
+        ),
+        LogsMode::TooLarge => Some(too_large),
+        LogsMode::TooLargeWith(block) => {
+            let text = String::from_utf8_lossy(request);
+            let number = |name: &str| {
+                let digits = text.split(&format!("\"{name}\":\"0x")).nth(1)?.split('"').next()?;
+                u64::from_str_radix(digits, 16).ok()
+            };
+            let range = number("fromBlock")?..=number("toBlock")?;
+            range.contains(block).then_some(too_large)
+        }
+        LogsMode::Answer(logs) => {
+            let answers = serde_json::json!([{ "id": 0, "result": logs }, { "id": 1, "result": logs }]);
+            Some(answers.to_string().into_bytes())
         }
     }
 }

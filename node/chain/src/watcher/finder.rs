@@ -1,0 +1,238 @@
+//! Finds this wallet's channels in the contract's events: a task of its own, because it may wait for long.
+//!
+//! In order: a block range is asked for, about the chain's token alone; what comes back is checked again and
+//! handed to the watcher, which believes only what the contract's state confirms; the cursor advances. A range
+//! that fails, by its size, by time or by refusal, is halved down to one block. A single block that fails
+//! while another is answered is skipped and told; while none is answered the finder waits and asks again.
+//!
+//! Nothing else waits for it: channels that are known are read by their ids. Ranges overlap a little, because
+//! an endpoint may answer for its newest block before it has indexed that block's events.
+
+use std::{
+    collections::BTreeMap,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use alloy::sol_types::SolEvent as _;
+use farthing_protocol::{Address, ChannelConfig, ChannelId};
+use tokio::sync::mpsc;
+
+use crate::{
+    backoff::Backoff,
+    contracts::{PayChannels, from_eth},
+    reader::{Log, Reader},
+    rpc::RpcError,
+    spec::LOOKBACK_BLOCKS,
+    store::Store,
+    views::{LogsFailing, Views},
+};
+
+/// Channels that events named, each with its terms where a deposit told them.
+pub(super) type Found = Vec<(ChannelId, Option<ChannelConfig>)>;
+
+/// Channels handed over at once: as many as are read in a few requests.
+pub(super) const FOUND_MAX: usize = 200;
+/// How far a reorganisation may reach back; the deepest on record for these chains are far shorter.
+const REORG_BLOCKS_MAX: u64 = 64;
+/// Beyond the confirmations: how late an endpoint may index a block's events.
+const OVERLAP_BLOCKS: u64 = 4;
+/// The cursor is a hint that saves work after a restart; it need not be durable at every block.
+const CURSOR_EVERY_BLOCKS: u64 = 500;
+
+pub(super) struct Finder {
+    reader: Reader,
+    wallet: Address,
+    store: Store,
+    views: Arc<Views>,
+    found: mpsc::Sender<Found>,
+    /// The last block whose events were read.
+    cursor: Option<u64>,
+    stored_cursor: u64,
+    /// Blocks in one query, as many as the endpoints take.
+    range_blocks: u64,
+    reorganisations: u64,
+}
+
+impl Finder {
+    pub(super) fn new(
+        reader: Reader,
+        wallet: Address,
+        store: Store,
+        views: Arc<Views>,
+        found: mpsc::Sender<Found>,
+        cursor: Option<u64>,
+    ) -> Self {
+        let range_blocks = reader.spec.logs_range_blocks.max(1);
+        let stored_cursor = cursor.unwrap_or_default();
+        Self { reader, wallet, store, views, found, cursor, stored_cursor, range_blocks, reorganisations: 0 }
+    }
+
+    /// Reads events as blocks come, until the watcher is gone.
+    pub(super) async fn run(mut self) {
+        let mut heads = self.views.head.subscribe();
+        let mut backoff = Backoff::default();
+        loop {
+            match self.catch_up().await {
+                Ok(()) => {
+                    backoff.reset();
+                    self.tell_working();
+                    // A head that stays is asked about again now and then, for events that came late.
+                    let patience = Duration::from_secs(60);
+                    let _ = tokio::time::timeout(patience, heads.changed()).await;
+                }
+                Err(Stopped::NoWatcher) => return,
+                Err(Stopped::Failing(reason)) => {
+                    self.tell_failing(reason);
+                    tokio::time::sleep(backoff.next_delay()).await;
+                }
+            }
+        }
+    }
+
+    async fn catch_up(&mut self) -> Result<(), Stopped> {
+        let seen = *self.views.head.borrow();
+        let head = match seen {
+            Some(head) => head.number,
+            None => self.reader.head().await.map_err(failing)?.number(),
+        };
+        let reorganisations = seen.map_or(0, |head| head.reorganisations);
+        if reorganisations != self.reorganisations {
+            self.reorganisations = reorganisations;
+            self.cursor = self.cursor.map(|block| block.saturating_sub(REORG_BLOCKS_MAX));
+        }
+        let mut from = self.first_block(head);
+        while from <= head {
+            let to = head.min(from.saturating_add(self.range_blocks - 1));
+            match self.reader.logs(self.wallet, from, to).await {
+                Ok(logs) => {
+                    self.hand_over(&logs).await?;
+                    self.views.logs.send_if_modified(|view| view.unskip(from..=to));
+                    // A hard stretch does not slow down what follows it.
+                    let most = self.reader.spec.logs_range_blocks.max(1);
+                    self.range_blocks = self.range_blocks.saturating_mul(2).min(most);
+                }
+                Err(error) if to > from => {
+                    self.range_blocks = (to - from + 1).div_ceil(2);
+                    tracing::debug!(%error, blocks = self.range_blocks, "asking for fewer blocks at once");
+                    continue;
+                }
+                Err(error) => self.skip(from, head, error).await?,
+            }
+            self.cursor = Some(to);
+            from = to + 1;
+            self.store_cursor(to).await;
+        }
+        Ok(())
+    }
+
+    fn first_block(&self, head: u64) -> u64 {
+        let overlap = self.reader.spec.confirmations + OVERLAP_BLOCKS;
+        // A cursor far above the head belongs to a local chain that was started afresh.
+        let is_this_chains = |cursor: &u64| *cursor <= head.saturating_add(REORG_BLOCKS_MAX);
+        let cursor = self.cursor.filter(is_this_chains).map(|cursor| cursor.min(head));
+        match (cursor, self.reader.spec.first_block) {
+            (Some(cursor), _) => (cursor + 1).saturating_sub(overlap),
+            (None, Some(first)) => first.min(head),
+            (None, None) => head.saturating_sub(LOOKBACK_BLOCKS),
+        }
+    }
+
+    /// Gives up on one block if the endpoints answer about another one. If they do not, logs are away, and
+    /// nothing is skipped for that.
+    async fn skip(&mut self, block: u64, head: u64, error: RpcError) -> Result<(), Stopped> {
+        let other = if block == head { block.saturating_sub(1) } else { head };
+        if other == block || self.reader.logs(self.wallet, other, other).await.is_err() {
+            return Err(failing(error));
+        }
+        // They may have come back between the two questions.
+        let error = match self.reader.logs(self.wallet, block, block).await {
+            Ok(logs) => return self.hand_over(&logs).await,
+            Err(error) => error,
+        };
+        tracing::error!(
+            block, %error,
+            "the events of a block cannot be read; a channel that was opened in it may be unknown to this node"
+        );
+        self.views.logs.send_modify(|logs| logs.skip(block));
+        Ok(())
+    }
+
+    async fn hand_over(&self, logs: &[Log]) -> Result<(), Stopped> {
+        let mut named: BTreeMap<ChannelId, Option<ChannelConfig>> = BTreeMap::new();
+        for (id, config) in logs.iter().filter_map(|log| self.named(log)) {
+            let known = named.entry(id).or_default();
+            *known = known.or(config);
+        }
+        let named: Found = named.into_iter().collect();
+        for part in named.chunks(FOUND_MAX) {
+            self.found.send(part.to_vec()).await.map_err(|_| Stopped::NoWatcher)?;
+        }
+        Ok(())
+    }
+
+    /// The channel that an event is about, with its terms where it tells them. An endpoint that does not keep
+    /// to the question is not believed.
+    fn named(&self, log: &Log) -> Option<(ChannelId, Option<ChannelConfig>)> {
+        let [kind, payer, payee, token] = log.topics.as_slice() else { return None };
+        let of = |topic: &alloy::primitives::B256| {
+            Address::from_bytes(topic.0[12..].try_into().unwrap_or_default())
+        };
+        let is_ours = of(payer) == self.wallet || of(payee) == self.wallet;
+        if !is_ours || of(token) != self.reader.spec.token {
+            return None;
+        }
+        let id = ChannelId::from_bytes(log.data.get(..32)?.try_into().ok()?);
+        if *kind != PayChannels::Deposited::SIGNATURE_HASH {
+            return Some((id, None));
+        }
+        let event = PayChannels::Deposited::decode_raw_log(log.topics.iter().copied(), &log.data).ok()?;
+        let config = ChannelConfig {
+            payer: from_eth(event.payer),
+            payee: from_eth(event.payee),
+            token: from_eth(event.token),
+            signer: from_eth(event.signer),
+            close_delay_secs: event.closeDelay.to(),
+            salt: event.salt.0,
+        };
+        Some((id, Some(config)))
+    }
+
+    async fn store_cursor(&mut self, block: u64) {
+        if block.abs_diff(self.stored_cursor) < CURSOR_EVERY_BLOCKS {
+            return;
+        }
+        match self.store.put_cursor(block).await {
+            Ok(()) => self.stored_cursor = block,
+            Err(error) => tracing::warn!(%error, "the watcher's progress is not stored"),
+        }
+    }
+
+    fn tell_working(&self) {
+        let read_to = self.cursor;
+        self.views.logs.send_modify(|logs| {
+            (logs.tried, logs.read_to, logs.failing) = (true, read_to, None);
+        });
+    }
+
+    fn tell_failing(&self, reason: String) {
+        let (chain, read_to) = (&self.reader.spec.name, self.cursor);
+        tracing::warn!(chain, reason, "events cannot be read; known channels are followed without them");
+        self.views.logs.send_modify(|logs| {
+            let since = logs.failing.as_ref().map_or_else(SystemTime::now, |failing| failing.since);
+            (logs.tried, logs.read_to) = (true, read_to);
+            logs.failing = Some(LogsFailing { since, reason });
+        });
+    }
+}
+
+/// Why a round ended early.
+enum Stopped {
+    Failing(String),
+    NoWatcher,
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it is the end of the error")]
+fn failing(error: RpcError) -> Stopped {
+    Stopped::Failing(error.to_string())
+}
