@@ -2,6 +2,8 @@
 
 use farthing_chain::{ChainHandle, ChainStatus, view_age_max};
 
+use crate::settlement::worth::Gas;
+
 /// Why nothing can be put on chain now; `Ok` when it can.
 ///
 /// # Errors
@@ -17,6 +19,14 @@ pub fn ready(chain: &ChainHandle) -> Result<(), String> {
         ChainStatus::Unreachable { reason, .. } => Err(format!("{name} does not answer: {reason}")),
         ChainStatus::Refused { reason } => Err(format!("{name} is not used: {reason}")),
     }
+}
+
+/// What claiming costs now; `None` before the chain was read. It counts as dear from so many times its median.
+#[must_use]
+pub fn gas(chain: &ChainHandle, price_factor_max: u64) -> Option<Gas> {
+    let fee = (*chain.base_fee().borrow())?;
+    let is_dear = fee.current_wei > fee.median_wei.saturating_mul(u128::from(price_factor_max));
+    Some(Gas::at(fee.current_wei, is_dear))
 }
 
 /// Whether the view of the chain is young enough to take on new value.

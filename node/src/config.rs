@@ -147,6 +147,8 @@ pub struct Settlement {
     pub gas_price_factor_max: u64,
     pub idle_close: Duration,
     pub close_answer: Duration,
+    pub close_promise: Duration,
+    pub channel_min: Usdc,
 }
 
 #[derive(Debug, Clone)]
@@ -275,6 +277,8 @@ impl Raw {
                 gas_price_factor_max: self.required("settlement.gas_price_factor_max")?,
                 idle_close: self.seconds("settlement.idle_close_secs")?,
                 close_answer: self.seconds("settlement.close_answer_secs")?,
+                close_promise: self.seconds("settlement.close_promise_secs")?,
+                channel_min: self.required("settlement.channel_min")?,
             },
             limits: Limits {
                 upstream_connect: self.milliseconds("limits.upstream_connect_ms")?,

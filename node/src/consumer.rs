@@ -18,7 +18,7 @@ use farthing_chain::ChainHandle;
 use farthing_ledger::Ledger;
 use farthing_network::NetworkHandle;
 use farthing_protocol::{
-    Address, CallId, Outcome, Refusal, ServiceId, Usdc,
+    Address, CallId, ChannelId, Outcome, Refusal, ServiceId, Usdc,
     call::{Method, OutOfBounds},
     limits,
 };
@@ -144,6 +144,12 @@ pub enum BuyError {
     ChannelLow { owner: Address, available: Usdc, price: Usdc },
     #[error("a close of the channel with this owner is pending")]
     ChannelClosing,
+    #[error(
+        "the channel {channel} with this owner can be withdrawn from {has_secs} s after a request to close, and the \
+         owner lists {asks_secs} s: `farthing channel close {channel}` ends it, and the next call opens one that the \
+         owner serves"
+    )]
+    DelayTooShort { channel: ChannelId, has_secs: u64, asks_secs: u64 },
     #[error("an earlier receipt of this owner did not match what was bought")]
     OwnerDistrusted,
     #[error("{0}")]

@@ -16,7 +16,7 @@ use anyhow::Context;
 use farthing_chain::{Chain, ChainHandle};
 use farthing_ledger::{Ledger, Namespace, Retention, SettlementState};
 use farthing_network::{Network, NetworkConfig, NetworkHandle, ReachConfig};
-use farthing_protocol::{Address, Domain, Voucher, record::FLAG_ACCEPTS_CALLS, wire::NetworkName};
+use farthing_protocol::{Address, Domain, record::FLAG_ACCEPTS_CALLS, wire::NetworkName};
 use tokio::sync::mpsc;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -38,8 +38,15 @@ use crate::{
     journal::LedgerJournal,
     lock::DataFolder,
     owner::{
-        self, Owner, book::Book, health::Health, intake::IntakeOptions, load::Load, publish::Reader,
-        registry::Registry, running::Calls, told::Told,
+        self, Owner,
+        book::{self, Book},
+        health::Health,
+        intake::IntakeOptions,
+        load::Load,
+        publish::Reader,
+        registry::Registry,
+        running::Calls,
+        told::Told,
     },
     settlement::{self, Settlement},
     status::Readiness,
@@ -48,7 +55,9 @@ use crate::{
 
 pub(crate) mod settings;
 
-use settings::{accept, chain_spec, load_limits, policy, rest_limits, spending_limits, upstream_options};
+use settings::{
+    accept, chain_spec, load_limits, policy, rest_limits, spending_limits, terms, upstream_options,
+};
 
 /// How long shutdown waits for running calls.
 const DRAIN_MAX: Duration = Duration::from_secs(20);
@@ -106,6 +115,7 @@ impl Node {
         let secrets = Arc::new(Secrets::new(secret_file, secrets, used_before(&ledger)?));
 
         let spec = chain_spec(&config)?;
+        let terms = terms(&config);
         let signer = wallet.signer(Domain::new(spec.chain_id, spec.contract));
         let journal = Arc::new(LedgerJournal(ledger.clone()));
         let chain = Chain::start(spec.clone(), wallet.secret_for_chain(), journal).await?;
@@ -117,7 +127,7 @@ impl Node {
             signer.clone(),
             ledger.clone(),
             network_name.clone(),
-            vec![accept(&spec, signer.address())],
+            vec![accept(&spec, signer.address(), terms)],
             upstream_options(&config),
         )?;
         registry.relist().await?;
@@ -170,6 +180,7 @@ impl Node {
             load: Load::new(load_limits(&config)),
             told: Told::default(),
             closes,
+            terms,
             tasks: tasks.clone(),
         });
         let (settlement, settlement_task) = Settlement::new(settlement::Parts {
@@ -180,10 +191,11 @@ impl Node {
             book: book.clone(),
             channels: channels.clone(),
             policy,
+            terms,
             interval: config.settlement.interval,
             closes: closes_receiver,
             stopping: stopping.clone(),
-        });
+        })?;
 
         let readiness = Readiness {
             ledger: ledger.clone(),
@@ -440,11 +452,7 @@ fn restore(ledger: &Ledger, signer: &Signer, channels: &Channels, book: &Book) -
         channels.apply(&row, None);
     }
     for row in ledger.payee_channels()? {
-        let voucher = Voucher { channel: row.id, cumulative: row.best };
-        let voucher = row
-            .best_signature
-            .and_then(|signature| voucher.verify(signer.domain(), signature, row.config.signer).ok());
-        book.apply(&row, None, voucher);
+        book.apply(&row, None, book::proof(&row, signer.domain()));
     }
     for settlement in ledger.settlements(32)? {
         if settlement.state == SettlementState::Pending {

@@ -14,7 +14,7 @@ use std::{
 
 use bytes::Bytes;
 use farthing_chain::ChainHandle;
-use farthing_ledger::{Ledger, Recorded};
+use farthing_ledger::{Ending, Ledger, Recorded};
 use farthing_network::{InboundCall, Responder};
 use farthing_protocol::{
     Address, CallId, CallMessage, CallReply, CallRequest, ChannelId, Receipt, Refusal, RefusalCode,
@@ -42,6 +42,7 @@ pub mod registry;
 pub mod running;
 pub mod samples;
 pub mod service_file;
+pub mod terms;
 pub mod told;
 pub mod upstream;
 
@@ -50,6 +51,7 @@ use book::Book;
 use load::Load;
 use registry::Registry;
 use running::{Answer, Arrival, Calls, Running};
+use terms::Terms;
 use told::Told;
 
 /// The owner half of the node. A cheap handle.
@@ -68,6 +70,7 @@ pub struct Parts {
     pub load: Load,
     /// How much payers were told of their calls.
     pub told: Told,
+    pub terms: Terms,
     /// Channels whose payer asks for a cooperative close; settlement carries it out.
     pub closes: mpsc::Sender<ChannelId>,
     pub tasks: TaskTracker,
@@ -237,7 +240,10 @@ impl Owner {
     fn close(&self, payer: Address, channel: ChannelId) -> CallReply {
         let answer = self.sync(payer, channel);
         let is_mine = matches!(answer, CallReply::Channel(_));
-        if is_mine && self.0.book.set_closing(channel) && self.0.closes.try_send(channel).is_err() {
+        if is_mine
+            && self.0.book.set_ending(channel, Ending::Closes)
+            && self.0.closes.try_send(channel).is_err()
+        {
             let refusal = Refusal::new(RefusalCode::Busy, "many closes are waiting already");
             return CallReply::Refused(refusal.retry_after_ms(60_000));
         }

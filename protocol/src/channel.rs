@@ -304,10 +304,17 @@ impl PayeeState {
         self.check();
     }
 
-    /// What the owner has earned and not yet claimed.
+    /// What the owner has earned and can still claim: the contract pays no further than the deposit goes.
     #[must_use]
     pub fn unclaimed(&self) -> Usdc {
-        self.spent.saturating_sub(self.claimed)
+        self.spent.min(self.deposited).saturating_sub(self.claimed)
+    }
+
+    /// What the owner has earned and the payer has withdrawn. It can be claimed again should the payer fill the
+    /// same channel.
+    #[must_use]
+    pub fn lost(&self) -> Usdc {
+        self.spent.saturating_sub(self.deposited.max(self.claimed))
     }
 
     /// `≤ deposited` is checked when a call is admitted; afterwards a withdrawal may lower the deposit.

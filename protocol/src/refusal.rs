@@ -55,6 +55,12 @@ pub enum RefusalCode {
     /// A call that must not be repeated was interrupted by a crash; whether it ran is not known. Not charged.
     #[n(20)]
     MayHaveRun,
+    /// The channel's close delay is shorter than the one that the owner lists.
+    #[n(21)]
+    DelayTooShort,
+    /// The channel's deposit is below what the owner serves, or larger ones have taken all places.
+    #[n(22)]
+    DepositTooSmall,
 }
 
 impl RefusalCode {
@@ -83,6 +89,8 @@ impl RefusalCode {
             Self::TooLarge => "too_large",
             Self::Unavailable => "unavailable",
             Self::MayHaveRun => "may_have_run",
+            Self::DelayTooShort => "delay_too_short",
+            Self::DepositTooSmall => "deposit_too_small",
         }
     }
 }

@@ -33,6 +33,8 @@ pub enum Namespace {
     Retired = 8,
     /// What calls of a service may cost, by service and operation.
     Prices = 9,
+    /// What owners have promised to close, by channel.
+    Closes = 10,
 }
 
 /// One change of [`Ledger::put_many`]; `value: None` deletes.

@@ -45,7 +45,8 @@ pub use error::{Closed, LedgerError, OpenError, Result};
 pub use history::{DayFigures, Position, Stretch, Transaction, Window};
 pub use ledger::{Ledger, OpenMode};
 pub use payee::{
-    Accepted, BODY_BYTES_MAX, Call, CallRow, PayeeChannel, PayeeChannelRow, Recorded, Served, ServedRow,
+    Accepted, BODY_BYTES_MAX, Call, CallRow, Ending, PayeeChannel, PayeeChannelRow, Recorded, Served,
+    ServedRow,
 };
 pub use payer::{
     Acknowledgement, PayerChannel, PayerChannelRow, Promise, Promised, Purchase, PurchaseEnd,

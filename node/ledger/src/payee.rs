@@ -33,7 +33,7 @@ pub(crate) use self::stored::{StoredCall, StoredChannel, StoredState};
 use crate::{
     Ledger,
     error::{LedgerError, Result, within},
-    history,
+    history, settlement,
     tables::{self, BODIES, BODY_BYTES, CALLS, CALLS_BY_TIME, META, PAYEE_CHANNELS},
 };
 
@@ -67,6 +67,18 @@ pub struct PayeeChannelRow {
     pub best_signature: Option<Signature>,
     /// Everything charged.
     pub spent: Usdc,
+    pub ending: Ending,
+    /// What the payer withdrew although it was charged, as far as it is booked.
+    pub lost: Usdc,
+}
+
+/// What this node has taken on towards the end of a channel. It is over when the channel is empty.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ending {
+    #[default]
+    None,
+    /// This node closes it.
+    Closes,
 }
 
 impl PayeeChannelRow {
@@ -79,7 +91,7 @@ impl PayeeChannelRow {
             best: self.best,
             spent: self.spent,
             reserved: Usdc::ZERO,
-            closing: self.closing,
+            closing: self.closing || self.ending != Ending::None,
         }
     }
 }
@@ -186,6 +198,57 @@ impl Ledger {
     /// [`LedgerError::ChannelConflict`] when the id is known with other terms.
     pub async fn put_payee_channel(&self, channel: PayeeChannel) -> Result<PayeeChannelRow> {
         self.write(move |tx| put_channel(tx, channel)).await
+    }
+
+    /// Records what this node takes on towards the end of a channel.
+    ///
+    /// # Errors
+    /// [`LedgerError::UnknownChannel`].
+    pub async fn end_payee_channel(&self, id: ChannelId, ending: Ending) -> Result<PayeeChannelRow> {
+        self.write(move |tx| {
+            let mut table = tx.open_table(PAYEE_CHANNELS)?;
+            let mut row = channel_in(&table, id)?.ok_or(LedgerError::UnknownChannel(id))?;
+            row.end(ending);
+            table.insert(id.as_bytes(), tables::encode(&row).as_slice())?;
+            Ok(row.into_row(id))
+        })
+        .await
+    }
+
+    /// Forgets a channel on which nothing was ever charged or promised; any other stays.
+    ///
+    /// # Errors
+    /// Only failures of storage.
+    pub async fn forget_unused_payee_channel(&self, id: ChannelId) -> Result<()> {
+        self.write(move |tx| {
+            let mut table = tx.open_table(PAYEE_CHANNELS)?;
+            let is_unused =
+                channel_in(&table, id)?.is_some_and(|row| row.spent.is_zero() && row.best.is_zero());
+            if is_unused {
+                table.remove(id.as_bytes())?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// Books what the payer withdrew although it was charged, as a settlement of its own; nothing when all of it is
+    /// booked already.
+    ///
+    /// # Errors
+    /// [`LedgerError::UnknownChannel`].
+    pub async fn book_loss(&self, id: ChannelId, time_secs: u64) -> Result<PayeeChannelRow> {
+        self.write(move |tx| {
+            let mut table = tx.open_table(PAYEE_CHANNELS)?;
+            let mut row = channel_in(&table, id)?.ok_or(LedgerError::UnknownChannel(id))?;
+            let lost = row.book_loss();
+            table.insert(id.as_bytes(), tables::encode(&row).as_slice())?;
+            if !lost.is_zero() {
+                settlement::record_loss(tx, id, lost, row.spent, time_secs)?;
+            }
+            Ok(row.into_row(id))
+        })
+        .await
     }
 
     /// Every channel this node is paid on.

@@ -3,6 +3,7 @@
 //! 1. [`Ledger::open_settlement`] records the rows before the transaction is made.
 //! 2. [`Ledger::record_claim`] records its hash, then its end; a confirmed one raises what is claimed in the
 //!    same commit.
+//! 3. What a payer withdrew although it was charged is a settlement of its own, made when the chain shows it.
 //!
 //! Invariant M3: claimed never falls and never exceeds what was charged; a confirmed settlement is final.
 
@@ -30,6 +31,9 @@ pub enum SettlementState {
     Confirmed,
     #[n(2)]
     Failed,
+    /// No transaction: the payer withdrew what was charged.
+    #[n(3)]
+    Lost,
 }
 
 /// One channel's part of a claim: paid out before and after.
@@ -61,9 +65,8 @@ impl Ledger {
     pub async fn open_settlement(&self, rows: Vec<SettlementRow>, time_secs: u64) -> Result<Settlement> {
         self.write(move |tx| {
             check_rows(tx, &rows)?;
-            let last = tx.open_table(SETTLEMENTS)?.last()?.map_or(0, |(id, _)| id.value());
-            let state = SettlementState::Pending;
-            let settlement = Settlement { id: last + 1, transaction: None, rows, time_secs, state };
+            let (id, state) = (next_id(tx)?, SettlementState::Pending);
+            let settlement = Settlement { id, transaction: None, rows, time_secs, state };
             insert(tx, &settlement)?;
             Ok(settlement)
         })
@@ -100,7 +103,7 @@ fn record_claim(tx: &WriteTransaction, settlement: &Settlement) -> Result<()> {
     let id = settlement.id;
     let known = tx.open_table(SETTLEMENTS)?.get(id)?.map(|bytes| decode(bytes.value())).transpose()?;
     let known = known.ok_or(LedgerError::UnknownSettlement(id))?.into_settlement(id);
-    if known.state == SettlementState::Confirmed {
+    if matches!(known.state, SettlementState::Confirmed | SettlementState::Lost) {
         let same = known.rows == settlement.rows && settlement.state == known.state;
         return if same { Ok(()) } else { Err(LedgerError::SettlementFinal(id)) };
     }
@@ -115,6 +118,23 @@ fn record_claim(tx: &WriteTransaction, settlement: &Settlement) -> Result<()> {
         }
     }
     insert(tx, settlement)
+}
+
+/// Books what the payer withdrew of a channel: the part of what is spent that can no longer be claimed.
+pub(crate) fn record_loss(
+    tx: &WriteTransaction,
+    channel: ChannelId,
+    lost: Usdc,
+    spent: Usdc,
+    time_secs: u64,
+) -> Result<()> {
+    let row = SettlementRow { channel, from: spent.saturating_sub(lost), to: spent };
+    let (id, state) = (next_id(tx)?, SettlementState::Lost);
+    insert(tx, &Settlement { id, transaction: None, rows: vec![row], time_secs, state })
+}
+
+fn next_id(tx: &WriteTransaction) -> Result<u64> {
+    Ok(tx.open_table(SETTLEMENTS)?.last()?.map_or(0, |(id, _)| id.value()) + 1)
 }
 
 /// Nothing is claimed that was not charged; checked for all rows before any is written.

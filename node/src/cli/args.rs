@@ -332,6 +332,9 @@ pub enum Channel {
     Close {
         /// Its id, as `farthing channel list` shows it
         channel: ChannelId,
+        /// Ask the chain at once, and not the owner first; the deposit comes back after the channel's delay
+        #[arg(long)]
+        force: bool,
     },
 }
 

@@ -18,8 +18,9 @@ pub(super) async fn channel(context: &Context, verb: args::Channel) -> Result<()
             let request = OpenRequest { service: service.into(), deposit: deposit.map(Text) };
             vec![node.post(route::CHANNELS, &request).await?]
         }
-        args::Channel::Close { channel } => {
+        args::Channel::Close { channel, force } => {
             let path = route::CHANNEL_CLOSE.replace("{id}", &channel.to_string());
+            let path = if force { format!("{path}?force=true") } else { path };
             vec![node.post(&path, &()).await?]
         }
     };

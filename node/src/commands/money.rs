@@ -2,7 +2,7 @@
 
 use axum::{
     Json,
-    extract::{Path, State},
+    extract::{Path, Query, State},
     http::StatusCode,
 };
 use farthing_chain::ChainError;
@@ -13,11 +13,11 @@ use crate::{
     chain_view, clock,
     consumer::BuyError,
     control::types::{
-        Channel, ChannelRole, Eth, OpenRequest, SendAmount, SendRequest, Sent, Settled, Text, WalletBalance,
-        route,
+        Channel, ChannelRole, CloseQuery, Eth, OpenRequest, SendAmount, SendRequest, Sent, Settled, Text,
+        WalletBalance, route,
     },
     node::Node,
-    settlement::SettlementError,
+    settlement::{Closed, SettlementError},
 };
 
 pub(super) fn balance(node: &Node) -> WalletBalance {
@@ -102,10 +102,10 @@ fn all_channels(node: &Node) -> Vec<Channel> {
             _ if channel.state.deposited <= channel.claimed => "closed".to_owned(),
             Some(at) => format!("closing: can be withdrawn in {} s", at.saturating_sub(clock::now_secs())),
             None if channel.state.stopped => "stopped: the owner's books do not match".to_owned(),
-            None if node.settlement.is_promised(channel.id) => {
-                "closing: its owner has taken it on, and the chain does not show it yet".to_owned()
-            }
-            None => "open".to_owned(),
+            None => match node.settlement.promised_until(channel.id) {
+                Some(until_secs) => closed_text(Closed::Promised { until_secs }),
+                None => "open".to_owned(),
+            },
         },
         deposited: channel.state.deposited.into(),
         spent: channel.state.acknowledged.into(),
@@ -131,6 +131,25 @@ fn all_channels(node: &Node) -> Vec<Channel> {
     let mut all: Vec<Channel> = payer.chain(payee).collect();
     all.sort_by_key(|channel| (channel.peer.0, channel.id.0));
     all
+}
+
+fn closed_text(closed: Closed) -> String {
+    match closed {
+        Closed::Already => "closed".to_owned(),
+        Closed::Withdrawn => "closed: the delay was over, and the rest is in the wallet".to_owned(),
+        Closed::Promised { until_secs } => format!(
+            "closing: its owner has promised it until {}; then this node closes it on chain by itself, and \
+             `farthing channel close --force` does at once",
+            clock::timestamp(until_secs)
+        ),
+        Closed::Requested { withdrawable_secs: Some(at) } => format!(
+            "closing: this node asked the chain, and the rest comes back by itself after {}",
+            clock::timestamp(at)
+        ),
+        Closed::Requested { withdrawable_secs: None } => {
+            "closing: this node asked the chain, and the rest comes back by itself after the delay".to_owned()
+        }
+    }
 }
 
 fn channel(node: &Node, id: ChannelId) -> Result<Json<Channel>, Failed> {
@@ -167,19 +186,20 @@ pub(super) async fn open_channel(
     path = route::CHANNEL_CLOSE,
     summary = "Close a channel",
     tag = "Money",
-    params(("id" = String, Path, description = "Channel")),
+    params(("id" = String, Path, description = "Channel"), CloseQuery),
     responses((status = 200, description = "Done", body = Channel))
 )]
 pub(super) async fn close_channel(
     State(node): State<Node>,
     Path(id): Path<Text<ChannelId>>,
+    Query(CloseQuery { force }): Query<CloseQuery>,
 ) -> Result<Json<Channel>, Failed> {
     let mine = node.channels.all().into_iter().find(|channel| channel.id == id.0);
     match mine {
         Some(mine) => {
-            let done = node.settlement.close_as_payer(mine.config.payee).await?;
-            return channel(&node, id.0)
-                .map(|Json(channel)| Json(Channel { state: done.to_owned(), ..channel }));
+            let closed = node.settlement.close_as_payer(mine.config.payee, force).await?;
+            let state = closed_text(closed);
+            return channel(&node, id.0).map(|Json(channel)| Json(Channel { state, ..channel }));
         }
         None if node.book.get(id.0).is_some() => node.settlement.close_as_payee(id.0).await?,
         None => return Err(SettlementError::NoSuchChannel(id.0).into()),

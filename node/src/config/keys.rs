@@ -366,7 +366,19 @@ pub const KEYS: &[Key] = &[
         "settlement.close_answer_secs",
         integer(60, 30 * DAY_SECS),
         Value("86400"),
-        "How long an owner may take to close when asked; then the chain is asked.",
+        "How long an owner may take to answer when asked to close an unused channel; then the chain is asked.",
+    ),
+    key(
+        "settlement.close_promise_secs",
+        integer(1, 30 * DAY_SECS),
+        Value("3600"),
+        "How long an owner that promised to close may take; then the chain is asked.",
+    ),
+    key(
+        "settlement.channel_min",
+        Form::Amount,
+        Value("0.01"),
+        "Least deposit of a channel that this node serves; smaller ones are refused and take no place.",
     ),
     //
     key("limits.upstream_connect_ms", integer(10, MINUTE_MS), Value("3000"), "Connecting to an upstream."),

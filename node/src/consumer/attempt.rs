@@ -274,6 +274,7 @@ impl Consumer {
     /// channel's delay, so it is made only when the service is for sale and its owner is there.
     async fn reserve(&self, accept: &Accept, price: Usdc, paused: bool) -> Result<Reservation, BuyError> {
         let owner = accept.pay_to;
+        self.0.funding.check_delay(accept)?;
         self.compare_books(owner).await.map_err(BuyError::OwnerUnreachable)?;
         if !self.0.channels.unexplained(owner).is_zero() {
             self.heal(owner).await.map_err(BuyError::OwnerUnreachable)?;

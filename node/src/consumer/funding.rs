@@ -177,6 +177,21 @@ impl Funding {
         self.deposit(accept, Wanted { deposited, least, amount }).await
     }
 
+    /// Whether a channel in use can be withdrawn from no sooner than its owner lists now: the owner serves no other.
+    ///
+    /// # Errors
+    /// [`BuyError::DelayTooShort`], which says what to do.
+    pub fn check_delay(&self, accept: &Accept) -> Result<(), BuyError> {
+        let in_use = self.0.channels.get(accept.pay_to).filter(PayerChannel::holds_something);
+        let asks_secs = accept.close_delay_secs;
+        match in_use.filter(|channel| channel.config.close_delay_secs < asks_secs) {
+            None => Ok(()),
+            Some(PayerChannel { id, config, .. }) => {
+                Err(BuyError::DelayTooShort { channel: id, has_secs: config.close_delay_secs, asks_secs })
+            }
+        }
+    }
+
     /// Starts a top-up in the background when the channel runs low, and its owner is `there`.
     pub fn top_up_when_low(
         &self,
@@ -208,6 +223,7 @@ impl Funding {
     /// # Errors
     /// [`BuyError`]; nothing was deposited then.
     pub async fn deposit_now(&self, accept: &Accept, amount: Usdc) -> Result<(), BuyError> {
+        self.check_delay(accept)?;
         let turn = self.turn(accept.pay_to);
         let _turn = turn.lock().await;
         self.check_ready()?;

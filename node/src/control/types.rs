@@ -241,6 +241,15 @@ pub struct Channel {
     pub claimed: Text<Usdc>,
 }
 
+/// `farthing channel close`
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct CloseQuery {
+    /// Asks the chain at once, and not the owner first.
+    #[serde(default)]
+    pub force: bool,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ChannelRole {

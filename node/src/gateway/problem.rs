@@ -301,6 +301,12 @@ impl From<&BuyError> for Problem {
                 detail,
                 "Try again when `farthing channel list` shows it closed; a new call reopens it.",
             ),
+            BuyError::DelayTooShort { .. } => payment(
+                "channel-delay-too-short",
+                "The channel can be withdrawn sooner than the owner allows",
+                detail,
+                "Close it with `farthing channel close`; the next call opens one with the listed delay.",
+            ),
             BuyError::OwnerDistrusted => Self::new(
                 StatusCode::BAD_GATEWAY,
                 "owner-distrusted",
@@ -501,6 +507,18 @@ fn refused(code: RefusalCode, detail: String) -> Problem {
             "payment-refused",
             "The owner refused the payment",
             "`farthing channel list` shows the channel with this owner.",
+        ),
+        RefusalCode::DelayTooShort => (
+            StatusCode::PAYMENT_REQUIRED,
+            "channel-delay-too-short",
+            "The channel can be withdrawn sooner than the owner allows",
+            "Close it with `farthing channel close`; the next call opens one with the listed delay.",
+        ),
+        RefusalCode::DepositTooSmall => (
+            StatusCode::PAYMENT_REQUIRED,
+            "channel-too-small",
+            "The channel holds less than the owner serves",
+            "`farthing channel open SERVICE --deposit AMOUNT` adds to it.",
         ),
         RefusalCode::MayHaveRun => (
             StatusCode::BAD_GATEWAY,

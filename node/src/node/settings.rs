@@ -3,14 +3,14 @@
 use anyhow::Context;
 use farthing_chain::ChainSpec;
 use farthing_protocol::{
-    Address, Usdc,
+    Address,
     listing::{Accept, SCHEME_CHANNEL},
 };
 
 use crate::{
     config::Config,
     consumer::{rest::RestLimits, spending},
-    owner::{load, upstream::UpstreamOptions},
+    owner::{load, terms::Terms, upstream::UpstreamOptions},
     settlement::policy::Policy,
 };
 
@@ -51,16 +51,21 @@ pub(crate) fn chain_spec(config: &Config) -> anyhow::Result<ChainSpec> {
     Ok(spec)
 }
 
+/// Which channels this owner serves.
+pub(super) fn terms(config: &Config) -> Terms {
+    Terms { deposit_min: config.settlement.channel_min, close_delay_secs: config.chain.close_delay_secs }
+}
+
 /// The one way to pay this owner.
-pub(super) fn accept(spec: &ChainSpec, pay_to: Address) -> Accept {
+pub(super) fn accept(spec: &ChainSpec, pay_to: Address, terms: Terms) -> Accept {
     Accept {
         scheme: SCHEME_CHANNEL.to_owned(),
         chain_id: spec.chain_id,
         asset: spec.token,
         pay_to,
         contract: spec.contract,
-        min_deposit: Usdc::ZERO,
-        close_delay_secs: spec.close_delay_secs,
+        min_deposit: terms.deposit_min,
+        close_delay_secs: terms.close_delay_secs,
     }
 }
 
@@ -80,6 +85,7 @@ pub(super) fn policy(config: &Config) -> Policy {
         gas_price_factor_max: settlement.gas_price_factor_max,
         idle_close_secs: settlement.idle_close.as_secs(),
         close_answer_secs: settlement.close_answer.as_secs(),
+        close_promise_secs: settlement.close_promise.as_secs(),
     }
 }
 

@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use farthing_protocol::{
-    Address, CallId, CallRequest, Hash, Refusal, RefusalCode, Signature, Usdc, Verified, Voucher,
+    Address, CallId, CallRequest, ChannelId, Hash, Refusal, RefusalCode, Signature, Usdc, Verified, Voucher,
     call::{ChargePolicy, Method, Payment},
     limits,
 };
@@ -18,7 +18,7 @@ use crate::{
 
 use super::{
     Owner,
-    book::Reserved,
+    book::{Reserved, Room},
     load::Place,
     registry::Registered,
     unknown_channel,
@@ -122,19 +122,37 @@ impl Owner {
         self.0.registry.get(request.service).ok_or_else(unknown)
     }
 
+    /// Why a channel that may well be on chain is not served.
+    fn not_in_the_book(&self, payer: Address, channel: ChannelId) -> Refusal {
+        match self.0.chain.channel(&channel) {
+            Some(view) if view.config.payer == payer && view.config.payee == self.0.signer.address() => {
+                let left = view.deposited.saturating_sub(view.claimed);
+                match self.0.terms.check(&view.config, view.deposited) {
+                    Err(refusal) => refusal,
+                    Ok(()) if self.0.book.room_for(channel, left) == Room::Full => no_room(),
+                    Ok(()) => unknown_channel(),
+                }
+            }
+            _ => unknown_channel(),
+        }
+    }
+
     /// The voucher of a call, verified against the channel's signer; `None` when it brings nothing new.
     fn verify(
         &self,
         payer: Address,
-        channel: farthing_protocol::ChannelId,
+        channel: ChannelId,
         cumulative: Usdc,
         signature: Option<&Signature>,
     ) -> Result<Option<Verified<Voucher>>, Refusal> {
-        let (config, best) = self.0.book.terms(channel).ok_or_else(unknown_channel)?;
+        let Some((config, deposited, best)) = self.0.book.terms(channel) else {
+            return Err(self.not_in_the_book(payer, channel));
+        };
         if config.payer != payer {
             let detail = "the channel belongs to another payer";
             return Err(Refusal::new(RefusalCode::BadSignature, detail));
         }
+        self.0.terms.check(&config, deposited)?;
         let Some(signature) = signature.filter(|_| cumulative > best) else { return Ok(None) };
         Voucher { channel, cumulative }
             .verify(self.0.signer.domain(), *signature, config.signer)
@@ -266,6 +284,12 @@ impl Admitted {
     pub const fn reserved(&self) -> Option<&Reserved> {
         self.reserved.as_ref()
     }
+}
+
+/// A channel that has its terms right and found no place all the same.
+fn no_room() -> Refusal {
+    let detail = "all places are taken by channels that hold more or have paid; deposit more";
+    Refusal::new(RefusalCode::DepositTooSmall, detail)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! When to open, top up, claim and close, as pure decisions.
+//! The settings of both halves, and when to open and top up a channel, as pure decisions.
 //!
-//! The loop in [`super`] gathers the facts, asks here, and carries the answer out.
+//! When to claim is decided in [`super::worth`].
 
 use farthing_protocol::Usdc;
 
@@ -28,6 +28,8 @@ pub struct Policy {
     /// Close a channel unused for this long; without the owner's answer for this long, alone.
     pub idle_close_secs: u64,
     pub close_answer_secs: u64,
+    /// How long an owner's word to close is trusted before this node asks the chain.
+    pub close_promise_secs: u64,
 }
 
 impl Default for Policy {
@@ -46,6 +48,7 @@ impl Default for Policy {
             gas_price_factor_max: 5,
             idle_close_secs: 7 * 24 * 3600,
             close_answer_secs: 24 * 3600,
+            close_promise_secs: 3600,
         }
     }
 }
@@ -74,62 +77,6 @@ impl Policy {
         let amount = wanted.max(price).min(balance);
         (amount >= price && !amount.is_zero()).then_some(amount)
     }
-
-    /// Whether to claim now.
-    #[must_use]
-    pub fn claim(&self, facts: &ClaimFacts) -> Option<ClaimReason> {
-        if facts.unclaimed.is_zero() {
-            return None;
-        }
-        // What a claim costs cannot be recovered by waiting when a close is pending.
-        if facts.close_pending {
-            return Some(ClaimReason::ClosePending);
-        }
-        if facts.requested {
-            return Some(ClaimReason::Requested);
-        }
-        if facts.gas_is_dear {
-            return None;
-        }
-        let gas = facts.gas_cost;
-        if facts.unclaimed >= self.claim_min.max(gas.saturating_mul(self.claim_gas_factor)) {
-            return Some(ClaimReason::Amount);
-        }
-        let nearly_used = facts.deposit_used_percent >= self.claim_deposit_percent;
-        let old = facts.oldest_secs >= self.claim_age_secs;
-        let worth_it = facts.unclaimed >= gas.saturating_mul(self.claim_age_gas_factor);
-        match (worth_it, nearly_used, old) {
-            (true, true, _) => Some(ClaimReason::DepositUsed),
-            (true, _, true) => Some(ClaimReason::Age),
-            _ => None,
-        }
-    }
-}
-
-/// What the claim decision looks at, over all channels.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ClaimFacts {
-    pub unclaimed: Usdc,
-    /// Age of the oldest unclaimed charge.
-    pub oldest_secs: u64,
-    /// The most used channel's charges, in percent of its deposit.
-    pub deposit_used_percent: u64,
-    /// Estimated cost of the batch.
-    pub gas_cost: Usdc,
-    /// The base fee is over five times its median.
-    pub gas_is_dear: bool,
-    pub close_pending: bool,
-    pub requested: bool,
-}
-
-/// Why a claim is made; shown to the owner.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ClaimReason {
-    ClosePending,
-    Requested,
-    Amount,
-    DepositUsed,
-    Age,
 }
 
 #[cfg(test)]
@@ -168,32 +115,5 @@ mod tests {
         assert_eq!(policy.top_up(usdc(2_000), usdc(99_999), usdc(400_000), rich), Some(usdc(800_000)));
         assert_eq!(policy.top_up(usdc(2_000), usdc(0), usdc(800_000), rich), Some(usdc(1_000_000)));
         assert_eq!(policy.top_up(usdc(2_000), usdc(0), usdc(800_000), usdc(1_999)), None);
-    }
-
-    #[test]
-    fn claims_wait_until_they_are_worth_their_gas() {
-        let policy = Policy::default();
-        let facts = ClaimFacts { unclaimed: usdc(249_999), gas_cost: usdc(100), ..ClaimFacts::default() };
-        assert_eq!(policy.claim(&facts), None);
-        let enough = ClaimFacts { unclaimed: usdc(250_000), ..facts };
-        assert_eq!(policy.claim(&enough), Some(ClaimReason::Amount));
-        assert_eq!(policy.claim(&ClaimFacts { gas_is_dear: true, ..enough }), None);
-        assert_eq!(policy.claim(&ClaimFacts { gas_cost: usdc(6_000), ..enough }), None);
-        let old = ClaimFacts { unclaimed: usdc(500), oldest_secs: 86_400, ..facts };
-        assert_eq!(policy.claim(&old), Some(ClaimReason::Age));
-        assert_eq!(policy.claim(&ClaimFacts { unclaimed: usdc(499), ..old }), None);
-    }
-
-    #[test]
-    fn a_pending_close_is_always_answered_by_a_claim() {
-        let policy = Policy::default();
-        let facts = ClaimFacts {
-            unclaimed: usdc(1),
-            gas_is_dear: true,
-            close_pending: true,
-            ..ClaimFacts::default()
-        };
-        assert_eq!(policy.claim(&facts), Some(ClaimReason::ClosePending));
-        assert_eq!(policy.claim(&ClaimFacts { unclaimed: usdc(0), ..facts }), None);
     }
 }

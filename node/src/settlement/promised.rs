@@ -1,23 +1,66 @@
-//! Channels that their owners have taken on to close since the start, before the chain shows it.
+//! Closes that owners have promised and the chain does not show yet, each with the second until which the word is
+//! trusted. Durable, so that a restart neither forgets a promise nor grants it a new term.
 
 use std::{
-    collections::HashSet,
-    sync::{Arc, Mutex, PoisonError},
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use farthing_ledger::{Ledger, LedgerError, Namespace};
 use farthing_protocol::ChannelId;
 
-/// A cheap handle. Whose owner does not keep its word is closed by the payer's own request later.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Promised(Arc<Mutex<HashSet<ChannelId>>>);
+/// A cheap handle.
+#[derive(Clone, Debug)]
+pub(super) struct Promised {
+    ledger: Ledger,
+    until_secs: Arc<Mutex<BTreeMap<ChannelId, u64>>>,
+}
 
 impl Promised {
-    pub(super) fn note(&self, channel: ChannelId) {
-        // The set is changed by single operations, so a panic elsewhere leaves it whole.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(channel);
+    pub(super) fn restore(ledger: Ledger) -> Result<Self, LedgerError> {
+        let mut promised = BTreeMap::new();
+        for (key, value) in ledger.list(Namespace::Closes)? {
+            let (Ok(id), Ok(secs)) = (<[u8; 32]>::try_from(&key[..]), <[u8; 8]>::try_from(&value[..])) else {
+                continue;
+            };
+            promised.insert(ChannelId::from_bytes(id), u64::from_be_bytes(secs));
+        }
+        Ok(Self { ledger, until_secs: Arc::new(Mutex::new(promised)) })
     }
 
-    pub(super) fn has(&self, channel: ChannelId) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(&channel)
+    /// Notes an owner's word. Asking again does not prolong it.
+    pub(super) async fn note(&self, channel: ChannelId, until_secs: u64) -> u64 {
+        if let Some(until_secs) = self.until(channel) {
+            return until_secs;
+        }
+        self.lock().insert(channel, until_secs);
+        let key = channel.as_bytes().to_vec();
+        if let Err(error) = self.ledger.put(Namespace::Closes, key, until_secs.to_be_bytes().to_vec()).await {
+            tracing::warn!(%channel, %error, "an owner's promise to close is forgotten at the next stop");
+        }
+        until_secs
+    }
+
+    /// Forgets a promise that was kept, or that the chain was asked in place of.
+    pub(super) async fn forget(&self, channel: ChannelId) {
+        if self.lock().remove(&channel).is_none() {
+            return;
+        }
+        if let Err(error) = self.ledger.delete(Namespace::Closes, channel.as_bytes().to_vec()).await {
+            tracing::warn!(%channel, %error, "an owner's kept promise stays in the ledger");
+        }
+    }
+
+    pub(super) fn until(&self, channel: ChannelId) -> Option<u64> {
+        self.lock().get(&channel).copied()
+    }
+
+    pub(super) fn all(&self) -> Vec<(ChannelId, u64)> {
+        self.lock().iter().map(|(id, until)| (*id, *until)).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<ChannelId, u64>> {
+        // The map is changed by single operations, so a panic elsewhere leaves it whole.
+        self.until_secs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

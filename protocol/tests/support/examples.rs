@@ -248,7 +248,7 @@ pub fn refusals() -> Vec<(&'static str, Refusal)> {
             "a refusal that names a time",
             Refusal::new(RefusalCode::Busy, "all places are taken").retry_after_ms(1_500),
         ),
-        ("the refusal with the highest code", Refusal::new(RefusalCode::MayHaveRun, "")),
+        ("the refusal with the highest code", Refusal::new(RefusalCode::DepositTooSmall, "")),
     ]
 }
 

@@ -21,10 +21,10 @@ use farthing_protocol::{
     info::{InfoRequest, InfoResponse},
     wire::NetworkName,
 };
-use farthing_tests::world::{FUNDS, PRICE, World, eventually};
+use farthing_tests::world::{FUNDS, PRICE, Setup, World, eventually};
 use futures::{StreamExt, stream};
 
-use crate::support::{cost, expect_served, fixed_owner};
+use crate::support::{cost, expect_served, fixed_owner, setting};
 
 const DEADLINE: Duration = Duration::from_secs(20);
 
@@ -392,6 +392,47 @@ async fn a_request_replayed_two_hundred_times_is_served_once() -> Result<()> {
     assert_eq!(payer.served(unpaid).await?.receipt, replies[0].receipt);
     let other = CallRequest { path: "/status/200".to_owned(), ..request };
     payer.refused("another path", other, RefusalCode::CallIdConflict).await?;
+    expect_paid(&world, 1).await
+}
+
+/// Asks until the owner's node has seen the deposit, and gives its refusal.
+async fn refusal_of_a_new_channel(payer: &Payer, config: ChannelConfig) -> Result<RefusalCode> {
+    let channel = config.id(&payer.chain.domain());
+    let payment = payer.pays(channel, PRICE, Some(payer.voucher(channel, PRICE)));
+    let mut code = RefusalCode::UnknownChannel;
+    eventually("the owner has seen the deposit", async || {
+        let request = CallRequest { payment: payment.clone(), ..payer.request("of a new channel", PRICE) };
+        match payer.send(request).await? {
+            Reply::Refused(refusal) => code = refusal.code,
+            Reply::Served(_) => bail!("it is served"),
+        }
+        Ok(code != RefusalCode::UnknownChannel)
+    })
+    .await?;
+    Ok(code)
+}
+
+#[tokio::test]
+async fn a_channel_below_the_listed_delay_or_deposit_is_refused_and_takes_no_place() -> Result<()> {
+    let least = setting("settlement.channel_min", "0.01");
+    let world = World::with(Setup { owner_settings: least, ..Setup::default() }).await?;
+    let payer = Payer::join(&world, 0x58, cost(100)).await?;
+    assert_eq!(payer.listing.accepts[0].min_deposit, cost(5), "the listing tells it");
+    let delay = payer.config.close_delay_secs;
+    let too_short = ChannelConfig { close_delay_secs: delay - 1, salt: [1; 32], ..payer.config };
+    let too_small = ChannelConfig { salt: [2; 32], ..payer.config };
+    let just_right = ChannelConfig { salt: [3; 32], ..payer.config };
+    payer.chain.open_or_top_up(too_short, cost(100)).await?;
+    let almost = Usdc::from_micros(cost(5).micros() - 1);
+    payer.chain.open_or_top_up(too_small, almost).await?;
+    assert_eq!(refusal_of_a_new_channel(&payer, too_short).await?, RefusalCode::DelayTooShort);
+    assert_eq!(refusal_of_a_new_channel(&payer, too_small).await?, RefusalCode::DepositTooSmall);
+    payer.open(just_right, cost(5)).await?;
+    let channels: Vec<Channel> = world.owner.control().get(route::CHANNELS).await?;
+    assert_eq!(channels.len(), 2, "{channels:?}");
+    payer.served(payer.request("paid", PRICE)).await?;
+    // A deposit that reaches the least is served from then on.
+    payer.open(too_small, Usdc::from_micros(1)).await?;
     expect_paid(&world, 1).await
 }
 

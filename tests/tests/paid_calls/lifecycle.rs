@@ -7,9 +7,9 @@ use farthing::{
     control::types::{Api, ApiState, CatalogService, CatalogState, Channel, route},
     testnet::NodeProcess,
 };
-use farthing_tests::world::{FUNDS, World, eventually};
+use farthing_tests::world::{FUNDS, Setup, World, eventually};
 
-use crate::support::{cost, expect_free, expect_served, fixed_owner};
+use crate::support::{cost, expect_free, expect_served, fixed_owner, setting};
 
 #[tokio::test]
 async fn a_paused_service_refuses_and_a_removed_one_is_gone() -> Result<()> {
@@ -159,4 +159,60 @@ async fn a_channel_that_was_closed_twice_serves_again_when_it_is_filled() -> Res
     assert_eq!(world.upstream.hits(), 2);
     assert_eq!(world.settle_and_check(FUNDS).await?, cost(2));
     Ok(())
+}
+
+/// The state of the consumer's only channel.
+async fn state_of_the_channel(world: &World) -> Result<String> {
+    let channels: Vec<Channel> = world.consumer.control().get(route::CHANNELS).await?;
+    Ok(channels[0].state.clone())
+}
+
+async fn close(world: &World, query: &str) -> Result<String> {
+    let channels: Vec<Channel> = world.consumer.control().get(route::CHANNELS).await?;
+    let path = route::CHANNEL_CLOSE.replace("{id}", &channels[0].id.to_string());
+    let closed: Channel = world.consumer.control().post(&format!("{path}{query}"), &()).await?;
+    Ok(closed.state)
+}
+
+/// An owner that promises to close its channel and is gone before it does.
+async fn promised_and_gone(term_secs: &str) -> Result<World> {
+    let consumer_settings =
+        [setting("settlement.close_promise_secs", term_secs), setting("settlement.interval_secs", "1")];
+    let setup = Setup { consumer_settings: consumer_settings.concat(), ..fixed_owner()? };
+    let mut world = World::with(setup).await?;
+    expect_served(&world.get("/ok").await?)?;
+    world.wait_until_decided().await?;
+    world.owner.stop().await?;
+    world.owner.restart(vec![("FARTHING_KILL_AT".to_owned(), "settlement.before_close".to_owned())]).await?;
+    world.owner.wait_until_ready().await?;
+    eventually("the owner promises", async || Ok(close(&world, "").await?.contains("has promised it until")))
+        .await?;
+    Ok(world)
+}
+
+#[tokio::test]
+async fn an_owner_that_promises_to_close_and_does_not_is_closed_on_chain_after_its_term() -> Result<()> {
+    let mut world = promised_and_gone("20").await?;
+    // The word and its term outlive a restart of the payer.
+    world.consumer.kill().await?;
+    world.consumer.restart(Vec::new()).await?;
+    let state = state_of_the_channel(&world).await?;
+    ensure!(state.starts_with("closing"), "{state}");
+    eventually("the chain was asked", async || {
+        Ok(state_of_the_channel(&world).await?.starts_with("closing: can be withdrawn in"))
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_forced_close_asks_the_chain_at_once_whatever_the_owner_promised() -> Result<()> {
+    let world = promised_and_gone("86400").await?;
+    let state = close(&world, "").await?;
+    ensure!(state.contains("has promised it until"), "{state}");
+    let state = close(&world, "?force=true").await?;
+    ensure!(state.contains("this node asked the chain"), "{state}");
+    eventually("the chain shows it", async || {
+        Ok(state_of_the_channel(&world).await?.starts_with("closing: can be withdrawn in"))
+    })
+    .await
 }

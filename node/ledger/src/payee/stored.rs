@@ -8,7 +8,7 @@ use farthing_protocol::{
 };
 use minicbor::{Decode, Encode};
 
-use super::{Accepted, Call, CallRow, PayeeChannel, PayeeChannelRow, ServedRow, receipt};
+use super::{Accepted, Call, CallRow, Ending, PayeeChannel, PayeeChannelRow, ServedRow, receipt};
 use crate::{
     error::{LedgerError, Result},
     terms::StoredTerms,
@@ -40,6 +40,12 @@ pub(crate) struct StoredChannel {
     /// Charges of calls whose rows were pruned.
     #[n(9)]
     pub(crate) pruned: Usdc,
+    /// [`Ending::Closes`].
+    #[n(12)]
+    closes: Option<bool>,
+    /// Spent that the payer had withdrawn when it was last looked at, as booked.
+    #[n(13)]
+    lost: Option<Usdc>,
 }
 
 impl StoredChannel {
@@ -55,6 +61,8 @@ impl StoredChannel {
             spent: Usdc::ZERO,
             opening: Usdc::ZERO,
             pruned: Usdc::ZERO,
+            closes: None,
+            lost: None,
         }
     }
 
@@ -79,6 +87,25 @@ impl StoredChannel {
             self.best = self.spent;
             self.best_signature = None;
         }
+        if self.deposited == self.claimed {
+            self.end(Ending::None);
+        }
+    }
+
+    /// What a withdrawal has taken since this was last asked.
+    pub(crate) fn book_loss(&mut self) -> Usdc {
+        let lost = self.spent.saturating_sub(self.deposited.max(self.claimed));
+        let newly = lost.saturating_sub(self.lost.unwrap_or_default());
+        self.lost = Some(lost).filter(|lost| !lost.is_zero());
+        newly
+    }
+
+    pub(crate) fn end(&mut self, ending: Ending) {
+        self.closes = (ending == Ending::Closes).then_some(true);
+    }
+
+    fn ending(&self) -> Ending {
+        if self.closes == Some(true) { Ending::Closes } else { Ending::None }
     }
 
     /// Takes a verified voucher when it is the highest.
@@ -112,6 +139,8 @@ impl StoredChannel {
             best: self.best,
             best_signature: self.best_signature,
             spent: self.spent,
+            ending: self.ending(),
+            lost: self.lost.unwrap_or_default(),
         }
     }
 }

@@ -175,6 +175,7 @@ pub(super) const fn state_of_settlement(settlement: &Settlement) -> HistoryState
         SettlementState::Pending => HistoryState::Pending,
         SettlementState::Confirmed => HistoryState::Confirmed,
         SettlementState::Failed => HistoryState::Failed,
+        SettlementState::Lost => HistoryState::Lost,
     }
 }
 
@@ -249,7 +250,10 @@ impl Entry {
                 let (state, id) = (state_of_settlement(&settlement), settlement.id.to_string());
                 let amount = amount_of(&settlement);
                 HistoryEntry {
-                    what: format!("claim on {} channels", settlement.rows.len()),
+                    what: match settlement.state {
+                        SettlementState::Lost => "withdrawn by the payer before it was claimed".to_owned(),
+                        _ => format!("claim on {} channels", settlement.rows.len()),
+                    },
                     channel: match settlement.rows.as_slice() {
                         [row] => channel(row.channel),
                         _ => None,

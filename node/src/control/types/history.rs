@@ -82,6 +82,8 @@ pub enum HistoryState {
     Pending,
     /// In a block.
     Confirmed,
+    /// Earned, and withdrawn by the payer before it was claimed.
+    Lost,
 }
 
 /// What a text should have been.
@@ -107,7 +109,8 @@ impl HistoryKind {
 }
 
 impl HistoryState {
-    const ALL: [Self; 5] = [Self::Charged, Self::Free, Self::Failed, Self::Pending, Self::Confirmed];
+    const ALL: [Self; 6] =
+        [Self::Charged, Self::Free, Self::Failed, Self::Pending, Self::Confirmed, Self::Lost];
 
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -117,6 +120,7 @@ impl HistoryState {
             Self::Failed => "failed",
             Self::Pending => "pending",
             Self::Confirmed => "confirmed",
+            Self::Lost => "lost",
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use farthing_protocol::{Address, Refusal, ServiceId, call::OutOfBounds, wire};
+use farthing_protocol::{Address, ChannelId, Refusal, ServiceId, call::OutOfBounds, wire};
 
 use crate::consumer::{funding::Missing, spending::OverLimit, terms::Unfit};
 
@@ -41,6 +41,7 @@ fn every_error() -> Vec<BuyError> {
         BuyError::Unfunded(missing),
         BuyError::ChannelLow { owner: Address::ZERO, available: USDC, price: USDC },
         BuyError::ChannelClosing,
+        BuyError::DelayTooShort { channel: ChannelId::NONE, has_secs: 3_600, asks_secs: 86_400 },
         BuyError::OwnerDistrusted,
         BuyError::ChainNotReady(text()),
         BuyError::OpenFailed(text()),
@@ -88,6 +89,7 @@ fn every_error() -> Vec<BuyError> {
             | BuyError::Unfunded(_)
             | BuyError::ChannelLow { .. }
             | BuyError::ChannelClosing
+            | BuyError::DelayTooShort { .. }
             | BuyError::OwnerDistrusted
             | BuyError::ChainNotReady(_)
             | BuyError::OpenFailed(_)

@@ -208,6 +208,7 @@ const fn state(state: HistoryState) -> (&'static str, bool) {
         HistoryState::Failed => ("Failed", false),
         HistoryState::Pending => ("Pending", true),
         HistoryState::Confirmed => ("Confirmed", true),
+        HistoryState::Lost => ("Lost", false),
     }
 }
 

@@ -1,0 +1,293 @@
+//! What this node earned is claimed, and the channels whose end it has taken on are closed.
+//!
+//! Transactions of one wallet are one after the other, so this task carries out one at a time: claims of channels
+//! whose payers are about to withdraw first, before each further step; then closes, where one that fails leaves the
+//! others in the queue; then what [`super::worth`] finds worth its gas.
+
+use std::{
+    collections::{BTreeSet, HashSet},
+    time::Duration,
+};
+
+use farthing_chain::{ChainHandle, ClaimRow};
+use farthing_ledger::{Ending, Ledger, SettlementRow, SettlementState};
+use farthing_protocol::{ChannelId, Signature, Usdc};
+use tokio::sync::mpsc;
+
+use super::{
+    Claimed, Request, SettlementError,
+    intake::Intake,
+    policy::Policy,
+    worth::{CLAIM_ROWS_MAX, Claim, ClaimReason, Row},
+};
+use crate::{
+    chain_view, clock, killpoint,
+    owner::book::{Book, PayeeChannel},
+};
+
+/// Settlements among which interrupted ones are looked for: at most one is under way at a time.
+const INTERRUPTED_LOOK_BACK: usize = 32;
+/// Calls on a channel end soon; a chain that refuses a close does not change its mind at once.
+const RETRY_BUSY_EVERY: Duration = Duration::from_millis(500);
+const RETRY_FAILED_AFTER: Duration = Duration::from_secs(5);
+
+#[derive(Debug)]
+pub(super) struct Payee {
+    pub chain: ChainHandle,
+    pub ledger: Ledger,
+    pub book: Book,
+    pub intake: Intake,
+    pub policy: Policy,
+    /// Channels to close as soon as no call runs on them.
+    pub closing: BTreeSet<ChannelId>,
+    /// Claims that were under way at the last stop.
+    pub interrupted: Vec<farthing_ledger::Settlement>,
+}
+
+impl Payee {
+    pub(super) async fn run(
+        mut self,
+        mut requests: mpsc::Receiver<Request>,
+        mut closes: mpsc::Receiver<ChannelId>,
+        interval: Duration,
+    ) {
+        self.closing.extend(self.book.closing());
+        self.interrupted = self.interrupted_claims();
+        let mut tick = tokio::time::interval(interval);
+        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut retry_closes = tokio::time::interval(RETRY_BUSY_EVERY);
+        retry_closes.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut views = self.chain.channels();
+        loop {
+            tokio::select! {
+                Some(request) = requests.recv() => self.carry_out(request).await,
+                Some(channel) = closes.recv() => self.start_closing(channel).await,
+                changed = views.changed() => {
+                    if changed.is_err() { return; }
+                    views.mark_unchanged();
+                    self.intake.catch_up().await;
+                    self.conclude_paid().await;
+                    self.claim_pending().await;
+                }
+                _ = tick.tick() => self.settle_by_policy().await,
+                _ = retry_closes.tick(), if !self.closing.is_empty() => {
+                    if !self.close_idle().await {
+                        retry_closes.reset_after(RETRY_FAILED_AFTER);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whoever asked may have gone away; what was asked is done all the same.
+    async fn carry_out(&mut self, request: Request) {
+        match request {
+            Request::Claim(answer) => {
+                let due = self.rows().into_iter().filter(|row| !row.due.is_zero());
+                let channels = due.map(|row| row.channel).collect();
+                let claim = Claim { reason: ClaimReason::Requested, channels };
+                let _ = answer.send(self.claim(&claim).await);
+            }
+            Request::Close(channel, answer) => {
+                self.start_closing(channel).await;
+                let _ = self.close_idle().await;
+                let _ = answer.send(Ok(()));
+            }
+        }
+    }
+
+    fn interrupted_claims(&self) -> Vec<farthing_ledger::Settlement> {
+        let mut settlements = self.ledger.settlements(INTERRUPTED_LOOK_BACK).unwrap_or_else(|error| {
+            tracing::error!(%error, "earlier claims cannot be read");
+            Vec::new()
+        });
+        settlements.retain(|settlement| settlement.state == SettlementState::Pending);
+        settlements
+    }
+
+    /// An interrupted claim is done when the chain shows all of it paid.
+    async fn conclude_paid(&mut self) {
+        let is_paid =
+            |row: &SettlementRow| self.chain.channel(&row.channel).is_some_and(|view| view.claimed >= row.to);
+        let (paid, unpaid) =
+            self.interrupted.drain(..).partition(|settlement| settlement.rows.iter().all(is_paid));
+        self.interrupted = unpaid;
+        self.conclude(paid, SettlementState::Confirmed).await;
+    }
+
+    async fn conclude(&self, settlements: Vec<farthing_ledger::Settlement>, state: SettlementState) {
+        for mut settlement in settlements {
+            (settlement.state, settlement.time_secs) = (state, clock::now_secs());
+            if let Err(error) = self.ledger.record_claim(settlement).await {
+                tracing::warn!(%error, "the end of an interrupted claim was not stored");
+            }
+        }
+    }
+
+    async fn settle_by_policy(&mut self) {
+        let Some(gas) = chain_view::gas(&self.chain, self.policy.gas_price_factor_max) else { return };
+        if let Some(claim) = self.policy.claim(&self.rows(), gas) {
+            self.try_claim(&claim).await;
+        }
+    }
+
+    /// Claims what a payer is about to withdraw. It takes precedence over everything else.
+    async fn claim_pending(&mut self) {
+        let Some(gas) = chain_view::gas(&self.chain, self.policy.gas_price_factor_max) else { return };
+        if let Some(claim) = self.policy.claim_pending(&self.rows(), gas) {
+            self.try_claim(&claim).await;
+        }
+    }
+
+    async fn try_claim(&mut self, claim: &Claim) {
+        let reason = claim.reason;
+        match self.claim(claim).await {
+            Ok(claimed) => {
+                tracing::info!(?reason, amount = %claimed.amount, channels = claimed.channels, "claimed");
+            }
+            Err(error) => tracing::warn!(?reason, %error, "the claim failed and is tried again"),
+        }
+    }
+
+    /// Every channel with a voucher to claim by.
+    fn rows(&self) -> Vec<Row> {
+        let now_secs = clock::now_secs();
+        let with_voucher = |(channel, entry): (ChannelId, PayeeChannel)| {
+            entry.best_voucher.as_ref()?;
+            Some(row(channel, &entry, now_secs))
+        };
+        self.book.all().into_iter().filter_map(with_voucher).collect()
+    }
+
+    /// Claims the named channels in their order, a batch at a time. The ledger knows of a claim before the chain
+    /// does, and the books have its result before anyone is told. A batch that fails does not keep back the next.
+    async fn claim(&mut self, claim: &Claim) -> Result<Claimed, SettlementError> {
+        tracing::debug!(reason = ?claim.reason, channels = claim.channels.len(), "claiming");
+        // What an interrupted claim may still pay is counted by this one, so that it is counted once.
+        let interrupted = std::mem::take(&mut self.interrupted);
+        self.conclude(interrupted, SettlementState::Failed).await;
+        let mut claimed = Claimed::default();
+        let mut failed = None;
+        for batch in claim.channels.chunks(CLAIM_ROWS_MAX) {
+            if let Err(error) = self.claim_batch(batch, &mut claimed).await {
+                failed.get_or_insert(error);
+            }
+        }
+        failed.map_or(Ok(claimed), Err)
+    }
+
+    async fn claim_batch(&self, batch: &[ChannelId], claimed: &mut Claimed) -> Result<(), SettlementError> {
+        let found = batch.iter().filter_map(|id| Some((*id, self.book.get(*id)?)));
+        let entries: Vec<(ChannelId, PayeeChannel)> =
+            found.filter(|(_, entry)| !entry.state.unclaimed().is_zero()).collect();
+        if entries.is_empty() {
+            return Ok(());
+        }
+        let rows = entries.iter().map(|(id, entry)| SettlementRow {
+            channel: *id,
+            from: entry.state.claimed,
+            to: entry.state.spent.min(entry.state.deposited),
+        });
+        let mut settlement = self.ledger.open_settlement(rows.collect(), clock::now_secs()).await?;
+        killpoint::reached("settlement.before_claim");
+        let report = self.chain.claim_many(entries.iter().map(|(_, entry)| claim_row(entry)).collect()).await;
+        killpoint::reached("settlement.after_claim");
+        settlement.time_secs = clock::now_secs();
+        let report = match report {
+            Ok(report) => report,
+            Err(error) => {
+                settlement.state = SettlementState::Failed;
+                self.ledger.record_claim(settlement).await?;
+                return Err(error.into());
+            }
+        };
+        for (channel, reason) in &report.refused {
+            tracing::warn!(%channel, reason, "the contract does not pay a claim");
+        }
+        settlement.state = SettlementState::Confirmed;
+        settlement.transaction = report.transactions.iter().find_map(|tx| tx.tx_hash).map(|hash| hash.0);
+        for row in &mut settlement.rows {
+            let total = report.claimed.iter().find(|(channel, _)| *channel == row.channel);
+            row.to = total.map_or(row.from, |(_, total)| (*total).min(row.to));
+            claimed.amount = claimed.amount.saturating_add(row.to.saturating_sub(row.from));
+            claimed.channels += 1;
+        }
+        self.ledger.record_claim(settlement).await?;
+        claimed.transactions.extend(report.transactions);
+        self.intake.catch_up().await;
+        Ok(())
+    }
+
+    async fn start_closing(&mut self, channel: ChannelId) {
+        if !self.book.set_ending(channel, Ending::Closes) {
+            return;
+        }
+        if let Err(error) = self.ledger.end_payee_channel(channel, Ending::Closes).await {
+            tracing::error!(%channel, %error, "a requested close was not stored");
+        }
+        self.closing.insert(channel);
+    }
+
+    /// Closes what was asked to be closed and has no call in progress. Whatever fails stays in the queue; whether
+    /// nothing failed.
+    async fn close_idle(&mut self) -> bool {
+        let mut tried = HashSet::new();
+        let mut all_well = true;
+        while let Some(channel) = self.closing.iter().copied().find(|channel| tried.insert(*channel)) {
+            self.claim_pending().await;
+            match self.close(channel).await {
+                Ok(Closing::Done) => drop(self.closing.remove(&channel)),
+                Ok(Closing::Busy) => {}
+                Err(error) => {
+                    all_well = false;
+                    tracing::warn!(%channel, %error, "the close failed and is tried again");
+                }
+            }
+        }
+        all_well
+    }
+
+    async fn close(&self, channel: ChannelId) -> Result<Closing, SettlementError> {
+        let Some(entry) = self.book.get(channel) else { return Ok(Closing::Done) };
+        if entry.state.deposited <= entry.state.claimed {
+            return Ok(Closing::Done);
+        }
+        if !entry.state.reserved.is_zero() {
+            return Ok(Closing::Busy);
+        }
+        killpoint::reached("settlement.before_close");
+        self.chain.close(claim_row(&entry)).await?;
+        killpoint::reached("settlement.after_close");
+        self.intake.catch_up().await;
+        tracing::info!(%channel, "the channel is closed");
+        Ok(Closing::Done)
+    }
+}
+
+enum Closing {
+    Done,
+    /// A call runs on the channel.
+    Busy,
+}
+
+fn row(channel: ChannelId, entry: &PayeeChannel, now_secs: u64) -> Row {
+    let (spent, deposited) = (entry.state.spent.micros(), entry.state.deposited.micros());
+    Row {
+        channel,
+        due: entry.state.unclaimed(),
+        age_secs: entry.unclaimed_since_secs.map_or(0, |since| now_secs.saturating_sub(since)),
+        used_percent: spent.saturating_mul(100).checked_div(deposited).unwrap_or(100),
+        close_at_secs: entry.close_at_secs,
+    }
+}
+
+/// The claim of everything charged. Without a voucher nothing was, and the contract asks for no signature.
+fn claim_row(entry: &PayeeChannel) -> ClaimRow {
+    let voucher = entry.best_voucher.as_ref();
+    ClaimRow {
+        config: entry.config,
+        cumulative: voucher.map_or(Usdc::ZERO, |voucher| voucher.cumulative),
+        amount: voucher.map_or(Usdc::ZERO, |_| entry.state.spent),
+        signature: voucher.map_or(Signature::from_bytes([0; 65]), |voucher| *voucher.signature()),
+    }
+}

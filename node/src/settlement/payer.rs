@@ -1,0 +1,223 @@
+//! What is left of this node's deposits comes back: unused channels are closed, promises of owners are held to
+//! their term, and what may be withdrawn is withdrawn.
+//!
+//! Owners are asked a few at a time and apart from everything that needs only the chain, so that those that do not
+//! answer hold up nothing.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use farthing_chain::ChainHandle;
+use farthing_network::NetworkHandle;
+use farthing_protocol::{Address, CallMessage, CallReply, ChannelId, Usdc};
+use futures::{StreamExt, stream};
+
+use super::{SettlementError, policy::Policy, promised::Promised};
+use crate::{
+    chain_view, clock,
+    consumer::channels::{Channels, PayerChannel},
+};
+
+const CLOSE_ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
+/// Owners asked at once.
+const ASKED_AT_ONCE: usize = 8;
+/// An owner that was asked to close an unused channel is asked again after that.
+const ASK_AGAIN_SECS: u64 = 3600;
+
+/// What became of a request to close.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Closed {
+    Already,
+    /// The delay was over, and the rest is back.
+    Withdrawn,
+    /// The owner has taken it on, and is trusted to do so until then.
+    Promised {
+        until_secs: u64,
+    },
+    /// The chain has the request; the rest can be withdrawn from then on.
+    Requested {
+        withdrawable_secs: Option<u64>,
+    },
+}
+
+/// The payer's half of settlement. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(super) struct Payer {
+    pub chain: ChainHandle,
+    pub network: NetworkHandle,
+    pub channels: Arc<Channels>,
+    pub policy: Policy,
+    pub promised: Promised,
+    /// When owners were last asked to close an unused channel.
+    pub asked_secs: Arc<Mutex<HashMap<ChannelId, u64>>>,
+}
+
+impl Payer {
+    /// What needs only the chain: withdrawals, and closes that owners promised and did not carry out.
+    pub(super) async fn follow(self, interval: Duration) {
+        let mut tick = tokio::time::interval(interval);
+        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut views = self.chain.channels();
+        loop {
+            tokio::select! {
+                // A kept promise is forgotten at once: the next round of the channel knows nothing of it.
+                changed = views.changed() => {
+                    if changed.is_err() {
+                        return;
+                    }
+                    views.mark_unchanged();
+                    self.enforce_promises().await;
+                }
+                _ = tick.tick() => {
+                    self.enforce_promises().await;
+                    self.withdraw_due().await;
+                }
+            }
+        }
+    }
+
+    /// What needs owners: asking them to close channels that this node no longer uses.
+    pub(super) async fn ask(self, interval: Duration) {
+        let mut tick = tokio::time::interval(interval);
+        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            tick.tick().await;
+            let unused = stream::iter(self.unused()).map(|channel| self.close_unused(channel));
+            unused.buffer_unordered(ASKED_AT_ONCE).collect::<()>().await;
+        }
+    }
+
+    /// Gets the rest of a deposit back: cooperatively when the owner answers, else by starting the delay. With
+    /// `force` the owner is not asked.
+    pub(super) async fn close(&self, owner: Address, force: bool) -> Result<Closed, SettlementError> {
+        let channel = self.channels.get(owner).ok_or(SettlementError::NoSuchChannel(ChannelId::NONE))?;
+        if !channel.holds_something() {
+            return Ok(Closed::Already);
+        }
+        match channel.close_at_secs {
+            Some(at) if at <= clock::now_secs() => {
+                self.chain.withdraw(channel.config).await?;
+                return Ok(Closed::Withdrawn);
+            }
+            Some(at) => return Ok(Closed::Requested { withdrawable_secs: Some(at) }),
+            None => {}
+        }
+        let promised = self.promised.until(channel.id);
+        let is_broken = promised.is_some_and(|until| until <= clock::now_secs());
+        if !force && !is_broken {
+            // An owner that does not answer any more may still keep its word within the term.
+            if self.is_willing(&channel).await {
+                return Ok(Closed::Promised { until_secs: self.note(channel.id).await });
+            }
+            if let Some(until_secs) = promised {
+                return Ok(Closed::Promised { until_secs });
+            }
+        }
+        self.request_close(&channel).await
+    }
+
+    /// The second until which the owner's word to close a channel is trusted.
+    pub(super) fn promised_until(&self, channel: ChannelId) -> Option<u64> {
+        self.promised.until(channel)
+    }
+
+    async fn is_willing(&self, channel: &PayerChannel) -> bool {
+        let (question, owner) = (CallMessage::Close(channel.id), channel.config.payee);
+        let asked = self.network.call(owner, question, bytes::Bytes::new(), CLOSE_ANSWER_TIMEOUT).await;
+        matches!(asked, Ok((CallReply::Channel(_), ..)))
+    }
+
+    async fn note(&self, channel: ChannelId) -> u64 {
+        let until_secs = clock::now_secs().saturating_add(self.policy.close_promise_secs);
+        self.promised.note(channel, until_secs).await
+    }
+
+    async fn request_close(&self, channel: &PayerChannel) -> Result<Closed, SettlementError> {
+        self.chain.request_close(channel.config).await?;
+        self.promised.forget(channel.id).await;
+        let withdrawable_secs = self.chain.channel(&channel.id).and_then(|view| view.close_at_secs);
+        Ok(Closed::Requested { withdrawable_secs })
+    }
+
+    /// Promises that the chain shows kept are forgotten; in place of broken ones the chain is asked.
+    async fn enforce_promises(&self) {
+        let channels = self.channels.all();
+        for (id, until_secs) in self.promised.all() {
+            let channel = channels.iter().find(|channel| channel.id == id);
+            let view = self.chain.channel(&id);
+            let is_over =
+                view.is_some_and(|view| view.close_at_secs.is_some() || view.deposited <= view.claimed);
+            let open = channel.filter(|open| !is_over && holds_deposit(open));
+            let Some(channel) = open else {
+                self.promised.forget(id).await;
+                continue;
+            };
+            if until_secs > clock::now_secs() {
+                continue;
+            }
+            let owner = channel.config.payee;
+            match self.request_close(channel).await {
+                Ok(_) => tracing::warn!(%owner, "an owner did not close as promised; the chain was asked"),
+                Err(error) => tracing::warn!(%owner, %error, "a promised close was not requested yet"),
+            }
+        }
+    }
+
+    /// Takes deposits back whose delay is over.
+    async fn withdraw_due(&self) {
+        for channel in self.channels.all() {
+            let due = channel.close_at_secs.is_some_and(|at| at <= clock::now_secs());
+            if due && let Err(error) = self.chain.withdraw(channel.config).await {
+                tracing::warn!(owner = %channel.config.payee, %error, "a deposit was not withdrawn yet");
+            }
+        }
+    }
+
+    /// Channels without a call for long whose rest is worth the gas of getting it back.
+    fn unused(&self) -> Vec<PayerChannel> {
+        let now_secs = clock::now_secs();
+        let Some(gas) = chain_view::gas(&self.chain, self.policy.gas_price_factor_max) else {
+            return Vec::new();
+        };
+        let is_unused = |channel: &PayerChannel| {
+            let left = channel.state.deposited.saturating_sub(channel.state.acknowledged);
+            idle_secs(channel, now_secs) >= self.policy.idle_close_secs
+                && left > gas.of(1)
+                && channel.close_at_secs.is_none()
+                && channel.state.in_flight == Usdc::ZERO
+                && self.promised.until(channel.id).is_none()
+        };
+        let mut asked = self.asked_secs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut unused = self.channels.all();
+        unused.retain(is_unused);
+        unused.retain(|channel| {
+            asked.get(&channel.id).is_none_or(|at| now_secs.saturating_sub(*at) >= ASK_AGAIN_SECS)
+        });
+        asked.extend(unused.iter().map(|channel| (channel.id, now_secs)));
+        unused
+    }
+
+    async fn close_unused(&self, channel: PayerChannel) {
+        if self.is_willing(&channel).await {
+            self.note(channel.id).await;
+            return;
+        }
+        let patience_secs = self.policy.idle_close_secs.saturating_add(self.policy.close_answer_secs);
+        if idle_secs(&channel, clock::now_secs()) >= patience_secs
+            && let Err(error) = self.request_close(&channel).await
+        {
+            tracing::warn!(owner = %channel.config.payee, %error, "an unused channel was not closed");
+        }
+    }
+}
+
+fn idle_secs(channel: &PayerChannel, now_secs: u64) -> u64 {
+    now_secs.saturating_sub(channel.last_used_secs)
+}
+
+fn holds_deposit(channel: &PayerChannel) -> bool {
+    channel.state.deposited > channel.claimed
+}

@@ -1,0 +1,210 @@
+//! Which channels to claim and when, as a pure decision, channel by channel.
+//!
+//! Each channel's sum is held against its own share of the gas: a channel that does not pay for its row is left
+//! out, whatever the others hold, so that a stranger's dust never costs the owner gas. A pending close is the one
+//! reason to claim what would otherwise wait, because waiting loses it.
+
+use farthing_protocol::{ChannelId, Usdc};
+
+use super::policy::Policy;
+
+/// Gas of a claim transaction: the base and each further channel (measured, `docs/contracts.md`).
+pub const CLAIM_GAS_BASE: u128 = 65_000;
+pub const CLAIM_GAS_PER_CHANNEL: u128 = 19_000;
+/// The price of ETH that gas is weighed with against USDC. Being wrong by a factor of two moves a claim by a
+/// few hours; asking someone would add a party to trust.
+const MICROS_PER_ETH: u128 = 3_000_000_000;
+const WEI_PER_ETH: u128 = 1_000_000_000_000_000_000;
+/// Channels of one claim transaction.
+pub const CLAIM_ROWS_MAX: usize = 100;
+
+/// One channel as the decision sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    pub channel: ChannelId,
+    /// What the contract would pay: min(spent, deposited) − claimed.
+    pub due: Usdc,
+    /// Age of the oldest unclaimed charge.
+    pub age_secs: u64,
+    /// Charges in percent of the deposit.
+    pub used_percent: u64,
+    /// From this second on the payer may withdraw; `None` without a pending close.
+    pub close_at_secs: Option<u64>,
+}
+
+/// What gas costs now, in USDC.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Gas {
+    /// A claim transaction before its first row.
+    pub base: Usdc,
+    /// Each row.
+    pub row: Usdc,
+    /// Far above its usual price: what can wait, waits.
+    pub is_dear: bool,
+}
+
+impl Gas {
+    /// At so many wei for a unit of gas.
+    #[must_use]
+    pub fn at(wei_per_gas: u128, is_dear: bool) -> Self {
+        let cost = |gas: u128| micros_of(gas.saturating_mul(wei_per_gas));
+        Self { base: cost(CLAIM_GAS_BASE), row: cost(CLAIM_GAS_PER_CHANNEL), is_dear }
+    }
+
+    /// The cost of claiming so many rows, in as few transactions as they take.
+    #[must_use]
+    pub fn of(&self, rows: usize) -> Usdc {
+        let transactions = rows.div_ceil(CLAIM_ROWS_MAX) as u64;
+        self.base.saturating_mul(transactions).saturating_add(self.row.saturating_mul(rows as u64))
+    }
+}
+
+/// Why a claim is made; shown to the owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClaimReason {
+    ClosePending,
+    Requested,
+    Amount,
+    DepositUsed,
+    Age,
+}
+
+/// What to claim now, the most urgent first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    pub reason: ClaimReason,
+    pub channels: Vec<ChannelId>,
+}
+
+impl Policy {
+    /// What to claim now. Pending closes come first, in the order in which their delays end; everything else
+    /// waits for a cheap moment and a sum that is worth it.
+    #[must_use]
+    pub fn claim(&self, rows: &[Row], gas: Gas) -> Option<Claim> {
+        self.claim_pending(rows, gas).or_else(|| self.claim_worthwhile(rows, gas))
+    }
+
+    /// The rows whose payers are about to withdraw, as far as they pay for their gas.
+    #[must_use]
+    pub fn claim_pending(&self, rows: &[Row], gas: Gas) -> Option<Claim> {
+        let mut pending: Vec<(u64, &Row)> = rows
+            .iter()
+            .filter(|row| row.due > gas.row)
+            .filter_map(|row| row.close_at_secs.map(|at| (at, row)))
+            .collect();
+        pending.sort_by_key(|(at, row)| (*at, row.channel));
+        let due = sum(pending.iter().map(|(_, row)| *row));
+        let channels: Vec<ChannelId> = pending.iter().map(|(_, row)| row.channel).collect();
+        (due > gas.of(channels.len())).then_some(Claim { reason: ClaimReason::ClosePending, channels })
+    }
+
+    fn claim_worthwhile(&self, rows: &[Row], gas: Gas) -> Option<Claim> {
+        if gas.is_dear {
+            return None;
+        }
+        let least = gas.row.saturating_mul(self.claim_age_gas_factor);
+        let paying: Vec<&Row> = rows.iter().filter(|row| !row.due.is_zero() && row.due >= least).collect();
+        let (due, cost) = (sum(paying.iter().copied()), gas.of(paying.len()));
+        let nearly_used = paying.iter().any(|row| row.used_percent >= self.claim_deposit_percent);
+        let old = paying.iter().any(|row| row.age_secs >= self.claim_age_secs);
+        let worth_it = !due.is_zero() && due >= cost.saturating_mul(self.claim_age_gas_factor);
+        let reason = match () {
+            () if due.is_zero() => return None,
+            () if due >= self.claim_min.max(cost.saturating_mul(self.claim_gas_factor)) => {
+                ClaimReason::Amount
+            }
+            () if worth_it && nearly_used => ClaimReason::DepositUsed,
+            () if worth_it && old => ClaimReason::Age,
+            () => return None,
+        };
+        Some(Claim { reason, channels: paying.iter().map(|row| row.channel).collect() })
+    }
+}
+
+/// Whether a channel's sum is worth a transaction of its own.
+#[must_use]
+pub fn pays_alone(due: Usdc, gas: Gas) -> bool {
+    due > gas.of(1)
+}
+
+fn sum<'a>(rows: impl Iterator<Item = &'a Row>) -> Usdc {
+    rows.fold(Usdc::ZERO, |sum, row| sum.saturating_add(row.due))
+}
+
+/// Gas in USDC, rounded up: what costs something is never free.
+fn micros_of(wei: u128) -> Usdc {
+    let micros = wei.saturating_mul(MICROS_PER_ETH).div_ceil(WEI_PER_ETH);
+    Usdc::from_micros(u64::try_from(micros).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GAS: Gas = Gas { base: usdc(50), row: usdc(50), is_dear: false };
+
+    const fn usdc(micros: u64) -> Usdc {
+        Usdc::from_micros(micros)
+    }
+
+    const fn id(n: u8) -> ChannelId {
+        ChannelId::from_bytes([n; 32])
+    }
+
+    fn row(n: u8, due: u64) -> Row {
+        Row { channel: id(n), due: usdc(due), age_secs: 0, used_percent: 0, close_at_secs: None }
+    }
+
+    fn claim(rows: &[Row], gas: Gas) -> Option<(ClaimReason, Vec<ChannelId>)> {
+        Policy::default().claim(rows, gas).map(|claim| (claim.reason, claim.channels))
+    }
+
+    #[test]
+    fn claims_wait_until_they_are_worth_their_gas() {
+        let enough = [row(1, 250_000)];
+        assert_eq!(claim(&[row(1, 249_999)], GAS), None);
+        assert_eq!(claim(&enough, GAS), Some((ClaimReason::Amount, vec![id(1)])));
+        assert_eq!(claim(&enough, Gas { is_dear: true, ..GAS }), None);
+        assert_eq!(claim(&enough, Gas { base: usdc(5_951), ..GAS }), None);
+        let old = Row { age_secs: 86_400, ..row(1, 500) };
+        assert_eq!(claim(&[old], GAS), Some((ClaimReason::Age, vec![id(1)])));
+        assert_eq!(claim(&[Row { due: usdc(499), ..old }], GAS), None);
+        let used = Row { used_percent: 90, ..row(1, 500) };
+        assert_eq!(claim(&[used], GAS), Some((ClaimReason::DepositUsed, vec![id(1)])));
+    }
+
+    #[test]
+    fn a_channel_that_does_not_pay_for_its_row_is_left_out_of_a_claim() {
+        let rows = [row(1, 249), row(2, 250_000), row(3, 250), row(4, 0)];
+        assert_eq!(claim(&rows, GAS), Some((ClaimReason::Amount, vec![id(2), id(3)])));
+        // However old, and however many of them there are.
+        let dust: Vec<Row> = (0..=255).map(|n| Row { age_secs: 1_000_000, ..row(n, 249) }).collect();
+        assert_eq!(claim(&dust, GAS), None);
+    }
+
+    #[test]
+    fn a_pending_close_is_claimed_before_it_is_lost_as_far_as_it_pays() {
+        let dear = Gas { is_dear: true, ..GAS };
+        let pending = |n, due, at| Row { close_at_secs: Some(at), ..row(n, due) };
+        assert_eq!(claim(&[pending(1, 101, 9)], dear), Some((ClaimReason::ClosePending, vec![id(1)])));
+        for dust in [0, 1, 50, 51, 100] {
+            assert_eq!(claim(&[pending(1, dust, 9)], dear), None, "{dust}");
+        }
+        // The base is shared; a row that does not pay its own share is left out, and so are those that can wait.
+        let rows = [pending(1, 80, 9), pending(2, 50, 1), pending(3, 80, 8), row(4, 9_000)];
+        assert_eq!(claim(&rows, dear), Some((ClaimReason::ClosePending, vec![id(3), id(1)])));
+    }
+
+    #[test]
+    fn what_costs_gas_is_never_weighed_as_free() {
+        assert_eq!(Gas::at(1, false).of(1), usdc(2));
+        // 84,000 gas at 1 gwei are 0.000084 ETH.
+        assert_eq!(Gas::at(1_000_000_000, false).of(1), usdc(252_000));
+        let (one, many) = (Gas::at(1_000_000_000, false), CLAIM_ROWS_MAX);
+        assert_eq!(
+            one.of(many + 1),
+            usdc(one.of(many).micros() + one.of(1).micros()),
+            "a further transaction begins"
+        );
+    }
+}
