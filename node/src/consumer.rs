@@ -179,6 +179,8 @@ pub enum BuyError {
     CallIdConflict,
     #[error("the owner's node was not reached: {0}")]
     OwnerUnreachable(String),
+    #[error("the call was not sent: {0}")]
+    Busy(String),
     #[error("the owner's node refused the call ({}): {}", .0.code.name(), .0.detail)]
     Refused(Refusal),
     #[error("{}", upstream_failure(*.outcome, *.status))]

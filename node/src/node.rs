@@ -64,8 +64,8 @@ const DRAIN_MAX: Duration = Duration::from_secs(20);
 /// Cooperative closes waiting to be carried out.
 const CLOSES_QUEUED_MAX: usize = 256;
 const PRUNE_EVERY: Duration = Duration::from_secs(3600);
-/// A new channel is used at once, over a connection that is there: its place is not urgent.
-const FAVOUR_EVERY: Duration = Duration::from_secs(10);
+/// A new channel is used at once, and a stranger's call may have to wait.
+const FAVOUR_EVERY: Duration = Duration::from_secs(2);
 const RECORD_SEQ_KEY: &[u8] = b"record-seq";
 const USED_KEY: &[u8] = b"used";
 const KEEP_USES_EVERY: Duration = Duration::from_secs(60);
@@ -394,7 +394,7 @@ async fn favour(network: NetworkHandle, channels: Arc<Channels>, book: Book) {
         let consumers = book.all().into_iter().map(|(_, channel)| channel.config.payer);
         let partners: BTreeSet<Address> = owners.chain(consumers).collect();
         if partners != favoured {
-            network.favour(partners.iter().copied().collect()).await;
+            network.favour(partners.iter().copied());
             favoured = partners;
         }
         tokio::time::sleep(FAVOUR_EVERY).await;

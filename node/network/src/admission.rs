@@ -1,42 +1,83 @@
-//! How much of something may be under way at once, per peer and in all.
+//! How much of something may be under way at once: in all, per peer, and of strangers, per address range.
 
 use std::{
     collections::HashMap,
+    net::IpAddr,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use farthing_protocol::Address;
 
+/// Who asks for a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Visitor {
+    pub(crate) wallet: Address,
+    /// Where it comes from, as [`farthing_bounds::range`] has it; nothing in private networks and within this process,
+    /// where one address may stand for many nodes.
+    pub(crate) range: Option<IpAddr>,
+    /// Whether a channel is open with it. Everybody else is a stranger: wallets cost nothing.
+    pub(crate) is_partner: bool,
+}
+
+/// How places are shared out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shares {
+    pub(crate) total_max: usize,
+    pub(crate) per_peer_max: usize,
+    /// Of all places, those that strangers may take together.
+    pub(crate) strangers_max: usize,
+    /// Of these, what one address range may take.
+    pub(crate) per_range_max: usize,
+}
+
+impl Shares {
+    /// Half of the places are kept for partners, and an eighth is the most that the strangers of one range get: four
+    /// ranges are needed to fill what strangers have.
+    pub(crate) fn half_for_partners(per_peer_max: usize, total_max: usize) -> Self {
+        let strangers_max = total_max.div_ceil(2);
+        Self { total_max, per_peer_max, strangers_max, per_range_max: strangers_max.div_ceil(4) }
+    }
+}
+
 /// Counts what is under way. Cheap to ask, never waits: what does not fit is refused.
 #[derive(Debug)]
 pub(crate) struct Admission {
-    per_peer_max: usize,
-    total_max: usize,
+    shares: Shares,
     counts: Mutex<Counts>,
 }
 
 #[derive(Debug, Default)]
 struct Counts {
     total: usize,
+    strangers: usize,
     by_peer: HashMap<Address, usize>,
+    by_range: HashMap<IpAddr, usize>,
     closed: bool,
 }
 
 impl Admission {
+    /// Without a part for anybody.
     pub(crate) fn new(per_peer_max: usize, total_max: usize) -> Arc<Self> {
-        Arc::new(Self { per_peer_max, total_max, counts: Mutex::default() })
+        Self::shared(Shares { total_max, per_peer_max, strangers_max: total_max, per_range_max: total_max })
     }
 
-    /// A place for one more of `peer`, or nothing when either limit is reached.
+    pub(crate) fn shared(shares: Shares) -> Arc<Self> {
+        Arc::new(Self { shares, counts: Mutex::default() })
+    }
+
+    /// A place for one more of `peer`, wherever it comes from.
     pub(crate) fn admit(self: &Arc<Self>, peer: Address) -> Option<Permit> {
+        self.admit_visitor(Visitor { wallet: peer, range: None, is_partner: true })
+    }
+
+    /// A place for one more of `visitor`, or nothing when one of its shares is used up.
+    pub(crate) fn admit_visitor(self: &Arc<Self>, visitor: Visitor) -> Option<Permit> {
         let mut counts = self.counts();
-        let of_peer = counts.by_peer.get(&peer).copied().unwrap_or(0);
-        if counts.closed || counts.total >= self.total_max || of_peer >= self.per_peer_max {
+        if counts.closed || !counts.has_room(&self.shares, &visitor) {
             return None;
         }
-        counts.total += 1;
-        counts.by_peer.insert(peer, of_peer + 1);
-        Some(Permit { admission: Arc::clone(self), peer })
+        counts.add(&visitor);
+        Some(Permit { admission: Arc::clone(self), visitor })
     }
 
     /// Admits nothing more.
@@ -54,23 +95,61 @@ impl Admission {
     }
 }
 
+impl Counts {
+    fn has_room(&self, shares: &Shares, visitor: &Visitor) -> bool {
+        let of_peer = self.by_peer.get(&visitor.wallet).copied().unwrap_or(0);
+        let of_range = visitor.range.and_then(|range| self.by_range.get(&range)).copied().unwrap_or(0);
+        self.total < shares.total_max
+            && of_peer < shares.per_peer_max
+            && (visitor.is_partner
+                || self.strangers < shares.strangers_max && of_range < shares.per_range_max)
+    }
+
+    fn add(&mut self, visitor: &Visitor) {
+        self.total += 1;
+        *self.by_peer.entry(visitor.wallet).or_default() += 1;
+        if visitor.is_partner {
+            return;
+        }
+        self.strangers += 1;
+        if let Some(range) = visitor.range {
+            *self.by_range.entry(range).or_default() += 1;
+        }
+    }
+
+    fn remove(&mut self, visitor: &Visitor) {
+        self.total -= 1;
+        one_less(&mut self.by_peer, &visitor.wallet);
+        if visitor.is_partner {
+            return;
+        }
+        self.strangers -= 1;
+        if let Some(range) = &visitor.range {
+            one_less(&mut self.by_range, range);
+        }
+    }
+}
+
+/// Keys without anything under way are forgotten.
+fn one_less<K: std::hash::Hash + Eq>(counts: &mut HashMap<K, usize>, key: &K) {
+    if let Some(count) = counts.get_mut(key) {
+        *count -= 1;
+        if *count == 0 {
+            counts.remove(key);
+        }
+    }
+}
+
 /// A place that was given; dropping it gives it back.
 #[derive(Debug)]
 pub(crate) struct Permit {
     admission: Arc<Admission>,
-    peer: Address,
+    visitor: Visitor,
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        let mut counts = self.admission.counts();
-        counts.total -= 1;
-        if let Some(of_peer) = counts.by_peer.get_mut(&self.peer) {
-            *of_peer -= 1;
-            if *of_peer == 0 {
-                counts.by_peer.remove(&self.peer);
-            }
-        }
+        self.admission.counts().remove(&self.visitor);
     }
 }
 
@@ -80,6 +159,11 @@ mod tests {
 
     const A: Address = Address::from_bytes([1; 20]);
     const B: Address = Address::from_bytes([2; 20]);
+
+    fn visitor(wallet: u8, range: u8, is_partner: bool) -> Visitor {
+        let range = Some([9, 9, range, 0].into());
+        Visitor { wallet: Address::from_bytes([wallet; 20]), range, is_partner }
+    }
 
     #[test]
     fn one_peer_cannot_take_every_place() {
@@ -104,5 +188,30 @@ mod tests {
         assert!(admission.counts().by_peer.is_empty());
         admission.close();
         assert!(admission.admit(A).is_none());
+    }
+
+    #[test]
+    fn strangers_never_take_what_is_kept_for_partners() {
+        let admission = Admission::shared(Shares::half_for_partners(64, 128));
+        // Many wallets of many ranges: as free wallets are.
+        let held: Vec<_> = (0..=255).filter_map(|n| admission.admit_visitor(visitor(n, n, false))).collect();
+        assert_eq!(held.len(), 64);
+        let partners: Vec<_> =
+            (0..64).filter_map(|_| admission.admit_visitor(visitor(255, 7, true))).collect();
+        assert_eq!(partners.len(), 64);
+        drop((held, partners));
+        assert!(admission.counts().by_range.is_empty());
+        assert_eq!(admission.counts().strangers, 0);
+        assert_eq!(admission.in_flight(), 0);
+    }
+
+    #[test]
+    fn wallets_of_one_address_range_share_one_part() {
+        let admission = Admission::shared(Shares::half_for_partners(64, 128));
+        let of_one: Vec<_> =
+            (0..=255).filter_map(|n| admission.admit_visitor(visitor(n, 1, false))).collect();
+        assert_eq!(of_one.len(), 16);
+        assert!(admission.admit_visitor(visitor(1, 2, false)).is_some(), "another range");
+        assert!(admission.admit_visitor(visitor(1, 1, true)).is_some(), "a partner in the same range");
     }
 }

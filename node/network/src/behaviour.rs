@@ -20,13 +20,15 @@ use libp2p::{
 use crate::{
     NetworkConfig, NetworkError, NetworkLimits,
     exchange::{self, Accept},
-    gate, gossip, keep, memory, memory_limit,
+    gate, gossip, handshakes, keep, memory, memory_limit,
     names::{self, Led},
     outbound::{self, Connected, Vouched},
+    partners::Partners,
     portmap,
     records::DirectoryStore,
     status::Counters,
     traffic,
+    usage::Usage,
 };
 
 /// A handshake over a slow line takes a second or two.
@@ -36,6 +38,8 @@ const PING_TIMEOUT: Duration = Duration::from_secs(10);
 const IDENTIFY_INTERVAL: Duration = Duration::from_secs(3600);
 /// Connections of one peer that are being closed because a newer one came.
 const CLOSING_PER_PEER_MAX: u32 = 2;
+/// Connections and handshakes that are being closed because others came.
+const CLOSING_MAX: u32 = 32;
 /// Streams of one connection, open or being negotiated.
 const STREAMS_MAX: usize = 256;
 /// QUIC windows per stream and connection. Bodies are read in pieces, so more would only be memory.
@@ -79,6 +83,12 @@ pub(crate) struct Accepts {
     pub(crate) reach: Accept,
 }
 
+/// Whom connections belong to, and which of them do something.
+pub(crate) struct Crowd {
+    pub(crate) partners: Partners,
+    pub(crate) usage: Usage,
+}
+
 /// Builds the swarm. It listens nowhere and knows nobody yet.
 pub(crate) fn build(
     config: &NetworkConfig,
@@ -88,7 +98,9 @@ pub(crate) fn build(
     accept: Accepts,
     counters: Arc<Counters>,
     vouched: Vouched,
+    crowd: Crowd,
 ) -> Result<Swarm<Behaviour>, NetworkError> {
+    let Crowd { partners, usage } = crowd;
     let own = keypair.public().to_peer_id();
     let led = Led::default();
     let behaviour = Behaviour {
@@ -96,7 +108,7 @@ pub(crate) fn build(
         memory: memory_limit::connection_bytes_max()
             .map(memory_connection_limits::Behaviour::with_max_bytes)
             .into(),
-        gate: gate::Behaviour::new(&config.limits),
+        gate: gate::Behaviour::new(&config.limits, partners, usage.clone()),
         keep: keep::Behaviour::new(config.limits.connection_kept),
         identify: names::Behaviour::new(identify_config(config, keypair), led.clone()),
         ping: ping::Behaviour::new(
@@ -106,20 +118,24 @@ pub(crate) fn build(
         call: exchange::Behaviour::new(
             protocol(&config.network, config.network.call_protocol())?,
             accept.call,
+            usage.clone(),
         )
         .keeping(config.limits.connection_kept),
         info: exchange::Behaviour::new(
             protocol(&config.network, config.network.info_protocol())?,
             accept.info,
+            usage.clone(),
         ),
         sync: exchange::Behaviour::new(
             protocol(&config.network, config.network.sync_protocol())?,
             accept.sync,
+            usage.clone(),
         ),
         gossip: gossip::behaviour(config, topics)?,
         reach: exchange::Behaviour::new(
             protocol(&config.network, config.network.reach_protocol())?,
             accept.reach,
+            usage,
         ),
         portmap: config.reach.upnp.then(portmap::Behaviour::default).into(),
         mdns: neighbourhood(own, config.mdns),
@@ -132,6 +148,7 @@ pub(crate) fn build(
         .with_substream_upgrade_protocol_override(Version::V1Lazy)
         .with_max_negotiating_inbound_streams(STREAMS_MAX)
         .with_notify_handler_buffer_size(NonZeroUsize::new(32).expect("32 is not zero"));
+    let transport = handshakes::bounded(transport, &config.limits);
     let transport = TransportTimeout::new(transport, CONNECTION_TIMEOUT).boxed();
     Ok(Swarm::new(transport, behaviour, own, swarm_config))
 }
@@ -155,10 +172,11 @@ fn protocol(network: &NetworkName, name: String) -> Result<StreamProtocol, Netwo
 }
 
 fn connection_limits(limits: &NetworkLimits) -> ConnectionLimits {
+    // The gate keeps to the limit by closing what does nothing, which takes a moment.
     ConnectionLimits::default()
-        .with_max_established(Some(limits.connections_max))
+        .with_max_established(Some(limits.connections_max + CLOSING_MAX))
         .with_max_established_per_peer(Some(limits.connections_per_peer_max + CLOSING_PER_PEER_MAX))
-        .with_max_pending_incoming(Some(limits.connections_pending_max))
+        .with_max_pending_incoming(Some(limits.connections_pending_max + CLOSING_MAX))
         .with_max_pending_outgoing(Some(limits.connections_pending_max))
 }
 

@@ -87,6 +87,8 @@ pub enum NotStarted {
     Unsupported,
     #[error("too much is under way to this peer or in all; wait for an answer first")]
     LocalLimit,
+    #[error("this node has no memory left for an answer: too many large bodies are under way")]
+    NoRoom,
     #[error("the message cannot be sent: {0}")]
     Message(String),
     #[error("the deadline passed before a connection was ready")]
@@ -106,4 +108,7 @@ pub enum Interrupted {
     NoAnswer,
     #[error("the answer breaks the protocol: {0}")]
     BadAnswer(String),
+    /// Ask again: the owner keeps the answer for a while.
+    #[error("this node has no memory left for the answer: too many large bodies are under way")]
+    NoRoom,
 }

@@ -2,7 +2,13 @@
 
 use std::{path::PathBuf, time::Duration};
 
+use farthing_bounds::ByteBudget;
 use farthing_protocol::{SecretKey, limits, wire::NetworkName};
+
+use crate::frame::Pace;
+
+/// The budget of a network that is not given one.
+const BODY_BYTES_MAX: usize = 128 * 1024 * 1024;
 
 /// How one node takes part in the network.
 ///
@@ -36,6 +42,8 @@ pub struct NetworkConfig {
     pub record_seq_start: u64,
     pub reach: ReachConfig,
     pub limits: NetworkLimits,
+    /// Memory for bodies, shared with whatever else of the node holds some.
+    pub budget: ByteBudget,
 }
 
 impl NetworkConfig {
@@ -63,6 +71,7 @@ impl NetworkConfig {
             record_seq_start: 0,
             reach: ReachConfig::default(),
             limits: NetworkLimits::default(),
+            budget: ByteBudget::new(BODY_BYTES_MAX),
         }
     }
 }
@@ -129,12 +138,15 @@ pub struct NetworkLimits {
     pub connections_per_ip_max: u32,
     /// The same for private and loopback ranges, where one address may stand for a whole test network.
     pub connections_per_private_ip_max: u32,
-    /// Calls of one peer being served; the next is answered with `Busy`.
+    /// Calls of one peer being served; the next is answered with `Busy`. A call has its place from the end of its
+    /// request to the beginning of its answer: what is slow on the line takes none.
     pub inbound_calls_per_peer_max: usize,
-    /// Calls being served in all.
+    /// Calls being served in all; half of them of peers with open channels alone.
     pub inbound_calls_max: usize,
-    /// Request bodies being held in all. A call that does not fit is answered with `Busy`.
-    pub inbound_body_bytes_max: usize,
+    /// Call streams of one peer, from the first byte of the request to the last of the answer, and in all, half of
+    /// them likewise. A stream costs 64 KiB and a body, which is counted.
+    pub inbound_streams_per_peer_max: usize,
+    pub inbound_streams_max: usize,
     /// Own calls under way to one peer, and in all. Twice what a peer serves at once.
     pub outbound_calls_per_peer_max: usize,
     pub outbound_calls_max: usize,
@@ -148,9 +160,19 @@ pub struct NetworkLimits {
     pub head_deadline: Duration,
     /// The longest silence between two pieces of a body.
     pub body_idle_max: Duration,
-    /// Catalog sessions that others opened, of one peer and in all. A session may hold a few MiB.
-    pub inbound_syncs_per_peer_max: usize,
+    /// The least rate of a request, an answer or a frame, once that silence is over: a poor mobile line has ten times
+    /// as much. With it, 4 MiB take at most four and a half minutes.
+    pub body_bytes_per_sec_min: u64,
+    /// The longest that an answer may take to be written: whoever asked has given up after the longest deadline.
+    pub answer_written_max: Duration,
+    /// Catalog sessions that others opened: in all, half of them for peers with open channels, and of one address
+    /// range. One peer has one. A session may hold a few MiB.
     pub inbound_syncs_max: usize,
+    pub inbound_syncs_per_range_max: usize,
+    /// When there is no place for another session, one whose opener has been silent for so long, or which has lasted
+    /// for so long, makes room: what it lacks comes with the next one.
+    pub sync_quiet_max: Duration,
+    pub sync_turn_max: Duration,
     /// The longest silence in a catalog session, and its longest duration.
     pub sync_idle_max: Duration,
     pub sync_session_max: Duration,
@@ -173,7 +195,8 @@ impl Default for NetworkLimits {
             connections_per_private_ip_max: 100,
             inbound_calls_per_peer_max: 64,
             inbound_calls_max: 128,
-            inbound_body_bytes_max: 128 * 1024 * 1024,
+            inbound_streams_per_peer_max: 128,
+            inbound_streams_max: 512,
             outbound_calls_per_peer_max: 128,
             outbound_calls_max: 256,
             response_body_bytes_max: limits::RESPONSE_BODY_BYTES_MAX,
@@ -181,12 +204,23 @@ impl Default for NetworkLimits {
             records_per_source_max: 2_000,
             head_deadline: Duration::from_secs(5),
             body_idle_max: Duration::from_secs(15),
-            inbound_syncs_per_peer_max: 1,
-            inbound_syncs_max: 8,
+            body_bytes_per_sec_min: 16 * 1024,
+            answer_written_max: Duration::from_millis(limits::CALL_DEADLINE_MS_MAX),
+            inbound_syncs_max: 16,
+            inbound_syncs_per_range_max: 2,
+            sync_quiet_max: Duration::from_secs(3),
+            sync_turn_max: Duration::from_secs(20),
             sync_idle_max: Duration::from_secs(15),
             sync_session_max: Duration::from_secs(60),
             drain_deadline: Duration::from_secs(10),
         }
+    }
+}
+
+impl NetworkLimits {
+    /// How slowly bodies and frames may move.
+    pub(crate) fn pace(&self) -> Pace {
+        Pace { idle_max: self.body_idle_max, bytes_per_sec_min: self.body_bytes_per_sec_min }
     }
 }
 

@@ -31,6 +31,7 @@ use crate::{
     identity,
     line::{Line, Source},
     swarm::NoStream,
+    usage::Usage,
 };
 
 /// What happens to a stream that a peer opens. Must return at once.
@@ -44,16 +45,19 @@ pub(crate) struct Opening(pub(crate) oneshot::Sender<Result<Line, NoStream>>);
 pub(crate) struct Behaviour {
     protocol: StreamProtocol,
     accept: Accept,
+    usage: Usage,
     kept: Duration,
     connections: HashMap<PeerId, Vec<ConnectionId>>,
     openings: VecDeque<(PeerId, ConnectionId, Opening)>,
 }
 
 impl Behaviour {
-    pub(crate) fn new(protocol: StreamProtocol, accept: Accept) -> Self {
+    /// Every stream is noted in `usage`.
+    pub(crate) fn new(protocol: StreamProtocol, accept: Accept, usage: Usage) -> Self {
         Self {
             protocol,
             accept,
+            usage,
             kept: Duration::ZERO,
             connections: HashMap::new(),
             openings: VecDeque::new(),
@@ -72,9 +76,14 @@ impl Behaviour {
         }
     }
 
-    fn handler(&self, connection: ConnectionId, peer: &PeerId) -> Result<Handler, ConnectionDenied> {
+    fn handler(
+        &self,
+        connection: ConnectionId,
+        peer: &PeerId,
+        remote: &Multiaddr,
+    ) -> Result<Handler, ConnectionDenied> {
         let wallet = identity::wallet(peer).ok_or_else(|| ConnectionDenied::new(crate::gate::NoWallet))?;
-        let source = Source::new(connection);
+        let source = Source::new(connection, remote, self.usage.clone());
         Ok(Handler::new(wallet, source, self.protocol.clone(), Arc::clone(&self.accept), self.kept))
     }
 }
@@ -94,20 +103,20 @@ impl NetworkBehaviour for Behaviour {
         connection: ConnectionId,
         peer: PeerId,
         _: &Multiaddr,
-        _: &Multiaddr,
+        remote: &Multiaddr,
     ) -> Result<THandler<Self>, ConnectionDenied> {
-        self.handler(connection, &peer)
+        self.handler(connection, &peer, remote)
     }
 
     fn handle_established_outbound_connection(
         &mut self,
         connection: ConnectionId,
         peer: PeerId,
-        _: &Multiaddr,
+        remote: &Multiaddr,
         _: Endpoint,
         _: PortUse,
     ) -> Result<THandler<Self>, ConnectionDenied> {
-        self.handler(connection, &peer)
+        self.handler(connection, &peer, remote)
     }
 
     fn on_swarm_event(&mut self, event: FromSwarm<'_>) {

@@ -1,13 +1,13 @@
 //! Frames on a stream: a 4-byte big-endian length, a head of that length, then the body the head names.
 //!
 //! Sizes are checked before anything is allocated, and memory grows with the bytes that arrive: a length
-//! that lies costs us what its sender sends. A silence longer than `idle_max` ends the frame.
+//! that lies costs us what its sender sends. Whoever sends or takes more slowly than the [`Pace`] ends the frame.
 
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 
 /// One read or write: large enough that its cost disappears, small enough to be given back soon.
 const CHUNK_BYTES: usize = 64 * 1024;
@@ -21,27 +21,74 @@ pub(crate) enum FrameError {
     TooLarge { part: &'static str, bytes: u64, bytes_max: usize },
     #[error("the stream ended {missing} bytes early")]
     Truncated { missing: usize },
-    #[error("nothing moved for {} s", .0.as_secs())]
-    Idle(Duration),
+    #[error("it moves too slowly")]
+    TooSlow,
     #[error("no room for the body")]
     NoRoom,
     #[error("the stream failed: {0}")]
     Io(#[from] std::io::Error),
 }
 
+/// How slowly a frame may move: nothing for so long at most, and so many bytes a second on the whole. Both together
+/// bound how long a frame of a known size can take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pace {
+    pub(crate) idle_max: Duration,
+    /// None at all when zero.
+    pub(crate) bytes_per_sec_min: u64,
+}
+
+impl Pace {
+    /// As slow as it likes, as long as something moves once in `idle_max`.
+    pub(crate) const fn any(idle_max: Duration) -> Self {
+        Self { idle_max, bytes_per_sec_min: 0 }
+    }
+
+    /// The longest time that `bytes` may take.
+    pub(crate) fn whole(self, bytes: u64) -> Option<Duration> {
+        let millis = bytes.saturating_mul(1000).checked_div(self.bytes_per_sec_min)?;
+        Some(self.idle_max.saturating_add(Duration::from_millis(millis)))
+    }
+}
+
+/// The movement of one frame, or of a part of it.
+struct Movement {
+    pace: Pace,
+    began: Instant,
+    bytes: u64,
+}
+
+impl Movement {
+    fn new(pace: Pace) -> Self {
+        Self { pace, began: Instant::now(), bytes: 0 }
+    }
+
+    /// When the next piece must have moved.
+    fn deadline(&self) -> Instant {
+        let next = Instant::now() + self.pace.idle_max;
+        self.pace.whole(self.bytes).map_or(next, |whole| next.min(self.began + whole))
+    }
+
+    /// One piece, in time.
+    async fn piece(
+        &mut self,
+        moving: impl Future<Output = std::io::Result<usize>>,
+    ) -> Result<usize, FrameError> {
+        let moved = timeout_at(self.deadline(), moving).await.map_err(|_| FrameError::TooSlow)??;
+        self.bytes += moved as u64;
+        Ok(moved)
+    }
+}
+
 /// Reads a head of at most `bytes_max`.
-pub(crate) async fn read_head<R>(
-    io: &mut R,
-    bytes_max: usize,
-    idle_max: Duration,
-) -> Result<Vec<u8>, FrameError>
+pub(crate) async fn read_head<R>(io: &mut R, bytes_max: usize, pace: Pace) -> Result<Vec<u8>, FrameError>
 where
     R: AsyncRead + Unpin,
 {
-    let length = read_bounded(io, 4, idle_max, |_| true).await?;
+    let length = read_bounded(io, 4, pace, |_| true).await?;
     let length = u32::from_be_bytes([length[0], length[1], length[2], length[3]]);
     let length = check_size("head", length.into(), bytes_max)?;
-    read_bounded(io, length, idle_max, |_| true).await
+    read_bounded(io, length, pace, |_| true).await
 }
 
 /// Reads a body of `body_bytes`, which the head named, asking `reserve` before memory grows by so many bytes.
@@ -49,14 +96,14 @@ pub(crate) async fn read_body<R>(
     io: &mut R,
     body_bytes: u64,
     bytes_max: usize,
-    idle_max: Duration,
+    pace: Pace,
     reserve: impl FnMut(usize) -> bool,
 ) -> Result<Bytes, FrameError>
 where
     R: AsyncRead + Unpin,
 {
     let length = check_size("body", body_bytes, bytes_max)?;
-    read_bounded(io, length, idle_max, reserve).await.map(Bytes::from)
+    read_bounded(io, length, pace, reserve).await.map(Bytes::from)
 }
 
 fn check_size(part: &'static str, bytes: u64, bytes_max: usize) -> Result<usize, FrameError> {
@@ -70,12 +117,13 @@ fn check_size(part: &'static str, bytes: u64, bytes_max: usize) -> Result<usize,
 async fn read_bounded<R>(
     io: &mut R,
     length: usize,
-    idle_max: Duration,
+    pace: Pace,
     mut reserve: impl FnMut(usize) -> bool,
 ) -> Result<Vec<u8>, FrameError>
 where
     R: AsyncRead + Unpin,
 {
+    let mut movement = Movement::new(pace);
     let mut bytes = Vec::new();
     let mut filled = 0;
     while filled < length {
@@ -87,8 +135,7 @@ where
             bytes.reserve_exact(grown - filled);
             bytes.resize(grown, 0);
         }
-        let read = timeout(idle_max, io.read(&mut bytes[filled..]));
-        match read.await.map_err(|_| FrameError::Idle(idle_max))?? {
+        match movement.piece(io.read(&mut bytes[filled..])).await? {
             0 => return Err(FrameError::Truncated { missing: length - filled }),
             n => filled += n,
         }
@@ -101,7 +148,7 @@ pub(crate) async fn write_frame<W>(
     io: &mut W,
     head: &[u8],
     body: &Bytes,
-    idle_max: Duration,
+    pace: Pace,
 ) -> Result<(), FrameError>
 where
     W: AsyncWrite + Unpin,
@@ -113,19 +160,21 @@ where
     })?;
     let inline = if body.len() <= INLINE_BODY_BYTES_MAX { body.as_ref() } else { &[] };
     let first = [&length.to_be_bytes(), head, inline].concat();
-    write_all(io, &first, idle_max).await?;
+    let mut movement = Movement::new(pace);
+    write_all(io, &first, &mut movement).await?;
     for chunk in body[inline.len()..].chunks(CHUNK_BYTES) {
-        write_all(io, chunk, idle_max).await?;
+        write_all(io, chunk, &mut movement).await?;
     }
-    timeout(idle_max, io.flush()).await.map_err(|_| FrameError::Idle(idle_max))?.map_err(Into::into)
+    let flushing = async { io.flush().await.map(|()| 0) };
+    movement.piece(flushing).await.map(drop)
 }
 
-async fn write_all<W>(io: &mut W, mut bytes: &[u8], idle_max: Duration) -> Result<(), FrameError>
+async fn write_all<W>(io: &mut W, mut bytes: &[u8], movement: &mut Movement) -> Result<(), FrameError>
 where
     W: AsyncWrite + Unpin,
 {
     while !bytes.is_empty() {
-        let written = timeout(idle_max, io.write(bytes)).await.map_err(|_| FrameError::Idle(idle_max))??;
+        let written = movement.piece(io.write(bytes)).await?;
         if written == 0 {
             return Err(FrameError::Truncated { missing: bytes.len() });
         }
@@ -140,14 +189,14 @@ mod tests {
 
     use super::*;
 
-    const IDLE: Duration = Duration::from_secs(5);
+    const PACE: Pace = Pace::any(Duration::from_secs(5));
 
     async fn round_trip(head: &[u8], body: &Bytes) -> (Vec<u8>, Bytes) {
         let mut wire = Cursor::new(Vec::new());
-        write_frame(&mut wire, head, body, IDLE).await.unwrap();
+        write_frame(&mut wire, head, body, PACE).await.unwrap();
         let mut wire = Cursor::new(wire.into_inner());
-        let head = read_head(&mut wire, 1 << 20, IDLE).await.unwrap();
-        let body = read_body(&mut wire, body.len() as u64, body.len(), IDLE, |_| true).await.unwrap();
+        let head = read_head(&mut wire, 1 << 20, PACE).await.unwrap();
+        let body = read_body(&mut wire, body.len() as u64, body.len(), PACE, |_| true).await.unwrap();
         assert_eq!(wire.position(), wire.get_ref().len() as u64, "nothing is left over");
         (head, body)
     }
@@ -164,7 +213,7 @@ mod tests {
     async fn a_head_is_bounded_before_it_is_read() {
         for (length, fits) in [(31_u32, true), (32, true), (33, false), (u32::MAX, false)] {
             let wire = [&length.to_be_bytes()[..], &[0; 64]].concat();
-            let head = read_head(&mut Cursor::new(wire), 32, IDLE).await;
+            let head = read_head(&mut Cursor::new(wire), 32, PACE).await;
             assert_eq!(head.is_ok(), fits, "{length}");
             assert!(fits || matches!(head, Err(FrameError::TooLarge { part: "head", .. })));
         }
@@ -174,7 +223,7 @@ mod tests {
     async fn a_lying_length_costs_what_was_sent() {
         let mut reserved = 0;
         let mut wire = Cursor::new(vec![0; 100_000]);
-        let body = read_body(&mut wire, 64 << 20, 64 << 20, IDLE, |more| {
+        let body = read_body(&mut wire, 64 << 20, 64 << 20, PACE, |more| {
             reserved += more;
             true
         });
@@ -185,7 +234,7 @@ mod tests {
     #[tokio::test]
     async fn a_body_without_room_is_not_read() {
         let mut wire = Cursor::new(vec![0; 100]);
-        let body = read_body(&mut wire, 100, 100, IDLE, |_| false).await;
+        let body = read_body(&mut wire, 100, 100, PACE, |_| false).await;
         assert!(matches!(body, Err(FrameError::NoRoom)));
         assert_eq!(wire.position(), 0);
     }
@@ -205,8 +254,72 @@ mod tests {
 
     #[tokio::test]
     async fn a_silent_sender_is_given_up() {
-        let idle_max = Duration::from_millis(1);
-        let head = read_head(&mut Silent, 32, idle_max).await;
-        assert!(matches!(head, Err(FrameError::Idle(_))));
+        let head = read_head(&mut Silent, 32, Pace::any(Duration::from_millis(1))).await;
+        assert!(matches!(head, Err(FrameError::TooSlow)));
+    }
+
+    /// The other end moves one byte each hundredth of a second, and never pauses for much longer.
+    #[derive(Default)]
+    struct Trickle {
+        next: Option<std::pin::Pin<Box<tokio::time::Sleep>>>,
+        bytes: usize,
+    }
+
+    impl Trickle {
+        fn one(&mut self, cx: &mut std::task::Context<'_>) -> std::task::Poll<std::io::Result<usize>> {
+            let pause = || Box::pin(tokio::time::sleep(Duration::from_millis(10)));
+            let next = self.next.get_or_insert_with(pause);
+            std::task::ready!(next.as_mut().poll(cx));
+            self.next = None;
+            self.bytes += 1;
+            std::task::Poll::Ready(Ok(1))
+        }
+    }
+
+    impl AsyncRead for Trickle {
+        fn poll_read(
+            mut self: std::pin::Pin<&mut Self>,
+            cx: &mut std::task::Context<'_>,
+            _: &mut [u8],
+        ) -> std::task::Poll<std::io::Result<usize>> {
+            self.one(cx)
+        }
+    }
+
+    impl AsyncWrite for Trickle {
+        fn poll_write(
+            mut self: std::pin::Pin<&mut Self>,
+            cx: &mut std::task::Context<'_>,
+            _: &[u8],
+        ) -> std::task::Poll<std::io::Result<usize>> {
+            self.one(cx)
+        }
+
+        fn poll_flush(
+            self: std::pin::Pin<&mut Self>,
+            _: &mut std::task::Context<'_>,
+        ) -> std::task::Poll<std::io::Result<()>> {
+            std::task::Poll::Ready(Ok(()))
+        }
+
+        fn poll_close(
+            self: std::pin::Pin<&mut Self>,
+            _: &mut std::task::Context<'_>,
+        ) -> std::task::Poll<std::io::Result<()>> {
+            std::task::Poll::Ready(Ok(()))
+        }
+    }
+
+    #[tokio::test]
+    async fn a_byte_at_a_time_is_given_up_both_ways_although_it_never_pauses() {
+        let pace = Pace { idle_max: Duration::from_millis(150), bytes_per_sec_min: 16 * 1024 };
+        let mut slow = Trickle::default();
+        let body = read_body(&mut slow, 300, 300, pace, |_| true).await;
+        assert!(matches!(body, Err(FrameError::TooSlow)));
+        assert!(slow.bytes <= 15, "{} bytes were waited for", slow.bytes);
+        let mut slow = Trickle::default();
+        let written = write_frame(&mut slow, b"head", &Bytes::from(vec![7; 300]), pace).await;
+        assert!(matches!(written, Err(FrameError::TooSlow)));
+        assert!(slow.bytes <= 15, "{} bytes were waited for", slow.bytes);
     }
 }

@@ -6,6 +6,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use farthing_bounds::ByteBudget;
 use farthing_protocol::{
     Address, CallMessage, CallReply, Hash, Listing, NodeRecord, Signed, Verified,
     info::{InfoRequest, InfoResponse},
@@ -24,6 +25,7 @@ use crate::{
     gossip::Subject,
     info::{self, INFO_DEADLINE},
     line::Line,
+    partners::Partners,
     publisher::Publication,
     reach::Reach,
     records::SharedRecords,
@@ -32,6 +34,8 @@ use crate::{
     swarm::{Command, NoStream, Protocol},
 };
 
+/// Room without which no call is made: most answers fit.
+const ANSWER_BYTES_MIN: usize = 64 * 1024;
 /// Neighbours that are asked for a twin, and for how long somebody waits for them.
 const TWIN_ASKED_MAX: usize = 8;
 const TWIN_DEADLINE: Duration = Duration::from_secs(2);
@@ -50,8 +54,10 @@ pub(crate) struct Inner {
     pub(crate) reach: Reach,
     status: watch::Receiver<NetworkStatus>,
     calling: Arc<Admission>,
+    partners: Partners,
     reporter: Reporter,
     limits: NetworkLimits,
+    budget: ByteBudget,
 }
 
 impl NetworkHandle {
@@ -61,6 +67,7 @@ impl NetworkHandle {
         records: SharedRecords,
         counters: Arc<Counters>,
         calling: Arc<Admission>,
+        partners: Partners,
         reporter: Reporter,
         config: &NetworkConfig,
     ) -> Self {
@@ -73,8 +80,10 @@ impl NetworkHandle {
             reach: Reach::default(),
             status,
             calling,
+            partners,
             reporter,
             limits: config.limits.clone(),
+            budget: config.budget.clone(),
         }))
     }
 
@@ -115,12 +124,14 @@ impl NetworkHandle {
         let started = Instant::now();
         let head = check_message(message, body).map_err(CallFailure::NeverStarted)?;
         let _place = self.0.calling.admit(owner).ok_or(CallFailure::NeverStarted(NotStarted::LocalLimit))?;
+        // Whoever has no room for any answer had better not buy one.
+        drop(self.0.budget.take(ANSWER_BYTES_MIN).ok_or(CallFailure::NeverStarted(NotStarted::NoRoom))?);
         let stream = timeout(deadline, self.0.stream(owner, Protocol::Call)).await;
         let (stream, warm) =
             stream.unwrap_or(Err(NotStarted::Deadline)).map_err(CallFailure::NeverStarted)?;
         let connect = started.elapsed();
         let line = stream.traffic();
-        let exchange = call::exchange(stream, &head, body, &self.0.limits);
+        let exchange = call::exchange(stream, &head, body, &self.0.limits, &self.0.budget);
         let watched = self.0.over_watched_line(owner, line, body.len(), exchange);
         let answer = timeout(deadline.saturating_sub(connect), watched).await;
         let (reply, body) = answer.unwrap_or(Err(Interrupted::Deadline)).map_err(CallFailure::Unknown)?;
@@ -281,11 +292,10 @@ impl NetworkHandle {
         self.0.send(Command::LookForTwin { reply }).await.is_ok() && answer.await.unwrap_or(false)
     }
 
-    /// Keeps connections free for these wallets, with which channels are open; they replace those named
-    /// before.
-    pub async fn favour(&self, peers: Vec<Address>) {
-        // After the network has stopped there is nothing to keep free.
-        let _ = self.0.send(Command::Favour { peers: peers.into_iter().collect() }).await;
+    /// Keeps connections, places for calls and memory free for these wallets, with which channels are open; they
+    /// replace those named before.
+    pub fn favour(&self, peers: impl IntoIterator<Item = Address>) {
+        self.0.partners.set(peers.into_iter().collect());
     }
 
     /// The network's state, to read or to watch.

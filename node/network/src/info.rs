@@ -6,6 +6,7 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
+use farthing_bounds::ByteBudget;
 use farthing_protocol::{
     Address, NodeRecord, Signed, Verified,
     info::{InfoRequest, InfoResponse},
@@ -18,11 +19,12 @@ use tokio::{
 };
 
 use crate::{
-    admission::Admission,
+    admission::{Admission, Shares, Visitor},
     call::Interrupted,
     clocks,
-    frame::{self, FrameError},
+    frame::{self, FrameError, Pace},
     line::Line,
+    partners::Partners,
     records::{self, Rejected, SharedRecords},
     report::{Reporter, Strike},
     status::Counters,
@@ -30,9 +32,14 @@ use crate::{
 
 /// A question and its answer together; the largest answer, 1 MiB, takes this long at 1 Mbit/s.
 pub(crate) const INFO_DEADLINE: Duration = Duration::from_secs(10);
-/// Questions being answered, per peer and in all.
+/// How slowly a question and its answer may come; the deadline bounds both together.
+const PACE: Pace = Pace::any(INFO_DEADLINE);
+/// Questions being answered, per peer and in all, half of them of peers with open channels alone.
 const INFO_PER_PEER_MAX: usize = 16;
 const INFO_MAX: usize = 128;
+/// Of the byte budget, what answers may hold that are being read: a quarter, as many as are answered at once, of half of
+/// the largest size each.
+const ANSWERS_PART: usize = 4;
 /// Records in an answer to `Peers`: enough to join, little enough that nobody maps the network by asking.
 const PEERS_MAX: usize = 16;
 
@@ -59,10 +66,8 @@ impl InfoResponder {
 /// Sends one question and reads its answer. Deadlines are the caller's business.
 pub(crate) async fn exchange(mut stream: Line, request: &InfoRequest) -> Result<InfoResponse, Interrupted> {
     let lost = |error: FrameError| Interrupted::ConnectionLost(error.to_string());
-    frame::write_frame(&mut stream, &wire::encode(request), &Bytes::new(), INFO_DEADLINE)
-        .await
-        .map_err(lost)?;
-    let head = frame::read_head(&mut stream, limits::INFO_RESPONSE_BYTES_MAX, INFO_DEADLINE).await;
+    frame::write_frame(&mut stream, &wire::encode(request), &Bytes::new(), PACE).await.map_err(lost)?;
+    let head = frame::read_head(&mut stream, limits::INFO_RESPONSE_BYTES_MAX, PACE).await;
     let head = head.map_err(|error| match error {
         FrameError::Truncated { missing: 4 } => Interrupted::NoAnswer,
         FrameError::TooLarge { .. } => Interrupted::BadAnswer(error.to_string()),
@@ -75,6 +80,8 @@ pub(crate) async fn exchange(mut stream: Line, request: &InfoRequest) -> Result<
 #[derive(Debug)]
 pub(crate) struct InfoServer {
     admission: Arc<Admission>,
+    answers: ByteBudget,
+    partners: Partners,
     records: SharedRecords,
     network: wire::NetworkName,
     questions: mpsc::Sender<InboundInfo>,
@@ -87,16 +94,21 @@ impl InfoServer {
         records: SharedRecords,
         network: wire::NetworkName,
         questions: mpsc::Sender<InboundInfo>,
+        budget: &ByteBudget,
+        partners: Partners,
         reporter: Reporter,
         counters: Arc<Counters>,
     ) -> Arc<Self> {
-        let admission = Admission::new(INFO_PER_PEER_MAX, INFO_MAX);
-        Arc::new(Self { admission, records, network, questions, reporter, counters })
+        let admission = Admission::shared(Shares::half_for_partners(INFO_PER_PEER_MAX, INFO_MAX));
+        let answers = budget.part(budget.bytes_max() / ANSWERS_PART);
+        Arc::new(Self { admission, answers, partners, records, network, questions, reporter, counters })
     }
 
     /// Takes a stream that `peer` opened. Runs on its own task from here.
     pub(crate) fn accept(self: &Arc<Self>, peer: Address, stream: Line) {
-        let Some(permit) = self.admission.admit(peer) else {
+        let is_partner = self.partners.contains(&peer);
+        let visitor = Visitor { wallet: peer, range: stream.range(), is_partner };
+        let Some(permit) = self.admission.admit_visitor(visitor) else {
             return Counters::add(&self.counters.streams_reset);
         };
         let server = Arc::clone(self);
@@ -108,24 +120,27 @@ impl InfoServer {
     }
 
     async fn serve(&self, peer: Address, mut stream: Line) {
-        let response =
-            match frame::read_head(&mut stream, limits::INFO_REQUEST_BYTES_MAX, INFO_DEADLINE).await {
-                Ok(head) => match wire::decode(&head) {
-                    Ok(request) => self.answer(peer, request).await,
-                    Err(error) => {
-                        self.reporter.strike(peer, Strike::Malformed);
-                        Some(InfoResponse::Refused(error.to_string()))
-                    }
-                },
-                Err(error @ FrameError::TooLarge { .. }) => {
-                    self.reporter.strike(peer, Strike::TooLarge);
+        let response = match frame::read_head(&mut stream, limits::INFO_REQUEST_BYTES_MAX, PACE).await {
+            Ok(head) => match wire::decode(&head) {
+                Ok(request) => self.answer(peer, request).await,
+                Err(error) => {
+                    self.reporter.strike(peer, Strike::Malformed);
                     Some(InfoResponse::Refused(error.to_string()))
                 }
-                Err(_) => None,
-            };
+            },
+            Err(error @ FrameError::TooLarge { .. }) => {
+                self.reporter.strike(peer, Strike::TooLarge);
+                Some(InfoResponse::Refused(error.to_string()))
+            }
+            Err(_) => None,
+        };
         let Some(response) = response else { return };
         let head = wire::encode(&response);
-        if frame::write_frame(&mut stream, &head, &Bytes::new(), INFO_DEADLINE).await.is_ok() {
+        // Without room the stream closes, as without a place: whoever asks does so again.
+        let Some(_room) = self.answers.take(head.len()) else {
+            return Counters::add(&self.counters.streams_reset);
+        };
+        if frame::write_frame(&mut stream, &head, &Bytes::new(), PACE).await.is_ok() {
             let _ = stream.close().await;
         }
     }

@@ -8,6 +8,7 @@ use std::{
     fmt,
     future::Future,
     io,
+    net::IpAddr,
     pin::Pin,
     sync::{
         Arc,
@@ -17,21 +18,32 @@ use std::{
 };
 
 use futures::{AsyncRead, AsyncWrite};
-use libp2p::{Stream, swarm::ConnectionId};
+use libp2p::{Multiaddr, Stream, swarm::ConnectionId};
 use tokio::sync::watch;
+
+use crate::{
+    addresses,
+    usage::{InUse, Usage},
+};
 
 /// What the streams of one protocol on one connection have in common. The connection's own part: when it is dropped,
 /// they end.
 #[derive(Debug)]
 pub(crate) struct Source {
     connection: ConnectionId,
+    /// See [`crate::admission::Visitor`].
+    range: Option<IpAddr>,
+    usage: Usage,
     moved: Arc<AtomicUsize>,
     alive: watch::Sender<()>,
 }
 
 impl Source {
-    pub(crate) fn new(connection: ConnectionId) -> Self {
-        Self { connection, moved: Arc::default(), alive: watch::Sender::new(()) }
+    /// Of a connection whose other end is at `remote`.
+    pub(crate) fn new(connection: ConnectionId, remote: &Multiaddr, usage: Usage) -> Self {
+        let public = addresses::ip(remote).filter(|ip| addresses::is_global(*ip));
+        let range = public.map(farthing_bounds::range);
+        Self { connection, range, usage, moved: Arc::default(), alive: watch::Sender::new(()) }
     }
 
     pub(crate) fn line(&self, stream: Stream) -> Line {
@@ -40,7 +52,8 @@ impl Source {
             // Nothing is ever sent; the error says that the sender is gone.
             while alive.changed().await.is_ok() {}
         });
-        Line { stream, traffic: Traffic { connection: self.connection, moved: Arc::clone(&self.moved) }, end }
+        let traffic = Traffic { connection: self.connection, moved: Arc::clone(&self.moved) };
+        Line { stream, traffic, range: self.range, end, _in_use: self.usage.begin(self.connection) }
     }
 }
 
@@ -68,12 +81,19 @@ impl Traffic {
 pub(crate) struct Line {
     stream: Stream,
     traffic: Traffic,
+    range: Option<IpAddr>,
+    _in_use: InUse,
     end: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
 impl Line {
     pub(crate) fn traffic(&self) -> Traffic {
         self.traffic.clone()
+    }
+
+    /// The address range of the other end, unless it is private.
+    pub(crate) const fn range(&self) -> Option<IpAddr> {
+        self.range
     }
 
     /// What was to be waited for, unless the connection ended meanwhile: then it never comes.

@@ -18,13 +18,14 @@ use crate::{
     NetworkConfig, NetworkError, NetworkHandle, NetworkStatus,
     addresses::{self, AddressUse},
     admission::Admission,
-    behaviour::{self, Accepts, Behaviour, BehaviourEvent},
+    behaviour::{self, Accepts, Behaviour, BehaviourEvent, Crowd},
     bootstrap::Bootstrap,
     call::{CallServer, InboundCall},
     gossip::{InboundListing, JUDGED_MAX, Judge, Topics},
     identity,
     info::{InboundInfo, InfoServer},
     outbound::Vouched,
+    partners::Partners,
     publisher::Publisher,
     reachability::{Prober, ReachServer},
     records::{DirectoryStore, Records, SharedRecords},
@@ -33,6 +34,7 @@ use crate::{
     status::Counters,
     swarm::{COMMANDS_MAX, Parts, SwarmTask, innermost},
     sync::{InboundSync, SyncServer},
+    usage::Usage,
 };
 
 /// Questions waiting for the node.
@@ -86,14 +88,23 @@ impl Network {
         let book = SharedBook::default();
         let saved = open_saved(&config, &book, &records).await;
         let (reporter, reports) = Reporter::new();
+        let partners = Partners::default();
         let (calls_in, calls) = mpsc::channel(config.limits.inbound_calls_max);
         let (questions_in, info) = mpsc::channel(QUESTIONS_MAX);
-        let call_server =
-            CallServer::new(calls_in, config.limits.clone(), reporter.clone(), Arc::clone(&counters));
+        let call_server = CallServer::new(
+            calls_in,
+            config.limits.clone(),
+            &config.budget,
+            partners.clone(),
+            reporter.clone(),
+            Arc::clone(&counters),
+        );
         let info_server = InfoServer::new(
             records.clone(),
             config.network.clone(),
             questions_in,
+            &config.budget,
+            partners.clone(),
             reporter.clone(),
             Arc::clone(&counters),
         );
@@ -106,7 +117,8 @@ impl Network {
             Arc::clone(&counters),
         );
         let (syncs_in, syncs) = mpsc::channel(config.limits.inbound_syncs_max);
-        let sync_server = SyncServer::new(syncs_in, config.limits.clone(), reporter.clone());
+        let sync_server =
+            SyncServer::new(syncs_in, config.limits.clone(), partners.clone(), reporter.clone());
         let (listings_in, listings) = mpsc::channel(LISTINGS_MAX);
         let (judged_in, judged) = mpsc::channel(JUDGED_MAX);
         let judge = Judge::new(
@@ -118,6 +130,7 @@ impl Network {
             judged_in,
         );
         let topics = Topics::new(&config.network);
+        let usage = Usage::default();
         let calling =
             Admission::new(config.limits.outbound_calls_per_peer_max, config.limits.outbound_calls_max);
         let under_way = [Arc::clone(call_server.admission()), Arc::clone(&calling)];
@@ -135,6 +148,7 @@ impl Network {
             },
             Arc::clone(&counters),
             vouched.clone(),
+            Crowd { partners: partners.clone(), usage: usage.clone() },
         )?;
         let early = bind_all(&mut swarm, &listen).await?;
 
@@ -168,12 +182,13 @@ impl Network {
             network: config.network.clone(),
             allow_private: config.allow_private,
             vouched,
+            usage,
             connections_per_peer_max: config.limits.connections_per_peer_max as usize,
             drain_deadline: config.limits.drain_deadline,
         });
         tokio::spawn(task.run(early));
         let handle =
-            NetworkHandle::new(commands_in, status, records, counters, calling, reporter.clone(), &config);
+            NetworkHandle::new(commands_in, status, records, counters, calling, partners, reporter, &config);
         Ok((handle, Inbound { calls, info, syncs, listings }))
     }
 }

@@ -13,7 +13,7 @@ mod peers;
 mod reachability;
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, HashMap},
     net::IpAddr,
     sync::Arc,
     time::{Duration, Instant},
@@ -47,6 +47,7 @@ use crate::{
     status::Counters,
     turns::Turns,
     twin::Twin,
+    usage::Usage,
 };
 
 /// Commands waiting for the task; a full queue makes handles wait.
@@ -138,10 +139,6 @@ pub(crate) enum Command {
     GiveUp {
         connection: ConnectionId,
     },
-    /// The peers with open channels.
-    Favour {
-        peers: HashSet<Address>,
-    },
     Shutdown {
         reply: oneshot::Sender<()>,
     },
@@ -173,6 +170,7 @@ pub(crate) struct Parts {
     pub(crate) network: NetworkName,
     pub(crate) allow_private: bool,
     pub(crate) vouched: Vouched,
+    pub(crate) usage: Usage,
     pub(crate) connections_per_peer_max: usize,
     pub(crate) drain_deadline: Duration,
 }
@@ -297,7 +295,6 @@ impl SwarmTask {
                 self.rise_above_others(now);
                 let _ = reply.send(self.twin.is_suspected(now));
             }
-            Command::Favour { peers } => self.parts.swarm.behaviour_mut().gate.favour(peers),
             // It may have gone already.
             Command::GiveUp { connection } => drop(self.parts.swarm.close_connection(connection)),
             Command::Shutdown { .. } => unreachable!("the loop takes this one itself"),

@@ -5,6 +5,8 @@
 //! is silent for too long or takes too long in all; nobody learns more than that it ended, because whatever
 //! is missing then is made up for by the next session.
 
+mod places;
+
 use std::{fmt, sync::Arc};
 
 use bytes::Bytes;
@@ -15,11 +17,13 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
+use self::places::{Place, Places};
 use crate::{
     NetworkLimits,
-    admission::{Admission, Permit},
-    frame::{self, FrameError},
+    admission::Visitor,
+    frame::{self, FrameError, Pace},
     line::Line,
+    partners::Partners,
     report::{Reporter, Strike},
 };
 
@@ -43,7 +47,7 @@ pub struct SyncStream {
     ends: Instant,
     limits: NetworkLimits,
     /// Only a session that the peer opened is its fault when it breaks a rule, and takes one of its places.
-    inbound: Option<(Reporter, Permit)>,
+    inbound: Option<(Reporter, Place)>,
 }
 
 impl SyncStream {
@@ -62,19 +66,20 @@ impl SyncStream {
             return Err(SyncEnded);
         }
         let nothing = Bytes::new();
-        let sending = frame::write_frame(&mut self.stream, &frame, &nothing, self.limits.sync_idle_max);
-        match timeout_at(self.ends, sending).await {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(error)) => Err(self.ended(&error)),
-            Err(_) => Err(SyncEnded),
+        let pace = self.pace();
+        let sending = frame::write_frame(&mut self.stream, &frame, &nothing, pace);
+        match in_turn(self.inbound.as_ref(), self.ends, sending).await {
+            Some(Ok(())) => Ok(()),
+            Some(Err(error)) => Err(self.ended(&error)),
+            None => Err(SyncEnded),
         }
     }
 
     /// The other side's next frame; nothing when the session is over.
     pub async fn recv(&mut self) -> Option<Bytes> {
-        let reading =
-            frame::read_head(&mut self.stream, limits::SYNC_FRAME_BYTES_MAX, self.limits.sync_idle_max);
-        match timeout_at(self.ends, reading).await.ok()? {
+        let pace = self.pace();
+        let reading = frame::read_head(&mut self.stream, limits::SYNC_FRAME_BYTES_MAX, pace);
+        match in_turn(self.inbound.as_ref(), self.ends, reading).await? {
             Ok(frame) => Some(frame.into()),
             // The other side closed the stream between two frames, as one does.
             Err(FrameError::Truncated { missing: 4 }) => None,
@@ -92,12 +97,34 @@ impl SyncStream {
         let _ = timeout_at(until, self.stream.close()).await;
     }
 
+    fn pace(&self) -> Pace {
+        Pace { idle_max: self.limits.sync_idle_max, ..self.limits.pace() }
+    }
+
     fn ended(&self, error: &FrameError) -> SyncEnded {
         tracing::debug!(peer = %self.peer, %error, "a synchronisation ended early");
         if let (FrameError::TooLarge { .. }, Some((reporter, _))) = (error, &self.inbound) {
             reporter.strike(self.peer, Strike::TooLarge);
         }
         SyncEnded
+    }
+}
+
+/// What the other side does in time, unless its session has to make room.
+async fn in_turn<T>(
+    inbound: Option<&(Reporter, Place)>,
+    ends: Instant,
+    moving: impl Future<Output = T>,
+) -> Option<T> {
+    let moving = timeout_at(ends, moving);
+    let Some((_, place)) = inbound else { return moving.await.ok() };
+    place.waits(true);
+    tokio::select! {
+        moved = moving => {
+            place.waits(false);
+            moved.ok()
+        }
+        () = place.ended() => None,
     }
 }
 
@@ -110,7 +137,8 @@ impl fmt::Debug for SyncStream {
 /// Hands the sessions that peers open to the node, as many as there are places for.
 #[derive(Debug)]
 pub(crate) struct SyncServer {
-    admission: Arc<Admission>,
+    places: Places,
+    partners: Partners,
     sessions: mpsc::Sender<InboundSync>,
     limits: NetworkLimits,
     reporter: Reporter,
@@ -120,18 +148,20 @@ impl SyncServer {
     pub(crate) fn new(
         sessions: mpsc::Sender<InboundSync>,
         limits: NetworkLimits,
+        partners: Partners,
         reporter: Reporter,
     ) -> Arc<Self> {
-        let admission = Admission::new(limits.inbound_syncs_per_peer_max, limits.inbound_syncs_max);
-        Arc::new(Self { admission, sessions, limits, reporter })
+        Arc::new(Self { places: Places::new(&limits), partners, sessions, limits, reporter })
     }
 
     /// Takes a stream that `peer` opened. One without a place is dropped, which its opener sees as the end
     /// of its session; it comes again after a while anyway.
     pub(crate) fn accept(&self, peer: Address, stream: Line) {
-        let Some(permit) = self.admission.admit(peer) else { return };
+        let is_partner = self.partners.contains(&peer);
+        let visitor = Visitor { wallet: peer, range: stream.range(), is_partner };
+        let Some(place) = self.places.enter(visitor, std::time::Instant::now()) else { return };
         let stream = SyncStream {
-            inbound: Some((self.reporter.clone(), permit)),
+            inbound: Some((self.reporter.clone(), place)),
             ..SyncStream::outbound(peer, stream, &self.limits)
         };
         // The queue has a place for every admitted session, so this fails only when nobody synchronises.

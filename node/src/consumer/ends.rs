@@ -41,6 +41,10 @@ impl Consumer {
                 self.release(attempt, refusal.code.name(), &turn).await;
                 Err(BuyError::Refused(refusal))
             }
+            Exchanged::Busy(reason) => {
+                self.release(attempt, "never sent", &turn).await;
+                Err(BuyError::Busy(reason))
+            }
             Exchanged::NeverStarted(reason) => {
                 self.release(attempt, "never started", &turn).await;
                 Err(BuyError::OwnerUnreachable(reason))

@@ -12,7 +12,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use farthing_network::{CallFailure, CallTiming};
+use farthing_network::{CallFailure, CallTiming, NotStarted};
 use farthing_protocol::{
     Address, CallId, CallMessage, CallReply, CallResponse, Refusal, RefusalCode, Signature,
     call::CallStatus,
@@ -44,6 +44,8 @@ pub(super) enum Exchanged {
     Refused(Refusal),
     /// Surely not charged: no copy can have arrived.
     NeverStarted(String),
+    /// The same: this node did not send it, because too much is under way here.
+    Busy(String),
     /// It may be charged, now or later.
     Undecided(String),
 }
@@ -57,6 +59,8 @@ pub(super) enum Word {
     Response(CallResponse, Bytes),
     Receipt(Receipt, Signature),
     Refused(Refusal),
+    /// Why this node had no room for the call.
+    NoRoom(String),
     /// For people.
     Text(String),
 }
@@ -155,6 +159,9 @@ fn heard(brought: Brought) -> (Heard, Word) {
         Ok((CallReply::Status(CallStatus::Unknown) | CallReply::Channel(_) | CallReply::Calls(_), ..)) => {
             (Heard::Nonsense, text("the owner's node gave an answer to another question"))
         }
+        Err(CallFailure::NeverStarted(reason @ (NotStarted::NoRoom | NotStarted::LocalLimit))) => {
+            (Heard::NotSent, Word::NoRoom(reason.to_string()))
+        }
         Err(CallFailure::NeverStarted(reason)) => (Heard::NotSent, text(reason)),
         Err(CallFailure::Unknown(reason)) => (Heard::Lost, text(reason)),
     }
@@ -189,6 +196,7 @@ fn concluded(step: Step, word: Word) -> Exchanged {
         (Step::Served, Word::Receipt(receipt, signature)) => Exchanged::Gone(receipt, signature),
         (Step::Unasked, Word::Receipt(receipt, signature)) => Exchanged::Unasked(receipt, signature),
         (Step::Uncharged, Word::Refused(refusal)) => Exchanged::Refused(refusal),
+        (Step::Uncharged, Word::NoRoom(reason)) => Exchanged::Busy(reason),
         (Step::Uncharged, word) => Exchanged::NeverStarted(word.to_string()),
         (_, word) => Exchanged::Undecided(word.to_string()),
     }
@@ -231,7 +239,24 @@ impl fmt::Display for Word {
             Self::Refused(refusal) => {
                 write!(f, "the owner's node refuses it ({}): {}", refusal.code.name(), refusal.detail)
             }
-            Self::Text(text) => f.write_str(text),
+            Self::NoRoom(text) | Self::Text(text) => f.write_str(text),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_this_node_had_no_room_for_is_not_the_owners_fault() {
+        let ended = |reason| {
+            let (heard, word) = heard(Err(CallFailure::NeverStarted(reason)));
+            assert_eq!(heard, Heard::NotSent);
+            concluded(Step::Uncharged, word)
+        };
+        assert!(matches!(ended(NotStarted::NoRoom), Exchanged::Busy(_)));
+        assert!(matches!(ended(NotStarted::LocalLimit), Exchanged::Busy(_)));
+        assert!(matches!(ended(NotStarted::Deadline), Exchanged::NeverStarted(_)));
     }
 }

@@ -63,7 +63,7 @@ impl Consumer {
         let (receipt, signature) = match word {
             Word::Response(response, _) => (response.receipt, response.signature),
             Word::Receipt(receipt, signature) => (receipt, signature),
-            Word::Refused(_) | Word::Text(_) => return,
+            Word::Refused(_) | Word::NoRoom(_) | Word::Text(_) => return,
         };
         let domain = self.0.signer.domain();
         let verified = answer::verify_receipt(&expected_of(&purchase), domain, receipt, signature);

@@ -12,6 +12,9 @@ use serde_json::{Value, json};
 
 use crate::consumer::{BuyError, Cap, rules::Stopped};
 
+/// After which a call may find room in this node.
+const ROOM_AFTER_MS: u64 = 1000;
+
 /// Whether money moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Charged {
@@ -383,6 +386,14 @@ impl From<&BuyError> for Problem {
                 detail,
                 "Try again later; nothing was sent.",
             ),
+            BuyError::Busy(_) => Self::new(
+                StatusCode::TOO_MANY_REQUESTS,
+                "owner-busy",
+                "Too much is under way",
+                detail,
+                "Wait as Retry-After says, then send the call again; nothing was sent.",
+            )
+            .retry_after(Some(ROOM_AFTER_MS)),
             BuyError::Refused(refusal) => refused(refusal.code, detail).retry_after(refusal.retry_after_ms),
             BuyError::UpstreamFailed { outcome: Outcome::TimedOut, .. } => Self::new(
                 StatusCode::GATEWAY_TIMEOUT,

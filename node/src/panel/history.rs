@@ -77,7 +77,9 @@ struct Own {
 
 impl History {
     /// Keeps an exchange in place of an earlier one with the same call id.
-    pub(super) fn keep(&self, session: SessionId, exchange: Exchange) {
+    pub(super) fn keep(&self, session: SessionId, mut exchange: Exchange) {
+        // A copy, within this history's own bound: the answer itself takes memory from calls for as long as it is held.
+        exchange.answer.body = Bytes::copy_from_slice(&exchange.answer.body);
         let mut all = self.all();
         let at = all.iter().position(|own| own.session == session);
         let mut own = at.map_or_else(|| Own { session, kept: VecDeque::new() }, |at| all.remove(at));

@@ -38,12 +38,13 @@ const LONG_FILES: [(&str, &str); 0] = [];
 
 #[test]
 fn packages_depend_only_in_the_direction_of_the_architecture() {
-    let node_sees = [&PURE[..], &ADAPTERS[..]].concat();
+    let node_sees = [&PURE[..], &ADAPTERS[..], &["farthing-bounds"]].concat();
     let allowed: BTreeMap<&str, Vec<&str>> = [
         ("farthing-protocol", vec![]),
         ("farthing-bridge", vec![]),
         ("farthing-sdk", vec!["farthing-bridge"]),
-        ("farthing-network", vec!["farthing-protocol"]),
+        ("farthing-bounds", vec![]),
+        ("farthing-network", vec!["farthing-protocol", "farthing-bounds"]),
         ("farthing-ledger", vec!["farthing-protocol"]),
         ("farthing-chain", vec!["farthing-protocol"]),
         ("farthing-catalog", vec!["farthing-protocol"]),

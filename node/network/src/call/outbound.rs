@@ -1,6 +1,7 @@
 //! The asking side of a call: write the request, read the answer, believe nothing about its sizes.
 
 use bytes::Bytes;
+use farthing_bounds::ByteBudget;
 use farthing_protocol::{CallReply, limits, wire};
 use futures::{
     AsyncReadExt,
@@ -10,7 +11,7 @@ use futures::{
 use super::Interrupted;
 use crate::{
     NetworkLimits,
-    frame::{self, FrameError},
+    frame::{self, FrameError, Pace},
     line::Line,
 };
 
@@ -23,10 +24,11 @@ pub(crate) async fn exchange(
     head: &[u8],
     body: &Bytes,
     limits: &NetworkLimits,
+    budget: &ByteBudget,
 ) -> Result<(CallReply, Bytes), Interrupted> {
     let (mut reader, mut writer) = stream.split();
-    let writing = std::pin::pin!(frame::write_frame(&mut writer, head, body, limits.body_idle_max));
-    let reading = std::pin::pin!(read_reply(&mut reader, limits));
+    let writing = std::pin::pin!(frame::write_frame(&mut writer, head, body, limits.pace()));
+    let reading = std::pin::pin!(read_reply(&mut reader, limits, budget));
     match future::select(reading, writing).await {
         Either::Left((reply, _)) => reply,
         Either::Right((Ok(()), reading)) => reading.await,
@@ -35,26 +37,33 @@ pub(crate) async fn exchange(
     }
 }
 
-async fn read_reply<R>(io: &mut R, limits: &NetworkLimits) -> Result<(CallReply, Bytes), Interrupted>
+async fn read_reply<R>(
+    io: &mut R,
+    limits: &NetworkLimits,
+    budget: &ByteBudget,
+) -> Result<(CallReply, Bytes), Interrupted>
 where
     R: futures::AsyncRead + Unpin,
 {
     // The owner may need the whole deadline before its first byte, so silence is not judged here.
     let patience = std::time::Duration::from_millis(limits::CALL_DEADLINE_MS_MAX);
-    let head = frame::read_head(io, limits::CALL_HEAD_BYTES_MAX, patience)
+    let head = frame::read_head(io, limits::CALL_HEAD_BYTES_MAX, Pace::any(patience))
         .await
         .map_err(|error| interrupted(&error))?;
     let reply: CallReply = wire::decode(&head).map_err(|error| Interrupted::BadAnswer(error.to_string()))?;
     let (body_bytes, bytes_max) = (reply.body_bytes(), limits.response_body_bytes_max);
-    let body = frame::read_body(io, body_bytes, bytes_max, limits.body_idle_max, |_| true);
-    Ok((reply, body.await.map_err(|error| interrupted(&error))?))
+    let mut room = budget.nothing();
+    let body = frame::read_body(io, body_bytes, bytes_max, limits.pace(), |more| room.grow(more)).await;
+    let body = body.map_err(|error| interrupted(&error))?;
+    Ok((reply, room.attach(body)))
 }
 
 fn interrupted(error: &FrameError) -> Interrupted {
     match error {
         FrameError::Truncated { missing: 4 } => Interrupted::NoAnswer,
-        FrameError::TooLarge { .. } | FrameError::NoRoom => Interrupted::BadAnswer(error.to_string()),
-        FrameError::Truncated { .. } | FrameError::Idle(_) | FrameError::Io(_) => {
+        FrameError::NoRoom => Interrupted::NoRoom,
+        FrameError::TooLarge { .. } => Interrupted::BadAnswer(error.to_string()),
+        FrameError::Truncated { .. } | FrameError::TooSlow | FrameError::Io(_) => {
             Interrupted::ConnectionLost(error.to_string())
         }
     }

@@ -8,7 +8,9 @@ use std::{
 
 use farthing_protocol::Address;
 
-use crate::{addresses, gate::subscriber};
+use farthing_bounds::subscriber;
+
+use crate::addresses;
 
 /// Requests served in one interval (a minute): 8 dials each, so about 8 a second at the very most.
 const REQUESTS_MAX: usize = 60;

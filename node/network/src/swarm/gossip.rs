@@ -1,5 +1,7 @@
 //! Gossip in the swarm's task: telling neighbours what is new, and doing with their news as it is judged.
 
+use std::time::Instant;
+
 use farthing_protocol::{NodeRecord, Verified, wire};
 use libp2p::gossipsub::{Event, MessageAcceptance, PublishError};
 
@@ -39,6 +41,9 @@ impl SwarmTask {
 
     pub(super) fn on_gossip(&mut self, event: Event) {
         let Event::Message { propagation_source: from, message_id, message } = event else { return };
+        for connection in self.peers.connections_of(&from) {
+            self.parts.usage.note(connection, Instant::now());
+        }
         let considered = match (identity::wallet(&from), self.parts.topics.subject(&message.topic)) {
             (Some(wallet), Some(subject)) => {
                 self.parts.judge.consider(wallet, subject, message.data, message_id.clone(), from)

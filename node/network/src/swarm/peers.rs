@@ -179,6 +179,10 @@ impl Peers {
         self.by_id.get(id).map(|peer| peer.address)
     }
 
+    pub(super) fn connections_of(&self, id: &PeerId) -> Vec<ConnectionId> {
+        self.by_id.get(id).map_or_else(Vec::new, |peer| peer.connections.iter().map(|c| c.id).collect())
+    }
+
     /// The remote end of the peer's first connection.
     pub(super) fn remote_of(&self, id: &PeerId) -> Option<&Multiaddr> {
         self.by_id.get(id)?.connections.first().map(|connection| &connection.reached)

@@ -1,6 +1,7 @@
 //! Calls between two honest nodes.
 
 use bytes::Bytes;
+use farthing_bounds::ByteBudget;
 use farthing_network::{CallFailure, NetworkConfig, NetworkLimits, NotStarted};
 use farthing_protocol::{
     CallReply, RefusalCode, Signed,
@@ -42,6 +43,27 @@ async fn a_call_is_answered_over_tcp() {
 #[tokio::test]
 async fn a_call_is_answered_over_quic_alone() {
     echo_between(QUIC, QUIC).await;
+}
+
+#[tokio::test]
+async fn a_call_whose_answer_would_find_no_memory_is_not_sent() {
+    let owner = Node::start(config()).await;
+    let (budget, bootstrap) = (ByteBudget::new(128 * 1024), vec![owner.listening()]);
+    let consumer = Node::start(NetworkConfig { budget: budget.clone(), bootstrap, ..config() }).await;
+    consumer.connected_to(owner.address).await;
+    let (address, asked) = (owner.address, owner.handle.clone());
+    let _owner = owner.echo();
+    let call =
+        async || consumer.handle.call(address, request(5), Bytes::from_static(b"hello"), DEADLINE).await;
+    let held = budget.take(100 * 1024);
+    assert_eq!(call().await.unwrap_err(), CallFailure::NeverStarted(NotStarted::NoRoom));
+    assert_eq!(asked.counters().calls_received, 0);
+    drop(held);
+    let (_, answer, _) = call().await.unwrap();
+    assert_eq!(answer, "hello");
+    assert_eq!(budget.held(), 5, "as long as somebody has the answer");
+    drop(answer);
+    assert_eq!(budget.held(), 0);
 }
 
 #[tokio::test]

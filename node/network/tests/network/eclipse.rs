@@ -144,7 +144,7 @@ async fn a_peer_that_finishes_nothing_it_begins_holds_up_nobody_else() {
     let end = Arc::new(Notify::new());
     let peer = *staller.connected_peers().next().unwrap();
     // Half a length each, and then nothing.
-    let half = || Sent { bytes: vec![0, 0], silent_until: Some(Arc::clone(&end)) };
+    let half = || Sent { silent_until: Some(Arc::clone(&end)), ..vec![0, 0].into() };
     for _ in 0..40 {
         let behaviour = staller.behaviour_mut();
         behaviour.call.send_request(&peer, half());

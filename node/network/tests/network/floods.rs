@@ -1,7 +1,8 @@
 //! Connections in masses: refused above the limits, while honest peers still get through.
 //!
-//! Loopback has many addresses. A node that listens on one of them over QUIC also dials from it, so that it
-//! stands for another host than the flood from 127.0.0.1.
+//! Loopback has many addresses, which count as one. A node that listens on one of them over QUIC also dials from it.
+
+use std::time::Duration;
 
 use farthing_network::{NetworkConfig, NetworkLimits};
 use futures::{StreamExt, stream};
@@ -68,7 +69,7 @@ async fn node(limits: NetworkLimits) -> Node {
     Node::start(NetworkConfig { listen, limits, ..config() }).await
 }
 
-/// A node on another host, as far as loopback has any.
+/// A node at another address of this machine.
 async fn honest(node: &Node) -> Node {
     let to = node.handle.status().borrow().listening.iter().find(|a| a.contains("quic")).unwrap().clone();
     let listen = vec!["/ip4/127.0.0.2/udp/0/quic-v1".to_owned()];
@@ -76,12 +77,18 @@ async fn honest(node: &Node) -> Node {
 }
 
 #[tokio::test]
-async fn a_flood_from_one_address_is_refused_above_its_share_and_others_get_through() {
-    let limits = NetworkLimits { connections_per_private_ip_max: 60, ..NetworkLimits::default() };
+async fn a_flood_from_one_address_has_its_share_and_silent_connections_make_room() {
+    let limits = NetworkLimits {
+        connections_max: 64,
+        connections_reserved: 4,
+        connections_per_private_ip_max: 60,
+        contact_idle_max: Duration::from_millis(500),
+        ..NetworkLimits::default()
+    };
     let node = node(limits).await;
     let most = most_connections(&node);
     let flood = strangers(&node, 220).await;
-    assert!(!flood.is_empty() && flood.len() < 220, "{} were let in", flood.len());
+    assert!(flood.len() >= 60, "{} were let in", flood.len());
     let honest = honest(&node).await;
     honest.connected_to(node.address).await;
     honest.handle.ping(node.address).await.unwrap();
@@ -89,7 +96,8 @@ async fn a_flood_from_one_address_is_refused_above_its_share_and_others_get_thro
     assert!(seen.iter().any(|peer| peer.addresses[0].starts_with("/ip4/127.0.0.2/")), "{seen:?}");
     node.handle.shutdown().await;
     drop(node);
-    assert!(most.await.unwrap() <= 60 + 2, "the flood's share, and the honest node's");
+    // Those that make room take a moment to close.
+    assert!(most.await.unwrap() <= 64 + 32, "more than all together may have");
 }
 
 #[tokio::test]
@@ -98,6 +106,7 @@ async fn half_open_connections_keep_nobody_else_out() {
     let address = tcp(&node);
     let Some(libp2p::multiaddr::Protocol::Tcp(port)) = address.iter().nth(1) else { panic!("{address}") };
     let mut silent = Vec::new();
+    // Three times as many as handshakes are waited for at once, from the same address as the honest node.
     for _ in 0..100 {
         silent.push(tokio::net::TcpStream::connect(("127.0.0.1", port)).await.unwrap());
     }
@@ -126,7 +135,7 @@ async fn a_wallet_with_a_channel_gets_in_where_strangers_find_no_place() {
     assert_eq!(node.handle.connected_peers().await.len(), strangers.len());
 
     let partner = new_key();
-    node.handle.favour(vec![partner.address()]).await;
+    node.handle.favour([partner.address()]);
     let partner = caller(partner).await;
     partner.connected_to(node.address).await;
     assert!(!node.handle.connected_peers().await.contains(&late.address), "its place was kept");

@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
+use farthing_bounds::ByteBudget;
 use farthing_network::{CallFailure, Interrupted, NetworkConfig, NetworkLimits};
 use farthing_protocol::{
     CallReply, RefusalCode, Signed,
@@ -60,7 +61,7 @@ async fn say_and_fall_silent(
     bytes: Vec<u8>,
 ) -> Option<Vec<u8>> {
     let end = Arc::new(Notify::new());
-    let said = raw::say(stranger, Sent { bytes, silent_until: Some(Arc::clone(&end)) });
+    let said = raw::say(stranger, Sent { silent_until: Some(Arc::clone(&end)), ..bytes.into() });
     let refused = async {
         until("the node gave up", async || node.handle.counters().requests_unread == 1).await;
         end.notify_one();
@@ -89,11 +90,15 @@ async fn a_body_that_does_not_come_is_given_up() {
 
 #[tokio::test]
 async fn a_body_without_room_gets_busy() {
-    let limits = NetworkLimits { inbound_body_bytes_max: 64 * 1024, ..NetworkLimits::default() };
-    let (_node, mut stranger) = node_with_stranger(limits).await;
+    // A quarter of it is for the requests of strangers.
+    let budget = ByteBudget::new(256 * 1024);
+    let node = Node::start(NetworkConfig { budget: budget.clone(), ..config() }).await;
+    let mut stranger = raw_peer(wallet_keypair(&new_key()), network().identify_version(), &[]);
+    raw::connect(&mut stranger, &node.listening()).await;
     let mut large = frame(&wire::encode(&request(256 * 1024)));
     large.resize(large.len() + 128 * 1024, 7);
     assert_eq!(refusal_code(raw::say(&mut stranger, large).await), RefusalCode::Busy);
+    until("what it had sent is given back", async || budget.held() == 0).await;
 }
 
 #[tokio::test]

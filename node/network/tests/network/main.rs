@@ -3,6 +3,7 @@
 mod bootstrap;
 mod calls;
 mod company;
+mod crowded;
 mod directory;
 mod eclipse;
 mod floods;

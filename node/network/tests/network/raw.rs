@@ -1,6 +1,13 @@
 //! A peer that speaks libp2p but not our rules: it sends whatever bytes a test wants.
 
-use std::{io, sync::Arc, time::Duration};
+use std::{
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use farthing_protocol::SecretKey;
 use futures::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, StreamExt};
@@ -24,16 +31,20 @@ pub(crate) struct RawCodec {
     pub(crate) answer: Vec<u8>,
 }
 
-/// Bytes to send. The sending side then ends, or stays silent until it is told to end.
+/// Bytes to send. The sending side then ends, or stays silent until it is told to end, and reads nothing before.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sent {
     pub(crate) bytes: Vec<u8>,
     pub(crate) silent_until: Option<Arc<Notify>>,
+    /// One byte at a time, with this pause after each.
+    pub(crate) pause: Option<Duration>,
+    /// Counts those that have begun.
+    pub(crate) begun: Arc<AtomicUsize>,
 }
 
 impl From<Vec<u8>> for Sent {
     fn from(bytes: Vec<u8>) -> Self {
-        Self { bytes, silent_until: None }
+        Self { bytes, ..Self::default() }
     }
 }
 
@@ -66,8 +77,13 @@ impl request_response::Codec for RawCodec {
     where
         T: AsyncWrite + Unpin + Send,
     {
-        io.write_all(&sent.bytes).await?;
-        io.flush().await?;
+        let at_once = if sent.pause.is_some() { 1 } else { sent.bytes.len().max(1) };
+        for piece in sent.bytes.chunks(at_once) {
+            io.write_all(piece).await?;
+            io.flush().await?;
+            sent.begun.fetch_add(usize::from(piece.as_ptr() == sent.bytes.as_ptr()), Ordering::Relaxed);
+            tokio::time::sleep(sent.pause.unwrap_or_default()).await;
+        }
         if let Some(end) = sent.silent_until {
             end.notified().await;
         }

@@ -8,7 +8,7 @@ use farthing_protocol::limits::SYNC_FRAME_BYTES_MAX;
 
 use crate::{
     raw::{self, raw_peer, wallet_keypair},
-    support::{Node, config, network, new_key, pattern, until},
+    support::{DEADLINE, Node, config, network, new_key, pattern, until},
 };
 
 async fn pair(limits: NetworkLimits) -> (Node, Node) {
@@ -52,7 +52,13 @@ async fn a_frame_above_the_limit_is_not_sent() {
 
 #[tokio::test]
 async fn one_session_per_peer_and_so_many_in_all() {
-    let limits = NetworkLimits { inbound_syncs_max: 2, ..NetworkLimits::default() };
+    // Half of them are for peers with open channels, and nobody has to make room.
+    let limits = NetworkLimits {
+        inbound_syncs_max: 4,
+        sync_quiet_max: Duration::from_secs(600),
+        sync_turn_max: Duration::from_secs(600),
+        ..NetworkLimits::default()
+    };
     let (first, mut answering) = pair(limits).await;
     let second = Node::joining(&[&answering]).await;
     let third = Node::joining(&[&answering]).await;
@@ -75,6 +81,46 @@ async fn one_session_per_peer_and_so_many_in_all() {
     let mut again = third.handle.sync(answering.address).await.unwrap();
     again.send(pattern(1)).await.unwrap();
     assert_eq!(answering.syncs.recv().await.unwrap().peer, third.address);
+}
+
+#[tokio::test]
+async fn eight_silent_wallets_keep_nobody_from_comparing_catalogs() {
+    // Nothing but their silence ends their sessions while the test waits.
+    let limits = NetworkLimits {
+        sync_quiet_max: Duration::from_millis(100),
+        sync_turn_max: Duration::from_secs(600),
+        sync_idle_max: Duration::from_secs(600),
+        sync_session_max: Duration::from_secs(600),
+        ..NetworkLimits::default()
+    };
+    let mut answering = Node::start(NetworkConfig { limits, ..config() }).await;
+    let mut silent = Vec::new();
+    for _ in 0..8 {
+        let wallet = Node::joining(&[&answering]).await;
+        wallet.connected_to(answering.address).await;
+        let mut session = wallet.handle.sync(answering.address).await.unwrap();
+        session.send(pattern(1)).await.unwrap();
+        let mut inbound = answering.syncs.recv().await.unwrap();
+        assert!(inbound.stream.recv().await.is_some());
+        // The node waits for what comes next, which never does.
+        let waiting = tokio::spawn(async move { inbound.stream.recv().await });
+        silent.push((wallet, session, waiting));
+    }
+    let honest = Node::joining(&[&answering]).await;
+    honest.connected_to(answering.address).await;
+    let (peer, address) = (honest.handle.clone(), answering.address);
+    let asking = tokio::spawn(async move {
+        loop {
+            let mut session = peer.sync(address).await.unwrap();
+            // Ends at once without a place, and never with one.
+            let _ = session.send(pattern(2)).await;
+            session.recv().await;
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    });
+    let inbound = tokio::time::timeout(DEADLINE, answering.syncs.recv()).await.expect("it has a place");
+    assert_eq!(inbound.unwrap().peer, honest.address);
+    asking.abort();
 }
 
 #[tokio::test]

@@ -60,6 +60,7 @@ fn every_error() -> Vec<BuyError> {
         },
         BuyError::CallIdConflict,
         BuyError::OwnerUnreachable(text()),
+        BuyError::Busy(text()),
         BuyError::UpstreamFailed { outcome: Outcome::TimedOut, status: 0 },
         BuyError::UpstreamFailed { outcome: Outcome::ServerError, status: 500 },
         BuyError::BadAnswer { reason: text(), charged: None },
@@ -101,6 +102,7 @@ fn every_error() -> Vec<BuyError> {
             | BuyError::PriceChanged { .. }
             | BuyError::CallIdConflict
             | BuyError::OwnerUnreachable(_)
+            | BuyError::Busy(_)
             | BuyError::Refused(_)
             | BuyError::UpstreamFailed { .. }
             | BuyError::BadAnswer { .. }

@@ -1,0 +1,23 @@
+//! The wallets with which channels are open. Everything that is scarce keeps a part for them.
+
+use std::{
+    collections::HashSet,
+    sync::{Arc, PoisonError, RwLock},
+};
+
+use farthing_protocol::Address;
+
+/// The current set. A cheap handle.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Partners(Arc<RwLock<HashSet<Address>>>);
+
+impl Partners {
+    /// Puts these in place of those named before.
+    pub(crate) fn set(&self, wallets: HashSet<Address>) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = wallets;
+    }
+
+    pub(crate) fn contains(&self, wallet: &Address) -> bool {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).contains(wallet)
+    }
+}
