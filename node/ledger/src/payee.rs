@@ -15,6 +15,8 @@
 //! stored receipt after the commit, on its own thread, and a receipt asked for again is signed again to the
 //! same bytes.
 
+mod bodies;
+mod checks;
 pub(crate) mod stored;
 
 use std::collections::BTreeMap;
@@ -22,19 +24,23 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use farthing_protocol::{
     Address, CallId, ChannelConfig, ChannelId, Hash, Outcome, Receipt, ServiceId, Signature, Usdc, Verified,
-    Voucher,
-    call::Method,
-    channel::PayeeState,
-    limits::{CALL_HEAD_BYTES_MAX, PATH_BYTES_MAX},
+    Voucher, call::Method, channel::PayeeState, limits::PATH_BYTES_MAX,
 };
 use redb::{ReadTransaction, ReadableTable, WriteTransaction};
 
-pub(crate) use self::stored::{StoredCall, StoredChannel, StoredState};
+use self::{
+    bodies::add_body_bytes,
+    checks::{check_call, check_not_finished},
+};
+pub(crate) use self::{
+    bodies::forget_body,
+    stored::{StoredCall, StoredChannel, StoredState},
+};
 use crate::{
     Ledger,
     error::{LedgerError, Result, within},
     history, settlement,
-    tables::{self, BODIES, BODY_BYTES, CALLS, CALLS_BY_TIME, META, PAYEE_CHANNELS},
+    tables::{self, BODIES, CALLS, CALLS_BY_TIME, PAYEE_CHANNELS},
 };
 
 /// A kept body. Larger ones stay in the caller's memory for a while and are then gone.
@@ -391,41 +397,6 @@ fn repeat(tx: &WriteTransaction, payer: Address, call_id: CallId, time_secs: u64
     Ok(true)
 }
 
-/// The bounds and terms that concern the call alone.
-fn check_call(call: &Call, channel: ChannelId) -> Result<()> {
-    within("the path", call.path.len(), PATH_BYTES_MAX)?;
-    let header_bytes = call.headers.iter().map(|(name, value)| name.len() + value.len()).sum();
-    within("the answer's headers", header_bytes, CALL_HEAD_BYTES_MAX)?;
-    within("the answer's body", call.body.as_ref().map_or(0, Bytes::len), BODY_BYTES_MAX)?;
-    let refused =
-        |rule| Err(LedgerError::ChargeNotAllowed { call_id: call.call_id, charged: call.charged, rule });
-    match () {
-        () if call.charged > call.price => refused("the charge is at most the price"),
-        () if !call.charged.is_zero() && !call.outcome.is_the_services_answer() => {
-            refused("a failed upstream costs nothing")
-        }
-        () if channel == ChannelId::NONE && !call.price.is_zero() => {
-            refused("a call without a channel is free")
-        }
-        () => Ok(()),
-    }
-}
-
-/// O5: what was charged or answered, or had effects, is final.
-fn check_not_finished(call: &Call, known: Option<&StoredCall>) -> Result<()> {
-    let id = call.call_id;
-    match known {
-        None if call.method.is_safe() => Ok(()),
-        None => Err(LedgerError::NotAccepted(id)),
-        Some(known) if known.request_hash != call.request_hash => Err(LedgerError::CallIdConflict(id)),
-        Some(known) => match &known.state {
-            StoredState::Accepted => Ok(()),
-            StoredState::Done(done) if done.may_be_retried(known.method) => Ok(()),
-            StoredState::Done(_) => Err(LedgerError::AlreadyServed(id)),
-        },
-    }
-}
-
 /// Raises the best voucher and what is spent; the new total.
 fn charge(
     tx: &WriteTransaction,
@@ -456,24 +427,6 @@ pub(crate) fn forget(tx: &WriteTransaction, key: &[u8; 36], row: &StoredCall) ->
     let by_time = time_key(row.time_secs, key);
     tx.open_table(CALLS_BY_TIME)?.remove(&by_time)?;
     forget_body(tx, &by_time).map(drop)
-}
-
-/// Removes a kept body; its size.
-pub(crate) fn forget_body(tx: &WriteTransaction, by_time: &[u8; 44]) -> Result<Option<u64>> {
-    let bytes = tx.open_table(BODIES)?.remove(by_time)?.map(|body| body.value().len() as u64);
-    if let Some(bytes) = bytes {
-        let mut meta = tx.open_table(META)?;
-        let kept = meta.get(BODY_BYTES)?.map_or(0, |total| total.value());
-        meta.insert(BODY_BYTES, kept.saturating_sub(bytes))?;
-    }
-    Ok(bytes)
-}
-
-fn add_body_bytes(tx: &WriteTransaction, bytes: u64) -> Result<()> {
-    let mut meta = tx.open_table(META)?;
-    let kept = meta.get(BODY_BYTES)?.map_or(0, |total| total.value());
-    meta.insert(BODY_BYTES, kept + bytes)?;
-    Ok(())
 }
 
 fn served(tx: &ReadTransaction, payer: Address, call_id: CallId) -> Result<Option<ServedRow>> {

@@ -7,10 +7,14 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use farthing_protocol::{CallId, Outcome, RefusalCode, Usdc};
+use farthing_protocol::{CallId, Outcome, Usdc};
 use serde_json::{Value, json};
 
 use crate::consumer::{BuyError, Cap, rules::Stopped};
+
+mod refused;
+
+use refused::refused;
 
 /// After which a call may find room in this node.
 const ROOM_AFTER_MS: u64 = 1000;
@@ -460,85 +464,6 @@ fn payment(name: &'static str, title: &'static str, detail: String, next: &'stat
 
 fn unavailable(name: &'static str, title: &'static str, detail: String, next: &'static str) -> Problem {
     Problem::new(StatusCode::SERVICE_UNAVAILABLE, name, title, detail, next)
-}
-
-/// The owner's refusals, as the script sees them.
-fn refused(code: RefusalCode, detail: String) -> Problem {
-    let (status, name, title, next) = match code {
-        RefusalCode::Malformed | RefusalCode::BadParameter => (
-            StatusCode::BAD_REQUEST,
-            "bad-parameter",
-            "The owner's node refused a parameter",
-            "Correct the named parameter and send the call again.",
-        ),
-        RefusalCode::UnknownService | RefusalCode::UnknownOperation => (
-            StatusCode::NOT_FOUND,
-            "unknown-path",
-            "The owner no longer offers this",
-            "Use a path of the service's current description.",
-        ),
-        RefusalCode::MethodNotAllowed => (
-            StatusCode::METHOD_NOT_ALLOWED,
-            "method-not-allowed",
-            "The path has no such method",
-            "Use a method of the service's description.",
-        ),
-        RefusalCode::PriceChanged => {
-            (StatusCode::CONFLICT, "price-changed", "The price has changed", "Send the call again.")
-        }
-        RefusalCode::CallIdConflict => (
-            StatusCode::CONFLICT,
-            "call-id-conflict",
-            "This call id was used for another call",
-            "Use a new call_id (or Idempotency-Key) for a different call.",
-        ),
-        RefusalCode::Busy | RefusalCode::RateLimited => (
-            StatusCode::TOO_MANY_REQUESTS,
-            "owner-busy",
-            "The owner's node is busy",
-            "Wait as Retry-After says, then send the call again.",
-        ),
-        RefusalCode::TooLarge => {
-            (StatusCode::PAYLOAD_TOO_LARGE, "too-large", "The call is too large for the owner", "Send less.")
-        }
-        RefusalCode::ServicePaused | RefusalCode::Unavailable | RefusalCode::ChainStale => (
-            StatusCode::SERVICE_UNAVAILABLE,
-            "owner-unavailable",
-            "The owner serves no calls at the moment",
-            "Try again later.",
-        ),
-        RefusalCode::PaymentRequired
-        | RefusalCode::SchemeUnsupported
-        | RefusalCode::UnknownChannel
-        | RefusalCode::BadSignature
-        | RefusalCode::VoucherAboveDeposit
-        | RefusalCode::InsufficientVoucher
-        | RefusalCode::ChannelClosing => (
-            StatusCode::PAYMENT_REQUIRED,
-            "payment-refused",
-            "The owner refused the payment",
-            "`farthing channel list` shows the channel with this owner.",
-        ),
-        RefusalCode::DelayTooShort => (
-            StatusCode::PAYMENT_REQUIRED,
-            "channel-delay-too-short",
-            "The channel can be withdrawn sooner than the owner allows",
-            "Close it with `farthing channel close`; the next call opens one with the listed delay.",
-        ),
-        RefusalCode::DepositTooSmall => (
-            StatusCode::PAYMENT_REQUIRED,
-            "channel-too-small",
-            "The channel holds less than the owner serves",
-            "`farthing channel open SERVICE --deposit AMOUNT` adds to it.",
-        ),
-        RefusalCode::MayHaveRun => (
-            StatusCode::BAD_GATEWAY,
-            "may-have-run",
-            "The call was interrupted and may have run",
-            "Check its effect before you repeat it with a new call_id; you were not charged.",
-        ),
-    };
-    Problem::new(status, name, title, detail, next)
 }
 
 #[cfg(test)]

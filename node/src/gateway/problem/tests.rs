@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use farthing_protocol::{Address, ChannelId, Refusal, ServiceId, call::OutOfBounds, wire};
+use farthing_protocol::{Address, ChannelId, Refusal, RefusalCode, ServiceId, call::OutOfBounds, wire};
 
 use crate::consumer::{funding::Missing, spending::OverLimit, terms::Unfit};
 
