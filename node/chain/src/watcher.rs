@@ -133,7 +133,7 @@ impl Watcher {
             if let Some(finder) = finder {
                 finder.run().await;
             }
-            std::future::pending::<()>().await
+            std::future::pending::<()>().await;
         };
         // One task, two futures: the finder ends with the watcher.
         let both = async {

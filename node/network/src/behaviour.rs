@@ -83,10 +83,11 @@ pub(crate) struct Accepts {
     pub(crate) reach: Accept,
 }
 
-/// Whom connections belong to, and which of them do something.
+/// Whom connections belong to, which of them do something, and whose addresses are vouched for.
 pub(crate) struct Crowd {
     pub(crate) partners: Partners,
     pub(crate) usage: Usage,
+    pub(crate) vouched: Vouched,
 }
 
 /// Builds the swarm. It listens nowhere and knows nobody yet.
@@ -97,10 +98,9 @@ pub(crate) fn build(
     topics: &gossip::Topics,
     accept: Accepts,
     counters: Arc<Counters>,
-    vouched: Vouched,
     crowd: Crowd,
 ) -> Result<Swarm<Behaviour>, NetworkError> {
-    let Crowd { partners, usage } = crowd;
+    let Crowd { partners, usage, vouched } = crowd;
     let own = keypair.public().to_peer_id();
     let led = Led::default();
     let behaviour = Behaviour {

@@ -60,17 +60,23 @@ pub(crate) struct Inner {
     budget: ByteBudget,
 }
 
+/// How many calls go out at a time, and to whom one pays.
+pub(crate) struct Calls {
+    pub(crate) calling: Arc<Admission>,
+    pub(crate) partners: Partners,
+}
+
 impl NetworkHandle {
     pub(crate) fn new(
         commands: mpsc::Sender<Command>,
         status: watch::Receiver<NetworkStatus>,
         records: SharedRecords,
         counters: Arc<Counters>,
-        calling: Arc<Admission>,
-        partners: Partners,
+        calls: Calls,
         reporter: Reporter,
         config: &NetworkConfig,
     ) -> Self {
+        let Calls { calling, partners } = calls;
         Self(Arc::new(Inner {
             own: config.key.address(),
             network: config.network.clone(),

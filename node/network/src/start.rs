@@ -22,6 +22,7 @@ use crate::{
     bootstrap::Bootstrap,
     call::{CallServer, InboundCall},
     gossip::{InboundListing, JUDGED_MAX, Judge, Topics},
+    handle::Calls,
     identity,
     info::{InboundInfo, InfoServer},
     outbound::Vouched,
@@ -147,8 +148,7 @@ impl Network {
                 reach: Arc::new(move |peer, stream| reach_server.accept(peer, stream)),
             },
             Arc::clone(&counters),
-            vouched.clone(),
-            Crowd { partners: partners.clone(), usage: usage.clone() },
+            Crowd { partners: partners.clone(), usage: usage.clone(), vouched: vouched.clone() },
         )?;
         let early = bind_all(&mut swarm, &listen).await?;
 
@@ -187,8 +187,15 @@ impl Network {
             drain_deadline: config.limits.drain_deadline,
         });
         tokio::spawn(task.run(early));
-        let handle =
-            NetworkHandle::new(commands_in, status, records, counters, calling, partners, reporter, &config);
+        let handle = NetworkHandle::new(
+            commands_in,
+            status,
+            records,
+            counters,
+            Calls { calling, partners },
+            reporter,
+            &config,
+        );
         Ok((handle, Inbound { calls, info, syncs, listings }))
     }
 }

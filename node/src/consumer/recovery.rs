@@ -184,7 +184,9 @@ impl Consumer {
 
     /// Resolves an undecided call in the background.
     pub(super) fn resolve_later(&self, call_id: CallId, turn: Turn) {
-        self.resolve_at(call_id, turn.slot());
+        let slot = turn.slot();
+        drop(turn);
+        self.resolve_at(call_id, slot);
     }
 
     fn resolve_at(&self, call_id: CallId, slot: Slot) {

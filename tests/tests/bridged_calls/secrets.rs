@@ -161,11 +161,8 @@ async fn another_server_gets_the_owners_key_only_when_it_is_given_again() -> Res
 
     // The same by publishing in its place, and by reading a description at another server.
     let third = Recorder::start().await?;
-    let file = ServiceFile {
-        upstream: third.url(),
-        id: Some(api.id.into()),
-        ..described_by(SourceKind::Openapi, WEATHER)
-    };
+    let file =
+        ServiceFile { upstream: third.url(), id: Some(api.id), ..described_by(SourceKind::Openapi, WEATHER) };
     world.publish(&file).await?;
     call(&world, &api, "GET", "/now", json!({ "city": "Oslo" })).await?;
     ensure!(third.hits() == 1, "{:?}", third.seen());

@@ -82,7 +82,7 @@ impl Owner {
     async fn run(self: Arc<Self>, mut inbound: Inbound) {
         while let Some(call) = inbound.calls.recv().await {
             let answer = match call.message {
-                CallMessage::Call(request) => self.take(request),
+                CallMessage::Call(request) => self.take(&request),
                 CallMessage::Status(call_id) => Some(self.status(call_id)),
                 CallMessage::Sync(_) | CallMessage::Close(_) | CallMessage::Calls(_) => Some(busy()),
             };
@@ -93,14 +93,14 @@ impl Owner {
         }
     }
 
-    fn take(&self, request: CallRequest) -> Option<CallReply> {
+    fn take(&self, request: &CallRequest) -> Option<CallReply> {
         let copies = {
             let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
             let entry = state.calls.entry(request.call_id).or_insert_with(|| (request.clone(), 0));
             entry.1 += 1;
             entry.1
         };
-        (self.answers)(self, &request, copies)
+        (self.answers)(self, request, copies)
     }
 
     fn status(&self, call_id: CallId) -> CallReply {

@@ -9,7 +9,7 @@ pub(super) fn channels(world: &World, fee_token: Address) -> Vec<Modelled> {
         let payer = key(&format!("payer {}", number % 3));
         let payee = key(&format!("payee {}", number / 3 % PAYEES));
         let signer = if number % 3 == 2 { session.clone() } else { payer.clone() };
-        let token = if number % 2 == 0 { world.chain.usdc } else { fee_token };
+        let token = if number.is_multiple_of(2) { world.chain.usdc } else { fee_token };
         let terms = Channel {
             payer: payer.address(),
             payee: payee.address(),
