@@ -137,7 +137,7 @@ impl Routes {
             Some(best) => RouteError::MethodNotAllowed {
                 method: shown(method).to_ascii_uppercase(),
                 path: self.routes[*best].template.text().to_owned(),
-                allowed: passed.iter().map(|route| self.routes[*route].method.to_string()).collect(),
+                allowed: self.methods_of(&passed),
             },
             None => self.unknown(path.raw()),
         })
@@ -146,6 +146,18 @@ impl Routes {
     /// The template of a route.
     pub(crate) fn template(&self, route: usize) -> &Template {
         &self.routes[route].template
+    }
+
+    /// The methods of `routes`, each once: a path may match two templates that have the same one.
+    fn methods_of(&self, routes: &[usize]) -> Vec<String> {
+        let mut methods = Vec::new();
+        for route in routes {
+            let method = self.routes[*route].method.to_string();
+            if !methods.contains(&method) {
+                methods.push(method);
+            }
+        }
+        methods
     }
 
     fn unknown(&self, path: &str) -> RouteError {

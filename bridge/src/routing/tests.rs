@@ -128,6 +128,9 @@ fn an_unknown_path_is_told_from_a_wrong_method() {
         RouteError::MethodNotAllowed { method: "PUT".into(), path: "/users/{id}".into(), allowed }
     );
     assert_eq!(error.to_string(), "/users/{id} has no PUT, only GET, DELETE");
+    // The path matches two templates, which both have GET: it is said once.
+    let error = routes.find("PUT", "/users/me").unwrap_err();
+    assert_eq!(error.to_string(), "/users/me has no PUT, only GET, DELETE");
     let error = routes.find("GET", "/user/42").unwrap_err();
     assert_eq!(error.to_string(), "no operation has the path /user/42; did you mean /users/{id}?");
     let error = routes.find("GET", "/entirely/other/things/here").unwrap_err();
