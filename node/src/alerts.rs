@@ -13,12 +13,13 @@ use farthing_protocol::{Address, ChannelId, Usdc};
 
 use crate::{
     backup::{Automatic, automatic::Failing},
-    clock,
+    chain_view, clock,
     consumer::{Consumer, channels::Channels, rules::Stopped},
     eth::Eth,
     owner::{
         book::Book,
         health::{Ailing, Health},
+        terms::Terms,
         upstream::UpstreamOptions,
     },
     status::{ClockOff, Readiness},
@@ -90,6 +91,8 @@ struct Facts {
     paying: Vec<Paying>,
     /// Earned and to be claimed.
     unclaimed: Usdc,
+    /// The most that may be, because the wallet's ETH does not pay for the claim.
+    unclaimed_max: Option<Usdc>,
     /// Of the owner's services.
     ailing: Vec<Ailing>,
     /// Why there is no backup of today.
@@ -144,7 +147,18 @@ fn current(facts: &Facts, levels: &Levels) -> Vec<Alert> {
         let action = "send USDC to the wallet, or lower the level";
         alerts.push(alert("usdc-low", String::new(), Severity::Warning, cause, action));
     }
-    let needs_gas = pays || !facts.unclaimed.is_zero();
+    let earns = !facts.unclaimed.is_zero();
+    if let Some(unclaimed_max) = facts.unclaimed_max.filter(|_| earns) {
+        let left = Eth { wei: facts.wei.unwrap_or_default() };
+        let cause = format!(
+            "{left} ETH do not pay for the claim of the {} USDC that you have earned, and beyond {unclaimed_max} no call \
+             is served",
+            facts.unclaimed
+        );
+        let action = "send a little ETH to the wallet; calls then go on by themselves";
+        alerts.push(alert("claim-unaffordable", String::new(), Severity::Error, cause, action));
+    }
+    let needs_gas = pays || earns;
     if let Some(wei) = facts.wei.filter(|wei| needs_gas && *wei < levels.eth_below.wei) {
         let (left, level) = (Eth { wei }, levels.eth_below);
         let cause = format!("{left} ETH are left for gas, less than the {level} that you set");
@@ -204,6 +218,7 @@ pub struct Parts {
     pub consumer: Consumer,
     pub channels: Arc<Channels>,
     pub book: Book,
+    pub terms: Terms,
     pub backups: Automatic,
     pub health: Health,
     /// What a webhook may connect to is what an upstream may.
@@ -301,6 +316,8 @@ impl Alerts {
                 .collect(),
             ailing: parts.health.ailing(),
             backup: parts.backups.failing(),
+            unclaimed_max: (!chain_view::affords_claim(&parts.readiness.chain))
+                .then_some(parts.terms.without_gas_max),
             unclaimed: unclaimed.into_iter().fold(Usdc::ZERO, Usdc::saturating_add),
         }
     }

@@ -2,7 +2,7 @@
 
 use farthing_chain::{ChainHandle, ChainStatus, view_age_max};
 
-use crate::settlement::worth::Gas;
+use crate::settlement::worth::{Gas, claim_wei_max};
 
 /// Why nothing can be put on chain now; `Ok` when it can.
 ///
@@ -27,6 +27,15 @@ pub fn gas(chain: &ChainHandle, price_factor_max: u64) -> Option<Gas> {
     let fee = (*chain.base_fee().borrow())?;
     let is_dear = fee.current_wei > fee.median_wei.saturating_mul(u128::from(price_factor_max));
     Some(Gas::at(fee.current_wei, is_dear))
+}
+
+/// Whether the wallet's ETH pays for the claim of a channel. Before the chain was read, nothing says that it does not.
+#[must_use]
+pub fn affords_claim(chain: &ChainHandle) -> bool {
+    let (fee, balances) = (*chain.base_fee().borrow(), *chain.balances().borrow());
+    let Some((fee, balances)) = fee.zip(balances) else { return true };
+    // Where gas is free, a transaction still needs something.
+    balances.eth_wei >= claim_wei_max(fee.current_wei).max(1)
 }
 
 /// Whether the view of the chain is young enough to take on new value.

@@ -113,6 +113,7 @@ pub struct Chain {
     pub token: Option<Address>,
     pub contract: Option<Address>,
     pub confirmations: Option<u64>,
+    pub safe_tag: Option<bool>,
     pub close_delay_secs: u64,
     pub poll_interval: Option<Duration>,
 }
@@ -149,6 +150,8 @@ pub struct Settlement {
     pub close_answer: Duration,
     pub close_promise: Duration,
     pub channel_min: Usdc,
+    pub unsafe_max: Usdc,
+    pub without_gas_max: Usdc,
 }
 
 #[derive(Debug, Clone)]
@@ -250,6 +253,7 @@ impl Raw {
                 token: self.optional("chain.token")?,
                 contract: self.optional("chain.contract")?,
                 confirmations: self.optional("chain.confirmations")?,
+                safe_tag: self.optional("chain.safe_tag")?,
                 close_delay_secs: self.required("chain.close_delay_secs")?,
                 poll_interval: self.optional("chain.poll_interval_ms")?.map(Duration::from_millis),
             },
@@ -279,6 +283,8 @@ impl Raw {
                 close_answer: self.seconds("settlement.close_answer_secs")?,
                 close_promise: self.seconds("settlement.close_promise_secs")?,
                 channel_min: self.required("settlement.channel_min")?,
+                unsafe_max: self.required("settlement.unsafe_max")?,
+                without_gas_max: self.required("settlement.without_gas_max")?,
             },
             limits: Limits {
                 upstream_connect: self.milliseconds("limits.upstream_connect_ms")?,

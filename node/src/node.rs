@@ -138,7 +138,7 @@ impl Node {
         let stopping = CancellationToken::new();
         let policy = policy(&config);
         let channels = Arc::new(Channels::default());
-        let book = Book::default();
+        let book = Book::new(terms.unsafe_max);
         restore(&ledger, &signer, &channels, &book)?;
 
         let store = open_catalog(&learned, &network_name, signer.address()).await?;
@@ -184,7 +184,7 @@ impl Node {
             tasks: tasks.clone(),
         });
         let (settlement, settlement_task) = Settlement::new(settlement::Parts {
-            wallet: signer.address(),
+            signer: signer.clone(),
             chain: chain.clone(),
             ledger: ledger.clone(),
             network: network.clone(),
@@ -220,6 +220,7 @@ impl Node {
             consumer: consumer.clone(),
             channels: channels.clone(),
             book: book.clone(),
+            terms,
             backups: backups.clone(),
             health: health.clone(),
             upstream: upstream_options(&config),
@@ -452,7 +453,8 @@ fn restore(ledger: &Ledger, signer: &Signer, channels: &Channels, book: &Book) -
         channels.apply(&row, None);
     }
     for row in ledger.payee_channels()? {
-        book.apply(&row, None, book::proof(&row, signer.domain()));
+        // What was paid out is beyond dispute; of the rest the chain's first view tells.
+        book.apply(&row, row.claimed, None, book::proof(&row, signer.domain()));
     }
     for settlement in ledger.settlements(32)? {
         if settlement.state == SettlementState::Pending {

@@ -14,7 +14,7 @@ use std::{
 
 use bytes::Bytes;
 use farthing_chain::ChainHandle;
-use farthing_ledger::{Ending, Ledger, Recorded};
+use farthing_ledger::{Ledger, Recorded};
 use farthing_network::{InboundCall, Responder};
 use farthing_protocol::{
     Address, CallId, CallMessage, CallReply, CallRequest, ChannelId, Receipt, Refusal, RefusalCode,
@@ -30,6 +30,7 @@ use crate::{clock, killpoint, wallet::Signer};
 pub mod admit;
 pub mod assemble;
 pub mod book;
+mod close;
 pub mod edit;
 pub mod health;
 pub mod inspect;
@@ -101,7 +102,11 @@ impl Owner {
                     reply.send(answer, body);
                 }
                 CallMessage::Sync(channel) => drop(reply.send(self.sync(peer, channel), Bytes::new())),
-                CallMessage::Close(channel) => drop(reply.send(self.close(peer, channel), Bytes::new())),
+                CallMessage::Close(channel) => {
+                    let owner = self.clone();
+                    let work = async move { reply.send(owner.close(peer, channel).await, Bytes::new()) };
+                    self.0.tasks.spawn(work);
+                }
                 CallMessage::Calls(asked) => match self.0.told.count(peer) {
                     Ok(()) => {
                         let ledger = self.0.ledger.clone();
@@ -233,21 +238,8 @@ impl Owner {
             spent: entry.state.spent,
             best: entry.state.best,
             best_signature: entry.best_voucher.as_ref().map(|voucher| *voucher.signature()),
+            close: None,
         })
-    }
-
-    /// Stops serving on the channel and hands it to settlement for a cooperative close.
-    fn close(&self, payer: Address, channel: ChannelId) -> CallReply {
-        let answer = self.sync(payer, channel);
-        let is_mine = matches!(answer, CallReply::Channel(_));
-        if is_mine
-            && self.0.book.set_ending(channel, Ending::Closes)
-            && self.0.closes.try_send(channel).is_err()
-        {
-            let refusal = Refusal::new(RefusalCode::Busy, "many closes are waiting already");
-            return CallReply::Refused(refusal.retry_after_ms(60_000));
-        }
-        answer
     }
 
     fn sign(&self, receipt: &Receipt) -> Result<Signature, Refusal> {

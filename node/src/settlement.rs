@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     consumer::channels::Channels,
     owner::{book::Book, terms::Terms},
+    wallet::{PolicyError, Signer},
 };
 
 mod intake;
@@ -48,6 +49,8 @@ pub enum SettlementError {
     Chain(#[from] ChainError),
     #[error(transparent)]
     Ledger(#[from] LedgerError),
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
     #[error("no channel {0}; `farthing channel list` shows them")]
     NoSuchChannel(ChannelId),
     #[error("the node is shutting down")]
@@ -64,7 +67,7 @@ enum Request {
 /// What settlement works with.
 #[derive(Debug)]
 pub struct Parts {
-    pub wallet: Address,
+    pub signer: Signer,
     pub chain: ChainHandle,
     pub ledger: Ledger,
     pub network: NetworkHandle,
@@ -91,7 +94,7 @@ impl Settlement {
     /// When the ledger cannot be read.
     pub fn new(parts: Parts) -> Result<(Self, impl Future<Output = ()>), LedgerError> {
         let Parts {
-            wallet,
+            signer,
             chain,
             ledger,
             network,
@@ -103,11 +106,12 @@ impl Settlement {
             closes,
             stopping,
         } = parts;
+        let wallet = signer.address();
         let (requests, receiver) = mpsc::channel(8);
         let promised = Promised::restore(ledger.clone())?;
         let intake =
             Intake::new(wallet, chain.clone(), ledger.clone(), book.clone(), channels.clone(), terms);
-        let (closing, interrupted) = Default::default();
+        let (closing, ordered, interrupted) = Default::default();
         let payee = Payee {
             chain: chain.clone(),
             ledger,
@@ -115,9 +119,11 @@ impl Settlement {
             intake: intake.clone(),
             policy,
             closing,
+            ordered,
             interrupted,
         };
-        let payer = Payer { chain, network, channels, policy, promised, asked_secs: Arc::default() };
+        let asked_secs = Arc::default();
+        let payer = Payer { chain, network, signer, channels, policy, promised, asked_secs };
         let handle = Self { requests, payer: payer.clone() };
         let work = async move {
             let all = async {

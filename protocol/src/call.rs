@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use minicbor::{CborLen, Decode, Encode};
 
 use crate::{
-    CallId, ChannelConfig, ChannelId, Hash, Refusal, ServiceId, Signature, Usdc,
+    CallId, ChannelConfig, ChannelId, Hash, Refusal, ServiceId, Signature, SignedClose, Usdc,
     books::{CallsAsked, CallsPage},
     channel::Receipt,
     keccak256, limits, wire,
@@ -386,4 +386,8 @@ pub struct ChannelSync {
     /// The payer's own signature on `best`: proof for a payer that lost its ledger.
     #[n(5)]
     pub best_signature: Option<Signature>,
+    /// In answer to [`CallMessage::Close`]: the owner does not close at its own cost; whoever wants it brings this to
+    /// the chain. Without it the owner closes.
+    #[n(6)]
+    pub close: Option<SignedClose>,
 }

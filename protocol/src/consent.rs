@@ -68,6 +68,16 @@ impl CloseConsent {
     }
 }
 
+/// A consent with the payee's signature, as it travels to the payer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, CborLen)]
+#[cbor(map)]
+pub struct SignedClose {
+    #[n(0)]
+    pub consent: CloseConsent,
+    #[n(1)]
+    pub signature: Signature,
+}
+
 /// The request of a channel's payer or signer to close it, which starts the channel's delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode, CborLen)]
 #[cbor(map)]

@@ -33,7 +33,7 @@ pub mod wire;
 
 pub use call::{CallMessage, CallReply, CallRequest, CallResponse, Outcome};
 pub use channel::{ChannelConfig, ChannelId, Domain, Receipt, Voucher};
-pub use consent::{CloseConsent, CloseRequest};
+pub use consent::{CloseConsent, CloseRequest, SignedClose};
 pub use id::{CallId, ServiceId, ServiceNonce};
 pub use identity::{Address, PublicKey};
 pub use listing::Listing;

@@ -61,6 +61,12 @@ pub enum RefusalCode {
     /// The channel's deposit is below what the owner serves, or larger ones have taken all places.
     #[n(22)]
     DepositTooSmall,
+    /// The chain may still take back the deposit that would pay for the call.
+    #[n(23)]
+    DepositNotSafe,
+    /// The owner's wallet cannot pay the chain for the claim of what it would earn.
+    #[n(24)]
+    OwnerCannotClaim,
 }
 
 impl RefusalCode {
@@ -91,6 +97,8 @@ impl RefusalCode {
             Self::MayHaveRun => "may_have_run",
             Self::DelayTooShort => "delay_too_short",
             Self::DepositTooSmall => "deposit_too_small",
+            Self::DepositNotSafe => "deposit_not_safe",
+            Self::OwnerCannotClaim => "owner_cannot_claim",
         }
     }
 }

@@ -118,6 +118,8 @@ const fn mends_with_time(code: RefusalCode) -> bool {
             | RefusalCode::ChainStale
             | RefusalCode::UnknownChannel
             | RefusalCode::VoucherAboveDeposit
+            | RefusalCode::DepositNotSafe
+            | RefusalCode::OwnerCannotClaim
     )
 }
 

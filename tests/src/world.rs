@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use farthing::{
     control::types::{Api, Audit, Channel, Charge, OperationFile, ServiceFile, Settled, route},
-    testnet::{LocalChain, NodeOptions, NodeProcess},
+    testnet::{LocalChain, NodeOptions, NodeProcess, rpc},
 };
 use farthing_protocol::{Address, Usdc, call::Method};
 use reqwest::{StatusCode, header::HeaderMap};
@@ -207,6 +207,16 @@ impl World {
     #[must_use]
     pub const fn client(&self) -> &reqwest::Client {
         &self.client
+    }
+
+    /// Makes gas cost next to nothing from the next block on, so that an owner closes the smallest channel itself.
+    ///
+    /// # Errors
+    /// When the chain does not answer.
+    pub async fn make_gas_cheap(&self) -> Result<()> {
+        rpc::call(&self.chain.rpc_url(), "anvil_setNextBlockBaseFeePerGas", json!(["0x0"])).await?;
+        rpc::call(&self.chain.rpc_url(), "evm_mine", json!([])).await?;
+        Ok(())
     }
 
     /// Waits until no call of the consumer is undecided.

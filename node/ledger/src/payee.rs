@@ -85,6 +85,8 @@ pub enum Ending {
     None,
     /// This node closes it.
     Closes,
+    /// This node has signed a close that counts until then, on the chain's clock, for whoever brings it.
+    SignedAway { until_secs: u64 },
 }
 
 impl PayeeChannelRow {

@@ -53,7 +53,10 @@ fn each_level_raises_its_alert_below_it_and_not_at_it() {
 fn who_buys_nothing_needs_no_money_and_who_claims_needs_gas() {
     let poor = Facts { usdc: Some(Usdc::ZERO), wei: Some(0), paying: Vec::new(), ..well() };
     assert_eq!(kinds(&poor), [""; 0]);
-    assert_eq!(kinds(&Facts { unclaimed: usdc(1), ..poor }), ["eth-low"]);
+    assert_eq!(kinds(&Facts { unclaimed: usdc(1), ..poor.clone() }), ["eth-low"]);
+    let stuck = Facts { unclaimed: usdc(1), unclaimed_max: Some(usdc(5)), ..poor.clone() };
+    assert_eq!(kinds(&stuck), ["claim-unaffordable", "eth-low"]);
+    assert_eq!(kinds(&Facts { unclaimed: Usdc::ZERO, ..stuck }), [""; 0]);
     let unknown = Facts { usdc: None, wei: None, ..well() };
     assert_eq!(kinds(&unknown), [""; 0], "what is not known yet is not told");
 }

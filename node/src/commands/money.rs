@@ -137,6 +137,10 @@ fn closed_text(closed: Closed) -> String {
     match closed {
         Closed::Already => "closed".to_owned(),
         Closed::Withdrawn => "closed: the delay was over, and the rest is in the wallet".to_owned(),
+        Closed::Brought => {
+            "closed: its owner signed the close, this node brought it to the chain, and the rest is in the wallet"
+                .to_owned()
+        }
         Closed::Promised { until_secs } => format!(
             "closing: its owner has promised it until {}; then this node closes it on chain by itself, and \
              `farthing channel close --force` does at once",

@@ -234,6 +234,12 @@ pub const KEYS: &[Key] = &[
         "Blocks until a deposit counts; the preset's number unless set.",
     ),
     key(
+        "chain.safe_tag",
+        Form::Switch,
+        Unset,
+        "Whether a deposit counts in full only when the chain's block tag `safe` has reached it; so on public layer 2s unless set.",
+    ),
+    key(
         "chain.close_delay_secs",
         integer(HOUR_SECS, 30 * DAY_SECS),
         Value("86400"),
@@ -379,6 +385,18 @@ pub const KEYS: &[Key] = &[
         Form::Amount,
         Value("0.01"),
         "Least deposit of a channel that this node serves; smaller ones are refused and take no place.",
+    ),
+    key(
+        "settlement.unsafe_max",
+        Form::Amount,
+        Value("1.00"),
+        "The most that one payer is served for on deposits that the chain may still take back (chain.safe_tag).",
+    ),
+    key(
+        "settlement.without_gas_max",
+        Form::Amount,
+        Value("0.25"),
+        "The most that is earned and unclaimed while the wallet's ETH does not pay for a claim; then calls are refused.",
     ),
     //
     key("limits.upstream_connect_ms", integer(10, MINUTE_MS), Value("3000"), "Connecting to an upstream."),

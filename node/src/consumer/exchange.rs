@@ -136,7 +136,7 @@ impl Consumer {
         let Word::Refused(refusal) = word else { return false };
         let lag_max = match refusal.code {
             RefusalCode::UnknownChannel | RefusalCode::VoucherAboveDeposit => CHANNEL_LAG,
-            RefusalCode::ChainStale => START_LAG,
+            RefusalCode::ChainStale | RefusalCode::DepositNotSafe => START_LAG,
             _ => return false,
         };
         attempt.reservation.is_some() && started.elapsed() < lag_max

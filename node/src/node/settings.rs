@@ -44,6 +44,9 @@ pub(crate) fn chain_spec(config: &Config) -> anyhow::Result<ChainSpec> {
     if let Some(confirmations) = chain.confirmations {
         spec.confirmations = confirmations;
     }
+    if let Some(safe_tag) = chain.safe_tag {
+        spec.safe_tag = safe_tag;
+    }
     if let Some(interval) = chain.poll_interval {
         spec.poll_interval_ms = u64::try_from(interval.as_millis()).unwrap_or(u64::MAX);
     }
@@ -53,7 +56,13 @@ pub(crate) fn chain_spec(config: &Config) -> anyhow::Result<ChainSpec> {
 
 /// Which channels this owner serves.
 pub(super) fn terms(config: &Config) -> Terms {
-    Terms { deposit_min: config.settlement.channel_min, close_delay_secs: config.chain.close_delay_secs }
+    let settlement = &config.settlement;
+    Terms {
+        deposit_min: settlement.channel_min,
+        close_delay_secs: config.chain.close_delay_secs,
+        unsafe_max: settlement.unsafe_max,
+        without_gas_max: settlement.without_gas_max,
+    }
 }
 
 /// The one way to pay this owner.

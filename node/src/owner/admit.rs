@@ -78,8 +78,10 @@ impl Owner {
                     return Err(Refusal::new(RefusalCode::ChainStale, detail).retry_after_ms(5_000));
                 }
                 let voucher = self.verify(payer, *channel, *cumulative, signature.as_ref())?;
-                let reserved = parts.book.admit(*channel, voucher.as_ref(), plan.price);
-                Some(reserved.map_err(|code| payment_refusal(code, plan.price))?)
+                let affords_claim = chain_view::affords_claim(&parts.chain);
+                let unclaimed_max = if affords_claim { Usdc::MAX } else { parts.terms.without_gas_max };
+                let reserved = parts.book.admit(*channel, voucher.as_ref(), plan.price, unclaimed_max);
+                Some(reserved.map_err(|code| self.payment_refusal(code, plan.price))?)
             }
         };
         let request_hash = request.request_hash(&body);
@@ -135,6 +137,36 @@ impl Owner {
             }
             _ => unknown_channel(),
         }
+    }
+
+    fn payment_refusal(&self, code: RefusalCode, price: Usdc) -> Refusal {
+        let detail = match code {
+            RefusalCode::InsufficientVoucher => {
+                format!("the voucher leaves less than {price} USDC of headroom")
+            }
+            RefusalCode::VoucherAboveDeposit => {
+                "the voucher promises more than the confirmed deposit".to_owned()
+            }
+            RefusalCode::ChannelClosing => "a close of the channel is pending".to_owned(),
+            RefusalCode::DepositNotSafe => {
+                let most = self.0.terms.unsafe_max;
+                let detail = format!(
+                    "the chain may still take back what was deposited, and until it cannot this owner serves each \
+                     payer for {most} USDC at most"
+                );
+                return Refusal::new(code, detail).retry_after_ms(30_000);
+            }
+            RefusalCode::OwnerCannotClaim => {
+                let most = self.0.terms.without_gas_max;
+                let detail = format!(
+                    "the owner's wallet cannot pay the chain for its next claim, so nothing is served beyond {most} \
+                     USDC unclaimed; it goes on once the wallet has ETH"
+                );
+                return Refusal::new(code, detail).retry_after_ms(60_000);
+            }
+            _ => return unknown_channel(),
+        };
+        Refusal::new(code, detail)
     }
 
     /// The voucher of a call, verified against the channel's signer; `None` when it brings nothing new.
@@ -212,16 +244,6 @@ fn upstream_request(plan: &Plan, request: &CallRequest, body: &Bytes) -> Upstrea
 fn upstream_deadline_ms(method: Method, deadline_ms: u64) -> u64 {
     let (min, max) = (limits::CALL_DEADLINE_MS_MIN, limits::CALL_DEADLINE_MS_MAX);
     if method.is_safe() { deadline_ms.clamp(min, max) } else { max }
-}
-
-fn payment_refusal(code: RefusalCode, price: Usdc) -> Refusal {
-    let detail = match code {
-        RefusalCode::InsufficientVoucher => format!("the voucher leaves less than {price} USDC of headroom"),
-        RefusalCode::VoucherAboveDeposit => "the voucher promises more than the confirmed deposit".to_owned(),
-        RefusalCode::ChannelClosing => "a close of the channel is pending".to_owned(),
-        _ => return unknown_channel(),
-    };
-    Refusal::new(code, detail)
 }
 
 impl AdmittedAgain {

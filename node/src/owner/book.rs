@@ -28,6 +28,8 @@ pub struct PayeeChannel {
     pub best_voucher: Option<Verified<Voucher>>,
     /// When the oldest unclaimed charge was made.
     pub unclaimed_since_secs: Option<u64>,
+    /// The part of the deposit that the chain does not take back any more.
+    pub safe_deposited: Usdc,
     /// The payer started the delay after which it may withdraw, which ends then.
     pub close_at_secs: Option<u64>,
     /// What this node has taken on towards the channel's end; nothing is served until that is done.
@@ -35,6 +37,12 @@ pub struct PayeeChannel {
 }
 
 impl PayeeChannel {
+    /// What is served, were `price` added, against a deposit that the chain may still take back.
+    fn at_risk(&self, price: Usdc) -> Usdc {
+        let served = self.state.spent.saturating_add(self.state.reserved).saturating_add(price);
+        served.min(self.state.deposited).saturating_sub(self.safe_deposited)
+    }
+
     /// How much it matters to keep a place for this channel; `None` when it must be kept.
     fn standing(&self) -> Option<Usdc> {
         let left = self.state.deposited.saturating_sub(self.state.claimed);
@@ -65,12 +73,8 @@ pub enum Room {
 pub struct Book {
     channels: Arc<Mutex<HashMap<ChannelId, PayeeChannel>>>,
     channels_max: usize,
-}
-
-impl Default for Book {
-    fn default() -> Self {
-        Self { channels: Arc::default(), channels_max: CHANNELS_MAX }
-    }
+    /// See [`Terms::unsafe_max`](super::terms::Terms).
+    unsafe_max: Usdc,
 }
 
 /// The price of an admitted call, set aside on its channel.
@@ -84,11 +88,19 @@ pub struct Reserved {
 }
 
 impl Book {
-    /// Takes over a channel of the ledger, at start or after the chain confirmed a change. `close_at_secs`
-    /// is the payer's pending close. `voucher` proves the stored best one, for a channel that is new to the book.
+    /// No channels; `unsafe_max` as in [`Terms`](super::terms::Terms).
+    #[must_use]
+    pub fn new(unsafe_max: Usdc) -> Self {
+        Self { channels: Arc::default(), channels_max: CHANNELS_MAX, unsafe_max }
+    }
+
+    /// Takes over a channel of the ledger, at start or after the chain confirmed a change. `safe_deposited` is the
+    /// part of its deposit that the chain does not take back, `close_at_secs` the payer's pending close. `voucher`
+    /// proves the stored best one, for a channel that is new to the book.
     pub fn apply(
         &self,
         row: &PayeeChannelRow,
+        safe_deposited: Usdc,
         close_at_secs: Option<u64>,
         voucher: Option<Verified<Voucher>>,
     ) {
@@ -98,9 +110,11 @@ impl Book {
             state: row.state(),
             best_voucher: voucher,
             unclaimed_since_secs: (!row.state().unclaimed().is_zero()).then(crate::clock::now_secs),
+            safe_deposited,
             close_at_secs,
             ending: row.ending,
         });
+        channel.safe_deposited = safe_deposited;
         channel.state.deposited = row.deposited;
         channel.state.claimed = channel.state.claimed.max(row.claimed);
         channel.close_at_secs = close_at_secs;
@@ -145,6 +159,27 @@ impl Book {
         true
     }
 
+    /// Stops serving on a channel whose close this node signs away. `false` while a call runs on it, and then nothing
+    /// is changed.
+    pub fn sign_away(&self, id: ChannelId, until_secs: u64) -> bool {
+        let mut channels = self.lock();
+        let idle = channels.get_mut(&id).filter(|channel| channel.state.reserved.is_zero());
+        let Some(channel) = idle else { return false };
+        channel.ending = Ending::SignedAway { until_secs };
+        channel.state.closing = true;
+        true
+    }
+
+    /// Channels whose close this node has signed, each with the second until which that counts.
+    #[must_use]
+    pub fn signed_away(&self) -> Vec<(ChannelId, u64)> {
+        let until = |channel: &PayeeChannel| match channel.ending {
+            Ending::SignedAway { until_secs } => Some(until_secs),
+            Ending::None | Ending::Closes => None,
+        };
+        self.lock().iter().filter_map(|(id, channel)| Some((*id, until(channel)?))).collect()
+    }
+
     /// Channels that this node closes and has not closed yet.
     #[must_use]
     pub fn closing(&self) -> Vec<ChannelId> {
@@ -160,7 +195,8 @@ impl Book {
         channels.get(&id).map(|channel| (channel.config, channel.state.deposited, channel.state.best))
     }
 
-    /// Reserves `price`, taking a verified voucher into account.
+    /// Reserves `price`, taking a verified voucher into account. Over all channels no more than `unclaimed_max` may be
+    /// served and not claimed then.
     ///
     /// # Errors
     /// The rule that is broken; nothing is reserved then.
@@ -169,11 +205,22 @@ impl Book {
         id: ChannelId,
         voucher: Option<&Verified<Voucher>>,
         price: Usdc,
+        unclaimed_max: Usdc,
     ) -> Result<Reserved, RefusalCode> {
         let mut channels = self.lock();
+        let channel = channels.get(&id).ok_or(RefusalCode::UnknownChannel)?;
+        let (mut state, best_before) = (channel.state, channel.state.best);
+        state.admit(voucher.map(|v| v.cumulative), price)?;
+        let at_risk = channel.at_risk(price);
+        // Most channels are safe, so the payer's others are seldom looked for.
+        if !at_risk.is_zero() && at_risk.saturating_add(at_risk_beside(&channels, id)) > self.unsafe_max {
+            return Err(RefusalCode::DepositNotSafe);
+        }
+        if unclaimed_max < Usdc::MAX && unclaimed(&channels).saturating_add(price) > unclaimed_max {
+            return Err(RefusalCode::OwnerCannotClaim);
+        }
         let channel = channels.get_mut(&id).ok_or(RefusalCode::UnknownChannel)?;
-        let best_before = channel.state.best;
-        channel.state.admit(voucher.map(|v| v.cumulative), price)?;
+        channel.state = state;
         if let Some(voucher) = voucher.filter(|v| v.cumulative > best_before) {
             channel.best_voucher = Some(voucher.clone());
         }
@@ -210,6 +257,22 @@ impl Book {
     }
 }
 
+/// What is served on all channels, calls in progress included, and not claimed.
+fn unclaimed(channels: &HashMap<ChannelId, PayeeChannel>) -> Usdc {
+    channels.values().fold(Usdc::ZERO, |sum, channel| {
+        sum.saturating_add(channel.state.unclaimed()).saturating_add(channel.state.reserved)
+    })
+}
+
+/// What the payer of a channel is served for on others of its channels, with deposits that are not safe.
+fn at_risk_beside(channels: &HashMap<ChannelId, PayeeChannel>, id: ChannelId) -> Usdc {
+    let payer = channels.get(&id).map(|channel| channel.config.payer);
+    let beside = channels.iter().filter(|(other, _)| **other != id).map(|(_, channel)| channel);
+    beside
+        .filter(|channel| Some(channel.config.payer) == payer)
+        .fold(Usdc::ZERO, |sum, channel| sum.saturating_add(channel.at_risk(Usdc::ZERO)))
+}
+
 impl Reserved {
     /// Ends the reservation with what was charged; called after the commit that records it.
     pub fn settle(mut self, charge: Usdc) {
@@ -240,11 +303,12 @@ impl Drop for Reserved {
 
 #[cfg(test)]
 mod tests {
-    use farthing_protocol::Address;
+    use farthing_protocol::{Address, SecretKey};
 
     use super::*;
 
     const ID: ChannelId = ChannelId::from_bytes([1; 32]);
+    const SAFE: Usdc = Usdc::MAX;
 
     fn row(deposited: u64, claimed: u64) -> PayeeChannelRow {
         let payer = Address::from_bytes([1; 20]);
@@ -271,39 +335,76 @@ mod tests {
 
     #[test]
     fn a_close_of_an_empty_channel_does_not_stop_it_from_serving_when_it_is_filled() {
-        let book = Book::default();
-        book.apply(&row(10, 10), None, None);
+        let book = Book::new(Usdc::ZERO);
+        book.apply(&row(10, 10), SAFE, None, None);
         assert!(!book.set_ending(ID, Ending::Closes), "there is nothing to close");
-        book.apply(&row(20, 10), None, None);
+        book.apply(&row(20, 10), SAFE, None, None);
         assert!(!book.get(ID).unwrap().state.closing);
         assert!(book.set_ending(ID, Ending::Closes));
-        book.apply(&row(20, 10), None, None);
+        book.apply(&row(20, 10), SAFE, None, None);
         assert!(
             book.get(ID).unwrap().state.closing,
             "the chain's view does not end a close that is asked for"
         );
-        book.apply(&row(10, 10), None, None);
+        book.apply(&row(10, 10), SAFE, None, None);
         assert!(!book.get(ID).unwrap().state.closing, "done");
     }
 
     #[test]
+    fn deposits_that_are_not_safe_serve_each_payer_up_to_a_bound_over_all_its_channels() {
+        let usdc = Usdc::from_micros;
+        let (domain, key) = (Domain::new(1, Address::ZERO), SecretKey::from_bytes(&[7; 32]).unwrap());
+        let book = Book::new(usdc(10));
+        let open = |n: u8, payer: u8, safe: u64| {
+            let id = ChannelId::from_bytes([n; 32]);
+            let payer = Address::from_bytes([payer; 20]);
+            let row = PayeeChannelRow { id, ..row(100, 0) };
+            let row = PayeeChannelRow { config: ChannelConfig { payer, ..row.config }, ..row };
+            book.apply(&row, usdc(safe), None, None);
+            id
+        };
+        let signed = |channel| {
+            let voucher = Voucher { channel, cumulative: usdc(100) };
+            voucher.verify(&domain, voucher.sign(&domain, &key), key.address()).unwrap()
+        };
+        let admit = |id, price| book.admit(id, Some(&signed(id)), usdc(price), Usdc::MAX);
+        let refused = Some(RefusalCode::DepositNotSafe);
+        let (first, second, other) = (open(1, 1, 0), open(2, 1, 5), open(3, 2, 0));
+        assert_eq!(admit(first, 11).err(), refused, "at once");
+        admit(first, 6).unwrap().settle(usdc(6));
+        assert_eq!(admit(first, 5).err(), refused, "bit by bit");
+        // Of another channel the safe part does not count, and what is in progress does.
+        let in_progress = admit(second, 9).unwrap();
+        assert_eq!(admit(first, 1).err(), refused, "over all channels");
+        assert_eq!(admit(second, 1).err(), refused);
+        admit(other, 10).unwrap().settle(usdc(10));
+        drop(in_progress);
+        admit(first, 4).unwrap().settle(usdc(4));
+        // What has become safe is no risk any more.
+        open(1, 1, 100);
+        admit(first, 90).unwrap().settle(usdc(90));
+        admit(second, 15).unwrap().settle(usdc(15));
+        assert_eq!(admit(second, 1).err(), refused);
+    }
+
+    #[test]
     fn dust_makes_room_for_what_holds_more_and_never_for_less() {
-        let book = Book { channels_max: 3, ..Book::default() };
+        let book = Book { channels_max: 3, ..Book::new(Usdc::ZERO) };
         let id = |n: u8| ChannelId::from_bytes([n; 32]);
         let of = |n: u8, deposited, claimed| PayeeChannelRow { id: id(n), ..row(deposited, claimed) };
         for (n, deposited) in [(1, 10), (2, 11), (3, 12)] {
             assert_eq!(book.room_for(id(n), Usdc::from_micros(deposited)), Room::Free);
-            book.apply(&of(n, deposited, 0), None, None);
+            book.apply(&of(n, deposited, 0), SAFE, None, None);
         }
         let room = |left| book.room_for(id(9), Usdc::from_micros(left));
         assert_eq!((room(9), room(10), room(11)), (Room::Full, Room::Full, Room::Instead(id(1))));
         // A channel that pays stays, however little is left; one that is empty goes first.
-        book.apply(&PayeeChannelRow { spent: Usdc::from_micros(1), ..of(1, 10, 0) }, None, None);
+        book.apply(&PayeeChannelRow { spent: Usdc::from_micros(1), ..of(1, 10, 0) }, SAFE, None, None);
         let paid = of(1, 10, 9);
         book.evict(id(1));
-        book.apply(&paid, None, None);
+        book.apply(&paid, SAFE, None, None);
         assert_eq!(room(100), Room::Instead(id(2)));
-        book.apply(&of(3, 12, 12), None, None);
+        book.apply(&of(3, 12, 12), SAFE, None, None);
         assert_eq!(room(1), Room::Instead(id(3)));
         book.evict(id(3));
         assert_eq!(room(1), Room::Free);
@@ -311,9 +412,9 @@ mod tests {
 
     #[test]
     fn a_channel_with_a_call_in_progress_keeps_its_place() {
-        let book = Book { channels_max: 1, ..Book::default() };
-        book.apply(&PayeeChannelRow { best: Usdc::from_micros(5), ..row(10, 0) }, None, None);
-        let reserved = book.admit(ID, None, Usdc::from_micros(5)).unwrap();
+        let book = Book { channels_max: 1, ..Book::new(Usdc::ZERO) };
+        book.apply(&PayeeChannelRow { best: Usdc::from_micros(5), ..row(10, 0) }, SAFE, None, None);
+        let reserved = book.admit(ID, None, Usdc::from_micros(5), Usdc::MAX).unwrap();
         let other = ChannelId::from_bytes([9; 32]);
         assert_eq!(book.room_for(other, Usdc::from_micros(100)), Room::Full);
         assert!(!book.evict(ID));

@@ -12,6 +12,10 @@ pub struct Terms {
     pub deposit_min: Usdc,
     /// Least time between a payer's request to close and its withdrawal, in which this node claims.
     pub close_delay_secs: u64,
+    /// The most that one payer is served for on deposits that the chain may still take back.
+    pub unsafe_max: Usdc,
+    /// The most that is served beyond what is claimed, in all, while the wallet's ETH does not pay for a claim.
+    pub without_gas_max: Usdc,
 }
 
 impl Terms {
@@ -46,7 +50,12 @@ mod tests {
 
     #[test]
     fn a_channel_is_served_at_the_listed_delay_and_deposit_and_not_below() {
-        let terms = Terms { deposit_min: Usdc::from_micros(100), close_delay_secs: 86_400 };
+        let terms = Terms {
+            deposit_min: Usdc::from_micros(100),
+            close_delay_secs: 86_400,
+            unsafe_max: Usdc::ZERO,
+            without_gas_max: Usdc::ZERO,
+        };
         for (delay, deposited, expected) in [
             (86_400, 100, None),
             (86_401, 101, None),

@@ -36,6 +36,9 @@ pub(super) fn alert(alert: &str) -> Alert {
             None,
         ),
         "usdc-low" => ("USDC runs out", "See Finance", Some("/panel/finance")),
+        "claim-unaffordable" => {
+            ("What you earn cannot be claimed", "Send a little ETH to the wallet", Some("/panel/finance"))
+        }
         "eth-low" => ("ETH for fees runs out", "See Finance", Some("/panel/finance")),
         "budget-low" => {
             ("The budget of today is nearly spent", "See the limits", Some("/panel/finance/limits"))

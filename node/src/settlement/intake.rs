@@ -130,7 +130,8 @@ impl Intake {
         if row.state().lost() != row.lost {
             row = ledger.book_loss(view.id, clock::now_secs()).await?;
         }
-        books.apply(&row, view.close_at_secs, book::proof(&row, &chain.domain()));
+        let proof = book::proof(&row, &chain.domain());
+        books.apply(&row, view.safe_deposited, view.close_at_secs, proof);
         Ok(())
     }
 

@@ -30,6 +30,8 @@ const INTERRUPTED_LOOK_BACK: usize = 32;
 /// Calls on a channel end soon; a chain that refuses a close does not change its mind at once.
 const RETRY_BUSY_EVERY: Duration = Duration::from_millis(500);
 const RETRY_FAILED_AFTER: Duration = Duration::from_secs(5);
+/// A chain may replace its newest blocks by others, which are dated no earlier than so much before.
+const REORGANISED_SECS_MAX: u64 = 120;
 
 #[derive(Debug)]
 pub(super) struct Payee {
@@ -38,8 +40,10 @@ pub(super) struct Payee {
     pub book: Book,
     pub intake: Intake,
     pub policy: Policy,
-    /// Channels to close as soon as no call runs on them.
+    /// Channels to close as soon as no call runs on them and what is due pays for it.
     pub closing: BTreeSet<ChannelId>,
+    /// Those of them that the user of this node closes, whatever it costs.
+    pub ordered: BTreeSet<ChannelId>,
     /// Claims that were under way at the last stop.
     pub interrupted: Vec<farthing_ledger::Settlement>,
 }
@@ -69,7 +73,10 @@ impl Payee {
                     self.conclude_paid().await;
                     self.claim_pending().await;
                 }
-                _ = tick.tick() => self.settle_by_policy().await,
+                _ = tick.tick() => {
+                    self.settle_by_policy().await;
+                    self.serve_again().await;
+                }
                 _ = retry_closes.tick(), if !self.closing.is_empty() => {
                     if !self.close_idle().await {
                         retry_closes.reset_after(RETRY_FAILED_AFTER);
@@ -89,6 +96,7 @@ impl Payee {
                 let _ = answer.send(self.claim(&claim).await);
             }
             Request::Close(channel, answer) => {
+                self.ordered.insert(channel);
                 self.start_closing(channel).await;
                 let _ = self.close_idle().await;
                 let _ = answer.send(Ok(()));
@@ -218,8 +226,24 @@ impl Payee {
         Ok(())
     }
 
+    /// A signed close that nobody has brought to the chain in time is void, and its channel is served again.
+    async fn serve_again(&self) {
+        let Some(now_secs) = self.chain.head().borrow().as_ref().map(|head| head.timestamp_secs) else {
+            return;
+        };
+        for (channel, until_secs) in self.book.signed_away() {
+            if !is_void(until_secs, now_secs) {
+                continue;
+            }
+            match self.ledger.end_payee_channel(channel, Ending::None).await {
+                Ok(_) => drop(self.book.set_ending(channel, Ending::None)),
+                Err(error) => tracing::warn!(%channel, %error, "a void close was not stored"),
+            }
+        }
+    }
+
     async fn start_closing(&mut self, channel: ChannelId) {
-        if !self.book.set_ending(channel, Ending::Closes) {
+        if self.closing.contains(&channel) || !self.book.set_ending(channel, Ending::Closes) {
             return;
         }
         if let Err(error) = self.ledger.end_payee_channel(channel, Ending::Closes).await {
@@ -236,8 +260,11 @@ impl Payee {
         while let Some(channel) = self.closing.iter().copied().find(|channel| tried.insert(*channel)) {
             self.claim_pending().await;
             match self.close(channel).await {
-                Ok(Closing::Done) => drop(self.closing.remove(&channel)),
-                Ok(Closing::Busy) => {}
+                Ok(Closing::Done) => {
+                    self.closing.remove(&channel);
+                    self.ordered.remove(&channel);
+                }
+                Ok(Closing::Waits) => {}
                 Err(error) => {
                     all_well = false;
                     tracing::warn!(%channel, %error, "the close failed and is tried again");
@@ -252,8 +279,10 @@ impl Payee {
         if entry.state.deposited <= entry.state.claimed {
             return Ok(Closing::Done);
         }
-        if !entry.state.reserved.is_zero() {
-            return Ok(Closing::Busy);
+        let gas = chain_view::gas(&self.chain, self.policy.gas_price_factor_max);
+        let is_paid = gas.is_some_and(|gas| gas.is_paid_by(entry.state.unclaimed()));
+        if !entry.state.reserved.is_zero() || !(is_paid || self.ordered.contains(&channel)) {
+            return Ok(Closing::Waits);
         }
         killpoint::reached("settlement.before_close");
         self.chain.close(claim_row(&entry)).await?;
@@ -266,8 +295,13 @@ impl Payee {
 
 enum Closing {
     Done,
-    /// A call runs on the channel.
-    Busy,
+    /// A call runs on the channel, or gas costs more than is due; the payer can ask the chain.
+    Waits,
+}
+
+/// Whether nobody can bring a signed close any more that counts until `until_secs`, by the chain's newest block.
+const fn is_void(until_secs: u64, now_secs: u64) -> bool {
+    now_secs > until_secs.saturating_add(REORGANISED_SECS_MAX)
 }
 
 fn row(channel: ChannelId, entry: &PayeeChannel, now_secs: u64) -> Row {
@@ -289,5 +323,18 @@ fn claim_row(entry: &PayeeChannel) -> ClaimRow {
         cumulative: voucher.map_or(Usdc::ZERO, |voucher| voucher.cumulative),
         amount: voucher.map_or(Usdc::ZERO, |_| entry.state.spent),
         signature: voucher.map_or(Signature::from_bytes([0; 65]), |voucher| *voucher.signature()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signed_close_is_void_once_no_block_can_hold_it_any_more() {
+        for (now_secs, expected) in [(0, false), (1_000, false), (1_120, false), (1_121, true)] {
+            assert_eq!(is_void(1_000, now_secs), expected, "{now_secs}");
+        }
+        assert!(!is_void(u64::MAX, u64::MAX));
     }
 }

@@ -7,21 +7,25 @@
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
-use farthing_chain::ChainHandle;
+use farthing_chain::{ChainHandle, ClaimRow};
 use farthing_network::NetworkHandle;
-use farthing_protocol::{Address, CallMessage, CallReply, ChannelId, Usdc};
+use farthing_protocol::{
+    Address, CallMessage, CallReply, ChannelId, RefusalCode, SignedClose, Usdc, Voucher,
+};
 use futures::{StreamExt, stream};
 
 use super::{SettlementError, policy::Policy, promised::Promised};
 use crate::{
     chain_view, clock,
     consumer::channels::{Channels, PayerChannel},
+    wallet::Signer,
 };
 
 const CLOSE_ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
+const ASK_BUSY_AGAIN_AFTER: Duration = Duration::from_millis(500);
 /// Owners asked at once.
 const ASKED_AT_ONCE: usize = 8;
 /// An owner that was asked to close an unused channel is asked again after that.
@@ -33,6 +37,8 @@ pub enum Closed {
     Already,
     /// The delay was over, and the rest is back.
     Withdrawn,
+    /// The owner has signed the close, and this node has brought it to the chain: the rest is back.
+    Brought,
     /// The owner has taken it on, and is trusted to do so until then.
     Promised {
         until_secs: u64,
@@ -43,11 +49,20 @@ pub enum Closed {
     },
 }
 
+/// What an owner says to a request to close.
+enum Word {
+    Promised,
+    /// It does not close at its own cost.
+    Signed(SignedClose),
+    Nothing,
+}
+
 /// The payer's half of settlement. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(super) struct Payer {
     pub chain: ChainHandle,
     pub network: NetworkHandle,
+    pub signer: Signer,
     pub channels: Arc<Channels>,
     pub policy: Policy,
     pub promised: Promised,
@@ -109,8 +124,10 @@ impl Payer {
         let is_broken = promised.is_some_and(|until| until <= clock::now_secs());
         if !force && !is_broken {
             // An owner that does not answer any more may still keep its word within the term.
-            if self.is_willing(&channel).await {
-                return Ok(Closed::Promised { until_secs: self.note(channel.id).await });
+            match self.ask_to_close(&channel).await {
+                Word::Promised => return Ok(Closed::Promised { until_secs: self.note(channel.id).await }),
+                Word::Signed(close) => return self.bring(&channel, close).await,
+                Word::Nothing => {}
             }
             if let Some(until_secs) = promised {
                 return Ok(Closed::Promised { until_secs });
@@ -124,10 +141,52 @@ impl Payer {
         self.promised.until(channel)
     }
 
-    async fn is_willing(&self, channel: &PayerChannel) -> bool {
+    /// Asks the owner, again while a call runs on the channel. A signed close that takes more than this node owes
+    /// is no answer.
+    async fn ask_to_close(&self, channel: &PayerChannel) -> Word {
         let (question, owner) = (CallMessage::Close(channel.id), channel.config.payee);
-        let asked = self.network.call(owner, question, bytes::Bytes::new(), CLOSE_ANSWER_TIMEOUT).await;
-        matches!(asked, Ok((CallReply::Channel(_), ..)))
+        let until = Instant::now() + CLOSE_ANSWER_TIMEOUT;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let asked = self.network.call(owner, question.clone(), bytes::Bytes::new(), left).await;
+            match asked {
+                Ok((CallReply::Channel(books), ..)) => {
+                    return match books.close {
+                        None => Word::Promised,
+                        Some(close) if self.is_fair(channel, &close) => Word::Signed(close),
+                        Some(_) => {
+                            tracing::warn!(%owner, "an owner signed a close that this node does not owe it");
+                            Word::Nothing
+                        }
+                    };
+                }
+                Ok((CallReply::Refused(refusal), ..))
+                    if refusal.code == RefusalCode::Busy && left > ASK_BUSY_AGAIN_AFTER =>
+                {
+                    tokio::time::sleep(ASK_BUSY_AGAIN_AFTER).await;
+                }
+                _ => return Word::Nothing,
+            }
+        }
+    }
+
+    fn is_fair(&self, channel: &PayerChannel, close: &SignedClose) -> bool {
+        let SignedClose { consent, signature } = close;
+        let owed = channel.state.acknowledged.max(channel.claimed);
+        let signed = consent.verify(self.signer.domain(), *signature, channel.config.payee);
+        consent.channel == channel.id && consent.amount <= owed && signed.is_ok()
+    }
+
+    /// Brings the owner's signed close to the chain. What it takes is acknowledged, so the voucher promises nothing new.
+    async fn bring(&self, channel: &PayerChannel, close: SignedClose) -> Result<Closed, SettlementError> {
+        let SignedClose { consent, signature } = close;
+        let (config, amount) = (channel.config, consent.amount);
+        let voucher = Voucher { channel: channel.id, cumulative: amount };
+        let promise = self.signer.sign_voucher(&voucher, consent.deposited)?;
+        let row = ClaimRow { config, cumulative: amount, amount, signature: promise };
+        self.chain.relay_close(row, consent, signature).await?;
+        self.promised.forget(channel.id).await;
+        Ok(Closed::Brought)
     }
 
     async fn note(&self, channel: ChannelId) -> u64 {
@@ -201,13 +260,21 @@ impl Payer {
     }
 
     async fn close_unused(&self, channel: PayerChannel) {
-        if self.is_willing(&channel).await {
-            self.note(channel.id).await;
-            return;
+        match self.ask_to_close(&channel).await {
+            Word::Promised => drop(self.note(channel.id).await),
+            Word::Signed(close) => {
+                if let Err(error) = self.bring(&channel, close).await {
+                    tracing::warn!(owner = %channel.config.payee, %error, "a signed close was not brought yet");
+                }
+            }
+            Word::Nothing => self.close_alone(&channel).await,
         }
+    }
+
+    async fn close_alone(&self, channel: &PayerChannel) {
         let patience_secs = self.policy.idle_close_secs.saturating_add(self.policy.close_answer_secs);
-        if idle_secs(&channel, clock::now_secs()) >= patience_secs
-            && let Err(error) = self.request_close(&channel).await
+        if idle_secs(channel, clock::now_secs()) >= patience_secs
+            && let Err(error) = self.request_close(channel).await
         {
             tracing::warn!(owner = %channel.config.payee, %error, "an unused channel was not closed");
         }

@@ -11,6 +11,8 @@ use super::policy::Policy;
 /// Gas of a claim transaction: the base and each further channel (measured, `docs/contracts.md`).
 pub const CLAIM_GAS_BASE: u128 = 65_000;
 pub const CLAIM_GAS_PER_CHANNEL: u128 = 19_000;
+/// The limit that a claim of one channel is sent with: a fifth and some more above what it takes.
+const CLAIM_GAS_LIMIT: u128 = 126_000;
 /// The price of ETH that gas is weighed with against USDC. Being wrong by a factor of two moves a claim by a
 /// few hours; asking someone would add a party to trust.
 const MICROS_PER_ETH: u128 = 3_000_000_000;
@@ -57,6 +59,18 @@ impl Gas {
         let transactions = rows.div_ceil(CLAIM_ROWS_MAX) as u64;
         self.base.saturating_mul(transactions).saturating_add(self.row.saturating_mul(rows as u64))
     }
+
+    /// Whether one channel's sum is worth a transaction of its own.
+    #[must_use]
+    pub fn is_paid_by(&self, due: Usdc) -> bool {
+        due > self.of(1)
+    }
+}
+
+/// What a wallet must hold for the claim of one channel: a transaction bids twice what gas costs now.
+#[must_use]
+pub fn claim_wei_max(wei_per_gas: u128) -> u128 {
+    CLAIM_GAS_LIMIT.saturating_mul(wei_per_gas.saturating_mul(2))
 }
 
 /// Why a claim is made; shown to the owner.
@@ -119,12 +133,6 @@ impl Policy {
         };
         Some(Claim { reason, channels: paying.iter().map(|row| row.channel).collect() })
     }
-}
-
-/// Whether a channel's sum is worth a transaction of its own.
-#[must_use]
-pub fn pays_alone(due: Usdc, gas: Gas) -> bool {
-    due > gas.of(1)
 }
 
 fn sum<'a>(rows: impl Iterator<Item = &'a Row>) -> Usdc {

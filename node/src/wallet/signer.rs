@@ -9,7 +9,7 @@ use std::sync::{
 };
 
 use farthing_protocol::{
-    Address, Domain, Receipt, SecretKey, Signature, Signed, Usdc, Voucher,
+    Address, CloseConsent, Domain, Receipt, SecretKey, Signature, Signed, SignedClose, Usdc, Voucher,
     signed::{Document, DocumentError},
 };
 
@@ -18,6 +18,8 @@ use farthing_protocol::{
 pub enum PolicyError {
     #[error("a voucher for {cumulative} USDC exceeds the channel's deposit of {deposited} USDC")]
     VoucherAboveDeposit { cumulative: Usdc, deposited: Usdc },
+    #[error("a close with {amount} USDC exceeds the channel's deposit of {deposited} USDC")]
+    CloseAboveDeposit { amount: Usdc, deposited: Usdc },
     #[error("a receipt that charges {charged} USDC cannot total {spent_total} USDC")]
     ReceiptAboveTotal { charged: Usdc, spent_total: Usdc },
 }
@@ -37,7 +39,7 @@ impl Signer {
         Self { key, address, domain, signed: Arc::default() }
     }
 
-    /// Vouchers and receipts signed since the start.
+    /// Vouchers, receipts and closes signed since the start.
     #[must_use]
     pub fn signed(&self) -> u64 {
         self.signed.load(Ordering::Relaxed)
@@ -79,6 +81,19 @@ impl Signer {
         Ok(receipt.sign(&self.domain, &self.key))
     }
 
+    /// Consents to the end of a channel on which this wallet is paid.
+    ///
+    /// # Errors
+    /// [`PolicyError::CloseAboveDeposit`]: the contract would not take it.
+    pub fn sign_close(&self, consent: CloseConsent) -> Result<SignedClose, PolicyError> {
+        let CloseConsent { amount, deposited, .. } = consent;
+        if amount > deposited {
+            return Err(PolicyError::CloseAboveDeposit { amount, deposited });
+        }
+        self.signed.fetch_add(1, Ordering::Relaxed);
+        Ok(SignedClose { consent, signature: consent.sign(&self.domain, &self.key) })
+    }
+
     /// Publishes a statement about this node.
     ///
     /// # Errors
@@ -108,6 +123,21 @@ mod tests {
             assert!(voucher(micros).verify(signer.domain(), signature, signer.address()).is_ok());
         }
         assert!(signer.sign_voucher(&voucher(101), deposited).is_err());
+    }
+
+    #[test]
+    fn a_close_is_signed_up_to_the_deposit_and_no_further() {
+        let signer = signer();
+        let consent = |micros| CloseConsent {
+            channel: ChannelId::NONE,
+            amount: Usdc::from_micros(micros),
+            deposited: Usdc::from_micros(100),
+            round: 1,
+            deadline_secs: 1,
+        };
+        let SignedClose { consent: signed, signature } = signer.sign_close(consent(100)).unwrap();
+        assert!(signed.verify(signer.domain(), signature, signer.address()).is_ok());
+        assert!(signer.sign_close(consent(101)).is_err());
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use farthing_protocol::{
-    Address, CallId, CallMessage, CallReply, CallRequest, CallResponse, ChannelConfig, ChannelId, Outcome,
-    Receipt, Refusal, RefusalCode, ServiceId, Signature, Usdc,
+    Address, CallId, CallMessage, CallReply, CallRequest, CallResponse, ChannelConfig, ChannelId,
+    CloseConsent, Outcome, Receipt, Refusal, RefusalCode, ServiceId, Signature, SignedClose, Usdc,
     books::{CallRecord, CallsAsked, CallsPage},
     call::{CallStatus, ChannelSync, Method, Payment},
     wire,
@@ -117,17 +117,33 @@ prop_compose! {
 }
 
 prop_compose! {
+    fn signed_close()(
+        channel in any::<[u8; 32]>(),
+        amounts in (usdc(), usdc()),
+        round in any::<u32>(),
+        deadline_secs in any::<u64>(),
+        signature in signature(),
+    ) -> SignedClose {
+        let (amount, deposited) = amounts;
+        let channel = ChannelId::from_bytes(channel);
+        let consent = CloseConsent { channel, amount, deposited, round, deadline_secs };
+        SignedClose { consent, signature }
+    }
+}
+
+prop_compose! {
     fn channel_sync()(
         addresses in any::<[[u8; 20]; 4]>(),
         close_delay_secs in any::<u64>(),
         salt in any::<[u8; 32]>(),
         amounts in uniform4(usdc()),
         best_signature in option::of(signature()),
+        close in option::of(signed_close()),
     ) -> ChannelSync {
         let [payer, payee, token, signer] = addresses.map(Address::from_bytes);
         let [deposited, claimed, spent, best] = amounts;
         let config = ChannelConfig { payer, payee, token, signer, close_delay_secs, salt };
-        ChannelSync { config, deposited, claimed, spent, best, best_signature }
+        ChannelSync { config, deposited, claimed, spent, best, best_signature, close }
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use farthing_protocol::{
     Address, CallId, CallMessage, CallReply, CallRequest, CallResponse, ChannelConfig, CloseConsent,
     CloseRequest, Domain, Hash, Listing, NodeRecord, Outcome, Receipt, Refusal, RefusalCode, SecretKey,
-    ServiceId, ServiceNonce, Signature, Signed, Usdc, Voucher,
+    ServiceId, ServiceNonce, Signature, Signed, SignedClose, Usdc, Voucher,
     books::{CallRecord, CallsAsked, CallsPage},
     call::{CallStatus, ChannelSync, ChargePolicy, Method, Payment, response_hash},
     info::{InfoRequest, InfoResponse},
@@ -248,7 +248,7 @@ pub fn refusals() -> Vec<(&'static str, Refusal)> {
             "a refusal that names a time",
             Refusal::new(RefusalCode::Busy, "all places are taken").retry_after_ms(1_500),
         ),
-        ("the refusal with the highest code", Refusal::new(RefusalCode::DepositTooSmall, "")),
+        ("the refusal with the highest code", Refusal::new(RefusalCode::OwnerCannotClaim, "")),
     ]
 }
 
@@ -261,8 +261,10 @@ pub fn call_replies() -> Vec<(&'static str, CallReply)> {
         spent: Usdc::from_micros(4_000),
         best: voucher().cumulative,
         best_signature: Some(voucher_signature()),
+        close: None,
     };
     let untouched = ChannelSync { best: Usdc::ZERO, best_signature: None, ..sync.clone() };
+    let signed = ChannelSync { close: Some(signed_close()), ..sync.clone() };
     let mut replies = vec![("an answer with its receipt", CallReply::Response(call_response()))];
     replies.extend(refusals().into_iter().map(|(name, refusal)| (name, CallReply::Refused(refusal))));
     replies.extend([
@@ -271,6 +273,7 @@ pub fn call_replies() -> Vec<(&'static str, CallReply)> {
         ("a call never served", CallReply::Status(CallStatus::Unknown)),
         ("a channel with its proof", CallReply::Channel(sync)),
         ("a channel without vouchers", CallReply::Channel(untouched)),
+        ("a channel whose close is signed", CallReply::Channel(signed)),
         ("a page of records", CallReply::Calls(calls_page())),
     ]);
     replies
@@ -349,6 +352,11 @@ pub fn close_consent() -> CloseConsent {
         round: 3,
         deadline_secs: 1_767_409_445,
     }
+}
+
+pub fn signed_close() -> SignedClose {
+    let consent = close_consent();
+    SignedClose { consent, signature: consent.sign(&domain(), &owner()) }
 }
 
 pub fn close_request() -> CloseRequest {

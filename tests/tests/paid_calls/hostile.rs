@@ -24,9 +24,13 @@ use farthing_protocol::{
 use farthing_tests::world::{FUNDS, PRICE, Setup, World, eventually};
 use futures::{StreamExt, stream};
 
-use crate::support::{cost, expect_served, fixed_owner, setting};
+use crate::support::{cost, expect_free, expect_served, fixed_owner, setting};
 
+mod closes;
+mod deposits;
 mod free_rides;
+mod pending;
+mod withdrawals;
 
 const DEADLINE: Duration = Duration::from_secs(20);
 
@@ -57,7 +61,8 @@ impl Payer {
         let wallet = key()?.address();
         world.chain.fund(wallet, FUNDS).await?;
         let spec = farthing_chain::local(world.chain.rpc_url(), Anvil::CHAIN_ID, world.chain.token);
-        let spec = ChainSpec { poll_interval_ms: 100, ..spec };
+        // Whatever gas costs.
+        let spec = ChainSpec { poll_interval_ms: 100, gas_price_cap_wei: u128::MAX / 4, ..spec };
         let chain = Chain::start(spec, key()?, Arc::new(MemoryJournal::default())).await?;
         let config = NetworkConfig {
             listen: vec!["/ip4/127.0.0.1/tcp/0".to_owned()],
@@ -166,6 +171,16 @@ impl Payer {
             Reply::Served(response) => Ok(*response),
             other => bail!("not served: {other:?}"),
         }
+    }
+
+    /// Waits until the owner knows that the channel closes. `request` promises nothing new, so it is not served before.
+    async fn until_closing(&self, request: CallRequest) -> Result<()> {
+        eventually("the owner sees the close", async || match self.send(request.clone()).await? {
+            Reply::Refused(refusal) if refusal.code == RefusalCode::InsufficientVoucher => Ok(false),
+            Reply::Refused(refusal) if refusal.code == RefusalCode::ChannelClosing => Ok(true),
+            other => bail!("{other:?}"),
+        })
+        .await
     }
 
     /// The receipt that comes in the place of an answer.

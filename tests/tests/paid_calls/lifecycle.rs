@@ -180,11 +180,16 @@ async fn promised_and_gone(term_secs: &str) -> Result<World> {
         [setting("settlement.close_promise_secs", term_secs), setting("settlement.interval_secs", "1")];
     let setup = Setup { consumer_settings: consumer_settings.concat(), ..fixed_owner()? };
     let mut world = World::with(setup).await?;
+    world.make_gas_cheap().await?;
     expect_served(&world.get("/ok").await?)?;
     world.wait_until_decided().await?;
     world.owner.stop().await?;
     world.owner.restart(vec![("FARTHING_KILL_AT".to_owned(), "settlement.before_close".to_owned())]).await?;
     world.owner.wait_until_ready().await?;
+    // Who does not reach its owner asks the chain.
+    eventually("the nodes found each other", async || Ok(world.get("/ok").await?.status.is_success()))
+        .await?;
+    world.wait_until_decided().await?;
     eventually("the owner promises", async || Ok(close(&world, "").await?.contains("has promised it until")))
         .await?;
     Ok(world)

@@ -17,6 +17,7 @@ mod offline;
 mod patched_owner;
 mod prices;
 mod repeats;
+mod settling;
 mod spending;
 mod support;
 mod takeover;

@@ -46,6 +46,9 @@ pub(crate) struct StoredChannel {
     /// Spent that the payer had withdrawn when it was last looked at, as booked.
     #[n(13)]
     lost: Option<Usdc>,
+    /// [`Ending::SignedAway`].
+    #[n(14)]
+    signed_until_secs: Option<u64>,
 }
 
 impl StoredChannel {
@@ -63,6 +66,7 @@ impl StoredChannel {
             pruned: Usdc::ZERO,
             closes: None,
             lost: None,
+            signed_until_secs: None,
         }
     }
 
@@ -101,11 +105,19 @@ impl StoredChannel {
     }
 
     pub(crate) fn end(&mut self, ending: Ending) {
-        self.closes = (ending == Ending::Closes).then_some(true);
+        (self.closes, self.signed_until_secs) = match ending {
+            Ending::None => (None, None),
+            Ending::Closes => (Some(true), None),
+            Ending::SignedAway { until_secs } => (None, Some(until_secs)),
+        };
     }
 
     fn ending(&self) -> Ending {
-        if self.closes == Some(true) { Ending::Closes } else { Ending::None }
+        match (self.closes, self.signed_until_secs) {
+            (Some(true), _) => Ending::Closes,
+            (_, Some(until_secs)) => Ending::SignedAway { until_secs },
+            (_, None) => Ending::None,
+        }
     }
 
     /// Takes a verified voucher when it is the highest.

@@ -74,6 +74,18 @@ pub(super) fn refused(code: RefusalCode, detail: String) -> Problem {
             "The channel holds less than the owner serves",
             "`farthing channel open SERVICE --deposit AMOUNT` adds to it.",
         ),
+        RefusalCode::DepositNotSafe => (
+            StatusCode::PAYMENT_REQUIRED,
+            "deposit-not-safe",
+            "The chain may still take back the channel's deposit",
+            "Wait until the chain's layer 1 holds the deposit, usually some minutes, then send the call again.",
+        ),
+        RefusalCode::OwnerCannotClaim => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            "owner-cannot-claim",
+            "The owner cannot pay the chain for its claims",
+            "Try again later, or look for another service with `farthing catalog search`.",
+        ),
         RefusalCode::MayHaveRun => (
             StatusCode::BAD_GATEWAY,
             "may-have-run",

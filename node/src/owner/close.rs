@@ -1,0 +1,99 @@
+//! A payer asks to close its channel: what earns its gas is closed by this node, and for anything else the payer
+//! gets a signed close, which it brings to the chain at its own cost.
+//!
+//! Whoever asks costs this node no gas, and one commit for each close that is signed. While a signed close counts,
+//! nothing is served on its channel: what would be earned then, the close would give back.
+
+use farthing_chain::ChannelView;
+use farthing_ledger::Ending;
+use farthing_protocol::{
+    Address, CallReply, ChannelId, CloseConsent, Refusal, RefusalCode, SignedClose, call::ChannelSync,
+};
+
+use super::{Owner, book::PayeeChannel};
+use crate::{chain_view, clock, killpoint};
+
+/// How long a signed close counts: enough for a transaction on a busy chain.
+const SIGNED_FOR_SECS: u64 = 3_600;
+
+impl Owner {
+    pub(super) async fn close(&self, payer: Address, channel: ChannelId) -> CallReply {
+        let books = match self.sync(payer, channel) {
+            CallReply::Channel(books) => books,
+            refused => return refused,
+        };
+        match self.end(channel).await {
+            Ok(close) => CallReply::Channel(ChannelSync { close, ..books }),
+            Err(refusal) => CallReply::Refused(refusal),
+        }
+    }
+
+    /// `None` when this node closes the channel, or there is nothing to close.
+    async fn end(&self, channel: ChannelId) -> Result<Option<SignedClose>, Refusal> {
+        let parts = &self.0;
+        let view = parts.chain.channel(&channel);
+        let Some((entry, view)) = parts.book.get(channel).zip(view) else {
+            return Err(super::unknown_channel());
+        };
+        if view.deposited <= view.claimed {
+            return Ok(None);
+        }
+        let gas = chain_view::gas(&parts.chain, 1);
+        let is_paid = gas.is_some_and(|gas| gas.is_paid_by(entry.state.unclaimed()));
+        match entry.ending {
+            Ending::SignedAway { until_secs } => self.consent(&view, &entry, until_secs).map(Some),
+            Ending::None if !is_paid => self.sign_away(&view, &entry).await.map(Some),
+            Ending::None | Ending::Closes => {
+                let is_open = parts.book.set_ending(channel, Ending::Closes);
+                if is_open && parts.closes.try_send(channel).is_err() {
+                    return Err(busy("many closes are waiting already", 60_000));
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    /// Stops serving on the channel, durably, before the close is signed.
+    async fn sign_away(&self, view: &ChannelView, entry: &PayeeChannel) -> Result<SignedClose, Refusal> {
+        let parts = &self.0;
+        let now_secs = parts.chain.head().borrow().as_ref().map_or(0, |head| head.timestamp_secs);
+        let until_secs = now_secs.max(clock::now_secs()).saturating_add(SIGNED_FOR_SECS);
+        if !parts.book.sign_away(view.id, until_secs) {
+            return Err(busy("a call runs on the channel", 500));
+        }
+        let ending = Ending::SignedAway { until_secs };
+        if let Err(error) = parts.ledger.end_payee_channel(view.id, ending).await {
+            parts.book.set_ending(view.id, Ending::None);
+            tracing::error!(channel = %view.id, %error, "a close is not signed, because it was not stored");
+            return Err(Refusal::new(RefusalCode::Unavailable, "the owner's node cannot store the close"));
+        }
+        killpoint::reached("owner.after_sign_away");
+        // A call that ended just before has raised the total.
+        let entry = parts.book.get(view.id).unwrap_or_else(|| entry.clone());
+        self.consent(view, &entry, until_secs)
+    }
+
+    /// The same channel gets the same words again, as long as the chain shows it unchanged.
+    fn consent(
+        &self,
+        view: &ChannelView,
+        entry: &PayeeChannel,
+        until_secs: u64,
+    ) -> Result<SignedClose, Refusal> {
+        let consent = CloseConsent {
+            channel: view.id,
+            amount: entry.state.spent.min(view.deposited).max(view.claimed),
+            deposited: view.deposited,
+            round: view.round,
+            deadline_secs: until_secs,
+        };
+        self.0.signer.sign_close(consent).map_err(|error| {
+            tracing::error!(channel = %view.id, %error, "a close is not signed");
+            Refusal::new(RefusalCode::Unavailable, "the owner's books do not add up")
+        })
+    }
+}
+
+fn busy(why: &str, retry_after_ms: u64) -> Refusal {
+    Refusal::new(RefusalCode::Busy, why).retry_after_ms(retry_after_ms)
+}

@@ -1,0 +1,124 @@
+//! What strangers try with the end of channels: to have the owner pay for it, and to be served on what is given back.
+
+use farthing::testnet::rpc;
+use farthing_chain::ClaimRow;
+use farthing_protocol::SignedClose;
+use serde_json::json;
+
+use super::*;
+
+impl Payer {
+    /// Asks the owner to close; the close that it signed, `None` when it closes itself.
+    async fn ask_to_close(&self, channel: ChannelId) -> Result<Option<SignedClose>> {
+        for _ in 0..200 {
+            match self.network.call(self.owner, CallMessage::Close(channel), Bytes::new(), DEADLINE).await {
+                Ok((CallReply::Channel(books), ..)) => return Ok(books.close),
+                Ok((CallReply::Refused(refusal), ..)) if refusal.code == RefusalCode::Busy => {}
+                Ok((other, ..)) => bail!("an answer to another question: {other:?}"),
+                Err(CallFailure::NeverStarted(_) | CallFailure::Unknown(_)) => {}
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        bail!("the owner's node does not answer")
+    }
+
+    /// Brings a signed close to the chain at this payer's cost.
+    async fn bring(&self, config: ChannelConfig, close: SignedClose) -> Result<()> {
+        let SignedClose { consent, signature } = close;
+        let (amount, channel) = (consent.amount, config.id(&self.chain.domain()));
+        let promise = self.voucher(channel, amount);
+        let row = ClaimRow { config, cumulative: amount, amount, signature: promise };
+        self.chain.relay_close(row, consent, signature).await?;
+        Ok(())
+    }
+}
+
+/// What the owner's wallet has paid the chain: its transactions, and its ETH.
+async fn gas_of_the_owner(world: &World) -> Result<(u64, u128)> {
+    let url = world.chain.rpc_url();
+    let sent = rpc::transactions_of(&url, world.owner_wallet).await?;
+    Ok((sent, rpc::eth_of(&url, world.owner_wallet).await?))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_thousand_free_requests_to_close_cost_the_owner_no_gas() -> Result<()> {
+    let mut world = World::with(fixed_owner()?).await?;
+    let payer = Payer::join(&world, 0x5a, cost(10)).await?;
+    let before = gas_of_the_owner(&world).await?;
+    let asked = stream::iter(0..1_000).map(|_| payer.ask_to_close(payer.channel)).buffer_unordered(50);
+    let closes: Vec<SignedClose> = asked
+        .map(|close| close.and_then(|close| close.context("the owner closes at its own cost")))
+        .collect::<Vec<_>>()
+        .await
+        .into_iter()
+        .collect::<Result<_>>()?;
+    assert_eq!(closes.len(), 1_000);
+    let consent = closes[0].consent;
+    assert_eq!((consent.channel, consent.amount, consent.deposited), (payer.channel, Usdc::ZERO, cost(10)));
+
+    // What was signed away is not served, over a power cut too.
+    payer.refused("signed away", payer.request("late", PRICE), RefusalCode::ChannelClosing).await?;
+    world.owner.kill().await?;
+    world.owner.restart(Vec::new()).await?;
+    world.owner.wait_until_ready().await?;
+    payer.refused("after a restart", payer.request("later", PRICE), RefusalCode::ChannelClosing).await?;
+    payer.bring(payer.config, closes[0]).await?;
+    assert_eq!(world.chain.usdc_of(payer.key.address()).await?, FUNDS, "all of it is back");
+    assert_eq!(gas_of_the_owner(&world).await?, before);
+
+    // Filled again, the channel serves, and the old word is void.
+    payer.open(payer.config, cost(10)).await?;
+    payer.served(payer.request("paid", PRICE)).await?;
+    let _ = payer.bring(payer.config, closes[1]).await;
+    let left = world.chain.usdc_of(payer.key.address()).await?;
+    assert_eq!(left, FUNDS.saturating_sub(cost(10)), "the old word gives back what was earned since");
+    expect_paid(&world, 1).await
+}
+
+#[tokio::test]
+async fn a_signed_close_stops_its_channel_until_nobody_can_bring_it_any_more() -> Result<()> {
+    let often = setting("settlement.interval_secs", "1");
+    let world = World::with(Setup { owner_settings: often, ..Setup::default() }).await?;
+    let payer = Payer::join(&world, 0x5b, cost(10)).await?;
+    payer.served(payer.request("paid", PRICE)).await?;
+    let close = payer.ask_to_close(payer.channel).await?.context("one call does not pay for its gas")?;
+    assert_eq!(close.consent.amount, PRICE);
+    payer.refused("it counts", payer.request("early", cost(2)), RefusalCode::ChannelClosing).await?;
+    let (url, later_secs) = (world.chain.rpc_url(), close.consent.deadline_secs + 600);
+    rpc::call(&url, "evm_setNextBlockTimestamp", json!([later_secs])).await?;
+    rpc::call(&url, "evm_mine", json!([])).await?;
+    ensure!(payer.bring(payer.config, close).await.is_err(), "it is past its deadline");
+    eventually("it is served again", async || {
+        Ok(matches!(payer.send(payer.request("again", cost(2))).await?, Reply::Served(_)))
+    })
+    .await?;
+    expect_paid(&world, 2).await
+}
+
+#[tokio::test]
+async fn an_owner_closes_what_pays_for_its_gas_and_its_payer_brings_what_does_not() -> Result<()> {
+    let world = World::start().await?;
+    expect_served(&world.get("/ok").await?)?;
+    world.wait_until_decided().await?;
+    let before = gas_of_the_owner(&world).await?;
+    let close = async || -> Result<String> {
+        let channels: Vec<Channel> = world.consumer.control().get(route::CHANNELS).await?;
+        let path = route::CHANNEL_CLOSE.replace("{id}", &channels[0].id.to_string());
+        Ok(world.consumer.control().post::<Channel>(&path, &json!({})).await?.state)
+    };
+    // 84,000 gas at a gwei are 25 cents of a dollar, for a call of a fifth of a cent.
+    let state = close().await?;
+    ensure!(state.contains("signed the close"), "{state}");
+    assert_eq!(gas_of_the_owner(&world).await?, before);
+    assert_eq!(world.chain.usdc_of(world.owner_wallet).await?, PRICE, "what was earned comes with it");
+
+    world.make_gas_cheap().await?;
+    eventually("the owner has seen the close", async || Ok(world.get("/ok").await?.status.is_success()))
+        .await?;
+    world.wait_until_decided().await?;
+    let state = close().await?;
+    ensure!(state.contains("has promised it"), "{state}");
+    eventually("the owner closes", async || Ok(gas_of_the_owner(&world).await?.0 > before.0)).await?;
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(2));
+    Ok(())
+}

@@ -1,0 +1,116 @@
+//! What a payer does while the owner's transactions do not get through.
+
+use axum::{Router, extract::State, http::StatusCode, routing::post};
+use farthing::testnet::rpc;
+use serde_json::json;
+
+use super::*;
+
+/// Above what a node pays for gas on a local chain, and what the payers of these tests pay.
+const TOO_DEAR_WEI: u128 = 600_000_000_000;
+
+/// The next block, and no other, has this base fee.
+async fn next_block_is_dear(world: &World) -> Result<()> {
+    let fee = json!([format!("{TOO_DEAR_WEI:#x}")]);
+    rpc::call(&world.chain.rpc_url(), "anvil_setNextBlockBaseFeePerGas", fee).await?;
+    Ok(())
+}
+
+async fn waiting(world: &World) -> Result<bool> {
+    let status = rpc::call(&world.chain.rpc_url(), "txpool_status", json!([])).await?;
+    let count = |list: &str| status[list].as_str().is_some_and(|count| count != "0x0");
+    Ok(count("pending") || count("queued"))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn deposits_count_and_pending_closes_are_seen_while_a_claim_waits_to_be_mined() -> Result<()> {
+    let world = World::start().await?;
+    let url = world.chain.rpc_url();
+    let first = Payer::join(&world, 0x5c, cost(10)).await?;
+    first.served(first.request("first", cost(1))).await?;
+
+    let sent = rpc::transactions_of(&url, world.owner_wallet).await?;
+    // The claim is sent, and from now on no block is cheap enough for it.
+    rpc::call(&url, "evm_setAutomine", json!([false])).await?;
+    let control = world.owner.control().clone();
+    let claim = tokio::spawn(async move { control.post::<Settled>(route::SETTLE, &json!({})).await });
+    eventually("the claim waits", async || waiting(&world).await).await?;
+    next_block_is_dear(&world).await?;
+    rpc::call(&url, "evm_setAutomine", json!([true])).await?;
+
+    let second = ChannelConfig { salt: [1; 32], ..first.config };
+    first.open(second, cost(10)).await?;
+    let channel = second.id(&first.chain.domain());
+    let paid = first.pays(channel, PRICE, Some(first.voucher(channel, PRICE)));
+    first.served(CallRequest { payment: paid, ..first.request("second", PRICE) }).await?;
+    next_block_is_dear(&world).await?;
+    first.chain.request_close(first.config).await?;
+    first.until_closing(first.request("late", PRICE)).await?;
+    let mined = rpc::transactions_of(&url, world.owner_wallet).await? - sent;
+    ensure!(mined == 0 && !claim.is_finished(), "the claim is through already");
+
+    rpc::call(&url, "anvil_setNextBlockBaseFeePerGas", json!(["0x0"])).await?;
+    rpc::call(&url, "evm_mine", json!([])).await?;
+    assert_eq!(claim.await??.claimed.0, PRICE);
+    expect_paid(&world, 2).await
+}
+
+/// An endpoint of the chain that refuses to simulate what holds a text, and passes on everything else.
+async fn endpoint_without(chain: String, refused: String) -> Result<String> {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+    let url = format!("http://{}", listener.local_addr()?);
+    let client = reqwest::Client::builder().no_proxy().build()?;
+    let router = Router::new().route("/", post(pass_on)).with_state((client, chain, refused));
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    Ok(url)
+}
+
+async fn pass_on(
+    State((client, chain, refused)): State<(reqwest::Client, String, String)>,
+    body: Bytes,
+) -> Result<Bytes, StatusCode> {
+    let text = String::from_utf8_lossy(&body);
+    if text.contains("eth_estimateGas") && text.contains(&refused) {
+        let error = json!({ "code": 3, "message": "execution reverted" });
+        return Ok(json!({ "jsonrpc": "2.0", "id": 0, "error": error }).to_string().into());
+    }
+    let sent = client.post(chain).header("content-type", "application/json").body(body).send();
+    let answer = async { sent.await?.bytes().await };
+    answer.await.map_err(|_: reqwest::Error| StatusCode::BAD_GATEWAY)
+}
+
+#[tokio::test]
+async fn a_close_that_fails_keeps_back_no_other() -> Result<()> {
+    let mut world = World::with(fixed_owner()?).await?;
+    world.make_gas_cheap().await?;
+    let payer = Payer::join(&world, 0x5d, cost(10)).await?;
+    let mut configs: Vec<ChannelConfig> =
+        (1..=3).map(|salt| ChannelConfig { salt: [salt; 32], ..payer.config }).collect();
+    for config in &configs {
+        payer.open(*config, cost(10)).await?;
+    }
+    configs.sort_by_key(|config| config.id(&payer.chain.domain()));
+    let salt = hex::encode(configs[0].salt);
+    let endpoint = endpoint_without(world.chain.rpc_url(), salt).await?;
+    world.owner.restart(vec![("FARTHING_CHAIN__RPC_URLS".to_owned(), endpoint)]).await?;
+    world.owner.wait_until_ready().await?;
+    let is_closed = async |world: &World, config: &ChannelConfig| -> Result<bool> {
+        let id = config.id(&payer.chain.domain());
+        let channels: Vec<Channel> = world.owner.control().get(route::CHANNELS).await?;
+        Ok(channels.iter().any(|channel| channel.id.0 == id && channel.state == "closed"))
+    };
+    // The queue is in the order of ids: what fails is tried first each time.
+    for config in &configs {
+        let id = config.id(&payer.chain.domain()).to_string();
+        let _: Channel =
+            world.owner.control().post(&route::CHANNEL_CLOSE.replace("{id}", &id), &json!({})).await?;
+    }
+    for config in &configs[1..] {
+        eventually("the others are closed", async || is_closed(&world, config).await).await?;
+    }
+    ensure!(!is_closed(&world, &configs[0]).await?, "the first did not fail");
+    let back = FUNDS.saturating_sub(cost(20));
+    eventually("their rest is back", async || Ok(world.chain.usdc_of(payer.key.address()).await? == back))
+        .await?;
+    expect_paid(&world, 0).await
+}

@@ -1,0 +1,43 @@
+//! A payer that takes back what it owes, because claiming it costs more than it is worth.
+
+use farthing::{
+    control::types::{HistoryPage, HistoryState, WalletBalance},
+    testnet::rpc,
+};
+use serde_json::json;
+
+use super::*;
+
+#[tokio::test]
+async fn what_a_payer_withdraws_unclaimed_is_booked_as_lost_and_costs_no_gas() -> Result<()> {
+    let often = setting("settlement.interval_secs", "1");
+    let world = World::with(Setup { owner_settings: often, ..Setup::default() }).await?;
+    let url = world.chain.rpc_url();
+    let payer = Payer::join(&world, 0x5e, cost(10)).await?;
+    payer.served(payer.request("paid", PRICE)).await?;
+    let sent = rpc::transactions_of(&url, world.owner_wallet).await?;
+    payer.chain.request_close(payer.config).await?;
+    payer.until_closing(payer.request("late", PRICE)).await?;
+    rpc::call(&url, "evm_increaseTime", json!([payer.config.close_delay_secs + 1])).await?;
+    rpc::call(&url, "evm_mine", json!([])).await?;
+    payer.chain.withdraw(payer.config).await?;
+    assert_eq!(world.chain.usdc_of(payer.key.address()).await?, FUNDS);
+
+    let lost = async || -> Result<Vec<Usdc>> {
+        let page: HistoryPage = world.owner.control().get(route::HISTORY).await?;
+        let lost = page.entries.into_iter().filter(|entry| entry.state == HistoryState::Lost);
+        Ok(lost.map(|entry| entry.amount.0).collect())
+    };
+    eventually("the loss is booked", async || Ok(!lost().await?.is_empty())).await?;
+    assert_eq!(lost().await?, [PRICE], "once, and all of it");
+    let wallet: WalletBalance = world.owner.control().get(route::WALLET).await?;
+    assert_eq!(wallet.unclaimed.0, Usdc::ZERO, "it is not waited for any more");
+    assert_eq!(
+        rpc::transactions_of(&url, world.owner_wallet).await?,
+        sent,
+        "a claim cost more than it is worth"
+    );
+    let audit: Audit = world.owner.control().get(route::AUDIT).await?;
+    ensure!(audit.violations.is_empty(), "{:?}", audit.violations);
+    Ok(())
+}

@@ -1,0 +1,53 @@
+//! What an owner serves and claims while its wallet cannot pay the chain.
+
+use anyhow::{Result, ensure};
+use farthing::{
+    control::types::{Alert, route},
+    testnet::rpc,
+};
+use farthing_tests::world::{FUNDS, Setup, World, eventually};
+use serde_json::json;
+
+use crate::support::{cost, expect_free, expect_served, setting};
+
+/// Sets the ETH of the owner's wallet, and has a block show it.
+async fn set_eth_of_the_owner(world: &World, wei: &str) -> Result<()> {
+    let url = world.chain.rpc_url();
+    rpc::call(&url, "anvil_setBalance", json!([world.owner_wallet.to_string(), wei])).await?;
+    rpc::call(&url, "evm_mine", json!([])).await?;
+    Ok(())
+}
+
+async fn alerts_of_the_owner(world: &World) -> Result<Vec<String>> {
+    let alerts: Vec<Alert> = world.owner.control().get(route::ALERTS).await?;
+    Ok(alerts.into_iter().map(|alert| alert.kind).collect())
+}
+
+#[tokio::test]
+async fn an_owner_without_eth_takes_on_no_more_than_a_float_and_goes_on_when_it_has_some() -> Result<()> {
+    let owner_settings = setting("settlement.without_gas_max", &cost(2).to_string());
+    let world = World::with(Setup { owner_settings, ..Setup::default() }).await?;
+    expect_served(&world.get("/ok").await?)?;
+    ensure!(!alerts_of_the_owner(&world).await?.contains(&"claim-unaffordable".to_owned()));
+
+    set_eth_of_the_owner(&world, "0x0").await?;
+    eventually("the owner knows it", async || {
+        Ok(alerts_of_the_owner(&world).await?.contains(&"claim-unaffordable".to_owned()))
+    })
+    .await?;
+    expect_served(&world.get("/ok").await?)?;
+    let refused = world.get("/ok").await?;
+    expect_free("beyond the float", &refused, 503, "owner-cannot-claim")?;
+    ensure!(
+        refused.json()["detail"].as_str().is_some_and(|detail| detail.contains("0.004 USDC")),
+        "{refused:?}"
+    );
+    ensure!(!refused.header("retry-after").is_empty(), "{refused:?}");
+    assert_eq!(world.upstream.hits(), 2);
+
+    set_eth_of_the_owner(&world, "0xde0b6b3a7640000").await?;
+    eventually("it serves again", async || Ok(world.get("/ok").await?.status.is_success())).await?;
+    ensure!(!alerts_of_the_owner(&world).await?.contains(&"claim-unaffordable".to_owned()));
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(3));
+    Ok(())
+}
