@@ -5,8 +5,9 @@
 //! 2. Pages are rendered here from templates, one file per page ([`pages`]), inside a common [`frame`]. What they
 //!    show and do goes through the commands of the control socket ([`Local`]), so that the command line can do
 //!    everything the console can, and `/api/v1` ([`api`]) offers the same to programs.
-//! 3. A page is given only to a [`access::Session`]; a change also needs the form's proof, and a dangerous one an
-//!    [`access::Reauthenticated`]. Both are types that only the checks make.
+//! 3. A page is given only to a [`access::Session`], which the cookie names. A change is a [`form::Form`], which brought
+//!    the session's key or the password; a dangerous one needs an [`access::Reauthenticated`] or [`access::Confirmed`].
+//!    All are types that only the checks make.
 //!
 //! Invariant: nothing changes on GET. Texts of pages stand in the templates, those of code in [`texts`].
 
@@ -31,6 +32,7 @@ mod access;
 pub(crate) mod api;
 mod assets;
 mod failure;
+mod form;
 mod frame;
 mod guard;
 mod headers;

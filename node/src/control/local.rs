@@ -1,8 +1,8 @@
 //! The commands from inside the node: the console asks what the command line asks, without a socket between.
 
-use axum::Router;
+use axum::{Router, body::Body, response::Response};
 use bytes::Bytes;
-use http::{Method, Request, header};
+use http::{Method, Request, header, response::Parts};
 use http_body_util::{BodyExt, Full, Limited};
 use serde::{Serialize, de::DeserializeOwned};
 use tower::ServiceExt;
@@ -59,6 +59,21 @@ impl Local {
         accepted(&self.send(method, path, body).await?)
     }
 
+    /// The answer to a GET as it comes, to be handed on piece by piece.
+    ///
+    /// # Errors
+    /// When the path is none.
+    pub async fn stream(&self, path: &str) -> Result<Response, ControlError> {
+        let request = Request::get(path).header(header::HOST, "localhost").body(Body::empty());
+        let request = request.map_err(|error| ControlError::Unreadable(error.to_string()))?;
+        let Ok(response) = self.0.clone().oneshot(request).await;
+        if response.status().is_success() {
+            return Ok(response);
+        }
+        let (head, body) = response.into_parts();
+        Err(ControlError::Refused(Box::new(read_whole(head, body).await?.problem())))
+    }
+
     /// The answer as it came, whatever its status.
     ///
     /// # Errors
@@ -72,10 +87,14 @@ impl Local {
             .header(header::CONTENT_TYPE, "application/json")
             .body(Full::new(body))
             .map_err(|error| unreadable(&error))?;
-        let Ok(response) = self.0.clone().oneshot(request.map(axum::body::Body::new)).await;
+        let Ok(response) = self.0.clone().oneshot(request.map(Body::new)).await;
         let (head, body) = response.into_parts();
-        let body =
-            Limited::new(body, ANSWER_BYTES_MAX).collect().await.map_err(|error| unreadable(&error))?;
-        Ok(RawAnswer { status: head.status, headers: head.headers, body: body.to_bytes() })
+        read_whole(head, body).await
     }
+}
+
+async fn read_whole(head: Parts, body: Body) -> Result<RawAnswer, ControlError> {
+    let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await;
+    let body = body.map_err(|error| ControlError::Unreadable(error.to_string()))?;
+    Ok(RawAnswer { status: head.status, headers: head.headers, body: body.to_bytes() })
 }

@@ -2,7 +2,8 @@
 //!
 //! 1. A node that has no password makes a one-time code at start and prints it. Whoever types it chooses the
 //!    password ([`password`]); the code is then void.
-//! 2. The password begins a session ([`sessions`]), at a pace that makes guessing hopeless ([`attempts`]).
+//! 2. The password begins a session ([`sessions`]), at a pace that makes guessing hopeless ([`attempts`]). Its cookie
+//!    reads; its key, or the password again, changes.
 //! 3. Password hash and sessions are kept in `console.json` (0600) in the data folder, so that a restart logs
 //!    nobody out. What is stored opens nothing by itself.
 //!
@@ -31,7 +32,7 @@ mod setup_code;
 use attempts::Attempts;
 use password::{Hasher, Unfit};
 use sessions::Sessions;
-pub use sessions::{ABSOLUTE_SECS, Reauthenticated, Session, SessionId, Token};
+pub use sessions::{ABSOLUTE_SECS, Begun, Confirmed, Key, Reauthenticated, Session, SessionId, Token};
 pub use setup_code::SetupCode;
 
 const FILE: &str = "console.json";
@@ -152,7 +153,7 @@ impl Access {
     ///
     /// # Errors
     /// [`Refused`]; nothing is then set up.
-    pub async fn set_up(&self, code: &str, password: SecretText, from: IpAddr) -> Result<Token, Refused> {
+    pub async fn set_up(&self, code: &str, password: SecretText, from: IpAddr) -> Result<Begun, Refused> {
         let expected = self.setup_code().ok_or(Refused::SetUpAlready)?;
         self.book(from)?;
         if !expected.matches(code) {
@@ -162,20 +163,20 @@ impl Access {
         self.attempts().succeeded(from);
         password::fit(&password)?;
         let hash = self.0.hasher.hash(password).await.map_err(|_| Refused::System)?;
-        let token = Token::generate().map_err(|_| Refused::System)?;
+        let begun = Begun::generate().map_err(|_| Refused::System)?;
         {
             let mut state = self.state();
             // Two browsers may have come here at once; the code is good for one.
             state.setup_code.take().ok_or(Refused::SetUpAlready)?;
             state.stored.password = Some(hash);
-            state.stored.sessions.begin(&token, clock::now_secs());
+            state.stored.sessions.begin(&begun, clock::now_secs());
         }
         if let Err(error) = self.store().await {
             let mut state = self.state();
             *state = State { stored: Stored::default(), setup_code: Some(expected) };
             return Err(error);
         }
-        Ok(token)
+        Ok(begun)
     }
 
     /// Begins a session, in place of the one that the browser had, if any.
@@ -187,33 +188,33 @@ impl Access {
         password: SecretText,
         had: Option<&Session>,
         from: IpAddr,
-    ) -> Result<Token, Refused> {
+    ) -> Result<Begun, Refused> {
         self.check(password, from).await?;
-        let token = Token::generate().map_err(|_| Refused::System)?;
+        let begun = Begun::generate().map_err(|_| Refused::System)?;
         {
             let mut state = self.state();
             if let Some(had) = had {
                 state.stored.sessions.end(had.id());
             }
-            state.stored.sessions.begin(&token, clock::now_secs());
+            state.stored.sessions.begin(&begun, clock::now_secs());
         }
         self.store_or_warn().await;
-        Ok(token)
+        Ok(begun)
     }
 
-    /// Takes the password again, for dangerous actions.
+    /// Takes the password that came with a request, which then may do what is dangerous.
     ///
     /// # Errors
     /// As [`Access::log_in`].
-    pub async fn reauthenticate(
+    pub async fn confirm(
         &self,
         session: &Session,
         password: SecretText,
         from: IpAddr,
-    ) -> Result<(), Refused> {
+    ) -> Result<Confirmed, Refused> {
         self.check(password, from).await?;
         self.state().stored.sessions.password_entered(session.id(), clock::now_secs());
-        Ok(())
+        Ok(Confirmed::new())
     }
 
     /// Replaces the password and ends every other session.
@@ -223,7 +224,7 @@ impl Access {
     pub async fn change_password(
         &self,
         session: &Session,
-        _proof: Reauthenticated,
+        _proof: Confirmed,
         password: SecretText,
     ) -> Result<(), Refused> {
         if self.0.configured.is_some() {

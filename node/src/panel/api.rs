@@ -1,7 +1,7 @@
 //! `/api/v1`: the commands of the control socket for programs in a browser, behind the same log-in as the pages.
 //!
-//! A program logs in at `POST /api/v1/session` and gets the cookie and the proof that every change has to carry
-//! as `x-csrf-token`. Errors are problem documents (RFC 9457).
+//! A program logs in at `POST /api/v1/session` and gets the cookie and the key that every request has to carry as
+//! `x-console-key`: a cookie alone, which browsers send to every port of this machine, opens nothing here. Errors are problem documents (RFC 9457).
 
 use axum::{
     Json, Router,
@@ -16,14 +16,14 @@ use http_body_util::Limited;
 
 use super::{
     Panel,
-    access::{Refused, Token},
+    access::{Begun, Refused},
     failure::Failure,
-    guard::{CSRF_HEADER, is_unsafe, session_of},
+    guard::{KEY_HEADER, session_of},
     pages::cookie_of,
 };
 use crate::{
     clock,
-    control::types::{HEADER_PRICE, LogIn, LoggedIn, Problem, SetUp},
+    control::types::{HEADER_PRICE, LogIn, LoggedIn, Problem, SetUp, route},
     secret::SecretText,
     serve::ClientAddress,
 };
@@ -120,14 +120,14 @@ pub(crate) async fn set_up(
     Json(fields): Json<SetUp>,
 ) -> Response {
     let from = super::address_or_here(from);
-    let token = panel.access().set_up(&fields.code, SecretText::new(fields.password), from).await;
-    logged_in(&panel, token)
+    let begun = panel.access().set_up(&fields.code, SecretText::new(fields.password), from).await;
+    logged_in(begun)
 }
 
 #[utoipa::path(
     post,
     path = "/session",
-    summary = "Log in: sets the cookie, and answers what every change has to carry as x-csrf-token",
+    summary = "Log in: sets the cookie, and answers the key that every request has to carry as x-console-key",
     tag = "Session",
     request_body = LogIn,
     responses((status = 200, description = "Done", body = LoggedIn))
@@ -140,16 +140,15 @@ pub(crate) async fn log_in(
 ) -> Response {
     let had = session_of(&panel, &headers);
     let from = super::address_or_here(from);
-    let token = panel.access().log_in(SecretText::new(fields.password), had.as_ref(), from).await;
-    logged_in(&panel, token)
+    let begun = panel.access().log_in(SecretText::new(fields.password), had.as_ref(), from).await;
+    logged_in(begun)
 }
 
-fn logged_in(panel: &Panel, token: Result<Token, Refused>) -> Response {
-    match token {
-        Ok(token) => {
-            let session = panel.access().session(&token);
-            let csrf = session.map_or_else(String::new, |session| session.csrf().to_owned());
-            ([cookie_of(&token)], Json(LoggedIn { csrf })).into_response()
+fn logged_in(begun: Result<Begun, Refused>) -> Response {
+    match begun {
+        Ok(Begun { token, key }) => {
+            let key = key.expose().to_owned();
+            ([cookie_of(&token)], Json(LoggedIn { key })).into_response()
         }
         Err(refused) => {
             let status = match refused {
@@ -173,7 +172,7 @@ fn logged_in(panel: &Panel, token: Result<Token, Refused>) -> Response {
     }
 }
 
-/// Only somebody logged in, changes only with the form's proof, and what is dangerous only with a fresh password.
+/// Only somebody logged in who has the session's key, and what is dangerous only with a fresh password.
 async fn admit(State(panel): State<Panel>, request: Request, next: Next) -> Response {
     let headers = request.headers();
     let Some(session) = session_of(&panel, headers) else {
@@ -183,12 +182,12 @@ async fn admit(State(panel): State<Panel>, request: Request, next: Next) -> Resp
             "POST the password to /api/v1/session, and send the cookie that it sets.",
         );
     };
-    let proof = headers.get(CSRF_HEADER).and_then(|value| value.to_str().ok());
-    if is_unsafe(request.method()) && !proof.is_some_and(|proof| session.is_csrf(proof)) {
+    let key = headers.get(KEY_HEADER).and_then(|value| value.to_str().ok());
+    if !is_public(request.method(), request.uri().path()) && !key.is_some_and(|key| session.has_key(key)) {
         return problem(
             StatusCode::FORBIDDEN,
-            "The header x-csrf-token is missing or of another session.",
-            "Send what POST /api/v1/session answered.",
+            "The header x-console-key is missing or of another session.",
+            "Send the `key` that POST /api/v1/session answered.",
         );
     }
     if is_dangerous(request.method(), request.uri().path())
@@ -222,6 +221,11 @@ async fn admit(State(panel): State<Panel>, request: Request, next: Next) -> Resp
         );
     }
     next.run(Request::from_parts(head, Body::from(text))).await
+}
+
+/// The description of the API says the same on every node, so pages may lead to it.
+fn is_public(method: &Method, path: &str) -> bool {
+    method == Method::GET && path.strip_prefix(PREFIX).unwrap_or(path) == route::OPENAPI
 }
 
 fn is_dangerous(method: &Method, path: &str) -> bool {

@@ -5,6 +5,8 @@ use axum::response::{IntoResponse, Redirect, Response};
 use http::StatusCode;
 
 use super::{
+    access::Refused,
+    form::{PasswordFirst, status_of},
     frame::Theme,
     page::{self, Html},
 };
@@ -17,8 +19,8 @@ pub enum Failure {
     NotSetUp,
     /// Log in, then go on there.
     NotLoggedIn(Option<String>),
-    /// Enter the password again, then go on there.
-    PasswordAgain(Option<String>),
+    /// Enter the password, and the form is sent again with it.
+    PasswordFirst(Box<PasswordFirst>),
     /// Something to read.
     Said(Box<Said>),
 }
@@ -63,13 +65,29 @@ impl Failure {
         )
     }
 
-    pub(super) fn no_form_proof() -> Self {
+    /// Of a form with files, which no page can hold until the password is typed.
+    pub(super) fn no_key() -> Self {
         Self::new(
             StatusCode::FORBIDDEN,
-            "The page was out of date",
-            "The form does not belong to this session, as happens after logging in again. Nothing was changed.",
-            "Load the page anew and try again.",
+            "The form came without its key",
+            "Changes need a key that this browser got when you logged in, or your password. Nothing was changed.",
+            "Log out and in again, then send the form anew; without scripts type your password into the form.",
         )
+    }
+
+    pub(super) fn password_in_the_form() -> Self {
+        Self::new(
+            StatusCode::FORBIDDEN,
+            "The form needs your password",
+            "It was entered too long ago for this. Nothing was changed.",
+            "Go back, type it into the form, and send the form again.",
+        )
+    }
+
+    /// The password in a form with files.
+    pub(super) fn password_refused(refused: &Refused) -> Self {
+        let next = "Go back, correct the password in the form, and send it again.";
+        Self::new(status_of(refused), "The password was not taken", refused.to_string(), next)
     }
 
     pub(super) fn unreadable(detail: impl Into<String>) -> Self {
@@ -146,9 +164,7 @@ impl IntoResponse for Failure {
         match self {
             Self::NotSetUp => Redirect::to("/panel/setup").into_response(),
             Self::NotLoggedIn(next) => Redirect::to(&page::with_next("/panel/login", next)).into_response(),
-            Self::PasswordAgain(next) => {
-                Redirect::to(&page::with_next("/panel/password-again", next)).into_response()
-            }
+            Self::PasswordFirst(page) => page.into_response(),
             Self::Said(said) => {
                 let status = said.status;
                 (status, Html(&FailurePage { theme: Theme::System, said: &said })).into_response()

@@ -151,7 +151,6 @@ impl Visit {
         Ok(Frame {
             theme: self.theme,
             place,
-            csrf: self.session.csrf().to_owned(),
             address: self.address.clone(),
             words: String::new(),
             done: Done::of(&self.address),
@@ -172,7 +171,6 @@ pub(super) fn chain_name(chain: &ChainStatus) -> &str {
 pub(super) struct Frame {
     pub(super) theme: Theme,
     pub(super) place: Place,
-    pub(super) csrf: String,
     pub(super) address: String,
     /// In the search field.
     pub(super) words: String,

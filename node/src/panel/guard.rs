@@ -1,30 +1,26 @@
 //! Who asks, and from where: our own names only, changes by our own pages only, pages for those logged in.
 //!
-//! [`same_site`] stands before every route. What a handler may do then follows from what it takes: a
-//! [`Session`] (somebody logged in; on a POST also the proof that one of our pages sent it) or a [`Form`]. A
-//! dangerous action takes a [`Reauthenticated`], which a session gives when the password was entered lately.
+//! [`same_site`] stands before every route. What a handler may do then follows from what it takes: a [`Session`]
+//! reads, a [`super::form::Form`] changes.
 
 use axum::{
-    body::Bytes,
-    extract::{FromRequest, FromRequestParts, Request, State},
+    extract::{FromRequestParts, Request, State},
     middleware::Next,
     response::{IntoResponse, Response},
 };
-use http::{HeaderMap, Method, StatusCode, header, request::Parts};
-use serde::de::DeserializeOwned;
+use http::{HeaderMap, Method, header, request::Parts};
 
 use super::{
     Panel,
-    access::{Reauthenticated, Session, Token},
+    access::{Session, Token},
     api,
     failure::Failure,
-    frame::Visit,
 };
-use crate::clock;
 
 /// The prefix makes browsers refuse it from other hosts, paths and plain connections.
 pub(super) const COOKIE: &str = "__Host-farthing-console";
-pub(super) const CSRF_HEADER: &str = "x-csrf-token";
+/// Where programs put the session's key.
+pub(super) const KEY_HEADER: &str = "x-console-key";
 const SEC_FETCH_SITE: &str = "sec-fetch-site";
 
 /// Refuses other names than ours, and changes that another site asks for.
@@ -106,81 +102,8 @@ impl FromRequestParts<Panel> for Session {
 
     async fn from_request_parts(parts: &mut Parts, panel: &Panel) -> Result<Self, Failure> {
         let session = session_of(panel, &parts.headers).ok_or_else(|| not_logged_in(panel, parts))?;
-        let proof = parts.headers.get(CSRF_HEADER).and_then(|value| value.to_str().ok());
-        if is_unsafe(&parts.method) && !proof.is_some_and(|proof| session.is_csrf(proof)) {
-            return Err(Failure::no_form_proof());
-        }
-        Ok(session)
-    }
-}
-
-impl FromRequestParts<Panel> for Reauthenticated {
-    type Rejection = Failure;
-
-    async fn from_request_parts(parts: &mut Parts, panel: &Panel) -> Result<Self, Failure> {
-        let session = Session::from_request_parts(parts, panel).await?;
-        session.reauthenticated(clock::now_secs()).ok_or_else(|| Failure::PasswordAgain(place(parts)))
-    }
-}
-
-/// A form that one of our pages sent for somebody logged in: its field `csrf` is the session's.
-#[derive(Debug)]
-pub(super) struct Form<T> {
-    pub(super) visit: Visit,
-    pub(super) fields: T,
-}
-
-impl<T> Form<T> {
-    /// The proof that dangerous actions ask for.
-    ///
-    /// # Errors
-    /// [`Failure::PasswordAgain`], which asks for the password and then goes on at `back`.
-    pub(super) fn reauthenticated(&self, back: &str) -> Result<Reauthenticated, Failure> {
-        let proof = self.visit.session.reauthenticated(clock::now_secs());
-        proof.ok_or_else(|| Failure::PasswordAgain(Some(back.to_owned())))
-    }
-}
-
-impl<T: DeserializeOwned> FromRequest<Panel> for Form<T> {
-    type Rejection = Failure;
-
-    async fn from_request(request: Request, panel: &Panel) -> Result<Self, Failure> {
-        let (parts, body) = request.into_parts();
-        let session = session_of(panel, &parts.headers).ok_or_else(|| not_logged_in(panel, &parts))?;
-        let bytes = whole(Request::from_parts(parts.clone(), body), panel).await?;
-        let mut pairs = url::form_urlencoded::parse(&bytes);
-        let proof = pairs.find(|(name, _)| name == "csrf").map(|(_, value)| value);
-        if !proof.is_some_and(|proof| session.is_csrf(&proof)) {
-            return Err(Failure::no_form_proof());
-        }
-        let visit = Visit::new(&parts, panel, session);
-        Ok(Self { visit, fields: read(Request::from_parts(parts, bytes.into())).await? })
-    }
-}
-
-/// A form of somebody who is not logged in yet. That it is ours, [`same_site`] has seen.
-#[derive(Debug)]
-pub(super) struct GuestForm<T>(pub(super) T);
-
-impl<T: DeserializeOwned> FromRequest<Panel> for GuestForm<T> {
-    type Rejection = Failure;
-
-    async fn from_request(request: Request, _: &Panel) -> Result<Self, Failure> {
-        read(request).await.map(Self)
-    }
-}
-
-async fn whole(request: Request, panel: &Panel) -> Result<Bytes, Failure> {
-    Bytes::from_request(request, panel).await.map_err(|rejection| match rejection.status() {
-        StatusCode::PAYLOAD_TOO_LARGE => Failure::too_large(),
-        _ => Failure::unreadable(rejection.body_text()),
-    })
-}
-
-async fn read<T: DeserializeOwned>(request: Request) -> Result<T, Failure> {
-    match axum::Form::<T>::from_request(request, &()).await {
-        Ok(axum::Form(fields)) => Ok(fields),
-        Err(rejection) => Err(Failure::unreadable(rejection.body_text())),
+        // What changes something takes a form.
+        if is_unsafe(&parts.method) { Err(Failure::no_key()) } else { Ok(session) }
     }
 }
 

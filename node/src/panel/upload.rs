@@ -1,4 +1,4 @@
-//! Forms with files: the proof first, then the fields, each read within its bound.
+//! Forms with files: the key first, then the fields, each read within its bound.
 
 use std::collections::HashMap;
 
@@ -8,6 +8,7 @@ use http::StatusCode;
 use super::{
     Panel,
     failure::Failure,
+    form::Gate,
     frame::Visit,
     guard::{not_logged_in, session_of},
 };
@@ -19,8 +20,8 @@ pub(super) const UPLOAD_BYTES_MAX: usize = FILE_BYTES_MAX + 512 * 1024;
 /// Fields of any form here.
 const FIELDS_MAX: usize = 32;
 
-/// A form with files that one of our pages sent for somebody logged in. Its first field is `csrf`, so that nothing
-/// of a stranger's is ever kept.
+/// A form with files that one of our pages sent for somebody logged in. Its key comes first, so that nothing of a
+/// stranger's is ever kept.
 #[derive(Debug)]
 pub(super) struct Upload {
     pub(super) visit: Visit,
@@ -53,6 +54,7 @@ impl FromRequest<Panel> for Upload {
         let (parts, body) = request.into_parts();
         let session = session_of(panel, &parts.headers).ok_or_else(|| not_logged_in(panel, &parts))?;
         let visit = Visit::new(&parts, panel, session);
+        let mut gate = Gate::new(&parts);
         // Each may hold a whole file.
         let _place = panel.upload_place().await?;
         let request = Request::from_parts(parts, body);
@@ -67,18 +69,16 @@ impl FromRequest<Panel> for Upload {
             if bytes.len() > FILE_BYTES_MAX {
                 return Err(Failure::too_large());
             }
-            let text = String::from_utf8(bytes.into()).map_err(|_| not_text(&name, &file_name))?;
-            if fields.is_empty() && (name != "csrf" || !visit.session.is_csrf(&text)) {
-                return Err(Failure::no_form_proof());
+            if gate.pass(&visit, &name, &bytes).await? {
+                continue;
             }
+            let text = String::from_utf8(bytes.into()).map_err(|_| not_text(&name, &file_name))?;
             if fields.len() >= FIELDS_MAX {
                 return Err(Failure::unreadable(format!("The form has more than {FIELDS_MAX} fields.")));
             }
             fields.insert(name, Field { text, file_name });
         }
-        if fields.is_empty() {
-            return Err(Failure::no_form_proof());
-        }
+        gate.passed()?;
         Ok(Self { visit, fields })
     }
 }

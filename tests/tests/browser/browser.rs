@@ -77,6 +77,8 @@ pub struct Browser {
     pub client: Client,
     axe: String,
     console: String,
+    /// Whether pages run scripts.
+    pub scripts: bool,
     driver: Child,
     port: u16,
     _profile: tempfile::TempDir,
@@ -126,6 +128,7 @@ impl Browser {
             client,
             axe: tools.axe.clone(),
             console: console.to_owned(),
+            scripts,
             driver,
             port,
             _profile: profile,

@@ -51,6 +51,7 @@ pub async fn asked(browser: &Browser, words: &[String]) -> Result<Vec<(String, S
 
 /// Through every step: the words are written down, money waits, and a sample is looked at.
 pub async fn walk(browser: &Browser, wallet: &str) -> Result<()> {
+    browser.fill(&[("console-password", PASSWORD)]).await?;
     browser.press("form[action='/panel/setup/words'] button").await?;
     let words = words(browser).await?;
     browser.press(".step-actions a.primary").await?;

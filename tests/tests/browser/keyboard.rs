@@ -83,7 +83,8 @@ async fn the_console_is_set_up_and_searched_by_keyboard_alone() -> Result<()> {
 /// The steps that follow the password: the words and three of them, then on by their buttons.
 async fn walks_through_the_steps(browser: &Browser, enter: &str) -> Result<()> {
     browser.wait_for("Step 2 of 5").await?;
-    tab_to(browser, "form button.primary").await?;
+    tab_to(browser, "#console-password").await?;
+    press(browser, "four random words").await?;
     press(browser, enter).await?;
     let words = first_steps::words(browser).await?;
     tab_to(browser, "a.button.primary").await?;

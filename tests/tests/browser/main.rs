@@ -16,4 +16,5 @@ mod quake_map;
 mod site;
 mod story;
 mod strangers;
+mod theft;
 mod tides;

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 pub const GUESTS: [(&str, &str); 2] = [("setup", "/panel/setup"), ("login", "/panel/login")];
 
 /// Name and address; what stands in braces is filled in by [`crate::site::Site::address`].
-pub const PLACES: [(&str, &str); 61] = [
+pub const PLACES: [(&str, &str); 59] = [
     ("setup-words", "/panel/setup/words"),
     ("setup-words-check", "/panel/setup/words/check"),
     ("setup-fund", "/panel/setup/fund"),
@@ -58,7 +58,6 @@ pub const PLACES: [(&str, &str); 61] = [
     ("settings-rotate", "/panel/settings/secret/rotate"),
     ("settings-secrets", "/panel/settings/secrets"),
     ("settings-named-secret", "/panel/settings/secrets/dashboard"),
-    ("settings-named-secret-shown", "/panel/settings/secrets/dashboard/show"),
     ("settings-backup", "/panel/settings/backup"),
     ("settings-backup-one", "/panel/settings/backup/{backup}"),
     ("settings-phrase", "/panel/settings/phrase"),
@@ -69,11 +68,10 @@ pub const PLACES: [(&str, &str); 61] = [
     ("help", "/panel/help"),
     ("document", "/panel/help/problems"),
     ("password", "/panel/password"),
-    ("password-again", "/panel/password-again"),
 ];
 
 /// What answers GET and is no page.
-const NO_PAGES: [&str; 9] = [
+const NO_PAGES: [&str; 8] = [
     "/panel/",
     "/panel/catalog/{id}/openapi.json",
     "/panel/catalog/{id}/sandbox/answer",
@@ -81,7 +79,6 @@ const NO_PAGES: [&str; 9] = [
     "/panel/catalog/{id}/sdk/archive",
     "/panel/finance/history.csv",
     "/panel/finance/history.json",
-    "/panel/settings/backup/{name}/download",
     "/panel/events",
 ];
 

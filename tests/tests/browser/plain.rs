@@ -6,7 +6,7 @@ use fantoccini::Locator;
 use crate::{
     browser::{Browser, Tools},
     places::PLACES,
-    site::{Site, set_up, visit},
+    site::{Site, set_up},
 };
 
 /// A page that says less is not there.
@@ -20,7 +20,7 @@ async fn without_scripts_every_page_is_there() -> Result<()> {
     set_up(&browser, &site.demo.consumer).await?;
     site.furnish(&browser).await?;
     for (name, place) in PLACES {
-        visit(&browser, &site.address(place)?).await?;
+        browser.goto(&site.address(place)?).await?;
         let heading = browser.client.find(Locator::Css("main h1, main h3")).await;
         let heading = heading.with_context(|| format!("{name} has no heading"))?.text().await?;
         let text = browser.text().await?;

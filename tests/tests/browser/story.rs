@@ -16,7 +16,7 @@ use tokio::process::Command;
 use crate::{
     browser::{Browser, Tools},
     first_steps,
-    site::has,
+    site::{PASSWORD, has},
     tides,
 };
 
@@ -161,6 +161,7 @@ async fn registers_a_service(browser: &Browser, description: &std::path::Path) -
     browser.wait_for_address("/preview").await?;
     browser.wait_for(tides::SUMMARY).await?;
     browser.wait_for("2 operations").await?;
+    browser.fill(&[("console-password", PASSWORD)]).await?;
     browser.press("form[action$='/preview'] button.primary").await?;
     browser.wait_for("It is live.").await
 }

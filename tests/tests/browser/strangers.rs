@@ -131,7 +131,7 @@ fn attacker(console: &str) -> String {
     format!(
         "<!doctype html><title>Kittens</title><h1>Kittens</h1>
         <iframe name=framed src=\"{console}/panel\"></iframe><iframe name=sink></iframe>
-        <form id=form method=post target=sink action=\"{console}/panel/finance/stop\"><input name=csrf value=0></form>
+        <form id=form method=post target=sink action=\"{console}/panel/finance/stop\"><input name=console_key value=0></form>
         <script src=\"{console}/assets/live.js\"></script>
         <script>
         const got = [];
@@ -142,8 +142,8 @@ fn attacker(console: &str) -> String {
         for (const path of ['/panel', '/panel/settings/secret', '/api/v1/status', '/api/v1/secret', '/panel/events'])
             ask(path, {{}});
         for (const path of ['/panel/finance/stop', '/panel/theme', '/panel/logout', '/api/v1/spending/stop']) {{
-            ask(path, {{ method: 'POST', body: 'csrf=0&theme=dark' }});
-            ask(path, {{ method: 'POST', mode: 'no-cors', headers: type, body: 'csrf=0' }});
+            ask(path, {{ method: 'POST', body: 'console_key=0&theme=dark' }});
+            ask(path, {{ method: 'POST', mode: 'no-cors', headers: type, body: 'console_key=0' }});
         }}
         document.cookie = '__Host-farthing-console={PLANTED}; Path=/; Secure';
         document.cookie = '__Host-farthing-console={PLANTED}; Path=/';

@@ -1,7 +1,7 @@
 //! Who is let in.
 
 use anyhow::{Context, Result, ensure};
-use farthing::control::types::{Console, route};
+use farthing::control::types::{Console, SpendingState, route};
 use reqwest::{Method, header};
 
 use crate::support::{Browser, Node, PASSWORD};
@@ -115,8 +115,7 @@ async fn guesses_are_slowed_and_nobody_is_locked_out() -> Result<()> {
 async fn a_change_is_made_only_by_a_page_of_ours() -> Result<()> {
     let node = Node::start().await?;
     let mut browser = node.set_up().await?;
-    let csrf = browser.csrf().await?;
-    let right = [("theme".to_owned(), "dark".to_owned()), ("csrf".to_owned(), csrf.clone())];
+    let key = browser.key.clone().context("no key")?;
     type Change = fn(reqwest::RequestBuilder) -> reqwest::RequestBuilder;
     let elsewhere: [(&str, Change); 4] = [
         ("another site", |form| form.header("sec-fetch-site", "cross-site")),
@@ -126,18 +125,25 @@ async fn a_change_is_made_only_by_a_page_of_ours() -> Result<()> {
     ];
     for (who, change) in elsewhere {
         let form = browser
-            .request(Method::POST, "/panel/theme")
+            .request(Method::POST, "/panel/finance/stop")
             .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
-            .body(format!("theme=dark&csrf={csrf}"));
+            .body(format!("console_key={key}"));
         let page = browser.send(change(form)).await?;
-        ensure!(page.status == 403 && page.header("set-cookie").is_empty(), "{who}: {page:?}");
+        ensure!(page.status == 403 && page.body.contains("Another site"), "{who}: {page:?}");
     }
-    for wrong in ["", "0", &csrf[1..], &"0".repeat(csrf.len())] {
-        let fields = [("theme".to_owned(), "dark".to_owned()), ("csrf".to_owned(), wrong.to_owned())];
-        let page = browser.send(browser.form("/panel/theme", &fields)).await?;
-        ensure!(page.status == 403 && page.header("set-cookie").is_empty(), "{wrong}: {page:?}");
+    let spends = async || -> Result<bool> {
+        let state: SpendingState = node.process.control().get(route::SPENDING).await?;
+        Ok(state.stopped.is_none())
+    };
+    let session = browser.session().context("no session")?;
+    for wrong in ["", "0", &key[1..], &"0".repeat(key.len()), &session] {
+        let fields = [("console_key".to_owned(), wrong.to_owned())];
+        let page = browser.send(browser.form("/panel/finance/stop", &fields)).await?;
+        ensure!(page.asks_for_password() && spends().await?, "{wrong}: {page:?}");
     }
-    ensure!(browser.send(browser.form("/panel/theme", &right)).await?.status == 303);
+    let page = browser.press("/panel/finance/stop", &[]).await?;
+    ensure!(page.status == 303 && !spends().await?, "{page:?}");
+    ensure!(browser.press("/panel/theme", &[("theme", "dark")]).await?.status == 303);
     ensure!(browser.get("/panel").await?.body.contains("data-theme=\"dark\""));
     // What changes something cannot be asked for by GET.
     for path in ["/panel/theme", "/panel/logout", "/panel/network/test"] {
@@ -190,14 +196,17 @@ async fn a_restart_keeps_one_logged_in_and_asks_for_the_password_before_danger()
     node.process.restart(Vec::new()).await?;
     browser.moved_to(&node.console().await?.url);
     ensure!(browser.get("/panel").await?.status == 200);
-    let page = browser.get("/panel/password").await?;
-    ensure!(page.header("location") == "/panel/password-again?next=%2Fpanel%2Fpassword", "{page:?}");
-    let page = browser.post("/panel/password-again", &[("password", "a wrong password")]).await?;
-    ensure!(page.status == 422, "{page:?}");
-    let fields = [("password", PASSWORD), ("next", "/panel/password")];
-    let page = browser.post("/panel/password-again", &fields).await?;
-    ensure!(page.header("location") == "/panel/password", "{page:?}");
-    ensure!(browser.get("/panel/password").await?.status == 200);
+    let page = browser.press("/panel/finance/stop", &[]).await?;
+    ensure!(page.status == 303, "the key holds after a restart: {page:?}");
+    const RESUME: &str = "/panel/finance/resume";
+    ensure!(browser.press(RESUME, &[]).await?.asks_for_password());
+    let page = browser.press(RESUME, &[("console_password", "a wrong password")]).await?;
+    ensure!(page.status == 422 && page.body.contains("not the password"), "{page:?}");
+    let page = browser.press(RESUME, &[("console_password", PASSWORD)]).await?;
+    ensure!(page.status == 303, "{page:?}");
+    browser.press("/panel/finance/stop", &[]).await?;
+    let page = browser.press(RESUME, &[]).await?;
+    ensure!(page.status == 303, "it was typed a moment ago: {page:?}");
     Ok(())
 }
 

@@ -12,15 +12,17 @@ fn problem(page: &Page) -> Result<Value> {
     Ok(serde_json::from_str(&page.body)?)
 }
 
-async fn post(browser: &mut Browser, path: &str, csrf: Option<&str>, body: &Value) -> Result<Page> {
-    let mut request = browser
+fn key_of(page: &Page) -> Option<String> {
+    let answer: Value = serde_json::from_str(&page.body).ok()?;
+    answer["key"].as_str().map(ToOwned::to_owned)
+}
+
+async fn post(browser: &mut Browser, path: &str, body: &Value) -> Result<Page> {
+    let request = browser
         .request(Method::POST, path)
         .header("sec-fetch-site", "same-origin")
         .header(header::CONTENT_TYPE, "application/json")
         .body(body.to_string());
-    if let Some(csrf) = csrf {
-        request = request.header("x-csrf-token", csrf);
-    }
     browser.send(request).await
 }
 
@@ -30,7 +32,7 @@ async fn a_program_logs_in_and_does_what_the_command_line_does() -> Result<()> {
     let mut program = node.browser()?;
     let page = program.get("/api/v1/status").await?;
     ensure!(page.status == 401 && problem(&page)?["next"].is_string(), "{page:?}");
-    let page = post(&mut program, "/api/v1/session", None, &json!({ "password": PASSWORD })).await?;
+    let page = post(&mut program, "/api/v1/session", &json!({ "password": PASSWORD })).await?;
     ensure!(page.status == 409, "nothing is set up yet: {page:?}");
 
     let code = node.console().await?.setup_code.context("no code")?;
@@ -38,18 +40,20 @@ async fn a_program_logs_in_and_does_what_the_command_line_does() -> Result<()> {
         [("AAAA-AAAA-AAAA", PASSWORD, 401), (code.as_str(), "short", 422), (code.as_str(), PASSWORD, 200)]
     {
         let body = json!({ "code": code, "password": password });
-        let page = post(&mut program, "/api/v1/setup", None, &body).await?;
+        let page = post(&mut program, "/api/v1/setup", &body).await?;
         ensure!(page.status == status && program.session().is_some() == (status == 200), "{page:?}");
+        program.key = key_of(&page);
     }
     ensure!(program.get("/api/v1/status").await?.status == 200, "setting up logs in");
     program.cookies.clear();
-    let page = post(&mut program, "/api/v1/session", None, &json!({ "password": "a wrong one" })).await?;
+    program.key = None;
+    let page = post(&mut program, "/api/v1/session", &json!({ "password": "a wrong one" })).await?;
     ensure!(page.status == 401 && program.session().is_none(), "{page:?}");
     let page = program.get("/api/v1/session").await?;
     ensure!(page.status == 405 && problem(&page)?["next"].is_string(), "{page:?}");
-    let page = post(&mut program, "/api/v1/session", None, &json!({ "password": PASSWORD })).await?;
+    let page = post(&mut program, "/api/v1/session", &json!({ "password": PASSWORD })).await?;
     ensure!(page.status == 200, "{page:?}");
-    let csrf = serde_json::from_str::<Value>(&page.body)?["csrf"].as_str().unwrap_or_default().to_owned();
+    program.key = key_of(&page);
 
     for path in ["/api/v1/catalog/nope", "/api/v1/catalog/search", "/api/v1/apis/xyz"] {
         let page = program.get(path).await?;
@@ -59,7 +63,6 @@ async fn a_program_logs_in_and_does_what_the_command_line_does() -> Result<()> {
         let request = program
             .request(Method::POST, "/api/v1/spending/limits")
             .header("sec-fetch-site", "same-origin")
-            .header("x-csrf-token", &csrf)
             .header(header::CONTENT_TYPE, "application/json")
             .body(body);
         let page = program.send(request).await?;
@@ -73,11 +76,19 @@ async fn a_program_logs_in_and_does_what_the_command_line_does() -> Result<()> {
     let status: Value = serde_json::from_str(&status.body)?;
     let asked: Value = node.process.control().get("/status").await?;
     ensure!(status["address"] == asked["address"], "{status}");
-    for proof in [None, Some(""), Some("0")] {
-        let page = post(&mut program, "/api/v1/catalog/search", proof, &json!({})).await?;
-        ensure!(page.status == 403, "{proof:?}: {page:?}");
+    let mut thief = program.thief();
+    for key in [None, Some(""), Some("0")] {
+        thief.key = key.map(ToOwned::to_owned);
+        let page = post(&mut thief, "/api/v1/catalog/search", &json!({})).await?;
+        ensure!(page.status == 403, "{key:?}: {page:?}");
+        // A cookie reads nothing here, either.
+        for path in ["/api/v1/status", "/api/v1/channels", "/api/v1/secret", "/api/v1/backups/x"] {
+            let page = thief.get(path).await?;
+            ensure!(page.status == 403 && page.body.contains("x-console-key"), "{path}: {page:?}");
+        }
+        ensure!(thief.get("/api/v1/openapi.json").await?.status == 200, "it says the same everywhere");
     }
-    let page = post(&mut program, "/api/v1/catalog/search", Some(&csrf), &json!({})).await?;
+    let page = post(&mut program, "/api/v1/catalog/search", &json!({})).await?;
     ensure!(page.status == 200, "{page:?}");
     let page = program.get("/api/v1/no-such-thing").await?;
     ensure!(page.status == 404 && problem(&page)?["status"] == 404, "{page:?}");
@@ -96,13 +107,12 @@ async fn what_is_dangerous_asks_for_the_password_again() -> Result<()> {
     node.process.stop().await?;
     node.process.restart(Vec::new()).await?;
     browser.moved_to(&node.console().await?.url);
-    let csrf = browser.csrf().await?;
     let page = browser.get("/api/v1/secret").await?;
     ensure!(page.status == 403 && !page.body.contains("farthing_sk_"), "{page:?}");
     let head = browser.request(Method::HEAD, "/api/v1/secret");
     ensure!(browser.send(head).await?.status == 403, "a HEAD is no way around");
     let send = json!({ "to": "0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf", "usdc": "1" });
-    let page = post(&mut browser, "/api/v1/wallet/send", Some(&csrf), &send).await?;
+    let page = post(&mut browser, "/api/v1/wallet/send", &send).await?;
     ensure!(page.status == 403 && page.body.contains("too long ago"), "{page:?}");
     for path in [
         "secret/rotate",
@@ -121,16 +131,17 @@ async fn what_is_dangerous_asks_for_the_password_again() -> Result<()> {
         "apis/0b5f2a3e-6a3c-4c39-9a65-6a1c3f1d2e4b/edit",
         "apis/0b5f2a3e-6a3c-4c39-9a65-6a1c3f1d2e4b/rescan",
     ] {
-        let page = post(&mut browser, &format!("/api/v1/{path}"), Some(&csrf), &json!({})).await?;
+        let page = post(&mut browser, &format!("/api/v1/{path}"), &json!({})).await?;
         ensure!(page.status == 403, "{path}: {page:?}");
     }
-    let page = post(&mut browser, "/api/v1/spending/stop", Some(&csrf), &json!({})).await?;
+    let page = post(&mut browser, "/api/v1/spending/stop", &json!({})).await?;
     ensure!(
         page.status == 200 && page.body.contains("\"stopped\":\"user\""),
         "stopping is never in the way: {page:?}"
     );
     eventually("the password is taken", async || {
-        let page = post(&mut browser, "/api/v1/session", None, &json!({ "password": PASSWORD })).await?;
+        let page = post(&mut browser, "/api/v1/session", &json!({ "password": PASSWORD })).await?;
+        browser.key = key_of(&page);
         Ok(page.status == 200)
     })
     .await?;
@@ -142,7 +153,6 @@ async fn what_is_dangerous_asks_for_the_password_again() -> Result<()> {
 async fn every_path_of_the_description_answers() -> Result<()> {
     let node = Node::start().await?;
     let mut browser = node.set_up().await?;
-    let csrf = browser.csrf().await?;
     let page = browser.get("/api/v1/openapi.json").await?;
     ensure!(page.status == 200, "{page:?}");
     let document: Value = serde_json::from_str(&page.body)?;
@@ -156,8 +166,7 @@ async fn every_path_of_the_description_answers() -> Result<()> {
             let asked = format!("/api/v1{}", path.replace("{name}", "nobody"));
             let request = browser
                 .request(Method::from_bytes(method.to_uppercase().as_bytes())?, &asked)
-                .header("sec-fetch-site", "same-origin")
-                .header("x-csrf-token", &csrf);
+                .header("sec-fetch-site", "same-origin");
             let page = browser.send(request).await?;
             let is_there = page.status != 405 && !page.body.contains("There is no such address");
             ensure!(is_there, "{method} {path}: {page:?}");

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::{
     register::begin,
-    support::{Browser, Node},
+    support::Node,
 };
 
 async fn api(node: &Node) -> Result<Api> {
@@ -21,7 +21,7 @@ async fn api(node: &Node) -> Result<Api> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_is_paused_resumed_priced_and_retired() -> Result<()> {
-    let mut node = Node::start().await?;
+    let node = Node::start().await?;
     let mut browser = node.set_up().await?;
     let upstream = Upstream::start().await?;
     let file = service_file(&upstream.url(), farthing::control::types::Charge::Success);
@@ -53,17 +53,9 @@ async fn a_service_is_paused_resumed_priced_and_retired() -> Result<()> {
     };
     ensure!(after.price.to_string() == "0.25" && price("/ok") == "1.50" && price("/html") == "0.25");
 
-    // After a restart the password is not fresh any more.
-    node.process.stop().await?;
-    node.process.restart(Vec::new()).await?;
-    browser.moved_to(&node.console().await?.url);
     let retire = format!("{own}/retire");
-    let page = browser.get(&retire).await?;
-    ensure!(page.header("location").starts_with("/panel/password-again"), "{page:?}");
-    let page = browser.post(&retire, &[]).await?;
-    ensure!(page.header("location").starts_with("/panel/password-again"), "{page:?}");
+    ensure!(browser.press(&retire, &[]).await?.asks_for_password());
     ensure!(api(&node).await?.id.to_string() == id, "it is there");
-    enter_password(&mut browser).await?;
     ensure!(browser.get(&retire).await?.body.contains("cannot be undone"));
     let page = browser.post(&retire, &[]).await?;
     ensure!(page.header("location").starts_with("/panel/apis?retired"), "{page:?}");
@@ -73,14 +65,6 @@ async fn a_service_is_paused_resumed_priced_and_retired() -> Result<()> {
         ensure!(browser.get(path).await?.status == 404, "{path}");
     }
     Ok(())
-}
-
-pub async fn enter_password(browser: &mut Browser) -> Result<()> {
-    farthing_tests::world::eventually("the password is taken", async || {
-        let fields = [("password", crate::support::PASSWORD), ("next", "/panel")];
-        Ok(browser.post("/panel/password-again", &fields).await?.status == 303)
-    })
-    .await
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -6,10 +6,7 @@ use anyhow::{Context, Result, ensure};
 use farthing::control::types::{AutomaticBackups, Backup, Status, WalletBackup, route};
 use farthing_tests::{command::farthing, world::eventually};
 
-use crate::{
-    apis::enter_password,
-    support::{Browser, Node},
-};
+use crate::support::{Browser, Node, PASSWORD};
 
 const LIST: &str = "/panel/settings/backup";
 const PHRASE: &str = "/panel/settings/phrase";
@@ -37,10 +34,10 @@ async fn the_words_are_shown_on_demand_for_a_fresh_password_and_three_are_asked_
     let mut browser = node.set_up().await?;
     ensure!(browser.get("/panel").await?.body.contains("Back up the wallet"), "it is to be done");
     restarted(&mut node, &mut browser).await?;
-    for page in [browser.get(PHRASE).await?, browser.post(PHRASE, &[]).await?, browser.get(CHECK).await?] {
-        ensure!(page.header("location").starts_with("/panel/password-again"), "{page:?}");
+    for place in [PHRASE, CHECK] {
+        let page = browser.press(place, &[("w1", "zebra"), ("w9", "zebra"), ("w17", "zebra")]).await?;
+        ensure!(page.asks_for_password() && words_of(&page.body).is_empty(), "{page:?}");
     }
-    enter_password(&mut browser).await?;
     ensure!(words_of(&browser.get(PHRASE).await?.body).is_empty(), "nothing is shown on GET");
     let page = browser.post(PHRASE, &[]).await?;
     ensure!(page.header("cache-control") == "no-store");
@@ -84,14 +81,16 @@ async fn a_backup_is_made_downloaded_and_restored_in_the_place_of_another_node()
     ensure!(page.status == 200 && page.body.contains("The backup is made"), "{page:?}");
     let all: Vec<Backup> = old.process.control().get(route::BACKUPS).await?;
     let name = all.first().context("no backup")?.name.clone();
-    let page = browser.get(&format!("{LIST}/{name}/download")).await?;
-    ensure!(page.header("location") == format!("/api/v1/backups/{name}"), "{page:?}");
-    let request = browser.request(reqwest::Method::GET, page.header("location"));
-    let file = request.send().await?.error_for_status()?.bytes().await?;
+    let download = format!("{LIST}/{name}/download");
+    ensure!(browser.press(&download, &[]).await?.asks_for_password(), "although it was entered just now");
+    let request = browser.form(&download, &[("console_password".to_owned(), PASSWORD.to_owned())]);
+    let file = request.send().await?.error_for_status()?;
+    ensure!(file.headers()["content-disposition"].to_str()?.contains(&name), "{file:?}");
+    let file = file.bytes().await?;
     ensure!(file.starts_with(b"FARTHBK1") && file == std::fs::read(&all[0].path)?);
     let (wallet, secret) = (old.process.status().await?.address.0, old.process.secret().await?);
     restarted(&mut old, &mut browser).await?;
-    for path in [format!("{LIST}/{name}/download"), format!("/api/v1/backups/{name}")] {
+    for path in [download, format!("/api/v1/backups/{name}")] {
         let page = browser.get(&path).await?;
         ensure!(!page.body.contains("FARTHBK1") && page.status != 200, "{path}: {}", page.status);
     }
@@ -159,7 +158,6 @@ async fn commands_remove_what_was_replaced(node: &Node, kept: &Path, wallet: &st
 
 async fn what_was_replaced_is_removed(browser: &mut Browser, kept: &Path, wallet: &str) -> Result<()> {
     let name = kept.file_name().context("no name")?.to_string_lossy().into_owned();
-    enter_password(browser).await?;
     let page = browser.get(LIST).await?;
     ensure!(page.body.contains(&name) && page.body.contains(wallet), "{page:?}");
     let place = format!("/panel/settings/replaced/{name}");
@@ -220,9 +218,8 @@ async fn the_backup_of_every_day_is_turned_on_seen_and_turned_off() -> Result<()
     ensure!(!browser.get("/panel").await?.body.contains("The daily backup fails"));
 
     restarted(&mut node, &mut browser).await?;
-    let page = browser.post(DAILY, &[("go", "off")]).await?;
-    ensure!(page.header("location").starts_with("/panel/password-again"), "{page:?}");
-    enter_password(&mut browser).await?;
+    let page = browser.press(DAILY, &[("go", "off")]).await?;
+    ensure!(page.asks_for_password(), "{page:?}");
     let page = browser.post(DAILY, &[("go", "off")]).await?;
     ensure!(page.status == 303, "{page:?}");
     let page = browser.get(LIST).await?;

@@ -20,3 +20,4 @@ mod setup;
 mod snippets;
 mod spending;
 mod support;
+mod theft;

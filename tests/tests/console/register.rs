@@ -222,8 +222,8 @@ async fn every_mistake_is_told_and_nothing_is_published() -> Result<()> {
     // Without the proof of the page nothing is looked at.
     let request = browser.upload_with(NEW, "0", &[("text", None, good.as_bytes())]);
     ensure!(browser.send(request).await?.status == 403);
-    let request =
-        browser.upload_with(NEW, &browser.csrf().await?, &[]).header("sec-fetch-site", "cross-site");
+    let key = browser.key.clone().context("no key")?;
+    let request = browser.upload_with(NEW, &key, &[]).header("sec-fetch-site", "cross-site");
     ensure!(browser.send(request).await?.status == 403);
     let mut nobody = node.browser()?;
     let request = nobody.upload_with(NEW, "0", &[("text", None, good.as_bytes())]);

@@ -4,10 +4,7 @@ use anyhow::{Context, Result, ensure};
 use farthing::control::types::{SecretShown, SpendingState, route};
 use farthing_tests::world::{FUNDS, World, eventually};
 
-use crate::{
-    apis::enter_password,
-    support::{Node, set_up},
-};
+use crate::support::{Node, set_up};
 
 const LIMITS: &str = "/panel/finance/limits";
 const SECRETS: &str = "/panel/settings/secrets";
@@ -66,11 +63,10 @@ async fn limits_are_changed_for_the_password_and_mistakes_are_named() -> Result<
     node.process.restart(Vec::new()).await?;
     browser.moved_to(&node.console().await?.url);
     for path in [LIMITS, "/panel/finance/resume"] {
-        let page = browser.post(path, &fields("9")).await?;
-        ensure!(page.header("location").starts_with("/panel/password-again"), "{page:?}");
+        let page = browser.press(path, &fields("9")).await?;
+        ensure!(page.asks_for_password(), "{page:?}");
     }
-    ensure!(browser.post("/panel/finance/stop", &[]).await?.header("location") == LIMITS, "never asked");
-    enter_password(&mut browser).await?;
+    ensure!(browser.press("/panel/finance/stop", &[]).await?.header("location") == LIMITS, "never asked");
     let page = browser.post(LIMITS, &[("reset", "1")]).await?;
     ensure!(page.status == 303, "{page:?}");
     let state: SpendingState = node.process.control().get(route::SPENDING).await?;
@@ -101,7 +97,7 @@ async fn a_secret_is_made_limited_replaced_and_ended() -> Result<()> {
         ensure!(!page.body.contains("farthing_sk_"), "it is shown when asked for: {page:?}");
     }
     let own = "/panel/settings/secrets/dashboard";
-    ensure!(secret(&browser.get(&format!("{own}/show")).await?.body)? == first);
+    ensure!(secret(&browser.post(&format!("{own}/show"), &[]).await?.body)? == first);
     let page = browser.post(own, &[("price_max", "0.1")]).await?;
     ensure!(page.status == 303, "{page:?}");
     let all: Vec<SecretShown> = node.process.control().get(route::SECRETS).await?;
@@ -135,8 +131,8 @@ async fn alerts_are_listed_and_their_levels_changed_for_the_password() -> Result
     node.process.stop().await?;
     node.process.restart(Vec::new()).await?;
     browser.moved_to(&node.console().await?.url);
-    let page = browser.post(ALERTS, &fields("9")).await?;
-    ensure!(page.header("location").starts_with("/panel/password-again"), "{page:?}");
+    let page = browser.press(ALERTS, &fields("9")).await?;
+    ensure!(page.asks_for_password(), "{page:?}");
     ensure!(browser.get(ALERTS).await?.body.contains("value=\"2.50\""), "nothing changed");
     Ok(())
 }

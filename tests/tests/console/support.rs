@@ -77,9 +77,9 @@ impl Page {
         self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
     }
 
-    /// The proof in the page's forms.
-    pub fn csrf(&self) -> Result<String> {
-        self.field("csrf")
+    /// Whether the page asks for the password before it does what the form wants.
+    pub fn asks_for_password(&self) -> bool {
+        self.status == 403 && self.body.contains("<h1>Your password first</h1>")
     }
 
     /// The value of a hidden field.
@@ -90,12 +90,14 @@ impl Page {
     }
 }
 
-/// Keeps cookies, sends what browsers send, follows nothing.
+/// Keeps cookies and the key for changes, sends what browsers send, follows nothing.
 #[derive(Clone)]
 pub struct Browser {
     client: Client,
     url: String,
     pub cookies: Vec<(String, String)>,
+    /// As `key.js` keeps it.
+    pub key: Option<String>,
 }
 
 impl Browser {
@@ -108,7 +110,7 @@ impl Browser {
             .redirect(Policy::none())
             .no_proxy()
             .build()?;
-        Ok(Self { client, url: url.to_owned(), cookies: Vec::new() })
+        Ok(Self { client, url: url.to_owned(), cookies: Vec::new(), key: None })
     }
 
     pub async fn get(&mut self, path: &str) -> Result<Page> {
@@ -116,13 +118,20 @@ impl Browser {
         self.send(request).await
     }
 
-    /// A form as one of our pages sends it, with the proof when there is a session.
+    /// A form as one of our pages sends it, with the key. Where the console asks for the password, it is typed.
     pub async fn post(&mut self, path: &str, fields: &[(&str, &str)]) -> Result<Page> {
+        let page = self.press(path, fields).await?;
+        if !page.asks_for_password() {
+            return Ok(page);
+        }
+        self.press(path, &[fields, &[("console_password", PASSWORD)]].concat()).await
+    }
+
+    /// A form as one of our pages sends it, with the key and without the password.
+    pub async fn press(&mut self, path: &str, fields: &[(&str, &str)]) -> Result<Page> {
         let mut fields: Vec<(String, String)> =
             fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        if self.session().is_some() && !fields.iter().any(|(name, _)| name == "csrf") {
-            fields.push(("csrf".to_owned(), self.csrf().await?));
-        }
+        fields.extend(self.key.iter().map(|key| ("console_key".to_owned(), key.clone())));
         let request = self.form(path, &fields);
         self.send(request).await
     }
@@ -143,20 +152,19 @@ impl Browser {
 
     /// A form with files, as one of our pages sends it: names, names of files and contents.
     pub async fn upload(&mut self, path: &str, parts: &[(&str, Option<&str>, &[u8])]) -> Result<Page> {
-        let csrf = self.csrf().await?;
-        let request = self.upload_with(path, &csrf, parts);
+        let request = self.upload_with(path, self.key.as_deref().unwrap_or_default(), parts);
         self.send(request).await
     }
 
     pub fn upload_with(
         &self,
         path: &str,
-        csrf: &str,
+        key: &str,
         parts: &[(&str, Option<&str>, &[u8])],
     ) -> reqwest::RequestBuilder {
         const BOUNDARY: &str = "----a-boundary-that-no-content-has";
         let mut body = Vec::new();
-        for (name, file, content) in [("csrf", None, csrf.as_bytes())].iter().chain(parts) {
+        for (name, file, content) in [("console_key", None, key.as_bytes())].iter().chain(parts) {
             let file = file.map_or_else(String::new, |file| format!("; filename=\"{file}\""));
             let head =
                 format!("--{BOUNDARY}\r\ncontent-disposition: form-data; name=\"{name}\"{file}\r\n\r\n");
@@ -174,18 +182,24 @@ impl Browser {
 
     pub fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
         let pairs: Vec<String> = self.cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        let request = self.client.request(method, format!("{}{path}", self.url));
+        let mut request = self.client.request(method, format!("{}{path}", self.url));
+        if let Some(key) = self.key.as_ref().filter(|_| path.starts_with("/api/")) {
+            request = request.header("x-console-key", key);
+        }
         if pairs.is_empty() { request } else { request.header(header::COOKIE, pairs.join("; ")) }
     }
 
     pub async fn send(&mut self, request: reqwest::RequestBuilder) -> Result<Page> {
         let response = request.send().await?;
         self.keep(&response);
-        Ok(Page {
-            status: response.status().as_u16(),
-            headers: response.headers().clone(),
-            body: response.text().await?,
-        })
+        let mut headers = response.headers().clone();
+        let place = headers.get(header::LOCATION).and_then(|value| value.to_str().ok());
+        if let Some((place, key)) = place.and_then(|place| place.split_once("#key=")) {
+            self.key = Some(key.to_owned());
+            let place = header::HeaderValue::from_str(place)?;
+            headers.insert(header::LOCATION, place);
+        }
+        Ok(Page { status: response.status().as_u16(), headers, body: response.text().await? })
     }
 
     /// The node listens elsewhere now.
@@ -193,9 +207,9 @@ impl Browser {
         self.url = console.trim_end_matches("/panel").to_owned();
     }
 
-    pub async fn csrf(&self) -> Result<String> {
-        let page = self.clone().get("/panel/help").await?;
-        page.csrf().with_context(|| format!("{}: {}", page.status, page.body))
+    /// A program that was sent the cookie and nothing else.
+    pub fn thief(&self) -> Self {
+        Self { key: None, ..self.clone() }
     }
 
     pub fn session(&self) -> Option<String> {

@@ -53,10 +53,10 @@ impl fmt::Debug for LogIn {
     }
 }
 
-/// What a program sends along with every change, as `x-csrf-token`, beside the cookie it was given.
+/// What a program sends along with every request, as `x-console-key`, beside the cookie it was given.
 #[derive(Clone, Serialize, Deserialize, ToSchema)]
 pub struct LoggedIn {
-    pub csrf: String,
+    pub key: String,
 }
 
 impl fmt::Debug for LoggedIn {

@@ -2,6 +2,10 @@
 //!
 //! Only tokens made here are ever accepted, and every log-in makes a new one, so nobody can be made to use a
 //! token that somebody else knows. What is stored cannot be presented: it is the hash.
+//!
+//! Browsers send a cookie to every port of its host, so whoever runs a server on this machine can be given one. A
+//! token therefore only reads. Changes need the session's [`Key`], which is made apart from it and kept where
+//! browsers show it to the console's own origin alone.
 
 use std::io;
 
@@ -28,9 +32,7 @@ impl Token {
     /// # Errors
     /// When the system has no randomness to give.
     pub fn generate() -> io::Result<Self> {
-        let mut random = Zeroizing::new([0; 32]);
-        getrandom::fill(&mut *random).map_err(io::Error::from)?;
-        Ok(Self(Zeroizing::new(hex::encode(*random))))
+        random_text().map(Self)
     }
 
     /// As a browser presented it.
@@ -47,11 +49,6 @@ impl Token {
     pub(in crate::panel) fn id(&self) -> SessionId {
         SessionId(keccak256(&[b"farthing console session\0", self.0.as_bytes()]))
     }
-
-    /// What forms carry beside the cookie. It follows from the token, and the token does not follow from it.
-    fn csrf(&self) -> String {
-        hex::encode(&keccak256(&[b"farthing console form\0", self.0.as_bytes()])[..16])
-    }
 }
 
 impl std::fmt::Debug for Token {
@@ -60,15 +57,70 @@ impl std::fmt::Debug for Token {
     }
 }
 
+/// The secret that changes carry. It never stands in a cookie, and no page says it.
+pub struct Key(Zeroizing<String>);
+
+impl Key {
+    /// A new one from the operating system's randomness.
+    ///
+    /// # Errors
+    /// When the system has no randomness to give.
+    pub fn generate() -> io::Result<Self> {
+        random_text().map(Self)
+    }
+
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+
+    fn hash(presented: &str) -> KeyHash {
+        KeyHash(keccak256(&[b"farthing console key\0", presented.as_bytes()]))
+    }
+}
+
+impl std::fmt::Debug for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Key(…)")
+    }
+}
+
+fn random_text() -> io::Result<Zeroizing<String>> {
+    let mut random = Zeroizing::new([0; 32]);
+    getrandom::fill(&mut *random).map_err(io::Error::from)?;
+    Ok(Zeroizing::new(hex::encode(*random)))
+}
+
+/// What a log-in hands out: the token becomes the cookie, the key goes to the console's own origin.
+#[derive(Debug)]
+pub struct Begun {
+    pub token: Token,
+    pub key: Key,
+}
+
+impl Begun {
+    /// A new pair.
+    ///
+    /// # Errors
+    /// When the system has no randomness to give.
+    pub fn generate() -> io::Result<Self> {
+        Ok(Self { token: Token::generate()?, key: Key::generate()? })
+    }
+}
+
 /// A token's hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionId([u8; 32]);
+
+/// A key's hash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct KeyHash([u8; 32]);
 
 /// A logged-in browser, as one request sees it.
 #[derive(Clone)]
 pub struct Session {
     id: SessionId,
-    csrf: String,
+    key: Option<KeyHash>,
     password_at_secs: u64,
 }
 
@@ -82,6 +134,23 @@ impl std::fmt::Debug for Session {
 #[derive(Debug)]
 pub struct Reauthenticated(());
 
+/// Proof that the password came with this very request.
+#[derive(Debug, Clone, Copy)]
+pub struct Confirmed(());
+
+impl Confirmed {
+    /// For [`super::Access`] alone, which has just compared the password.
+    pub(super) const fn new() -> Self {
+        Self(())
+    }
+}
+
+impl From<Confirmed> for Reauthenticated {
+    fn from(_: Confirmed) -> Self {
+        Self(())
+    }
+}
+
 impl Session {
     /// The session that `token` would be.
     #[cfg(test)]
@@ -94,16 +163,10 @@ impl Session {
         self.id
     }
 
-    /// To be put into every form, as the field `csrf`.
+    /// Whether what a form or a request carried is the session's key. A session of an earlier version has none.
     #[must_use]
-    pub fn csrf(&self) -> &str {
-        &self.csrf
-    }
-
-    /// Whether a form or a request of ours carried `presented`.
-    #[must_use]
-    pub fn is_csrf(&self, presented: &str) -> bool {
-        self.csrf.as_bytes().ct_eq(presented.as_bytes()).into()
+    pub fn has_key(&self, presented: &str) -> bool {
+        self.key.is_some_and(|key| key.0.ct_eq(&Key::hash(presented).0).into())
     }
 
     /// The proof that dangerous actions ask for; `None` when the password was entered too long ago.
@@ -120,8 +183,10 @@ impl Session {
 /// One session as it is kept, and stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Entry {
-    #[serde(with = "id_text")]
+    #[serde(with = "hash_text")]
     id: SessionId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    key: Option<KeyHash>,
     created_secs: u64,
     seen_secs: u64,
     /// Not stored: after a restart the password is asked for again.
@@ -135,8 +200,8 @@ struct Entry {
 pub struct Sessions(Vec<Entry>);
 
 impl Sessions {
-    /// Begins the session of `token`; the password was just entered.
-    pub fn begin(&mut self, token: &Token, now_secs: u64) {
+    /// Begins a session; the password was just entered.
+    pub fn begin(&mut self, begun: &Begun, now_secs: u64) {
         self.expire(now_secs);
         if self.0.len() >= SESSIONS_MAX
             && let Some(oldest) = (0..self.0.len()).min_by_key(|&index| self.0[index].seen_secs)
@@ -144,7 +209,8 @@ impl Sessions {
             self.0.remove(oldest);
         }
         self.0.push(Entry {
-            id: token.id(),
+            id: begun.token.id(),
+            key: Some(Key::hash(begun.key.expose())),
             created_secs: now_secs,
             seen_secs: now_secs,
             password_at_secs: now_secs,
@@ -157,7 +223,7 @@ impl Sessions {
         let id = token.id();
         let entry = self.0.iter_mut().find(|entry| entry.id == id)?;
         entry.seen_secs = entry.seen_secs.max(now_secs);
-        Some(Session { id, csrf: token.csrf(), password_at_secs: entry.password_at_secs })
+        Some(Session { id, key: entry.key, password_at_secs: entry.password_at_secs })
     }
 
     /// The password was entered again.
@@ -190,22 +256,37 @@ impl Sessions {
     }
 }
 
-mod id_text {
-    //! A session's id as hexadecimal text.
+mod hash_text {
+    //! A hash as hexadecimal text.
 
-    use serde::{Deserialize, Deserializer, Serializer};
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
-    use super::SessionId;
+    use super::{KeyHash, SessionId};
+
+    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<[u8; 32], D::Error> {
+        let mut hash = [0; 32];
+        hex::decode_to_slice(String::deserialize(deserializer)?, &mut hash).map_err(Error::custom)?;
+        Ok(hash)
+    }
 
     pub(super) fn serialize<S: Serializer>(id: &SessionId, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&hex::encode(id.0))
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SessionId, D::Error> {
-        let mut id = [0; 32];
-        hex::decode_to_slice(String::deserialize(deserializer)?, &mut id)
-            .map_err(serde::de::Error::custom)?;
-        Ok(SessionId(id))
+        read(deserializer).map(SessionId)
+    }
+
+    impl Serialize for KeyHash {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            serializer.serialize_str(&hex::encode(self.0))
+        }
+    }
+
+    impl<'de> Deserialize<'de> for KeyHash {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            read(deserializer).map(Self)
+        }
     }
 }
 
@@ -214,9 +295,14 @@ mod tests {
     use super::*;
 
     fn begun(now_secs: u64) -> (Sessions, Token) {
-        let (mut sessions, token) = (Sessions::default(), Token::generate().unwrap());
-        sessions.begin(&token, now_secs);
-        (sessions, token)
+        let (sessions, begun) = begun_with_key(now_secs);
+        (sessions, begun.token)
+    }
+
+    fn begun_with_key(now_secs: u64) -> (Sessions, Begun) {
+        let (mut sessions, begun) = (Sessions::default(), Begun::generate().unwrap());
+        sessions.begin(&begun, now_secs);
+        (sessions, begun)
     }
 
     #[test]
@@ -246,12 +332,12 @@ mod tests {
     #[test]
     fn the_session_unused_for_longest_makes_room() {
         let (mut sessions, first) = begun(0);
-        let others: Vec<Token> = (1..SESSIONS_MAX).map(|_| Token::generate().unwrap()).collect();
-        others.iter().for_each(|token| sessions.begin(token, 1));
+        let others: Vec<Begun> = (1..SESSIONS_MAX).map(|_| Begun::generate().unwrap()).collect();
+        others.iter().for_each(|begun| sessions.begin(begun, 1));
         assert!(sessions.find(&first, 2).is_some(), "there is room for it");
-        sessions.begin(&Token::generate().unwrap(), 3);
+        sessions.begin(&Begun::generate().unwrap(), 3);
         assert_eq!(sessions.0.len(), SESSIONS_MAX);
-        assert!(sessions.find(&others[0], 3).is_none());
+        assert!(sessions.find(&others[0].token, 3).is_none());
         assert!(sessions.find(&first, 3).is_some());
     }
 
@@ -271,14 +357,30 @@ mod tests {
     }
 
     #[test]
-    fn a_forms_proof_belongs_to_one_session() {
-        let (mut sessions, token) = begun(0);
-        let other = Token::generate().unwrap();
+    fn a_key_belongs_to_one_session_and_nothing_else_leads_to_it() {
+        let (mut sessions, first) = begun_with_key(0);
+        let other = Begun::generate().unwrap();
         sessions.begin(&other, 0);
-        let (one, two) = (sessions.find(&token, 0).unwrap(), sessions.find(&other, 0).unwrap());
-        assert!(one.is_csrf(one.csrf()));
-        assert!(!one.is_csrf(two.csrf()) && !one.is_csrf(""));
+        let (one, two) = (sessions.find(&first.token, 0).unwrap(), sessions.find(&other.token, 0).unwrap());
+        assert!(one.has_key(first.key.expose()) && two.has_key(other.key.expose()));
+        for wrong in [other.key.expose(), "", first.token.expose(), &first.key.expose()[1..]] {
+            assert!(!one.has_key(wrong), "{wrong}");
+        }
+        let stored = serde_json::to_string(&sessions).unwrap();
+        assert!(!stored.contains(first.key.expose()), "only its hash is stored");
+        let mut restored: Sessions = serde_json::from_str(&stored).unwrap();
+        assert!(restored.find(&first.token, 0).unwrap().has_key(first.key.expose()), "after a restart, too");
         sessions.end(one.id());
-        assert!(sessions.find(&token, 0).is_none() && sessions.find(&other, 0).is_some());
+        assert!(sessions.find(&first.token, 0).is_none() && sessions.find(&other.token, 0).is_some());
+    }
+
+    #[test]
+    fn a_session_of_before_there_were_keys_has_none() {
+        let (sessions, begun) = begun_with_key(0);
+        let mut stored = serde_json::to_value(&sessions).unwrap();
+        stored[0].as_object_mut().unwrap().remove("key").unwrap();
+        let mut restored: Sessions = serde_json::from_value(stored).unwrap();
+        let session = restored.find(&begun.token, 0).unwrap();
+        assert!(!session.has_key(begun.key.expose()) && !session.has_key(""));
     }
 }

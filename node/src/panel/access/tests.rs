@@ -13,8 +13,8 @@ fn password(text: &str) -> SecretText {
 async fn set_up(folder: &Path) -> (Access, Token) {
     let access = Access::open(folder, None).unwrap();
     let code = access.setup_code().unwrap();
-    let token = access.set_up(code.expose(), password("four random words"), HERE).await.unwrap();
-    (access, token)
+    let begun = access.set_up(code.expose(), password("four random words"), HERE).await.unwrap();
+    (access, begun.token)
 }
 
 #[tokio::test]
@@ -27,8 +27,8 @@ async fn the_setup_code_is_good_once_and_nothing_else_sets_up() {
     let short = access.set_up(code.expose(), password("short"), HERE).await;
     assert!(matches!(short, Err(Refused::Unfit(_))));
     assert!(matches!(access.log_in(password("short"), None, HERE).await, Err(Refused::NotSetUp)));
-    let token = access.set_up(code.expose(), password("four random words"), HERE).await.unwrap();
-    assert!(access.session(&token).is_some() && access.setup_code().is_none());
+    let begun = access.set_up(code.expose(), password("four random words"), HERE).await.unwrap();
+    assert!(access.session(&begun.token).is_some() && access.setup_code().is_none());
     let again = access.set_up(code.expose(), password("other random words"), HERE).await;
     assert!(matches!(again, Err(Refused::SetUpAlready)));
     assert!(access.log_in(password("four random words"), None, HERE).await.is_ok());
@@ -46,7 +46,7 @@ async fn a_restart_logs_nobody_out_and_forgets_no_password() {
     assert!(access.setup_code().is_none());
     let session = access.session(&token).unwrap();
     assert!(session.reauthenticated(clock::now_secs()).is_none());
-    access.reauthenticate(&session, password("four random words"), HERE).await.unwrap();
+    access.confirm(&session, password("four random words"), HERE).await.unwrap();
     assert!(access.session(&token).unwrap().reauthenticated(clock::now_secs()).is_some());
 }
 
@@ -55,7 +55,7 @@ async fn a_log_in_ends_the_session_that_the_browser_had() {
     let folder = tempfile::tempdir().unwrap();
     let (access, first) = set_up(folder.path()).await;
     let had = access.session(&first).unwrap();
-    let second = access.log_in(password("four random words"), Some(&had), HERE).await.unwrap();
+    let second = access.log_in(password("four random words"), Some(&had), HERE).await.unwrap().token;
     assert!(access.session(&first).is_none());
     let session = access.session(&second).unwrap();
     access.log_out(&session).await;
@@ -66,9 +66,9 @@ async fn a_log_in_ends_the_session_that_the_browser_had() {
 async fn a_new_password_ends_the_other_sessions_and_a_reset_ends_all() {
     let folder = tempfile::tempdir().unwrap();
     let (access, first) = set_up(folder.path()).await;
-    let second = access.log_in(password("four random words"), None, HERE).await.unwrap();
+    let second = access.log_in(password("four random words"), None, HERE).await.unwrap().token;
     let session = access.session(&second).unwrap();
-    let proof = session.reauthenticated(clock::now_secs()).unwrap();
+    let proof = access.confirm(&session, password("four random words"), HERE).await.unwrap();
     access.change_password(&session, proof, password("five random words")).await.unwrap();
     assert!(access.session(&first).is_none() && access.session(&second).is_some());
     let old = access.log_in(password("four random words"), None, HERE).await;
@@ -100,9 +100,9 @@ async fn a_configured_password_needs_no_setup_and_is_not_changed_here() {
     let configured = password("from a secret file");
     let access = Access::open(folder.path(), Some(&configured)).unwrap();
     assert!(access.setup_code().is_none());
-    let token = access.log_in(configured, None, HERE).await.unwrap();
-    let session = access.session(&token).unwrap();
-    let proof = session.reauthenticated(clock::now_secs()).unwrap();
+    let begun = access.log_in(password("from a secret file"), None, HERE).await.unwrap();
+    let session = access.session(&begun.token).unwrap();
+    let proof = access.confirm(&session, configured, HERE).await.unwrap();
     let changed = access.change_password(&session, proof, password("five random words")).await;
     assert!(matches!(changed, Err(Refused::Configured)));
     assert!(matches!(access.reset().await, Err(Refused::Configured)));

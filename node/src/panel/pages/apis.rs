@@ -12,10 +12,9 @@ use crate::{
     clock,
     control::types::{Api, ApiShown, ApiState, route},
     panel::{
-        access::Reauthenticated,
         failure::Failure,
+        form::Form,
         frame::{Frame, Place, Visit},
-        guard::Form,
         page::Html,
         show,
         texts::Done,
@@ -168,11 +167,7 @@ struct RetirePage {
     row: Row,
 }
 
-pub(super) async fn retire_page(
-    visit: Visit,
-    Path(text): Path<String>,
-    _: Reauthenticated,
-) -> Result<Response, Failure> {
+pub(super) async fn retire_page(visit: Visit, Path(text): Path<String>) -> Result<Response, Failure> {
     let shown: ApiShown = visit.panel.node().get(&of(route::API, id(&text)?)).await?;
     let page = RetirePage { frame: visit.frame(Place::Apis).await?, row: row(&shown.api, clock::now_secs()) };
     Ok(Html(&page).into_response())
@@ -183,7 +178,7 @@ pub(super) struct Nothing {}
 
 pub(super) async fn retire(Path(text): Path<String>, form: Form<Nothing>) -> Result<Redirect, Failure> {
     let id = id(&text)?;
-    let _ = form.reauthenticated(&format!("/panel/apis/{id}/retire"))?;
+    let _ = form.confirmed()?;
     let _: Api = form.visit.panel.node().delete(&of(route::API, id)).await?;
     Ok(Redirect::to("/panel/apis?retired=1"))
 }

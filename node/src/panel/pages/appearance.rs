@@ -5,8 +5,8 @@ use http::header;
 use serde::Deserialize;
 
 use crate::panel::{
+    form::HarmlessForm,
     frame::{THEME_COOKIE, Theme},
-    guard::Form,
     page::next_or_home,
 };
 
@@ -18,7 +18,7 @@ pub(super) struct Fields {
     next: Option<String>,
 }
 
-pub(super) async fn choose_theme(Form { fields, .. }: Form<Fields>) -> Response {
+pub(super) async fn choose_theme(HarmlessForm { fields, .. }: HarmlessForm<Fields>) -> Response {
     let theme = Theme::named(&fields.theme).name();
     let cookie =
         format!("{THEME_COOKIE}={theme}; Path=/; Secure; HttpOnly; SameSite=Strict; Max-Age={YEAR_SECS}");

@@ -14,8 +14,8 @@ use crate::{
     panel::{
         Panel,
         failure::Failure,
+        form::Form,
         frame::{Frame, Place, Visit},
-        guard::Form,
         markup::{Markup, chart_of_days, qr_code},
         page::Html,
         show,
@@ -171,7 +171,7 @@ pub(super) async fn close_page(visit: Visit, Path(text): Path<String>) -> Result
 
 pub(super) async fn close(Path(text): Path<String>, form: Form<Nothing>) -> Result<Response, Failure> {
     let id: ChannelId = text.parse().map_err(|_| Failure::not_found())?;
-    let _ = form.reauthenticated(&format!("/panel/finance/channels/{id}/close"))?;
+    let _ = form.reauthenticated()?;
     let path = route::CHANNEL_CLOSE.replace("{id}", &id.to_string());
     let node = form.visit.panel.node().clone();
     let closing = tokio::spawn(async move { node.post::<Channel>(&path, &()).await });

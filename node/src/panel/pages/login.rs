@@ -1,21 +1,22 @@
-//! Logging in and out, and entering the password again before something dangerous.
+//! Logging in and out.
 
 use askama::Template;
 use axum::{
     extract::{Extension, Query, State},
     response::{IntoResponse, Redirect, Response},
 };
-use http::{HeaderMap, HeaderName, StatusCode, header};
+use http::{HeaderMap, HeaderName, header};
 use serde::Deserialize;
 
 use crate::{
     panel::{
         Panel,
-        access::{ABSOLUTE_SECS, Refused, Session, Token},
+        access::{ABSOLUTE_SECS, Begun, Key, Refused, Token},
         address_or_here,
         failure::Failure,
+        form::{GuestForm, HarmlessForm, status_of, wait_of},
         frame::{THEME_COOKIE, Theme},
-        guard::{COOKIE, Form, GuestForm, cookie, session_of},
+        guard::{COOKIE, cookie, session_of},
         page::{Html, next_or_home},
     },
     secret::SecretText,
@@ -26,8 +27,6 @@ use crate::{
 #[template(path = "login.html")]
 struct Page {
     theme: Theme,
-    /// Of the session, when the password is only entered again.
-    csrf: Option<String>,
     next: String,
     problem: Option<String>,
 }
@@ -38,10 +37,9 @@ pub(super) struct Asked {
 }
 
 impl Page {
-    fn new(headers: &HeaderMap, csrf: Option<&Session>, next: Option<&str>) -> Self {
+    fn new(headers: &HeaderMap, next: Option<&str>) -> Self {
         Self {
             theme: Theme::named(cookie(headers, THEME_COOKIE).unwrap_or_default()),
-            csrf: csrf.map(|session| session.csrf().to_owned()),
             next: next_or_home(next).to_owned(),
             problem: None,
         }
@@ -49,13 +47,8 @@ impl Page {
 
     fn refused(mut self, refused: &Refused) -> Response {
         self.problem = Some(refused.to_string());
-        let status = match refused {
-            Refused::Wait(_) => StatusCode::TOO_MANY_REQUESTS,
-            _ => StatusCode::UNPROCESSABLE_ENTITY,
-        };
-        let mut response = (status, Html(&self)).into_response();
-        if let Refused::Wait(left) = refused {
-            let secs = left.as_secs().max(1);
+        let mut response = (status_of(refused), Html(&self)).into_response();
+        if let Some(secs) = wait_of(refused) {
             response.headers_mut().insert(header::RETRY_AFTER, secs.into());
         }
         response
@@ -70,6 +63,16 @@ pub(in crate::panel) fn cookie_of(token: &Token) -> (HeaderName, String) {
     (header::SET_COOKIE, value)
 }
 
+/// Leads on to `next`, and hands the key over behind the `#`, which browsers send to no server.
+pub(super) fn entered(begun: &Begun, next: &str) -> Response {
+    let next = next.split('#').next().unwrap_or_default();
+    ([cookie_of(&begun.token)], Redirect::to(&with_key(next, &begun.key))).into_response()
+}
+
+fn with_key(next: &str, key: &Key) -> String {
+    format!("{next}#key={}", key.expose())
+}
+
 pub(super) async fn show(
     State(panel): State<Panel>,
     Query(asked): Query<Asked>,
@@ -81,7 +84,7 @@ pub(super) async fn show(
     if session_of(&panel, &headers).is_some() {
         return Ok(Redirect::to(next_or_home(asked.next.as_deref())).into_response());
     }
-    Ok(Html(&Page::new(&headers, None, asked.next.as_deref())).into_response())
+    Ok(Html(&Page::new(&headers, asked.next.as_deref())).into_response())
 }
 
 #[derive(Deserialize)]
@@ -99,35 +102,17 @@ pub(super) async fn log_in(
     let had = session_of(&panel, &headers);
     let from = address_or_here(from);
     match panel.access().log_in(SecretText::new(fields.password), had.as_ref(), from).await {
-        Ok(token) => {
-            ([cookie_of(&token)], Redirect::to(next_or_home(fields.next.as_deref()))).into_response()
-        }
+        Ok(begun) => entered(&begun, next_or_home(fields.next.as_deref())),
         Err(Refused::NotSetUp) => Failure::NotSetUp.into_response(),
-        Err(refused) => Page::new(&headers, None, fields.next.as_deref()).refused(&refused),
-    }
-}
-
-pub(super) async fn show_again(session: Session, Query(asked): Query<Asked>, headers: HeaderMap) -> Response {
-    Html(&Page::new(&headers, Some(&session), asked.next.as_deref())).into_response()
-}
-
-pub(super) async fn enter_again(
-    State(panel): State<Panel>,
-    from: Option<Extension<ClientAddress>>,
-    headers: HeaderMap,
-    Form { visit, fields }: Form<Fields>,
-) -> Response {
-    let from = address_or_here(from);
-    match panel.access().reauthenticate(&visit.session, SecretText::new(fields.password), from).await {
-        Ok(()) => Redirect::to(next_or_home(fields.next.as_deref())).into_response(),
-        Err(refused) => Page::new(&headers, Some(&visit.session), fields.next.as_deref()).refused(&refused),
+        Err(refused) => Page::new(&headers, fields.next.as_deref()).refused(&refused),
     }
 }
 
 #[derive(Deserialize)]
 pub(super) struct Nothing {}
 
-pub(super) async fn log_out(State(panel): State<Panel>, form: Form<Nothing>) -> Response {
+/// Without a key: ending a session gives nothing away.
+pub(super) async fn log_out(State(panel): State<Panel>, form: HarmlessForm<Nothing>) -> Response {
     panel.access().log_out(&form.visit.session).await;
     let gone = format!("{COOKIE}=; Path=/; Secure; HttpOnly; SameSite=Strict; Max-Age=0");
     ([(header::SET_COOKIE, gone)], Redirect::to("/panel/login")).into_response()

@@ -13,8 +13,8 @@ use crate::{
     panel::{
         Panel,
         failure::Failure,
+        form::Form,
         frame::{Frame, Place, Visit},
-        guard::Form,
         page::Html,
         show,
     },

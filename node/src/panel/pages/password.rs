@@ -11,16 +11,13 @@ use serde::Deserialize;
 use crate::{
     panel::{
         Panel,
-        access::Reauthenticated,
         failure::Failure,
+        form::Form,
         frame::{Frame, Place, Visit},
-        guard::Form,
         page::Html,
     },
     secret::SecretText,
 };
-
-const ADDRESS: &str = "/panel/password";
 
 #[derive(Template)]
 #[template(path = "password.html")]
@@ -30,7 +27,7 @@ struct Page {
     done: bool,
 }
 
-pub(super) async fn show(visit: Visit, _: Reauthenticated) -> Result<Response, Failure> {
+pub(super) async fn show(visit: Visit) -> Result<Response, Failure> {
     let frame = visit.frame(Place::Home).await?;
     Ok(Html(&Page { frame, problem: None, done: false }).into_response())
 }
@@ -42,8 +39,8 @@ pub(super) struct Fields {
 }
 
 pub(super) async fn change(State(panel): State<Panel>, form: Form<Fields>) -> Result<Response, Failure> {
-    let proof = form.reauthenticated(ADDRESS)?;
-    let Form { visit, fields } = form;
+    let proof = form.confirmed()?;
+    let Form { visit, fields, .. } = form;
     let problem = if fields.password == fields.repeated {
         let changed =
             panel.access().change_password(&visit.session, proof, SecretText::new(fields.password)).await;

@@ -21,8 +21,8 @@ use crate::{
     panel::{
         Panel,
         failure::Failure,
+        form::Form,
         frame::{Frame, Place, Visit},
-        guard::Form,
         page::Html,
         show,
         upload::Upload,
@@ -217,7 +217,7 @@ pub(super) struct Candidate {
 }
 
 pub(super) async fn choose(Path(name): Path<String>, form: Form<Candidate>) -> Result<Response, Failure> {
-    let Form { visit, fields } = form;
+    let Form { visit, fields, .. } = form;
     let drafts = visit.panel.drafts();
     let draft = drafts.get(visit.session.id(), &name)?;
     let candidate = draft.inspection.candidates.get(fields.candidate);

@@ -34,8 +34,8 @@ use crate::{
         Panel,
         access::Session,
         failure::Failure,
+        form::HarmlessForm,
         frame::{Place, Visit},
-        guard::Form,
         history::{Answer, Exchange, Kept},
         page::Html,
     },
@@ -104,9 +104,11 @@ pub(super) type Fields = Vec<(String, String)>;
 pub(super) async fn act(
     State(panel): State<Panel>,
     Path(id): Path<String>,
-    Form { visit, fields }: Form<Fields>,
+    sent: HarmlessForm<Fields>,
 ) -> Result<Response, Failure> {
     let id = service_id(&id)?;
+    let buys = sent.fields.iter().any(|(name, value)| name == "act" && value == "live");
+    let HarmlessForm { visit, fields, .. } = if buys { sent.proven()?.into() } else { sent };
     let one = |name: &str| fields.iter().find(|(own, _)| own == name).map_or("", |(_, value)| value.as_str());
     let (operation, act) = (read_operation(one("operation")), one("act").to_owned());
     let service: CatalogService = panel.node().get(&of(route::CATALOG_SERVICE, id)).await?;

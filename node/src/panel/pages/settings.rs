@@ -12,10 +12,9 @@ use crate::{
     control::types::{AutomaticBackups, Check, Doctor, Secret, Setting, Status, route},
     panel::{
         Panel,
-        access::Reauthenticated,
         failure::Failure,
+        form::Form,
         frame::{Frame, Place, Visit},
-        guard::Form,
         page::Html,
         show,
         texts::Done,
@@ -66,14 +65,22 @@ pub(super) async fn show(visit: Visit) -> Result<Response, Failure> {
 #[template(path = "settings-secret.html")]
 struct SecretPage {
     frame: Frame,
-    secret: String,
+    /// None until it is asked for.
+    secret: Option<String>,
     rotated: bool,
 }
 
-pub(super) async fn show_secret(visit: Visit, _: Reauthenticated) -> Result<Response, Failure> {
-    let Secret { secret } = visit.panel.node().get(route::SECRET).await?;
+/// Says what comes, before it comes.
+pub(super) async fn secret_page(visit: Visit) -> Result<Response, Failure> {
     let frame = visit.frame(Place::Settings).await?;
-    Ok(Html(&SecretPage { frame, secret, rotated: false }).into_response())
+    Ok(Html(&SecretPage { frame, secret: None, rotated: false }).into_response())
+}
+
+pub(super) async fn show_secret(form: Form<Nothing>) -> Result<Response, Failure> {
+    let _ = form.confirmed()?;
+    let Secret { secret } = form.visit.panel.node().get(route::SECRET).await?;
+    let frame = form.visit.frame(Place::Settings).await?;
+    Ok(Html(&SecretPage { frame, secret: Some(secret), rotated: false }).into_response())
 }
 
 #[derive(Template)]
@@ -82,7 +89,7 @@ struct RotatePage {
     frame: Frame,
 }
 
-pub(super) async fn rotate_page(visit: Visit, _: Reauthenticated) -> Result<Response, Failure> {
+pub(super) async fn rotate_page(visit: Visit) -> Result<Response, Failure> {
     Ok(Html(&RotatePage { frame: visit.frame(Place::Settings).await? }).into_response())
 }
 
@@ -90,10 +97,10 @@ pub(super) async fn rotate_page(visit: Visit, _: Reauthenticated) -> Result<Resp
 pub(super) struct Nothing {}
 
 pub(super) async fn rotate_secret(form: Form<Nothing>) -> Result<Response, Failure> {
-    let _ = form.reauthenticated("/panel/settings/secret/rotate")?;
+    let _ = form.confirmed()?;
     let Secret { secret } = form.visit.panel.node().post(route::SECRET_ROTATE, &()).await?;
     let frame = form.visit.frame(Place::Settings).await?;
-    Ok(Html(&SecretPage { frame, secret, rotated: true }).into_response())
+    Ok(Html(&SecretPage { frame, secret: Some(secret), rotated: true }).into_response())
 }
 
 pub(super) async fn log_out_others(State(panel): State<Panel>, form: Form<Nothing>) -> Redirect {

@@ -22,15 +22,16 @@ use crate::{
     },
     panel::{
         Panel, address_or_here,
+        form::GuestForm,
         frame::{THEME_COOKIE, Theme},
-        guard::{GuestForm, cookie},
+        guard::cookie,
         page::Html,
     },
     secret::SecretText,
     serve::ClientAddress,
 };
 
-use super::login::cookie_of;
+use super::login::entered;
 
 pub(super) mod fund;
 pub(super) mod reach;
@@ -126,10 +127,10 @@ pub(super) async fn set_up(
         Err("The two passwords differ. Type the same one twice.".to_owned())
     };
     match outcome {
-        Ok(token) => {
+        Ok(begun) => {
             let is_new = is_new(panel.node()).await.unwrap_or(false);
             let next = if is_new { Step::Words.path() } else { "/panel?welcome=1" };
-            ([cookie_of(&token)], Redirect::to(next)).into_response()
+            entered(&begun, next)
         }
         Err(problem) => {
             let theme = Theme::named(cookie(&headers, THEME_COOKIE).unwrap_or_default());

@@ -15,8 +15,8 @@ use crate::{
     control::types::{Api, ApiShown, Charge, EditRequest, OperationName, SourceFile, SourceKind, route},
     panel::{
         failure::Failure,
+        form::Form,
         frame::{Frame, Place, Visit},
-        guard::Form,
         page::Html,
         pages::register::{details::operation, draft::tags, mendable},
         show,
@@ -154,10 +154,13 @@ pub(in crate::panel::pages) async fn save(
     Path(text): Path<String>,
     form: Form<Fields>,
 ) -> Result<Response, Failure> {
-    let Form { visit, fields } = form;
-    let (node, id) = (visit.panel.node(), id(&text)?);
+    let (node, id) = (form.visit.panel.node(), id(&text)?);
     let shown: ApiShown = node.get(&of(route::API, id)).await?;
-    let outcome = match fields.request(&shown) {
+    let request = form.fields.request(&shown);
+    if request.as_ref().is_ok_and(decides_who_gets_keys) {
+        let _ = form.confirmed()?;
+    }
+    let outcome = match request {
         Ok(request) if request == EditRequest::default() => Ok(None),
         Ok(request) => mendable(node.post::<Api>(&of(route::API_EDIT, id), &request).await)?.map(Some),
         Err(problem) => Err(problem),
@@ -165,8 +168,13 @@ pub(in crate::panel::pages) async fn save(
     match outcome {
         Ok(None) => Ok(Redirect::to(&format!("/panel/apis/{id}")).into_response()),
         Ok(Some(_)) => Ok(Redirect::to(&format!("/panel/apis/{id}?changed=1")).into_response()),
-        Err(problem) => page(&visit, &shown, fields, Some(problem)).await,
+        Err(problem) => page(&form.visit, &shown, form.fields, Some(problem)).await,
     }
+}
+
+/// Whether a change names another server, or what it is sent.
+fn decides_who_gets_keys(request: &EditRequest) -> bool {
+    request.upstream.is_some() || !request.upstream_headers.is_empty() || !request.upstream_query.is_empty()
 }
 
 #[derive(Deserialize)]
@@ -182,7 +190,7 @@ pub(in crate::panel::pages) async fn remove_secret(
     Path(text): Path<String>,
     form: Form<RemoveFields>,
 ) -> Result<Response, Failure> {
-    let Form { visit, fields } = form;
+    let Form { visit, fields, .. } = form;
     if fields.sure.is_none() {
         let shown: ApiShown = visit.panel.node().get(&of(route::API, id(&text)?)).await?;
         let problem = "Tick that your server does without it: what it was cannot be shown again.";

@@ -18,8 +18,8 @@ use crate::{
     },
     panel::{
         failure::Failure,
+        form::Form,
         frame::{Frame, Place, Visit},
-        guard::Form,
         page::Html,
         pages::{
             activity,
@@ -228,7 +228,7 @@ pub(in crate::panel::pages) async fn set_price(
     Path(text): Path<String>,
     form: Form<PriceFields>,
 ) -> Result<Response, Failure> {
-    let Form { visit, fields } = form;
+    let Form { visit, fields, .. } = form;
     let id = id(&text)?;
     let operation = match fields.operation.as_str() {
         "" => None,

@@ -10,8 +10,8 @@ use crate::{
     control::types::{Alert, AlertLevels, AlertLevelsRequest, AlertSeverity, Text, route},
     panel::{
         failure::Failure,
+        form::Form,
         frame::{Frame, Place, Visit},
-        guard::Form,
         page::Html,
         pages::register::{mendable, price},
         show,
@@ -116,8 +116,8 @@ fn row(alert: &Alert, now_secs: u64) -> Row {
 }
 
 pub(in crate::panel::pages) async fn set(form: Form<Fields>) -> Result<Response, Failure> {
-    let _ = form.reauthenticated(ADDRESS)?;
-    let Form { visit, fields } = form;
+    let _ = form.reauthenticated()?;
+    let Form { visit, fields, .. } = form;
     let outcome = match fields.request() {
         Ok(request) => mendable(visit.panel.node().post::<AlertLevels>(route::ALERT_LEVELS, &request).await)?,
         Err(problem) => Err(problem),

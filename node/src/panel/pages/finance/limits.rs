@@ -11,8 +11,8 @@ use crate::{
     control::types::{AcceptPrice, LimitsRequest, SpendingState, StoppedBy, Text, route},
     panel::{
         failure::Failure,
+        form::Form,
         frame::{Frame, Place, Visit},
-        guard::Form,
         page::Html,
         pages::register::{mendable, price},
         show,
@@ -123,8 +123,8 @@ pub(in crate::panel::pages) struct Fields {
 }
 
 pub(in crate::panel::pages) async fn set(form: Form<Fields>) -> Result<Response, Failure> {
-    let _ = form.reauthenticated(ADDRESS)?;
-    let Form { visit, fields } = form;
+    let _ = form.reauthenticated()?;
+    let Form { visit, fields, .. } = form;
     let outcome = match request(&fields) {
         Ok(request) => {
             mendable(visit.panel.node().post::<SpendingState>(route::SPENDING_LIMITS, &request).await)?
@@ -162,8 +162,8 @@ pub(in crate::panel::pages) struct Accepted {
 
 /// Lets all calls of a service cost what its owner asks for now.
 pub(in crate::panel::pages) async fn accept(form: Form<Accepted>) -> Result<Response, Failure> {
-    let _ = form.reauthenticated(ADDRESS)?;
-    let Form { visit, fields } = form;
+    let _ = form.reauthenticated()?;
+    let Form { visit, fields, .. } = form;
     let outcome = match accepted(&fields) {
         Ok(request) => {
             mendable(visit.panel.node().post::<AcceptPrice>(route::SPENDING_ACCEPT, &request).await)?
@@ -192,7 +192,7 @@ pub(in crate::panel::pages) async fn stop(form: Form<Nothing>) -> Result<Redirec
 }
 
 pub(in crate::panel::pages) async fn resume(form: Form<Nothing>) -> Result<Response, Failure> {
-    let _ = form.reauthenticated(ADDRESS)?;
+    let _ = form.reauthenticated()?;
     let outcome = form.visit.panel.node().post::<SpendingState>(route::SPENDING_RESUME, &()).await;
     match mendable(outcome)? {
         Ok(_) => Ok(Done::Spending.at(ADDRESS).into_response()),

@@ -19,10 +19,10 @@ use crate::{
     },
     panel::{
         Panel,
-        access::{Reauthenticated, SessionId},
+        access::SessionId,
         failure::Failure,
+        form::Form,
         frame::{Frame, Place, Visit},
-        guard::Form,
         kept::{Bounds, Kept},
         page::Html,
         show,
@@ -87,7 +87,7 @@ struct Page {
     problem: Option<String>,
 }
 
-pub(in crate::panel::pages) async fn show(visit: Visit, _: Reauthenticated) -> Result<Response, Failure> {
+pub(in crate::panel::pages) async fn show(visit: Visit) -> Result<Response, Failure> {
     let frame = visit.frame(Place::Finance).await?;
     let page = Page { frame, to: String::new(), amount: String::new(), is_eth: false, problem: None };
     Ok(Html(&page).into_response())
@@ -102,8 +102,7 @@ pub(in crate::panel::pages) struct Fields {
 
 /// Takes what was typed, to be looked at.
 pub(in crate::panel::pages) async fn ask(form: Form<Fields>) -> Result<Response, Failure> {
-    let _ = form.reauthenticated(ADDRESS)?;
-    let Form { visit, fields } = form;
+    let Form { visit, fields, .. } = form;
     let frame = visit.frame(Place::Finance).await?;
     let has = |(to, amount)| {
         let balance = &frame.status.balance;
@@ -225,7 +224,7 @@ pub(in crate::panel::pages) async fn send(
     form: Form<Nothing>,
 ) -> Result<Response, Failure> {
     let place = format!("{ADDRESS}/{name}");
-    let _ = form.reauthenticated(&place)?;
+    let _ = form.confirmed()?;
     let session = form.visit.session.id();
     let order = panel.orders().0.change(session, &name, |order| {
         let before = order.clone();

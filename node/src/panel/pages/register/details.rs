@@ -14,8 +14,8 @@ use crate::{
     control::types::{Charge, OperationName, SamplesFile, Tried, TryRequest, route},
     panel::{
         failure::Failure,
+        form::Form,
         frame::{Frame, Place, Visit},
-        guard::Form,
         page::Html,
         show,
     },
@@ -123,7 +123,7 @@ pub(in crate::panel::pages) async fn save(
     Path(name): Path<String>,
     form: Form<Fields>,
 ) -> Result<Response, Failure> {
-    let Form { visit, fields } = form;
+    let Form { visit, fields, .. } = form;
     let draft = visit.panel.drafts().change(visit.session.id(), &name, |draft| {
         fields.apply(&mut draft.choices);
         draft.clone()

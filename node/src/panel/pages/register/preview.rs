@@ -16,8 +16,8 @@ use crate::{
         Panel,
         access::SessionId,
         failure::Failure,
+        form::Form,
         frame::{Frame, Place, Visit},
-        guard::Form,
         markup::{Markup, strangers_markdown},
         page::Html,
         show,
@@ -142,6 +142,7 @@ pub(in crate::panel::pages) async fn register(
     Path(name): Path<String>,
     form: Form<Nothing>,
 ) -> Result<Response, Failure> {
+    let _ = form.confirmed()?;
     let visit = form.visit;
     let session = visit.session.id();
     let before = panel.drafts().change(session, &name, |draft| {

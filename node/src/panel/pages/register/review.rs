@@ -12,8 +12,8 @@ use crate::{
     control::types::{InspectedCandidate, InspectedOperation, Inspection},
     panel::{
         failure::Failure,
+        form::Form,
         frame::{Frame, Place, Visit},
-        guard::Form,
         page::Html,
         show,
     },
@@ -217,7 +217,7 @@ pub(in crate::panel::pages) async fn save(
     Path(name): Path<String>,
     form: Form<Vec<(String, String)>>,
 ) -> Result<Response, Failure> {
-    let Form { visit, fields } = form;
+    let Form { visit, fields, .. } = form;
     let field =
         |wanted: &str| fields.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str());
     let number: usize = field("page").and_then(|page| page.parse().ok()).unwrap_or(0);

@@ -17,10 +17,10 @@ use crate::{
     },
     panel::{
         Panel,
-        access::Reauthenticated,
         failure::Failure,
+        form::{Form, Gate},
         frame::{Frame, Place, Visit},
-        guard::{Form, not_logged_in, session_of},
+        guard::{not_logged_in, session_of},
         page::Html,
         pages::register::mendable,
         show,
@@ -135,8 +135,8 @@ pub(in crate::panel::pages) struct MakeFields {
 }
 
 pub(in crate::panel::pages) async fn make(form: Form<MakeFields>) -> Result<Response, Failure> {
-    let _ = form.reauthenticated(LIST)?;
-    let Form { visit, fields } = form;
+    let _ = form.reauthenticated()?;
+    let Form { visit, fields, .. } = form;
     if fields.passphrase != fields.repeated {
         let problem = "The two passphrases differ. Type the same one twice.".to_owned();
         return list_page(&visit, Said::Problem(problem)).await;
@@ -148,7 +148,7 @@ pub(in crate::panel::pages) async fn make(form: Form<MakeFields>) -> Result<Resp
     }
 }
 
-/// A file of the user's own, brought in a form whose first field is the session's proof.
+/// A file of the user's own, brought in a form whose first fields are the key and, where it is needed, the password.
 pub(in crate::panel::pages) async fn upload(
     State(panel): State<Panel>,
     request: Request,
@@ -156,11 +156,9 @@ pub(in crate::panel::pages) async fn upload(
     let (parts, body) = request.into_parts();
     let session = session_of(&panel, &parts.headers).ok_or_else(|| not_logged_in(&panel, &parts))?;
     let visit = Visit::new(&parts, &panel, session);
-    if visit.session.reauthenticated(clock::now_secs()).is_none() {
-        return Err(Failure::PasswordAgain(Some(LIST.to_owned())));
-    }
+    let gate = Gate::new(&parts);
     let _place = panel.upload_place().await?;
-    match file_of(Request::from_parts(parts, body), &visit).await? {
+    match file_of(Request::from_parts(parts, body), &visit, gate).await? {
         bytes if bytes.is_empty() => list_page(&visit, Said::Problem("No file was chosen.".to_owned())).await,
         bytes => match mendable(keep(&visit, bytes).await)? {
             Ok(kept) => Ok(Redirect::to(&format!("{LIST}/{}", kept.name)).into_response()),
@@ -169,39 +167,36 @@ pub(in crate::panel::pages) async fn upload(
     }
 }
 
-async fn file_of(request: Request, visit: &Visit) -> Result<Bytes, Failure> {
+async fn file_of(request: Request, visit: &Visit, mut gate: Gate) -> Result<Bytes, Failure> {
     let unreadable = |text: String| Failure::unreadable(format!("The upload broke off: {text}."));
     let mut form = Multipart::from_request(request, &visit.panel)
         .await
         .map_err(|rejection| Failure::unreadable(rejection.body_text()))?;
-    let mut proven = false;
     while let Some(field) = form.next_field().await.map_err(|error| unreadable(error.body_text()))? {
         let name = field.name().unwrap_or_default().to_owned();
         let bytes = field.bytes().await.map_err(|error| match error.status() {
             StatusCode::PAYLOAD_TOO_LARGE => Failure::too_large(),
             _ => unreadable(error.body_text()),
         })?;
-        if !proven {
-            let is_ours =
-                name == "csrf" && std::str::from_utf8(&bytes).is_ok_and(|text| visit.session.is_csrf(text));
-            if !is_ours {
-                return Err(Failure::no_form_proof());
-            }
-            proven = true;
-        } else if name == "file" {
+        if !gate.pass(visit, &name, &bytes).await? && name == "file" {
+            let _ = gate.reauthenticated(visit)?;
             return Ok(bytes);
         }
     }
-    if proven { Ok(Bytes::new()) } else { Err(Failure::no_form_proof()) }
+    gate.passed().map(|()| Bytes::new())
 }
 
 async fn keep(visit: &Visit, bytes: Bytes) -> Result<Backup, crate::control::ControlError> {
     visit.panel.node().send_as(Method::POST, route::BACKUP_UPLOAD, bytes).await
 }
 
-/// The password was just entered, so the command's own route hands the file out.
-pub(in crate::panel::pages) async fn download(_: Reauthenticated, Path(name): Path<String>) -> Redirect {
-    Redirect::to(&format!("/api/v1{}", named(route::BACKUP, &name)))
+/// The file as the command's own route hands it out.
+pub(in crate::panel::pages) async fn download(
+    Path(name): Path<String>,
+    form: Form<Nothing>,
+) -> Result<Response, Failure> {
+    let _ = form.confirmed()?;
+    Ok(form.visit.panel.node().stream(&named(route::BACKUP, &name)).await?)
 }
 
 #[derive(Template)]
@@ -297,8 +292,8 @@ pub(in crate::panel::pages) async fn open(
     Path(name): Path<String>,
     form: Form<OpenFields>,
 ) -> Result<Response, Failure> {
-    let _ = form.reauthenticated(&format!("{LIST}/{name}"))?;
-    let Form { visit, fields } = form;
+    let _ = form.confirmed()?;
+    let Form { visit, fields, .. } = form;
     let request = BackupRequest { passphrase: fields.passphrase };
     if fields.go != "restore" {
         let path = named(route::BACKUP_VERIFY, &name);
@@ -337,7 +332,7 @@ fn restarting(frame: Frame, restored: Option<Restored>) -> Response {
 pub(in crate::panel::pages) struct Nothing {}
 
 pub(in crate::panel::pages) async fn restart(form: Form<Nothing>) -> Result<Response, Failure> {
-    let _ = form.reauthenticated("/panel/settings/chain")?;
+    let _ = form.reauthenticated()?;
     let frame = form.visit.frame(Place::Settings).await?;
     let _: crate::control::types::Restarting = form.visit.panel.node().post(route::RESTART, &()).await?;
     Ok(restarting(frame, None))

@@ -9,15 +9,13 @@ use crate::{
     control::types::{ChainSettings, ChainSettingsRequest, ChainSettingsSaved, EndpointTested, route},
     panel::{
         failure::Failure,
+        form::Form,
         frame::{Frame, Place, Visit},
-        guard::Form,
         page::Html,
         pages::register::mendable,
         show,
     },
 };
-
-const ADDRESS: &str = "/panel/settings/chain";
 
 #[derive(Template)]
 #[template(path = "settings-chain.html")]
@@ -89,8 +87,8 @@ impl Fields {
 }
 
 pub(in crate::panel::pages) async fn set(form: Form<Fields>) -> Result<Response, Failure> {
-    let _ = form.reauthenticated(ADDRESS)?;
-    let Form { visit, fields } = form;
+    let _ = form.confirmed()?;
+    let Form { visit, fields, .. } = form;
     let node = visit.panel.node();
     let now: ChainSettings = node.get(route::CHAIN_SETTINGS).await?;
     let outcome = match fields.request(&now) {

@@ -13,16 +13,14 @@ use crate::{
         types::{Phrase, PhraseCheck, WalletBackup, route},
     },
     panel::{
-        access::Reauthenticated,
         failure::Failure,
+        form::Form,
         frame::{Frame, Place, Visit},
-        guard::Form,
         page::Html,
         pages::register::mendable,
     },
 };
 
-const ADDRESS: &str = "/panel/settings/phrase";
 const LIST: &str = "/panel/settings/backup";
 /// Who has these has most likely all of them.
 const ASKED: usize = 3;
@@ -52,7 +50,7 @@ struct AskPage {
 }
 
 /// Says what comes, before it comes.
-pub(in crate::panel::pages) async fn ask(visit: Visit, _: Reauthenticated) -> Result<Response, Failure> {
+pub(in crate::panel::pages) async fn ask(visit: Visit) -> Result<Response, Failure> {
     Ok(Html(&AskPage { frame: visit.frame(Place::Settings).await? }).into_response())
 }
 
@@ -61,7 +59,7 @@ pub(in crate::panel::pages) struct Nothing {}
 
 /// The answer to a form, so that no address in a history shows it again.
 pub(in crate::panel::pages) async fn show(form: Form<Nothing>) -> Result<Response, Failure> {
-    let _ = form.reauthenticated(ADDRESS)?;
+    let _ = form.confirmed()?;
     let phrase: Phrase = form.visit.panel.node().post(route::WALLET_PHRASE, &()).await?;
     let words = words_of(&phrase);
     let address = phrase.address;
@@ -69,7 +67,7 @@ pub(in crate::panel::pages) async fn show(form: Form<Nothing>) -> Result<Respons
     Ok(Html(&Page { frame, words, address }).into_response())
 }
 
-pub(in crate::panel::pages) async fn quiz(visit: Visit, _: Reauthenticated) -> Result<Response, Failure> {
+pub(in crate::panel::pages) async fn quiz(visit: Visit) -> Result<Response, Failure> {
     check_page(&visit, random_numbers(), None).await
 }
 
@@ -99,8 +97,8 @@ async fn check_page(visit: &Visit, asked: Vec<usize>, problem: Option<String>) -
 pub(in crate::panel::pages) async fn check(
     form: Form<BTreeMap<String, String>>,
 ) -> Result<Response, Failure> {
-    let _ = form.reauthenticated("/panel/settings/phrase/check")?;
-    let Form { visit, fields } = form;
+    let _ = form.reauthenticated()?;
+    let Form { visit, fields, .. } = form;
     match check_words(visit.panel.node(), &fields).await? {
         Checked::Right => Ok(Redirect::to(LIST).into_response()),
         Checked::Wrong { asked, problem } => check_page(&visit, asked, Some(problem)).await,

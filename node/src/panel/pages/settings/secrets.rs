@@ -15,10 +15,9 @@ use crate::{
     clock,
     control::types::{NewSecret, Secret, SecretLimits, SecretShown, Text, route},
     panel::{
-        access::Reauthenticated,
         failure::Failure,
+        form::Form,
         frame::{Frame, Place, Visit},
-        guard::Form,
         page::Html,
         pages::register::{mendable, price},
         show,
@@ -142,8 +141,8 @@ async fn list_page(visit: &Visit, fields: Fields, problem: Option<String>) -> Re
 }
 
 pub(in crate::panel::pages) async fn create(form: Form<Fields>) -> Result<Response, Failure> {
-    let _ = form.reauthenticated(LIST)?;
-    let Form { visit, mut fields } = form;
+    let _ = form.confirmed()?;
+    let Form { visit, mut fields, .. } = form;
     fields.name = fields.name.trim().to_owned();
     let outcome = match fields.limits() {
         Ok(limits) => {
@@ -194,12 +193,12 @@ pub(in crate::panel::pages) async fn show(
 pub(in crate::panel::pages) struct Nothing {}
 
 pub(in crate::panel::pages) async fn reveal(
-    visit: Visit,
     Path(name): Path<String>,
-    _: Reauthenticated,
+    form: Form<Nothing>,
 ) -> Result<Response, Failure> {
-    let Secret { secret } = visit.panel.node().get(&named(route::SECRET_NAMED, &name)).await?;
-    one_page(&visit, &name, Some(secret), false, None).await
+    let _ = form.confirmed()?;
+    let Secret { secret } = form.visit.panel.node().get(&named(route::SECRET_NAMED, &name)).await?;
+    one_page(&form.visit, &name, Some(secret), false, None).await
 }
 
 pub(in crate::panel::pages) async fn limit(
@@ -207,8 +206,8 @@ pub(in crate::panel::pages) async fn limit(
     form: Form<Fields>,
 ) -> Result<Response, Failure> {
     let place = named("/panel/settings/secrets/{name}", &name);
-    let _ = form.reauthenticated(&place)?;
-    let Form { visit, fields } = form;
+    let _ = form.reauthenticated()?;
+    let Form { visit, fields, .. } = form;
     let outcome = match fields.limits() {
         Ok(limits) => {
             let path = named(route::SECRET_LIMITS, &name);
@@ -226,7 +225,7 @@ pub(in crate::panel::pages) async fn rotate(
     Path(name): Path<String>,
     form: Form<Nothing>,
 ) -> Result<Response, Failure> {
-    let _ = form.reauthenticated(&named("/panel/settings/secrets/{name}", &name))?;
+    let _ = form.confirmed()?;
     let path = named(route::SECRET_NAMED_ROTATE, &name);
     let Secret { secret } = form.visit.panel.node().post(&path, &()).await?;
     one_page(&form.visit, &name, Some(secret), true, None).await
@@ -236,7 +235,7 @@ pub(in crate::panel::pages) async fn revoke(
     Path(name): Path<String>,
     form: Form<Nothing>,
 ) -> Result<Redirect, Failure> {
-    let _ = form.reauthenticated(&named("/panel/settings/secrets/{name}", &name))?;
+    let _ = form.reauthenticated()?;
     let _: SecretShown = form.visit.panel.node().delete(&named(route::SECRET_NAMED, &name)).await?;
     Ok(Done::SecretEnded.at(LIST))
 }

@@ -11,10 +11,9 @@ use crate::{
     clock,
     control::types::{Phrase, WalletBackup, route},
     panel::{
-        access::Reauthenticated,
         failure::Failure,
+        form::Form,
         frame::{Frame, Place, Visit},
-        guard::Form,
         page::Html,
         pages::{
             register::mendable,
@@ -61,7 +60,7 @@ pub(in crate::panel::pages) struct Nothing {}
 
 /// The answer to a form, so that no address in a history shows them again.
 pub(in crate::panel::pages) async fn reveal(form: Form<Nothing>) -> Result<Response, Failure> {
-    let _ = form.reauthenticated(STEP.path())?;
+    let _ = form.confirmed()?;
     match mendable(form.visit.panel.node().post::<Phrase>(route::WALLET_PHRASE, &()).await)? {
         Ok(phrase) => page(&form.visit, words_of(&phrase), None).await,
         Err(problem) => page(&form.visit, Vec::new(), Some(problem)).await,
@@ -81,7 +80,7 @@ async fn page(visit: &Visit, words: Vec<String>, problem: Option<String>) -> Res
     Ok((status, Html(&page)).into_response())
 }
 
-pub(in crate::panel::pages) async fn quiz(visit: Visit, _: Reauthenticated) -> Result<Response, Failure> {
+pub(in crate::panel::pages) async fn quiz(visit: Visit) -> Result<Response, Failure> {
     check_page(&visit, random_numbers(), None).await
 }
 
@@ -89,8 +88,8 @@ pub(in crate::panel::pages) async fn quiz(visit: Visit, _: Reauthenticated) -> R
 pub(in crate::panel::pages) async fn check(
     form: Form<BTreeMap<String, String>>,
 ) -> Result<Response, Failure> {
-    let _ = form.reauthenticated(CHECK)?;
-    let Form { visit, fields } = form;
+    let _ = form.reauthenticated()?;
+    let Form { visit, fields, .. } = form;
     match check_words(visit.panel.node(), &fields).await? {
         Checked::Right => Ok(Redirect::to(STEP.next()).into_response()),
         Checked::Wrong { asked, problem } => check_page(&visit, asked, Some(problem)).await,

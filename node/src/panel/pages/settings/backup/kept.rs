@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::{LIST, Row, Said, list_page, named, row};
 use crate::{
     control::types::{AutomaticBackups, AutomaticBackupsRequest, Backup, ReplacedNode, route},
-    panel::{failure::Failure, guard::Form, pages::register::mendable, show},
+    panel::{failure::Failure, form::Form, pages::register::mendable, show},
 };
 
 /// The backup of every day, as the page shows it.
@@ -84,8 +84,8 @@ pub(in crate::panel::pages) async fn daily(form: Form<DailyFields>) -> Result<Re
             Err(problem) => list_page(&visit, Said::Problem(problem)).await,
         };
     }
-    let _ = form.reauthenticated(LIST)?;
-    let Form { visit, fields } = form;
+    let _ = form.reauthenticated()?;
+    let Form { visit, fields, .. } = form;
     let request = match request(&fields) {
         Ok(request) => request,
         Err(problem) => return list_page(&visit, Said::Problem(problem)).await,
@@ -129,8 +129,8 @@ pub(in crate::panel::pages) async fn forget(
     Path(name): Path<String>,
     form: Form<ForgetFields>,
 ) -> Result<Response, Failure> {
-    let _ = form.reauthenticated(LIST)?;
-    let Form { visit, fields } = form;
+    let _ = form.reauthenticated()?;
+    let Form { visit, fields, .. } = form;
     if fields.sure.is_none() {
         let problem =
             "Tick that the wallet in it is not needed any more: it goes for good, with what lies in it.";
