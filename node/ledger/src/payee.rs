@@ -223,15 +223,16 @@ impl Ledger {
         .await
     }
 
-    /// Forgets a channel on which nothing was ever charged or promised; any other stays.
+    /// Forgets a channel on which nothing was ever charged or promised, and whose close this node has not signed; any
+    /// other stays.
     ///
     /// # Errors
     /// Only failures of storage.
     pub async fn forget_unused_payee_channel(&self, id: ChannelId) -> Result<()> {
         self.write(move |tx| {
             let mut table = tx.open_table(PAYEE_CHANNELS)?;
-            let is_unused =
-                channel_in(&table, id)?.is_some_and(|row| row.spent.is_zero() && row.best.is_zero());
+            let is_unused = channel_in(&table, id)?
+                .is_some_and(|row| row.spent.is_zero() && row.best.is_zero() && row.ending() == Ending::None);
             if is_unused {
                 table.remove(id.as_bytes())?;
             }

@@ -5,7 +5,7 @@
 //! nothing is served on its channel: what would be earned then, the close would give back.
 
 use farthing_chain::ChannelView;
-use farthing_ledger::Ending;
+use farthing_ledger::{Ending, LedgerError};
 use farthing_protocol::{
     Address, CallReply, ChannelId, CloseConsent, Refusal, RefusalCode, SignedClose, call::ChannelSync,
 };
@@ -41,8 +41,15 @@ impl Owner {
         let gas = chain_view::gas(&parts.chain, 1);
         let is_paid = gas.is_some_and(|gas| gas.is_paid_by(entry.state.unclaimed()));
         match entry.ending {
-            Ending::SignedAway { until_secs } => self.consent(&view, &entry, until_secs).map(Some),
-            Ending::None if !is_paid => self.sign_away(&view, &entry).await.map(Some),
+            Ending::SignedAway { until_secs } => self.sign_away(&view, until_secs).await.map(Some),
+            Ending::None if !is_paid => {
+                let now_secs = parts.chain.head().borrow().as_ref().map_or(0, |head| head.timestamp_secs);
+                let until_secs = now_secs.max(clock::now_secs()).saturating_add(SIGNED_FOR_SECS);
+                if !parts.book.sign_away(channel, until_secs) {
+                    return Err(busy("a call runs on the channel", 500));
+                }
+                self.sign_away(&view, until_secs).await.map(Some)
+            }
             Ending::None | Ending::Closes => {
                 let is_open = parts.book.set_ending(channel, Ending::Closes);
                 if is_open && parts.closes.try_send(channel).is_err() {
@@ -53,24 +60,28 @@ impl Owner {
         }
     }
 
-    /// Stops serving on the channel, durably, before the close is signed.
-    async fn sign_away(&self, view: &ChannelView, entry: &PayeeChannel) -> Result<SignedClose, Refusal> {
+    /// Signs the close of a channel on which the book serves nothing any more, once that is durable. What cannot be
+    /// stored stays unserved until the deadline: another request may have been given the close meanwhile.
+    async fn sign_away(&self, view: &ChannelView, until_secs: u64) -> Result<SignedClose, Refusal> {
         let parts = &self.0;
-        let now_secs = parts.chain.head().borrow().as_ref().map_or(0, |head| head.timestamp_secs);
-        let until_secs = now_secs.max(clock::now_secs()).saturating_add(SIGNED_FOR_SECS);
-        if !parts.book.sign_away(view.id, until_secs) {
-            return Err(busy("a call runs on the channel", 500));
-        }
         let ending = Ending::SignedAway { until_secs };
-        if let Err(error) = parts.ledger.end_payee_channel(view.id, ending).await {
-            parts.book.set_ending(view.id, Ending::None);
+        if let Err(error) = self.store_ending(view.id, ending).await {
             tracing::error!(channel = %view.id, %error, "a close is not signed, because it was not stored");
             return Err(Refusal::new(RefusalCode::Unavailable, "the owner's node cannot store the close"));
         }
         killpoint::reached("owner.after_sign_away");
-        // A call that ended just before has raised the total.
-        let entry = parts.book.get(view.id).unwrap_or_else(|| entry.clone());
+        // Read now: a call that ended just before has raised the total.
+        let entry = parts.book.get(view.id).ok_or_else(super::unknown_channel)?;
         self.consent(view, &entry, until_secs)
+    }
+
+    /// Asking again costs no further commit.
+    async fn store_ending(&self, channel: ChannelId, ending: Ending) -> Result<(), LedgerError> {
+        let ledger = &self.0.ledger;
+        if ledger.payee_channel(channel)?.is_some_and(|row| row.ending == ending) {
+            return Ok(());
+        }
+        ledger.end_payee_channel(channel, ending).await.map(drop)
     }
 
     /// The same channel gets the same words again, as long as the chain shows it unchanged.

@@ -8,10 +8,7 @@ use farthing_tests::{
 };
 use serde_json::json;
 
-use crate::{
-    register::begin,
-    support::Node,
-};
+use crate::{register::begin, support::Node};
 
 async fn api(node: &Node) -> Result<Api> {
     let apis: Vec<Api> = node.process.control().get(route::APIS).await?;

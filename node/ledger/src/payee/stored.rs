@@ -112,7 +112,7 @@ impl StoredChannel {
         };
     }
 
-    fn ending(&self) -> Ending {
+    pub(crate) fn ending(&self) -> Ending {
         match (self.closes, self.signed_until_secs) {
             (Some(true), _) => Ending::Closes,
             (_, Some(until_secs)) => Ending::SignedAway { until_secs },

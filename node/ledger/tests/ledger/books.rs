@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use farthing_ledger::{
-    Call, LedgerError, PayeeChannel, PayerChannel, Promise, PurchaseEnd, Retention, Served, ServedRow,
-    Settlement, SettlementRow, SettlementState, day_of,
+    Call, Ending, LedgerError, PayeeChannel, PayerChannel, Promise, PurchaseEnd, Retention, Served,
+    ServedRow, Settlement, SettlementRow, SettlementState, day_of,
 };
 use farthing_protocol::{ChannelId, Outcome, Usdc, call::Method, call::Payment};
 
@@ -397,4 +397,24 @@ async fn bodies_go_by_age_and_size_and_rows_by_age_with_their_charges_kept() {
     assert_eq!(ledger.payee_channels().unwrap()[0].spent, micros(6_000));
     assert_eq!(ledger.payer_channels().unwrap()[0].acknowledged, micros(6_000));
     assert_eq!(ledger.audit().unwrap().violations, []);
+}
+
+#[tokio::test]
+async fn a_channel_whose_close_was_signed_away_is_not_forgotten() {
+    let ledger = in_memory();
+    for number in [1, 2] {
+        ledger.put_payee_channel(payee_channel(number)).await.unwrap();
+    }
+    let [kept, forgotten] = [1, 2].map(|number| payee_channel(number).id);
+    let signed_away = Ending::SignedAway { until_secs: 5 };
+    ledger.end_payee_channel(kept, signed_away).await.unwrap();
+    for id in [kept, forgotten] {
+        ledger.forget_unused_payee_channel(id).await.unwrap();
+    }
+    // A channel that comes back as a new one would be served, and the signed close gives back what it then earns.
+    assert_eq!(ledger.payee_channel(kept).unwrap().map(|row| row.ending), Some(signed_away));
+    assert_eq!(ledger.payee_channel(forgotten).unwrap(), None);
+    ledger.end_payee_channel(kept, Ending::None).await.unwrap();
+    ledger.forget_unused_payee_channel(kept).await.unwrap();
+    assert_eq!(ledger.payee_channel(kept).unwrap(), None, "nobody can bring the close any more");
 }
