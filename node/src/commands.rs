@@ -364,6 +364,7 @@ impl From<RegistryError> for Failed {
     fn from(error: RegistryError) -> Self {
         let status = match &error {
             RegistryError::NotFound(_) => StatusCode::NOT_FOUND,
+            RegistryError::Changed { .. } => StatusCode::CONFLICT,
             RegistryError::Ledger(_) => StatusCode::SERVICE_UNAVAILABLE,
             _ => StatusCode::BAD_REQUEST,
         };

@@ -17,7 +17,7 @@ use farthing_chain::{Chain, ChainHandle};
 use farthing_ledger::{Ledger, Namespace, Retention, SettlementState};
 use farthing_network::{Network, NetworkConfig, NetworkHandle, ReachConfig};
 use farthing_protocol::{Address, Domain, record::FLAG_ACCEPTS_CALLS, wire::NetworkName};
-use tokio::sync::mpsc;
+use tokio::sync::{Mutex, mpsc};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
@@ -97,6 +97,7 @@ pub struct Node {
     tasks: TaskTracker,
     background: TaskTracker,
     stopping: CancellationToken,
+    publishing: Arc<Mutex<()>>,
     _lock: Arc<DataFolder>,
 }
 
@@ -249,6 +250,7 @@ impl Node {
             tasks,
             background,
             stopping: stopping.clone(),
+            publishing: Arc::default(),
             _lock: Arc::new(lock),
         };
         node.background.spawn(settlement_task);
@@ -302,6 +304,8 @@ impl Node {
 
     /// Publishes the node record and the listings, with what is offered now.
     pub async fn publish(&self) {
+        // What was read first must not be told last.
+        let _alone = self.publishing.lock().await;
         let (count, root) = self.registry.root();
         let flags = if count > 0 { FLAG_ACCEPTS_CALLS } else { 0 };
         match self.network.publish(flags, count, root).await {

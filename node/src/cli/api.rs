@@ -194,6 +194,7 @@ fn edit_request(edit: args::Edit) -> Result<EditRequest, Failure> {
         upstream_query: add::secrets(upstream_query)?,
         remove_secrets: edit.remove_secrets,
         charge: charge.map(Into::into),
+        version: None,
     })
 }
 

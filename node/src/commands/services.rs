@@ -97,16 +97,26 @@ pub(super) async fn rescan_api(
     Path(id): Path<Text<ServiceId>>,
     Json(request): Json<RescanRequest>,
 ) -> Result<Json<Rescan>, Failed> {
-    let service = node.registry.find(id.0)?;
-    let new = node.reader().read_again(&service, request.source).await?;
-    let changes = changes(service.known().api().description(), &new.api);
-    let report = new.report.clone();
-    let applied = request.apply && !changes.is_empty();
-    let service = if applied { node.registry.add(new).await? } else { service };
-    if applied {
-        node.publish().await;
+    if !request.apply {
+        let service = node.registry.find(id.0)?;
+        let new = node.reader().read_again(&service, request.source).await?;
+        let changes = changes(service.known().api().description(), &new.api);
+        let api = counted(&node, &service, &tally).await?;
+        return Ok(Json(Rescan { changes, report: new.report, applied: false, api }));
     }
-    Ok(Json(Rescan { changes, report, applied, api: counted(&node, &service, &tally).await? }))
+    // What is read with today's choices is published before anybody else may change them.
+    let turn = node.registry.turn(id.0).await?;
+    let new = node.reader().read_again(&turn, request.source).await?;
+    let changes = changes(turn.known().api().description(), &new.api);
+    let (report, applied) = (new.report.clone(), !changes.is_empty());
+    let api = if applied {
+        let service = node.registry.renew(turn, new).await?;
+        node.publish().await;
+        counted(&node, &service, &tally).await?
+    } else {
+        counted(&node, &turn, &tally).await?
+    };
+    Ok(Json(Rescan { changes, report, applied, api }))
 }
 
 /// Changes texts, server and what is offered, as a new version.
@@ -125,10 +135,11 @@ pub(super) async fn edit_api(
     Path(id): Path<Text<ServiceId>>,
     Json(mut request): Json<EditRequest>,
 ) -> Result<Json<Api>, Failed> {
-    let service = node.registry.find(id.0)?;
+    let turn = node.registry.turn(id.0).await?;
+    turn.is_still(request.version)?;
     let source = request.source.take();
-    let new = node.reader().edit(&service, &edit(request), source).await?;
-    let service = node.registry.add(new).await?;
+    let new = node.reader().edit(&turn, &edit(request), source).await?;
+    let service = node.registry.renew(turn, new).await?;
     node.publish().await;
     counted(&node, &service, &tally).await.map(Json)
 }

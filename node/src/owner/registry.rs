@@ -1,7 +1,9 @@
 //! The owner's own services: listing, details and upstream, kept in the ledger and held ready in memory.
 
 mod error;
+mod relist;
 mod stored;
+mod turn;
 
 use std::{
     collections::HashMap,
@@ -15,11 +17,12 @@ use farthing_protocol::{
     Hash, Listing, ServiceId, ServiceNonce, Signed, Usdc, Verified,
     call::Method,
     keccak256,
-    limits::{self, LISTINGS_PER_OWNER_MAX},
+    limits::LISTINGS_PER_OWNER_MAX,
     listing::{Accept, Details, OperationPrice, Pin},
     signed::DocumentError,
     wire,
 };
+use tokio::sync::Mutex;
 
 use crate::{
     catalog::{Known, VersionNote, kind_of, method_of, told},
@@ -34,8 +37,8 @@ use super::{
     upstream::{Upstream, UpstreamOptions},
 };
 
-pub use self::error::RegistryError;
-use self::stored::Stored;
+pub use self::{error::RegistryError, turn::Turn};
+use self::{stored::Stored, turn::Turns};
 
 /// A service of this owner, ready to serve.
 #[derive(Debug)]
@@ -115,6 +118,9 @@ struct Inner {
     accepts: Vec<Accept>,
     options: UpstreamOptions,
     services: RwLock<HashMap<ServiceId, Arc<Registered>>>,
+    turns: Turns,
+    /// Held while a new service is added, so that its place is counted.
+    adding: Mutex<()>,
 }
 
 impl Registry {
@@ -146,7 +152,16 @@ impl Registry {
                 }
             }
         }
-        let inner = Inner { signer, ledger, network, accepts, options, services: RwLock::new(services) };
+        let inner = Inner {
+            signer,
+            ledger,
+            network,
+            accepts,
+            options,
+            services: RwLock::new(services),
+            turns: Turns::default(),
+            adding: Mutex::default(),
+        };
         Ok(Self(Arc::new(inner)))
     }
 
@@ -198,13 +213,37 @@ impl Registry {
         })
     }
 
-    /// Publishes a service, or a new version of one.
+    /// The turn to change a service, once everybody who came before has published.
+    ///
+    /// # Errors
+    /// [`RegistryError::NotFound`], also when it was retired meanwhile.
+    pub async fn turn(&self, service: ServiceId) -> Result<Turn, RegistryError> {
+        self.find(service)?;
+        let alone = self.0.turns.wait(service).await;
+        Ok(Turn { service: self.find(service)?, _alone: alone })
+    }
+
+    /// Publishes a new service, or what is to be in the place of an earlier one that it names.
     ///
     /// # Errors
     /// [`RegistryError`] naming what is wrong; nothing is published then.
     pub async fn add(&self, new: NewService) -> Result<Arc<Registered>, RegistryError> {
-        let stored = self.prepare(new)?;
-        self.store(stored).await
+        if let Some(id) = new.id {
+            let turn = self.turn(id).await?;
+            return self.renew(turn, new).await;
+        }
+        let _counted = self.0.adding.lock().await;
+        let stored = self.prepare(new, None)?;
+        self.store(stored, None).await
+    }
+
+    /// Publishes the next version of a service, made of what it was when the turn began.
+    ///
+    /// # Errors
+    /// [`RegistryError`] naming what is wrong; nothing is published then.
+    pub async fn renew(&self, turn: Turn, new: NewService) -> Result<Arc<Registered>, RegistryError> {
+        let stored = self.prepare(new, Some(&turn))?;
+        self.store(stored, Some(turn)).await
     }
 
     /// The service that [`Registry::add`] would publish, judged the same; nothing is stored or told.
@@ -212,24 +251,23 @@ impl Registry {
     /// # Errors
     /// [`RegistryError`] naming what is wrong.
     pub fn preview(&self, new: NewService) -> Result<Registered, RegistryError> {
-        open(&wire::encode(&self.prepare(new)?), &self.0.options)
+        let earlier = new.id.map(|id| self.find(id)).transpose()?;
+        open(&wire::encode(&self.prepare(new, earlier.as_deref())?), &self.0.options)
     }
 
-    fn prepare(&self, new: NewService) -> Result<Stored, RegistryError> {
+    fn prepare(&self, new: NewService, earlier: Option<&Registered>) -> Result<Stored, RegistryError> {
         new.check()?;
-        let earlier = match new.id {
-            Some(id) => Some(self.find(id)?),
-            None if self.all().len() >= LISTINGS_PER_OWNER_MAX => return Err(RegistryError::TooMany),
-            None => None,
-        };
+        if earlier.is_none() && self.all().len() >= LISTINGS_PER_OWNER_MAX {
+            return Err(RegistryError::TooMany);
+        }
         // A new version keeps the keys unless it brings its own, or another server would get them.
-        let secrets = match &earlier {
+        let secrets = match earlier {
             Some(service) if new.secrets.is_empty() && !new.secrets_are_all => {
                 service.secrets().kept_for(service.upstream_url(), &new.upstream)
             }
             _ => new.secrets,
         };
-        let earlier = earlier.as_ref().map(|service| service.listing());
+        let earlier = earlier.map(Registered::listing);
         // Judged as a stranger's would be, before anything is signed.
         let api = Api::new(new.api)?;
         let samples = new.samples.unwrap_or_default();
@@ -263,7 +301,8 @@ impl Registry {
             created_secs,
             updated_secs: now_secs,
             tombstone: false,
-            paused: false,
+            // Whoever changes a paused service has not resumed it.
+            paused: earlier.is_some_and(|listing| listing.paused),
             samples_count: samples_count(&samples),
             history: None,
             nonce,
@@ -292,24 +331,24 @@ impl Registry {
         operation: Option<(Method, String)>,
         price: Usdc,
     ) -> Result<Arc<Registered>, RegistryError> {
-        let registered = self.find(service)?;
+        let turn = self.turn(service).await?;
         let Some((method, path)) = operation else {
-            return self.change(&registered, |listing| listing.price = price).await;
+            return self.change(turn, |listing| listing.price = price).await;
         };
-        let mut operations = registered.known.api().description().operations.iter();
+        let mut operations = turn.known.api().description().operations.iter();
         if !operations.any(|operation| method_of(operation) == method && operation.path == path) {
             return Err(RegistryError::NoSuchOperation { method, path });
         }
-        let mut details = registered.known.details().clone();
+        let mut details = turn.known.details().clone();
         details.prices.retain(|own| own.method != method || own.path != path);
         details.prices.push(OperationPrice { method, path, price });
         let (blob, details_hash) = details.to_blob();
-        let mut stored = self.next_version(&registered, |listing| {
+        let mut stored = self.next_version(&turn, |listing| {
             listing.details_hash = details_hash;
             listing.details_bytes = u32::try_from(blob.len()).unwrap_or(u32::MAX);
         })?;
         stored.details = blob;
-        self.store(stored).await
+        self.store(stored, Some(turn)).await
     }
 
     /// Pauses or resumes a service.
@@ -321,8 +360,8 @@ impl Registry {
         service: ServiceId,
         paused: bool,
     ) -> Result<Arc<Registered>, RegistryError> {
-        let registered = self.find(service)?;
-        self.change(&registered, |listing| listing.paused = paused).await
+        let turn = self.turn(service).await?;
+        self.change(turn, |listing| listing.paused = paused).await
     }
 
     /// Retires a service. Its last listing says so, and is kept to be told to everybody who knew it.
@@ -330,76 +369,14 @@ impl Registry {
     /// # Errors
     /// [`RegistryError`]; the service stays then.
     pub async fn remove(&self, service: ServiceId) -> Result<(), RegistryError> {
-        let registered = self.find(service)?;
-        let last = self.next_version(&registered, |listing| listing.tombstone = true)?.listing;
+        let turn = self.turn(service).await?;
+        let last = self.next_version(&turn, |listing| listing.tombstone = true)?.listing;
         let key = Bytes::copy_from_slice(service.as_bytes());
         let gone = Document { namespace: Namespace::Services, key: key.clone(), value: None };
         let word = Document { namespace: Namespace::Retired, key, value: Some(wire::encode(&last).into()) };
         self.0.ledger.put_many(vec![gone, word]).await?;
         self.0.services.write().unwrap_or_else(PoisonError::into_inner).remove(&service);
-        Ok(())
-    }
-
-    /// Lists what was listed for another network, or another way to pay, for this one, and what was dated by a clock
-    /// that was ahead: each as a new version, so that it is the newest wherever it comes by; and says so.
-    ///
-    /// # Errors
-    /// [`LedgerError`] when the ledger fails. A service that cannot be listed is left as it is, with a warning.
-    pub async fn relist(&self) -> Result<(), LedgerError> {
-        let (mut moved, mut dated) = (0, 0);
-        let now_secs = clock::now_secs();
-        for service in self.all() {
-            let listing = service.listing();
-            let accepts = &self.0.accepts;
-            let is_dated_ahead = is_of_the_future(listing, now_secs);
-            // Listings of an older version of this program tell of neither.
-            let tells_all = listing.history.is_some();
-            if listing.network == self.0.network
-                && listing.accepts == *accepts
-                && !is_dated_ahead
-                && tells_all
-            {
-                continue;
-            }
-            let samples_count = samples_count(service.samples());
-            let here = |listing: &mut Listing| {
-                listing.network.clone_from(&self.0.network);
-                listing.accepts.clone_from(accepts);
-                listing.samples_count = samples_count;
-            };
-            match self.change(&service, here).await {
-                Ok(_) if is_dated_ahead => dated += 1,
-                Ok(_) => moved += 1,
-                Err(RegistryError::Ledger(error)) => return Err(error),
-                Err(error) => {
-                    tracing::warn!(service = %listing.service, %error, "a service cannot be listed on this network");
-                }
-            }
-        }
-        for (key, bytes) in self.0.ledger.list(Namespace::Retired)? {
-            let last = wire::decode::<Signed<Listing>>(&bytes).ok().and_then(|last| last.claimed().ok());
-            let is_stale =
-                |last: &Listing| last.network != self.0.network || is_of_the_future(last, now_secs);
-            let Some(last) = last.filter(is_stale) else { continue };
-            let mut here = Listing { network: self.0.network.clone(), seq: last.seq + 1, ..last };
-            let dated_secs = here.updated_secs.min(now_secs);
-            date(&mut here, dated_secs);
-            if let Ok(here) = self.0.signer.sign_document(&here) {
-                self.0.ledger.put(Namespace::Retired, key, wire::encode(&here)).await?;
-                moved += 1;
-            }
-        }
-        if dated > 0 {
-            tracing::info!(services = dated, "services that a wrong clock had dated ahead are listed anew");
-        }
-        if moved > 0 {
-            let network = &self.0.network;
-            tracing::info!(
-                services = moved,
-                network,
-                "services of another network or chain are listed here now"
-            );
-        }
+        self.0.turns.forget(service);
         Ok(())
     }
 
@@ -415,33 +392,28 @@ impl Registry {
 
     async fn change(
         &self,
-        registered: &Registered,
+        turn: Turn,
         edit: impl FnOnce(&mut Listing),
     ) -> Result<Arc<Registered>, RegistryError> {
-        let stored = self.next_version(registered, edit)?;
-        self.store(stored).await
+        let stored = self.next_version(&turn, edit)?;
+        self.store(stored, Some(turn)).await
     }
 
-    fn next_version(
-        &self,
-        registered: &Registered,
-        edit: impl FnOnce(&mut Listing),
-    ) -> Result<Stored, RegistryError> {
-        let mut listing = registered.listing().clone().into_inner();
+    fn next_version(&self, turn: &Turn, edit: impl FnOnce(&mut Listing)) -> Result<Stored, RegistryError> {
+        let mut listing = turn.listing().clone().into_inner();
         edit(&mut listing);
         listing.seq += 1;
         date(&mut listing, clock::now_secs());
-        Ok(Stored { listing: self.0.signer.sign_document(&listing)?, ..registered.stored.clone() })
+        Ok(Stored { listing: self.0.signer.sign_document(&listing)?, ..turn.stored.clone() })
     }
 
-    /// Stores, then serves: a service that is offered survives a restart.
-    async fn store(&self, stored: Stored) -> Result<Arc<Registered>, RegistryError> {
+    /// Stores, then serves: a service that is offered survives a restart. The turn ends when it is served.
+    async fn store(&self, stored: Stored, turn: Option<Turn>) -> Result<Arc<Registered>, RegistryError> {
         let mut service = open(&wire::encode(&stored), &self.0.options)?;
         let id = service.listing().service;
-        let earlier = self.get(id);
-        let mut versions = earlier.as_ref().map(|earlier| earlier.versions()).unwrap_or_default();
-        VersionNote::of(earlier.as_ref().map(|earlier| earlier.known()), service.known())
-            .add_to(&mut versions);
+        let earlier = turn.as_deref();
+        let mut versions = earlier.map(Registered::versions).unwrap_or_default();
+        VersionNote::of(earlier.map(Registered::known), service.known()).add_to(&mut versions);
         service.stored.versions = serde_json::to_string(&versions).unwrap_or_default();
         let mut service = self.with_history(service, told(&versions))?;
         if let Some(earlier) = earlier {
@@ -469,11 +441,6 @@ impl Registry {
 fn date(listing: &mut Listing, now_secs: u64) {
     listing.created_secs = listing.created_secs.min(now_secs);
     listing.updated_secs = now_secs;
-}
-
-/// Whether nobody takes the listing before its time has come.
-fn is_of_the_future(listing: &Listing, now_secs: u64) -> bool {
-    listing.updated_secs > now_secs.saturating_add(limits::CLOCK_SKEW_SECS_MAX)
 }
 
 fn open(bytes: &[u8], options: &UpstreamOptions) -> Result<Registered, RegistryError> {

@@ -38,8 +38,9 @@ async fn texts_and_server_of_a_service_are_changed_and_its_secrets_are_not_shown
     let page = browser.get(&edit).await?;
     ensure!(page.status == 200 && page.body.contains("Test service"), "{page:?}");
     let url = other.url();
-    let fields = |name: &'static str, upstream: &'static str| {
+    let fields = |version: &'static str, name: &'static str, upstream: &'static str| {
         [
+            ("version", version),
             ("name", name),
             ("summary", "In one line, newly"),
             ("description", "# Newly\r\n\r\nTold."),
@@ -57,12 +58,12 @@ async fn texts_and_server_of_a_service_are_changed_and_its_secrets_are_not_shown
         ("Another name", "ftp://127.0.0.1", "upstream"),
         ("Another name", "http://169.254.169.254/", "upstream"),
     ] {
-        let page = browser.post(&edit, &fields(name, upstream)).await?;
+        let page = browser.post(&edit, &fields("1", name, upstream)).await?;
         ensure!(page.status == 422 && page.body.to_lowercase().contains(wrong), "{wrong}: {page:?}");
         ensure!(!page.body.contains("very-secret-value"), "{page:?}");
     }
     ensure!(shown(&node).await?.api.listing_version == 1, "nothing was changed");
-    let page = browser.post(&edit, &fields("Another name", upstream)).await?;
+    let page = browser.post(&edit, &fields("1", "Another name", upstream)).await?;
     ensure!(page.header("location") == format!("/panel/apis/{}?changed=1", api.id), "{page:?}");
     ensure!(browser.get(page.header("location")).await?.body.contains("Published as version 2"));
     let now = shown(&node).await?;
@@ -76,8 +77,15 @@ async fn texts_and_server_of_a_service_are_changed_and_its_secrets_are_not_shown
     ensure!(now.secrets == ["X-Key"] && offers(&now).len() == api.operations.len(), "{now:?}");
     ensure!(!browser.get(&edit).await?.body.contains("very-secret-value"));
 
+    // A page that was opened before somebody else's change does not undo it.
+    let page = browser.post(&edit, &fields("1", "Test service", upstream)).await?;
+    ensure!(page.status == 422 && page.body.contains("somebody changed it meanwhile"), "{page:?}");
+    ensure!(page.field("version")? == "2", "whoever sends it again has seen what is there now");
+    ensure!(shown(&node).await?.api.name == "Another name");
+
     // Nothing different is no new version.
     let same = [
+        ("version", "2"),
         ("name", "Another name"),
         ("summary", "In one line, newly"),
         ("description", "# Newly\r\n\r\nTold."),

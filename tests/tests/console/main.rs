@@ -6,6 +6,7 @@ mod apis;
 mod backup;
 mod broken;
 mod chain;
+mod changes;
 mod editing;
 mod finance;
 mod full;

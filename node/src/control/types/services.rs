@@ -155,6 +155,9 @@ pub struct EditRequest {
     /// The description, where it was a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<SourceFile>,
+    /// The version that the changes were made for: with another one nothing is changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u64>,
 }
 
 /// Without the secrets that it may hold.

@@ -19,6 +19,11 @@ pub enum RegistryError {
          with `farthing api remove`, or offer more operations in one service"
     )]
     TooMany,
+    #[error(
+        "`version` is {seen}, but the service is at version {now}: somebody changed it meanwhile. Look at it as it is \
+         now, then change it"
+    )]
+    Changed { seen: u64, now: u64 },
     #[error(transparent)]
     Service(#[from] NewServiceError),
     #[error("the service has no operation {method} {path}; `farthing api list` shows them")]

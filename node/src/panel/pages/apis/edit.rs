@@ -56,6 +56,9 @@ struct Page {
 /// As they are typed.
 #[derive(Debug, Default, Deserialize)]
 pub(in crate::panel::pages) struct Fields {
+    /// The version that the page showed.
+    #[serde(default)]
+    version: u64,
     name: String,
     summary: String,
     description: String,
@@ -76,6 +79,7 @@ pub(in crate::panel::pages) struct Fields {
 impl Fields {
     fn of(shown: &ApiShown) -> Self {
         Self {
+            version: shown.api.listing_version,
             name: shown.api.name.clone(),
             summary: shown.summary.clone(),
             description: shown.description.clone(),
@@ -111,6 +115,7 @@ impl Fields {
             upstream_headers: secret("The secret header", &self.header_name, &self.header_value)?,
             upstream_query: secret("The secret parameter", &self.query_name, &self.query_value)?,
             charge: (charge != now.charge).then_some(charge),
+            version: Some(self.version),
             ..EditRequest::default()
         })
     }
@@ -144,7 +149,13 @@ async fn page(
             ("answered", "Every answer of the service, 4xx as well", answered),
         ],
         // A secret is never shown again, typed or not.
-        fields: Fields { header_value: String::new(), query_value: String::new(), ..fields },
+        // Whoever sends it again has seen what is there now.
+        fields: Fields {
+            version: shown.api.listing_version,
+            header_value: String::new(),
+            query_value: String::new(),
+            ..fields
+        },
         problem,
     };
     Ok((status, Html(&page)).into_response())
@@ -161,7 +172,7 @@ pub(in crate::panel::pages) async fn save(
         let _ = form.confirmed()?;
     }
     let outcome = match request {
-        Ok(request) if request == EditRequest::default() => Ok(None),
+        Ok(request) if is_empty(&request) => Ok(None),
         Ok(request) => mendable(node.post::<Api>(&of(route::API_EDIT, id), &request).await)?.map(Some),
         Err(problem) => Err(problem),
     };
@@ -175,6 +186,11 @@ pub(in crate::panel::pages) async fn save(
 /// Whether a change names another server, or what it is sent.
 fn decides_who_gets_keys(request: &EditRequest) -> bool {
     request.upstream.is_some() || !request.upstream_headers.is_empty() || !request.upstream_query.is_empty()
+}
+
+/// Whether it changes nothing, whatever the version.
+fn is_empty(request: &EditRequest) -> bool {
+    *request == EditRequest { version: request.version, ..EditRequest::default() }
 }
 
 #[derive(Deserialize)]

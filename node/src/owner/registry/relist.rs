@@ -1,0 +1,81 @@
+//! Listing anew at the start what was listed for another network, or by a wrong clock.
+
+use farthing_ledger::{LedgerError, Namespace};
+use farthing_protocol::{Listing, Signed, limits, wire};
+
+use super::{Registry, RegistryError, date, samples_count};
+use crate::clock;
+
+impl Registry {
+    /// Lists what was listed for another network, or another way to pay, for this one, and what was dated by a clock
+    /// that was ahead: each as a new version, so that it is the newest wherever it comes by; and says so.
+    ///
+    /// # Errors
+    /// [`LedgerError`] when the ledger fails. A service that cannot be listed is left as it is, with a warning.
+    pub async fn relist(&self) -> Result<(), LedgerError> {
+        let (mut moved, mut dated) = (0, 0);
+        let now_secs = clock::now_secs();
+        for service in self.all() {
+            let listing = service.listing();
+            let accepts = &self.0.accepts;
+            let is_dated_ahead = is_of_the_future(listing, now_secs);
+            // Listings of an older version of this program tell of neither.
+            let tells_all = listing.history.is_some();
+            if listing.network == self.0.network
+                && listing.accepts == *accepts
+                && !is_dated_ahead
+                && tells_all
+            {
+                continue;
+            }
+            let samples_count = samples_count(service.samples());
+            let here = |listing: &mut Listing| {
+                listing.network.clone_from(&self.0.network);
+                listing.accepts.clone_from(accepts);
+                listing.samples_count = samples_count;
+            };
+            let changed = match self.turn(listing.service).await {
+                Ok(turn) => self.change(turn, here).await,
+                Err(error) => Err(error),
+            };
+            match changed {
+                Ok(_) if is_dated_ahead => dated += 1,
+                Ok(_) => moved += 1,
+                Err(RegistryError::Ledger(error)) => return Err(error),
+                Err(error) => {
+                    tracing::warn!(service = %listing.service, %error, "a service cannot be listed on this network");
+                }
+            }
+        }
+        for (key, bytes) in self.0.ledger.list(Namespace::Retired)? {
+            let last = wire::decode::<Signed<Listing>>(&bytes).ok().and_then(|last| last.claimed().ok());
+            let is_stale =
+                |last: &Listing| last.network != self.0.network || is_of_the_future(last, now_secs);
+            let Some(last) = last.filter(is_stale) else { continue };
+            let mut here = Listing { network: self.0.network.clone(), seq: last.seq + 1, ..last };
+            let dated_secs = here.updated_secs.min(now_secs);
+            date(&mut here, dated_secs);
+            if let Ok(here) = self.0.signer.sign_document(&here) {
+                self.0.ledger.put(Namespace::Retired, key, wire::encode(&here)).await?;
+                moved += 1;
+            }
+        }
+        if dated > 0 {
+            tracing::info!(services = dated, "services that a wrong clock had dated ahead are listed anew");
+        }
+        if moved > 0 {
+            let network = &self.0.network;
+            tracing::info!(
+                services = moved,
+                network,
+                "services of another network or chain are listed here now"
+            );
+        }
+        Ok(())
+    }
+}
+
+/// Whether nobody takes the listing before its time has come.
+fn is_of_the_future(listing: &Listing, now_secs: u64) -> bool {
+    listing.updated_secs > now_secs.saturating_add(limits::CLOCK_SKEW_SECS_MAX)
+}
