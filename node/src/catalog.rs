@@ -388,7 +388,7 @@ impl Catalog {
     /// Gives the store what this node came by itself. A listing the store has no place for serves all the same.
     async fn keep(&self, listing: &Verified<Listing>, from: Address) -> Option<store::Verdict> {
         let offered = vec![listing.to_signed()];
-        self.0.store.offer(offered, store::Source::Pushed(from), clock::now_secs()).await.pop()
+        self.0.store.offer(offered, store::Source::Pushed(from.into()), clock::now_secs()).await.pop()
     }
 
     async fn why_not_kept(&self, listing: &Verified<Listing>) -> CatalogError {

@@ -353,15 +353,20 @@ impl Consumer {
         let mut turn = self.0.turns.take(order.call_id).await;
         let earlier = self.earlier(order.call_id).map_err(|error| BuyError::NotStored(error.to_string()))?;
         self.may_buy().map_err(|error| earlier.tell(error))?;
-        match earlier {
+        let service = order.service;
+        let bought = match earlier {
+            Earlier::Bought(purchase) => return self.fetch_again(order, *purchase, deadline).await,
             Earlier::Open(promise) => self.finish(order, *promise, deadline, turn).await,
-            Earlier::Bought(purchase) => self.fetch_again(order, *purchase, deadline).await,
             Earlier::Nothing => self.first(order, deadline, turn).await,
             Earlier::InDoubt => {
                 turn.doubt(clock::uptime());
                 self.first(order, deadline, turn).await
             }
+        }?;
+        if bought.charged > Usdc::ZERO {
+            self.0.catalog.completed(service);
         }
+        Ok(bought)
     }
 
     fn may_buy(&self) -> Result<(), BuyError> {

@@ -144,6 +144,7 @@ impl Node {
 
         let store = open_catalog(&learned, &network_name, signer.address()).await?;
         let (catalog, news) = Catalog::new(store, network.clone(), network_name.clone(), registry.clone());
+        catalog.completed_before(&ledger)?;
         let funding = Funding::new(funding::Parts {
             wallet: signer.address(),
             chain: chain.clone(),
@@ -268,7 +269,8 @@ impl Node {
         node.spawn(node.health.clone().run());
         node.spawn(prune(node.ledger.clone()));
         node.spawn(keep_uses(node.ledger.clone(), node.secrets.clone()));
-        node.spawn(favour(node.network.clone(), node.channels.clone(), node.book.clone()));
+        let (channels, book) = (node.channels.clone(), node.book.clone());
+        node.spawn(favour(node.network.clone(), catalog.clone(), channels, book));
         node.publish().await;
         let open = node.consumer.recover()?;
         if open > 0 {
@@ -391,16 +393,21 @@ async fn keep_uses(ledger: Ledger, secrets: Arc<Secrets>) {
     }
 }
 
-/// Keeps places of the network free for those with whom channels are open.
-async fn favour(network: NetworkHandle, channels: Arc<Channels>, book: Book) {
-    let mut favoured = BTreeSet::new();
+/// Keeps places of the network free for those with whom channels are open, and the listings of those that are paid.
+async fn favour(network: NetworkHandle, catalog: Catalog, channels: Arc<Channels>, book: Book) {
+    let (mut favoured, mut kept) = (BTreeSet::new(), BTreeSet::new());
     loop {
-        let owners = channels.all().into_iter().map(|channel| channel.config.payee);
+        let owners: BTreeSet<Address> =
+            channels.all().into_iter().map(|channel| channel.config.payee).collect();
         let consumers = book.all().into_iter().map(|(_, channel)| channel.config.payer);
-        let partners: BTreeSet<Address> = owners.chain(consumers).collect();
+        let partners: BTreeSet<Address> = consumers.chain(owners.iter().copied()).collect();
         if partners != favoured {
             network.favour(partners.iter().copied());
             favoured = partners;
+        }
+        if owners != kept {
+            catalog.keep_listings_of(&owners);
+            kept = owners;
         }
         tokio::time::sleep(FAVOUR_EVERY).await;
     }

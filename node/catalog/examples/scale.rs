@@ -177,7 +177,7 @@ fn open(folder: &Path) -> Outcome<(Catalog, farthing_catalog::Opened)> {
 
 async fn offer(catalog: &Catalog, listings: &[Signed<Listing>]) {
     for batch in listings.chunks(BATCH) {
-        catalog.offer(batch.to_vec(), Source::Fetched(Address::from_bytes([2; 20])), NOW_SECS).await;
+        catalog.offer(batch.to_vec(), Source::Fetched(Address::from_bytes([2; 20]).into()), NOW_SECS).await;
     }
 }
 

@@ -2,9 +2,12 @@
 
 use std::collections::HashMap;
 
-use farthing_protocol::{Address, sync::ItemName};
+use farthing_protocol::sync::ItemName;
 
-use crate::{options::Limits, verdict::Source};
+use crate::{
+    options::Limits,
+    verdict::{Bringer, Source},
+};
 
 /// A token bucket: holds up to `burst`, gains one each `every_millis`. The clock is the caller's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +77,7 @@ enum Way {
 #[derive(Debug)]
 pub(crate) struct Sources {
     limits: Limits,
-    buckets: HashMap<(Address, Way), Bucket>,
+    buckets: HashMap<(Bringer, Way), Bucket>,
 }
 
 impl Sources {
@@ -90,7 +93,7 @@ impl Sources {
             Source::Given(peer) => (peer, Way::Given),
             Source::Fetched(peer) => (peer, Way::Fetched),
         };
-        let rate = self.rate(way);
+        let (rate, peer) = (self.rate(way), peer.bringer());
         if !self.buckets.contains_key(&(peer, way)) && !self.make_room(now_secs) {
             return false;
         }
@@ -158,7 +161,10 @@ impl Refused {
 
 #[cfg(test)]
 mod tests {
+    use farthing_protocol::Address;
+
     use super::*;
+    use crate::verdict::Neighbour;
 
     const RATE: Rate = Rate { burst: 6, per: 1, per_secs: 600 };
 
@@ -186,7 +192,7 @@ mod tests {
     #[test]
     fn a_neighbour_has_fifty_new_objects_a_minute_and_others_keep_theirs() {
         let mut sources = Sources::new(Limits::default());
-        let [one, other] = [1, 2].map(|byte| Address::from_bytes([byte; 20]));
+        let [one, other] = [1, 2].map(|byte| Neighbour::from(Address::from_bytes([byte; 20])));
         let taken = (0..200).filter(|_| sources.take(Source::Pushed(one), 100)).count();
         assert_eq!(taken, 50);
         assert!(sources.take(Source::Pushed(other), 100));
@@ -196,12 +202,25 @@ mod tests {
     }
 
     #[test]
+    fn many_wallets_of_one_address_range_have_one_budget() {
+        let mut sources = Sources::new(Limits::default());
+        let neighbour = |byte, range: [u8; 4]| Neighbour {
+            wallet: Address::from_bytes([byte; 20]),
+            range: Some(range.into()),
+        };
+        let of_one_range = (0..200).map(|byte| neighbour(byte, [9, 9, 9, 0]));
+        let taken = of_one_range.filter(|neighbour| sources.take(Source::Pushed(*neighbour), 100)).count();
+        assert_eq!(taken, 50);
+        assert!(sources.take(Source::Pushed(neighbour(1, [9, 9, 8, 0])), 100));
+    }
+
+    #[test]
     fn invented_neighbours_do_not_grow_the_memory() {
         let mut sources = Sources::new(Limits { sources_max: 10, ..Limits::default() });
         for number in 0..10_000_u64 {
             let mut bytes = [0; 20];
             bytes[..8].copy_from_slice(&number.to_be_bytes());
-            sources.take(Source::Pushed(Address::from_bytes(bytes)), number / 100);
+            sources.take(Source::Pushed(Address::from_bytes(bytes).into()), number / 100);
             assert!(sources.len() <= 10);
         }
     }

@@ -4,6 +4,7 @@
 //! and time, newer, within its owner's and its neighbour's share, signed. Then the writer takes it.
 
 use std::{
+    collections::HashSet,
     fs,
     path::Path,
     sync::{Arc, atomic::Ordering},
@@ -213,6 +214,18 @@ impl Catalog {
     /// The owner said goodbye, or its record is known to have expired.
     pub fn owner_gone(&self, owner: Address, now_secs: u64) {
         self.inner.shared.shelf_mut().owners.gone(owner, now_secs);
+    }
+
+    /// This node has channels with these owners and no others: their listings never leave for others.
+    pub fn set_partners(&self, owners: HashSet<Address>, now_secs: u64) {
+        self.inner.shared.shelf_mut().set_partners(owners, now_secs);
+    }
+
+    /// This node paid for so many more calls of each of these services, and got them: what is used comes first where
+    /// nothing else says what is sought. Not stored.
+    pub fn completed(&self, calls: impl IntoIterator<Item = (ServiceId, u32)>) {
+        let mut shelf = self.inner.shared.shelf_mut();
+        calls.into_iter().for_each(|(service, calls)| shelf.completed(service, calls));
     }
 
     /// Owners whose listings are here and whose node record is not known or has expired, at most `owners_max`:

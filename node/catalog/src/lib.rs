@@ -33,4 +33,4 @@ pub use sync::{
     Initiator, Responder, SESSION_MESSAGES_MAX, SESSION_ROUNDS_MAX, SESSION_SECS_MAX, Step, Summary,
     SyncError,
 };
-pub use verdict::{Reason, Source, Verdict};
+pub use verdict::{Neighbour, Reason, Source, Verdict};

@@ -23,11 +23,14 @@ impl Options {
 /// Bounds of a catalog. The defaults are the network's; tests set small ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Listings kept in all: twice what the network is laid out for, about 200 bytes of memory each.
+    /// Listings kept in all: twice what the network is laid out for, about 250 bytes of memory each.
     pub listings_max: usize,
     /// Of these, listings of owners whose node record was never seen: a fifth, so that invented owners cannot
     /// fill a catalog.
     pub strangers_max: usize,
+    /// After which an owner whose listings are here is no newcomer any more: longer than a flood is paid attention
+    /// to, shorter than a business takes to be known.
+    pub settled_secs: u64,
     /// Listings of one owner, and as many tombstones.
     pub per_owner_max: usize,
     /// Owners remembered without a listing, because their record may arrive first.
@@ -61,6 +64,7 @@ impl Default for Limits {
         Self {
             listings_max: 200_000,
             strangers_max: 40_000,
+            settled_secs: 7 * 24 * 3600,
             per_owner_max: limits::LISTINGS_PER_OWNER_MAX,
             owners_without_listings_max: 20_000,
             updates_burst: 20,

@@ -1,7 +1,9 @@
 //! Searching: a query, and a page of what was found with counts for every way to narrow it down.
 //!
 //! The index says which slots have the words; then one pass over them filters, counts and sorts by what the
-//! shelf knows, and only the listings of the page are read. A facet is counted as if its own filter were not
+//! shelf knows, and only the listings of the page are read. What an owner says of itself, such as when it updated a
+//! listing, costs nothing, so it puts nobody first: without words what this node uses comes first, then what it has
+//! known for longest, and owners take turns, so that many listings do not fill a page. A facet is counted as if its own filter were not
 //! set, so that it shows what choosing otherwise would give.
 
 use std::{
@@ -25,7 +27,7 @@ pub const FACET_VALUES_MAX: usize = 30;
 /// Upper ends of the price ranges, in micro-USDC; the last range has none.
 const PRICE_BANDS_MICROS: [u64; 5] = [0, 1_000, 10_000, 100_000, 1_000_000];
 
-/// What is looked for. The default finds everything, newest first.
+/// What is looked for. The default finds everything, what this node uses first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Query {
     /// Words in any order; all must occur. The last may be unfinished.
@@ -48,12 +50,13 @@ pub struct Query {
 /// The order of the hits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sort {
-    /// Best match first; without words the newest.
+    /// Best match first; without words what this node bought most calls of, then what has been here longest, by turns
+    /// of their owners.
     #[default]
     Relevance,
     /// Cheapest first.
     Price,
-    /// Last updated first.
+    /// Last updated first, by turns of their owners; nothing was updated later than it came.
     Newest,
     /// From A to Z.
     Name,
@@ -124,7 +127,7 @@ pub(crate) fn select(
     matches: Option<Vec<(Slot, f32)>>,
     now_secs: u64,
 ) -> Found {
-    let mut pass = Pass::new(shelf, query, now_secs);
+    let mut pass = Pass::new(shelf, query, matches.is_some(), now_secs);
     let by_score = query.sort == Sort::Relevance;
     match matches {
         None => (0..).zip(shelf.cards()).for_each(|(slot, card)| pass.look_at(slot, card, 0.0)),
@@ -141,6 +144,7 @@ pub(crate) fn select(
 
 struct Candidate {
     slot: Slot,
+    owner: u32,
     /// Lower comes first.
     rank: u128,
 }
@@ -153,6 +157,7 @@ struct Pass<'a> {
     category: Option<Option<u32>>,
     tag: Option<Option<u32>>,
     owner: Option<Option<u32>>,
+    has_words: bool,
     candidates: Vec<Candidate>,
     categories: Vec<u32>,
     tags: Vec<u32>,
@@ -163,13 +168,14 @@ struct Pass<'a> {
 }
 
 impl<'a> Pass<'a> {
-    fn new(shelf: &'a Shelf, query: &'a Query, now_secs: u64) -> Self {
+    fn new(shelf: &'a Shelf, query: &'a Query, has_words: bool, now_secs: u64) -> Self {
         let word = |text: &Option<String>| text.as_ref().map(|text| shelf.words.find(text));
         Self {
             states: shelf.owners.states(now_secs),
             category: word(&query.category),
             tag: word(&query.tag),
             owner: query.owner.map(|owner| shelf.owners.find(owner).map(|(id, _)| id)),
+            has_words,
             candidates: Vec::new(),
             categories: vec![0; shelf.words.bound()],
             tags: vec![0; shelf.words.bound()],
@@ -213,7 +219,7 @@ impl<'a> Pass<'a> {
         }
         if failed == 0 {
             let rank = self.rank(slot, card, score);
-            self.candidates.push(Candidate { slot, rank });
+            self.candidates.push(Candidate { slot, owner: card.owner, rank });
         }
     }
 
@@ -241,21 +247,44 @@ impl<'a> Pass<'a> {
         failed
     }
 
-    /// Lower comes first.
+    /// Lower comes first. Bits 64 to 96 are the turns of owners where those count.
     fn rank(&self, slot: Slot, card: &Card, score: f32) -> u128 {
         // Scores are not negative, and the bits of such floats rise with them.
-        let best = u64::from(u32::MAX - score.max(0.0).to_bits());
-        let newest = u64::MAX - card.updated_secs;
-        let rank = |first: u64, then: u64| u128::from(first) << 64 | u128::from(then);
+        let best = u32::MAX - score.max(0.0).to_bits();
+        let most_used = u32::MAX - card.calls;
+        let rank = |first: u64, then: u32, last: u32| {
+            u128::from(first) << 64 | u128::from(then) << 32 | u128::from(last)
+        };
         match self.query.sort {
-            Sort::Relevance => rank(best, newest),
-            Sort::Price => rank(card.price_micros, newest),
-            Sort::Newest => rank(newest, 0),
+            Sort::Relevance if self.has_words => rank(best.into(), most_used, card.first_seen_secs),
+            Sort::Relevance => rank(u64::from(most_used) << 32, card.first_seen_secs, 0),
+            Sort::Price => rank(card.price_micros, most_used, card.first_seen_secs),
+            Sort::Newest => rank(0, u32::MAX - card.updated_secs, 0),
             Sort::Name => self.shelf.get(slot).map_or(u128::MAX, |entry| entry.name_begins),
         }
     }
 
+    /// Gives owners their turns: the best of each, then the second of each, and so on.
+    fn take_turns(&mut self) {
+        let by_turns = match self.query.sort {
+            Sort::Relevance => !self.has_words,
+            Sort::Newest => true,
+            Sort::Price | Sort::Name => false,
+        };
+        if !by_turns {
+            return;
+        }
+        self.candidates.sort_unstable_by_key(|candidate| (candidate.rank, candidate.slot));
+        let mut turns = vec![0_u32; self.states.len()];
+        for candidate in &mut self.candidates {
+            let turn = &mut turns[candidate.owner as usize];
+            candidate.rank |= u128::from(*turn) << 64;
+            *turn += 1;
+        }
+    }
+
     fn finish(mut self) -> Found {
+        self.take_turns();
         let total = self.candidates.len();
         let start = if self.query.offset > OFFSET_MAX { total } else { self.query.offset.min(total) };
         let limit = self.query.limit.unwrap_or(PAGE_HITS_MAX).min(PAGE_HITS_MAX);

@@ -64,7 +64,11 @@ impl Shared {
     /// After the storage failed: what is stored counts.
     pub(crate) fn reload(&self) {
         match self.store.load(&self.options) {
-            Ok(shelf) => *self.shelf_mut() = shelf,
+            Ok(mut shelf) => {
+                let mut now = self.shelf_mut();
+                shelf.remember(&now);
+                *now = shelf;
+            }
             Err(error) => tracing::error!(cause = ?error, "the catalog cannot be read either"),
         }
     }

@@ -5,22 +5,23 @@
 //! while it is here; the search index knows listings by it.
 //!
 //! Invariant: at most `listings_max` entries, of which at most `strangers_max` belong to owners whose node
-//! record was never seen.
+//! record was never seen; the places of all others are shared out as [`places`] says.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{HashMap, HashSet};
 
 use farthing_protocol::{Address, Listing, ServiceId, limits, sync::ItemName};
 
 use crate::{
     budget::{Bucket, Rate},
     options::{Limits, Options},
-    verdict::{Reason, Source},
+    verdict::{Bringer, Reason, Source},
 };
 
 mod card;
 mod look_alike;
 mod names;
 mod owners;
+mod places;
 mod room;
 mod words;
 
@@ -31,7 +32,7 @@ pub(crate) use {
     owners::{Owner, OwnerId, Owners},
     room::Left,
 };
-use {names::Names, words::Words};
+use {names::Names, owners::Class, places::Classes, words::Words};
 
 /// A place on the shelf.
 pub(crate) type Slot = u32;
@@ -51,16 +52,26 @@ pub(crate) struct Entry {
     /// The name's first sixteen bytes in lower case, which sort like the name.
     pub(crate) name_begins: u128,
     updates: Bucket,
-    /// Who brought it, while its owner is a stranger.
-    brought_by: Option<Address>,
+    /// Where it came from first; nothing for this node's own.
+    brought_by: Option<Bringer>,
+}
+
+/// How a listing came here.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Came {
+    /// Any version of it.
+    pub(crate) first_seen_secs: u64,
+    /// This version.
+    pub(crate) arrived_secs: u64,
+    /// Where it came from first; nothing for this node's own.
+    pub(crate) brought_by: Option<Bringer>,
 }
 
 /// What became of the shelf when a listing was put there.
 #[derive(Debug)]
 pub(crate) struct Placed {
     pub(crate) slot: Slot,
-    pub(crate) first_seen_secs: u64,
-    pub(crate) brought_by: Option<Address>,
+    pub(crate) came: Came,
     /// The version before.
     pub(crate) replaced: Option<ItemName>,
     pub(crate) left: Vec<Left>,
@@ -81,9 +92,9 @@ pub(crate) struct Shelf {
     pub(crate) owners: Owners,
     pub(crate) words: Words,
     names: Names,
-    /// Strangers' listings by the neighbour that brought them.
-    strangers: HashMap<Option<Address>, BTreeSet<Slot>>,
-    strangers_count: usize,
+    classes: Classes,
+    /// Calls that this node paid for and got, of each service that had any.
+    calls: HashMap<ServiceId, u32>,
     tombstones: usize,
     revision: u64,
 }
@@ -102,8 +113,8 @@ impl Shelf {
             owners: Owners::new(options.own, options.limits.clone()),
             words: Words::default(),
             names: Names::default(),
-            strangers: HashMap::new(),
-            strangers_count: 0,
+            classes: Classes::default(),
+            calls: HashMap::new(),
             tombstones: 0,
             revision: 0,
         }
@@ -118,7 +129,7 @@ impl Shelf {
     }
 
     pub(crate) const fn strangers(&self) -> usize {
-        self.strangers_count
+        self.classes.strangers()
     }
 
     /// Changes whenever the set of versions does.
@@ -215,32 +226,30 @@ impl Shelf {
             left.extend(self.oldest_tombstone(listing));
             left.iter().for_each(|left| self.remove(left.slot));
             let updates = Bucket::full(self.update_rate(), now_secs);
-            let slot = self.place(None, listing, item, now_secs, updates, source.peer());
+            let brought_by = source.bringer();
+            let came = Came { first_seen_secs: now_secs, arrived_secs: now_secs, brought_by };
+            let slot = self.place(None, listing, item, came, updates);
             self.add_name(slot);
-            let brought_by = source.peer();
-            return Ok(Placed { slot, first_seen_secs: now_secs, brought_by, replaced: None, left });
+            return Ok(Placed { slot, came, replaced: None, left });
         };
-        let (first_seen_secs, mut updates) = (held.first_seen_secs, held.updates);
-        let (replaced, brought_by) = (Some(held.item), held.brought_by);
+        let (replaced, mut updates) = (Some(held.item), held.updates);
+        let came = Came {
+            first_seen_secs: held.first_seen_secs,
+            arrived_secs: now_secs,
+            brought_by: held.brought_by,
+        };
         updates.take(self.update_rate(), now_secs);
         self.remove(slot);
-        self.place(Some(slot), listing, item, first_seen_secs, updates, brought_by);
+        self.place(Some(slot), listing, item, came, updates);
         self.add_name(slot);
-        Ok(Placed { slot, first_seen_secs, brought_by, replaced, left: Vec::new() })
+        Ok(Placed { slot, came, replaced, left: Vec::new() })
     }
 
     /// Puts back a listing that the store held. Returns its slot, which is another one when `slot` is taken.
-    pub(crate) fn restore(
-        &mut self,
-        slot: Slot,
-        listing: &Listing,
-        item: ItemName,
-        first_seen_secs: u64,
-        brought_by: Option<Address>,
-    ) -> Slot {
+    pub(crate) fn restore(&mut self, slot: Slot, listing: &Listing, item: ItemName, came: Came) -> Slot {
         let usable = self.get(slot).is_none() && (slot as usize) < self.limits.listings_max.saturating_mul(2);
-        let updates = Bucket::full(self.update_rate(), first_seen_secs);
-        self.place(usable.then_some(slot), listing, item, first_seen_secs, updates, brought_by)
+        let updates = Bucket::full(self.update_rate(), came.first_seen_secs);
+        self.place(usable.then_some(slot), listing, item, came, updates)
     }
 
     /// After everything is restored: names are found, and slots that nothing was restored to are free.
@@ -257,10 +266,10 @@ impl Shelf {
         slot: Option<Slot>,
         listing: &Listing,
         item: ItemName,
-        first_seen_secs: u64,
+        came: Came,
         updates: Bucket,
-        brought_by: Option<Address>,
     ) -> Slot {
+        let Came { first_seen_secs, brought_by, .. } = came;
         let end =
             Slot::try_from(self.slots.len()).expect("there are as many slots as listings, some 200,000");
         let slot = slot.or_else(|| self.free.pop()).unwrap_or(end);
@@ -273,17 +282,17 @@ impl Shelf {
             self.free.pop();
         }
         let owner = self.owners.id_of(listing.owner, first_seen_secs);
-        self.owners.add_slot(owner, slot);
-        if self.owners.get(owner).is_some_and(|owner| self.owners.is_stranger(owner)) {
-            self.strangers.entry(brought_by).or_default().insert(slot);
-            self.strangers_count += 1;
+        self.owners.add_slot(owner, slot, first_seen_secs);
+        if let Some(places) = self.owners.get(owner).and_then(|owner| self.classes.of_mut(owner.class)) {
+            places.add(brought_by, first_seen_secs, slot);
         }
         if listing.tombstone {
             self.tombstones += 1;
         }
         self.by_service.insert(listing.service, slot);
         self.by_item.insert(item, slot);
-        self.cards[slot as usize] = Card::new(listing, owner, &mut self.words);
+        let calls = self.calls.get(&listing.service).copied().unwrap_or_default();
+        self.cards[slot as usize] = Card::new(listing, owner, came, calls, &mut self.words);
         self.slots[slot as usize] = Some(Entry {
             service: listing.service,
             owner,
@@ -312,7 +321,10 @@ impl Shelf {
         let Some(entry) = self.slots.get_mut(slot as usize).and_then(Option::take) else { return };
         self.by_service.remove(&entry.service);
         self.by_item.remove(&entry.item);
-        self.no_stranger(slot, entry.brought_by);
+        if let Some(places) = self.owners.get(entry.owner).and_then(|owner| self.classes.of_mut(owner.class))
+        {
+            places.remove(entry.brought_by, entry.first_seen_secs, slot);
+        }
         self.owners.remove_slot(entry.owner, slot);
         if entry.tombstone {
             self.tombstones -= 1;
@@ -325,28 +337,56 @@ impl Shelf {
         self.revision += 1;
     }
 
-    fn no_stranger(&mut self, slot: Slot, brought_by: Option<Address>) {
-        let Some(slots) = self.strangers.get_mut(&brought_by) else { return };
-        if slots.remove(&slot) {
-            self.strangers_count -= 1;
-        }
-        if slots.is_empty() {
-            self.strangers.remove(&brought_by);
-        }
-    }
-
     /// A node record of this owner is valid until `expires_secs`.
     pub(crate) fn owner_seen(&mut self, owner: Address, expires_secs: u64) {
-        let Some(id) = self.owners.seen(owner, expires_secs) else { return };
-        let slots = self.owners.get(id).map(|owner| owner.slots.clone()).unwrap_or_default();
-        for slot in slots {
-            let brought_by = self.slots[slot as usize].as_mut().and_then(|entry| entry.brought_by.take());
-            self.no_stranger(slot, brought_by);
+        if let Some(id) = self.owners.seen(owner, expires_secs) {
+            // A newcomer until the next sweep.
+            self.classify(id, 0);
         }
     }
 
-    /// Removes what belongs to owners that have been away too long.
+    /// This node has channels with these owners and no others.
+    pub(crate) fn set_partners(&mut self, partners: HashSet<Address>, now_secs: u64) {
+        for id in self.owners.set_partners(partners) {
+            self.classify(id, now_secs);
+        }
+    }
+
+    /// This node paid for so many more calls of a service, and got them.
+    pub(crate) fn completed(&mut self, service: ServiceId, calls: u32) {
+        let counted = self.calls.entry(service).or_default();
+        *counted = counted.saturating_add(calls);
+        if let Some(card) = self.by_service.get(&service).and_then(|&slot| self.cards.get_mut(slot as usize))
+        {
+            card.calls = *counted;
+        }
+    }
+
+    /// Takes over from another shelf what the store does not hold.
+    pub(crate) fn remember(&mut self, other: &Self) {
+        self.set_partners(other.owners.partners().clone(), 0);
+        other.calls.iter().for_each(|(service, calls)| self.completed(*service, *calls));
+    }
+
+    /// Moves the listings of an owner to the class that it is in now.
+    fn classify(&mut self, id: OwnerId, now_secs: u64) {
+        let Some((before, after)) = self.owners.classify(id, now_secs) else { return };
+        let slots = self.owners.get(id).map_or(&[][..], |owner| &owner.slots);
+        for &slot in slots {
+            let Some(entry) = self.slots.get(slot as usize).and_then(Option::as_ref) else { continue };
+            if let Some(places) = self.classes.of_mut(before) {
+                places.remove(entry.brought_by, entry.first_seen_secs, slot);
+            }
+            if let Some(places) = self.classes.of_mut(after) {
+                places.add(entry.brought_by, entry.first_seen_secs, slot);
+            }
+        }
+    }
+
+    /// Removes what belongs to owners that have been away too long, and finds out who is no newcomer any more.
     pub(crate) fn sweep(&mut self, now_secs: u64) -> Vec<Left> {
+        let ids: Vec<OwnerId> = self.owners.iter().map(|(id, _)| id).collect();
+        ids.into_iter().for_each(|id| self.classify(id, now_secs));
         let leaving = self.owners.iter().filter(|(_, owner)| self.owners.has_left(owner, now_secs));
         let slots = leaving.flat_map(|(_, owner)| owner.slots.iter().copied());
         let left: Vec<Left> = slots.filter_map(|slot| self.left(slot)).collect();

@@ -6,6 +6,7 @@
 use std::{
     collections::BTreeSet,
     fs, io,
+    net::IpAddr,
     path::{Path, PathBuf},
     thread,
 };
@@ -17,7 +18,8 @@ use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 use crate::{
     error::{CatalogError, Result},
     options::Options,
-    shelf::{Owner, Shelf, Slot},
+    shelf::{Came, Owner, Shelf, Slot},
+    verdict::Bringer,
 };
 
 const LISTINGS: TableDefinition<&[u8; 16], &[u8]> = TableDefinition::new("listings");
@@ -41,9 +43,37 @@ pub(crate) struct Row {
     pub(crate) first_seen_secs: u64,
     #[n(2)]
     pub(crate) slot: Slot,
-    /// The neighbour that brought it first.
+    /// The neighbour that brought it first, unless its address range is known.
     #[n(3)]
-    pub(crate) brought_by: Option<Address>,
+    brought_by: Option<Address>,
+    #[n(4)]
+    brought_from: Option<IpAddr>,
+    /// When this version came; rows of an older version of this program tell only of the first.
+    #[n(5)]
+    arrived_secs: Option<u64>,
+}
+
+impl Row {
+    pub(crate) fn new(signed: Signed<Listing>, slot: Slot, came: Came) -> Self {
+        let (brought_by, brought_from) = match came.brought_by {
+            None => (None, None),
+            Some(Bringer::Wallet(wallet)) => (Some(wallet), None),
+            Some(Bringer::Range(range)) => (None, Some(range)),
+        };
+        let (first_seen_secs, arrived_secs) = (came.first_seen_secs, Some(came.arrived_secs));
+        Self { signed, first_seen_secs, slot, brought_by, brought_from, arrived_secs }
+    }
+
+    fn came(&self) -> Came {
+        Came {
+            first_seen_secs: self.first_seen_secs,
+            arrived_secs: self.arrived_secs.unwrap_or(u64::MAX),
+            brought_by: self
+                .brought_from
+                .map(Bringer::Range)
+                .or_else(|| self.brought_by.map(Bringer::Wallet)),
+        }
+    }
 }
 
 #[derive(Debug, Encode, Decode, CborLen)]
@@ -177,7 +207,7 @@ impl Store {
             let row: Row = decode(row.value())?;
             let listing = row.signed.claimed().map_err(|e| CatalogError::Damaged(e.to_string()))?;
             let item = ItemName::of(&row.signed.content_hash());
-            let slot = shelf.restore(row.slot, &listing, item, row.first_seen_secs, row.brought_by);
+            let slot = shelf.restore(row.slot, &listing, item, row.came());
             if slot != row.slot {
                 moved.put.push((listing.service, wire::encode(&Row { slot, ..row })));
                 moved.unindexed.insert(slot);

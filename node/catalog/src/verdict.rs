@@ -1,6 +1,36 @@
 //! What becomes of a listing that somebody offers, and where it came from.
 
+use std::net::IpAddr;
+
 use farthing_protocol::Address;
+
+/// A neighbour that brings listings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Neighbour {
+    pub wallet: Address,
+    /// The address range that it comes from, unless that is private.
+    pub range: Option<IpAddr>,
+}
+
+/// What neighbours are counted by: who has one wallet has as many as it likes, but not as many address ranges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Bringer {
+    Range(IpAddr),
+    Wallet(Address),
+}
+
+impl Neighbour {
+    pub(crate) fn bringer(&self) -> Bringer {
+        self.range.map_or(Bringer::Wallet(self.wallet), Bringer::Range)
+    }
+}
+
+/// One of which the address range is not known.
+impl From<Address> for Neighbour {
+    fn from(wallet: Address) -> Self {
+        Self { wallet, range: None }
+    }
+}
 
 /// Where a listing came from; decides how many may come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -8,20 +38,18 @@ pub enum Source {
     /// This node published it.
     Own,
     /// A neighbour sent it unasked: gossip, or an answer to a question about one service.
-    Pushed(Address),
+    Pushed(Neighbour),
     /// A neighbour gave it in a reconciliation it began, after this node said which it wants.
-    Given(Address),
+    Given(Neighbour),
     /// This node asked for it in a reconciliation it began.
-    Fetched(Address),
+    Fetched(Neighbour),
 }
 
 impl Source {
-    /// The neighbour.
-    #[must_use]
-    pub const fn peer(&self) -> Option<Address> {
+    pub(crate) fn bringer(&self) -> Option<Bringer> {
         match self {
             Self::Own => None,
-            Self::Pushed(peer) | Self::Given(peer) | Self::Fetched(peer) => Some(*peer),
+            Self::Pushed(peer) | Self::Given(peer) | Self::Fetched(peer) => Some(peer.bringer()),
         }
     }
 }
@@ -61,7 +89,7 @@ pub enum Reason {
     OverBudget,
     #[error("its owner has as many listings as one may have")]
     OwnerFull,
-    #[error("the catalog is full")]
+    #[error("the catalog is full, and nobody in it has more than a share")]
     Full,
     #[error("the catalog's storage failed; see the log")]
     Storage,

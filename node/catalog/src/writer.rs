@@ -216,7 +216,7 @@ impl Writer {
                 changes.owners.extend(shelf.owners.take_unstored());
                 drop(shelf);
                 let count = left.len();
-                self.leave(left, now_secs, changes);
+                self.leave(left, now_secs + LEFT_SECS, changes);
                 answers.push(Box::new(move |stored| drop(answer.send(stored.clone().map(|()| count)))));
             }
             Job::Settle { answer } => self.settling.push(answer),
@@ -244,13 +244,9 @@ impl Writer {
             }
         };
         drop(shelf);
-        let row = Row {
-            signed: listing.to_signed(),
-            first_seen_secs: placed.first_seen_secs,
-            slot: placed.slot,
-            brought_by: placed.brought_by,
-        };
-        self.leave(placed.left, now_secs, changes);
+        let row = Row::new(listing.to_signed(), placed.slot, placed.came);
+        // There may be room again sooner than their owners are forgotten.
+        self.leave(placed.left, now_secs + remember_secs(&Reason::Full), changes);
         changes.put.push((listing.service, wire::encode(&row)));
         changes.unindexed.insert(placed.slot);
         if let Some(replaced) = placed.replaced {
@@ -259,14 +255,14 @@ impl Writer {
         Verdict::Stored
     }
 
-    fn leave(&self, left: Vec<Left>, now_secs: u64, changes: &mut Changes) {
+    fn leave(&self, left: Vec<Left>, until_secs: u64, changes: &mut Changes) {
         let mut gate = self.shared.gate();
         for left in left {
             // It may have come in this very transaction.
             changes.put.retain(|(service, _)| *service != left.service);
             changes.remove.push(left.service);
             changes.unindexed.insert(left.slot);
-            gate.refused.add(left.item, now_secs + LEFT_SECS);
+            gate.refused.add(left.item, until_secs);
         }
     }
 

@@ -165,6 +165,11 @@ pub(crate) fn without_peer(address: &Multiaddr) -> Multiaddr {
     address.iter().filter(|part| !matches!(part, Protocol::P2p(_))).collect()
 }
 
+/// The range of a public address; whoever has one address often has many. See [`crate::admission::Visitor`].
+pub(crate) fn range(address: &Multiaddr) -> Option<IpAddr> {
+    ip(address).filter(|ip| is_global(*ip)).map(farthing_bounds::range)
+}
+
 /// Reachable from anywhere, as far as the address itself can tell. Everything reserved for machines,
 /// links, private networks, documentation and multicast is not (IANA special-purpose registries).
 pub(crate) fn is_global(ip: IpAddr) -> bool {

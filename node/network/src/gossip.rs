@@ -11,7 +11,7 @@
 mod aside;
 mod judge;
 
-use std::time::Duration;
+use std::{net::IpAddr, time::Duration};
 
 use farthing_protocol::{Address, Listing, Verified, keccak256, limits, wire::NetworkName};
 use libp2p::{
@@ -25,7 +25,7 @@ use tokio::sync::oneshot;
 
 pub(crate) use self::{
     aside::Behaviour,
-    judge::{JUDGED_MAX, Judge, Judged},
+    judge::{JUDGED_MAX, Judge, Judged, Sender},
 };
 use crate::{NetworkConfig, NetworkError, records::RECORD_VALUE_BYTES_MAX};
 
@@ -94,6 +94,8 @@ pub struct InboundListing {
     pub listing: Verified<Listing>,
     /// The neighbour that passed it on, which is rarely its owner.
     pub from: Address,
+    /// The address range of that neighbour, unless it is private.
+    pub range: Option<IpAddr>,
     pub reply: ListingResponder,
 }
 

@@ -1,6 +1,7 @@
 //! The handle that the rest of the node holds: calls, questions, look-ups, publishing, status.
 
 use std::{
+    collections::HashMap,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -211,12 +212,12 @@ impl NetworkHandle {
         self.0.records.lock().alive(crate::now_secs()).cloned().collect()
     }
 
-    /// The owners of [`Self::records`] and when each record expires, in seconds since the Unix epoch: cheap enough to be
-    /// asked for again and again.
+    /// Owners of whom a newer record came since this was last asked, and when it expires, in seconds since the Unix
+    /// epoch: in the past for who said goodbye. That there was no room for a record, or that it had to make room, is
+    /// not told, as it says nothing of its owner.
     #[must_use]
-    pub fn expiries(&self) -> Vec<(Address, u64)> {
-        let records = self.0.records.lock();
-        records.alive(crate::now_secs()).map(|record| (record.signer(), record.expires_secs)).collect()
+    pub fn heard(&self) -> HashMap<Address, u64> {
+        self.0.records.lock().take_heard()
     }
 
     /// Publishes this node's record with these flags (`record::FLAG_…`) and listings, and keeps it

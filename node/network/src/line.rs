@@ -41,8 +41,7 @@ pub(crate) struct Source {
 impl Source {
     /// Of a connection whose other end is at `remote`.
     pub(crate) fn new(connection: ConnectionId, remote: &Multiaddr, usage: Usage) -> Self {
-        let public = addresses::ip(remote).filter(|ip| addresses::is_global(*ip));
-        let range = public.map(farthing_bounds::range);
+        let range = addresses::range(remote);
         Self { connection, range, usage, moved: Arc::default(), alive: watch::Sender::new(()) }
     }
 

@@ -23,13 +23,15 @@ use libp2p::{
 };
 
 pub(crate) use self::store::DirectoryStore;
-use crate::{clocks::Clocks, identity, intake::Intake};
+use crate::{clocks::Clocks, identity, intake::Intake, partners::Partners};
 
 /// A record as it travels: the document's bytes and about 75 more for signature and framing.
 pub(crate) const RECORD_VALUE_BYTES_MAX: usize = limits::RECORD_BYTES_MAX + 128;
 /// How long a record that says goodbye is kept, so that an older one is not believed again.
 const GOODBYE_SECS: u64 = limits::RECORD_LIFETIME_SECS_MAX;
 
+/// Owners heard of and not asked for yet, at least: what all neighbours may offer within seconds.
+const HEARD_MAX: usize = 16_384;
 /// Records of one source whose signatures are checked in a minute. An honest peer offers its own, and some
 /// others when it is met.
 const OFFERS_PER_MINUTE_MAX: u32 = 240;
@@ -112,12 +114,23 @@ pub(crate) struct Records {
     intake: Intake,
     /// What the peers that give them show of this node's clock.
     pub(crate) clocks: Clocks,
+    /// Wallets whose records are never displaced.
+    partners: Partners,
+    /// Whose records came since somebody asked last, and when each expires: also of those that found no room, because
+    /// that says nothing of whether their owners are there.
+    heard: HashMap<Address, u64>,
     /// Wallets whose entries changed since they were last stored; nothing while nobody stores them.
     changed: Option<HashSet<Address>>,
 }
 
 impl Records {
-    pub(crate) fn new(own: &PublicKey, records_max: usize, per_source_max: usize) -> Self {
+    /// For a node with channels with `partners`.
+    pub(crate) fn new(
+        own: &PublicKey,
+        records_max: usize,
+        per_source_max: usize,
+        partners: Partners,
+    ) -> Self {
         Self {
             own: own.address(),
             own_key: identity::peer_id(own).into(),
@@ -128,6 +141,8 @@ impl Records {
             per_source_max,
             intake: Intake::new(OFFERS_PER_MINUTE_MAX),
             clocks: Clocks::default(),
+            partners,
+            heard: HashMap::new(),
             changed: None,
         }
     }
@@ -160,7 +175,9 @@ impl Records {
             Err(error) if error.field == "expires" && held.is_some() => {}
             Err(error) => return Err(Rejected::Time(error.to_string())),
         }
-        if held.is_none() {
+        let is_new = held.is_none();
+        self.note_heard(owner, record.expires_secs);
+        if is_new {
             self.make_room(owner, source, now_secs)?;
         }
         self.remove(owner);
@@ -172,10 +189,26 @@ impl Records {
         Ok(())
     }
 
+    /// Whose records came since this was last asked, and when each expires: in the past for who said goodbye.
+    pub(crate) fn take_heard(&mut self) -> HashMap<Address, u64> {
+        std::mem::take(&mut self.heard)
+    }
+
+    fn note_heard(&mut self, owner: Address, expires_secs: u64) {
+        // Nobody may be asking.
+        if self.heard.len() < self.records_max.max(HEARD_MAX) || self.heard.contains_key(&owner) {
+            self.heard.insert(owner, expires_secs);
+        }
+    }
+
     fn make_room(&mut self, owner: Address, source: Address, now_secs: u64) -> Result<(), Rejected> {
         // A node's own word about itself never counts against its share.
         let of_source = self.by_source.get(&source).copied().unwrap_or(0);
-        if source != owner && source != self.own && of_source >= self.per_source_max {
+        if source != owner
+            && source != self.own
+            && !self.partners.contains(&owner)
+            && of_source >= self.per_source_max
+        {
             return Err(Rejected::SourceFull);
         }
         if self.entries.len() < self.records_max {
@@ -185,9 +218,12 @@ impl Records {
         if self.entries.len() < self.records_max {
             return Ok(());
         }
-        let farthest = self.by_distance.iter().rev().find(|(_, other)| *other != self.own).copied();
+        // Wallets that are close to a place in the directory can be had for the asking. They displace each other, and
+        // nobody with whom there are channels.
+        let is_kept = |wallet: &Address| *wallet == self.own || self.partners.contains(wallet);
+        let farthest = self.by_distance.iter().rev().find(|(_, other)| !is_kept(other)).copied();
         match farthest {
-            Some((distance, other)) if owner == self.own || self.distance(owner) < distance => {
+            Some((distance, other)) if is_kept(&owner) || self.distance(owner) < distance => {
                 self.remove(other);
                 Ok(())
             }

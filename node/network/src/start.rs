@@ -81,15 +81,16 @@ impl Network {
         let own = config.key.public_key();
 
         let counters = Arc::new(Counters::default());
+        let partners = Partners::default();
         let records = SharedRecords::new(Records::new(
             &own,
             config.limits.records_max,
             config.limits.records_per_source_max,
+            partners.clone(),
         ));
         let book = SharedBook::default();
         let saved = open_saved(&config, &book, &records).await;
         let (reporter, reports) = Reporter::new();
-        let partners = Partners::default();
         let (calls_in, calls) = mpsc::channel(config.limits.inbound_calls_max);
         let (questions_in, info) = mpsc::channel(QUESTIONS_MAX);
         let call_server = CallServer::new(

@@ -7,7 +7,7 @@
 
 mod places;
 
-use std::{fmt, sync::Arc};
+use std::{fmt, net::IpAddr, sync::Arc};
 
 use bytes::Bytes;
 use farthing_protocol::{Address, limits};
@@ -54,6 +54,12 @@ impl SyncStream {
     pub(crate) fn outbound(peer: Address, stream: Line, limits: &NetworkLimits) -> Self {
         let ends = Instant::now() + limits.sync_session_max;
         Self { peer, stream, ends, limits: limits.clone(), inbound: None }
+    }
+
+    /// The address range of the other end, unless it is private: who has one wallet may have many.
+    #[must_use]
+    pub const fn range(&self) -> Option<IpAddr> {
+        self.stream.range()
     }
 
     /// Sends one frame of at most [`limits::SYNC_FRAME_BYTES_MAX`], waiting for the other side to read.

@@ -85,9 +85,9 @@ impl Catalog {
 
     /// Takes what neighbours gossip, until the network ends.
     pub async fn hear(&self, mut inbound: mpsc::Receiver<InboundListing>) {
-        while let Some(InboundListing { listing, from, reply }) = inbound.recv().await {
+        while let Some(InboundListing { listing, from, range, reply }) = inbound.recv().await {
             let offered = vec![listing.to_signed()];
-            let source = store::Source::Pushed(from);
+            let source = store::Source::Pushed(store::Neighbour { wallet: from, range });
             let verdicts = self.0.store.offer(offered, source, clock::now_secs()).await;
             reply.send(match verdicts.first() {
                 Some(store::Verdict::Stored) => {
@@ -164,7 +164,8 @@ impl Catalog {
 
     async fn compare(&self, peer: Address) -> Result<store::Summary, SessionError> {
         let mut stream = self.0.network.sync(peer).await?;
-        let (mut session, mut message) = self.0.store.initiator(peer, clock::now_secs())?;
+        let neighbour = store::Neighbour { wallet: peer, range: stream.range() };
+        let (mut session, mut message) = self.0.store.initiator(neighbour, clock::now_secs())?;
         loop {
             stream.send(wire::encode(&message).into()).await?;
             let answer = receive(&mut stream).await?.ok_or(SessionError::Silent)?;
@@ -194,7 +195,8 @@ impl Catalog {
     }
 
     async fn respond(&self, peer: Address, mut stream: SyncStream) {
-        let mut session = self.0.store.responder(peer, clock::now_secs());
+        let neighbour = store::Neighbour { wallet: peer, range: stream.range() };
+        let mut session = self.0.store.responder(neighbour, clock::now_secs());
         match exchange(&mut session, &mut stream).await {
             Ok(()) => self.count_comparison(session.stored() > 0),
             Err(error) => {

@@ -143,7 +143,7 @@ async fn take(catalog: &Catalog, network: &str, numbers: std::ops::Range<usize>)
         for listing in &listings {
             catalog.owner_seen(listing.claimed()?.owner, now_secs() + VALID_SECS);
         }
-        let verdicts = catalog.offer(listings, Source::Fetched(NEIGHBOUR), now_secs()).await;
+        let verdicts = catalog.offer(listings, Source::Fetched(NEIGHBOUR.into()), now_secs()).await;
         let refused = verdicts.iter().find(|verdict| **verdict != Verdict::Stored);
         ensure!(refused.is_none(), "a listing was not stored: {refused:?}");
     }

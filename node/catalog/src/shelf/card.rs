@@ -3,7 +3,7 @@
 use farthing_protocol::{Listing, limits, listing::ServiceKind};
 
 use super::{
-    OwnerId,
+    Came, OwnerId,
     words::{WordId, Words},
 };
 
@@ -12,7 +12,11 @@ use super::{
 #[repr(align(64))]
 pub(crate) struct Card {
     pub(crate) price_micros: u64,
-    pub(crate) updated_secs: u64,
+    /// When it was updated, as its owner says, but not later than it came. Good until the year 2106.
+    pub(crate) updated_secs: u32,
+    pub(crate) first_seen_secs: u32,
+    /// Calls of it that this node paid for and got.
+    pub(crate) calls: u32,
     pub(crate) owner: OwnerId,
     pub(crate) category: WordId,
     tags: [WordId; limits::LISTING_TAGS_MAX],
@@ -29,6 +33,8 @@ impl Card {
     pub(super) const EMPTY: Self = Self {
         price_micros: 0,
         updated_secs: 0,
+        first_seen_secs: 0,
+        calls: 0,
         owner: 0,
         category: 0,
         tags: [0; limits::LISTING_TAGS_MAX],
@@ -42,10 +48,13 @@ impl Card {
         &self.tags[..usize::from(self.tags_count)]
     }
 
-    pub(super) fn new(listing: &Listing, owner: OwnerId, words: &mut Words) -> Self {
+    pub(super) fn new(listing: &Listing, owner: OwnerId, came: Came, calls: u32, words: &mut Words) -> Self {
+        let secs = |secs: u64| u32::try_from(secs).unwrap_or(u32::MAX);
         let mut card = Self {
             price_micros: listing.price.micros(),
-            updated_secs: listing.updated_secs,
+            updated_secs: secs(listing.updated_secs.min(came.arrived_secs)),
+            first_seen_secs: secs(came.first_seen_secs),
+            calls,
             owner,
             category: words.add(&listing.category),
             kind: listing.kind,

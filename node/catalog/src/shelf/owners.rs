@@ -5,7 +5,7 @@
 //! listings cannot bring them back. Owners whose record was never seen are strangers: they are away since they
 //! were first heard of.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use farthing_protocol::Address;
 
@@ -25,9 +25,25 @@ pub enum State {
     Dormant,
 }
 
+/// How safe an owner's listings are when the shelf is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Class {
+    /// This node's own, and of those with whom it has channels: they never leave for others.
+    Kept,
+    /// Here for long.
+    Settled,
+    Young,
+    /// Their owners' node records were never seen.
+    Stranger,
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct Owner {
     pub(crate) address: Address,
+    /// Decided by [`Owners::class_of`] when something changes, so that listings are counted where they were put.
+    pub(crate) class: Class,
+    /// When the first of its listings that are here came.
+    pub(crate) since_secs: u64,
     /// Whether a node record of it was ever seen.
     pub(crate) known: bool,
     /// When the newest record expires; for strangers when they were first heard of.
@@ -43,6 +59,8 @@ pub(crate) struct Owner {
 pub(crate) struct Owners {
     own: Address,
     limits: Limits,
+    /// Owners with whom this node has channels.
+    partners: HashSet<Address>,
     ids: HashMap<Address, OwnerId>,
     owners: Vec<Option<Owner>>,
     free: Vec<OwnerId>,
@@ -51,7 +69,8 @@ pub(crate) struct Owners {
 
 impl Owners {
     pub(crate) fn new(own: Address, limits: Limits) -> Self {
-        Self { own, limits, ids: HashMap::new(), owners: Vec::new(), free: Vec::new(), without_listings: 0 }
+        let (partners, ids) = (HashSet::new(), HashMap::new());
+        Self { own, limits, partners, ids, owners: Vec::new(), free: Vec::new(), without_listings: 0 }
     }
 
     pub(crate) fn find(&self, address: Address) -> Option<(OwnerId, &Owner)> {
@@ -67,9 +86,43 @@ impl Owners {
         self.get(id).map_or(Address::ZERO, |owner| owner.address)
     }
 
-    /// Whether its listings count against the strangers' share.
-    pub(crate) fn is_stranger(&self, owner: &Owner) -> bool {
-        !owner.known && owner.address != self.own
+    /// The class of an owner by what is known of it now.
+    pub(crate) fn class_of(&self, owner: &Owner, now_secs: u64) -> Class {
+        match owner.known {
+            _ if owner.address == self.own || self.partners.contains(&owner.address) => Class::Kept,
+            false => Class::Stranger,
+            true if now_secs.saturating_sub(owner.since_secs) >= self.limits.settled_secs => Class::Settled,
+            true => Class::Young,
+        }
+    }
+
+    /// The class of whoever has no listing here yet.
+    pub(crate) fn class_of_new(&self, address: Address) -> Class {
+        match self.find(address) {
+            Some((_, owner)) => owner.class,
+            None if address == self.own || self.partners.contains(&address) => Class::Kept,
+            None => Class::Stranger,
+        }
+    }
+
+    /// Puts an owner into the class that it is in now. Its listings are to be moved when that is another one, which is
+    /// returned with the one before.
+    pub(crate) fn classify(&mut self, id: OwnerId, now_secs: u64) -> Option<(Class, Class)> {
+        let class = self.class_of(self.get(id)?, now_secs);
+        let owner = self.owners.get_mut(id as usize)?.as_mut()?;
+        let before = std::mem::replace(&mut owner.class, class);
+        (before != class).then_some((before, class))
+    }
+
+    pub(crate) const fn partners(&self) -> &HashSet<Address> {
+        &self.partners
+    }
+
+    /// Puts these owners in place of the partners of before. Returns all whose class may be another one now.
+    pub(crate) fn set_partners(&mut self, partners: HashSet<Address>) -> Vec<OwnerId> {
+        let before = std::mem::replace(&mut self.partners, partners);
+        let changed = before.symmetric_difference(&self.partners);
+        changed.filter_map(|address| self.ids.get(address).copied()).collect()
     }
 
     pub(crate) fn state(&self, owner: &Owner, now_secs: u64) -> State {
@@ -95,7 +148,7 @@ impl Owners {
     }
 
     /// A node record valid until `expires_secs` was seen. Returns the owner's number when it was a stranger
-    /// until now.
+    /// until now, and may be in another class.
     pub(crate) fn seen(&mut self, address: Address, expires_secs: u64) -> Option<OwnerId> {
         if !self.ids.contains_key(&address)
             && self.without_listings >= self.limits.owners_without_listings_max
@@ -128,7 +181,10 @@ impl Owners {
         if let Some(&id) = self.ids.get(&address) {
             return id;
         }
-        let owner = Owner { address, known: false, until_secs: now_secs, slots: Vec::new(), stored: false };
+        let class = self.class_of_new(address);
+        let (until_secs, since_secs) = (now_secs, now_secs);
+        let slots = Vec::new();
+        let owner = Owner { address, class, since_secs, known: false, until_secs, slots, stored: false };
         let id = self.free.pop().unwrap_or_else(|| {
             self.owners.push(None);
             OwnerId::try_from(self.owners.len() - 1).unwrap_or(OwnerId::MAX)
@@ -145,13 +201,16 @@ impl Owners {
         if let Some(owner) = self.owners[id as usize].as_mut() {
             *owner = Owner { known, until_secs, stored: true, ..owner.clone() };
         }
+        self.classify(id, 0);
     }
 
-    pub(crate) fn add_slot(&mut self, id: OwnerId, slot: u32) {
+    pub(crate) fn add_slot(&mut self, id: OwnerId, slot: u32, first_seen_secs: u64) {
         let Some(owner) = self.owners[id as usize].as_mut() else { return };
         if owner.slots.is_empty() {
             self.without_listings -= 1;
+            owner.since_secs = first_seen_secs;
         }
+        owner.since_secs = owner.since_secs.min(first_seen_secs);
         owner.slots.push(slot);
     }
 

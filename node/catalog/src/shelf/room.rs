@@ -1,10 +1,8 @@
 //! Making room on the shelf: who leaves when it is full, in an order that no flood can turn against others.
 
-use std::collections::BTreeSet;
-
 use farthing_protocol::{Address, Listing, ServiceId, sync::ItemName};
 
-use super::{Entry, Owner, Shelf, Slot, State};
+use super::{Class, Entry, Owner, Shelf, Slot, State};
 use crate::verdict::{Reason, Source};
 
 /// A listing that made room or has to go.
@@ -16,41 +14,53 @@ pub(crate) struct Left {
 }
 
 impl Shelf {
-    /// Which listings leave for a new one, in this order: strangers' beyond their share, from the neighbour that
-    /// brought most of them; then those of the owners that have been away longest. Live ones never do.
+    /// Which listings leave for a new one: strangers' for a stranger's beyond their share; then those of the owners
+    /// that have been away longest; then live ones, as [`super::places`] shares them out.
     pub(super) fn make_room(
         &self,
         owner: Address,
         source: Source,
         now_secs: u64,
     ) -> Result<Vec<Left>, Reason> {
-        let stranger = owner != self.own && self.owners.find(owner).is_none_or(|(_, owner)| !owner.known);
-        if stranger && self.strangers_count >= self.limits.strangers_max {
-            return self.strangers_room(source).map(|left| vec![left]);
+        let class = self.owners.class_of_new(owner);
+        let owned = self.owners.find(owner).map_or(0, |(_, owner)| owner.slots.len());
+        if class == Class::Stranger && self.strangers() >= self.limits.strangers_max {
+            let strangers = self.classes.of(class);
+            let slot = strangers
+                .and_then(|places| places.room_for(source.bringer(), owned, |slot| self.owned_by(slot)));
+            return slot.and_then(|slot| self.left(slot)).map(|left| vec![left]).ok_or(Reason::Full);
         }
         if self.len() < self.limits.listings_max {
             return Ok(Vec::new());
         }
-        let mut away: Vec<&Owner> = self
-            .owners
-            .iter()
-            .map(|(_, owner)| owner)
-            .filter(|owner| !owner.slots.is_empty() && self.owners.state(owner, now_secs) != State::Live)
-            .collect();
-        away.sort_unstable_by_key(|owner| owner.until_secs);
-        // A hundredth at once, so that a full catalog does not sort its owners for each listing.
-        let wanted = (self.limits.listings_max / 100).max(1);
-        let slots = away.into_iter().flat_map(|owner| owner.slots.iter().copied()).take(wanted);
-        let left: Vec<Left> = slots.filter_map(|slot| self.left(slot)).collect();
+        let mut left = self.away(now_secs);
+        if left.is_empty() {
+            let (max, bringer) = (self.limits.listings_max, source.bringer());
+            let slot = self.classes.live_room_for(class, max, bringer, owned, |slot| self.owned_by(slot));
+            left.extend(slot.and_then(|slot| self.left(slot)));
+        }
         // This node's own listings are few and always have a place.
-        if left.is_empty() && owner != self.own { Err(Reason::Full) } else { Ok(left) }
+        if left.is_empty() && class != Class::Kept { Err(Reason::Full) } else { Ok(left) }
     }
 
-    fn strangers_room(&self, source: Source) -> Result<Left, Reason> {
-        let most = self.strangers.iter().max_by_key(|(_, slots)| slots.len());
-        let brought = self.strangers.get(&source.peer()).map_or(0, BTreeSet::len);
-        let (_, slots) = most.filter(|(_, slots)| slots.len() > brought + 1).ok_or(Reason::Full)?;
-        slots.last().and_then(|&slot| self.left(slot)).ok_or(Reason::Full)
+    /// Listings of the owners that have been away longest: a hundredth at once, so that a full catalog does not sort
+    /// its owners for each new listing.
+    fn away(&self, now_secs: u64) -> Vec<Left> {
+        let is_away = |owner: &&Owner| {
+            let kept = owner.slots.is_empty() || owner.class == Class::Kept;
+            !kept && self.owners.state(owner, now_secs) != State::Live
+        };
+        let mut away: Vec<&Owner> = self.owners.iter().map(|(_, owner)| owner).filter(is_away).collect();
+        away.sort_unstable_by_key(|owner| owner.until_secs);
+        let wanted = (self.limits.listings_max / 100).max(1);
+        let slots = away.into_iter().flat_map(|owner| owner.slots.iter().copied()).take(wanted);
+        slots.filter_map(|slot| self.left(slot)).collect()
+    }
+
+    /// How many listings the owner of the one at `slot` has.
+    fn owned_by(&self, slot: Slot) -> usize {
+        let owner = self.get(slot).and_then(|entry| self.owners.get(entry.owner));
+        owner.map_or(0, |owner| owner.slots.len())
     }
 
     /// An owner keeps as many tombstones as it may have listings: the oldest makes room.

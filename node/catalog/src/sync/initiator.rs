@@ -3,14 +3,17 @@
 use std::collections::HashSet;
 
 use farthing_protocol::{
-    Address, limits,
+    limits,
     sync::{ItemName, SyncMessage},
 };
 
 use super::{
     SESSION_MESSAGES_MAX, SESSION_SECS_MAX, SyncError, check_names, compare::Comparison, judge, name_of, pack,
 };
-use crate::{catalog::Catalog, verdict::Source};
+use crate::{
+    catalog::Catalog,
+    verdict::{Neighbour, Source},
+};
 
 /// What comes next.
 #[derive(Debug)]
@@ -38,7 +41,7 @@ pub struct Summary {
 #[derive(Debug)]
 pub struct Initiator {
     catalog: Catalog,
-    peer: Address,
+    peer: Neighbour,
     began_secs: u64,
     messages: u32,
     phase: Phase,
@@ -59,12 +62,16 @@ impl Catalog {
     ///
     /// # Errors
     /// [`SyncError`] when the catalog cannot be read.
-    pub fn initiator(&self, peer: Address, now_secs: u64) -> Result<(Initiator, SyncMessage), SyncError> {
+    pub fn initiator(
+        &self,
+        peer: impl Into<Neighbour>,
+        now_secs: u64,
+    ) -> Result<(Initiator, SyncMessage), SyncError> {
         let mut comparison = Comparison::new(self.snapshot()?)?;
         let first = SyncMessage::Compare(comparison.begin()?.into());
         let initiator = Initiator {
             catalog: self.clone(),
-            peer,
+            peer: peer.into(),
             began_secs: now_secs,
             messages: 1,
             phase: Phase::Comparing(Box::new(comparison)),

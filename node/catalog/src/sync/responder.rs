@@ -2,21 +2,21 @@
 
 use std::collections::HashSet;
 
-use farthing_protocol::{
-    Address,
-    sync::{ItemName, SyncMessage},
-};
+use farthing_protocol::sync::{ItemName, SyncMessage};
 
 use super::{
     SESSION_MESSAGES_MAX, SESSION_SECS_MAX, SyncError, check_names, compare::Comparison, judge, name_of, pack,
 };
-use crate::{catalog::Catalog, verdict::Source};
+use crate::{
+    catalog::Catalog,
+    verdict::{Neighbour, Source},
+};
 
 /// A reconciliation that a peer began.
 #[derive(Debug)]
 pub struct Responder {
     catalog: Catalog,
-    peer: Address,
+    peer: Neighbour,
     began_secs: u64,
     messages: u32,
     comparison: Option<Box<Comparison>>,
@@ -27,10 +27,10 @@ pub struct Responder {
 impl Catalog {
     /// Ready for what `peer` will ask.
     #[must_use]
-    pub fn responder(&self, peer: Address, now_secs: u64) -> Responder {
+    pub fn responder(&self, peer: impl Into<Neighbour>, now_secs: u64) -> Responder {
         Responder {
             catalog: self.clone(),
-            peer,
+            peer: peer.into(),
             began_secs: now_secs,
             messages: 0,
             comparison: None,

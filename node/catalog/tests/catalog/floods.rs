@@ -225,7 +225,7 @@ fn resident_kib() -> u64 {
 async fn one_owner_that_floods_has_its_share_and_its_neighbour_too() {
     let world = honest().await;
     let flood_of_one = (2..400).map(|number| signed(number, 2, |_| {}));
-    let verdicts = flood(&world, flood_of_one, Source::Fetched(peer(9))).await;
+    let verdicts = flood(&world, flood_of_one, Source::Fetched(peer(9).into())).await;
     assert_eq!(verdicts.iter().filter(|verdict| **verdict == Verdict::Stored).count(), 64);
     assert_eq!(world.catalog.counts().listings, 65);
     assert_eq!(world.offer(&signed(500, 3, |_| {}), pushed()).await, Verdict::Stored);

@@ -1,5 +1,6 @@
 //! The catalog's promises, kept by the real store, index and reconciliation in a folder of each test's own.
 
+mod crowds;
 mod damage;
 mod floods;
 mod reconciling;

@@ -1,6 +1,6 @@
 //! Finding listings.
 
-use farthing_catalog::{Query, Sort};
+use farthing_catalog::{Query, Sort, Verdict};
 use farthing_protocol::{Listing, Usdc, listing::ServiceKind};
 
 use crate::world::{FOREVER_SECS, NOW_SECS, World, fetched, key, pushed, service, signed, words};
@@ -125,6 +125,98 @@ async fn hits_are_sorted_and_turned_page_by_page() {
     assert_eq!(world.names(Query { limit: Some(2), ..sorted(Sort::Name) }).await, ["Apple", "banana"]);
     assert_eq!(world.names(Query { offset: 2, ..sorted(Sort::Name) }).await, ["cherry"]);
     assert!(world.names(Query { offset: 3, ..sorted(Sort::Name) }).await.is_empty());
+}
+
+/// Nine honest owners with two services each, which are older than two wallets with as many as they may have, dated as
+/// far ahead as anything is taken.
+async fn beside_two_hostile_wallets() -> World {
+    let world = World::new();
+    (1..=11).for_each(|owner| world.catalog.owner_seen(key(owner).address(), FOREVER_SECS));
+    let honest =
+        |number: u64| signed(number, (number + 1) / 2, |listing| listing.name = format!("honest {number}"));
+    let honest: Vec<_> = (1..=18).map(honest).collect();
+    world.catalog.offer(honest, fetched(), NOW_SECS - 60).await;
+    let hostile = |number: u64| {
+        signed(number, 10 + number % 2, |listing| {
+            listing.name = format!("hostile {number}");
+            listing.updated_secs = NOW_SECS + 300;
+        })
+    };
+    let hostile: Vec<_> = (100..228).map(hostile).collect();
+    let taken = world.catalog.offer(hostile, fetched(), NOW_SECS).await;
+    assert!(taken.iter().all(|verdict| *verdict == Verdict::Stored));
+    world.catalog.settled().await.unwrap();
+    world
+}
+
+fn hostile(names: &[String]) -> usize {
+    names.iter().filter(|name| name.starts_with("hostile")).count()
+}
+
+#[tokio::test]
+async fn two_hostile_wallets_with_many_listings_dated_ahead_do_not_own_the_first_page() {
+    let world = beside_two_hostile_wallets().await;
+    let page = |sort, offset| Query { sort, offset, limit: Some(20), ..Query::default() };
+    for sort in [Sort::Relevance, Sort::Newest] {
+        let names = world.names(page(sort, 0)).await;
+        // Each has had its turn, and some the second: the two wallets theirs as well, where being new counts.
+        assert_eq!(
+            (names.len(), hostile(&names)),
+            (20, if sort == Sort::Newest { 4 } else { 2 }),
+            "{names:?}"
+        );
+        let mut all = names;
+        for offset in (20..146).step_by(20) {
+            all.extend(world.names(page(sort, offset)).await);
+        }
+        assert_eq!((all.len(), hostile(&all)), (146, 128));
+        let mut distinct = all.clone();
+        distinct.sort_unstable();
+        distinct.dedup();
+        assert_eq!(distinct.len(), all.len());
+    }
+    let names = world.names(page(Sort::Relevance, 0)).await;
+    assert_eq!(hostile(&names[..9]), 0, "who has been here longer comes first: {names:?}");
+}
+
+#[tokio::test]
+async fn nothing_was_updated_later_than_it_came_and_a_restart_does_not_forget_it() {
+    let mut world = World::new();
+    let ahead = signed(1, 1, |listing| {
+        (listing.name, listing.updated_secs) = ("ahead".to_owned(), NOW_SECS + 300);
+    });
+    let later = signed(2, 2, |listing| {
+        (listing.name, listing.updated_secs) = ("later".to_owned(), NOW_SECS + 200);
+    });
+    assert_eq!(world.offer(&ahead, pushed()).await, Verdict::Stored);
+    assert_eq!(world.offer_at(&later, pushed(), NOW_SECS + 200).await, Verdict::Stored);
+    let newest = || Query { sort: Sort::Newest, ..Query::default() };
+    assert_eq!(world.names(newest()).await, ["later", "ahead"]);
+    (world, _) = world.reopen(|_| {});
+    assert_eq!(world.names(newest()).await, ["later", "ahead"]);
+}
+
+#[tokio::test]
+async fn what_this_node_uses_comes_first_and_then_what_it_has_known_for_longest() {
+    let world = World::new();
+    for number in 1..=4 {
+        let then = NOW_SECS - 100 + number;
+        let listing = signed(number, number, |listing| listing.name = format!("planets {number}"));
+        assert_eq!(world.offer_at(&listing, pushed(), then).await, Verdict::Stored);
+    }
+    world.catalog.settled().await.unwrap();
+    let orders = async || (world.names(Query::default()).await, world.names(words("planets")).await);
+    let planets = |numbers: [u8; 4]| numbers.map(|number| format!("planets {number}")).to_vec();
+    assert_eq!(orders().await, (planets([1, 2, 3, 4]), planets([1, 2, 3, 4])));
+    world.catalog.completed([(service(3), 1), (service(4), 5)]);
+    world.catalog.completed([(service(3), 1)]);
+    assert_eq!(orders().await, (planets([4, 3, 1, 2]), planets([4, 3, 1, 2])));
+    // A new version is the same service.
+    world
+        .offer(&signed(4, 4, |listing| (listing.seq, listing.name) = (2, "planets 4".to_owned())), pushed())
+        .await;
+    world.catalog.settled().await.unwrap();
+    assert_eq!(orders().await.0, planets([4, 3, 1, 2]));
 }
 
 #[tokio::test]

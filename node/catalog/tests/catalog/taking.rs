@@ -52,7 +52,7 @@ async fn nobody_lists_another_s_service_and_who_brings_such_a_listing_is_hostile
             let version = signed(1, 1, |listing| (listing.seq, listing.tombstone) = (seq, tombstone));
             assert_eq!(world.offer(&version, pushed()).await, Verdict::Stored);
         }
-        for source in [pushed(), fetched(), Source::Given(peer(1))] {
+        for source in [pushed(), fetched(), Source::Given(peer(1).into())] {
             seq += 10;
             // The second time as the first: what was refused before is no less hostile.
             for tombstone in [false, true, false] {
@@ -154,7 +154,8 @@ async fn a_neighbour_sends_its_share_and_what_is_asked_for_is_not_counted_agains
     let verdicts = world.catalog.offer(listings.clone(), pushed(), NOW_SECS).await;
     assert_eq!(verdicts.iter().filter(|verdict| **verdict == Verdict::Stored).count(), 50);
     assert_eq!(verdicts[50], Verdict::Refused(Reason::OverBudget));
-    let other = world.catalog.offer(listings[50..55].to_vec(), Source::Pushed(peer(2)), NOW_SECS).await;
+    let other =
+        world.catalog.offer(listings[50..55].to_vec(), Source::Pushed(peer(2).into()), NOW_SECS).await;
     assert!(other.iter().all(|verdict| *verdict == Verdict::Stored), "another neighbour has its own share");
     let asked = world.catalog.offer(listings[55..].to_vec(), fetched(), NOW_SECS).await;
     assert!(asked.iter().all(|verdict| *verdict == Verdict::Stored));
@@ -213,7 +214,7 @@ async fn a_flood_of_invented_owners_fills_its_share_and_no_more() {
     for number in 51..=55 {
         assert_eq!(world.offer(&signed(number, number, |_| {}), pushed()).await, Verdict::Stored);
     }
-    let flooder = Source::Fetched(peer(66));
+    let flooder = Source::Fetched(peer(66).into());
     let flood: Vec<_> = (1_000..1_300).map(|number| signed(number, number, |_| {})).collect();
     let verdicts = world.catalog.offer(flood, flooder, NOW_SECS).await;
     assert_eq!(verdicts.iter().filter(|verdict| **verdict == Verdict::Stored).count(), 15);

@@ -76,11 +76,11 @@ pub fn peer(number: u8) -> Address {
 }
 
 pub fn pushed() -> Source {
-    Source::Pushed(peer(1))
+    Source::Pushed(peer(1).into())
 }
 
 pub fn fetched() -> Source {
-    Source::Fetched(peer(1))
+    Source::Fetched(peer(1).into())
 }
 
 /// The service `number` of the owner with the same number.

@@ -1,6 +1,6 @@
 //! What a gossiped object is worth: verified, stored, and then passed on, dropped or held against its sender.
 
-use std::{sync::Arc, time::Duration};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use farthing_protocol::{
     Address, Listing, Signed,
@@ -37,6 +37,14 @@ const JUDGED_PER_PEER_MAX: usize = (LISTINGS_PER_MINUTE_MAX + RECORDS_PER_MINUTE
 pub(crate) const JUDGED_MAX: usize = 256;
 /// How long the node may think about a listing.
 const VERDICT_DEADLINE: Duration = Duration::from_secs(5);
+
+/// The neighbour that sent a message.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sender {
+    pub(crate) wallet: Address,
+    pub(crate) peer: PeerId,
+    pub(crate) range: Option<IpAddr>,
+}
 
 /// What is to be done with one message.
 #[derive(Debug)]
@@ -85,16 +93,16 @@ impl Judge {
         }
     }
 
-    /// Judges `content`, which the neighbour `wallet` sent, on a task of its own. False when there are too
+    /// Judges `content`, which a neighbour sent, on a task of its own. False when there are too
     /// many to be looked at: then nothing will come.
     pub(crate) fn consider(
         &mut self,
-        wallet: Address,
+        sender: Sender,
         subject: Subject,
         content: Vec<u8>,
         message: MessageId,
-        from: PeerId,
     ) -> bool {
+        let wallet = sender.wallet;
         Counters::add(&self.court.counters.gossip_received);
         let intake = match subject {
             Subject::Record => &mut self.records,
@@ -109,10 +117,10 @@ impl Judge {
         tokio::spawn(async move {
             let acceptance = match subject {
                 Subject::Record => court.record(wallet, &content),
-                Subject::Listing => court.listing(wallet, &content).await,
+                Subject::Listing => court.listing(sender, &content).await,
             };
             // An error means that the network has stopped.
-            let _ = judged.send(Judged { message, from, acceptance }).await;
+            let _ = judged.send(Judged { message, from: sender.peer, acceptance }).await;
             drop(permit);
         });
         true
@@ -140,7 +148,8 @@ impl Court {
         }
     }
 
-    async fn listing(&self, from: Address, content: &[u8]) -> MessageAcceptance {
+    async fn listing(&self, sender: Sender, content: &[u8]) -> MessageAcceptance {
+        let Sender { wallet: from, range, .. } = sender;
         let Ok(listing) = wire::decode::<Signed<Listing>>(content) else {
             return self.refuse(from, Strike::Malformed);
         };
@@ -152,7 +161,7 @@ impl Court {
             Ok(_) | Err(_) => return MessageAcceptance::Reject,
         };
         let (reply, verdict) = oneshot::channel();
-        let inbound = InboundListing { listing, from, reply: ListingResponder(reply) };
+        let inbound = InboundListing { listing, from, range, reply: ListingResponder(reply) };
         if self.listings.try_send(inbound).is_err() {
             Counters::add(&self.counters.gossip_dropped);
             return MessageAcceptance::Ignore;
@@ -175,7 +184,7 @@ mod tests {
     use farthing_protocol::SecretKey;
 
     use super::*;
-    use crate::records::Records;
+    use crate::{partners::Partners, records::Records};
 
     const NEIGHBOUR: Address = Address::from_bytes([1; 20]);
 
@@ -186,7 +195,7 @@ mod tests {
             let (listings, _listings) = mpsc::channel(1);
             let (judged, _judged) = mpsc::channel(JUDGED_MAX);
             let mut judge = Judge::new(
-                SharedRecords::new(Records::new(&own, 10, 10)),
+                SharedRecords::new(Records::new(&own, 10, 10, Partners::default())),
                 NetworkName::new("local-test").unwrap(),
                 Arc::default(),
                 Reporter::new().0,
@@ -195,7 +204,8 @@ mod tests {
             );
             let mut heard = |subject, n: u32| {
                 let id = MessageId::new(&n.to_be_bytes());
-                judge.consider(NEIGHBOUR, subject, Vec::new(), id, PeerId::random())
+                let sender = Sender { wallet: NEIGHBOUR, peer: PeerId::random(), range: None };
+                judge.consider(sender, subject, Vec::new(), id)
             };
             let of_flood = (0..60).filter(|n| heard(flood, *n)).count();
             assert!(of_flood >= 50, "{flood:?}: {of_flood}");

@@ -41,7 +41,7 @@ fn verified(n: u32, seq: u64) -> Verified<NodeRecord> {
 }
 
 fn store(records_max: usize, per_source_max: usize) -> Records {
-    Records::new(&key(0).public_key(), records_max, per_source_max)
+    Records::new(&key(0).public_key(), records_max, per_source_max, Partners::default())
 }
 
 /// Every index agrees with the entries.
@@ -267,6 +267,63 @@ fn the_own_record_is_kept_whatever_its_distance() {
         let _ = records.insert(verified(n, 1), SOURCE, NOW_SECS);
     }
     assert!(records.get(key(0).address()).is_some());
+    assert_consistent(&records);
+}
+
+/// A thousand wallets, the ones that are closer to this node than `n` among them.
+fn closer_than(records: &Records, n: u32) -> Vec<u32> {
+    let target = records.distance(key(n).address());
+    (1_000..2_000).filter(|other| records.distance(key(*other).address()) < target).collect()
+}
+
+#[test]
+fn wallets_ground_close_to_a_target_do_not_make_it_gone() {
+    let mut records = store(20, 1000);
+    // One that is far away, so that there are many closer ones.
+    let target = (1..100).max_by_key(|n| records.distance(key(*n).address())).unwrap();
+    let owner = key(target).address();
+    records.insert(verified(target, 1), owner, NOW_SECS).unwrap();
+    let first = records.take_heard();
+    assert_eq!(first.get(&owner), Some(&(NOW_SECS + 3600)));
+    for closer in closer_than(&records, target) {
+        let _ = records.insert(verified(closer, 1), key(closer).address(), NOW_SECS);
+    }
+    assert!(records.get(owner).is_none(), "they took its place");
+    assert!(!records.take_heard().contains_key(&owner), "which says nothing of its owner");
+    // It goes on publishing; there is no room for it, and it is heard all the same.
+    let renewed = signed(target, 2, NOW_SECS, 7200).verify().unwrap();
+    assert_eq!(records.insert(renewed, owner, NOW_SECS), Err(Rejected::StoreFull));
+    assert_eq!(records.take_heard().get(&owner), Some(&(NOW_SECS + 7200)));
+    // Only its own word says that it has left, and only to whom it has not left already.
+    let goodbye = |n| signed(n, 3, NOW_SECS, 0).verify().unwrap();
+    assert!(matches!(records.insert(goodbye(target), owner, NOW_SECS + 1), Err(Rejected::Time(_))));
+    assert!(records.take_heard().is_empty());
+    let kept =
+        *closer_than(&records, target).iter().find(|n| records.get(key(**n).address()).is_some()).unwrap();
+    records.insert(goodbye(kept), key(kept).address(), NOW_SECS + 1).unwrap();
+    assert_eq!(records.take_heard().get(&key(kept).address()), Some(&NOW_SECS));
+    assert_consistent(&records);
+}
+
+#[test]
+fn wallets_ground_close_to_a_partner_do_not_displace_it() {
+    let partners = Partners::default();
+    let mut records = Records::new(&key(0).public_key(), 20, 5, partners.clone());
+    let target = (1..100).max_by_key(|n| records.distance(key(*n).address())).unwrap();
+    let owner = key(target).address();
+    partners.set([owner].into());
+    for n in 1_000..1_020 {
+        records.insert(verified(n, 1), key(n).address(), NOW_SECS).unwrap();
+    }
+    records.insert(verified(target, 1), SOURCE, NOW_SECS).expect("it has a place, however full and far away");
+    for n in 2_000..2_200 {
+        let _ = records.insert(verified(n, 1), key(n).address(), NOW_SECS);
+        assert!(records.get(owner).is_some(), "{n} displaced it");
+    }
+    partners.set(HashSet::new());
+    let closer = closer_than(&records, target);
+    assert!(closer.iter().any(|n| records.insert(verified(*n, 2), key(*n).address(), NOW_SECS).is_ok()));
+    assert!(records.get(owner).is_none(), "without a channel it is one of many");
     assert_consistent(&records);
 }
 

@@ -7,7 +7,7 @@ use libp2p::gossipsub::{Event, MessageAcceptance, PublishError};
 
 use super::SwarmTask;
 use crate::{
-    gossip::{Judged, Subject},
+    gossip::{Judged, Sender, Subject},
     identity,
     status::Counters,
 };
@@ -46,7 +46,8 @@ impl SwarmTask {
         }
         let considered = match (identity::wallet(&from), self.parts.topics.subject(&message.topic)) {
             (Some(wallet), Some(subject)) => {
-                self.parts.judge.consider(wallet, subject, message.data, message_id.clone(), from)
+                let sender = Sender { wallet, peer: from, range: self.peers.range_of(&from) };
+                self.parts.judge.consider(sender, subject, message.data, message_id.clone())
             }
             _ => false,
         };

@@ -230,6 +230,12 @@ impl Peers {
         peers
     }
 
+    /// The address range of a peer, unless it is private.
+    pub(super) fn range_of(&self, id: &PeerId) -> Option<IpAddr> {
+        let connections = &self.by_id.get(id)?.connections;
+        connections.iter().find_map(|connection| addresses::range(&connection.reached))
+    }
+
     /// The remote ends of all connections to a peer.
     pub(super) fn remotes_of(&self, address: Address) -> Vec<Multiaddr> {
         let peer = self.id_of(address).and_then(|id| self.by_id.get(&id));
