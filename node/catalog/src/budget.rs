@@ -1,4 +1,5 @@
-//! Bounded memories about neighbours: how many new listings each may still send, and what was refused before.
+//! Bounded memories about neighbours: how many new listings each may still send, how much work it may still make, and
+//! what was refused before.
 
 use std::collections::HashMap;
 
@@ -6,7 +7,7 @@ use farthing_protocol::sync::ItemName;
 
 use crate::{
     options::Limits,
-    verdict::{Bringer, Source},
+    verdict::{Bringer, Neighbour, Source},
 };
 
 /// A token bucket: holds up to `burst`, gains one each `every_millis`. The clock is the caller's.
@@ -54,9 +55,14 @@ impl Bucket {
 
     /// Takes one token; false when there is none.
     pub(crate) fn take(&mut self, rate: Rate, now_secs: u64) -> bool {
+        self.take_many(rate, 1, now_secs)
+    }
+
+    /// Takes as many tokens, or all there are; false when there were none.
+    fn take_many(&mut self, rate: Rate, tokens: u32, now_secs: u64) -> bool {
         *self = self.refilled(rate, now_secs);
         let taken = self.tokens > 0;
-        self.tokens = self.tokens.saturating_sub(1);
+        self.tokens = self.tokens.saturating_sub(tokens);
         taken
     }
 
@@ -65,15 +71,28 @@ impl Bucket {
     }
 }
 
-/// The ways a neighbour sends, each with a budget of its own.
+/// The ways a neighbour sends, and the work it makes, each with a budget of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Way {
     Pushed,
     Given,
     Fetched,
+    Asked(Work),
 }
 
-/// What each neighbour may still send.
+/// What a neighbour that opened a session makes this node do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Work {
+    /// Comparing ranges, which costs as much as is said about them.
+    Compare,
+    /// Reading and packing listings.
+    Pack,
+}
+
+/// Work is counted in so many bytes.
+const WORK_BYTES: usize = 16 * 1024;
+
+/// What each neighbour may still send and ask for.
 #[derive(Debug)]
 pub(crate) struct Sources {
     limits: Limits,
@@ -93,22 +112,42 @@ impl Sources {
             Source::Given(peer) => (peer, Way::Given),
             Source::Fetched(peer) => (peer, Way::Fetched),
         };
-        let (rate, peer) = (self.rate(way), peer.bringer());
-        if !self.buckets.contains_key(&(peer, way)) && !self.make_room(now_secs) {
-            return false;
-        }
-        let bucket = self.buckets.entry((peer, way)).or_insert(Bucket::full(rate, now_secs));
-        bucket.take(rate, now_secs)
+        self.spend(peer, way, 1, now_secs)
     }
 
-    /// A full bucket says nothing that a new one would not say.
-    fn make_room(&mut self, now_secs: u64) -> bool {
-        if self.buckets.len() >= self.limits.sources_max {
-            let mut buckets = std::mem::take(&mut self.buckets);
-            buckets.retain(|(_, way), bucket| !bucket.is_full(self.rate(*way), now_secs));
-            self.buckets = buckets;
+    /// Whether this neighbour may have more work done; what was done last, in bytes, counts from now on.
+    pub(crate) fn work(&mut self, peer: Neighbour, work: Work, done_bytes: usize, now_secs: u64) -> bool {
+        let tokens = u32::try_from(done_bytes.div_ceil(WORK_BYTES)).unwrap_or(u32::MAX);
+        self.spend(peer, Way::Asked(work), tokens, now_secs)
+    }
+
+    fn spend(&mut self, peer: Neighbour, way: Way, tokens: u32, now_secs: u64) -> bool {
+        let (rate, peer) = (self.rate(way), peer.bringer());
+        if !self.buckets.contains_key(&(peer, way)) {
+            self.make_room(now_secs);
         }
-        self.buckets.len() < self.limits.sources_max
+        let bucket = self.buckets.entry((peer, way)).or_insert(Bucket::full(rate, now_secs));
+        bucket.take_many(rate, tokens, now_secs)
+    }
+
+    /// A full bucket says nothing that a new one would not say. When none is, the fullest says least: many neighbours
+    /// that use up their shares must not keep others from having one.
+    fn make_room(&mut self, now_secs: u64) {
+        if self.buckets.len() < self.limits.sources_max {
+            return;
+        }
+        let mut buckets = std::mem::take(&mut self.buckets);
+        buckets.retain(|(_, way), bucket| !bucket.is_full(self.rate(*way), now_secs));
+        if buckets.len() >= self.limits.sources_max {
+            let fullness = |(way, bucket): (Way, &Bucket)| {
+                let rate = self.rate(way);
+                u64::from(bucket.refilled(rate, now_secs).tokens) * 1_000 / u64::from(rate.burst.max(1))
+            };
+            let fullest = buckets.iter().max_by_key(|((_, way), bucket)| fullness((*way, bucket)));
+            let fullest = fullest.map(|(key, _)| *key);
+            fullest.map(|key| buckets.remove(&key));
+        }
+        self.buckets = buckets;
     }
 
     const fn rate(&self, way: Way) -> Rate {
@@ -117,6 +156,8 @@ impl Sources {
             Way::Pushed => (limits.pushed_per_minute, limits.pushed_per_minute),
             Way::Given => (limits.given_burst, limits.given_burst.div_ceil(60)),
             Way::Fetched => (limits.fetched_burst, limits.fetched_burst.div_ceil(60)),
+            Way::Asked(Work::Compare) => (limits.compared_burst, limits.compared_burst.div_ceil(16)),
+            Way::Asked(Work::Pack) => (limits.packed_burst, limits.packed_burst.div_ceil(32)),
         };
         Rate { burst, per, per_secs: 60 }
     }

@@ -49,6 +49,8 @@ pub(crate) struct Inner {
     pub(crate) shared: Arc<Shared>,
     content: Content,
     examinations: Semaphore,
+    /// What sessions that others opened ask for is done one after another.
+    pub(crate) sessions: Semaphore,
     pub(crate) snapshot: crate::sync::SnapshotCache,
 }
 
@@ -114,6 +116,7 @@ impl Catalog {
             shared,
             content,
             examinations: Semaphore::new(EXAMINATIONS_MAX),
+            sessions: Semaphore::new(1),
             snapshot: crate::sync::SnapshotCache::default(),
         };
         Ok((Self { inner: Arc::new(inner) }, opened))

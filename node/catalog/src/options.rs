@@ -47,6 +47,13 @@ pub struct Limits {
     /// New objects this node takes from one neighbour it asked, at once; a sixtieth of it is added each minute.
     /// A newcomer learns a whole network this way.
     pub fetched_burst: u32,
+    /// What a neighbour's sessions may make this node compare at once, in units of 16 KiB, a session's first comparison
+    /// counting as eight at least; a sixteenth is added each minute. Two catalogs of 200,000 listings without one in
+    /// common take a quarter of it.
+    pub compared_burst: u32,
+    /// What they may make it read and pack at once, in the same units; a thirty-second part is added each minute. As
+    /// much as 200,000 listings of 1,300 bytes are.
+    pub packed_burst: u32,
     /// Neighbours whose budgets are remembered; four times the connections of a node.
     pub sources_max: usize,
     /// Refused and superseded versions remembered so that they are not fetched again: about 4 MB.
@@ -72,6 +79,8 @@ impl Default for Limits {
             pushed_per_minute: 50,
             given_burst: 10_000,
             fetched_burst: 200_000,
+            compared_burst: 4_096,
+            packed_burst: 16_384,
             sources_max: 1024,
             refused_max: 64 * 1024,
             greyed_secs: 7 * 24 * 3600,

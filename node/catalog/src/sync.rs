@@ -16,7 +16,14 @@ use farthing_protocol::{
     sync::{ItemName, SyncMessage},
 };
 
-use crate::{catalog::Catalog, error::CatalogError, verdict::Verdict};
+use tokio::task;
+
+use crate::{
+    budget::Work,
+    catalog::Catalog,
+    error::CatalogError,
+    verdict::{Neighbour, Verdict},
+};
 
 mod compare;
 mod initiator;
@@ -48,6 +55,8 @@ pub enum SyncError {
     Forged,
     #[error("the session takes more messages or more time than it may")]
     TooLong,
+    #[error("the peer asks for more than its share; what is missing comes later")]
+    OverBudget,
     #[error("the peer refused: {0}")]
     Refused(String),
     #[error(transparent)]
@@ -80,6 +89,32 @@ impl Catalog {
         let snapshot = Snapshot::new(shelf.iter().map(|(_, entry)| (entry.updated_secs, entry.item)))?;
         *cached = Some((revision, snapshot.clone()));
         Ok(snapshot)
+    }
+
+    /// Whether this neighbour may have more work done in sessions that it opened, `done_bytes` having been done.
+    ///
+    /// # Errors
+    /// [`SyncError::OverBudget`] when it may not.
+    fn admit_work(
+        &self,
+        peer: Neighbour,
+        work: Work,
+        done_bytes: usize,
+        now_secs: u64,
+    ) -> Result<(), SyncError> {
+        let admitted = self.inner.shared.gate().sources.work(peer, work, done_bytes, now_secs);
+        if admitted { Ok(()) } else { Err(SyncError::OverBudget) }
+    }
+
+    /// Does what a neighbour asks for away from the tasks that serve calls, one after another.
+    async fn at_leisure<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Self) -> T + Send + 'static,
+    ) -> Result<T, SyncError> {
+        let _permit = self.inner.sessions.acquire().await;
+        let catalog = self.clone();
+        let done = task::spawn_blocking(move || work(&catalog)).await;
+        done.map_err(|_| SyncError::Catalog(CatalogError::Closed))
     }
 
     /// The listings with these names, as many as fit into a frame, packed.

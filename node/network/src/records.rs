@@ -111,7 +111,7 @@ pub(crate) struct Records {
     by_source: HashMap<Address, usize>,
     records_max: usize,
     per_source_max: usize,
-    intake: Intake,
+    intake: Intake<Address>,
     /// What the peers that give them show of this node's clock.
     pub(crate) clocks: Clocks,
     /// Wallets whose records are never displaced.

@@ -58,6 +58,8 @@ impl NegentropyStorageBase for Snapshot {
 pub(super) struct Comparison {
     negentropy: Negentropy<'static, Snapshot>,
     rounds: u32,
+    /// Of all messages so far, both ways, before compression: what they cost goes with that.
+    bytes: usize,
 }
 
 /// What the initiator knows after a round.
@@ -72,7 +74,7 @@ pub(super) struct Difference {
 impl Comparison {
     pub(super) fn new(snapshot: Snapshot) -> Result<Self, SyncError> {
         let negentropy = Negentropy::owned(snapshot, MESSAGE_BYTES_MAX)?;
-        Ok(Self { negentropy, rounds: 0 })
+        Ok(Self { negentropy, rounds: 0, bytes: 0 })
     }
 
     /// The first message of the initiator.
@@ -83,7 +85,14 @@ impl Comparison {
     /// The responder's answer.
     pub(super) fn answer(&mut self, message: &[u8]) -> Result<Vec<u8>, SyncError> {
         let message = self.read(message)?;
-        pack::compress(&self.negentropy.reconcile(&message)?)
+        let answer = self.negentropy.reconcile(&message)?;
+        self.bytes += answer.len();
+        pack::compress(&answer)
+    }
+
+    /// Bytes that were said on both sides so far.
+    pub(super) const fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// What the responder's answer tells, and the next message unless everything is known.
@@ -100,7 +109,9 @@ impl Comparison {
         if self.rounds > SESSION_ROUNDS_MAX {
             return Err(SyncError::TooLong);
         }
-        pack::decompress(message)
+        let message = pack::decompress(message)?;
+        self.bytes += message.len();
+        Ok(message)
     }
 }
 

@@ -2,15 +2,25 @@
 
 use std::collections::HashSet;
 
-use farthing_protocol::sync::{ItemName, SyncMessage};
+use farthing_protocol::{
+    limits,
+    sync::{ItemName, SyncMessage},
+};
 
 use super::{
     SESSION_MESSAGES_MAX, SESSION_SECS_MAX, SyncError, check_names, compare::Comparison, judge, name_of, pack,
 };
 use crate::{
+    budget::Work,
     catalog::Catalog,
     verdict::{Neighbour, Source},
 };
+
+/// What a session's first comparison counts as at least: taking a picture of a large catalog takes as long as comparing
+/// this much.
+const FIRST_BYTES: usize = 128 * 1024;
+/// A listing as most are, signature included.
+const LISTING_BYTES: usize = 1_300;
 
 /// A reconciliation that a peer began.
 #[derive(Debug)]
@@ -52,16 +62,13 @@ impl Responder {
             return Err(SyncError::TooLong);
         }
         match message {
-            SyncMessage::Compare(message) => {
-                let comparison = match &mut self.comparison {
-                    Some(comparison) => comparison,
-                    none => none.insert(Box::new(Comparison::new(self.catalog.snapshot()?)?)),
-                };
-                Ok(SyncMessage::Compare(comparison.answer(&message)?.into()))
-            }
+            SyncMessage::Compare(message) => self.compare(message.into(), now_secs).await,
             SyncMessage::Fetch(names) => {
                 check_names(&names)?;
-                Ok(SyncMessage::Listings(self.catalog.pack(&names)?.into()))
+                let work_bytes = names.len().saturating_mul(LISTING_BYTES).min(limits::SYNC_FRAME_BYTES_MAX);
+                self.catalog.admit_work(self.peer, Work::Pack, work_bytes, now_secs)?;
+                let packed = self.catalog.at_leisure(move |catalog| catalog.pack(&names)).await??;
+                Ok(SyncMessage::Listings(packed.into()))
             }
             SyncMessage::Offer(mut names) => {
                 check_names(&names)?;
@@ -73,6 +80,28 @@ impl Responder {
             SyncMessage::Done => Ok(SyncMessage::Done),
             other @ SyncMessage::Refused(_) => Err(SyncError::Unexpected(name_of(&other))),
         }
+    }
+
+    async fn compare(&mut self, message: Vec<u8>, now_secs: u64) -> Result<SyncMessage, SyncError> {
+        let comparison = self.comparison.take();
+        let before_bytes = comparison.as_ref().map_or(0, |comparison| comparison.bytes());
+        // A session may have to take a picture of the catalog first.
+        let least_bytes = if comparison.is_none() { FIRST_BYTES } else { 1 };
+        self.catalog.admit_work(self.peer, Work::Compare, least_bytes, now_secs)?;
+        let answering = move |catalog: &Catalog| {
+            let mut comparison = match comparison {
+                Some(comparison) => comparison,
+                None => Box::new(Comparison::new(catalog.snapshot()?)?),
+            };
+            let answer = comparison.answer(&message);
+            Ok::<_, SyncError>((comparison, answer))
+        };
+        let (comparison, answer) = self.catalog.at_leisure(answering).await??;
+        let done_bytes = (comparison.bytes() - before_bytes).saturating_sub(least_bytes);
+        // What was done is done; the next message finds out whether it was too much.
+        let _ = self.catalog.admit_work(self.peer, Work::Compare, done_bytes, now_secs);
+        self.comparison = Some(comparison);
+        Ok(SyncMessage::Compare(answer?.into()))
     }
 
     /// Listings taken from the peer so far.

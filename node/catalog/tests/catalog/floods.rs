@@ -201,7 +201,7 @@ fn is_flat(world: &World, what: &str, before: u64) {
 /// Whether this process runs the test of this name and no other. If not, it has just been run in one of its own, where
 /// nobody else's memory is counted, and has passed.
 #[cfg(target_os = "linux")]
-fn is_alone(test: &str) -> bool {
+pub fn is_alone(test: &str) -> bool {
     const ALONE: &str = "FARTHING_TEST_ALONE";
     if std::env::var_os(ALONE).is_some() {
         return true;
@@ -215,7 +215,7 @@ fn is_alone(test: &str) -> bool {
 }
 
 #[cfg(target_os = "linux")]
-fn resident_kib() -> u64 {
+pub fn resident_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
     line.trim().trim_end_matches(" kB").parse().unwrap()

@@ -5,5 +5,6 @@ mod damage;
 mod floods;
 mod reconciling;
 mod searching;
+mod sessions;
 mod taking;
 mod world;

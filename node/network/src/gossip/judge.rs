@@ -20,7 +20,7 @@ use super::{InboundListing, ListingResponder, Subject, Verdict};
 use crate::{
     admission::Admission,
     info::take_record,
-    intake::Intake,
+    intake::{Intake, Origin},
     records::{Rejected, SharedRecords},
     report::{Reporter, Strike},
     status::Counters,
@@ -68,8 +68,8 @@ struct Court {
 #[derive(Debug)]
 pub(crate) struct Judge {
     court: Arc<Court>,
-    listings: Intake,
-    records: Intake,
+    listings: Intake<Origin>,
+    records: Intake<Origin>,
     admission: Arc<Admission>,
     judged: mpsc::Sender<Judged>,
 }
@@ -108,7 +108,7 @@ impl Judge {
             Subject::Record => &mut self.records,
             Subject::Listing => &mut self.listings,
         };
-        let heard = intake.admits(wallet, crate::now_secs());
+        let heard = intake.admits(Origin::of(wallet, sender.range), crate::now_secs());
         let Some(permit) = heard.then(|| self.admission.admit(wallet)).flatten() else {
             Counters::add(&self.court.counters.gossip_dropped);
             return false;
@@ -187,6 +187,32 @@ mod tests {
     use crate::{partners::Partners, records::Records};
 
     const NEIGHBOUR: Address = Address::from_bytes([1; 20]);
+
+    #[tokio::test]
+    async fn many_wallets_of_one_address_range_are_heard_as_one() {
+        let own = SecretKey::from_bytes(&[1; 32]).unwrap().public_key();
+        let (listings, _listings) = mpsc::channel(1);
+        let (judged, _judged) = mpsc::channel(JUDGED_MAX);
+        let mut judge = Judge::new(
+            SharedRecords::new(Records::new(&own, 10, 10, Partners::default())),
+            NetworkName::new("local-test").unwrap(),
+            Arc::default(),
+            Reporter::new().0,
+            listings,
+            judged,
+        );
+        let mut heard = |wallet: u8, range: u8| {
+            let sender = Sender {
+                wallet: Address::from_bytes([wallet; 20]),
+                peer: PeerId::random(),
+                range: Some([9, 9, range, 0].into()),
+            };
+            judge.consider(sender, Subject::Listing, Vec::new(), MessageId::new(&[wallet, range]))
+        };
+        let of_flood = (0..200).filter(|wallet| heard(*wallet, 66)).count();
+        assert!((50..=100).contains(&of_flood), "{of_flood} in at most two calendar minutes");
+        assert!(heard(1, 1));
+    }
 
     #[tokio::test]
     async fn a_flood_of_records_leaves_room_for_listings_and_the_other_way_round() {
