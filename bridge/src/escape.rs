@@ -32,6 +32,23 @@ fn encode_but(out: &mut String, text: &str, stays: impl Fn(u8) -> bool) {
     }
 }
 
+/// Percent decoding as lenient servers do it: what is no escape stands for itself.
+pub(crate) fn decode_leniently(raw: &str) -> Cow<'_, str> {
+    if !raw.contains('%') {
+        return raw.into();
+    }
+    let mut bytes = Vec::with_capacity(raw.len());
+    let mut rest = raw.as_bytes();
+    while let Some((&byte, tail)) = rest.split_first() {
+        let digit = |at: usize| tail.get(at).and_then(|digit| char::from(*digit).to_digit(16));
+        let escaped = digit(0).zip(digit(1)).filter(|_| byte == b'%');
+        let escaped = escaped.and_then(|(high, low)| u8::try_from(high << 4 | low).ok());
+        bytes.push(escaped.unwrap_or(byte));
+        rest = escaped.map_or(tail, |_| &tail[2..]);
+    }
+    String::from_utf8_lossy(&bytes).into_owned().into()
+}
+
 /// Percent decoding, once; `None` for a bad escape or for bytes that are no text.
 pub(crate) fn decode(raw: &str) -> Option<Cow<'_, str>> {
     if !raw.contains('%') {

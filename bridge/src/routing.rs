@@ -15,7 +15,7 @@ use std::{borrow::Cow, collections::HashMap};
 
 pub use self::{path::BadPath, template::TemplateError};
 use self::{path::Path, tree::Tree};
-pub(crate) use self::{path::is_dot_segment, template::Template};
+pub(crate) use self::{path::leads_elsewhere, template::Template};
 use crate::{description::Method, nearest, shown};
 
 /// One method and path template.

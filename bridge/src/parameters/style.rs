@@ -14,7 +14,7 @@ use crate::{
     escape::{encode, encoded},
     json::Json,
     problem::Problem,
-    routing::is_dot_segment,
+    routing::leads_elsewhere,
     values::{At, Checker},
 };
 
@@ -22,10 +22,7 @@ use crate::{
 pub(super) fn objection(parameter: &Parameter, text: &str) -> Option<&'static str> {
     match parameter.place {
         Place::Path if text.is_empty() => Some("a value that is not empty"),
-        // A server behind the upstream may decode what we encode.
-        Place::Path if text.split(['/', '\\']).any(is_dot_segment) => {
-            Some("a value without the segments . and ..")
-        }
+        Place::Path if leads_elsewhere(text) => Some("a value without the segments . and .., encoded or not"),
         Place::Path if text.contains(char::is_control) => Some("text without control characters"),
         Place::Header if !text.bytes().all(|b| matches!(b, b' '..=b'~')) => Some("printable ASCII"),
         _ => None,

@@ -2,7 +2,13 @@
 
 use std::borrow::Cow;
 
-use crate::{escape::decode, shown};
+use crate::{
+    escape::{decode, decode_leniently},
+    shown,
+};
+
+/// How often a value may be encoded at most.
+const DECODED_MAX: usize = 4;
 
 /// Why a path is not even looked up. Each of these is read differently by different servers.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -89,4 +95,22 @@ impl<'a> Segment<'a> {
 pub(crate) fn is_dot_segment(decoded: &str) -> bool {
     let name = decoded.split(';').next().unwrap_or_default();
     matches!(name, "." | "..")
+}
+
+/// Whether a text holds segments of dots for somebody: a server behind the upstream may decode what we encode, and one
+/// behind that what was decoded.
+pub(crate) fn leads_elsewhere(text: &str) -> bool {
+    let mut text = Cow::Borrowed(text);
+    for _ in 0..DECODED_MAX {
+        if text.split(['/', '\\']).any(is_dot_segment) {
+            return true;
+        }
+        let decoded = decode_leniently(&text).into_owned();
+        if decoded == *text {
+            return false;
+        }
+        text = Cow::Owned(decoded);
+    }
+    // Nobody means what is encoded so often.
+    true
 }

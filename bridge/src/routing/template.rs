@@ -2,7 +2,7 @@
 
 use super::{
     PathValues,
-    path::{Path, is_dot_segment},
+    path::{Path, is_dot_segment, leads_elsewhere},
 };
 use crate::{
     escape::{decode, encode_literal},
@@ -131,7 +131,7 @@ impl Template {
                     Piece::Parameter(name) => text.push_str(value(name)?),
                 }
             }
-            decode(&text).is_some_and(|decoded| !is_dot_segment(&decoded)).then_some(text)
+            decode(&text).is_some_and(|decoded| !leads_elsewhere(&decoded)).then_some(text)
         };
         self.segments.iter().map(fill).collect()
     }
