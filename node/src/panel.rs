@@ -2,6 +2,7 @@
 //!
 //! 1. Every answer leaves with the security headers ([`headers`]); a request for another host than ours, or a
 //!    change that another site asks for, is refused before any route ([`guard`]).
+//!    What is typed at `localhost` is led to the node's own name ([`door`]).
 //! 2. Pages are rendered here from templates, one file per page ([`pages`]), inside a common [`frame`]. What they
 //!    show and do goes through the commands of the control socket ([`Local`]), so that the command line can do
 //!    everything the console can, and `/api/v1` ([`api`]) offers the same to programs.
@@ -31,6 +32,7 @@ use crate::{
 mod access;
 pub(crate) mod api;
 mod assets;
+mod door;
 mod failure;
 mod form;
 mod frame;
@@ -64,6 +66,8 @@ pub struct Parts {
     pub node: Local,
     /// Names beside localhost.
     pub hosts: Vec<String>,
+    /// The node's own, below localhost, that browsers are led to; none where the certificate does not have it.
+    pub name: Option<String>,
     /// Whether browsers speak TLS to this port itself, rather than to a proxy in front.
     pub tls: bool,
     /// The authority's certificate (PEM), for people to trust.
@@ -90,7 +94,8 @@ struct Inner {
 impl Panel {
     #[must_use]
     pub fn new(parts: Parts) -> Self {
-        let hosts = Hosts::new(&parts.hosts);
+        let names: Vec<String> = parts.hosts.iter().chain(&parts.name).cloned().collect();
+        let hosts = Hosts::new(&names);
         Self(Arc::new(Inner {
             parts,
             hosts,
@@ -133,6 +138,7 @@ pub fn router(panel: Panel) -> Router {
         .fallback(pages::not_found)
         .method_not_allowed_fallback(pages::other_method)
         .with_state(panel.clone())
+        .layer(from_fn_with_state(panel.clone(), door::lead))
         .layer(from_fn_with_state(panel, guard::same_site))
         .layer(from_fn(headers::secure))
 }

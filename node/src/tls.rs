@@ -57,6 +57,8 @@ pub struct ServerTls {
     pub ca_file: Option<PathBuf>,
     /// SHA-256 of the authority's certificate, for comparing by eye.
     pub ca_fingerprint: Option<String>,
+    /// The name below `localhost` that this node alone has; `None` for a certificate from elsewhere.
+    pub own_name: Option<String>,
 }
 
 /// Makes `ring` the cryptography of every TLS connection of this process. Repeating it is harmless.
@@ -73,13 +75,16 @@ pub fn own(data_dir: &Path, names: &[String]) -> Result<ServerTls, TlsError> {
     let folder = data_dir.join("tls");
     fs::create_dir_all(&folder).map_err(|source| TlsError::Io { path: folder.clone(), source })?;
     let authority = Authority::load_or_create(&folder)?;
+    let own_name = own_name(&folder)?;
     let mut all = own_names();
+    all.insert(own_name.clone());
     all.extend(names.iter().map(|name| name.to_ascii_lowercase()));
     let pair = server_pair(&folder, &authority, &all)?;
     Ok(ServerTls {
         config: pair.server_config(&folder.join(SERVER_FILE))?,
         ca_file: Some(folder.join(CA_FILE)),
         ca_fingerprint: fingerprint(&authority.certificate),
+        own_name: Some(own_name),
     })
 }
 
@@ -91,7 +96,7 @@ pub fn from_files(cert_file: &Path, key_file: &Path) -> Result<ServerTls, TlsErr
     let chain = Pair::parse(cert_file, &read(cert_file)?)?.chain;
     let key = Pair::parse(key_file, &read(key_file)?)?.key;
     let config = Pair { chain, key }.server_config(cert_file)?;
-    Ok(ServerTls { config, ca_file: None, ca_fingerprint: None })
+    Ok(ServerTls { config, ca_file: None, ca_fingerprint: None, own_name: None })
 }
 
 /// A certificate that is on disk, to compare and to trust.
@@ -129,6 +134,24 @@ pub fn certificate(file: &Path) -> Result<OnDisk, TlsError> {
 const AUTHORITY_FILE: &str = "authority.pem";
 const CA_FILE: &str = "ca.pem";
 const SERVER_FILE: &str = "server.pem";
+const NAME_FILE: &str = "own-name";
+
+/// The name below `localhost` that this node alone has, made once: browsers keep what they store by name.
+fn own_name(folder: &Path) -> Result<String, TlsError> {
+    let path = folder.join(NAME_FILE);
+    let io = |source| TlsError::Io { path: path.clone(), source };
+    if !path.exists() {
+        let name = format!("{}.localhost", uuid::Uuid::new_v4().simple());
+        files::create_private(&path, name.as_bytes()).map_err(io)?;
+    }
+    let name = fs::read_to_string(&path).map_err(io)?;
+    let label = name.trim().strip_suffix(".localhost").unwrap_or_default();
+    if label.len() == 32 && label.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
+        return Ok(name.trim().to_owned());
+    }
+    let what = "it is no name of this program's; remove it, and another is made".to_owned();
+    Err(TlsError::Unusable { path, what })
+}
 
 struct Authority {
     issuer: Issuer<'static, KeyPair>,

@@ -11,8 +11,8 @@ use super::{Context, args, failure::Failure, output::table};
 use crate::control::{
     ControlClient,
     types::{
-        Api, ApiShown, ApiState, CatalogService, EditRequest, ListingHealth, OperationName, PriceRequest,
-        Rescan, RescanRequest, SourceKind, Status, VersionNote, route,
+        Api, ApiShown, ApiState, CatalogService, EditRequest, Edited, ListingHealth, OperationName,
+        PriceRequest, Rescan, RescanRequest, SourceKind, Status, VersionNote, route,
     },
 };
 
@@ -52,7 +52,9 @@ pub(super) async fn api(context: &Context, verb: args::Api) -> Result<(), Failur
         }
         args::Api::Edit(edit) => {
             let service = edit.service;
-            node.post(&path(route::API_EDIT, service), &edit_request(*edit)?).await?
+            let edited: Edited = node.post(&path(route::API_EDIT, service), &edit_request(*edit)?).await?;
+            tell_of_dropped(context, &edited);
+            edited.api
         }
         args::Api::Health { service } => {
             let health: ListingHealth = node.get(&path(route::API_HEALTH, service)).await?;
@@ -85,6 +87,17 @@ pub(super) async fn api(context: &Context, verb: args::Api) -> Result<(), Failur
     context.output.data(&api, |api| list(std::slice::from_ref(api)))?;
     warn_of_clock(context, &node).await?;
     tell_how_far_it_got(context, &node, api.id.0).await
+}
+
+/// A server that asks for a key refuses every call without one.
+fn tell_of_dropped(context: &Context, edited: &Edited) {
+    if !edited.dropped_secrets.is_empty() {
+        context.output.prose(&format!(
+            "Dropped: {}. It was given for another server, and the new one does not get it. If that asks for it, give it \
+             with --upstream-header or --upstream-query.",
+            edited.dropped_secrets.join(", ")
+        ));
+    }
 }
 
 /// The same thing for sale twice is seldom meant, and consumers cannot tell which of the two is the right one.

@@ -18,6 +18,8 @@ pub struct About {
     pub access: Access,
     /// `https://localhost:3002/panel`
     pub url: String,
+    /// Where browsers are led from there.
+    pub led_to: Option<String>,
     pub ca_fingerprint: Option<String>,
 }
 
@@ -27,6 +29,7 @@ impl About {
     pub fn shown(&self) -> Console {
         Console {
             url: self.url.clone(),
+            led_to: self.led_to.clone(),
             setup_code: self.access.setup_code().map(|code| code.expose().to_owned()),
             ca_fingerprint: self.ca_fingerprint.clone(),
         }

@@ -21,8 +21,8 @@ use super::{
 use crate::{
     catalog::{documents, method_of},
     control::types::{
-        Api, ApiOperation, ApiShown, ApiState, Charge, EditRequest, Offer, OfferParameter, OperationName,
-        PriceRequest, Rescan, RescanRequest, ServiceFile, Text, VersionNote, route,
+        Api, ApiOperation, ApiShown, ApiState, Charge, EditRequest, Edited, Offer, OfferParameter,
+        OperationName, PriceRequest, Rescan, RescanRequest, ServiceFile, Text, VersionNote, route,
     },
     gateway::services::address,
     node::Node,
@@ -127,21 +127,26 @@ pub(super) async fn rescan_api(
     tag = "My services",
     request_body = EditRequest,
     params(("id" = String, Path, description = "UUID of the service")),
-    responses((status = 200, description = "Done", body = Api))
+    responses((status = 200, description = "Done", body = Edited))
 )]
 pub(super) async fn edit_api(
     State(node): State<Node>,
     State(tally): State<Tally>,
     Path(id): Path<Text<ServiceId>>,
     Json(mut request): Json<EditRequest>,
-) -> Result<Json<Api>, Failed> {
+) -> Result<Json<Edited>, Failed> {
     let turn = node.registry.turn(id.0).await?;
     turn.is_still(request.version)?;
+    let before: Vec<String> = turn.secret_names().map(ToOwned::to_owned).collect();
     let source = request.source.take();
-    let new = node.reader().edit(&turn, &edit(request), source).await?;
+    let edit = edit(request);
+    let new = node.reader().edit(&turn, &edit, source).await?;
     let service = node.registry.renew(turn, new).await?;
     node.publish().await;
-    counted(&node, &service, &tally).await.map(Json)
+    let ended =
+        |name: &String| !service.secret_names().any(|kept| kept == name.as_str()) && !edit.means_to_end(name);
+    let dropped = before.into_iter().filter(ended).collect();
+    Ok(Json(Edited { api: counted(&node, &service, &tally).await?, dropped_secrets: dropped }))
 }
 
 fn edit(request: EditRequest) -> Edit {

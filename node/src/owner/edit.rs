@@ -42,6 +42,16 @@ pub struct Edit {
 }
 
 impl Edit {
+    /// Whether a secret that is gone afterwards was asked to go: removed by name, or others were given in its place.
+    #[must_use]
+    pub fn means_to_end(&self, name: &str) -> bool {
+        self.gives_secrets() || self.remove_secrets.iter().any(|own| own.trim().eq_ignore_ascii_case(name))
+    }
+
+    fn gives_secrets(&self) -> bool {
+        !self.upstream_headers.is_empty() || !self.upstream_query.is_empty()
+    }
+
     /// Puts the changes into the choices that were made at registration, so that a later reading keeps them.
     ///
     /// # Errors
@@ -66,8 +76,7 @@ impl Edit {
         if let Some(charge) = self.charge {
             file.charge = charge;
         }
-        let gives_secrets = !self.upstream_headers.is_empty() || !self.upstream_query.is_empty();
-        if gives_secrets {
+        if self.gives_secrets() {
             file.upstream_headers.clone_from(&self.upstream_headers);
             file.upstream_query.clone_from(&self.upstream_query);
         }
@@ -81,7 +90,7 @@ impl Edit {
                 return Err(NewServiceError::new("remove_secrets", problem));
             }
         }
-        if !gives_secrets && !same_origin(&upstream_before, &file.upstream) {
+        if !self.gives_secrets() && !same_origin(&upstream_before, &file.upstream) {
             file.upstream_headers.clear();
             file.upstream_query.clear();
         }

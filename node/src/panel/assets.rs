@@ -44,6 +44,7 @@ macro_rules! assets {
 assets! {
     style: "console.css" as "text/css; charset=utf-8",
     key_script: "key.js" as "text/javascript; charset=utf-8",
+    door_script: "door.js" as "text/javascript; charset=utf-8",
     live_script: "live.js" as "text/javascript; charset=utf-8",
     search_script: "search.js" as "text/javascript; charset=utf-8",
     sandbox_script: "sandbox.js" as "text/javascript; charset=utf-8",

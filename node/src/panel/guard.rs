@@ -13,7 +13,7 @@ use http::{HeaderMap, Method, header, request::Parts};
 use super::{
     Panel,
     access::{Session, Token},
-    api,
+    api, door,
     failure::Failure,
 };
 
@@ -24,7 +24,7 @@ pub(super) const KEY_HEADER: &str = "x-console-key";
 const SEC_FETCH_SITE: &str = "sec-fetch-site";
 
 /// Refuses other names than ours, and changes that another site asks for.
-pub(super) async fn same_site(State(panel): State<Panel>, request: Request, next: Next) -> Response {
+pub(super) async fn same_site(State(panel): State<Panel>, mut request: Request, next: Next) -> Response {
     let refused = match panel.0.hosts.asked(&request) {
         None => Some(Failure::unknown_host()),
         Some(host) if is_unsafe(request.method()) && !is_own(request.headers(), host, panel.0.parts.tls) => {
@@ -35,7 +35,12 @@ pub(super) async fn same_site(State(panel): State<Panel>, request: Request, next
     match refused {
         Some(refused) if request.uri().path().starts_with("/api/") => api::refused(refused),
         Some(refused) => refused.into_response(),
-        None => next.run(request).await,
+        None => {
+            if let Some(shared) = panel.0.hosts.asked(&request).map(|host| door::shared(&panel, host)) {
+                request.extensions_mut().insert(shared);
+            }
+            next.run(request).await
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use axum::{
 };
 use http::{HeaderValue, Uri, header};
 
-use super::{Panel, api, failure::Failure, upload::UPLOAD_BYTES_MAX};
+use super::{Panel, api, door, failure::Failure, upload::UPLOAD_BYTES_MAX};
 
 mod activity;
 mod apis;
@@ -45,6 +45,9 @@ pub(super) fn routes() -> Router<Panel> {
     Router::new()
         .route("/", get(|| async { Redirect::to("/panel") }))
         .route("/ca.pem", get(authority))
+        .route("/reached", get(door::reached))
+        .route("/panel/stay", get(door::stay))
+        .route("/panel/enter", get(door::enter))
         .route("/panel", get(home::show))
         .route("/panel/", get(|| async { Redirect::to("/panel") }))
         .route("/panel/setup", get(setup::show).post(setup::set_up))

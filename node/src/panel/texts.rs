@@ -68,10 +68,11 @@ pub(super) enum Done {
     SecretLimits,
     SecretEnded,
     LoggedOut,
+    KeysDropped,
 }
 
 impl Done {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 13] = [
         Self::Limits,
         Self::LimitsReset,
         Self::PriceAccepted,
@@ -84,6 +85,7 @@ impl Done {
         Self::SecretLimits,
         Self::SecretEnded,
         Self::LoggedOut,
+        Self::KeysDropped,
     ];
 
     /// As the address of the page has it.
@@ -101,6 +103,7 @@ impl Done {
             Self::SecretLimits => "secret-limits",
             Self::SecretEnded => "secret-ended",
             Self::LoggedOut => "logged-out",
+            Self::KeysDropped => "keys-dropped",
         }
     }
 
@@ -120,6 +123,10 @@ impl Done {
             Self::SecretLimits => "The limits of this secret are set. They hold from now on.",
             Self::SecretEnded => "The secret is ended. Whoever presents it is refused.",
             Self::LoggedOut => "All others are logged out.",
+            Self::KeysDropped => {
+                "The keys of this service were given for another server, so they are dropped. If the new one asks for keys, \
+                 give them under Change."
+            }
         }
     }
 

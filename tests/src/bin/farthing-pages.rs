@@ -94,10 +94,12 @@ struct Browser {
 impl Browser {
     async fn log_in(node: &NodeProcess) -> Result<Self> {
         let console: Console = node.control().get(route::CONSOLE).await?;
-        let origin = console.url.trim_end_matches("/panel").to_owned();
+        let origin = console.origin().to_owned();
+        let host = reqwest::Url::parse(&origin)?.host_str().context("no host")?.to_owned();
         let pem = fs::read(node.ca_file())?;
         let client = Client::builder()
             .tls_certs_only([Certificate::from_pem(&pem)?])
+            .resolve(&host, std::net::SocketAddr::from(([127, 0, 0, 1], 0)))
             .redirect(reqwest::redirect::Policy::none())
             .no_proxy()
             .build()?;

@@ -87,6 +87,12 @@ pub struct Browser {
 impl Browser {
     /// Opens one that may reach `console`, such as `https://localhost:3002`, and nothing else.
     pub async fn open(tools: &Tools, console: &str, scripts: bool) -> Result<Self> {
+        Self::open_with(tools, console, scripts, true).await
+    }
+
+    /// `names`: whether it finds names below localhost, as not every browser does.
+    pub async fn open_with(tools: &Tools, console: &str, scripts: bool, names: bool) -> Result<Self> {
+        let names = if names { ", EXCLUDE *.localhost" } else { "" };
         let (driver, port) = start_driver(&tools.driver)?;
         let profile = tempfile::tempdir()?;
         let args = vec![
@@ -103,7 +109,7 @@ impl Browser {
             "--disable-sync".to_owned(),
             format!(
                 "--host-resolver-rules=MAP {STRANGER} 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE localhost, \
-                 EXCLUDE 127.0.0.1"
+                 EXCLUDE 127.0.0.1{names}"
             ),
             format!("--user-data-dir={}", profile.path().display()),
         ];

@@ -34,7 +34,7 @@ pub async fn node(folder: &tempfile::TempDir) -> Result<(NodeProcess, String)> {
     let chain = chain.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
     let node = NodeProcess::start_on(chain, options).await?;
     let console: Console = node.control().get(route::CONSOLE).await?;
-    let origin = console.url.trim_end_matches("/panel").to_owned();
+    let origin = console.origin().to_owned();
     Ok((node, origin))
 }
 
@@ -175,7 +175,7 @@ async fn a_live_call_is_paid_for_by_keyboard_alone() -> Result<()> {
     let setup = Setup { gateway_port: 0, panel_port: 0, ..Setup::default() };
     let demo = Demo::start(folder.path(), setup).await?;
     let console: Console = demo.consumer.control().get(route::CONSOLE).await?;
-    let browser = Browser::open(&tools, console.url.trim_end_matches("/panel"), true).await?;
+    let browser = Browser::open(&tools, console.origin(), true).await?;
     set_up(&browser, &demo.consumer).await?;
     let sandbox = format!("/panel/catalog/{}/sandbox", demo.earthquakes.api.id);
     eventually("the service can be called", async || {

@@ -35,7 +35,9 @@ impl Door {
     async fn open(node: &NodeProcess) -> Result<Self> {
         let leads_to = Arc::new(Mutex::new(console_of(node).await?));
         let listener = TcpListener::bind("127.0.0.1:0").await?;
-        let url = format!("https://localhost:{}", listener.local_addr()?.port());
+        let console: Console = node.control().get(route::CONSOLE).await?;
+        let name = console.origin().rsplit_once(':').context("no port")?.0.to_owned();
+        let url = format!("{name}:{}", listener.local_addr()?.port());
         let shared = Arc::clone(&leads_to);
         tokio::spawn(async move {
             while let Ok((mut outside, _)) = listener.accept().await {

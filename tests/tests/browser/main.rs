@@ -5,6 +5,7 @@
 mod appearance;
 mod browser;
 mod counted;
+mod door;
 mod first_steps;
 mod frame;
 mod keyboard;

@@ -71,8 +71,10 @@ pub const PLACES: [(&str, &str); 59] = [
 ];
 
 /// What answers GET and is no page.
-const NO_PAGES: [&str; 8] = [
+const NO_PAGES: [&str; 10] = [
     "/panel/",
+    "/panel/stay",
+    "/panel/enter",
     "/panel/catalog/{id}/openapi.json",
     "/panel/catalog/{id}/sandbox/answer",
     "/panel/catalog/{id}/sdk/file",

@@ -45,7 +45,7 @@ impl Site {
         let setup = Setup { gateway_port: 0, panel_port: 0, ..Setup::default() };
         let demo = Demo::start(folder.path(), setup).await?;
         let console: Console = demo.consumer.control().get(route::CONSOLE).await?;
-        let origin = console.url.trim_end_matches("/panel").to_owned();
+        let origin = console.origin().to_owned();
         let mut site = Self { demo, origin, names: BTreeMap::new(), folder };
         site.buy_and_sell().await?;
         Ok(site)

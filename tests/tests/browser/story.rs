@@ -31,7 +31,7 @@ async fn somebody_new_buys_data_and_sells_some() -> Result<()> {
     let setup = Setup { funds: Usdc::ZERO, gateway_port: 0, panel_port: 0, ..Setup::default() };
     let demo = Demo::start(folder.path(), setup).await?;
     let console: Console = demo.consumer.control().get(route::CONSOLE).await?;
-    let browser = Browser::open(&tools, console.url.trim_end_matches("/panel"), true).await?;
+    let browser = Browser::open(&tools, console.origin(), true).await?;
     first_steps::enter(&browser, &demo.consumer).await?;
     first_steps::walk(&browser, &demo.consumer_wallet.to_string()).await?;
     browser.wait_for("Fund the wallet").await?;

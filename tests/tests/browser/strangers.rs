@@ -171,7 +171,8 @@ async fn another_page_in_the_same_browser_cannot_use_the_console() -> Result<()>
     tokio::spawn(async move { axum::serve(listener, router).await });
 
     // Another site, and another port of the same host.
-    for host in [STRANGER, "localhost"] {
+    let own = reqwest::Url::parse(&origin)?.host_str().context("no host")?.to_owned();
+    for host in [STRANGER, "localhost", &own] {
         browser.client.goto(&format!("http://{host}:{port}/")).await?;
         eventually("everything was tried", async || Ok(browser.client.title().await? == "Done")).await?;
         let got = browser.client.execute("return window.got", Vec::new()).await?;
@@ -185,7 +186,8 @@ async fn another_page_in_the_same_browser_cannot_use_the_console() -> Result<()>
         still_ours(&browser).await?;
     }
     // A name of a stranger's that now leads to this machine.
-    let rebound = origin.replace("localhost", STRANGER);
+    let port = origin.rsplit(':').next().context("no port")?;
+    let rebound = format!("https://{STRANGER}:{port}");
     browser.client.goto(&format!("{rebound}/panel")).await?;
     browser.wait_for("not known under that name").await?;
     let asked = "const done = arguments[0];

@@ -157,7 +157,8 @@ async fn a_change_is_made_only_by_a_page_of_ours() -> Result<()> {
 async fn a_page_that_rebinds_its_name_is_refused() -> Result<()> {
     let node = Node::start().await?;
     let mut browser = node.set_up().await?;
-    for host in ["evil.example", "localhost.evil.example", "evil.example:3002"] {
+    let other = format!("{}.localhost", "0".repeat(32));
+    for host in ["evil.example", "localhost.evil.example", "evil.example:3002", &other] {
         for path in ["/panel", "/panel/setup", "/ca.pem", "/api/v1/status", "/assets/console.css"] {
             let request = browser.request(Method::GET, path).version(reqwest::Version::HTTP_11);
             let page = browser.send(request.header(header::HOST, host)).await?;

@@ -122,6 +122,53 @@ async fn texts_and_server_of_a_service_are_changed_and_its_secrets_are_not_shown
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn keys_that_another_server_does_not_get_are_said_to_be_dropped() -> Result<()> {
+    let node = Node::start().await?;
+    let mut browser = node.set_up().await?;
+    let (one, other) = (Upstream::start().await?, Upstream::start().await?);
+    let file = service_file(&one.url(), Charge::Success);
+    let api: Api = node.process.control().post(route::APIS, &file).await?;
+    let id = api.id.to_string();
+    let keys = ["api", "edit", &id, "--upstream-header", "X-Key=a", "--upstream-query", "key=b"];
+    let told = farthing(&node.process, &keys).await?;
+    ensure!(!told.ends_with(0)?.out.contains("Dropped"), "{told:?}");
+    let fields = |version, upstream| {
+        [
+            ("version", version),
+            ("name", "Other words"),
+            ("summary", ""),
+            ("description", ""),
+            ("category", ""),
+            ("tags", ""),
+        ]
+        .into_iter()
+        .chain([("upstream", upstream), ("charge", "success")])
+        .collect::<Vec<(&str, &str)>>()
+    };
+    let edit = format!("/panel/apis/{id}/edit");
+    let (first, second) = (one.url(), other.url());
+    let version = browser.get(&edit).await?.field("version")?;
+    let page = browser.post(&edit, &fields(&version, first.as_str())).await?;
+    ensure!(page.status == 303 && !page.header("location").contains("done="), "the same server: {page:?}");
+    ensure!(shown(&node).await?.secrets == ["X-Key", "key"]);
+    let version = browser.get(&edit).await?.field("version")?;
+    let page = browser.post(&edit, &fields(&version, second.as_str())).await?;
+    let place = page.header("location").to_owned();
+    ensure!(place == format!("/panel/apis/{id}?changed=1&done=keys-dropped"), "{page:?}");
+    ensure!(browser.get(&place).await?.body.contains("so they are dropped"), "{page:?}");
+    ensure!(shown(&node).await?.secrets.is_empty());
+
+    farthing(&node.process, &keys).await?.ends_with(0)?;
+    // Who takes one away by name knows.
+    let told = farthing(&node.process, &["api", "edit", &id, "--remove-secret", "key"]).await?;
+    ensure!(!told.ends_with(0)?.out.contains("Dropped"), "{told:?}");
+    let told = farthing(&node.process, &["api", "edit", &id, "--upstream", &first]).await?;
+    let said = format!("{}{}", told.ends_with(0)?.out, told.err);
+    ensure!(said.contains("Dropped: X-Key.") && said.contains("--upstream-header"), "{told:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_operation_is_hidden_and_offered_again_and_a_later_reading_keeps_what_was_changed() -> Result<()> {
     let node = Node::start().await?;
     let mut browser = node.set_up().await?;

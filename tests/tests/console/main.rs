@@ -7,6 +7,7 @@ mod backup;
 mod broken;
 mod chain;
 mod changes;
+mod door;
 mod editing;
 mod finance;
 mod full;

@@ -70,7 +70,7 @@ async fn a_new_node_is_led_from_step_to_step_and_one_that_was_used_is_not() -> R
 
     // Who only forgot the password is not led through it again.
     let _: Console = node.process.control().post(route::CONSOLE_RESET, &()).await?;
-    node.url = node.console().await?.url.trim_end_matches("/panel").to_owned();
+    node.url = node.console().await?.origin().to_owned();
     let (_, next) = enter(&node).await?;
     ensure!(next == "/panel?welcome=1", "{next}");
     Ok(())

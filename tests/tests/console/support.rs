@@ -34,7 +34,7 @@ impl Node {
         let chain = chain.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
         let process = NodeProcess::start_on(chain, options).await?;
         let console: Console = process.control().get(route::CONSOLE).await?;
-        let url = console.url.trim_end_matches("/panel").to_owned();
+        let url = console.origin().to_owned();
         Ok(Self { process, url, _folder: folder })
     }
 
@@ -56,7 +56,7 @@ impl Node {
 /// A browser that has set the console of a node up.
 pub async fn set_up(process: &NodeProcess) -> Result<Browser> {
     let console: Console = process.control().get(route::CONSOLE).await?;
-    let mut browser = Browser::of(process, console.url.trim_end_matches("/panel"))?;
+    let mut browser = Browser::of(process, console.origin())?;
     let code = console.setup_code.context("no setup code")?;
     let fields = [("code", code.as_str()), ("password", PASSWORD), ("repeated", PASSWORD)];
     let answer = browser.post("/panel/setup", &fields).await?;
@@ -105,8 +105,12 @@ impl Browser {
     pub fn of(process: &NodeProcess, url: &str) -> Result<Self> {
         farthing::tls::install_provider();
         let pem = std::fs::read(process.ca_file())?;
+        let host = reqwest::Url::parse(url)?.host_str().context("no host")?.to_owned();
+        // Not every machine's resolver finds names below localhost.
+        let here = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
         let client = Client::builder()
             .tls_certs_only([Certificate::from_pem(&pem)?])
+            .resolve(&host, here)
             .redirect(Policy::none())
             .no_proxy()
             .build()?;
@@ -202,9 +206,11 @@ impl Browser {
         Ok(Page { status: response.status().as_u16(), headers, body: response.text().await? })
     }
 
-    /// The node listens elsewhere now.
+    /// The node listens at another port now, and has its name still.
     pub fn moved_to(&mut self, console: &str) {
-        self.url = console.trim_end_matches("/panel").to_owned();
+        let port = console.trim_end_matches("/panel").rsplit(':').next().unwrap_or_default();
+        let name = self.url.rsplit_once(':').map_or("", |(name, _)| name);
+        self.url = format!("{name}:{port}");
     }
 
     /// A program that was sent the cookie and nothing else.

@@ -213,7 +213,8 @@ async fn another_server_needs_the_password_and_other_words_do_not() -> Result<()
     };
     let rest = ["summary", "description", "category", "tags"].map(|name| (name, String::new()));
     let mut press = async |own: [(&'static str, String); 4]| -> Result<Page> {
-        let all = [&own[..], &rest[..], &[("charge", "success".to_owned())]].concat();
+        let version = browser.get(&edit).await?.field("version")?;
+        let all = [&own[..], &rest[..], &[("charge", "success".to_owned()), ("version", version)]].concat();
         let all: Vec<(&str, &str)> = all.iter().map(|(name, value)| (*name, value.as_str())).collect();
         browser.press(&edit, &all).await
     };

@@ -55,9 +55,14 @@ impl Ports {
             let tls = tls.as_ref().filter(|_| wanted)?;
             Some(Tls { config: tls.config.clone(), ca_file: tls.ca_file.clone() })
         };
+        let name = tls.as_ref().filter(|_| config.panel.tls).and_then(|tls| tls.own_name.clone());
+        let url = gateway_url(config.panel.listen, config.panel.tls);
+        let led_to = name.as_ref().filter(|_| url.contains("//localhost:"));
+        let led_to = led_to.map(|name| format!("{}/panel", url.replacen("localhost", name, 1)));
         let console = About {
             access: access.clone(),
-            url: format!("{}/panel", gateway_url(config.panel.listen, config.panel.tls)),
+            led_to,
+            url: format!("{url}/panel"),
             ca_fingerprint: tls.as_ref().and_then(|tls| tls.ca_fingerprint.clone()),
         };
         let node = running.node.clone();
@@ -66,6 +71,7 @@ impl Ports {
             access,
             node: Local::new(commands.clone()),
             hosts: config.panel.hosts.clone(),
+            name,
             tls: config.panel.tls,
             ca_pem,
             stopping,

@@ -10,12 +10,23 @@ use utoipa::ToSchema;
 pub struct Console {
     /// Where to open it.
     pub url: String,
+    /// Where browsers are led from there: a name that this node alone has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub led_to: Option<String>,
     /// The one-time code, while the console has no password.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub setup_code: Option<String>,
     /// SHA-256 of the authority that its certificate is from; none for a certificate from elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ca_fingerprint: Option<String>,
+}
+
+impl Console {
+    /// Scheme, name and port of the pages.
+    #[must_use]
+    pub fn origin(&self) -> &str {
+        self.led_to.as_deref().unwrap_or(&self.url).trim_end_matches("/panel")
+    }
 }
 
 impl fmt::Debug for Console {

@@ -160,6 +160,16 @@ pub struct EditRequest {
     pub version: Option<u64>,
 }
 
+/// What came of `farthing api edit`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Edited {
+    #[serde(flatten)]
+    pub api: Api,
+    /// Names of what is not added to requests any more, because it was given for another server.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dropped_secrets: Vec<String>,
+}
+
 /// Without the secrets that it may hold.
 impl fmt::Debug for EditRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

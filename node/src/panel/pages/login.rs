@@ -13,6 +13,7 @@ use crate::{
         Panel,
         access::{ABSOLUTE_SECS, Begun, Key, Refused, Token},
         address_or_here,
+        door::SharedName,
         failure::Failure,
         form::{GuestForm, HarmlessForm, status_of, wait_of},
         frame::{THEME_COOKIE, Theme},
@@ -63,10 +64,13 @@ pub(in crate::panel) fn cookie_of(token: &Token) -> (HeaderName, String) {
     (header::SET_COOKIE, value)
 }
 
-/// Leads on to `next`, and hands the key over behind the `#`, which browsers send to no server.
-pub(super) fn entered(begun: &Begun, next: &str) -> Response {
+/// Leads on to `next`, and hands the key over behind the `#`, which browsers send to no server. At the name that all
+/// programs share none is handed over: there the password does.
+pub(super) fn entered(begun: &Begun, next: &str, shared: Option<Extension<SharedName>>) -> Response {
     let next = next.split('#').next().unwrap_or_default();
-    ([cookie_of(&begun.token)], Redirect::to(&with_key(next, &begun.key))).into_response()
+    let is_shared = shared.is_some_and(|Extension(SharedName(shared))| shared);
+    let place = if is_shared { next.to_owned() } else { with_key(next, &begun.key) };
+    ([cookie_of(&begun.token)], Redirect::to(&place)).into_response()
 }
 
 fn with_key(next: &str, key: &Key) -> String {
@@ -96,13 +100,14 @@ pub(super) struct Fields {
 pub(super) async fn log_in(
     State(panel): State<Panel>,
     from: Option<Extension<ClientAddress>>,
+    shared: Option<Extension<SharedName>>,
     headers: HeaderMap,
     GuestForm(fields): GuestForm<Fields>,
 ) -> Response {
     let had = session_of(&panel, &headers);
     let from = address_or_here(from);
     match panel.access().log_in(SecretText::new(fields.password), had.as_ref(), from).await {
-        Ok(begun) => entered(&begun, next_or_home(fields.next.as_deref())),
+        Ok(begun) => entered(&begun, next_or_home(fields.next.as_deref()), shared),
         Err(Refused::NotSetUp) => Failure::NotSetUp.into_response(),
         Err(refused) => Page::new(&headers, fields.next.as_deref()).refused(&refused),
     }

@@ -22,6 +22,7 @@ use crate::{
     },
     panel::{
         Panel, address_or_here,
+        door::SharedName,
         form::GuestForm,
         frame::{THEME_COOKIE, Theme},
         guard::cookie,
@@ -116,6 +117,7 @@ pub(super) struct Fields {
 pub(super) async fn set_up(
     State(panel): State<Panel>,
     from: Option<Extension<ClientAddress>>,
+    shared: Option<Extension<SharedName>>,
     headers: HeaderMap,
     GuestForm(fields): GuestForm<Fields>,
 ) -> Response {
@@ -130,7 +132,7 @@ pub(super) async fn set_up(
         Ok(begun) => {
             let is_new = is_new(panel.node()).await.unwrap_or(false);
             let next = if is_new { Step::Words.path() } else { "/panel?welcome=1" };
-            entered(&begun, next)
+            entered(&begun, next, shared)
         }
         Err(problem) => {
             let theme = Theme::named(cookie(&headers, THEME_COOKIE).unwrap_or_default());

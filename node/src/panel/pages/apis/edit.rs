@@ -7,12 +7,13 @@ use axum::{
     extract::Path,
     response::{IntoResponse, Redirect, Response},
 };
+use farthing_protocol::ServiceId;
 use http::StatusCode;
 use serde::Deserialize;
 
 use super::{id, of, one};
 use crate::{
-    control::types::{Api, ApiShown, Charge, EditRequest, OperationName, SourceFile, SourceKind, route},
+    control::types::{ApiShown, Charge, EditRequest, Edited, OperationName, SourceFile, SourceKind, route},
     panel::{
         failure::Failure,
         form::Form,
@@ -20,6 +21,7 @@ use crate::{
         page::Html,
         pages::register::{details::operation, draft::tags, mendable},
         show,
+        texts::Done,
         upload::Upload,
     },
 };
@@ -173,12 +175,12 @@ pub(in crate::panel::pages) async fn save(
     }
     let outcome = match request {
         Ok(request) if is_empty(&request) => Ok(None),
-        Ok(request) => mendable(node.post::<Api>(&of(route::API_EDIT, id), &request).await)?.map(Some),
+        Ok(request) => mendable(node.post::<Edited>(&of(route::API_EDIT, id), &request).await)?.map(Some),
         Err(problem) => Err(problem),
     };
     match outcome {
         Ok(None) => Ok(Redirect::to(&format!("/panel/apis/{id}")).into_response()),
-        Ok(Some(_)) => Ok(Redirect::to(&format!("/panel/apis/{id}?changed=1")).into_response()),
+        Ok(Some(edited)) => Ok(changed(id, &edited).into_response()),
         Err(problem) => page(&form.visit, &shown, form.fields, Some(problem)).await,
     }
 }
@@ -238,11 +240,17 @@ pub(in crate::panel::pages) async fn offer(
     change(&upload.visit, &text, request).await
 }
 
+/// To the service, which says what came of the change.
+fn changed(id: ServiceId, edited: &Edited) -> Redirect {
+    let place = format!("/panel/apis/{id}?changed=1");
+    if edited.dropped_secrets.is_empty() { Redirect::to(&place) } else { Done::KeysDropped.at(&place) }
+}
+
 /// Publishes a change and shows the service again.
 pub(super) async fn change(visit: &Visit, text: &str, request: EditRequest) -> Result<Response, Failure> {
     let id = id(text)?;
-    match mendable(visit.panel.node().post::<Api>(&of(route::API_EDIT, id), &request).await)? {
-        Ok(_) => Ok(Redirect::to(&format!("/panel/apis/{id}?changed=1")).into_response()),
+    match mendable(visit.panel.node().post::<Edited>(&of(route::API_EDIT, id), &request).await)? {
+        Ok(edited) => Ok(changed(id, &edited).into_response()),
         Err(problem) => one::page(visit, text, one::Asked::default(), None, Some(problem)).await,
     }
 }

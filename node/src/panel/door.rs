@@ -1,0 +1,144 @@
+//! From the address that people type to the console's own name.
+//!
+//! Browsers send a cookie of `localhost` to every port of it, and thereby to other programs' servers. A cookie of the
+//! node's own name, such as `0123….localhost`, goes only to who knows that name. Whether a browser finds such names is
+//! not known beforehand, so a page at `localhost` tries and leads on, to the same place. A browser that finds nothing
+//! there, or runs no scripts, stays; it is handed no key, so every change asks for the password.
+
+use askama::Template;
+use axum::{
+    Extension,
+    extract::{Query, Request, State},
+    middleware::Next,
+    response::{IntoResponse, Redirect, Response},
+};
+use http::{HeaderMap, Method, StatusCode, header};
+use serde::Deserialize;
+
+use super::{
+    Panel,
+    frame::{THEME_COOKIE, Theme},
+    guard::cookie,
+    headers::MayAsk,
+    page::{Html, next_or_home, with_next},
+};
+
+/// Set where the other name is not found.
+const STAY_COOKIE: &str = "farthing-stay";
+/// A browser that learns to find such names, or a certificate that is trusted meanwhile, is noticed after this.
+const STAY_SECS: u64 = 24 * 3600;
+const PLAIN: &str = "localhost";
+
+/// Whether a request came to the name that every program of this machine shares, although there is a better one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct SharedName(pub(super) bool);
+
+#[derive(Template)]
+#[template(path = "door.html")]
+struct Page {
+    theme: Theme,
+    /// `https://0123….localhost:3002`
+    there: String,
+    /// Where one goes on without scripts.
+    stay: String,
+}
+
+/// The name and the port of a `Host`.
+fn parts(host: &str) -> (&str, &str) {
+    host.rfind(':').filter(|_| !host.ends_with(']')).map_or((host, ""), |at| host.split_at(at))
+}
+
+fn is_plain(host: &str) -> bool {
+    parts(host).0.trim_end_matches('.').eq_ignore_ascii_case(PLAIN)
+}
+
+/// What [`SharedName`] says of a request to `host`.
+pub(super) fn shared(panel: &Panel, host: &str) -> SharedName {
+    SharedName(panel.0.parts.name.is_some() && is_plain(host))
+}
+
+/// Answers what is asked for at the shared name with a page that leads to the node's own.
+pub(super) async fn lead(State(panel): State<Panel>, request: Request, next: Next) -> Response {
+    let host = panel.0.hosts.asked(&request);
+    let Some((name, host)) = panel.0.parts.name.as_deref().zip(host).filter(|_| asks_for_page(&request))
+    else {
+        return next.run(request).await;
+    };
+    if !is_plain(host) || cookie(request.headers(), STAY_COOKIE).is_some() {
+        return next.run(request).await;
+    }
+    let there = format!("https://{name}{}", parts(host).1);
+    let theme = Theme::named(cookie(request.headers(), THEME_COOKIE).unwrap_or_default());
+    let place = request.uri().path_and_query().map(ToString::to_string);
+    let page = Page { theme, there, stay: with_next("/panel/stay", place) };
+    let mut response = Html(&page).into_response();
+    response.extensions_mut().insert(MayAsk(page.there));
+    response
+}
+
+/// A page, and not what only forms, scripts or programs ask for.
+fn asks_for_page(request: &Request) -> bool {
+    let path = request.uri().path();
+    let is_page = path == "/" || path == "/panel" || path.starts_with("/panel/");
+    request.method() == Method::GET && is_page && !matches!(path, "/panel/stay" | "/panel/events")
+}
+
+#[derive(Deserialize)]
+pub(super) struct Asked {
+    next: Option<String>,
+}
+
+/// The browser does not find the other name.
+pub(super) async fn stay(Query(asked): Query<Asked>) -> Response {
+    let kept = format!("{STAY_COOKIE}=1; Path=/; Secure; HttpOnly; SameSite=Strict; Max-Age={STAY_SECS}");
+    ([(header::SET_COOKIE, kept)], Redirect::to(next_or_home(asked.next.as_deref()))).into_response()
+}
+
+#[derive(Template)]
+#[template(path = "enter.html")]
+struct EnterPage {
+    next: String,
+}
+
+/// Goes on from here: browsers send the cookie to a page that one of ours leads to, and to none that `localhost` does.
+pub(super) async fn enter(Query(asked): Query<Asked>) -> Response {
+    Html(&EnterPage { next: next_or_home(asked.next.as_deref()).to_owned() }).into_response()
+}
+
+/// Says to the page at the shared name, and to no other, that this name is found.
+pub(super) async fn reached(shared: Option<Extension<SharedName>>, headers: HeaderMap) -> Response {
+    let origin = headers.get(header::ORIGIN).filter(|origin| {
+        let host = origin.to_str().ok().and_then(|origin| origin.strip_prefix("https://"));
+        host.is_some_and(is_plain)
+    });
+    match (origin, shared) {
+        (Some(origin), Some(Extension(SharedName(false)))) => {
+            let allowed = [(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone())];
+            (StatusCode::NO_CONTENT, allowed).into_response()
+        }
+        _ => StatusCode::NO_CONTENT.into_response(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shared_name_is_localhost_at_any_port_and_nothing_below_it() {
+        for (host, plain) in [
+            ("localhost", true),
+            ("localhost:3002", true),
+            ("LOCALHOST.:3002", true),
+            ("0123.localhost:3002", false),
+            ("127.0.0.1:3002", false),
+            ("[::1]:3002", false),
+            ("[::1]", false),
+            ("localhost.example", false),
+        ] {
+            assert_eq!(is_plain(host), plain, "{host}");
+        }
+        assert_eq!(parts("localhost:3002"), ("localhost", ":3002"));
+        assert_eq!(parts("[::1]"), ("[::1]", ""));
+    }
+}
