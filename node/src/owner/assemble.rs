@@ -74,6 +74,7 @@ pub fn assemble(file: ServiceFile, reading: Option<Reading>) -> Result<NewServic
         category: file.category.trim().to_owned(),
         tags: file.tags.iter().map(|tag| tag.trim().to_owned()).collect(),
         upstream: file.upstream.clone(),
+        upstream_is_named: true,
         secrets,
         secrets_are_all: false,
         price: file.price.0,

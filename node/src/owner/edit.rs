@@ -193,6 +193,7 @@ pub(super) fn edited(
             None => listing.tags.clone(),
         },
         upstream: edit.upstream.as_deref().map_or(service.upstream_url(), str::trim).to_owned(),
+        upstream_is_named: edit.upstream.is_some(),
         secrets,
         secrets_are_all: true,
         price: listing.price,

@@ -19,13 +19,9 @@ use farthing_protocol::{
 };
 use futures::future::join_all;
 use serde::{Deserialize, Serialize};
-use url::Url;
 use utoipa::ToSchema;
 
-use super::{
-    registry::{Registered, Registry},
-    upstream::AddressClass,
-};
+use super::registry::{Registered, Registry};
 use crate::{clock, text::Text};
 
 /// As many neighbours say enough about all.
@@ -313,24 +309,11 @@ fn has(answer: Option<&[Signed<Listing>]>, service: &Registered) -> Has {
 
 /// Whether something listens where the owner's server should be. No request is sent: it might cost the owner.
 async fn connect(service: &Registered) -> Result<String, String> {
-    let url = Url::parse(service.upstream_url()).map_err(|error| error.to_string())?;
-    let (host, port) = (url.host_str().unwrap_or_default(), url.port_or_known_default().unwrap_or(80));
-    let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
-    let class = service.upstream().class();
     let connecting = async {
-        let found =
-            tokio::net::lookup_host((host.as_str(), port)).await.map_err(|error| error.to_string())?;
-        let allowed = |address: &std::net::SocketAddr| {
-            let own = AddressClass::of(address.ip());
-            own.is_some() && (class.is_none() || own == class)
-        };
-        let addresses: Vec<_> = found.filter(allowed).collect();
-        if addresses.is_empty() {
-            return Err("its name leads nowhere that may be connected to".to_owned());
-        }
+        let addresses = service.upstream().addresses().await.map_err(|error| error.to_string())?;
         let began = std::time::Instant::now();
         tokio::net::TcpStream::connect(addresses.as_slice()).await.map_err(|error| error.to_string())?;
-        Ok(began.elapsed())
+        Ok::<_, String>(began.elapsed())
     };
     match tokio::time::timeout(CONNECT_WITHIN, connecting).await {
         Ok(Ok(took)) => Ok(format!("takes connections, in {} ms", took.as_millis().max(1))),

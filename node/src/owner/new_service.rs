@@ -22,6 +22,8 @@ pub struct NewService {
     pub tags: Vec<String>,
     /// Base URL of the owner's server; for GraphQL the endpoint itself.
     pub upstream: String,
+    /// Whether the owner names it now. Otherwise its name may lead no further than in the version before.
+    pub upstream_is_named: bool,
     pub secrets: UpstreamSecrets,
     /// Otherwise none mean those of the version before.
     pub secrets_are_all: bool,

@@ -59,7 +59,8 @@ impl Reader {
         source: Option<SourceFile>,
     ) -> Result<NewService, PublishError> {
         let file = choices_of(service).ok_or(PublishError::NoSource(service.listing().service))?;
-        self.read_choices(service, file, source).await
+        let new = self.read_choices(service, file, source).await?;
+        Ok(NewService { upstream_is_named: false, ..new })
     }
 
     /// The service with what its owner changes. Its source is read again only to offer what was hidden.
@@ -83,7 +84,7 @@ impl Reader {
         } else {
             self.read_choices(service, file, source).await?
         };
-        Ok(NewService { secrets_are_all: true, ..new })
+        Ok(NewService { secrets_are_all: true, upstream_is_named: edit.upstream.is_some(), ..new })
     }
 
     async fn read_choices(

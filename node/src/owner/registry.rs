@@ -31,7 +31,7 @@ use crate::{
 };
 
 use super::{
-    new_service::{NewService, UpstreamSecrets},
+    new_service::{NewService, UpstreamSecrets, same_origin},
     samples,
     service_file::ServiceFile,
     upstream::{Upstream, UpstreamOptions},
@@ -267,6 +267,10 @@ impl Registry {
             }
             _ => new.secrets,
         };
+        let stays = |service: &&Registered| {
+            !new.upstream_is_named && same_origin(service.upstream_url(), &new.upstream)
+        };
+        let class = earlier.filter(stays).and_then(|service| service.stored.class);
         let earlier = earlier.map(Registered::listing);
         // Judged as a stranger's would be, before anything is signed.
         let api = Api::new(new.api)?;
@@ -318,6 +322,7 @@ impl Registry {
             samples,
             versions: String::new(),
             history: Vec::new(),
+            class,
         })
     }
 
@@ -410,6 +415,8 @@ impl Registry {
     /// Stores, then serves: a service that is offered survives a restart. The turn ends when it is served.
     async fn store(&self, stored: Stored, turn: Option<Turn>) -> Result<Arc<Registered>, RegistryError> {
         let mut service = open(&wire::encode(&stored), &self.0.options)?;
+        service.upstream.fix_class().await?;
+        service.stored.class = service.upstream.class();
         let id = service.listing().service;
         let earlier = turn.as_deref();
         let mut versions = earlier.map(Registered::versions).unwrap_or_default();
@@ -448,7 +455,8 @@ fn open(bytes: &[u8], options: &UpstreamOptions) -> Result<Registered, RegistryE
         wire::decode(bytes).map_err(|e| DocumentError::Malformed(format!("stored service: {e}")))?;
     let known = Known::new(stored.listing.clone().verify()?, &stored.details)?;
     let secrets = UpstreamSecrets { headers: stored.headers.clone(), query: stored.query.clone() };
-    let upstream = Upstream::new(&stored.upstream, secrets, options.clone())?;
+    let options = UpstreamOptions { class: stored.class, ..options.clone() };
+    let upstream = Upstream::new(&stored.upstream, secrets, options)?;
     Ok(Registered { known, upstream, stored })
 }
 

@@ -1,6 +1,6 @@
 //! The owner's own server: one bounded request, and what came of it.
 //!
-//! 1. Scheme, host, port and address class are fixed when the [`Upstream`] is made; a URL outside of them is
+//! 1. Scheme, host, port and address class are fixed when a service is registered; a URL outside of them is
 //!    not requested, a name that moved is not followed ([`address`]).
 //! 2. Headers pass an allow-list in both directions; the owner's secret headers are added last.
 //! 3. Every wait is bounded: connecting, the head, each part of the body, the whole. So is the body.
@@ -18,7 +18,7 @@ use std::{
     collections::BTreeMap,
     error::Error as _,
     fmt,
-    net::{IpAddr, Ipv4Addr},
+    net::{IpAddr, Ipv4Addr, SocketAddr},
     sync::{Arc, OnceLock},
     time::{Duration, Instant},
 };
@@ -33,7 +33,10 @@ use url::{Host, Url};
 use self::address::Resolver;
 pub(super) use self::request::secret_header;
 use self::times::Times;
-pub use self::{address::AddressClass, options::UpstreamOptions};
+pub use self::{
+    address::{AddressClass, ForbiddenAddress, ResolverError},
+    options::UpstreamOptions,
+};
 use super::new_service::UpstreamSecrets;
 
 /// Response headers that mean something to the caller.
@@ -64,6 +67,8 @@ pub enum UpstreamError {
     ForbiddenAddress(IpAddr),
     #[error("port {0} of this machine belongs to this node")]
     OwnPort(u16),
+    #[error("{host} is never an upstream: {why}")]
+    Leads { host: String, why: ForbiddenAddress },
     #[error("the header `{0}` cannot be sent to the upstream")]
     Header(String),
     #[error("no HTTPS client could be made; install the system's certificate authorities (ca-certificates)")]
@@ -163,6 +168,35 @@ impl Upstream {
     #[must_use]
     pub fn class(&self) -> Option<AddressClass> {
         self.class.get().copied()
+    }
+
+    /// Fixes how far away it may be, where that is open. A name that nobody knows yet may turn out to be public, never
+    /// a machine of the LAN or this one.
+    ///
+    /// # Errors
+    /// [`UpstreamError::Leads`] for a name that leads only where no upstream may be.
+    pub(super) async fn fix_class(&self) -> Result<(), UpstreamError> {
+        if self.class().is_some() {
+            return Ok(());
+        }
+        match timeout(self.options.connect, self.addresses()).await {
+            Ok(Err(ResolverError::Forbidden(why))) => {
+                Err(UpstreamError::Leads { host: self.base.host_str().unwrap_or_default().to_owned(), why })
+            }
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(ResolverError::Lookup(_))) | Err(_) => {
+                self.class.get_or_init(|| AddressClass::Public);
+                Ok(())
+            }
+        }
+    }
+
+    /// Where it may be connected to now.
+    pub(super) async fn addresses(&self) -> Result<Vec<SocketAddr>, ResolverError> {
+        let host = self.base.host_str().unwrap_or_default();
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        let port = self.base.port_or_known_default().unwrap_or_default();
+        resolver(&self.base, &self.class, &self.options).addresses(host, port).await
     }
 
     /// What the newest answers took, in microseconds; `None` before the first.
@@ -361,15 +395,21 @@ pub(crate) fn check_base(base_url: &str, options: &UpstreamOptions) -> Result<Ur
     {
         return Err(UpstreamError::ForbiddenAddress(address));
     }
-    match base.port_or_known_default() {
-        Some(port)
-            if literal_class(&base) == Some(AddressClass::SameMachine)
-                && options.own_ports.contains(&port) =>
-        {
+    match own_port(&base, options) {
+        Some(port) if literal_address(&base).is_some_and(address::is_of_this_machine) => {
             Err(UpstreamError::OwnPort(port))
         }
         _ => Ok(base),
     }
+}
+
+/// The port of `base` when it is one of this node's own.
+fn own_port(base: &Url, options: &UpstreamOptions) -> Option<u16> {
+    base.port_or_known_default().filter(|port| options.own_ports.contains(port))
+}
+
+fn resolver(base: &Url, class: &Arc<OnceLock<AddressClass>>, options: &UpstreamOptions) -> Resolver {
+    Resolver { class: Arc::clone(class), is_own_port: own_port(base, options).is_some() }
 }
 
 fn literal_address(base: &Url) -> Option<IpAddr> {
@@ -390,7 +430,7 @@ pub(crate) fn literal_class(base: &Url) -> Option<AddressClass> {
 }
 
 /// A client that follows nothing, asks no proxy, and connects only to addresses of `class`; it is for URLs of
-/// `base`'s scheme.
+/// `base`'s scheme and port.
 pub(crate) fn client(
     base: &Url,
     class: &Arc<OnceLock<AddressClass>>,
@@ -406,7 +446,7 @@ pub(crate) fn client(
         .connect_timeout(options.connect)
         .pool_idle_timeout(POOL_IDLE)
         .pool_max_idle_per_host(POOL_IDLE_CONNECTIONS_MAX)
-        .dns_resolver(Resolver { class: Arc::clone(class) });
+        .dns_resolver(resolver(base, class, options));
     crate::tls::install_provider();
     if base.scheme() == "http" {
         // Nothing is trusted because nothing needs to be: this client never speaks TLS.

@@ -13,6 +13,7 @@ mod history;
 mod hostile;
 mod lifecycle;
 mod load;
+mod names;
 mod offline;
 mod patched_owner;
 mod prices;

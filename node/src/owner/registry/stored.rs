@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use farthing_protocol::{Listing, Signed};
 use minicbor::{Decode, Encode};
 
+use crate::owner::upstream::AddressClass;
+
 /// The stored form.
 #[derive(Clone, Encode, Decode)]
 #[cbor(map)]
@@ -38,6 +40,9 @@ pub(super) struct Stored {
     /// The document that the listing pins of them.
     #[cbor(n(9), with = "minicbor::bytes", default)]
     pub(super) history: Vec<u8>,
+    /// How far away the upstream was when it was named; a restart does not let its name lead elsewhere.
+    #[n(10)]
+    pub(super) class: Option<AddressClass>,
 }
 
 /// Without secrets.

@@ -412,7 +412,15 @@ fn an_address_that_cannot_be_an_upstream_is_refused_at_registration() {
         ("http://0x7f000001:3000", UpstreamError::OwnPort(3000)),
         ("http://2852039166/", UpstreamError::ForbiddenAddress([169, 254, 169, 254].into())),
         ("http://0.0.0.0:8080", UpstreamError::ForbiddenAddress([0, 0, 0, 0].into())),
+        ("http://[fd20:ce::254]/", UpstreamError::ForbiddenAddress("fd20:ce::254".parse().unwrap())),
+        (
+            "http://[::ffff:0:169.254.169.254]/",
+            UpstreamError::ForbiddenAddress("::ffff:0:169.254.169.254".parse().unwrap()),
+        ),
         ("http://localhost:3000", UpstreamError::OwnPort(3000)),
+        ("http://any.localhost:3000", UpstreamError::OwnPort(3000)),
+        ("http://[::1]:3000", UpstreamError::OwnPort(3000)),
+        ("http://127.9.9.9:3000", UpstreamError::OwnPort(3000)),
     ] {
         assert_eq!(make(url).unwrap_err(), expected, "{url}");
     }
