@@ -353,6 +353,12 @@ impl Raw {
 }
 
 impl Config {
+    /// The further names of both ports; one certificate serves them.
+    #[must_use]
+    pub fn hosts(&self) -> Vec<String> {
+        [&self.gateway.hosts[..], &self.panel.hosts].concat()
+    }
+
     /// The rules between settings.
     fn problems(&self, raw: &Raw) -> Vec<Problem> {
         let mut problems = Vec::new();

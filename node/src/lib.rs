@@ -20,6 +20,7 @@ pub mod lock;
 pub mod node;
 pub mod owner;
 pub mod panel;
+pub mod process;
 pub mod secret;
 pub mod serve;
 pub mod settlement;

@@ -3,6 +3,8 @@
 //! Two nodes with one wallet would sign conflicting vouchers and share a network identity, so the folder is
 //! created and locked before anything in it is read. The operating system ends the lock with the process.
 
+mod belongings;
+
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
     io::{self, Read, Seek, Write},
@@ -15,6 +17,12 @@ use std::{
 pub enum DataFolderError {
     #[error("{path} is in use by another node{holder}; stop that one, or name another folder with --data", path = .path.display())]
     InUse { path: PathBuf, holder: String },
+    #[error(
+        "{path} belongs to another user (id {user}), who could change what this node keeps; run `{fix}` if it is yours \
+         or of a node that you ran before, or name another folder with --data",
+        path = .path.display()
+    )]
+    Foreign { path: PathBuf, user: u32, fix: String },
     #[error("{path} is not writable for this user; run `{fix}`", path = .path.display())]
     NotWritable { path: PathBuf, fix: String, source: io::Error },
     #[error("{path} cannot be used as data folder; name another one with --data", path = .path.display())]
@@ -40,6 +48,7 @@ impl DataFolder {
             .mode(0o700)
             .create(path)
             .map_err(|source| failure(path, source))?;
+        claim(path)?;
         let mut lock = OpenOptions::new()
             .read(true)
             .write(true)
@@ -63,6 +72,21 @@ impl DataFolder {
     pub fn path(&self) -> &Path {
         &self.path
     }
+}
+
+/// Refuses a folder with anything of another user in it, and closes it to others.
+fn claim(path: &Path) -> Result<(), DataFolderError> {
+    let own = own_ids();
+    let open = belongings::claim(path, own.0).map_err(|source| failure(path, source))?;
+    let open = open.map_err(|belongings::Foreign { path: foreign, user }| {
+        let fix = fix(path, io::ErrorKind::PermissionDenied, own, is_in_container());
+        DataFolderError::Foreign { path: foreign, user, fix }
+    })?;
+    if let Some(first) = open.first() {
+        let (first, count) = (first.display(), open.len());
+        tracing::warn!(%first, count, "other users could read or change files of the data folder, and no longer can");
+    }
+    Ok(())
 }
 
 /// The process that holds the lock wrote its id into the file.
@@ -91,10 +115,9 @@ fn failure(path: &Path, source: io::Error) -> DataFolderError {
 }
 
 /// The exact command that gives this user the folder.
-fn fix(path: &Path, kind: io::ErrorKind, ids: Option<(u32, u32)>, in_container: bool) -> String {
+fn fix(path: &Path, kind: io::ErrorKind, (user, group): (u32, u32), in_container: bool) -> String {
     let path = path.display();
-    let owner =
-        ids.map_or_else(|| "\"$(id -u):$(id -g)\"".to_owned(), |(user, group)| format!("{user}:{group}"));
+    let owner = format!("{user}:{group}");
     match kind {
         io::ErrorKind::ReadOnlyFilesystem => format!(
             "docker run -v farthing:{path} …` to mount a volume there, or `mount -o remount,rw {path}"
@@ -114,10 +137,8 @@ fn is_in_container() -> bool {
 }
 
 /// User and group this process writes files as.
-fn own_ids() -> Option<(u32, u32)> {
-    use std::os::unix::fs::MetadataExt;
-    let me = fs::metadata("/proc/self").ok()?;
-    Some((me.uid(), me.gid()))
+fn own_ids() -> (u32, u32) {
+    (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw())
 }
 
 #[cfg(test)]
@@ -140,7 +161,7 @@ mod tests {
         let denied = failure(Path::new("/data"), io::ErrorKind::PermissionDenied.into()).to_string();
         assert!(denied.contains("sudo chown -R "), "{denied}");
         // The tests themselves may run in a container.
-        let outside = fix(Path::new("/data"), io::ErrorKind::PermissionDenied, Some((1000, 100)), false);
+        let outside = fix(Path::new("/data"), io::ErrorKind::PermissionDenied, (1000, 100), false);
         assert_eq!(outside, "sudo mkdir -p /data && sudo chown -R 1000:100 /data");
         let read_only = failure(Path::new("/data"), io::ErrorKind::ReadOnlyFilesystem.into()).to_string();
         assert!(read_only.contains("-v farthing:/data"), "{read_only}");
@@ -155,8 +176,7 @@ mod tests {
     #[test]
     fn a_container_is_told_what_to_do_outside_of_it() {
         let told = |in_container| {
-            let fix =
-                fix(Path::new("/data"), io::ErrorKind::PermissionDenied, Some((10001, 10001)), in_container);
+            let fix = fix(Path::new("/data"), io::ErrorKind::PermissionDenied, (10001, 10001), in_container);
             DataFolderError::NotWritable {
                 path: "/data".into(),
                 fix,

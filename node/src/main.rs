@@ -2,13 +2,21 @@
 
 use std::{io::IsTerminal, process::ExitCode};
 
-use farthing::cli::{self, Cli, Command, LogFormat};
+use farthing::{
+    cli::{self, Cli, Command, LogFormat},
+    process,
+};
 use tracing_subscriber::EnvFilter;
 
 fn main() -> ExitCode {
     let cli = cli::parse();
     let json = cli.global.json;
     start_log(&cli);
+    process::keep_memory_private();
+    // Client code and manual pages are for others as well.
+    if !matches!(cli.command, Command::Sdk(_) | Command::Man(_)) {
+        process::keep_files_private();
+    }
     quieten_openings();
     farthing::tls::install_provider();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {

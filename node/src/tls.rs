@@ -1,23 +1,24 @@
 //! TLS for the HTTP ports: a certificate authority of the node's own, and a certificate for every name it has.
 //!
-//! At first start an authority (10 years, ECDSA P-256) is made; its certificate is `tls/ca.pem`, which clients
+//! At first start an authority ([`authority`]) is made; its certificate is `tls/ca.pem`, which clients
 //! trust by `--cacert`. It issues the server's certificate, and a new one whenever the node's names change or
 //! the old one nears its end. Key and certificate share one file, so that no crash can leave a pair that does
 //! not belong together.
 
+mod authority;
+
 use std::{
     collections::BTreeSet,
-    fs, io,
+    fs::{self, Permissions},
+    io,
     net::{IpAddr, Ipv4Addr, UdpSocket},
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use rcgen::{
-    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-    KeyUsagePurpose,
-};
+use rcgen::{CertificateParams, DnType, ExtendedKeyUsagePurpose, KeyPair, KeyUsagePurpose};
 use rustls::{
     ServerConfig,
     pki_types::{CertificateDer, PrivateKeyDer},
@@ -25,10 +26,10 @@ use rustls::{
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
+use self::authority::Authority;
 use crate::files;
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
-const AUTHORITY_LIFETIME: Duration = Duration::from_secs(3650 * 24 * 3600);
 /// What browsers accept of a server's certificate.
 const SERVER_LIFETIME: Duration = Duration::from_secs(397 * 24 * 3600);
 /// A certificate with less than this left is replaced at start.
@@ -69,21 +70,38 @@ pub fn install_provider() {
 
 /// TLS with the node's own authority in `data_dir`, for this machine's names and `names`.
 ///
+/// A name that this machine has by itself and the authority does not know is left out; for one of `names` a new authority
+/// is made, which clients have to trust anew.
+///
 /// # Errors
-/// [`TlsError`]; an existing authority is never replaced, because clients trust it.
+/// [`TlsError`]; an authority that is damaged is never replaced.
 pub fn own(data_dir: &Path, names: &[String]) -> Result<ServerTls, TlsError> {
     let folder = data_dir.join("tls");
-    fs::create_dir_all(&folder).map_err(|source| TlsError::Io { path: folder.clone(), source })?;
-    let authority = Authority::load_or_create(&folder)?;
+    let failed = |source| TlsError::Io { path: folder.clone(), source };
+    fs::create_dir_all(&folder).map_err(failed)?;
+    // Others may pass, to what is public in it.
+    fs::set_permissions(&folder, Permissions::from_mode(0o711)).map_err(failed)?;
     let own_name = own_name(&folder)?;
-    let mut all = own_names();
-    all.insert(own_name.clone());
-    all.extend(names.iter().map(|name| name.to_ascii_lowercase()));
+    let mut own = own_names();
+    own.insert(own_name.clone());
+    let chosen = names.iter().map(|name| name.to_ascii_lowercase()).collect();
+    check(&chosen)?;
+    let authority = Authority::load_or_create(&folder, &own, &chosen)?;
+    let (all, left_out): (BTreeSet<_>, BTreeSet<_>) =
+        own.into_iter().chain(chosen).partition(|name| authority.vouches_for(name));
+    if !left_out.is_empty() {
+        let names = Vec::from_iter(left_out).join(", ");
+        tracing::info!(
+            names,
+            "this machine has names that its authority was not made for, and answers under its others; list them in \
+             gateway.hosts for a new authority, which every client has to trust anew"
+        );
+    }
     let pair = server_pair(&folder, &authority, &all)?;
     Ok(ServerTls {
         config: pair.server_config(&folder.join(SERVER_FILE))?,
         ca_file: Some(folder.join(CA_FILE)),
-        ca_fingerprint: fingerprint(&authority.certificate),
+        ca_fingerprint: authority.fingerprint(),
         own_name: Some(own_name),
     })
 }
@@ -153,63 +171,15 @@ fn own_name(folder: &Path) -> Result<String, TlsError> {
     Err(TlsError::Unusable { path, what })
 }
 
-struct Authority {
-    issuer: Issuer<'static, KeyPair>,
-    certificate: CertificateDer<'static>,
-}
-
-impl Authority {
-    fn load_or_create(folder: &Path) -> Result<Self, TlsError> {
-        let path = folder.join(AUTHORITY_FILE);
-        if !path.exists() {
-            let pem = make_authority().map_err(|error| TlsError::Made(error.to_string()))?;
-            files::create_private(&path, pem.as_bytes())
-                .map_err(|source| TlsError::Io { path: path.clone(), source })?;
-        }
-        let text = read(&path)?;
-        let unusable = |what: String| TlsError::Unusable { path: path.clone(), what };
-        let Pair { chain, key } = Pair::parse(&path, &text)?;
-        let certificate = chain.into_iter().next().ok_or_else(|| unusable("no certificate".into()))?;
-        let key = key.ok_or_else(|| unusable("no key".into()))?;
-        let key = KeyPair::try_from(&key).map_err(|error| unusable(error.to_string()))?;
-        let issuer =
-            Issuer::from_ca_cert_der(&certificate, key).map_err(|error| unusable(error.to_string()))?;
-        publish(&folder.join(CA_FILE), &certificate_part(&text))?;
-        Ok(Self { issuer, certificate })
-    }
-}
-
-fn make_authority() -> Result<Zeroizing<String>, rcgen::Error> {
-    let key = KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256)?;
-    let mut params = CertificateParams::default();
-    // Two nodes' authorities in one trust store must be told apart.
-    let number = uuid::Uuid::new_v4().simple().to_string();
-    params.distinguished_name.push(DnType::CommonName, format!("Farthing node {}", &number[..8]));
-    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
-    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-    valid_for(&mut params, AUTHORITY_LIFETIME);
-    let certificate = params.self_signed(&key)?;
-    Ok(Zeroizing::new(certificate.pem() + &Zeroizing::new(key.serialize_pem())))
-}
-
-/// The public part is written again whenever it differs: people copy, edit and lose it.
-fn publish(path: &Path, pem: &str) -> Result<(), TlsError> {
-    if fs::read_to_string(path).is_ok_and(|existing| existing == pem) {
-        return Ok(());
-    }
-    fs::write(path, pem).map_err(|source| TlsError::Io { path: path.into(), source })
-}
-
-fn certificate_part(text: &str) -> String {
-    const END: &str = "-----END CERTIFICATE-----";
-    text.find(END).map_or_else(String::new, |at| format!("{}\n", &text[..at + END.len()]))
-}
-
-/// What the server's file says about itself, as a comment before its blocks.
+/// What a file of ours says about itself, as a comment before its blocks.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct About {
+    /// What the certificate is good for; of an authority, what it may vouch for.
     names: BTreeSet<String>,
     expires_secs: u64,
+    /// Of the authority that issued it; its own has none.
+    #[serde(default)]
+    issuer: String,
 }
 
 const ABOUT_PREFIX: &str = "farthing: ";
@@ -217,8 +187,10 @@ const ABOUT_PREFIX: &str = "farthing: ";
 /// The stored certificate when it still serves, else a new one.
 fn server_pair(folder: &Path, authority: &Authority, names: &BTreeSet<String>) -> Result<Pair, TlsError> {
     let path = folder.join(SERVER_FILE);
+    let issuer = authority.fingerprint().unwrap_or_default();
+    let serves = |about: About| about.names == *names && about.issuer == issuer && about.serves_at(now());
     if let Ok(text) = read(&path)
-        && about(&text).is_some_and(|about| about.names == *names && about.serves_at(now()))
+        && about(&text).is_some_and(serves)
         && let Ok(pair) = Pair::parse(&path, &text)
         && pair.server_config(&path).is_ok()
     {
@@ -234,6 +206,13 @@ impl About {
     fn serves_at(&self, now: Duration) -> bool {
         Duration::from_secs(self.expires_secs) > now + SERVER_RENEW_BEFORE
     }
+
+    /// The text of a file: this, and the blocks that it tells of.
+    fn before(&self, certificate: &rcgen::Certificate, key: &KeyPair) -> Result<Zeroizing<String>, TlsError> {
+        let about = serde_json::to_string(self).map_err(|error| TlsError::Made(error.to_string()))?;
+        let key = Zeroizing::new(key.serialize_pem());
+        Ok(Zeroizing::new(format!("{ABOUT_PREFIX}{about}\n{}{}", certificate.pem(), *key)))
+    }
 }
 
 fn about(text: &str) -> Option<About> {
@@ -242,9 +221,6 @@ fn about(text: &str) -> Option<About> {
 
 fn make_server(authority: &Authority, names: &BTreeSet<String>) -> Result<Zeroizing<String>, TlsError> {
     let made = |error: rcgen::Error| TlsError::Made(error.to_string());
-    if let Some(bad) = names.iter().find(|name| CertificateParams::new(vec![(*name).clone()]).is_err()) {
-        return Err(TlsError::Name(bad.clone()));
-    }
     let key = KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256).map_err(made)?;
     let mut params = CertificateParams::new(names.iter().cloned().collect::<Vec<_>>()).map_err(made)?;
     params.distinguished_name.push(DnType::CommonName, "Farthing node");
@@ -253,11 +229,15 @@ fn make_server(authority: &Authority, names: &BTreeSet<String>) -> Result<Zeroiz
     // Strict verifiers (Python 3.13) insist on it.
     params.use_authority_key_identifier_extension = true;
     let expires = valid_for(&mut params, SERVER_LIFETIME);
-    let certificate = params.signed_by(&key, &authority.issuer).map_err(made)?;
-    let about = About { names: names.clone(), expires_secs: expires.as_secs() };
-    let about = serde_json::to_string(&about).map_err(|error| TlsError::Made(error.to_string()))?;
-    let key = Zeroizing::new(key.serialize_pem());
-    Ok(Zeroizing::new(format!("{ABOUT_PREFIX}{about}\n{}{}", certificate.pem(), *key)))
+    let certificate = params.signed_by(&key, authority.issuer()).map_err(made)?;
+    let issuer = authority.fingerprint().unwrap_or_default();
+    let about = About { names: names.clone(), expires_secs: expires.as_secs(), issuer };
+    about.before(&certificate, &key)
+}
+
+fn check(names: &BTreeSet<String>) -> Result<(), TlsError> {
+    let bad = names.iter().find(|name| CertificateParams::new(vec![(*name).clone()]).is_err());
+    bad.map_or(Ok(()), |bad| Err(TlsError::Name(bad.clone())))
 }
 
 /// From yesterday, because clocks differ, for `lifetime`. Answers the end, since the Unix epoch.
@@ -337,7 +317,6 @@ fn fingerprint(certificate: &CertificateDer<'_>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
 
     fn server_file(folder: &Path) -> String {
         fs::read_to_string(folder.join("tls").join(SERVER_FILE)).unwrap()
@@ -358,7 +337,12 @@ mod tests {
         for name in ["localhost", "127.0.0.1", "::1", "node.example", "10.9.8.7"] {
             assert!(names.contains(name), "{name} is missing from {names:?}");
         }
-        assert_eq!(renamed.ca_fingerprint, first.ca_fingerprint, "the authority stays");
+        assert_ne!(
+            renamed.ca_fingerprint, first.ca_fingerprint,
+            "the authority was not made for these names"
+        );
+        let fewer = own(folder.path(), &["sub.node.example".into()]).unwrap();
+        assert_eq!(fewer.ca_fingerprint, renamed.ca_fingerprint, "it was made for this one");
         assert_eq!(first.ca_fingerprint.unwrap().len(), 32 * 3 - 1);
     }
 
@@ -392,6 +376,105 @@ mod tests {
         fs::remove_file(&ca_file).unwrap();
         own(folder.path(), &[]).unwrap();
         assert_eq!(fs::read_to_string(&ca_file).unwrap(), public);
+    }
+
+    /// Whether a client that trusts `own`'s authority believes a server that its key vouched for to be `name`.
+    fn is_believed(folder: &Path, name: &str) -> bool {
+        let text = read(&folder.join("tls").join(AUTHORITY_FILE)).unwrap();
+        let authority = Authority::parse(&folder.join(AUTHORITY_FILE), &text).unwrap();
+        let stolen = make_server(&authority, &BTreeSet::from([name.to_owned()])).unwrap();
+        // OpenSSL, which curl, Python, Ruby and PHP ask, reads it from a file.
+        fs::write(folder.join("stolen.pem"), &*stolen).unwrap();
+        let stolen = Pair::parse(folder, &stolen).unwrap().chain;
+        let mut roots = rustls::RootCertStore::empty();
+        let public = fs::read_to_string(folder.join("tls").join(CA_FILE)).unwrap();
+        roots.add(Pair::parse(folder, &public).unwrap().chain[0].clone()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let verifier =
+            rustls::client::WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build();
+        let server = rustls::pki_types::ServerName::try_from(name.to_owned()).unwrap();
+        let believed = rustls::client::danger::ServerCertVerifier::verify_server_cert(
+            &*verifier.unwrap(),
+            &stolen[0],
+            &[],
+            &server,
+            &[],
+            rustls::pki_types::UnixTime::now(),
+        );
+        let kind = if name.parse::<IpAddr>().is_ok() { "-verify_ip" } else { "-verify_hostname" };
+        let mut openssl = std::process::Command::new("openssl");
+        openssl.args(["verify", "-x509_strict", kind, name, "-CAfile"]).arg(folder.join("tls").join(CA_FILE));
+        if let Ok(verified) = openssl.arg(folder.join("stolen.pem")).output() {
+            let said = String::from_utf8_lossy(&verified.stderr);
+            assert_eq!(verified.status.success(), believed.is_ok(), "{name}: {said} {believed:?}");
+        }
+        believed.is_ok()
+    }
+
+    #[test]
+    fn a_stolen_authority_passes_for_this_node_and_for_no_other_site() {
+        let folder = tempfile::tempdir().unwrap();
+        own(folder.path(), &["*.node.example".into(), "10.9.8.7".into(), "fd12::7".into()]).unwrap();
+        for (name, believed) in [
+            ("localhost", true),
+            ("0123456789abcdef.localhost", true),
+            ("127.0.0.1", true),
+            ("127.200.3.4", true),
+            ("::1", true),
+            ("node.example", true),
+            ("sub.node.example", true),
+            ("10.9.8.7", true),
+            ("fd12::7", true),
+            ("example.com", false),
+            ("example", false),
+            ("evilnode.example", false),
+            ("node.example.com", false),
+            ("localhost.com", false),
+            ("10.9.8.8", false),
+            ("9.9.9.9", false),
+            ("fd12::8", false),
+            ("2620:fe::fe", false),
+        ] {
+            assert_eq!(is_believed(folder.path(), name), believed, "{name}");
+        }
+    }
+
+    #[test]
+    fn an_authority_that_may_vouch_for_any_site_is_replaced_and_the_certificate_with_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tls").join(AUTHORITY_FILE);
+        fs::create_dir(folder.path().join("tls")).unwrap();
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::default();
+        params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Constrained(0));
+        let former = params.self_signed(&key).unwrap().pem();
+        fs::write(&path, former.clone() + &key.serialize_pem()).unwrap();
+        let first = own(folder.path(), &[]).unwrap();
+        assert!(!fs::read_to_string(&path).unwrap().contains(&former));
+        assert!(is_believed(folder.path(), "localhost") && !is_believed(folder.path(), "example.com"));
+        assert_eq!(authority(folder.path()).unwrap().fingerprint, first.ca_fingerprint.unwrap());
+        // A certificate that another authority issued is not served, whatever its names.
+        let served = server_file(folder.path());
+        let served = served.replace(&about(&served).unwrap().issuer, "another");
+        fs::write(folder.path().join("tls").join(SERVER_FILE), &served).unwrap();
+        own(folder.path(), &[]).unwrap();
+        assert_ne!(server_file(folder.path()), served);
+    }
+
+    #[test]
+    fn a_name_that_the_machine_came_by_since_is_left_out() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("tls")).unwrap();
+        let always = BTreeSet::from(["localhost".to_owned()]);
+        Authority::load_or_create(&folder.path().join("tls"), &always, &BTreeSet::new()).unwrap();
+        let before = authority(folder.path()).unwrap();
+        own(folder.path(), &["deep.below.localhost".into()]).unwrap();
+        assert_eq!(authority(folder.path()).unwrap(), before);
+        let names = about(&server_file(folder.path())).unwrap().names;
+        assert_eq!(
+            names,
+            ["127.0.0.1", "::1", "deep.below.localhost", "localhost"].map(str::to_owned).into()
+        );
     }
 
     #[test]

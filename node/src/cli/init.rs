@@ -33,7 +33,7 @@ fn make(config: &config::Config) -> anyhow::Result<Made> {
     let data_dir = &config.node.data_dir;
     let opened = Home::open(config)?.opened;
     let ca_file = match config.gateway.tls {
-        config::TlsMode::OwnAuthority => tls::own(data_dir, &config.gateway.hosts)?.ca_file,
+        config::TlsMode::OwnAuthority => tls::own(data_dir, &config.hosts())?.ca_file,
         _ => None,
     };
     Ok(Made {

@@ -109,9 +109,6 @@ fn server_tls(config: &Config) -> Result<Option<ServerTls>, TlsError> {
     match &config.gateway.tls {
         TlsMode::Files { cert_file, key_file } => tls::from_files(cert_file, key_file).map(Some),
         TlsMode::Off if !config.panel.tls => Ok(None),
-        TlsMode::Off | TlsMode::OwnAuthority => {
-            let names = [&config.gateway.hosts[..], &config.panel.hosts].concat();
-            tls::own(&config.node.data_dir, &names).map(Some)
-        }
+        TlsMode::Off | TlsMode::OwnAuthority => tls::own(&config.node.data_dir, &config.hosts()).map(Some),
     }
 }

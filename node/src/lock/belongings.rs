@@ -1,0 +1,157 @@
+//! Whose the data folder is, and who else may look into it.
+//!
+//! Whoever may write into the folder of a wallet can put links there that lead this node's writes elsewhere, so a
+//! folder with anything of another user in it is refused. What is merely open to others is closed to them: they may
+//! pass through a folder whose user let them, which is how programs of others read the authority's certificate, and
+//! read that certificate, and nothing else.
+
+use std::{
+    fs::{self, Metadata, Permissions},
+    io,
+    os::unix::fs::{MetadataExt, PermissionsExt},
+    path::{Path, PathBuf},
+};
+
+/// What clients of other users read; it holds no secret.
+const PUBLIC_FILE: &str = "tls/ca.pem";
+/// Deeper than anything this program makes.
+const DEPTH_MAX: usize = 8;
+
+/// Something of another user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Foreign {
+    pub(super) path: PathBuf,
+    pub(super) user: u32,
+}
+
+/// Looks through `folder`, which is `own`'s or refused, and closes what others can read. Answers what was open.
+pub(super) fn claim(folder: &Path, own: u32) -> io::Result<Result<Vec<PathBuf>, Foreign>> {
+    for metadata in [fs::symlink_metadata(folder)?, fs::metadata(folder)?] {
+        // The way to the folder may be laid by the system; what is in it is of one user.
+        let is_way = metadata.is_symlink() && metadata.uid() == 0;
+        if metadata.uid() != own && !is_way {
+            return Ok(Err(Foreign { path: folder.into(), user: metadata.uid() }));
+        }
+    }
+    let mut open = Vec::new();
+    close(folder, &fs::metadata(folder)?, false, &mut open);
+    let foreign = walk(folder, folder, own, DEPTH_MAX, &mut open)?;
+    Ok(foreign.map_or(Ok(open), Err))
+}
+
+/// A folder is closed before it is read: afterwards nobody else can change what is found.
+fn walk(
+    top: &Path,
+    folder: &Path,
+    own: u32,
+    depth: usize,
+    open: &mut Vec<PathBuf>,
+) -> io::Result<Option<Foreign>> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let metadata = match fs::symlink_metadata(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            metadata => metadata?,
+        };
+        // The system's user can do everything anyway.
+        if metadata.uid() != own && metadata.uid() != 0 {
+            return Ok(Some(Foreign { path, user: metadata.uid() }));
+        }
+        if metadata.is_symlink() || metadata.uid() != own {
+            continue;
+        }
+        close(&path, &metadata, path == top.join(PUBLIC_FILE), open);
+        if metadata.is_dir() && depth > 0 {
+            let foreign = walk(top, &path, own, depth - 1, open)?;
+            if foreign.is_some() {
+                return Ok(foreign);
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// A file system that knows no modes keeps nobody from running a node, who is told.
+fn close(path: &Path, metadata: &Metadata, is_public: bool, open: &mut Vec<PathBuf>) {
+    let mode = metadata.permissions().mode() & 0o7777;
+    let Some(closed) = closed(mode, metadata.is_dir(), is_public) else { return };
+    match fs::set_permissions(path, Permissions::from_mode(closed)) {
+        Ok(()) => open.push(path.into()),
+        Err(error) => {
+            let file = path.display();
+            tracing::warn!(%file, %error, "other users can read or change this, and its mode cannot be changed");
+        }
+    }
+}
+
+/// The mode that something of this mode gets, if another.
+const fn closed(mode: u32, is_folder: bool, is_public: bool) -> Option<u32> {
+    let others = if is_folder {
+        0o066
+    } else if is_public {
+        0o022
+    } else {
+        0o077
+    };
+    if mode & others == 0 { None } else { Some(mode & !others) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_open_is_closed_and_what_is_closed_stays() {
+        for (mode, is_folder, is_public, expected) in [
+            (0o700, true, false, None),
+            (0o711, true, false, None),
+            (0o755, true, false, Some(0o711)),
+            (0o2775, true, false, Some(0o2711)),
+            (0o777, true, false, Some(0o711)),
+            (0o600, false, false, None),
+            (0o640, false, false, Some(0o600)),
+            (0o644, false, false, Some(0o600)),
+            (0o666, false, false, Some(0o600)),
+            (0o644, false, true, None),
+            (0o666, false, true, Some(0o644)),
+        ] {
+            assert_eq!(closed(mode, is_folder, is_public), expected, "{mode:o} {is_folder} {is_public}");
+        }
+    }
+
+    #[test]
+    fn a_folder_is_claimed_with_everything_in_it() {
+        let top = tempfile::tempdir().unwrap();
+        let own = fs::metadata(top.path()).unwrap().uid();
+        let mode = |name: &str| fs::metadata(top.path().join(name)).unwrap().permissions().mode() & 0o777;
+        let set = |name: &str, mode| {
+            fs::set_permissions(top.path().join(name), Permissions::from_mode(mode)).unwrap();
+        };
+        fs::create_dir_all(top.path().join("networks/lab")).unwrap();
+        fs::create_dir_all(top.path().join("tls")).unwrap();
+        for (name, open) in
+            [("networks/lab/catalog.redb", 0o644), ("wallet.json", 0o600), ("tls/ca.pem", 0o644)]
+        {
+            fs::write(top.path().join(name), "").unwrap();
+            set(name, open);
+        }
+        set("networks", 0o700);
+        set("networks/lab", 0o755);
+        set("tls", 0o711);
+        set(".", 0o755);
+        let open = claim(top.path(), own).unwrap().unwrap();
+        let lab = top.path().join("networks/lab");
+        assert_eq!(open, [top.path().into(), lab.clone(), lab.join("catalog.redb")]);
+        assert_eq!(
+            (mode("."), mode("networks/lab"), mode("networks/lab/catalog.redb")),
+            (0o711, 0o711, 0o600)
+        );
+        assert_eq!(mode("tls/ca.pem"), 0o644);
+        assert_eq!(claim(top.path(), own).unwrap(), Ok(Vec::new()));
+        // To any other user the same folder is somebody else's, and nothing of it is changed.
+        set(".", 0o755);
+        let foreign = Foreign { path: top.path().into(), user: own };
+        assert_eq!(claim(top.path(), own + 1).unwrap(), Err(foreign));
+        assert_eq!(mode("."), 0o755);
+    }
+}
