@@ -10,7 +10,7 @@
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use crate::graphql::Schema as GraphqlSchema;
+use crate::{graphql::Schema as GraphqlSchema, limits::LISTS_DEPTH_MAX};
 
 mod schema;
 
@@ -119,6 +119,23 @@ pub struct Operation {
 pub struct RootField {
     pub kind: RootKind,
     pub field: String,
+    /// Lists within lists that a query may ask for, as the service's owner chose; [`LISTS_DEPTH_MAX`] otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lists: Option<u8>,
+}
+
+impl RootField {
+    /// A field under the usual bounds.
+    #[must_use]
+    pub const fn new(kind: RootKind, field: String) -> Self {
+        Self { kind, field, lists: None }
+    }
+
+    /// Lists within lists that a query may ask for.
+    #[must_use]
+    pub fn lists_max(&self) -> u8 {
+        self.lists.unwrap_or(LISTS_DEPTH_MAX)
+    }
 }
 
 /// Which root type a field belongs to.

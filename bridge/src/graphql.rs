@@ -28,6 +28,7 @@ pub mod sdl;
 mod selection;
 #[cfg(test)]
 mod testing;
+mod worst;
 
 pub use answer::{Answer, Unwrap, UpstreamError, Verdict, answer};
 pub use describe::describe;

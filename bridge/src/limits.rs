@@ -36,6 +36,9 @@ pub const UNPACKED_VALUES_MAX: usize = 1_000_000;
 pub const FIELDS_BYTES_MAX: usize = 4 * 1024;
 /// Levels of `fields`.
 pub const FIELDS_DEPTH_MAX: usize = 6;
+/// Lists within lists of objects that a query may ask for, the result's own included, unless the owner of the service
+/// says otherwise. The lengths are the server's own, so that every further list multiplies what one call costs it.
+pub const LISTS_DEPTH_MAX: u8 = 2;
 /// Fields that a caller may select.
 pub const FIELDS_MAX: usize = 500;
 /// Fields of a default selection.

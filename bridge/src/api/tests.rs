@@ -229,7 +229,7 @@ fn a_description_that_is_hostile_is_refused() {
     let with_schemas = |schemas| ApiDescription { schemas, ..described(vec![get("/a")]) };
     let twice =
         Schema::of(Shape::Object(Object { properties: vec![Property::default(); 2], ..Object::default() }));
-    let root = |kind| Some(RootField { kind, field: "a".into() });
+    let root = |kind| Some(RootField::new(kind, "a".into()));
     let many: Vec<_> = (0..=OPERATIONS_MAX).map(|i| get(&format!("/{i}"))).collect();
     let parameters = |count| {
         (0..count).map(|i| parameter(&format!("p{i}"), Place::Query, Schema::string(), false)).collect()

@@ -17,13 +17,14 @@ use super::{
     plan::{self, FIRST_DEFAULT},
     schema::{Field, InputValue, Schema as GraphqlSchema, TypeRef},
     selection::is_selectable,
+    worst::worst,
 };
 use crate::{
     description::{
         ApiDescription, ArrayOf, Body, BodyKind, Content, Method, Operation, Parameter, Place, Response,
         RootField, RootKind, Schema, Shape, Status, Style,
     },
-    limits::OPERATIONS_MAX,
+    limits::{LISTS_DEPTH_MAX, OPERATIONS_MAX},
     report::Report,
     share::share,
 };
@@ -50,7 +51,12 @@ pub fn describe(schema: GraphqlSchema, title: &str, report: &mut Report) -> ApiD
                 continue;
             }
             match describer.operation(kind, field) {
-                Ok(operation) => description.operations.push(operation),
+                Ok(operation) => {
+                    if let Some(worst) = worst(&schema, &field.ty, LISTS_DEPTH_MAX) {
+                        report.warnings.add(place, worst.to_string());
+                    }
+                    description.operations.push(operation);
+                }
                 Err(reason) => report.skipped.add(place, reason),
             }
         }
@@ -76,7 +82,7 @@ impl Describer<'_> {
         if field.name.starts_with("__") || MACHINERY.contains(&field.name.as_str()) {
             return Err("it is machinery of GraphQL or of federation, not the service's own".into());
         }
-        let root = RootField { kind, field: field.name.clone() };
+        let root = RootField::new(kind, field.name.clone());
         let planned = plan::Operation::new(self.schema, &root)?;
         let mut operation = Operation {
             method: if kind == RootKind::Query { Method::Get } else { Method::Post },
@@ -177,7 +183,7 @@ impl Describer<'_> {
 
     /// `*` and the names that mean something by themselves, and those one level deeper while they are few.
     fn field_choices(&self, result: &TypeRef) -> Vec<String> {
-        let is_accepted = |text: &String| fields::select(self.schema, result, text).is_ok();
+        let is_accepted = |text: &String| fields::select(self.schema, result, LISTS_DEPTH_MAX, text).is_ok();
         let own = self.schema.fields(result.named()).unwrap_or_default();
         let usable = |field: &&Field| field.deprecated.is_none() && is_selectable(self.schema, field);
         let own = || own.iter().filter(usable).take(FIELD_CHOICES_MAX);

@@ -34,12 +34,18 @@ const LISTED_MAX: usize = 20;
 /// Names looked up for one call: those of members of unions within unions multiply.
 const LOOKUPS_MAX: usize = 20 * FIELDS_MAX;
 
-/// The selection that `text` asks of a field's result, or a sentence saying where it goes wrong.
-pub(super) fn select(schema: &Schema, result: &TypeRef, text: &str) -> Result<Selection, String> {
+/// The selection that `text` asks of a field's result, or a sentence saying where it goes wrong. At most so many lists
+/// of objects are within each other.
+pub(super) fn select(
+    schema: &Schema,
+    result: &TypeRef,
+    lists_max: u8,
+    text: &str,
+) -> Result<Selection, String> {
     let text = joined(text);
     let wanted = parse(&text)?;
-    let mut lookup = Lookup { schema, selected: 0, lookups: 0 };
-    let mut selection = lookup.composite(result.named(), &wanted, 1)?;
+    let mut lookup = Lookup { schema, lists_max, selected: 0, lookups: 0 };
+    let mut selection = lookup.composite(result.named(), result.lists(), &wanted, 1)?;
     aliases::apply(schema, &mut selection);
     Ok(selection)
 }
@@ -52,19 +58,26 @@ fn joined(text: &str) -> Cow<'_, str> {
 
 struct Lookup<'s> {
     schema: &'s Schema,
+    lists_max: u8,
     selected: usize,
     lookups: usize,
 }
 
 impl<'s> Lookup<'s> {
-    /// What is wanted of a type. `position` is where the caller wrote it.
-    fn composite(&mut self, on: TypeId, wanted: &Wanted<'_>, position: usize) -> Result<Selection, String> {
+    /// What is wanted of a type that lies in so many lists. `position` is where the caller wrote it.
+    fn composite(
+        &mut self,
+        on: TypeId,
+        lists: u8,
+        wanted: &Wanted<'_>,
+        position: usize,
+    ) -> Result<Selection, String> {
         let mut selection = Selection::empty(on);
         if wanted.all {
             self.plain(&mut selection)?;
         }
         for name in &wanted.names {
-            self.name(&mut selection, name)?;
+            self.name(&mut selection, lists, name)?;
         }
         if selection.is_empty() {
             let names = self.names(on);
@@ -108,14 +121,14 @@ impl<'s> Lookup<'s> {
     }
 
     /// Selects one name, of the type itself or of every member that has it.
-    fn name(&mut self, selection: &mut Selection, name: &Name<'_>) -> Result<(), String> {
+    fn name(&mut self, selection: &mut Selection, lists: u8, name: &Name<'_>) -> Result<(), String> {
         let on = selection.on;
         if name.text == "__typename" && name.below.is_none() {
             selection.typename = true;
             return self.count(1);
         }
         if self.find(on, name.text).is_some() {
-            return self.field(selection, name);
+            return self.field(selection, lists, name);
         }
         let members = possible_types(self.schema, on).unwrap_or_default();
         let mut error = None;
@@ -130,7 +143,7 @@ impl<'s> Lookup<'s> {
                 Some(known) => selection.fragments.remove(known),
                 None => Selection::empty(*member),
             };
-            match self.field(&mut fragment, name) {
+            match self.field(&mut fragment, lists, name) {
                 Ok(()) => found = true,
                 Err(problem) => error = error.or(Some(problem)),
             }
@@ -143,7 +156,7 @@ impl<'s> Lookup<'s> {
     }
 
     /// Selects a field that `selection`'s type has.
-    fn field(&mut self, selection: &mut Selection, name: &Name<'_>) -> Result<(), String> {
+    fn field(&mut self, selection: &mut Selection, lists: u8, name: &Name<'_>) -> Result<(), String> {
         self.look_up()?;
         let Some((index, field)) = self.find(selection.on, name.text) else {
             return Err(self.no_such(selection.on, name));
@@ -154,9 +167,16 @@ impl<'s> Lookup<'s> {
             return Err(at(name, format!("{on}.{} cannot be chosen: it {why}", field.name)));
         }
         let children = if is_composite(self.schema, field.ty.named()) {
+            let lists = lists.saturating_add(field.ty.lists());
+            if field.ty.lists() > 0 && lists > self.lists_max {
+                let (on, max) = (self.type_name(selection.on), self.lists_max);
+                let what = format!("{on}.{} makes {lists} lists within each other", field.name);
+                let next = "leave it out, or ask for it of one object at a time";
+                return Err(at(name, format!("{what}, and this operation answers at most {max}; {next}")));
+            }
             let mut wanted = name.below.clone().unwrap_or_default();
             wanted.all |= name.alone;
-            Some(self.composite(field.ty.named(), &wanted, name.position)?)
+            Some(self.composite(field.ty.named(), lists, &wanted, name.position)?)
         } else if name.below.is_some() {
             return Err(at(name, format!("{} is a plain value and has no fields", field.name)));
         } else {

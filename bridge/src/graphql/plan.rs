@@ -198,7 +198,7 @@ impl Operation {
 
     /// What is selected for a caller who does not choose; `None` when the result has no fields.
     pub fn default_selection(&self, schema: &Schema, field: &Field) -> Option<Selection> {
-        default::selection(schema, &field.ty, self.selection_bytes_max)
+        default::selection(schema, &field.ty, self.root.lists_max(), self.selection_bytes_max)
     }
 
     fn plan(
@@ -271,7 +271,7 @@ impl Operation {
                     .map_or_else(Chosen::default, |selection| Chosen::of(schema, &selection))
             }));
         };
-        match fields::select(schema, &field.ty, text) {
+        match fields::select(schema, &field.ty, self.root.lists_max(), text) {
             Ok(selection) => Cow::Owned(Chosen::of(schema, &selection)),
             Err(problem) => {
                 // It speaks of `fields`, which may have another name here.

@@ -174,6 +174,16 @@ impl TypeRef {
         }
     }
 
+    /// Lists within lists.
+    #[must_use]
+    pub fn lists(&self) -> u8 {
+        match self {
+            Self::Named(_) => 0,
+            Self::List(inner) => inner.lists().saturating_add(1),
+            Self::NonNull(inner) => inner.lists(),
+        }
+    }
+
     #[must_use]
     pub const fn is_non_null(&self) -> bool {
         matches!(self, Self::NonNull(_))

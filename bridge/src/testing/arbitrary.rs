@@ -98,7 +98,7 @@ fn operation() -> impl Strategy<Value = Operation> {
                     body,
                     responses,
                     any_params,
-                    root: root.map(|kind| RootField { kind, field: "field".into() }),
+                    root: root.map(|kind| RootField::new(kind, "field".into())),
                     ..Operation::default()
                 }
             },

@@ -92,6 +92,9 @@ pub fn assemble(file: ServiceFile, reading: Option<Reading>) -> Result<NewServic
     Ok(service)
 }
 
+/// Lists within lists that an owner may allow: the result's own, and one for each level that a caller may name.
+const LISTS_MAX: u8 = 7;
+
 /// Drops what the owner does not offer.
 fn choose(api: &mut ApiDescription, report: &mut Report, file: &ServiceFile) -> Result<(), NewServiceError> {
     for (i, chosen) in file.operations.iter().enumerate() {
@@ -101,6 +104,13 @@ fn choose(api: &mut ApiDescription, report: &mut Report, file: &ServiceFile) -> 
         if !chosen.parameters.is_empty() || chosen.body {
             let problem = "come from the source; leave `parameters` and `body` out here";
             return Err(NewServiceError::new(format!("operations[{i}]"), problem));
+        }
+        let is_graphql =
+            api.operations.iter().any(|operation| is(operation, chosen) && operation.root.is_some());
+        if chosen.lists.is_some_and(|lists| !is_graphql || !(1..=LISTS_MAX).contains(&lists)) {
+            let problem =
+                format!("is for GraphQL operations, a number from 1 to {LISTS_MAX}; leave it out for 2");
+            return Err(NewServiceError::new(format!("operations[{i}].lists"), problem));
         }
     }
     let choice = |operation: &Operation| file.operations.iter().find(|chosen| is(operation, chosen));
@@ -116,6 +126,9 @@ fn choose(api: &mut ApiDescription, report: &mut Report, file: &ServiceFile) -> 
             Some(chosen) if chosen.exclude => report.skipped.add(place, "not offered, as the owner chose"),
             Some(chosen) => {
                 operation.any_params |= chosen.any_params;
+                if let (Some(root), Some(_)) = (&mut operation.root, chosen.lists) {
+                    root.lists = chosen.lists;
+                }
                 return true;
             }
             None if mutation && !file.mutations => report.skipped.add(
@@ -322,6 +335,27 @@ mod tests {
         assert!(error.contains("operations[1]") && error.contains("did you mean GET /b?"), "{error}");
         let operations = ["/a", "/b"].map(|path| OperationFile { exclude: true, ..named(path) }).into();
         assert_eq!(bridged(ServiceFile { operations, ..file() }).unwrap_err().field, "operations");
+    }
+
+    #[test]
+    fn lists_within_lists_are_the_owners_choice() {
+        let read = |operations: Vec<OperationFile>| {
+            const SCHEMA: &str = "type Query { a: [A] } type A { name: String a: [A] }";
+            assemble(ServiceFile { operations, ..file() }, Some(read(SCHEMA.as_bytes()).unwrap()))
+        };
+        let of = |lists| {
+            vec![OperationFile { lists: Some(lists), ..OperationFile::named(Called::Get, "/a".to_owned()) }]
+        };
+        let told = read(Vec::new()).unwrap().report.warnings;
+        assert!(
+            told.list.iter().any(|finding| finding.what.contains("2 lists within each other")),
+            "{told:?}"
+        );
+        assert_eq!(read(of(4)).unwrap().api.operations[0].root.as_ref().unwrap().lists_max(), 4);
+        for lists in [0, 8] {
+            let error = read(of(lists)).unwrap_err().to_string();
+            assert!(error.contains("operations[0].lists") && error.contains("from 1 to 7"), "{error}");
+        }
     }
 
     #[test]

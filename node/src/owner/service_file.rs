@@ -189,6 +189,9 @@ pub struct OperationFile {
     /// Undeclared parameters go to the query instead of being refused.
     #[serde(default)]
     pub any_params: bool,
+    /// GraphQL: lists within lists that one call may ask for, for the same price; 2 unless said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lists: Option<u8>,
     /// Not offered.
     #[serde(default)]
     pub exclude: bool,
@@ -206,6 +209,7 @@ impl OperationFile {
             parameters: Vec::new(),
             body: false,
             any_params: false,
+            lists: None,
             exclude: false,
         }
     }

@@ -164,7 +164,7 @@ fn smallest() -> Schema {
 }
 
 fn planner(schema: Schema) -> Result<Planner, String> {
-    let root = RootField { kind: RootKind::Query, field: "a".into() };
+    let root = RootField::new(RootKind::Query, "a".into());
     let operation = Operation { path: "/a".into(), id: "a".into(), root: Some(root), ..Operation::default() };
     let description =
         ApiDescription { operations: vec![operation], graphql: Some(schema), ..ApiDescription::default() };

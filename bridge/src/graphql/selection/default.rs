@@ -25,6 +25,7 @@ pub(in crate::graphql) const IMPLEMENTORS_MAX: usize = 12;
 pub(in crate::graphql) fn selection(
     schema: &Schema,
     result: &TypeRef,
+    lists_max: u8,
     bytes_max: usize,
 ) -> Option<Selection> {
     let on = result.named();
@@ -34,7 +35,7 @@ pub(in crate::graphql) fn selection(
     let role = if is_connection(schema, on) && !is_list(result) { Role::Connection } else { Role::Result };
     let mut bytes = bytes_max;
     loop {
-        let mut selection = Builder::new(schema, bytes).build(on, role);
+        let mut selection = Builder::new(schema, lists_max, bytes).build(on, result.lists(), role);
         aliases::apply(schema, &mut selection);
         if selection.is_empty() {
             selection.typename = true;
@@ -74,6 +75,8 @@ struct Draft {
     on: TypeId,
     role: Role,
     level: usize,
+    /// In how many lists it lies.
+    lists: u8,
     parent: Option<usize>,
     /// Text that opens and closes it.
     opening_bytes: usize,
@@ -89,6 +92,7 @@ struct Draft {
 
 struct Builder<'a> {
     schema: &'a Schema,
+    lists_max: u8,
     drafts: Vec<Draft>,
     waiting: [VecDeque<usize>; LEVELS_MAX + 2],
     bytes_left: usize,
@@ -96,10 +100,11 @@ struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    fn new(schema: &'a Schema, bytes_max: usize) -> Self {
+    fn new(schema: &'a Schema, lists_max: u8, bytes_max: usize) -> Self {
         let bytes_left = bytes_max.saturating_sub("{}".len());
         Self {
             schema,
+            lists_max,
             drafts: Vec::new(),
             waiting: Default::default(),
             bytes_left,
@@ -107,11 +112,12 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn build(mut self, on: TypeId, role: Role) -> Selection {
+    fn build(mut self, on: TypeId, lists: u8, role: Role) -> Selection {
         let root = Draft {
             on,
             role,
             level: 0,
+            lists,
             parent: None,
             opening_bytes: 0,
             opening_fields: 0,
@@ -155,7 +161,7 @@ impl<'a> Builder<'a> {
             for member in members.iter().take(members_max) {
                 let name_bytes = schema.get(*member).map_or(0, |ty| ty.name.len());
                 let opening = ("...on {}".len() + name_bytes, 0);
-                if let Some(fragment) = self.open(draft, *member, Role::Result, 0, opening) {
+                if let Some(fragment) = self.open(draft, *member, Role::Result, (0, 0), opening) {
                     self.drafts[draft].fragments.push(fragment);
                 }
             }
@@ -201,6 +207,10 @@ impl<'a> Builder<'a> {
     fn nest(&mut self, draft: usize, index: usize, field: &Field) {
         let on = field.ty.named();
         let parent = &self.drafts[draft];
+        let lists = field.ty.lists();
+        if lists > 0 && parent.lists.saturating_add(lists) > self.lists_max {
+            return;
+        }
         let (role, levels) = match parent.role {
             Role::Connection if field.name == "edges" => (Role::Edge, 0),
             Role::Connection if field.name == "nodes" => (Role::Result, 0),
@@ -210,7 +220,7 @@ impl<'a> Builder<'a> {
             _ => (Role::Result, 1),
         };
         let opening = (field.name.len() + "{} ".len(), 1);
-        if let Some(child) = self.open(draft, on, role, levels, opening) {
+        if let Some(child) = self.open(draft, on, role, (levels, lists), opening) {
             self.drafts[draft].fields.push((index, Some(child)));
         }
     }
@@ -231,17 +241,19 @@ impl<'a> Builder<'a> {
         parent: usize,
         on: TypeId,
         role: Role,
-        levels: usize,
+        (levels, lists): (usize, u8),
         (opening_bytes, opening_fields): (usize, usize),
     ) -> Option<usize> {
         if self.drafts.len() >= SELECTION_VISITS_MAX {
             return None;
         }
         let level = (self.drafts[parent].level + levels).min(LEVELS_MAX + 1);
+        let lists = self.drafts[parent].lists.saturating_add(lists);
         let draft = Draft {
             on,
             role,
             level,
+            lists,
             parent: Some(parent),
             opening_bytes,
             opening_fields,
