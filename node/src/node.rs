@@ -13,6 +13,7 @@ use std::{
 };
 
 use anyhow::Context;
+use farthing_bounds::ByteBudget;
 use farthing_chain::{Chain, ChainHandle};
 use farthing_ledger::{Ledger, Namespace, Retention, SettlementState};
 use farthing_network::{Network, NetworkConfig, NetworkHandle, ReachConfig};
@@ -94,6 +95,8 @@ pub struct Node {
     pub backups: Automatic,
     pub health: Health,
     pub started_secs: u64,
+    /// Memory for bodies, shared by network, upstreams and ports.
+    pub budget: ByteBudget,
     tasks: TaskTracker,
     background: TaskTracker,
     stopping: CancellationToken,
@@ -124,15 +127,16 @@ impl Node {
         let name = NetworkName::on_chain(config.network.name.as_deref(), spec.chain_id)?;
         let network_name = name.as_str().to_owned();
         let learned = home::network_folder(&config.node.data_dir, &name);
+        let budget = ByteBudget::new(config.limits.bodies_bytes_max);
         let registry = Registry::load(
             signer.clone(),
             ledger.clone(),
             network_name.clone(),
             vec![accept(&spec, signer.address(), terms)],
-            upstream_options(&config),
+            upstream_options(&config, &budget),
         )?;
         registry.relist().await?;
-        let (network, inbound) = start_network(&config, &wallet, name, &learned, &ledger).await?;
+        let (network, inbound) = start_network(&config, &wallet, name, &learned, &ledger, &budget).await?;
 
         let tasks = TaskTracker::new();
         let background = TaskTracker::new();
@@ -179,7 +183,7 @@ impl Node {
             registry: registry.clone(),
             book: book.clone(),
             calls: Calls::default(),
-            load: Load::new(load_limits(&config)),
+            load: Load::new(load_limits(&config), budget.clone()),
             told: Told::default(),
             closes,
             terms,
@@ -225,7 +229,7 @@ impl Node {
             terms,
             backups: backups.clone(),
             health: health.clone(),
-            upstream: upstream_options(&config),
+            upstream: upstream_options(&config, &budget),
         })?;
         let node = Self {
             config: Arc::new(config),
@@ -248,6 +252,7 @@ impl Node {
             backups,
             health,
             started_secs: clock::now_secs(),
+            budget,
             tasks,
             background,
             stopping: stopping.clone(),
@@ -299,7 +304,7 @@ impl Node {
     /// Reads what owners bring.
     #[must_use]
     pub fn reader(&self) -> Reader {
-        let upstream = upstream_options(&self.config);
+        let upstream = upstream_options(&self.config, &self.budget);
         let intake = IntakeOptions { own_ports: upstream.own_ports.clone(), ..IntakeOptions::default() };
         Reader { intake, upstream }
     }
@@ -434,6 +439,7 @@ async fn start_network(
     name: NetworkName,
     learned: &Path,
     ledger: &Ledger,
+    budget: &ByteBudget,
 ) -> anyhow::Result<(NetworkHandle, farthing_network::Inbound)> {
     let mut network = NetworkConfig::new(wallet.secret_for_network(), name);
     network.listen.clone_from(&config.network.listen);
@@ -442,6 +448,7 @@ async fn start_network(
     network.allow_private = config.network.allow_private;
     network.gossip = config.network.gossip;
     network.mdns = config.network.mdns;
+    network.budget = budget.clone();
     network.state_dir = Some(learned.to_owned());
     network.reach = ReachConfig {
         upnp: config.network.upnp,

@@ -1,53 +1,64 @@
 //! The HTTP ports: our own accept loop, with a bound on everything a stranger can hold.
 //!
-//! 1. A connection is accepted when there is room for it, in all and per address ([`Limits`]).
+//! 1. A connection is accepted when there is room for it, in all and per subscriber ([`Limits`]); one that does nothing
+//!    makes room ([`places`]).
 //! 2. On a TLS port the first byte tells TLS from plain HTTP, which gets a helpful answer; then the handshake.
 //! 3. Requests with too long an address or too many headers are refused before routing.
 //! 4. A watch ([`activity`]) closes connections whose request head does not arrive in time, and those on which
-//!    nothing moves. Bodies have a deadline of their own.
+//!    nothing moves. Bodies have a deadline of their own, and count against the memory of the node.
 //! 5. At shutdown, running requests end and nothing new is taken.
 //!
 //! Why not `axum::serve`: it installs no timer, and a half-sent head is held for ever.
 
 mod activity;
+mod answer;
 mod body;
 mod guard;
+mod places;
 
 use std::{
-    collections::HashMap,
     convert::Infallible,
     io,
     net::{IpAddr, SocketAddr},
     path::{Path, PathBuf},
     pin::pin,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
 use axum::{Router, body::Body, response::IntoResponse};
+use farthing_bounds::ByteBudget;
 use http::{HeaderMap, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt},
     net::{TcpListener, TcpStream},
-    sync::{OwnedSemaphorePermit, Semaphore},
     time::timeout,
 };
 use tokio_rustls::TlsAcceptor;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tower::ServiceExt;
 
+use crate::gateway::problem::Problem;
+
 pub use self::guard::{Hosts, guarded};
 use self::{
     activity::{Activity, Watched},
-    body::TimedBody,
+    answer::Answer,
+    body::{Room, TimedBody},
+    places::{Full, Place, Places},
 };
+
+/// Unread bytes of one request, and of one connection: on 128 connections together 32 MiB.
+const HTTP2_STREAM_BYTES: u32 = 64 * 1024;
+const HTTP2_CONNECTION_BYTES: u32 = 256 * 1024;
 
 /// What one port may be made to hold.
 #[derive(Debug, Clone)]
 pub struct Limits {
     pub connections_max: usize,
+    /// Of one subscriber: an IPv4 address, a /64 of IPv6, or this machine.
     pub connections_per_ip_max: usize,
     /// First byte and TLS handshake.
     pub handshake: Duration,
@@ -106,6 +117,8 @@ pub struct Port {
     /// When not empty, only these addresses may connect; they share one large allowance.
     pub trusted_proxies: Vec<IpAddr>,
     pub limits: Limits,
+    /// What the bodies of all requests may hold.
+    pub budget: ByteBudget,
 }
 
 /// The address a request came from, among its extensions.
@@ -115,20 +128,24 @@ pub struct ClientAddress(pub SocketAddr);
 impl Port {
     /// Serves until `stop`, then until running requests have ended, at most for [`Limits::drain`].
     pub async fn serve(self, listener: TcpListener, stop: CancellationToken) {
-        let room = Arc::new(Semaphore::new(self.limits.connections_max));
         let drain = self.limits.drain;
-        let shared = Arc::new(Shared { port: self, per_ip: Mutex::default(), stop: stop.clone() });
+        let places = Places::new(self.limits.connections_max, self.limits.connections_per_ip_max);
+        let shared = Arc::new(Shared { port: self, places, stop: stop.clone() });
         let tasks = TaskTracker::new();
         loop {
             let accepted = tokio::select! {
                 () = stop.cancelled() => break,
-                accepted = accept(&listener, &room) => accepted,
+                accepted = listener.accept() => accepted,
             };
             match accepted {
-                Ok((stream, address, permit)) => {
-                    if let Some(place) = shared.enter(address.ip(), permit) {
+                Ok((stream, address)) => {
+                    let entered = tokio::select! {
+                        () = stop.cancelled() => break,
+                        entered = shared.enter(address.ip()) => entered,
+                    };
+                    if let Some((place, activity)) = entered {
                         let shared = Arc::clone(&shared);
-                        tasks.spawn(async move { shared.connection(stream, address, place).await });
+                        tasks.spawn(async move { shared.connection(stream, address, activity, place).await });
                     }
                 }
                 Err(error) => {
@@ -146,44 +163,16 @@ impl Port {
     }
 }
 
-/// Waits for room first, so that what is over the limit waits in the system's queue.
-async fn accept(
-    listener: &TcpListener,
-    room: &Arc<Semaphore>,
-) -> io::Result<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
-    let permit = Arc::clone(room).acquire_owned().await.map_err(io::Error::other)?;
-    let (stream, address) = listener.accept().await?;
-    Ok((stream, address, permit))
-}
-
 struct Shared {
     port: Port,
-    per_ip: Mutex<HashMap<IpAddr, usize>>,
+    places: Arc<Places>,
     stop: CancellationToken,
 }
 
-/// A connection's place among all and among those of its address.
-struct Place {
-    shared: Arc<Shared>,
-    ip: IpAddr,
-    _permit: OwnedSemaphorePermit,
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let mut per_ip = self.shared.per_ip.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = per_ip.get_mut(&self.ip) {
-            *count -= 1;
-            if *count == 0 {
-                per_ip.remove(&self.ip);
-            }
-        }
-    }
-}
-
 impl Shared {
-    /// `None` when the address may not connect, or has enough connections.
-    fn enter(self: &Arc<Self>, ip: IpAddr, permit: OwnedSemaphorePermit) -> Option<Place> {
+    /// Waits for room, so that what is over the limit waits in the system's queue. `None` when the address may not
+    /// connect, or has enough connections.
+    async fn enter(&self, ip: IpAddr) -> Option<(Place, Arc<Activity>)> {
         let Port { trusted_proxies, limits, .. } = &self.port;
         let ip = ip.to_canonical();
         let trusted = trusted_proxies.contains(&ip);
@@ -191,21 +180,30 @@ impl Shared {
             tracing::debug!(%ip, "not a trusted proxy");
             return None;
         }
-        let mut per_ip = self.per_ip.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = per_ip.entry(ip).or_default();
-        if *count >= limits.connections_per_ip_max && !trusted {
-            tracing::debug!(%ip, "too many connections");
-            return None;
+        let activity = Activity::new(limits.head, limits.idle);
+        loop {
+            match self.places.enter((!trusted).then_some(ip), &activity) {
+                Ok(place) => return Some((place, activity)),
+                Err(Full::All) => self.places.room().await,
+                Err(Full::Subscriber) => {
+                    tracing::debug!(%ip, "too many connections");
+                    return None;
+                }
+            }
         }
-        *count += 1;
-        Some(Place { shared: Arc::clone(self), ip, _permit: permit })
     }
 
-    async fn connection(&self, stream: TcpStream, address: SocketAddr, _place: Place) {
+    async fn connection(
+        &self,
+        stream: TcpStream,
+        address: SocketAddr,
+        activity: Arc<Activity>,
+        _place: Place,
+    ) {
         // Answers are small; waiting to fill packets would only delay them.
         let _ = stream.set_nodelay(true);
         let limits = &self.port.limits;
-        let Some(tls) = &self.port.tls else { return self.http1(stream, address).await };
+        let Some(tls) = &self.port.tls else { return self.http1(stream, address, activity).await };
         let handshake = timeout(limits.handshake, async {
             if !begins_tls(&stream).await? {
                 explain_tls(stream, tls, address.ip()).await?;
@@ -213,11 +211,16 @@ impl Shared {
             }
             TlsAcceptor::from(Arc::clone(&tls.config)).accept(stream).await.map(Some)
         });
-        match handshake.await {
+        let handshake = tokio::select! {
+            handshake = handshake => handshake,
+            () = activity.evicted() => return,
+        };
+        match handshake {
             Ok(Ok(Some(stream))) if stream.get_ref().1.alpn_protocol() == Some(b"h2") => {
-                self.http2(stream, address).await;
+                activity.speaks_http2();
+                self.http2(stream, address, activity).await;
             }
-            Ok(Ok(Some(stream))) => self.http1(stream, address).await,
+            Ok(Ok(Some(stream))) => self.http1(stream, address, activity).await,
             Ok(Ok(None)) => {}
             Ok(Err(error)) => tracing::debug!(%address, %error, "no TLS handshake"),
             Err(_) => tracing::debug!(%address, "no TLS handshake in time"),
@@ -228,9 +231,9 @@ impl Shared {
         &self,
         stream: S,
         address: SocketAddr,
+        activity: Arc<Activity>,
     ) {
         let limits = &self.port.limits;
-        let activity = Activity::new(Some(limits.head), limits.idle);
         let io = TokioIo::new(Watched::new(stream, Arc::clone(&activity)));
         let connection = hyper::server::conn::http1::Builder::new()
             .half_close(false)
@@ -253,16 +256,18 @@ impl Shared {
         &self,
         stream: S,
         address: SocketAddr,
+        activity: Arc<Activity>,
     ) {
         let limits = &self.port.limits;
-        // Frames beside requests are ordinary here, so only silence counts.
-        let activity = Activity::new(None, limits.idle);
         let io = TokioIo::new(Watched::new(stream, Arc::clone(&activity)));
         let head_bytes_max = u32::try_from(limits.head_bytes_max).unwrap_or(u32::MAX);
         let connection = hyper::server::conn::http2::Builder::new(TokioExecutor::new())
             .timer(TokioTimer::new())
             .max_concurrent_streams(limits.streams_max)
             .max_header_list_size(head_bytes_max)
+            // What arrives before anybody reads it, of a request and of all on this connection.
+            .initial_stream_window_size(HTTP2_STREAM_BYTES)
+            .initial_connection_window_size(HTTP2_CONNECTION_BYTES)
             .keep_alive_interval(Duration::from_secs(10))
             .keep_alive_timeout(Duration::from_secs(10))
             .serve_connection(io, self.service(address, &activity));
@@ -290,24 +295,30 @@ impl Shared {
     > + use<> {
         let router = self.port.router.clone();
         let limits = self.port.limits.clone();
+        let budget = self.port.budget.clone();
         let activity = Arc::clone(activity);
         hyper::service::service_fn(move |request: Request<Incoming>| {
             let router = router.clone();
+            let activity = Arc::clone(&activity);
             let working = Activity::work(&activity);
             let refusal = refuse(&request, &limits);
             let body_deadline = limits.body;
+            let room = Room::new(&budget);
             async move {
                 let _working = working;
                 if let Some(refusal) = refusal {
                     return Ok(refusal);
                 }
                 let (head, body) = request.into_parts();
-                let (body, unread) = TimedBody::new(body, body_deadline);
+                let (body, unread) = TimedBody::new(body, body_deadline, &activity, &room);
                 let mut request = Request::from_parts(head, Body::new(body));
                 request.extensions_mut().insert(ClientAddress(address));
-                let answer = router.oneshot(request).await;
-                unread.drain().await;
-                answer
+                let answer = match router.oneshot(request).await? {
+                    _ if room.was_short() => Problem::no_room().into_response(),
+                    answer => answer,
+                };
+                unread.drain(&activity).await;
+                Ok(answer.map(|body| Body::new(Answer::new(body, &activity))))
             }
         })
     }

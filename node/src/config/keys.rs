@@ -424,6 +424,12 @@ pub const KEYS: &[Key] = &[
         Value("8388608"),
         "Body of an upstream's answer; larger ones are refused and not charged.",
     ),
+    key(
+        "limits.bodies_bytes_max",
+        integer(16 * 1024 * 1024, 64 * 1024 * 1024 * 1024),
+        Value("134217728"),
+        "Memory for bodies under way, of requests and answers on all ports together.",
+    ),
     key("limits.calls_max", integer(1, 65_536), Value("64"), "Calls served at once,"),
     key("limits.calls_per_payer_max", integer(1, 65_536), Value("16"), "for one payer,"),
     key("limits.calls_per_service_max", integer(1, 65_536), Value("32"), "and of one service."),

@@ -151,6 +151,18 @@ impl Problem {
     }
 
     #[must_use]
+    pub fn no_room() -> Self {
+        Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "no-room",
+            "This node holds too much",
+            "the bodies of requests and answers under way fill the memory that this node has for them",
+            "Wait as Retry-After says, then send it again; nothing was done.",
+        )
+        .retry_after(Some(ROOM_AFTER_MS))
+    }
+
+    #[must_use]
     pub fn internal(detail: impl Into<String>) -> Self {
         Self::new(
             StatusCode::INTERNAL_SERVER_ERROR,

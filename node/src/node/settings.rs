@@ -1,6 +1,7 @@
 //! What the parts of the node are told of the configuration.
 
 use anyhow::Context;
+use farthing_bounds::ByteBudget;
 use farthing_chain::ChainSpec;
 use farthing_protocol::{
     Address,
@@ -124,7 +125,7 @@ pub(super) fn load_limits(config: &Config) -> load::Limits {
     }
 }
 
-pub(super) fn upstream_options(config: &Config) -> UpstreamOptions {
+pub(super) fn upstream_options(config: &Config, budget: &ByteBudget) -> UpstreamOptions {
     let limits = &config.limits;
     UpstreamOptions {
         connect: limits.upstream_connect,
@@ -132,6 +133,7 @@ pub(super) fn upstream_options(config: &Config) -> UpstreamOptions {
         idle: limits.upstream_idle,
         total: limits.upstream_total,
         body_bytes_max: limits.response_bytes_max,
+        budget: budget.clone(),
         own_ports: vec![config.gateway.listen.port(), config.panel.listen.port()],
         ..UpstreamOptions::default()
     }

@@ -11,10 +11,13 @@ use std::{
     time::{Duration, Instant},
 };
 
+use farthing_bounds::ByteBudget;
 use farthing_protocol::{Address, Refusal, RefusalCode, ServiceId};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 const WAIT_MAX: Duration = Duration::from_secs(10);
+/// Room that there has to be for an answer.
+const ANSWER_BYTES_MIN: usize = 64 * 1024;
 const FREE_FAILURES_PER_MINUTE: u32 = 20;
 /// Keys remembered at once; unused ones are dropped first.
 const KEYS_MAX: usize = 4096;
@@ -38,6 +41,8 @@ impl Default for Limits {
 /// The owner's capacity.
 #[derive(Debug)]
 pub struct Load {
+    /// Of the answers.
+    budget: ByteBudget,
     waiting: Arc<Semaphore>,
     total: Arc<Semaphore>,
     payers: Keyed<Address>,
@@ -59,8 +64,9 @@ struct Window {
 
 impl Load {
     #[must_use]
-    pub fn new(limits: Limits) -> Self {
+    pub fn new(limits: Limits, budget: ByteBudget) -> Self {
         Self {
+            budget,
             waiting: Arc::new(Semaphore::new(limits.waiting_max)),
             total: Arc::new(Semaphore::new(limits.calls_max)),
             payers: Keyed::new(limits.per_payer_max),
@@ -76,6 +82,8 @@ impl Load {
     pub async fn enter(&self, payer: Address, service: ServiceId) -> Result<Place, Refusal> {
         let busy =
             || Refusal::new(RefusalCode::Busy, "the owner's node works at its limit").retry_after_ms(500);
+        // An answer that cannot be held is not asked for: the upstream would have worked for nothing.
+        drop(self.budget.take(ANSWER_BYTES_MIN).ok_or_else(busy)?);
         let _waiting = self.waiting.clone().try_acquire_owned().map_err(|_| busy())?;
         let places = async {
             // Narrow before wide: a payer waiting for itself must not hold what others could use.
@@ -155,7 +163,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_payer_gets_sixteen_places_and_the_next_waits_its_turn() {
-        let load = Load::new(Limits::default());
+        let load = Load::new(Limits::default(), ByteBudget::new(ANSWER_BYTES_MIN));
         let mut places = Vec::new();
         for _ in 0..Limits::default().per_payer_max {
             places.push(load.enter(PAYER, SERVICE).await.unwrap());
@@ -168,7 +176,7 @@ mod tests {
 
     #[tokio::test]
     async fn when_too_many_wait_the_next_is_told_to_come_back() {
-        let load = Load::new(Limits::default());
+        let load = Load::new(Limits::default(), ByteBudget::new(ANSWER_BYTES_MIN));
         let _all = load.waiting.clone().try_acquire_many_owned(256).unwrap();
         let refusal = load.enter(PAYER, SERVICE).await.unwrap_err();
         assert_eq!(refusal.code, RefusalCode::Busy);
@@ -177,7 +185,7 @@ mod tests {
 
     #[test]
     fn uncharged_work_is_limited_below_at_and_above_twenty_a_minute() {
-        let load = Load::new(Limits::default());
+        let load = Load::new(Limits::default(), ByteBudget::new(ANSWER_BYTES_MIN));
         for _ in 0..19 {
             load.count_failure(PAYER);
         }

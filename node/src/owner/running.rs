@@ -97,7 +97,7 @@ impl Calls {
 
 impl Running {
     /// Gives everyone who waits `answer`, and keeps it for repeats when it is final and small enough.
-    pub fn finish(mut self, answer: Arc<Answer>, is_final: bool) {
+    pub fn finish(mut self, mut answer: Arc<Answer>, is_final: bool) {
         if is_final && answer.body.len() <= KEEP_BODY_BYTES_MAX {
             let bytes = answer.body.len() + ENTRY_BYTES;
             let mut state = self.calls.lock();
@@ -105,6 +105,9 @@ impl Running {
             state.kept_bytes += bytes;
             self.kept = true;
             drop(state);
+            // A copy, within the bound of what is kept: the answer itself takes memory from calls as long as it is held.
+            let body = Bytes::copy_from_slice(&answer.body);
+            answer = Arc::new(Answer { reply: answer.reply.clone(), body });
         }
         self.sender.send_replace(Some(answer));
     }

@@ -333,13 +333,17 @@ impl Upstream {
     ) -> Result<Bytes, Failure> {
         let status = response.status().as_u16();
         let failure = |outcome, reason| Failure::new(outcome, status, reason);
-        let mut whole = Body::default();
+        let (mut whole, mut room) = (Body::default(), self.options.budget.nothing());
         loop {
             let part = timeout(self.options.idle.min(left()), response.chunk())
                 .await
                 .map_err(|_| failure(Outcome::TimedOut, "the body did not come in time"))?
                 .map_err(|_| failure(Outcome::BadAnswer, "the body is not what its head promised"))?;
-            let Some(part) = part else { return Ok(whole.finish()) };
+            let Some(part) = part else { return Ok(room.attach(whole.finish())) };
+            if !room.grow(part.len()) {
+                let reason = "this node holds as many bytes as limits.bodies_bytes_max allows";
+                return Err(failure(Outcome::Oversize, reason));
+            }
             whole.push(part);
             if whole.len() > self.options.body_bytes_max {
                 return Err(failure(Outcome::Oversize, "the body is larger than limits.response_bytes_max"));

@@ -6,7 +6,7 @@
 use axum::{
     Json, Router,
     body::{Body, to_bytes},
-    extract::{Extension, Request, State},
+    extract::{DefaultBodyLimit, Extension, Request, State},
     middleware::{Next, from_fn_with_state, map_response},
     response::{IntoResponse, Response},
     routing::post,
@@ -70,12 +70,16 @@ const DANGEROUS: [(Method, &str); 30] = [
     (Method::POST, "/apis/{id}/rescan"),
 ];
 
+/// Who is not logged in sends a password, and anybody may do that many times at once.
+pub(super) const GUEST_BYTES_MAX: usize = 8 * 1024;
+
 pub(super) fn routes(panel: &Panel) -> Router<Panel> {
     let commands = panel.node().routes().fallback(|| async { nothing_here() });
     let guarded = commands.layer(from_fn_with_state(panel.clone(), admit));
     Router::new()
         .route("/api/v1/setup", post(set_up))
         .route("/api/v1/session", post(log_in))
+        .layer(DefaultBodyLimit::max(GUEST_BYTES_MAX))
         .nest_service(PREFIX, guarded)
         .layer(map_response(as_problem))
 }

@@ -320,6 +320,7 @@ async fn whole(request: Request, panel: &Panel) -> Result<Bytes, Failure> {
 async fn read<T: DeserializeOwned>(request: Request) -> Result<T, Failure> {
     match axum::Form::<T>::from_request(request, &()).await {
         Ok(axum::Form(fields)) => Ok(fields),
+        Err(rejection) if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE => Err(Failure::too_large()),
         Err(rejection) => Err(Failure::unreadable(rejection.body_text())),
     }
 }

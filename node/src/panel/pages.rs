@@ -42,6 +42,7 @@ const DETAIL_BYTES_MAX: usize = 4 * 1024;
 const TEXT_BYTES_MAX: usize = 1024 * 1024;
 
 pub(super) fn routes() -> Router<Panel> {
+    let guest = || DefaultBodyLimit::max(api::GUEST_BYTES_MAX);
     Router::new()
         .route("/", get(|| async { Redirect::to("/panel") }))
         .route("/ca.pem", get(authority))
@@ -50,9 +51,9 @@ pub(super) fn routes() -> Router<Panel> {
         .route("/panel/enter", get(door::enter))
         .route("/panel", get(home::show))
         .route("/panel/", get(|| async { Redirect::to("/panel") }))
-        .route("/panel/setup", get(setup::show).post(setup::set_up))
+        .route("/panel/setup", get(setup::show).post(setup::set_up).layer(guest()))
         .merge(first_steps())
-        .route("/panel/login", get(login::show).post(login::log_in))
+        .route("/panel/login", get(login::show).post(login::log_in).layer(guest()))
         .route("/panel/logout", post(login::log_out))
         .route("/panel/password", get(password::show).post(password::change))
         .route("/panel/theme", post(appearance::choose_theme))

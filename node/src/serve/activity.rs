@@ -1,8 +1,9 @@
-//! Watches a connection: is its request head overdue, or does nothing move on it?
+//! Watches a connection: is its request head overdue, does nothing move on it, and how soon may it be asked to go?
 //!
-//! Bytes that arrive while no request is being worked on begin a head, which must be complete within `head`.
+//! Bytes that arrive over HTTP/1 while no request is being worked on begin a head, which must be complete within `head`.
 //! Apart from that, a connection may be silent for `idle` unless a request is being worked on; a reader that
-//! takes its answer too slowly is silent as well.
+//! takes its answer too slowly is silent as well. Over HTTP/2 only requests and answers are movement: whoever sends
+//! pings is silent.
 
 use std::{
     io,
@@ -16,48 +17,131 @@ use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     time::{Instant, sleep_until},
 };
+use tokio_util::sync::CancellationToken;
 
 /// What is known of one connection.
 #[derive(Debug)]
 pub(super) struct Activity {
-    head: Option<Duration>,
+    head: Duration,
     idle: Duration,
     state: Mutex<State>,
+    /// Another connection needs its place.
+    evicted: CancellationToken,
 }
 
 #[derive(Debug)]
 struct State {
+    is_http2: bool,
+    has_asked: bool,
     /// Requests being worked on.
     working: usize,
+    /// Those among them whose body has not come.
+    waiting: usize,
+    /// Answers that are being sent.
+    answering: usize,
     /// When the first byte of an incomplete head arrived.
     head_began: Option<Instant>,
     moved: Instant,
 }
 
+/// How soon a connection makes room for another one: the least first, and of equals who was silent for longest. One
+/// whose request is being worked on does not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Standing {
+    /// Never asked anything.
+    Silent,
+    /// Has its answers.
+    Idle,
+    /// Takes its answers.
+    Answering,
+    /// Sends the bodies of its requests.
+    Sending,
+}
+
 impl Activity {
-    pub(super) fn new(head: Option<Duration>, idle: Duration) -> Arc<Self> {
-        let state = State { working: 0, head_began: None, moved: Instant::now() };
-        Arc::new(Self { head, idle, state: Mutex::new(state) })
+    pub(super) fn new(head: Duration, idle: Duration) -> Arc<Self> {
+        let state = State {
+            is_http2: false,
+            has_asked: false,
+            working: 0,
+            waiting: 0,
+            answering: 0,
+            head_began: None,
+            moved: Instant::now(),
+        };
+        Arc::new(Self { head, idle, state: Mutex::new(state), evicted: CancellationToken::new() })
+    }
+
+    /// From now on only requests and answers count.
+    pub(super) fn speaks_http2(&self) {
+        self.update(|state| state.is_http2 = true);
     }
 
     /// Returns when the connection has to be closed.
     pub(super) async fn expired(&self) {
-        loop {
-            let deadline = self.deadline();
-            if deadline <= Instant::now() {
-                return;
+        let overdue = async {
+            loop {
+                let deadline = self.deadline();
+                if deadline <= Instant::now() {
+                    return;
+                }
+                sleep_until(deadline).await;
             }
-            sleep_until(deadline).await;
+        };
+        tokio::select! {
+            () = overdue => {}
+            () = self.evicted() => {}
         }
     }
 
+    /// Returns when another connection needs the place of this one.
+    pub(super) async fn evicted(&self) {
+        self.evicted.cancelled().await;
+    }
+
+    pub(super) fn evict(&self) {
+        self.evicted.cancel();
+    }
+
+    /// How soon it makes room, and since when nothing moves; `None` while it does not.
+    pub(super) fn standing(&self) -> Option<(Standing, Instant)> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let standing = if state.working > state.waiting {
+            return None;
+        } else if state.working > 0 {
+            Standing::Sending
+        } else if state.answering > 0 {
+            Standing::Answering
+        } else if state.has_asked {
+            Standing::Idle
+        } else {
+            Standing::Silent
+        };
+        Some((standing, state.moved))
+    }
+
     /// A request's head is complete; it is being worked on until the guard is dropped.
-    pub(super) fn work(activity: &Arc<Self>) -> Working {
-        activity.update(|state| {
-            state.working += 1;
+    pub(super) fn work(activity: &Arc<Self>) -> Guard {
+        Guard::new(activity, |state, begins| {
+            count(&mut state.working, begins);
+            state.has_asked = true;
             state.head_began = None;
-        });
-        Working(Arc::clone(activity))
+        })
+    }
+
+    /// The body of a request that is being worked on does not come.
+    pub(super) fn wait(activity: &Arc<Self>) -> Guard {
+        Guard::new(activity, |state, begins| count(&mut state.waiting, begins))
+    }
+
+    /// An answer is being sent.
+    pub(super) fn answer(activity: &Arc<Self>) -> Guard {
+        Guard::new(activity, |state, begins| count(&mut state.answering, begins))
+    }
+
+    /// A part of a request or an answer was passed on.
+    pub(super) fn pass(&self) {
+        self.update(|_| {});
     }
 
     fn deadline(&self) -> Instant {
@@ -67,20 +151,24 @@ impl Activity {
             return Instant::now() + self.idle;
         }
         let idle = state.moved + self.idle;
-        match (self.head, state.head_began) {
-            (Some(head), Some(began)) => idle.min(began + head),
+        match state.head_began {
+            _ if state.is_http2 => idle,
+            Some(began) => idle.min(began + self.head),
             // Looked at often enough to notice a head that begins meanwhile.
-            (Some(head), None) => idle.min(Instant::now() + head),
-            (None, _) => idle,
+            None => idle.min(Instant::now() + self.head),
         }
     }
 
+    /// Bytes came or went.
     fn moved(&self, read: bool) {
-        self.update(|state| {
-            if read && state.working == 0 && state.head_began.is_none() {
-                state.head_began = Some(Instant::now());
-            }
-        });
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.is_http2 {
+            return;
+        }
+        state.moved = Instant::now();
+        if read && state.working == 0 && state.head_began.is_none() {
+            state.head_began = Some(Instant::now());
+        }
     }
 
     fn update(&self, change: impl FnOnce(&mut State)) {
@@ -90,13 +178,31 @@ impl Activity {
     }
 }
 
-/// A request is being worked on.
-#[derive(Debug)]
-pub(super) struct Working(Arc<Activity>);
+const fn count(number: &mut usize, begins: bool) {
+    if begins {
+        *number += 1;
+    } else {
+        *number -= 1;
+    }
+}
 
-impl Drop for Working {
+/// Something goes on until this is dropped.
+#[derive(Debug)]
+pub(super) struct Guard {
+    activity: Arc<Activity>,
+    change: fn(&mut State, bool),
+}
+
+impl Guard {
+    fn new(activity: &Arc<Activity>, change: fn(&mut State, bool)) -> Self {
+        activity.update(|state| change(state, true));
+        Self { activity: Arc::clone(activity), change }
+    }
+}
+
+impl Drop for Guard {
     fn drop(&mut self) {
-        self.0.update(|state| state.working -= 1);
+        self.activity.update(|state| (self.change)(state, false));
     }
 }
 

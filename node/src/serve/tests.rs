@@ -1,14 +1,13 @@
 //! The promises of the HTTP ports, over real sockets.
 
+mod http2;
+
 use std::time::Instant;
 
 use axum::routing::{get, post};
 use bytes::Bytes;
 use rustls::pki_types::ServerName;
-use tokio::{
-    io::{AsyncBufReadExt, AsyncReadExt, BufReader},
-    task::JoinHandle,
-};
+use tokio::{io::AsyncReadExt, task::JoinHandle};
 
 use super::*;
 
@@ -16,6 +15,10 @@ use super::*;
 fn limits() -> Limits {
     let short = Duration::from_millis(300);
     Limits { head: short, idle: short, body: short, handshake: short, ..Limits::default() }
+}
+
+fn budget() -> ByteBudget {
+    ByteBudget::new(16 * 1024 * 1024)
 }
 
 fn router() -> Router {
@@ -46,7 +49,8 @@ struct Running {
 }
 
 async fn start(limits: Limits) -> Running {
-    start_port(Port { router: router(), tls: None, trusted_proxies: Vec::new(), limits }).await
+    start_port(Port { router: router(), tls: None, trusted_proxies: Vec::new(), limits, budget: budget() })
+        .await
 }
 
 async fn start_port(port: Port) -> Running {
@@ -129,6 +133,37 @@ async fn a_body_that_does_not_arrive_is_given_up() {
 }
 
 #[tokio::test]
+async fn a_body_that_finds_no_room_is_answered_so_and_all_room_is_given_back() {
+    let budget = ByteBudget::new(1000);
+    let port = Port {
+        router: router(),
+        tls: None,
+        trusted_proxies: Vec::new(),
+        limits: limits(),
+        budget: budget.clone(),
+    };
+    let running = start_port(port).await;
+    let others = budget.take(900).unwrap();
+    let post = |bytes: usize| {
+        let head =
+            format!("POST /echo HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {bytes}");
+        exchange(running.address, format!("{head}\r\n\r\n{}", "x".repeat(bytes)).into_bytes().leak())
+    };
+    assert!(post(100).await.starts_with("HTTP/1.1 200"));
+    let refused = post(101).await;
+    assert!(refused.starts_with("HTTP/1.1 503") && refused.contains("problem:no-room"), "{refused}");
+    assert!(refused.contains("\"charged\":false") && refused.contains("retry-after: 1"), "{refused}");
+    drop(others);
+    assert!(post(1000).await.starts_with("HTTP/1.1 200"));
+    let given_back = async {
+        while budget.held() > 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(Duration::from_secs(20), given_back).await.unwrap();
+}
+
+#[tokio::test]
 async fn an_answer_arrives_although_nobody_read_the_body() {
     let running = start(Limits { idle: Duration::from_secs(60), ..limits() }).await;
     let body = "x".repeat(4_000_000);
@@ -144,7 +179,7 @@ async fn an_answer_arrives_although_nobody_read_the_body() {
 async fn a_reader_that_takes_nothing_is_closed() {
     let body = Bytes::from(vec![b'x'; 64 * 1024 * 1024]);
     let router = Router::new().route("/", get(move || async move { body }));
-    let port = Port { router, tls: None, trusted_proxies: Vec::new(), limits: limits() };
+    let port = Port { router, tls: None, trusted_proxies: Vec::new(), limits: limits(), budget: budget() };
     let running = start_port(port).await;
     let mut stream = TcpStream::connect(running.address).await.unwrap();
     stream.write_all(&get_request("/")).await.unwrap();
@@ -176,25 +211,54 @@ async fn heads_are_held_to_their_limits() {
     }
 }
 
+/// Requests that are worked on until somebody lets them end.
+struct Held {
+    running: Running,
+    requests: Vec<JoinHandle<String>>,
+    end: Arc<tokio::sync::Semaphore>,
+}
+
+/// A port on which so many requests are being worked on.
+async fn held(limits: Limits, requests: usize) -> Held {
+    let end = Arc::new(tokio::sync::Semaphore::new(0));
+    let (begun, mut began) = tokio::sync::mpsc::channel(1);
+    let wait = Arc::clone(&end);
+    let hold = move || async move {
+        begun.send(()).await.unwrap();
+        wait.acquire().await.unwrap().forget();
+        "held"
+    };
+    let router = router().route("/hold", get(hold));
+    let port = Port { router, tls: None, trusted_proxies: Vec::new(), limits, budget: budget() };
+    let running = start_port(port).await;
+    let address = running.address;
+    let ask = move |_| tokio::spawn(async move { exchange(address, &get_request("/hold")).await });
+    let requests: Vec<_> = (0..requests).map(ask).collect();
+    for _ in &requests {
+        began.recv().await.unwrap();
+    }
+    Held { running, requests, end }
+}
+
+impl Held {
+    async fn end(self) {
+        self.end.add_permits(self.requests.len());
+        for request in self.requests {
+            assert!(request.await.unwrap().ends_with("held"));
+        }
+    }
+}
+
 #[tokio::test]
 async fn one_address_cannot_take_every_connection() {
-    let running =
-        start(Limits { connections_per_ip_max: 2, idle: Duration::from_secs(60), ..limits() }).await;
-    let keep = b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n";
-    let mut held = Vec::new();
-    for _ in 0..2 {
-        let mut stream = BufReader::new(TcpStream::connect(running.address).await.unwrap());
-        stream.write_all(keep).await.unwrap();
-        let mut line = String::new();
-        stream.read_line(&mut line).await.unwrap();
-        assert!(line.starts_with("HTTP/1.1 200"), "{line}");
-        held.push(stream);
-    }
-    assert_eq!(exchange(running.address, &get_request("/")).await, "");
-    held.pop();
+    let limits = Limits { connections_per_ip_max: 2, idle: Duration::from_secs(60), ..limits() };
+    let held = held(limits, 2).await;
+    let address = held.running.address;
+    assert_eq!(exchange(address, &get_request("/")).await, "", "both are at work");
+    held.end().await;
     // The place is free as soon as the server has noticed.
     let again = async {
-        while exchange(running.address, &get_request("/")).await.is_empty() {
+        while exchange(address, &get_request("/")).await.is_empty() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
@@ -202,19 +266,64 @@ async fn one_address_cannot_take_every_connection() {
 }
 
 #[tokio::test]
-async fn connections_above_the_limit_wait_for_room() {
-    let running = start(Limits { connections_max: 1, idle: Duration::from_millis(300), ..limits() }).await;
-    let _first = TcpStream::connect(running.address).await.unwrap();
-    // The first one idles until it is closed; then there is room.
-    let answer = exchange(running.address, &get_request("/")).await;
+async fn connections_above_the_limit_wait_for_those_at_work() {
+    let held = held(Limits { connections_max: 1, idle: Duration::from_secs(60), ..limits() }, 1).await;
+    let address = held.running.address;
+    let mut waiting = tokio::spawn(async move { exchange(address, &get_request("/")).await });
+    let early = timeout(Duration::from_millis(300), &mut waiting).await;
+    assert!(early.is_err(), "there was room: {early:?}");
+    held.end().await;
+    let answer = waiting.await.unwrap();
     assert!(answer.ends_with("hello"), "{answer}");
+}
+
+#[tokio::test]
+async fn silent_connections_make_room_for_one_that_asks() {
+    let minute = Duration::from_secs(60);
+    let patient = Limits { head: minute, idle: minute, handshake: minute, body: minute, ..Limits::default() };
+    let setup = start_tls_with(b"http/1.1", patient.clone()).await;
+    let plain = start(patient).await;
+    let half_head = &b"GET / HTTP/1.1\r\nhost: loc"[..];
+    let half_hello = &[22, 3, 1, 2, 0, 1][..];
+    for (address, is_tls, sent) in [
+        (plain.address, false, &b""[..]),
+        (plain.address, false, half_head),
+        (plain.address, false, b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n"),
+        (plain.address, false, b"POST /echo HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\nx"),
+        (setup.running.address, true, b""),
+        (setup.running.address, true, half_hello),
+    ] {
+        let mut silent = Vec::new();
+        for _ in 0..Limits::default().connections_per_ip_max {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            stream.write_all(sent).await.unwrap();
+            silent.push(stream);
+        }
+        for _ in 0..3 {
+            let asked = async {
+                if !is_tls {
+                    return exchange(address, &get_request("/")).await;
+                }
+                let connector = tokio_rustls::TlsConnector::from(Arc::clone(&setup.client));
+                let stream = TcpStream::connect(address).await.unwrap();
+                let name = ServerName::try_from("localhost").unwrap();
+                let mut stream = connector.connect(name, stream).await.unwrap();
+                stream.write_all(&get_request("/")).await.unwrap();
+                let mut answer = String::new();
+                let _ = stream.read_to_string(&mut answer).await;
+                answer
+            };
+            let answer = timeout(Duration::from_secs(20), asked).await.unwrap();
+            assert!(answer.ends_with("hello"), "{} after {sent:?}: {answer}", silent.len());
+        }
+    }
 }
 
 #[tokio::test]
 async fn only_trusted_proxies_may_connect_when_there_are_some() {
     for (proxy, answered) in [("127.0.0.1", true), ("10.0.0.7", false)] {
         let trusted_proxies = vec![proxy.parse().unwrap()];
-        let port = Port { router: router(), tls: None, trusted_proxies, limits: limits() };
+        let port = Port { router: router(), tls: None, trusted_proxies, limits: limits(), budget: budget() };
         let running = start_port(port).await;
         let answer = exchange(running.address, &get_request("/")).await;
         assert_eq!(answer.ends_with("hello"), answered, "{proxy}");
@@ -251,6 +360,14 @@ struct TlsSetup {
 }
 
 async fn start_tls(alpn: &[u8]) -> TlsSetup {
+    start_tls_with(alpn, limits()).await
+}
+
+async fn start_tls_with(alpn: &[u8], limits: Limits) -> TlsSetup {
+    start_tls_of(alpn, limits, router()).await
+}
+
+async fn start_tls_of(alpn: &[u8], limits: Limits, router: Router) -> TlsSetup {
     let folder = tempfile::tempdir().unwrap();
     let own = crate::tls::own(folder.path(), &["node.example".into()]).unwrap();
     let mut roots = rustls::RootCertStore::empty();
@@ -266,8 +383,9 @@ async fn start_tls(alpn: &[u8]) -> TlsSetup {
         .with_no_client_auth();
     client.alpn_protocols = vec![alpn.to_vec()];
     let tls = Some(Tls { config: own.config, ca_file: own.ca_file });
-    let router = guarded(router(), Hosts::new(&["node.example".into()]));
-    let running = start_port(Port { router, tls, trusted_proxies: Vec::new(), limits: limits() }).await;
+    let router = guarded(router, Hosts::new(&["node.example".into()]));
+    let running =
+        start_port(Port { router, tls, trusted_proxies: Vec::new(), limits, budget: budget() }).await;
     TlsSetup { _folder: folder, running, client: Arc::new(client) }
 }
 
@@ -339,7 +457,7 @@ async fn a_handshake_that_does_not_come_is_closed() {
 #[tokio::test]
 async fn names_that_are_not_ours_and_web_pages_are_refused() {
     let router = guarded(router(), Hosts::new(&[]));
-    let port = Port { router, tls: None, trusted_proxies: Vec::new(), limits: limits() };
+    let port = Port { router, tls: None, trusted_proxies: Vec::new(), limits: limits(), budget: budget() };
     let running = start_port(port).await;
     for (headers, status) in [
         ("host: localhost\r\n", "200"),

@@ -17,6 +17,7 @@ mod load;
 mod names;
 mod offline;
 mod patched_owner;
+mod ports;
 mod prices;
 mod repeats;
 mod settling;

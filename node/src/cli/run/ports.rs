@@ -66,6 +66,8 @@ impl Ports {
             ca_fingerprint: tls.as_ref().and_then(|tls| tls.ca_fingerprint.clone()),
         };
         let node = running.node.clone();
+        // Half: what local programs send leaves the rest to the calls of others.
+        let bodies = node.budget.part(node.budget.bytes_max() / 2);
         let commands = commands::router(node.clone()).merge(commands::settings::router(running));
         let panel = Panel::new(Parts {
             access,
@@ -81,6 +83,7 @@ impl Ports {
                 router: guarded(gateway::router(node.gateway()), Hosts::new(&config.gateway.hosts)),
                 tls: port_tls(config.gateway.tls != TlsMode::Off),
                 trusted_proxies: config.gateway.trusted_proxies.clone(),
+                budget: bodies.clone(),
                 limits: Limits {
                     connections_max: config.gateway.connections_max,
                     connections_per_ip_max: config.gateway.connections_per_ip_max,
@@ -91,6 +94,7 @@ impl Ports {
                 router: panel::router(panel),
                 tls: port_tls(config.panel.tls),
                 trusted_proxies: config.panel.trusted_proxies.clone(),
+                budget: bodies,
                 limits: Limits {
                     connections_max: PANEL_CONNECTIONS_MAX,
                     connections_per_ip_max: PANEL_CONNECTIONS_PER_IP_MAX,

@@ -127,6 +127,7 @@ fn every_problem() -> Vec<Problem> {
         no_such_method,
         Problem::unknown_host(),
         Problem::origin_refused(),
+        Problem::no_room(),
         Problem::internal(""),
     ];
     every_error().iter().map(Problem::from).chain(of_requests).collect()

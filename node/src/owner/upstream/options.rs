@@ -2,9 +2,13 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
+use farthing_bounds::ByteBudget;
 use farthing_protocol::limits;
 
 use super::AddressClass;
+
+/// For answers outside of a node, which has a budget of its own.
+const BODIES_BYTES: usize = 128 * 1024 * 1024;
 
 /// Bounds and rules of an upstream.
 #[derive(Debug, Clone)]
@@ -17,6 +21,8 @@ pub struct UpstreamOptions {
     /// The whole exchange, where the call's deadline is not shorter.
     pub total: Duration,
     pub body_bytes_max: usize,
+    /// What the bodies of all answers may hold, until they are passed on.
+    pub budget: ByteBudget,
     /// Response headers beside the usual ones, in lower case.
     pub response_headers: BTreeSet<String>,
     /// The class noted at registration; the first resolution decides when absent.
@@ -35,6 +41,7 @@ impl Default for UpstreamOptions {
             idle: Duration::from_secs(10),
             total: Duration::from_secs(30),
             body_bytes_max: limits::RESPONSE_BODY_BYTES_DEFAULT,
+            budget: ByteBudget::new(BODIES_BYTES),
             response_headers: BTreeSet::new(),
             class: None,
             own_ports: Vec::new(),

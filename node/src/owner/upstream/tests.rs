@@ -9,6 +9,7 @@ use std::{
     },
 };
 
+use farthing_bounds::ByteBudget;
 use farthing_bridge::{
     Api, Call,
     description::{ApiDescription, Body, BodyKind, Method, Operation, Parameter, Place, Schema, Style},
@@ -247,6 +248,21 @@ async fn the_body_is_held_to_its_limit() {
     }
     let huge = "HTTP/1.1 200 OK\r\ncontent-length: 9223372036854775807\r\n\r\n";
     assert_eq!(fetch_scripted(huge).await.outcome, Outcome::Oversize);
+}
+
+#[tokio::test]
+async fn an_answer_that_finds_no_room_is_given_up_and_one_that_is_passed_on_gives_its_room_back() {
+    let budget = ByteBudget::new(1000);
+    let within = || UpstreamOptions { budget: budget.clone(), ..options() };
+    let answer = || scripted(sized("200 OK", "", &"x".repeat(600)));
+    let first = fetch_from(answer().await, within()).await;
+    assert_eq!((first.outcome, budget.held()), (Outcome::Answered, 600));
+    let second = fetch_from(answer().await, within()).await;
+    assert_eq!((second.outcome, second.body.len(), budget.held()), (Outcome::Oversize, 0, 600));
+    assert!(second.reason.contains("limits.bodies_bytes_max"), "{}", second.reason);
+    drop(first);
+    assert_eq!(budget.held(), 0);
+    assert_eq!(fetch_from(answer().await, within()).await.outcome, Outcome::Answered);
 }
 
 #[tokio::test]

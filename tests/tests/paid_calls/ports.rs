@@ -1,0 +1,145 @@
+//! What a program of the same machine can do to a node's ports by opening connections and sending bodies.
+
+use std::{fs, sync::Arc, time::Duration};
+
+use anyhow::{Context, Result, ensure};
+use bytes::Bytes;
+use farthing::{
+    control::types::{Console, route},
+    testnet::NodeProcess,
+};
+use farthing_tests::world::{FUNDS, World, eventually};
+use futures::{StreamExt, future::join_all, stream};
+use hyper::client::conn::http2::{self, SendRequest};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use reqwest::{Body, StatusCode};
+use rustls::{
+    ClientConfig, RootCertStore,
+    pki_types::{CertificateDer, ServerName, pem::PemObject},
+};
+use tokio::{net::TcpStream, time::timeout};
+use tokio_rustls::TlsConnector;
+
+use crate::support::{cost, fixed_owner};
+
+/// As many as one subscriber may have on each port.
+const SILENT: usize = 32;
+const SOON: Duration = Duration::from_secs(20);
+
+/// `https://localhost:1/panel` → 1
+fn port_of(url: &str) -> Result<u16> {
+    let authority = url.split("://").nth(1).and_then(|rest| rest.split('/').next());
+    Ok(authority.and_then(|authority| authority.rsplit(':').next()).context("no port")?.parse()?)
+}
+
+async fn silent(port: u16) -> Result<Vec<TcpStream>> {
+    let connecting = (0..SILENT).map(|_| TcpStream::connect(("127.0.0.1", port)));
+    Ok(join_all(connecting).await.into_iter().collect::<Result<_, _>>()?)
+}
+
+async fn console(node: &NodeProcess) -> Result<u16> {
+    port_of(&node.control().get::<Console>(route::CONSOLE).await?.url)
+}
+
+#[tokio::test]
+async fn silent_connections_of_a_local_program_shut_nobody_out_of_any_port() -> Result<()> {
+    let mut world = World::with(fixed_owner()?).await?;
+    let address = world.owner.loopback_address().await?;
+    let network = address.split('/').nth(4).context("no port")?.parse()?;
+    let on_network = silent(network).await?;
+    // Its connection to the owner is a new one, beside the silent ones.
+    world.consumer.restart(Vec::new()).await?;
+    let client = world.consumer.https_client()?;
+    let panel = console(&world.consumer).await?;
+    let on_panel = silent(panel).await?;
+    for _ in 0..3 {
+        let asked = client.get(format!("https://localhost:{panel}/panel/login")).send();
+        let status = timeout(SOON, asked).await.context("the console does not answer")??.status();
+        ensure!(status.is_success() || status.is_redirection(), "{status}");
+    }
+    let gateway = port_of(&world.consumer.status().await?.gateway_url)?;
+    let on_gateway = silent(gateway).await?;
+    let mut last = None;
+    let served = eventually("a call is served", async || {
+        let answer = timeout(SOON, world.get("/ok")).await.context("the gateway does not answer")??;
+        let is_served = answer.status.is_success();
+        last = Some(answer);
+        Ok(is_served)
+    });
+    served.await.with_context(|| format!("{last:?}"))?;
+    drop((on_network, on_panel, on_gateway));
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(1));
+    Ok(())
+}
+
+/// A body of so many bytes of which the end never comes.
+fn endless(bytes: usize) -> Body {
+    let parts = stream::repeat_with(|| Ok::<_, std::io::Error>(Bytes::from(vec![b'x'; 16 * 1024])));
+    Body::wrap_stream(parts.take(bytes / (16 * 1024)).chain(stream::pending()))
+}
+
+async fn http2(node: &NodeProcess, port: u16) -> Result<SendRequest<Body>> {
+    farthing::tls::install_provider();
+    let mut roots = RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_file(node.data_dir().join("tls/ca.pem"))?)?;
+    let mut config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    let stream = TcpStream::connect(("127.0.0.1", port)).await?;
+    let name = ServerName::try_from("localhost")?;
+    let stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await?;
+    let (sender, connection) = http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await?;
+    tokio::spawn(connection);
+    Ok(sender)
+}
+
+/// Memory of a node's process, in MiB.
+fn memory(node: &NodeProcess) -> Result<u64> {
+    let status = fs::read_to_string(format!("/proc/{}/status", node.pid().context("it has ended")?))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no memory")?;
+    Ok(line.trim().trim_end_matches(" kB").parse::<u64>()? / 1024)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn log_in_bodies_of_strangers_are_neither_kept_nor_waited_for() -> Result<()> {
+    const BODY: usize = 1_900 * 1024;
+    let world = World::start().await?;
+    let node = &world.consumer;
+    let panel = console(node).await?;
+    let before = memory(node)?;
+    let (mut senders, mut answers) = (Vec::new(), Vec::new());
+    for _ in 0..3 {
+        let sender = http2(node, panel).await?;
+        for place in 0..64 {
+            let path = ["/api/v1/session", "/api/v1/setup", "/panel/login", "/panel/setup"][place % 4];
+            let kind = if path.starts_with("/api") {
+                "application/json"
+            } else {
+                "application/x-www-form-urlencoded"
+            };
+            let request = hyper::Request::post(format!("https://localhost:{panel}{path}"))
+                .header("content-type", kind)
+                .header("origin", format!("https://localhost:{panel}"))
+                .header("sec-fetch-site", "same-origin")
+                .body(endless(BODY))?;
+            let mut sender = sender.clone();
+            answers.push(tokio::spawn(async move {
+                sender.send_request(request).await.map(|answer| answer.status())
+            }));
+        }
+        senders.push(sender);
+    }
+    let mut peak = before;
+    eventually("every log-in is answered", async || {
+        peak = peak.max(memory(node)?);
+        Ok(answers.iter().all(|answer| answer.is_finished()))
+    })
+    .await
+    .with_context(|| format!("{before} MiB before and {peak} MiB since"))?;
+    for answer in answers {
+        let status = answer.await?.context("no answer")?;
+        ensure!(status == StatusCode::PAYLOAD_TOO_LARGE, "{status}");
+    }
+    println!("192 log-in bodies of 1.9 MB: {before} MiB before, {peak} MiB at most");
+    ensure!(peak < before + 64, "{before} MiB before and {peak} MiB at most");
+    Ok(())
+}
