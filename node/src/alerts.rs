@@ -93,6 +93,8 @@ struct Facts {
     unclaimed: Usdc,
     /// The most that may be, because the wallet's ETH does not pay for the claim.
     unclaimed_max: Option<Usdc>,
+    /// Blocks whose events could not be read.
+    skipped: Vec<u64>,
     /// Of the owner's services.
     ailing: Vec<Ailing>,
     /// Why there is no backup of today.
@@ -184,6 +186,16 @@ fn current(facts: &Facts, levels: &Levels) -> Vec<Alert> {
             let action = "it is topped up by the next call; see that the wallet has USDC and ETH";
             alerts.push(alert("channel-low", subject, Severity::Warning, cause, action));
         }
+    }
+    if let Some(newest) = facts.skipped.last() {
+        let blocks = facts.skipped.len();
+        let cause = format!(
+            "the events of {blocks} blocks could not be read, the newest is {newest}; channels that were opened in them \
+             may be unknown to this node"
+        );
+        let action = "name another endpoint in `chain.rpc_urls`, restart the node, and ask payers that are refused with \
+                      unknown_channel to deposit a little more";
+        alerts.push(alert("events-skipped", String::new(), Severity::Warning, cause, action));
     }
     for ailing in &facts.ailing {
         let Ailing { kind, service, cause, action } = ailing;
@@ -314,6 +326,7 @@ impl Alerts {
                     closing: channel.close_at_secs.is_some(),
                 })
                 .collect(),
+            skipped: parts.readiness.chain.logs().borrow().skipped.clone(),
             ailing: parts.health.ailing(),
             backup: parts.backups.failing(),
             unclaimed_max: (!chain_view::affords_claim(&parts.readiness.chain))

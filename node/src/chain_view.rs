@@ -26,7 +26,7 @@ pub fn ready(chain: &ChainHandle) -> Result<(), String> {
 pub fn gas(chain: &ChainHandle, price_factor_max: u64) -> Option<Gas> {
     let fee = (*chain.base_fee().borrow())?;
     let is_dear = fee.current_wei > fee.median_wei.saturating_mul(u128::from(price_factor_max));
-    Some(Gas::at(fee.current_wei, is_dear))
+    Some(Gas::at(&fee, is_dear))
 }
 
 /// Whether the wallet's ETH pays for the claim of a channel. Before the chain was read, nothing says that it does not.
@@ -35,7 +35,7 @@ pub fn affords_claim(chain: &ChainHandle) -> bool {
     let (fee, balances) = (*chain.base_fee().borrow(), *chain.balances().borrow());
     let Some((fee, balances)) = fee.zip(balances) else { return true };
     // Where gas is free, a transaction still needs something.
-    balances.eth_wei >= claim_wei_max(fee.current_wei).max(1)
+    balances.eth_wei >= claim_wei_max(&fee).max(1)
 }
 
 /// Whether the view of the chain is young enough to take on new value.

@@ -111,7 +111,7 @@ impl Settlement {
         let promised = Promised::restore(ledger.clone())?;
         let intake =
             Intake::new(wallet, chain.clone(), ledger.clone(), book.clone(), channels.clone(), terms);
-        let (closing, ordered, interrupted) = Default::default();
+        let (closing, ordered, kept, interrupted) = Default::default();
         let payee = Payee {
             chain: chain.clone(),
             ledger,
@@ -120,6 +120,7 @@ impl Settlement {
             policy,
             closing,
             ordered,
+            kept,
             interrupted,
         };
         let asked_secs = Arc::default();

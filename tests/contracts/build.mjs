@@ -24,6 +24,7 @@ const contracts = [
   { name: "TestAccount", dir: fixturesDir },
   { name: "Proxy", dir: fixturesDir },
   { name: "Flood", dir: fixturesDir },
+  { name: "Dust", dir: fixturesDir },
 ];
 
 const settings = {

@@ -2,7 +2,7 @@
 //! and the protocol's.
 
 use alloy::{
-    primitives::{Address as EthAddress, B256, Bytes, U256, address, keccak256},
+    primitives::{Address as EthAddress, B256, Bytes, U256, address, b256, keccak256},
     sol,
     sol_types::SolInterface as _,
 };
@@ -43,6 +43,33 @@ sol! {
         bytes32 nonce;
     }
 }
+
+sol! {
+    /// What an OP-stack chain says of its layer 1.
+    #[derive(Debug)]
+    interface GasPriceOracle {
+        function getL1Fee(bytes data) external view returns (uint256);
+    }
+}
+
+/// Where it is, on every OP-stack chain; nothing is there on others.
+pub(crate) const GAS_PRICE_ORACLE: EthAddress = address!("420000000000000000000000000000000000000F");
+
+sol! {
+    /// Many reads in one (github.com/mds1/multicall3).
+    #[derive(Debug)]
+    interface Multicall3 {
+        struct Call3 { address target; bool allowFailure; bytes callData; }
+        struct Result { bool success; bytes returnData; }
+        function aggregate3(Call3[] calls) external payable returns (Result[] returnData);
+    }
+}
+
+/// Where it is, on every usual chain.
+pub(crate) const MULTICALL3: EthAddress = address!("cA11bde05977b3631167028862bE2a173976CA11");
+/// Of its code; whatever else is there is not asked.
+pub(crate) const MULTICALL3_CODE_HASH: B256 =
+    b256!("d5c15df687b16f2ff992fc8d767b4216323184a2bbc6ee2f9c398c318e770891");
 
 /// Deploys any init code at an address that salt and code alone decide (Arachnid's deterministic
 /// deployment proxy, present on every usual chain and on anvil).

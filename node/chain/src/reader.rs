@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alloy::{
-    primitives::{Address as EthAddress, B256, Bytes, U64, U256, hex},
+    primitives::{Address as EthAddress, B256, Bytes, U64, U256, hex, keccak256},
     sol_types::SolCall,
 };
 use farthing_protocol::{Address, ChannelId, Usdc};
@@ -11,7 +11,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
-    contracts::{PayChannels, TestUsdc, to_eth, to_u128},
+    contracts::{
+        GAS_PRICE_ORACLE, GasPriceOracle, MULTICALL3, MULTICALL3_CODE_HASH,
+        Multicall3::{self, Call3},
+        PayChannels, TestUsdc, from_eth, to_eth, to_u128,
+    },
     rpc::{Call, Purpose, Refusal, Rpc, RpcError, typed},
     spec::ChainSpec,
 };
@@ -130,6 +134,9 @@ pub struct Balances {
     pub eth_wei: u128,
 }
 
+/// Channels read in one call: a third of a million gas for each hundred of them.
+const MULTICALL_MAX: usize = 200;
+
 /// Asks one chain for one purpose.
 #[derive(Clone, Debug)]
 pub(crate) struct Reader {
@@ -225,14 +232,58 @@ impl Reader {
         states.pop().ok_or_else(|| RpcError::Unreachable("an empty answer".into()))
     }
 
+    /// What the contract says of channels, in their order: many at once where the chain has Multicall3.
     pub(crate) async fn channels(&self, ids: &[ChannelId], at: At) -> Result<Vec<ChannelState>, RpcError> {
         let calls: Vec<_> =
             ids.iter().map(|id| PayChannels::stateCall { id: (*id.as_bytes()).into() }).collect();
+        // A block of before Multicall3 was there has nothing to ask; then each is asked by itself.
+        if calls.len() > 1
+            && self.has_multicall().await?
+            && let Some(states) = self.channels_at_once(&calls, at).await?
+        {
+            return Ok(states);
+        }
         let answers = self.calls(Address::ZERO, self.spec.contract, &calls, at).await?;
         answers
             .into_iter()
             .map(|answer| answer.map_err(RpcError::Refused).map(|state| channel_state(&state)))
             .collect()
+    }
+
+    async fn has_multicall(&self) -> Result<bool, RpcError> {
+        if let Some(has) = self.rpc.multicall.get() {
+            return Ok(*has);
+        }
+        let has = keccak256(self.code(from_eth(MULTICALL3)).await?) == MULTICALL3_CODE_HASH;
+        Ok(*self.rpc.multicall.get_or_init(|| has))
+    }
+
+    /// `None` when Multicall3 does not answer as it does.
+    async fn channels_at_once(
+        &self,
+        calls: &[PayChannels::stateCall],
+        at: At,
+    ) -> Result<Option<Vec<ChannelState>>, RpcError> {
+        let target = to_eth(self.spec.contract);
+        let one = |call: &PayChannels::stateCall| Call3 {
+            target,
+            allowFailure: false,
+            callData: call.abi_encode().into(),
+        };
+        let all = |calls: &[PayChannels::stateCall]| Multicall3::aggregate3Call {
+            calls: calls.iter().map(one).collect(),
+        };
+        let request = |calls| eth_call(Address::ZERO, from_eth(MULTICALL3), &all(calls), at);
+        let requests: Vec<Call> = calls.chunks(MULTICALL_MAX).map(request).collect();
+        let mut states = Vec::with_capacity(calls.len());
+        for answer in self.rpc.batch(self.purpose, &requests).await? {
+            let bytes: Bytes = typed("eth_call", answer.map_err(RpcError::Refused)?)?;
+            let Ok(results) = Multicall3::aggregate3Call::abi_decode_returns(&bytes) else { return Ok(None) };
+            for result in results {
+                states.push(channel_state(&decode::<PayChannels::stateCall>(&result.returnData)?));
+            }
+        }
+        Ok((states.len() == calls.len()).then_some(states))
     }
 
     pub(crate) async fn balances(&self, wallet: Address, at: At) -> Result<Balances, RpcError> {
@@ -283,6 +334,23 @@ impl Reader {
         }]);
         let gas: U64 = self.rpc.request(self.purpose, "eth_estimateGas", request).await?;
         Ok(gas.to())
+    }
+
+    /// What layer 1 charges for transactions with such data, on OP-stack chains; 0 where nobody says.
+    pub(crate) async fn l1_fees_wei(&self, data: [Bytes; 2]) -> Result<[u128; 2], RpcError> {
+        let ask = |data: Bytes| {
+            let call = GasPriceOracle::getL1FeeCall { data };
+            eth_call(Address::ZERO, from_eth(GAS_PRICE_ORACLE), &call, At::Latest)
+        };
+        let answers = self.rpc.batch(self.purpose, &data.map(ask)).await?;
+        let mut fees = [0; 2];
+        for (fee, answer) in fees.iter_mut().zip(answers) {
+            // Without the oracle the call succeeds, and says nothing.
+            let said = answer.ok().and_then(|value| typed::<Bytes>("eth_call", value).ok());
+            let said = said.and_then(|bytes| decode::<GasPriceOracle::getL1FeeCall>(&bytes).ok());
+            *fee = said.map_or(0, to_u128);
+        }
+        Ok(fees)
     }
 
     /// The tip that gets transactions mined, as the endpoint sees it; `None` where it does not say.

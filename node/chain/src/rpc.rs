@@ -8,7 +8,10 @@
 //! Invariant: an endpoint's address appears nowhere but in its requests, because it may hold an access key.
 
 use std::{
-    sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed},
+    sync::{
+        OnceLock,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed},
+    },
     time::Duration,
 };
 
@@ -78,6 +81,8 @@ pub(crate) struct Rpc {
     preferred: AtomicUsize,
     chain_id: u64,
     timeout: Duration,
+    /// Whether the chain has Multicall3; asked once.
+    pub(crate) multicall: OnceLock<bool>,
     counts: [AtomicU64; 3],
 }
 
@@ -95,6 +100,7 @@ impl Rpc {
             preferred: AtomicUsize::new(0),
             chain_id: spec.chain_id,
             timeout: Duration::from_millis(spec.request_timeout_ms),
+            multicall: OnceLock::new(),
             counts: Default::default(),
         })
     }

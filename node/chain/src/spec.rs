@@ -69,6 +69,8 @@ pub struct ChainSpec {
     pub safe_tag: bool,
     /// Channels that pay this wallet and hold less are not followed: a stranger's dust must cost it nothing.
     pub channel_min: Usdc,
+    /// Channels that are followed: strangers must not fill this node's memory.
+    pub channels_max: usize,
 }
 
 /// How far back a node without records looks for its channels: a week of two-second blocks. Older ones
@@ -77,6 +79,8 @@ pub const LOOKBACK_BLOCKS: u64 = 302_400;
 
 /// A cent: filling the memory of a node with channels of as much takes a hundred USDC, locked.
 const CHANNEL_MIN: Usdc = Usdc::from_micros(10_000);
+/// Some 600 bytes each.
+const CHANNELS_MAX: usize = 10_000;
 const GWEI: u128 = 1_000_000_000;
 
 /// The preset chains: name, id, kind, endpoint, USDC, its EIP-712 name, whether it is a layer 2.
@@ -179,6 +183,7 @@ pub fn preset(name: &str) -> Option<ChainSpec> {
         is_l2,
         safe_tag: is_l2,
         channel_min: CHANNEL_MIN,
+        channels_max: CHANNELS_MAX,
     })
 }
 
@@ -204,6 +209,7 @@ pub fn local(rpc_url: impl Into<String>, chain_id: u64, token: Address) -> Chain
         is_l2: true,
         safe_tag: false,
         channel_min: Usdc::ZERO,
+        channels_max: CHANNELS_MAX,
     }
 }
 

@@ -74,6 +74,10 @@ impl Store {
         self.put(format!("channel/{id}"), config).await
     }
 
+    pub(crate) async fn delete_channel(&self, id: ChannelId) -> Result<(), JournalError> {
+        self.journal.delete(format!("{}channel/{id}", self.prefix)).await
+    }
+
     pub(crate) async fn put_cursor(&self, block: u64) -> Result<(), JournalError> {
         self.put("cursor".to_owned(), &block).await
     }

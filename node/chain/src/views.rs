@@ -144,6 +144,19 @@ pub struct BaseFee {
     pub current_wei: u128,
     /// Over what this process has seen of the last seven days.
     pub median_wei: u128,
+    /// What miners and sequencers usually get on top.
+    pub tip_wei: u128,
+    /// What layer 1 charges for a claim's data, where there is one.
+    pub l1: L1Fee,
+}
+
+/// A layer 2's fee for putting a claim's data on its layer 1, in wei.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct L1Fee {
+    /// A claim transaction before its first row.
+    pub base_wei: u128,
+    /// Each row.
+    pub row_wei: u128,
 }
 
 /// The sending halves, held by the watcher.

@@ -23,7 +23,8 @@ use crate::{
     spec::ChainKind,
     store::{Remembered, Store},
     token::TokenDomain,
-    views::{ChainStatus, Head, Views},
+    views::{ChainStatus, Head, L1Fee, Views},
+    writer::fees::usual_tip_wei,
 };
 
 mod channels;
@@ -69,6 +70,7 @@ pub(crate) struct Watcher {
     stop: CancellationToken,
     channels: Channels,
     fees: FeeHistory,
+    l1: L1Fee,
     last: Option<Header>,
     seen_at: Instant,
     reread_at: Instant,
@@ -115,6 +117,7 @@ impl Watcher {
             stop,
             channels,
             fees: FeeHistory::default(),
+            l1: L1Fee::default(),
             last: None,
             seen_at: now,
             reread_at: now,
@@ -203,10 +206,7 @@ impl Watcher {
                         self.scope = Scope::All;
                         waiting.push(done);
                     }
-                    Some(Command::Track(config)) => {
-                        self.channels.track(config).await;
-                        self.scope = Scope::All;
-                    }
+                    Some(Command::Track(config)) => self.channels.track(config).await,
                     None => return Interrupted::Stopped,
                 },
                 Some(found) = self.found.recv() => self.channels.consider(found),
@@ -321,9 +321,14 @@ impl Watcher {
             changed
         });
         if scope != Scope::Touched {
+            self.l1 = fees::l1(&self.reader, head.base_fee_wei(), self.tip_wei()).await?;
             self.reread_at = Instant::now();
         }
         Ok(())
+    }
+
+    fn tip_wei(&self) -> u128 {
+        usual_tip_wei(self.reader.spec.is_l2)
     }
 
     fn publish(&mut self, head: Header, moved: bool) {
@@ -335,7 +340,8 @@ impl Watcher {
             self.reader.rpc.turn_to_next();
         }
         if moved {
-            self.views.base_fee.send_replace(Some(self.fees.observe(head.base_fee_wei(), now)));
+            let fee = self.fees.observe(head.base_fee_wei(), self.tip_wei(), self.l1, now);
+            self.views.base_fee.send_replace(Some(fee));
         }
         self.last = Some(head);
         self.views.head.send_replace(Some(Head {

@@ -54,6 +54,7 @@ fn who_buys_nothing_needs_no_money_and_who_claims_needs_gas() {
     let poor = Facts { usdc: Some(Usdc::ZERO), wei: Some(0), paying: Vec::new(), ..well() };
     assert_eq!(kinds(&poor), [""; 0]);
     assert_eq!(kinds(&Facts { unclaimed: usdc(1), ..poor.clone() }), ["eth-low"]);
+    assert_eq!(kinds(&Facts { skipped: vec![7, 9], ..poor.clone() }), ["events-skipped"]);
     let stuck = Facts { unclaimed: usdc(1), unclaimed_max: Some(usdc(5)), ..poor.clone() };
     assert_eq!(kinds(&stuck), ["claim-unaffordable", "eth-low"]);
     assert_eq!(kinds(&Facts { unclaimed: Usdc::ZERO, ..stuck }), [""; 0]);

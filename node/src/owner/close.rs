@@ -39,7 +39,8 @@ impl Owner {
             return Ok(None);
         }
         let gas = chain_view::gas(&parts.chain, 1);
-        let is_paid = gas.is_some_and(|gas| gas.is_paid_by(entry.state.unclaimed()));
+        let gas = gas.ok_or_else(|| busy("the chain has not answered yet", 1_000))?;
+        let is_paid = gas.is_paid_by(entry.state.unclaimed());
         match entry.ending {
             Ending::SignedAway { until_secs } => self.sign_away(&view, until_secs).await.map(Some),
             Ending::None if !is_paid => {

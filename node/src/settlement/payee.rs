@@ -44,6 +44,8 @@ pub(super) struct Payee {
     pub closing: BTreeSet<ChannelId>,
     /// Those of them that the user of this node closes, whatever it costs.
     pub ordered: BTreeSet<ChannelId>,
+    /// Channels that the chain's watcher was asked to keep.
+    pub kept: HashSet<ChannelId>,
     /// Claims that were under way at the last stop.
     pub interrupted: Vec<farthing_ledger::Settlement>,
 }
@@ -74,6 +76,7 @@ impl Payee {
                     self.claim_pending().await;
                 }
                 _ = tick.tick() => {
+                    self.keep_what_pays().await;
                     self.settle_by_policy().await;
                     self.serve_again().await;
                 }
@@ -224,6 +227,16 @@ impl Payee {
         claimed.transactions.extend(report.transactions);
         self.intake.catch_up().await;
         Ok(())
+    }
+
+    /// A channel that has promised something is followed, however many strangers open larger ones.
+    async fn keep_what_pays(&mut self) {
+        for (channel, entry) in self.book.all() {
+            if !entry.state.best.is_zero() && self.kept.insert(channel) {
+                // It fails only when the chain is shut down.
+                let _ = self.chain.track(entry.config).await;
+            }
+        }
     }
 
     /// A signed close that nobody has brought to the chain in time is void, and its channel is served again.

@@ -4,6 +4,7 @@
 //! out, whatever the others hold, so that a stranger's dust never costs the owner gas. A pending close is the one
 //! reason to claim what would otherwise wait, because waiting loses it.
 
+use farthing_chain::BaseFee;
 use farthing_protocol::{ChannelId, Usdc};
 
 use super::policy::Policy;
@@ -46,11 +47,14 @@ pub struct Gas {
 }
 
 impl Gas {
-    /// At so many wei for a unit of gas.
+    /// At what gas costs with the usual tip, and what layer 1 charges for the data.
     #[must_use]
-    pub fn at(wei_per_gas: u128, is_dear: bool) -> Self {
-        let cost = |gas: u128| micros_of(gas.saturating_mul(wei_per_gas));
-        Self { base: cost(CLAIM_GAS_BASE), row: cost(CLAIM_GAS_PER_CHANNEL), is_dear }
+    pub fn at(fee: &BaseFee, is_dear: bool) -> Self {
+        let wei_per_gas = fee.current_wei.saturating_add(fee.tip_wei);
+        let cost = |gas: u128, l1_wei| micros_of(gas.saturating_mul(wei_per_gas).saturating_add(l1_wei));
+        let (base, row) =
+            (cost(CLAIM_GAS_BASE, fee.l1.base_wei), cost(CLAIM_GAS_PER_CHANNEL, fee.l1.row_wei));
+        Self { base, row, is_dear }
     }
 
     /// The cost of claiming so many rows, in as few transactions as they take.
@@ -69,8 +73,10 @@ impl Gas {
 
 /// What a wallet must hold for the claim of one channel: a transaction bids twice what gas costs now.
 #[must_use]
-pub fn claim_wei_max(wei_per_gas: u128) -> u128 {
-    CLAIM_GAS_LIMIT.saturating_mul(wei_per_gas.saturating_mul(2))
+pub fn claim_wei_max(fee: &BaseFee) -> u128 {
+    let wei_per_gas = fee.current_wei.saturating_mul(2).saturating_add(fee.tip_wei);
+    let l1_wei = fee.l1.base_wei.saturating_add(fee.l1.row_wei);
+    CLAIM_GAS_LIMIT.saturating_mul(wei_per_gas).saturating_add(l1_wei)
 }
 
 /// Why a claim is made; shown to the owner.
@@ -147,6 +153,8 @@ fn micros_of(wei: u128) -> Usdc {
 
 #[cfg(test)]
 mod tests {
+    use farthing_chain::L1Fee;
+
     use super::*;
 
     const GAS: Gas = Gas { base: usdc(50), row: usdc(50), is_dear: false };
@@ -205,14 +213,27 @@ mod tests {
 
     #[test]
     fn what_costs_gas_is_never_weighed_as_free() {
-        assert_eq!(Gas::at(1, false).of(1), usdc(2));
+        let fee = |current_wei| BaseFee { current_wei, median_wei: 0, tip_wei: 0, l1: L1Fee::default() };
+        assert_eq!(Gas::at(&fee(1), false).of(1), usdc(2));
         // 84,000 gas at 1 gwei are 0.000084 ETH.
-        assert_eq!(Gas::at(1_000_000_000, false).of(1), usdc(252_000));
-        let (one, many) = (Gas::at(1_000_000_000, false), CLAIM_ROWS_MAX);
+        let one = Gas::at(&fee(1_000_000_000), false);
+        assert_eq!(one.of(1), usdc(252_000));
+        let many = CLAIM_ROWS_MAX;
         assert_eq!(
             one.of(many + 1),
             usdc(one.of(many).micros() + one.of(1).micros()),
             "a further transaction begins"
         );
+    }
+
+    #[test]
+    fn the_tip_and_layer_1_are_part_of_what_a_claim_costs() {
+        let none = BaseFee { current_wei: 0, median_wei: 0, tip_wei: 0, l1: L1Fee::default() };
+        let tip = BaseFee { tip_wei: 1_000_000_000, ..none };
+        assert_eq!(Gas::at(&tip, false).of(1), usdc(252_000));
+        assert_eq!(claim_wei_max(&tip), CLAIM_GAS_LIMIT * 1_000_000_000);
+        let l1 = BaseFee { l1: L1Fee { base_wei: 2_000_000_000_000, row_wei: 1_000_000_000_000 }, ..none };
+        assert_eq!(Gas::at(&l1, false), Gas { base: usdc(6_000), row: usdc(3_000), is_dear: false });
+        assert_eq!(claim_wei_max(&l1), 3_000_000_000_000);
     }
 }

@@ -16,9 +16,6 @@ use crate::{
     views::{ChannelView, ChannelViews, Role},
 };
 
-/// Channels on which this wallet is paid: strangers must not fill its memory.
-const CHANNELS_MAX: usize = 10_000;
-
 /// Which channels are read besides those that events touched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Scope {
@@ -31,6 +28,8 @@ pub(super) enum Scope {
 #[derive(Clone, Copy, Debug)]
 struct Known {
     config: ChannelConfig,
+    /// Somebody here has a use for it: it never makes room.
+    kept: bool,
     confirmed: ChannelState,
     newest: ChannelState,
     /// The part of the deposit that cannot be taken back, and of which round.
@@ -41,8 +40,8 @@ struct Known {
 
 impl Known {
     fn new(config: ChannelConfig) -> Self {
-        let (confirmed, newest, safe, seen_in) = Default::default();
-        Self { config, confirmed, newest, safe, seen_in }
+        let (kept, confirmed, newest, safe, seen_in) = Default::default();
+        Self { config, kept, confirmed, newest, safe, seen_in }
     }
 
     fn observe(&mut self, confirmed: ChannelState, newest: ChannelState, block: u64) -> bool {
@@ -68,6 +67,12 @@ impl Known {
     fn is_empty(&self) -> bool {
         self.confirmed.is_empty() && self.newest.is_empty()
     }
+
+    /// What it holds, if it may make room: it was read, nobody has a use for it, and it is empty or never paid.
+    fn standing(&self) -> Option<Usdc> {
+        let may_go = !self.kept && self.seen_in > 0 && (self.is_empty() || self.confirmed.claimed.is_zero());
+        may_go.then(|| self.newest.deposited.saturating_sub(self.newest.claimed))
+    }
 }
 
 pub(super) struct Channels {
@@ -90,14 +95,24 @@ impl Channels {
         let (known, candidates, touched, safe_block) = Default::default();
         let mut channels = Self { reader, wallet, domain, store, known, candidates, touched, safe_block };
         for config in &remembered.channels {
-            channels.learn(*config);
+            let id = config.id(&channels.domain);
+            if channels.is_ours(config) {
+                channels.known.insert(id, Known::new(*config));
+            }
         }
         channels
     }
 
-    /// Follows a channel somebody else knows of.
+    /// Follows a channel that somebody here has a use for, however many there are.
     pub(super) async fn track(&mut self, config: ChannelConfig) {
-        if let Some(id) = self.learn(config) {
+        if !self.is_ours(&config) {
+            return;
+        }
+        let id = config.id(&self.domain);
+        let is_new = !self.known.contains_key(&id);
+        self.known.entry(id).or_insert_with(|| Known::new(config)).kept = true;
+        self.touched.insert(id);
+        if is_new {
             self.remember(id, &config).await;
         }
     }
@@ -153,10 +168,11 @@ impl Channels {
         for ((id, config), state) in candidates.into_iter().zip(states) {
             let held = state.deposited.saturating_sub(state.claimed);
             let is_dust = config.payer != self.wallet && held < self.reader.spec.channel_min;
-            if state.deposited.is_zero() || is_dust || self.learn(config).is_none() {
+            if state.deposited.is_zero() || is_dust || !self.has_room(&config, held).await {
                 continue;
             }
             admitted = true;
+            self.known.insert(id, Known { newest: state, ..Known::new(config) });
             self.touched.insert(id);
             self.remember(id, &config).await;
         }
@@ -168,30 +184,23 @@ impl Channels {
         is_party && config.token == self.reader.spec.token
     }
 
-    /// `None` for channels that are not this wallet's, of another token, or too many. This wallet's own
-    /// deposits always have room.
-    fn learn(&mut self, config: ChannelConfig) -> Option<ChannelId> {
-        if !self.is_ours(&config) {
-            return None;
+    /// Whether a channel that holds so much may be followed. This wallet's own deposits always may; among those of
+    /// others the one that holds least makes room for one that holds more.
+    async fn has_room(&mut self, config: &ChannelConfig, held: Usdc) -> bool {
+        if self.known.len() < self.reader.spec.channels_max || config.payer == self.wallet {
+            return true;
         }
-        let id = config.id(&self.domain);
-        if self.known.contains_key(&id) {
-            return Some(id);
+        let of_others = self.known.iter().filter(|(_, known)| known.config.payer != self.wallet);
+        let least = of_others.filter_map(|(id, known)| Some((known.standing()?, *id))).min();
+        let Some((_, id)) = least.filter(|(least, _)| *least < held) else {
+            tracing::debug!(payer = %config.payer, "this wallet has too many channels; a new one is not followed");
+            return false;
+        };
+        self.known.remove(&id);
+        if let Err(error) = self.store.delete_channel(id).await {
+            tracing::warn!(%id, %error, "a channel that made room will be found again after a restart");
         }
-        if self.known.len() >= CHANNELS_MAX && config.payer != self.wallet && !self.forget_an_empty_one() {
-            tracing::warn!(%id, "this wallet has too many channels; a new one is not followed");
-            return None;
-        }
-        self.known.insert(id, Known::new(config));
-        Some(id)
-    }
-
-    /// A channel that was read and holds nothing makes room. Filled again, its events bring it back.
-    fn forget_an_empty_one(&mut self) -> bool {
-        let is_idle = |known: &Known| known.is_empty() && known.seen_in > 0;
-        let empty = self.known.iter().find(|(_, known)| is_idle(known) && known.config.payer != self.wallet);
-        let empty = empty.map(|(id, _)| *id);
-        empty.is_some_and(|id| self.known.remove(&id).is_some())
+        true
     }
 
     async fn remember(&self, id: ChannelId, config: &ChannelConfig) {

@@ -4,6 +4,7 @@
 mod anvil;
 mod consents;
 mod crashes;
+mod dust;
 mod endpoints;
 mod events;
 mod operations;

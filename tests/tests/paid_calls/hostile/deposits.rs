@@ -1,7 +1,8 @@
-//! What a payer tries with deposits: those that the chain may still take back.
+//! What payers try with deposits: those that the chain may still take back, and very many small ones.
 
+use alloy::{primitives::U256, sol, sol_types::SolCall as _};
 use farthing::testnet::rpc;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 
@@ -41,4 +42,72 @@ async fn a_deposit_that_the_chain_may_take_back_serves_each_payer_up_to_a_bound(
         eventually("so are the others", is_served).await?;
     }
     expect_paid(&world, 7).await
+}
+
+sol! {
+    function go(address channels, address token, address payee, uint128 amount, uint256 from, uint256 count);
+}
+
+/// Has a stranger's contract open channels with the owner, each with `deposit`.
+async fn open_dust(world: &World, deposit: Usdc, count: u64) -> Result<()> {
+    let url = world.chain.rpc_url();
+    let artifact = concat!(env!("CARGO_MANIFEST_DIR"), "/contracts/fixtures/Dust.json");
+    let artifact: Value = serde_json::from_str(&std::fs::read_to_string(artifact)?)?;
+    let accounts = rpc::call(&url, "eth_accounts", json!([])).await?;
+    let send = async |transaction: Value| -> Result<Value> {
+        let hash = rpc::call(&url, "eth_sendTransaction", json!([transaction])).await?;
+        let mut receipt = Value::Null;
+        eventually("it is mined", async || {
+            receipt = rpc::call(&url, "eth_getTransactionReceipt", json!([hash])).await.unwrap_or_default();
+            Ok(!receipt.is_null())
+        })
+        .await?;
+        ensure!(receipt["status"] == "0x1", "{receipt}");
+        Ok(receipt)
+    };
+    // Not the account that the token is minted by.
+    let from = &accounts[1];
+    let deployed = send(json!({ "from": from, "data": artifact["bytecode"] })).await?;
+    let contract = deployed["contractAddress"].as_str().context("no contract")?.to_owned();
+    world.chain.fund(contract.parse()?, Usdc::from_micros(deposit.micros() * count)).await?;
+    let of = |address: Address| alloy::primitives::Address::from(*address.as_bytes());
+    for first in (0..count).step_by(180) {
+        let call = goCall {
+            channels: of(world.chain.contract),
+            token: of(world.chain.token),
+            payee: of(world.owner_wallet),
+            amount: deposit.micros().into(),
+            from: U256::from(first),
+            count: U256::from((count - first).min(180)),
+        };
+        let data = format!("0x{}", hex::encode(call.abi_encode()));
+        send(json!({ "from": from, "to": contract, "data": data, "gas": "0xfed260" })).await?;
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ten_thousand_channels_of_dust_keep_out_neither_a_newcomer_nor_a_customer() -> Result<()> {
+    let owner_settings = setting("settlement.channel_min", &cost(5).to_string());
+    let world = World::with(Setup { owner_settings, ..Setup::default() }).await?;
+    let customer = Payer::join(&world, 0x60, cost(5)).await?;
+    customer.served(customer.request("before", cost(1))).await?;
+    open_dust(&world, cost(5), 10_000).await?;
+    eventually("the owner's books are full", async || {
+        let channels: Vec<Channel> = world.owner.control().get(route::CHANNELS).await?;
+        Ok(channels.len() >= 10_000)
+    })
+    .await?;
+    let started = std::time::Instant::now();
+    expect_served(&world.get("/ok").await?)?;
+    println!("a newcomer is served after {:?}", started.elapsed());
+    customer.served(customer.request("after", cost(2))).await?;
+    let no_more = ChannelConfig { salt: [1; 32], ..customer.config };
+    customer.deposit(no_more, cost(5)).await?;
+    let channel = no_more.id(&customer.chain.domain());
+    let payment = customer.pays(channel, PRICE, Some(customer.voucher(channel, PRICE)));
+    let request = CallRequest { payment, ..customer.request("no more than the dust", PRICE) };
+    ensure!(matches!(customer.send(request).await?, Reply::Refused(_)), "it took the place of an equal");
+    assert_eq!(world.upstream.hits(), 3);
+    Ok(())
 }

@@ -55,8 +55,8 @@ async fn deposits_count_and_pending_closes_are_seen_while_a_claim_waits_to_be_mi
     expect_paid(&world, 2).await
 }
 
-/// An endpoint of the chain that refuses to simulate what holds a text, and passes on everything else.
-async fn endpoint_without(chain: String, refused: String) -> Result<String> {
+/// An endpoint of the chain that refuses requests that hold all of these texts, and passes on everything else.
+async fn endpoint_without(chain: String, refused: Vec<String>) -> Result<String> {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
     let url = format!("http://{}", listener.local_addr()?);
     let client = reqwest::Client::builder().no_proxy().build()?;
@@ -66,11 +66,11 @@ async fn endpoint_without(chain: String, refused: String) -> Result<String> {
 }
 
 async fn pass_on(
-    State((client, chain, refused)): State<(reqwest::Client, String, String)>,
+    State((client, chain, refused)): State<(reqwest::Client, String, Vec<String>)>,
     body: Bytes,
 ) -> Result<Bytes, StatusCode> {
     let text = String::from_utf8_lossy(&body);
-    if text.contains("eth_estimateGas") && text.contains(&refused) {
+    if refused.iter().all(|refused| text.contains(refused)) {
         let error = json!({ "code": 3, "message": "execution reverted" });
         return Ok(json!({ "jsonrpc": "2.0", "id": 0, "error": error }).to_string().into());
     }
@@ -91,7 +91,7 @@ async fn a_close_that_fails_keeps_back_no_other() -> Result<()> {
     }
     configs.sort_by_key(|config| config.id(&payer.chain.domain()));
     let salt = hex::encode(configs[0].salt);
-    let endpoint = endpoint_without(world.chain.rpc_url(), salt).await?;
+    let endpoint = endpoint_without(world.chain.rpc_url(), vec!["eth_estimateGas".to_owned(), salt]).await?;
     world.owner.restart(vec![("FARTHING_CHAIN__RPC_URLS".to_owned(), endpoint)]).await?;
     world.owner.wait_until_ready().await?;
     let is_closed = async |world: &World, config: &ChannelConfig| -> Result<bool> {
@@ -113,4 +113,28 @@ async fn a_close_that_fails_keeps_back_no_other() -> Result<()> {
     eventually("their rest is back", async || Ok(world.chain.usdc_of(payer.key.address()).await? == back))
         .await?;
     expect_paid(&world, 0).await
+}
+
+#[tokio::test]
+async fn a_claim_that_is_due_is_made_while_no_endpoint_tells_events() -> Result<()> {
+    let at_once = [("interval_secs", "1"), ("claim_age_secs", "1"), ("claim_age_gas_factor", "0")];
+    let at_once = at_once.map(|(key, value)| (format!("settlement.{key}"), value.to_owned()));
+    let mut setup = fixed_owner()?;
+    setup.owner_settings.extend(at_once);
+    let mut world = World::with(setup).await?;
+    let payer = Payer::join(&world, 0x5f, cost(10)).await?;
+    let endpoint = endpoint_without(world.chain.rpc_url(), vec!["eth_getLogs".to_owned()]).await?;
+    world.owner.restart(vec![("FARTHING_CHAIN__RPC_URLS".to_owned(), endpoint)]).await?;
+    world.owner.wait_until_ready().await?;
+    for calls in 1..=3 {
+        payer.served(payer.request(&format!("{calls}"), cost(calls))).await?;
+        eventually("it is claimed", async || {
+            Ok(world.chain.usdc_of(world.owner_wallet).await? == cost(calls))
+        })
+        .await?;
+    }
+    // A pending close of a channel that it knows is seen as well.
+    payer.chain.request_close(payer.config).await?;
+    payer.until_closing(payer.request("late", cost(3))).await?;
+    expect_paid(&world, 3).await
 }
