@@ -15,6 +15,7 @@ use minicbor::{Decode, Encode, bytes::ByteVec};
 use zeroize::Zeroizing;
 
 use crate::{
+    clock,
     config::CONSOLE_SETTINGS_FILE,
     consumer::rules,
     files,
@@ -230,7 +231,7 @@ fn look(contents: &Contents, folder: &Path) -> Result<Facts, BackupError> {
     write(&path, file_of(contents, LEDGER_FILE))?;
     let ledger = Ledger::open(&path, OpenMode::Existing).map_err(BackupError::NotOpened)?;
     let (paying, paid) = (ledger.payer_channels(), ledger.payee_channels());
-    let audit = ledger.audit().map_err(BackupError::NotRead)?;
+    let audit = ledger.audit(None).map_err(BackupError::NotRead)?;
     Ok(Facts {
         made_secs: contents.made_secs,
         wallet: contents.wallet.clone(),
@@ -265,7 +266,7 @@ pub fn restore(bytes: &[u8], passphrase: &SecretText, data_dir: &Path) -> Result
     Ok(facts)
 }
 
-/// Writes everything into a folder that has none of it, with spending stopped.
+/// Writes everything into a folder that has none of it, with spending stopped and the ledger marked as restored.
 fn put_into(contents: &Contents, folder: &Path) -> Result<(), BackupError> {
     for name in FILES {
         let Some(stored) = contents.files.iter().find(|stored| stored.name == name) else { continue };
@@ -280,7 +281,11 @@ fn put_into(contents: &Contents, folder: &Path) -> Result<(), BackupError> {
 
 fn stop_spending(path: &Path) -> Result<(), BackupError> {
     let ledger = Ledger::open(path, OpenMode::Existing).map_err(BackupError::NotOpened)?;
-    futures::executor::block_on(rules::stop_in(&ledger)).map_err(BackupError::NotRead)
+    let marked = async {
+        rules::stop_in(&ledger).await?;
+        ledger.mark_restored(clock::now_secs()).await
+    };
+    futures::executor::block_on(marked).map_err(BackupError::NotRead)
 }
 
 #[cfg(test)]

@@ -80,7 +80,7 @@ pub async fn execute(cli: Cli) -> Result<(), Failure> {
         Command::Status => status::status(&context).await,
         Command::Doctor => status::doctor(&context).await,
         Command::Healthcheck => status::healthcheck(&context).await,
-        Command::Audit => status::audit(&context).await,
+        Command::Audit { with } => status::audit(&context, with).await,
         Command::Call(arguments) => call::call(&context, arguments).await,
         Command::Wallet(verb) => wallet::wallet(&context, verb).await,
         Command::Api(verb) => api::api(&context, verb).await,

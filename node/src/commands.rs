@@ -31,6 +31,7 @@ use crate::{
 
 mod activity;
 mod alerts;
+mod audit;
 mod backup;
 mod catalog;
 pub mod console;
@@ -86,7 +87,7 @@ pub fn router(node: Node) -> Router {
         .route(route::CHANNELS, get(money::channels).post(money::open_channel))
         .route(route::CHANNEL_CLOSE, post(money::close_channel))
         .route(route::SETTLE, post(money::settle))
-        .route(route::AUDIT, get(status::audit))
+        .route(route::AUDIT, get(audit::audit))
         .route(route::SPENDING, get(spending::show))
         .route(route::SPENDING_STOP, post(spending::stop))
         .route(route::SPENDING_RESUME, post(spending::resume))

@@ -33,6 +33,7 @@ use crate::{
 pub mod answer;
 mod attempt;
 pub mod channels;
+pub mod compare;
 mod ends;
 mod exchange;
 pub mod funding;

@@ -15,7 +15,7 @@ use crate::{
     error::{LedgerError, Result},
     ledger::open_private,
     tables::{
-        BODIES, BODY_BYTES, CALLS, CALLS_BY_TIME, DAY_FIGURES, DAY_TOTALS, DOCUMENTS, META, PAYEE_CHANNELS,
+        ADJUSTMENTS, BODIES, BODY_BYTES, CALLS, CALLS_BY_TIME, DAY_FIGURES, DAY_TOTALS, DOCUMENTS, META, PAYEE_CHANNELS,
         PAYER_CHANNELS, PROMISES, PURCHASES, PURCHASES_BY_TIME, SETTLEMENTS, TRANSACTIONS,
     },
 };
@@ -50,6 +50,7 @@ fn copy_all(read: &ReadTransaction, write: &WriteTransaction) -> Result<()> {
     copy(read, write, DAY_TOTALS)?;
     copy(read, write, DAY_FIGURES)?;
     copy(read, write, TRANSACTIONS)?;
+    copy(read, write, ADJUSTMENTS)?;
     copy(read, write, DOCUMENTS)?;
     // Empty, and there: reading never meets a missing table.
     write.open_table(BODIES)?;

@@ -14,6 +14,7 @@ use redb::{ReadableTable, WriteTransaction};
 
 use crate::{
     Ledger,
+    adjustment::{Adjustment, Side},
     error::Result,
     payee::{self, CallRow, ServedRow, StoredCall},
     payer::{self, Purchase, StoredPurchase, day_of},
@@ -77,7 +78,7 @@ pub struct Stretch<T> {
     pub next: Option<Position>,
 }
 
-/// What one day (UTC) came to: calls that a service answered, and what was charged for them.
+/// What one day (UTC) came to: calls that a service answered, and what was charged for them and in adjustments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DayFigures {
     pub bought: u64,
@@ -276,7 +277,7 @@ impl Ledger {
 }
 
 /// Reads a table whose keys begin with the time, from its end.
-fn scan<const N: usize, V: redb::Value + 'static, T>(
+pub(crate) fn scan<const N: usize, V: redb::Value + 'static, T>(
     table: &impl ReadableTable<&'static [u8; N], V>,
     window: &Window,
     mut read: impl for<'v> FnMut(&[u8; N], V::SelfType<'v>) -> Result<Option<T>>,
@@ -321,6 +322,21 @@ pub(crate) fn count_served(tx: &WriteTransaction, call: &payee::Call) -> Result<
     count(tx, call.time_secs, |figures| {
         figures.served += 1;
         figures.earned = figures.earned.saturating_add(call.charged);
+    })
+}
+
+/// Counts what an adjustment adds to its day, or takes back from it.
+pub(crate) fn count_adjusted(
+    tx: &WriteTransaction,
+    adjustment: &Adjustment,
+    change: impl FnOnce(Usdc, Usdc) -> Usdc,
+) -> Result<()> {
+    count(tx, adjustment.time_secs, |figures| {
+        let sum = match adjustment.side {
+            Side::Payer => &mut figures.spent,
+            Side::Payee => &mut figures.earned,
+        };
+        *sum = change(*sum, adjustment.amount);
     })
 }
 

@@ -2,7 +2,7 @@
 //! promised and bought, and what was settled on chain.
 //!
 //! Reading order: `ledger` (opening and the handle) → `writer` (group commit) → `payee`, `payer`, `settlement`
-//! (the rules) → `documents`, `history`, `retention`, `audit` → `backend`, `tables`, `error`. Tables and forms are listed
+//! (the rules) → `adjustment`, `documents`, `history`, `retention`, `audit` → `backend`, `tables`, `error`. Tables and forms are listed
 //! in `docs/ledger.md`.
 //!
 //! # Durability
@@ -22,6 +22,7 @@
 //! [`Closed`]. Reading goes on. An operation whose commit failed may still be found after a restart, when the
 //! failure came after the activating byte; calls are resolved by their ids for that reason.
 
+mod adjustment;
 mod audit;
 mod backend;
 mod copy;
@@ -38,6 +39,7 @@ mod tables;
 mod terms;
 mod writer;
 
+pub use adjustment::{Adjustment, Cause, Side};
 pub use audit::{Audit, Violation};
 pub use documents::{DOCUMENT_BYTES_MAX, DOCUMENT_KEY_BYTES_MAX, Document, Namespace};
 pub use earlier::EarlierMoney;

@@ -38,6 +38,7 @@ pub(crate) use self::{
 };
 use crate::{
     Ledger,
+    adjustment::{self, Cause, Side},
     error::{LedgerError, Result, within},
     history, settlement,
     tables::{self, BODIES, CALLS, CALLS_BY_TIME, PAYEE_CHANNELS},
@@ -199,7 +200,8 @@ impl Ledger {
     /// Records what the chain says; what was charged and promised stays as it is, `claimed` never falls.
     ///
     /// When the chain has paid out more than this ledger charged, it is a restored or a new one: the
-    /// difference is carried into `spent` and `best` as an opening balance. Gives the channel as recorded.
+    /// difference is carried into `spent` and `best` as an opening balance. What the payer withdrew although it was
+    /// charged is booked as a settlement of its own. Gives the channel as recorded.
     /// Every call is a commit, so call it when something changed.
     ///
     /// # Errors
@@ -237,25 +239,6 @@ impl Ledger {
                 table.remove(id.as_bytes())?;
             }
             Ok(())
-        })
-        .await
-    }
-
-    /// Books what the payer withdrew although it was charged, as a settlement of its own; nothing when all of it is
-    /// booked already.
-    ///
-    /// # Errors
-    /// [`LedgerError::UnknownChannel`].
-    pub async fn book_loss(&self, id: ChannelId, time_secs: u64) -> Result<PayeeChannelRow> {
-        self.write(move |tx| {
-            let mut table = tx.open_table(PAYEE_CHANNELS)?;
-            let mut row = channel_in(&table, id)?.ok_or(LedgerError::UnknownChannel(id))?;
-            let lost = row.book_loss();
-            table.insert(id.as_bytes(), tables::encode(&row).as_slice())?;
-            if !lost.is_zero() {
-                settlement::record_loss(tx, id, lost, row.spent, time_secs)?;
-            }
-            Ok(row.into_row(id))
         })
         .await
     }
@@ -328,7 +311,16 @@ fn put_channel(tx: &WriteTransaction, channel: PayeeChannel) -> Result<PayeeChan
     if row.config() != channel.config {
         return Err(LedgerError::ChannelConflict(channel.id));
     }
+    let before = row.opening;
     row.observe(&channel);
+    // A claim is made of what is recorded, so only an older copy of these books lacks what it paid.
+    let cause = adjustment::restored_secs(tx)?.map_or(Cause::Earlier, |_| Cause::Restored);
+    let risen = row.opening.saturating_sub(before);
+    adjustment::record(tx, (Side::Payee, channel.id), &channel.config, risen, cause)?;
+    let lost = row.book_loss();
+    if !lost.is_zero() {
+        settlement::record_loss(tx, channel.id, lost, row.spent, adjustment::now_secs())?;
+    }
     table.insert(channel.id.as_bytes(), tables::encode(&row).as_slice())?;
     Ok(row.into_row(channel.id))
 }

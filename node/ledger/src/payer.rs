@@ -8,11 +8,12 @@
 //! included; every open promise's cumulative ≤ signed ≤ deposited (the highest ever confirmed); a day's total
 //! is the sum of the charges of its purchases. They change in the same commits as what they sum.
 
+mod receipts;
 mod records;
 mod stored;
 
 use farthing_protocol::{
-    Address, CallId, ChannelConfig, ChannelId, Hash, Outcome, Receipt, Usdc, Verified,
+    CallId, ChannelConfig, ChannelId, Usdc,
     call::Payment,
     limits::{CALL_HEAD_BYTES_MAX, REFUSAL_DETAIL_BYTES_MAX, REQUEST_BODY_BYTES_MAX},
 };
@@ -21,11 +22,12 @@ use redb::{ReadTransaction, ReadableTable, WriteTransaction};
 pub use self::records::{
     Acknowledgement, PayerChannel, PayerChannelRow, Promise, Promised, Purchase, PurchaseEnd, Timing, day_of,
 };
+use self::receipts::{acknowledge, acknowledge_found};
 pub(crate) use self::stored::{StoredChannel, StoredEnd, StoredPromise, StoredPurchase};
 use crate::{
     Ledger,
+    adjustment::{self, Cause, Side},
     error::{LedgerError, Result, within},
-    history,
     tables::{self, DAY_TOTALS, PAYER_CHANNELS, PROMISES, PURCHASES, PURCHASES_BY_TIME},
     writer::Pending,
 };
@@ -42,35 +44,36 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError::ChannelConflict`] when the id is known with other terms.
     pub async fn put_payer_channel(&self, channel: PayerChannel) -> Result<PayerChannelRow> {
+        self.write(move |tx| observe(tx, &channel)).await
+    }
+
+    /// Takes over what the owner proves to be signed, for a ledger that lacks it; it is never lowered. The caller has
+    /// verified its own signature.
+    ///
+    /// # Errors
+    /// [`LedgerError::UnknownChannel`].
+    pub async fn recover_signed(&self, id: ChannelId, signed: Usdc) -> Result<PayerChannelRow> {
         self.write(move |tx| {
-            update_channel(tx, channel.id, Some(&channel.config), |row| row.observe(&channel))
+            update_channel(tx, id, None, Cause::Earlier, |row| row.recover(Usdc::ZERO, signed))
         })
         .await
     }
 
-    /// Takes over what the owner proves, for a ledger that was lost: the amounts it shows may be raised, never
-    /// lowered, and count as opening balance. The caller has verified its own signature on `signed`.
+    /// Counts charges of calls whose promises are not in this ledger, as an adjustment, up to a total that the owner
+    /// told. The caller has verified its own signature on a voucher that covers them.
     ///
     /// # Errors
     /// [`LedgerError::UnknownChannel`].
-    pub async fn recover_payer_channel(
+    pub async fn recover_charges(
         &self,
         id: ChannelId,
-        acknowledged: Usdc,
-        signed: Usdc,
+        charged: Usdc,
+        total: Usdc,
+        cause: Cause,
     ) -> Result<PayerChannelRow> {
-        self.write(move |tx| update_channel(tx, id, None, |row| row.recover(acknowledged, signed))).await
-    }
-
-    /// Counts charges of calls whose promises a crash kept out of this ledger, as opening balance. The caller
-    /// has verified its own signature on a voucher that covers them.
-    ///
-    /// # Errors
-    /// [`LedgerError::UnknownChannel`].
-    pub async fn recover_charges(&self, id: ChannelId, charged: Usdc) -> Result<PayerChannelRow> {
         self.write(move |tx| {
-            update_channel(tx, id, None, |row| {
-                let acknowledged = row.acknowledged.saturating_add(charged);
+            update_channel(tx, id, None, cause, |row| {
+                let acknowledged = row.acknowledged.saturating_add(charged).min(total);
                 row.recover(acknowledged, acknowledged);
             })
         })
@@ -82,7 +85,7 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError::UnknownChannel`].
     pub async fn resume_payer_channel(&self, id: ChannelId) -> Result<PayerChannelRow> {
-        self.write(move |tx| update_channel(tx, id, None, |row| row.stopped = false)).await
+        self.write(move |tx| update_channel(tx, id, None, Cause::Earlier, |row| row.stopped = false)).await
     }
 
     /// Every channel this node pays on.
@@ -114,6 +117,20 @@ impl Ledger {
     /// then stays open.
     pub async fn acknowledge(&self, call_id: CallId, acknowledgement: Acknowledgement) -> Result<()> {
         self.write(move |tx| acknowledge(tx, call_id, &acknowledgement)).await
+    }
+
+    /// Closes a promise with the receipt of an earlier promise for the same call, which is not in this ledger. What it
+    /// charged is counted in an adjustment, and is taken out of that: the call explains it now. Gives what no longer
+    /// counts for each day; nothing when no adjustment counted the charge, and the receipt was booked like any other.
+    ///
+    /// # Errors
+    /// As [`Ledger::acknowledge`].
+    pub async fn acknowledge_found(
+        &self,
+        call_id: CallId,
+        acknowledgement: Acknowledgement,
+    ) -> Result<Vec<(u32, Usdc)>> {
+        self.write(move |tx| acknowledge_found(tx, call_id, &acknowledgement)).await
     }
 
     /// Closes a promise that was not charged: it never started, or its owner does not know it.
@@ -240,11 +257,29 @@ impl Ledger {
     }
 }
 
-/// Changes a channel's row; with `config` it is created when missing.
+fn observe(tx: &WriteTransaction, channel: &PayerChannel) -> Result<PayerChannelRow> {
+    let id = channel.id;
+    let row = update_channel(tx, id, Some(&channel.config), Cause::Earlier, |row| row.observe(channel))?;
+    // What an emptied channel paid beyond every call that is known was charged, and nobody is asked about it again.
+    let unexplained = row.claimed.saturating_sub(row.acknowledged.saturating_add(row.in_flight));
+    if row.deposited > row.claimed || unexplained.is_zero() {
+        return Ok(row);
+    }
+    let promised_secs = channel_in(&tx.open_table(PAYER_CHANNELS)?, id)?.and_then(|row| row.promised_secs);
+    let cause = adjustment::why_missing(adjustment::restored_secs(tx)?, promised_secs);
+    update_channel(tx, id, None, cause, |row| {
+        let acknowledged = row.acknowledged.saturating_add(unexplained);
+        row.recover(acknowledged, acknowledged);
+    })
+}
+
+/// Changes a channel's row; with `config` it is created when missing. What its opening balance rises by is an
+/// adjustment for this cause.
 fn update_channel(
     tx: &WriteTransaction,
     id: ChannelId,
     config: Option<&ChannelConfig>,
+    cause: Cause,
     update: impl FnOnce(&mut StoredChannel),
 ) -> Result<PayerChannelRow> {
     let mut table = tx.open_table(PAYER_CHANNELS)?;
@@ -255,7 +290,10 @@ fn update_channel(
         (None, Some(config)) => StoredChannel::new(config),
         (None, None) => return Err(LedgerError::UnknownChannel(id)),
     };
+    let before = row.opening;
     update(&mut row);
+    let risen = row.opening.saturating_sub(before);
+    adjustment::record(tx, (Side::Payer, id), &row.config(), risen, cause)?;
     table.insert(id.as_bytes(), tables::encode(&row).as_slice())?;
     Ok(row.into_row(id, in_flight(&tx.open_table(PROMISES)?, id)?))
 }
@@ -333,103 +371,9 @@ fn sign(tx: &WriteTransaction, promise: &Promise) -> Result<()> {
         return Err(LedgerError::VoucherAboveDeposit { cumulative, deposited: row.deposited });
     }
     row.signed = row.signed.max(cumulative);
+    row.promised_secs = row.promised_secs.max(Some(promise.time_secs));
     table.insert(id.as_bytes(), tables::encode(&row).as_slice())?;
     Ok(())
-}
-
-fn acknowledge(tx: &WriteTransaction, call_id: CallId, acknowledgement: &Acknowledgement) -> Result<()> {
-    let end = StoredEnd::from(acknowledgement);
-    let promise = tables::get::<_, StoredPromise>(&tx.open_table(PROMISES)?, "promises", call_id.as_bytes())?;
-    let receipt = &acknowledgement.receipt;
-    let Some(promise) = promise else {
-        let known = purchase_in(&tx.open_table(PURCHASES)?, call_id)?;
-        return match known.ok_or(LedgerError::NotPromised(call_id))? {
-            known if known.is_in_doubt() => acknowledge_late(tx, call_id, known, acknowledgement, end),
-            known if known.end.receipt(call_id) == end.receipt(call_id) => Ok(()),
-            _ => Err(LedgerError::NotPromised(call_id)),
-        };
-    };
-    check_receipt(call_id, &Asked::from(&promise), receipt)?;
-    charge(tx, call_id, promise.channel(), promise.time_secs, &promise.secret, receipt)?;
-    close(tx, call_id, acknowledgement.time_secs, end)
-}
-
-/// Turns a call that was released in doubt into one that was charged.
-fn acknowledge_late(
-    tx: &WriteTransaction,
-    call_id: CallId,
-    mut purchase: StoredPurchase,
-    acknowledgement: &Acknowledgement,
-    end: StoredEnd,
-) -> Result<()> {
-    let receipt = &acknowledgement.receipt;
-    check_receipt(call_id, &Asked::from(&purchase), receipt)?;
-    charge(tx, call_id, purchase.channel, purchase.promised_secs, &purchase.secret, receipt)?;
-    (purchase.end, purchase.closed_secs) = (end, acknowledgement.time_secs);
-    tx.open_table(PURCHASES)?.insert(call_id.as_bytes(), tables::encode(&purchase).as_slice())?;
-    Ok(())
-}
-
-/// Counts a receipt's charge for its channel and for the day of its promise.
-fn charge(
-    tx: &WriteTransaction,
-    call_id: CallId,
-    channel: Option<ChannelId>,
-    promised_secs: u64,
-    secret: &str,
-    receipt: &Verified<Receipt>,
-) -> Result<()> {
-    if let Some(id) = channel {
-        let mut table = tx.open_table(PAYER_CHANNELS)?;
-        let mut row = channel_in(&table, id)?.ok_or(LedgerError::UnknownChannel(id))?;
-        row.acknowledged =
-            row.acknowledged.checked_add(receipt.charged).filter(|total| *total <= row.signed).ok_or(
-                LedgerError::ReceiptMismatch { call_id, rule: "charges stay within what was signed" },
-            )?;
-        table.insert(id.as_bytes(), tables::encode(&row).as_slice())?;
-    }
-    if !receipt.charged.is_zero() {
-        let mut totals = tx.open_table(DAY_TOTALS)?;
-        let key = (day_of(promised_secs), secret);
-        let total = totals.get(key)?.map_or(0, |total| total.value());
-        totals.insert(key, total.saturating_add(receipt.charged.micros()))?;
-    }
-    history::count_bought(tx, promised_secs, receipt)
-}
-
-/// What a receipt has to agree with.
-struct Asked {
-    owner: Address,
-    request_hash: Hash,
-    channel: Option<ChannelId>,
-    price: Usdc,
-}
-
-impl From<&StoredPromise> for Asked {
-    fn from(promise: &StoredPromise) -> Self {
-        let StoredPromise { owner, request_hash, price, .. } = *promise;
-        Self { owner, request_hash, channel: promise.channel(), price }
-    }
-}
-
-impl From<&StoredPurchase> for Asked {
-    fn from(purchase: &StoredPurchase) -> Self {
-        let StoredPurchase { owner, request_hash, channel, price, .. } = *purchase;
-        Self { owner, request_hash, channel, price }
-    }
-}
-
-fn check_receipt(call_id: CallId, asked: &Asked, receipt: &Verified<Receipt>) -> Result<()> {
-    let rule = match () {
-        () if receipt.signer() != asked.owner => "the owner signed it",
-        () if receipt.call_id != call_id => "it names the call",
-        () if receipt.request_hash != asked.request_hash => "it names the request",
-        () if receipt.channel != asked.channel.unwrap_or(ChannelId::NONE) => "it names the channel",
-        () if receipt.charged > asked.price => "the charge is at most the price",
-        () if Outcome::from_code(receipt.outcome).is_none() => "its outcome is known",
-        () => return Ok(()),
-    };
-    Err(LedgerError::ReceiptMismatch { call_id, rule })
 }
 
 /// Moves a promise to the purchases.

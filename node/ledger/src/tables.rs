@@ -7,7 +7,7 @@ use minicbor::{Decode, Encode};
 use redb::{Database, ReadableTable, TableDefinition, TableHandle, WriteTransaction};
 
 use crate::{
-    earlier,
+    adjustment, earlier,
     error::{LedgerError, OpenError, Result},
     writer,
 };
@@ -44,6 +44,8 @@ pub(crate) const DAY_TOTALS: Table<(u32, &str), u64> = Table::new("day_totals");
 pub(crate) const DAY_FIGURES: Table<u32, (u64, u64, u64, u64)> = Table::new("day_figures");
 /// Seconds ‖ hash → a transaction of this wallet that is in a block.
 pub(crate) const TRANSACTIONS: Table<&[u8; 40], Bytes> = Table::new("transactions");
+/// Seconds ‖ number → what a channel counts and no call explains.
+pub(crate) const ADJUSTMENTS: Table<&[u8; 16], Bytes> = Table::new("adjustments");
 /// (namespace, key) → a document of another module.
 pub(crate) const DOCUMENTS: Table<(u8, &[u8]), Bytes> = Table::new("documents");
 
@@ -97,11 +99,24 @@ fn create_all(transaction: &WriteTransaction) -> Result<(), OpenError> {
 fn add_since_schema_1(transaction: &WriteTransaction) -> Result<(), OpenError> {
     transaction.open_table(DAY_FIGURES)?;
     transaction.open_table(TRANSACTIONS)?;
+    if transaction.list_tables()?.all(|table| table.name() != ADJUSTMENTS.name()) {
+        transaction.open_table(ADJUSTMENTS)?;
+        adjustment::explain_earlier(transaction).map_err(while_opening)?;
+    }
     Ok(())
 }
 
+/// What went wrong with an entry, told by whoever opens the ledger.
+fn while_opening(error: LedgerError) -> OpenError {
+    match error {
+        LedgerError::Storage(cause) => OpenError::Storage(cause),
+        LedgerError::Damaged { table, cause } => OpenError::Damaged { table, cause },
+        other => OpenError::Damaged { table: "adjustments", cause: other.to_string() },
+    }
+}
+
 fn added_since_schema_1_is_there(transaction: &WriteTransaction) -> Result<bool, OpenError> {
-    let mut missing = vec![DAY_FIGURES.name(), TRANSACTIONS.name()];
+    let mut missing = vec![DAY_FIGURES.name(), TRANSACTIONS.name(), ADJUSTMENTS.name()];
     for table in transaction.list_tables()? {
         missing.retain(|name| *name != table.name());
     }

@@ -82,8 +82,12 @@ pub enum Command {
     Doctor,
     /// End with 0 when the node is ready; for containers
     Healthcheck,
-    /// Check the books against every invariant
-    Audit,
+    /// Check the books against the invariants that a ledger shows, its signatures included
+    Audit {
+        /// And against an owner's books, over the network, call by call
+        #[arg(long, value_name = "WALLET")]
+        with: Option<Address>,
+    },
     /// Buy one call
     Call(Call),
     /// Address, balance, sending, history

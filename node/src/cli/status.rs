@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use farthing_protocol::Address;
+
 use super::{
     Context,
     failure::{Exit, Failure},
@@ -84,19 +86,41 @@ pub(super) async fn healthcheck(context: &Context) -> Result<(), Failure> {
     if health.ready { Ok(()) } else { Err(Failure::told(Exit::Failure, waiting)) }
 }
 
-pub(super) async fn audit(context: &Context) -> Result<(), Failure> {
-    let audit: Audit = context.node()?.within(AUDITED_WITHIN).get(route::AUDIT).await?;
+pub(super) async fn audit(context: &Context, with: Option<Address>) -> Result<(), Failure> {
+    let path = with.map_or_else(|| route::AUDIT.to_owned(), |owner| format!("{}?with={owner}", route::AUDIT));
+    let audit: Audit = context.node()?.within(AUDITED_WITHIN).get(&path).await?;
     context.output.data(&audit, |audit| {
         let counts = pairs([
             ("Calls served", audit.calls_served.to_string()),
             ("Calls bought", audit.calls_bought.to_string()),
             ("Undecided", audit.calls_undecided.to_string()),
+            ("Adjustments", audit.adjustments.to_string()),
             ("Violations", audit.violations.len().to_string()),
         ]);
-        std::iter::once(counts).chain(audit.violations.iter().cloned()).collect::<Vec<_>>().join("\n")
+        let compared = audit.compared.iter().flat_map(|compared| {
+            let facts = pairs([
+                ("Compared with", compared.owner.to_string()),
+                ("Calls compared", compared.calls.to_string()),
+                ("Undecided here", compared.undecided.to_string()),
+                ("In adjustments", format!("{} USDC", compared.adjusted)),
+                ("Differences", compared.differences_total.to_string()),
+            ]);
+            std::iter::once(facts).chain(compared.differences.iter().cloned())
+        });
+        let lines = std::iter::once(counts).chain(audit.violations.iter().cloned()).chain(compared);
+        lines.collect::<Vec<_>>().join("\n")
     })?;
-    if audit.violations.is_empty() {
+    for text in &audit.not_checked {
+        context.output.prose(&format!("Not checked here: {text}."));
+    }
+    let differences = audit.compared.as_ref().map_or(0, |compared| compared.differences_total);
+    if audit.violations.is_empty() && differences == 0 {
         return Ok(());
+    }
+    if audit.violations.is_empty() {
+        let next = "the receipts are in your ledger: show them to the owner, and close the channel when it insists";
+        let told = format!("calls of which the owner's books say something else: {differences}; {next}");
+        return Err(Failure::told(Exit::Failure, told));
     }
     let next = "keep the data folder as it is and see docs/ledger.md";
     Err(Failure::told(Exit::Failure, format!("invariants are violated: {}; {next}", audit.violations.len())))

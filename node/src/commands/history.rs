@@ -1,6 +1,6 @@
 //! Everything that moved or earned money: searched, exported, added up by day, and settlements with their calls.
 //!
-//! Four records are read side by side, each backwards and only so far per step, and merged by time. A cursor is the
+//! Five records are read side by side, each backwards and only so far per step, and merged by time. A cursor is the
 //! place of the last entry in the order (time, kind, key), so a step begins exactly where the one before ended,
 //! whatever was added meanwhile.
 
@@ -74,11 +74,11 @@ impl Filter {
 #[utoipa::path(
     get,
     path = route::HISTORY,
-    summary = "Calls, transactions and settlements, the newest first",
+    summary = "Calls, transactions, settlements and adjustments, the newest first",
     tag = "Money",
     operation_id = "history",
     params(
-        ("kind" = Option<String>, Query, description = "bought, served, settlement, transaction; several with commas"),
+        ("kind" = Option<String>, Query, description = "bought, served, settlement, transaction, adjustment; several with commas"),
         ("state" = Option<String>, Query, description = "charged, free, failed, pending or confirmed"),
         ("service" = Option<String>, Query, description = "UUID"),
         ("from" = Option<String>, Query, description = "First day (2026-11-21, UTC) or second (Unix time)"),
@@ -107,7 +107,7 @@ pub(super) async fn history(
     tag = "Money",
     operation_id = "history_csv",
     params(
-        ("kind" = Option<String>, Query, description = "bought, served, settlement, transaction; several with commas"),
+        ("kind" = Option<String>, Query, description = "bought, served, settlement, transaction, adjustment; several with commas"),
         ("state" = Option<String>, Query, description = "charged, free, failed, pending or confirmed"),
         ("service" = Option<String>, Query, description = "UUID"),
         ("from" = Option<String>, Query, description = "First day (2026-11-21, UTC) or second (Unix time)"),
@@ -146,7 +146,7 @@ pub(super) struct DaysAsked {
     tag = "Money",
     operation_id = "history_json",
     params(
-        ("kind" = Option<String>, Query, description = "bought, served, settlement, transaction; several with commas"),
+        ("kind" = Option<String>, Query, description = "bought, served, settlement, transaction, adjustment; several with commas"),
         ("state" = Option<String>, Query, description = "charged, free, failed, pending or confirmed"),
         ("service" = Option<String>, Query, description = "UUID"),
         ("from" = Option<String>, Query, description = "First day (2026-11-21, UTC) or second (Unix time)"),

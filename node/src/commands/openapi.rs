@@ -9,7 +9,7 @@ use utoipa::{
 };
 
 use super::{
-    activity, alerts, backup, catalog, health, history, inspect, money, sdk, secrets, services, settings,
+    activity, alerts, audit, backup, catalog, health, history, inspect, money, sdk, secrets, services, settings,
     spending, status,
 };
 use crate::{control::types::Problem, panel::api};
@@ -25,7 +25,7 @@ use crate::{control::types::Problem, panel::api};
         status::status,
         status::health,
         status::doctor,
-        status::audit,
+        audit::audit,
         super::call,
         activity::activity,
         activity::figures,

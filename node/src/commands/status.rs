@@ -1,4 +1,4 @@
-//! How the node is: status, health, doctor, audit.
+//! How the node is: status, health, doctor.
 
 use axum::{
     Json,
@@ -7,15 +7,14 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use farthing_chain::{ChainKind, ChainStatus as OnChain};
-use farthing_ledger::LedgerError;
 use farthing_network::{AddressCheck, BootstrapPeer, NetworkStatus, ReachState, Source};
 use farthing_protocol::Usdc;
 
-use super::{Failed, money::balance};
+use super::{audit::full_audit, money::balance};
 use crate::{
     alerts::{TWIN, TWIN_NEXT},
     chain_view, clock,
-    control::types::{Audit, ChainStatus, Check, Doctor, Eth, Health, Status, route},
+    control::types::{ChainStatus, Check, Doctor, Eth, Health, Status, route},
     node::Node,
     status::{clock_off, has_public_head},
 };
@@ -106,7 +105,7 @@ pub(super) async fn doctor(State(node): State<Node>) -> Json<Doctor> {
             "name a reachable endpoint in `chain.rpc_urls`",
         )),
     };
-    let audit = full_audit(&node).await;
+    let audit = full_audit(&node, false).await;
     let known = node.catalog.counts();
     let catalog = format!("{} of {}", count(known.listings, "service"), count(known.owners, "owner"));
     let mut checks = vec![
@@ -297,36 +296,6 @@ fn reach(node: &Node, network: &NetworkStatus) -> Result<String, (String, &'stat
 }
 
 /// Reads the whole ledger, so it runs where it may take its time.
-async fn full_audit(node: &Node) -> Result<farthing_ledger::Audit, LedgerError> {
-    let ledger = node.ledger.clone();
-    match tokio::task::spawn_blocking(move || ledger.audit()).await {
-        Ok(audit) => audit,
-        Err(panic) => std::panic::resume_unwind(panic.into_panic()),
-    }
-}
-
-/// Every invariant of the ledger, checked now.
-#[utoipa::path(
-    get,
-    path = route::AUDIT,
-    summary = "Every invariant of the ledger",
-    tag = "Node",
-    responses((status = 200, description = "Done", body = Audit))
-)]
-pub(super) async fn audit(State(node): State<Node>) -> Result<Json<Audit>, Failed> {
-    let audit = full_audit(&node).await?;
-    Ok(Json(Audit {
-        calls_served: audit.calls,
-        calls_bought: audit.purchases,
-        calls_undecided: audit.promises,
-        violations: audit
-            .violations
-            .iter()
-            .map(|violation| format!("{} {}: {}", violation.invariant, violation.subject, violation.detail))
-            .collect(),
-    }))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -10,7 +10,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use farthing_ledger::PayerChannelRow;
+use farthing_ledger::{Cause, PayerChannelRow};
 use farthing_protocol::{
     Address, ChannelConfig, ChannelId, Usdc,
     channel::{PayerState, Receipt, ReceiptMismatch},
@@ -22,8 +22,10 @@ pub struct PayerChannel {
     pub id: ChannelId,
     pub config: ChannelConfig,
     pub state: PayerState,
-    /// The part of what is in flight that this node signed and then forgot in a crash.
+    /// The part of what is in flight that this node signed and then forgot.
     pub forgotten: Usdc,
+    /// Why it did.
+    pub forgotten_cause: Cause,
     /// The highest total that the owner has told.
     pub seen_total: Usdc,
     pub claimed: Usdc,
@@ -72,6 +74,14 @@ impl Reservation {
     }
 }
 
+/// What calls that this node forgot were charged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Explained {
+    pub channel: ChannelId,
+    pub charged: Usdc,
+    pub cause: Cause,
+}
+
 /// Why a channel cannot carry a call now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shortage {
@@ -111,6 +121,7 @@ impl Channels {
             config: row.config,
             state: PayerState { deposited: Usdc::ZERO, in_flight: Usdc::ZERO, ..row.state() },
             forgotten: Usdc::ZERO,
+            forgotten_cause: Cause::Crash,
             seen_total: Usdc::ZERO,
             claimed: row.claimed,
             close_at_secs,
@@ -191,6 +202,16 @@ impl Channels {
         }
     }
 
+    /// Counts a call that this node forgot and asked for again, before its charge was booked with what was forgotten.
+    pub fn acknowledge_found(&self, owner: Address, receipt: &Receipt) {
+        self.acknowledge_late(owner, receipt);
+        if let Some(channel) = self.lock().get_mut(&owner) {
+            let found = channel.forgotten.min(receipt.charged);
+            channel.forgotten = channel.forgotten.saturating_sub(found);
+            channel.state.release(found);
+        }
+    }
+
     /// Takes note of a total of the owner.
     pub fn see(&self, owner: Address, spent_total: Usdc) {
         if let Some(channel) = self.lock().get_mut(&owner) {
@@ -206,21 +227,21 @@ impl Channels {
         open.map_or(Usdc::ZERO, PayerChannel::unexplained)
     }
 
-    /// Counts what was signed beyond everything known here as in flight: calls that a crash kept out of the
-    /// ledger, which the owner may have charged or may yet charge.
-    pub fn remember(&self, owner: Address, signed: Usdc) {
+    /// Counts what was signed beyond everything known here as in flight: calls that the ledger lacks, which the owner
+    /// may have charged or may yet charge.
+    pub fn remember(&self, owner: Address, signed: Usdc, cause: Cause) {
         let mut channels = self.lock();
         let Some(channel) = channels.get_mut(&owner) else { return };
         let known = channel.state.acknowledged.saturating_add(channel.state.in_flight);
         let forgotten = signed.saturating_sub(known);
         channel.forgotten = channel.forgotten.saturating_add(forgotten);
+        channel.forgotten_cause = cause;
         channel.state.in_flight = channel.state.in_flight.saturating_add(forgotten);
         channel.state.signed = channel.state.signed.max(signed);
     }
 
     /// Acknowledges what the owner's total cannot owe to any call known here: forgotten ones were charged.
-    /// Returns channel and amount, when there is one.
-    pub fn explain(&self, owner: Address, spent_total: Usdc) -> Option<(ChannelId, Usdc)> {
+    pub fn explain(&self, owner: Address, spent_total: Usdc) -> Option<Explained> {
         let mut channels = self.lock();
         let channel = channels.get_mut(&owner)?;
         channel.seen_total = channel.seen_total.max(spent_total);
@@ -230,7 +251,8 @@ impl Channels {
         channel.forgotten = channel.forgotten.saturating_sub(charged);
         channel.state.in_flight = channel.state.in_flight.saturating_sub(charged);
         channel.state.acknowledged = channel.state.acknowledged.saturating_add(charged);
-        (!charged.is_zero()).then_some((channel.id, charged))
+        let explained = Explained { channel: channel.id, charged, cause: channel.forgotten_cause };
+        (!charged.is_zero()).then_some(explained)
     }
 
     /// Gives forgotten headroom back: every call that could have used it is over.
@@ -359,13 +381,16 @@ mod tests {
     #[test]
     fn forgotten_promises_stay_covered_until_the_owners_total_shows_their_charge() {
         let channels = funded(100);
-        channels.remember(OWNER, usdc(20));
+        channels.remember(OWNER, usdc(20), Cause::Crash);
         let known = channels.reserve(OWNER, usdc(10), 0).unwrap();
         assert_eq!(known.cumulative, usdc(30), "whatever the owner charges for forgotten calls is covered");
         // One forgotten call may explain the total as well as the known one does.
         assert_eq!(channels.explain(OWNER, usdc(10)), None);
         channels.acknowledge(&known, &receipt(10, 20)).unwrap();
-        assert_eq!(channels.explain(OWNER, usdc(20)), Some((ChannelId::NONE, usdc(10))));
+        let explained = |charged| {
+            Some(Explained { channel: ChannelId::NONE, charged: usdc(charged), cause: Cause::Crash })
+        };
+        assert_eq!(channels.explain(OWNER, usdc(20)), explained(10));
         assert_eq!(channels.explain(OWNER, usdc(20)), None, "a charge is counted once");
         channels.forgive(OWNER);
         let state = channels.get(OWNER).unwrap().state;
@@ -376,7 +401,7 @@ mod tests {
     fn a_forgotten_call_that_is_asked_for_again_is_counted_once() {
         for other_call_runs in [false, true] {
             let channels = funded(100);
-            channels.remember(OWNER, usdc(10));
+            channels.remember(OWNER, usdc(10), Cause::Crash);
             let other = other_call_runs.then(|| channels.reserve(OWNER, usdc(10), 0).unwrap());
             // The owner tells its total, which contains the forgotten call.
             let _ = channels.explain(OWNER, usdc(10));
@@ -396,10 +421,25 @@ mod tests {
     }
 
     #[test]
+    fn a_forgotten_call_that_is_found_before_it_was_booked_is_counted_once() {
+        let channels = funded(100);
+        channels.remember(OWNER, usdc(10), Cause::Crash);
+        let other = channels.reserve(OWNER, usdc(10), 0).unwrap();
+        // The other call may owe the total as well, so nothing is booked yet.
+        assert_eq!(channels.explain(OWNER, usdc(10)), None);
+        channels.acknowledge_found(OWNER, &receipt(10, 10));
+        channels.acknowledge(&other, &receipt(10, 20)).unwrap();
+        assert_eq!(channels.explain(OWNER, usdc(20)), None);
+        let state = channels.get(OWNER).unwrap().state;
+        assert_eq!((state.acknowledged, state.in_flight), (usdc(20), usdc(0)));
+        assert_eq!(channels.unexplained(OWNER), Usdc::ZERO);
+    }
+
+    #[test]
     fn an_owner_cannot_explain_more_than_was_signed() {
         let channels = funded(100);
-        channels.remember(OWNER, usdc(20));
-        assert_eq!(channels.explain(OWNER, usdc(90)), Some((ChannelId::NONE, usdc(20))));
+        channels.remember(OWNER, usdc(20), Cause::Crash);
+        assert_eq!(channels.explain(OWNER, usdc(90)).map(|found| found.charged), Some(usdc(20)));
         assert_eq!(channels.get(OWNER).unwrap().state.acknowledged, usdc(20));
     }
 

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use farthing_ledger::{Acknowledgement, PayerChannel};
-use farthing_protocol::{Address, CallResponse, Signature, Verified, channel::Receipt, resolution::Copies};
+use farthing_protocol::{
+    Address, CallId, CallResponse, Signature, Usdc, Verified, channel::Receipt, resolution::Copies,
+};
 
 use crate::{clock, killpoint};
 
@@ -17,6 +19,7 @@ use super::{
     attempt::Attempt,
     channels::Reservation,
     exchange::Exchanged,
+    reconcile::NO_SECRET,
     turns::Turn,
 };
 
@@ -146,22 +149,11 @@ impl Consumer {
     ) -> Result<(), BuyError> {
         let charged = receipt.charged;
         self.unhold(attempt.promise.day(), &attempt.promise.secret, attempt.expected.price, charged);
-        if let Some(reservation) = attempt.reservation.filter(|held| held.repeats_forgotten(&receipt)) {
-            self.0.channels.release(&reservation);
-            let (consumer, call_id) = (self.clone(), attempt.call_id());
-            self.0.tasks.spawn(async move {
-                let reason = "charged under a promise that a crash kept out of the ledger";
-                if let Err(error) = consumer.0.ledger.release(call_id, reason, clock::now_secs()).await {
-                    tracing::warn!(%call_id, %error, "a repeated call was not stored");
-                }
-                consumer.book_forgotten(reservation.owner, reservation.seen_total).await;
-                drop(turn);
-            });
-            return Ok(());
-        }
-        let mismatch = attempt
-            .reservation
-            .and_then(|reservation| self.0.channels.acknowledge(&reservation, &receipt).err());
+        let found = attempt.reservation.filter(|held| held.repeats_forgotten(&receipt));
+        let mismatch = match (found, attempt.reservation) {
+            (Some(_), _) | (_, None) => None,
+            (None, Some(reservation)) => self.0.channels.acknowledge(&reservation, &receipt).err(),
+        };
         let spent_total = receipt.spent_total;
         let acknowledgement = Acknowledgement {
             receipt,
@@ -173,6 +165,14 @@ impl Consumer {
             },
             time_secs: clock::now_secs(),
         };
+        if let Some(reservation) = found {
+            let (consumer, call_id) = (self.clone(), attempt.call_id());
+            self.0.tasks.spawn(async move {
+                consumer.book_found(call_id, reservation, acknowledgement).await;
+                drop(turn);
+            });
+            return Ok(());
+        }
         let (consumer, call_id, owner) = (self.clone(), attempt.call_id(), attempt.expected.owner);
         let stop = mismatch.is_some();
         self.0.tasks.spawn(async move {
@@ -197,6 +197,25 @@ impl Consumer {
                 Err(BuyError::BadAnswer { reason: mismatch.to_string(), charged: Some(charged) })
             }
             None => Ok(()),
+        }
+    }
+
+    /// Books the receipt of a call that was promised before, forgotten, and asked for again. Its charge is part of a
+    /// total that the owner told before, so it is counted already, or is about to be, with what was forgotten.
+    async fn book_found(&self, call_id: CallId, reservation: Reservation, found: Acknowledgement) {
+        let (owner, receipt) = (reservation.owner, found.receipt.clone());
+        self.0.channels.release(&reservation);
+        self.book_forgotten(owner, reservation.seen_total).await;
+        match self.0.ledger.acknowledge_found(call_id, found).await {
+            Ok(taken) if taken.is_empty() => self.0.channels.acknowledge_found(owner, &receipt),
+            Ok(taken) => {
+                for (day, charged) in taken {
+                    self.unhold(day, NO_SECRET, charged, Usdc::ZERO);
+                }
+            }
+            Err(error) => {
+                tracing::error!(%call_id, %error, "a receipt was not stored; it is asked for again after a restart");
+            }
         }
     }
 

@@ -15,8 +15,11 @@ use farthing_protocol::{
     Address, CallMessage, CallReply, ChannelId, Usdc, Voucher, call::ChannelSync, limits,
 };
 
-use super::Consumer;
+use super::{Consumer, channels::Explained};
+use crate::clock;
 
+/// Stands for the secrets of calls that nobody remembers; none has this name.
+pub(super) const NO_SECRET: &str = "";
 const SYNC_TIMEOUT: Duration = Duration::from_secs(10);
 const ASK_EVERY_FIRST: Duration = Duration::from_millis(500);
 const ASK_EVERY_MAX: Duration = Duration::from_secs(60);
@@ -72,9 +75,11 @@ impl Consumer {
             match self.proven(channel.id, &sync) {
                 Some(signed) => {
                     // Durable first: the ledger refuses charges beyond what it knows to be signed.
-                    let stored = self.0.ledger.recover_payer_channel(channel.id, Usdc::ZERO, signed).await;
+                    let cause = self.0.ledger.why_calls_are_missing(channel.id);
+                    let cause = cause.map_err(|error| error.to_string())?;
+                    let stored = self.0.ledger.recover_signed(channel.id, signed).await;
                     stored.map_err(|error| error.to_string())?;
-                    self.0.channels.remember(owner, signed);
+                    self.0.channels.remember(owner, signed, cause);
                 }
                 None if sync.best.is_zero() => {}
                 None => tracing::warn!(%owner, best = %sync.best, "the owner counts more than it can prove"),
@@ -89,11 +94,14 @@ impl Consumer {
         Ok(())
     }
 
-    /// Books what forgotten calls were charged, given a total of the owner.
+    /// Books what forgotten calls were charged, given a total of the owner, as an adjustment. It counts for today's
+    /// limit, and for no secret: nobody knows whose they were.
     pub(super) async fn book_forgotten(&self, owner: Address, spent_total: Usdc) {
-        let Some((channel, charged)) = self.0.channels.explain(owner, spent_total) else { return };
-        tracing::warn!(%owner, %charged, "booking calls that a crash kept out of the ledger");
-        if let Err(error) = self.0.ledger.recover_charges(channel, charged).await {
+        let Some(found) = self.0.channels.explain(owner, spent_total) else { return };
+        let Explained { channel, charged, cause } = found;
+        tracing::warn!(%owner, %charged, ?cause, "booking calls that this ledger lacks");
+        self.rehold(farthing_ledger::day_of(clock::now_secs()), NO_SECRET, charged);
+        if let Err(error) = self.0.ledger.recover_charges(channel, charged, spent_total, cause).await {
             tracing::error!(%owner, %error, "they were not stored, and are booked after the next start");
         }
     }

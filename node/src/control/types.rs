@@ -290,14 +290,45 @@ pub struct Settled {
     pub transactions: Vec<String>,
 }
 
-/// Every invariant of the ledger, checked now; no violation when the books add up.
+/// `farthing audit`
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct AuditQuery {
+    /// An owner's wallet, whose books are compared with this node's.
+    #[param(value_type = Option<String>)]
+    pub with: Option<Text<Address>>,
+}
+
+/// What came of comparing the books with an owner's, call by call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Compared {
+    #[schema(value_type = String)]
+    pub owner: Text<Address>,
+    pub calls: u64,
+    /// Charged or not: not known here yet.
+    pub undecided: u64,
+    /// Charged by the owner for calls that adjustments stand for here.
+    #[schema(value_type = String)]
+    pub adjusted: Text<Usdc>,
+    pub differences_total: u64,
+    /// At most 1,000 of them, each with its call.
+    pub differences: Vec<String>,
+}
+
+/// Every invariant that the ledger shows, checked now; no violation when the books add up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Audit {
     pub calls_served: u64,
     pub calls_bought: u64,
     /// Promised, and the end not known yet.
     pub calls_undecided: u64,
+    /// Amounts that a channel counts and no call explains; the history shows them with their causes.
+    pub adjustments: u64,
     pub violations: Vec<String>,
+    /// What this cannot show, and what can.
+    pub not_checked: Vec<String>,
+    /// With another node's books.
+    pub compared: Option<Compared>,
 }
 
 /// A connected node.

@@ -13,7 +13,6 @@ use futures::{StreamExt, stream};
 use tokio::sync::Mutex;
 
 use crate::{
-    clock,
     consumer::channels::Channels,
     owner::{
         book::{self, Book, Room},
@@ -126,10 +125,7 @@ impl Intake {
             claimed: view.claimed,
             closing: view.close_at_secs.is_some(),
         };
-        let mut row = ledger.put_payee_channel(facts).await?;
-        if row.state().lost() != row.lost {
-            row = ledger.book_loss(view.id, clock::now_secs()).await?;
-        }
+        let row = ledger.put_payee_channel(facts).await?;
         let proof = book::proof(&row, &chain.domain());
         books.apply(&row, view.safe_deposited, view.close_at_secs, proof);
         Ok(())

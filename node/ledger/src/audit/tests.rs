@@ -1,23 +1,36 @@
 //! Each invariant, broken by hand in the tables, is found under its id.
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
 use farthing_protocol::{
-    Address, CallRequest, ChannelConfig, Domain, Outcome, Receipt, SecretKey, ServiceId, Voucher,
+    CallRequest, ChannelConfig, Domain, Outcome, Receipt, SecretKey, ServiceId, Voucher,
     call::{Method, Payment},
 };
 use redb::{WriteTransaction, backends::InMemoryBackend};
 
 use super::*;
 use crate::{
-    Acknowledgement, Call, PayeeChannel, PayerChannel, Promise, Served, Settlement, SettlementRow, Timing,
+    Acknowledgement, Call, Cause, PayeeChannel, PayerChannel, Promise, Served, Settlement, SettlementRow, Timing,
+    payee::{self, StoredCall, StoredState},
+    settlement::SettlementState,
+    payer::{self, StoredEnd, StoredPurchase},
+    tables::{
+        BODIES, CALLS, CALLS_BY_TIME, DAY_TOTALS, PAYEE_CHANNELS, PAYER_CHANNELS, PROMISES, PURCHASES,
+        PURCHASES_BY_TIME,
+    },
 };
 
 const PRICE: Usdc = Usdc::from_micros(2_000);
 const ID: [u8; 16] = [1; 16];
 
+fn domain() -> Domain {
+    Domain::new(31_337, Address::from_bytes([9; 20]))
+}
+
 /// A ledger with one call, one purchase and one confirmed claim on one channel, in both roles.
 async fn ledger() -> (Ledger, ChannelId) {
-    let domain = Domain::new(31_337, Address::from_bytes([9; 20]));
+    let domain = domain();
     let key = SecretKey::from_bytes(&[1; 32]).unwrap();
     let me = key.address();
     let config =
@@ -90,9 +103,9 @@ async fn found(
     tamper: impl FnOnce(&WriteTransaction, ChannelId) -> Result<()> + Send + 'static,
 ) -> Vec<&'static str> {
     let (ledger, id) = ledger().await;
-    assert_eq!(ledger.audit().unwrap().violations, []);
+    assert_eq!(ledger.audit(Some(&domain())).unwrap().violations, []);
     ledger.write(move |tx| tamper(tx, id)).await.unwrap();
-    let audit = ledger.audit().unwrap();
+    let audit = ledger.audit(Some(&domain())).unwrap();
     assert_eq!(audit.violations_total, audit.violations.len() as u64);
     let mut ids: Vec<_> = audit.violations.iter().map(|violation| violation.invariant).collect();
     ids.dedup();
@@ -123,6 +136,15 @@ fn change_payer(
     Ok(())
 }
 
+/// Changes the one purchase.
+fn change_purchase(tx: &WriteTransaction, change: impl FnOnce(&mut StoredPurchase)) -> Result<()> {
+    let mut table = tx.open_table(PURCHASES)?;
+    let mut row = payer::purchase_in(&table, CallId::from_bytes(ID))?.unwrap();
+    change(&mut row);
+    table.insert(&ID, tables::encode(&row).as_slice())?;
+    Ok(())
+}
+
 /// Changes the one call, and stores it again under `id`.
 fn change_call(
     tx: &WriteTransaction,
@@ -146,7 +168,7 @@ fn change_call(
 #[tokio::test]
 async fn o1_spent_is_within_the_best_voucher_and_the_deposit() {
     let more = Usdc::from_micros(1);
-    assert_eq!(found(move |tx, id| change_payee(tx, id, |row| row.best = more)).await, ["O1"]);
+    assert_eq!(found(move |tx, id| change_payee(tx, id, |row| row.best = more)).await, ["O1", "O3"]);
     assert_eq!(found(move |tx, id| change_payee(tx, id, |row| row.deposited_peak = more)).await, ["O1"]);
     assert_eq!(found(move |tx, id| change_payee(tx, id, |row| row.claimed = Usdc::MAX)).await, ["O1"]);
 }
@@ -154,13 +176,54 @@ async fn o1_spent_is_within_the_best_voucher_and_the_deposit() {
 #[tokio::test]
 async fn o2_spent_is_the_sum_of_charges() {
     assert_eq!(found(|tx, id| change_payee(tx, id, |row| row.opening = PRICE)).await, ["O2"]);
-    assert_eq!(found(|tx, _| change_call(tx, ID, |call| call.charged = Usdc::from_micros(1))).await, ["O2"]);
+    assert_eq!(found(|tx, _| change_call(tx, ID, |call| call.charged = Usdc::from_micros(1))).await, ["O6", "O2"]);
     assert_eq!(found(|tx, _| change_call(tx, ID, |call| call.channel = ChannelId::NONE)).await, ["O2"]);
 }
 
 #[tokio::test]
 async fn o4_a_failed_upstream_costs_nothing() {
     assert_eq!(found(|tx, _| change_call(tx, ID, |call| call.outcome = Outcome::TimedOut)).await, ["O4"]);
+}
+
+#[tokio::test]
+async fn o3_a_charge_is_recorded_with_the_voucher_that_covers_it() {
+    let lost = |tx: &WriteTransaction, id| {
+        change_payee(tx, id, |row| (row.best, row.best_signature) = (Usdc::ZERO, None))
+    };
+    assert_eq!(found(lost).await, ["O1", "O3"]);
+}
+
+#[tokio::test]
+async fn o6_a_charge_is_the_price_and_never_more_than_was_accepted() {
+    assert_eq!(found(|tx, _| change_call(tx, ID, |call| call.price = Usdc::MAX)).await, ["O6"]);
+    assert_eq!(found(|tx, _| change_purchase(tx, |row| row.price = Usdc::from_micros(1_999))).await, ["O6"]);
+}
+
+#[tokio::test]
+async fn x2_what_is_charged_and_not_claimed_has_a_voucher_that_the_contract_takes() {
+    let unsigned = |tx: &WriteTransaction, id| {
+        change_payee(tx, id, |row| (row.claimed, row.best_signature) = (Usdc::ZERO, None))
+    };
+    assert_eq!(found(unsigned).await, ["X2", "M3"]);
+    let of_another_amount = |tx: &WriteTransaction, id| {
+        change_payee(tx, id, |row| (row.claimed, row.best) = (Usdc::ZERO, Usdc::from_micros(9_000)))
+    };
+    assert_eq!(found(of_another_amount).await, ["X2", "M3"]);
+}
+
+#[tokio::test]
+async fn m4_at_rest_what_is_charged_is_paid_out_or_booked_as_lost() {
+    assert_eq!(found(|tx, id| change_payee(tx, id, |row| row.lost = Some(PRICE))).await, ["M4"]);
+    let withdrawn = |tx: &WriteTransaction, id| {
+        change_payee(tx, id, |row| (row.claimed, row.deposited) = (Usdc::ZERO, Usdc::ZERO))
+    };
+    assert_eq!(found(withdrawn).await, ["M4", "M3"]);
+    let paid_for_nothing = |tx: &WriteTransaction, id| {
+        tx.open_table(PROMISES)?.retain(|_, _| false)?;
+        let more = Usdc::from_micros(3_000);
+        change_payer(tx, id, |row| (row.claimed, row.deposited, row.signed) = (more, more, more))
+    };
+    assert_eq!(found(paid_for_nothing).await, ["M4"]);
 }
 
 #[tokio::test]
@@ -200,6 +263,37 @@ async fn c3_acknowledged_is_the_sum_of_receipts() {
 }
 
 #[tokio::test]
+async fn c3_a_charge_rests_on_its_owners_signature() {
+    let forged = |tx: &WriteTransaction, _| {
+        change_purchase(tx, |row| {
+            if let StoredEnd::Acknowledged { status, signature, .. } = &mut row.end {
+                *status = 201;
+                let key = SecretKey::from_bytes(&[2; 32]).unwrap();
+                *signature = Voucher { channel: ChannelId::NONE, cumulative: PRICE }.sign(&domain(), &key);
+            }
+        })
+    };
+    assert_eq!(found(forged).await, ["C3"]);
+}
+
+#[tokio::test]
+async fn an_opening_balance_is_the_sum_of_its_adjustments() {
+    let (ledger, id) = ledger().await;
+    ledger.recover_signed(id, Usdc::from_micros(9_000)).await.unwrap();
+    ledger.recover_charges(id, PRICE, Usdc::MAX, Cause::Crash).await.unwrap();
+    let audit = ledger.audit(Some(&domain())).unwrap();
+    assert_eq!((audit.violations, audit.adjustments), (vec![], 1));
+    let forget = |tx: &WriteTransaction| {
+        tx.open_table(ADJUSTMENTS)?.retain(|_, _| false)?;
+        Ok(())
+    };
+    ledger.write(forget).await.unwrap();
+    let found = ledger.audit(None).unwrap().violations;
+    let ids: Vec<_> = found.iter().map(|violation| violation.invariant).collect();
+    assert_eq!(ids, ["C2", "C3"], "{found:?}");
+}
+
+#[tokio::test]
 async fn c4_a_call_is_open_or_closed() {
     let both = |tx: &WriteTransaction, _| {
         let mut promises = tx.open_table(PROMISES)?;
@@ -212,6 +306,7 @@ async fn c4_a_call_is_open_or_closed() {
 
 #[tokio::test]
 async fn m3_what_was_claimed_stays_claimed() {
+    assert_eq!(found(|tx, id| change_payer(tx, id, |row| row.claimed = Usdc::MAX)).await, ["M3"]);
     assert_eq!(found(|tx, id| change_payee(tx, id, |row| row.claimed = Usdc::ZERO)).await, ["M3"]);
 }
 
@@ -242,7 +337,7 @@ async fn an_entry_that_cannot_be_read_closes_the_ledger_and_names_its_table() {
         Ok(())
     };
     ledger.write(garble).await.unwrap();
-    let error = ledger.audit().unwrap_err();
+    let error = ledger.audit(None).unwrap_err();
     assert!(error.to_string().contains("payee_channels"), "{error}");
     let rows = vec![SettlementRow { channel: id, from: Usdc::ZERO, to: PRICE }];
     let refused = ledger.open_settlement(rows, 1).await.unwrap_err();

@@ -31,10 +31,11 @@ pub(crate) struct StoredChannel {
     #[n(5)]
     pub(crate) best: Usdc,
     #[n(6)]
-    best_signature: Option<Signature>,
+    pub(crate) best_signature: Option<Signature>,
     #[n(7)]
     pub(crate) spent: Usdc,
-    /// Spent that no call in this ledger explains: charged before the ledger was lost or restored.
+    /// Spent that no call in this ledger explains, because it was charged before the ledger was lost or restored: the
+    /// sum of its adjustments.
     #[n(8)]
     pub(crate) opening: Usdc,
     /// Charges of calls whose rows were pruned.
@@ -45,7 +46,7 @@ pub(crate) struct StoredChannel {
     closes: Option<bool>,
     /// Spent that the payer had withdrawn when it was last looked at, as booked.
     #[n(13)]
-    lost: Option<Usdc>,
+    pub(crate) lost: Option<Usdc>,
     /// [`Ending::SignedAway`].
     #[n(14)]
     signed_until_secs: Option<u64>,
@@ -190,7 +191,7 @@ pub(crate) struct StoredDone {
     #[cbor(n(1), with = "minicbor::bytes")]
     response_hash: Hash,
     #[n(2)]
-    price: Usdc,
+    pub(crate) price: Usdc,
     #[n(3)]
     pub(crate) charged: Usdc,
     #[n(4)]

@@ -31,12 +31,15 @@ pub(crate) struct StoredChannel {
     pub(crate) acknowledged: Usdc,
     #[n(6)]
     pub(crate) signed: Usdc,
-    /// Acknowledged that no purchase in this ledger explains.
+    /// Acknowledged that no purchase in this ledger explains: the sum of its adjustments.
     #[n(7)]
     pub(crate) opening: Usdc,
     /// Charges of purchases whose rows were pruned.
     #[n(8)]
     pub(crate) pruned: Usdc,
+    /// When the newest promise on it was made, in seconds since the Unix epoch.
+    #[n(9)]
+    pub(crate) promised_secs: Option<u64>,
 }
 
 impl StoredChannel {
@@ -51,6 +54,7 @@ impl StoredChannel {
             signed: Usdc::ZERO,
             opening: Usdc::ZERO,
             pruned: Usdc::ZERO,
+            promised_secs: None,
         }
     }
 
@@ -64,6 +68,8 @@ impl StoredChannel {
         self.deposited = channel.deposited;
         self.claimed = self.claimed.max(channel.claimed);
         self.deposited_peak = self.deposited_peak.max(channel.deposited).max(self.claimed);
+        // The contract pays nothing that this wallet did not sign.
+        self.signed = self.signed.max(self.claimed);
         self.stopped |= channel.stopped;
         if is_new {
             self.recover(self.claimed, self.claimed);

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use farthing_ledger::{
-    Call, Ending, LedgerError, PayeeChannel, PayerChannel, Promise, PurchaseEnd, Retention, Served,
+    Call, Cause, Ending, LedgerError, PayeeChannel, PayerChannel, Promise, PurchaseEnd, Retention, Served,
     ServedRow, Settlement, SettlementRow, SettlementState, day_of,
 };
 use farthing_protocol::{ChannelId, Outcome, Usdc, call::Method, call::Payment};
@@ -28,7 +28,7 @@ async fn a_served_call_is_recorded_with_voucher_charge_and_receipt() {
     assert_eq!(known.receipt, *recorded.receipt());
     let newest: Vec<_> = ledger.served_calls(10).unwrap().into_iter().map(|row| row.call.call_id).collect();
     assert_eq!(newest, [call_id(2), call_id(1)]);
-    assert!(ledger.audit().unwrap().is_clean());
+    assert!(ledger.audit(None).unwrap().is_clean());
 }
 
 #[tokio::test]
@@ -49,7 +49,7 @@ async fn a_charge_below_and_at_what_is_covered_is_taken_and_above_it_is_refused(
     let above = ledger.serve(served(1, micros(DEPOSIT.micros() + 1), charge(5, 1))).await;
     assert!(matches!(above, Err(LedgerError::VoucherAboveDeposit { .. })), "{above:?}");
     assert_eq!(ledger.payee_channels().unwrap()[0].spent, micros(3_001));
-    assert!(ledger.audit().unwrap().is_clean());
+    assert!(ledger.audit(None).unwrap().is_clean());
 }
 
 #[tokio::test]
@@ -85,7 +85,7 @@ async fn nothing_is_charged_that_could_not_be_claimed_after_a_withdrawal() {
     assert!(matches!(charged, Err(LedgerError::Overdrawn { .. })), "{charged:?}");
     // What costs nothing is still recorded.
     ledger.serve(served(1, micros(10_000), failed_call(3))).await.unwrap();
-    assert!(ledger.audit().unwrap().is_clean());
+    assert!(ledger.audit(None).unwrap().is_clean());
 }
 
 #[tokio::test]
@@ -106,7 +106,7 @@ async fn a_failed_upstream_costs_nothing_and_a_safe_call_may_try_again() {
     ledger.serve(served(1, PRICE, Call { time_secs: NOW_SECS + 50, ..call(1) })).await.unwrap();
     assert_eq!(ledger.payee_channels().unwrap()[0].spent, PRICE);
     assert_eq!(ledger.served_calls(10).unwrap().len(), 1);
-    assert!(ledger.audit().unwrap().is_clean());
+    assert!(ledger.audit(None).unwrap().is_clean());
 }
 
 #[tokio::test]
@@ -148,7 +148,7 @@ async fn a_call_with_effects_is_recorded_before_it_runs_and_runs_once() {
     let again = ledger.serve(served(1, PRICE, post(call(1)))).await;
     assert!(matches!(again, Err(LedgerError::AlreadyServed(_))), "{again:?}");
     assert!(matches!(ledger.accept(accepted(1)).await, Err(LedgerError::AlreadyServed(_))));
-    assert!(ledger.audit().unwrap().is_clean());
+    assert!(ledger.audit(None).unwrap().is_clean());
 }
 
 #[tokio::test]
@@ -175,7 +175,7 @@ async fn a_free_call_needs_no_channel() {
     let served = Served { channel: ChannelId::NONE, voucher: None, ..served(1, PRICE, free) };
     let recorded = ledger.serve(served).await.unwrap();
     assert_eq!((recorded.receipt().channel, recorded.receipt().spent_total), (ChannelId::NONE, Usdc::ZERO));
-    assert!(ledger.audit().unwrap().is_clean());
+    assert!(ledger.audit(None).unwrap().is_clean());
 }
 
 #[tokio::test]
@@ -199,23 +199,26 @@ async fn a_lost_ledger_starts_from_what_the_chain_paid_out() {
     let row =
         ledger.put_payer_channel(PayerChannel { claimed: micros(9_000), ..payer_channel(1) }).await.unwrap();
     assert_eq!((row.acknowledged, row.signed), (micros(9_000), micros(9_000)));
-    let row = ledger.recover_payer_channel(channel(1), micros(11_000), micros(12_000)).await.unwrap();
-    assert_eq!((row.acknowledged, row.signed), (micros(11_000), micros(12_000)));
-    let row = ledger.recover_payer_channel(channel(1), PRICE, PRICE).await.unwrap();
-    assert_eq!((row.acknowledged, row.signed), (micros(11_000), micros(12_000)));
-    assert!(ledger.audit().unwrap().is_clean());
+    let row = ledger.recover_signed(channel(1), micros(12_000)).await.unwrap();
+    assert_eq!((row.acknowledged, row.signed), (micros(9_000), micros(12_000)));
+    let row = ledger.recover_signed(channel(1), PRICE).await.unwrap();
+    assert_eq!((row.acknowledged, row.signed), (micros(9_000), micros(12_000)));
+    assert!(ledger.audit(None).unwrap().is_clean());
 }
 
 #[tokio::test]
 async fn charges_that_a_crash_kept_out_are_added_to_whatever_is_known_by_then() {
     let ledger = in_memory();
     ledger.put_payer_channel(payer_channel(1)).await.unwrap();
-    ledger.recover_payer_channel(channel(1), Usdc::ZERO, micros(9_000)).await.unwrap();
-    let row = ledger.recover_charges(channel(1), micros(2_000)).await.unwrap();
+    ledger.recover_signed(channel(1), micros(9_000)).await.unwrap();
+    let recover = |charged, total| ledger.recover_charges(channel(1), charged, total, Cause::Crash);
+    let row = recover(micros(2_000), micros(9_000)).await.unwrap();
     assert_eq!((row.acknowledged, row.signed), (micros(2_000), micros(9_000)));
-    let row = ledger.recover_charges(channel(1), micros(3_000)).await.unwrap();
+    let row = recover(micros(3_000), micros(9_000)).await.unwrap();
     assert_eq!((row.acknowledged, row.signed), (micros(5_000), micros(9_000)));
-    assert!(ledger.audit().unwrap().is_clean());
+    let row = recover(micros(3_000), micros(6_000)).await.unwrap();
+    assert_eq!(row.acknowledged, micros(6_000), "never beyond what the owner told");
+    assert!(ledger.audit(None).unwrap().is_clean());
 }
 
 #[tokio::test]
@@ -240,7 +243,7 @@ async fn a_confirmed_claim_is_final_and_never_exceeds_what_was_charged() {
     let unknown = Settlement { id: 5, ..confirmed.clone() };
     assert!(matches!(ledger.record_claim(unknown).await, Err(LedgerError::UnknownSettlement(5))));
     assert_eq!(ledger.settlements(10).unwrap(), [confirmed]);
-    assert!(ledger.audit().unwrap().is_clean());
+    assert!(ledger.audit(None).unwrap().is_clean());
 }
 
 #[tokio::test]
@@ -273,7 +276,7 @@ async fn a_promise_stays_open_until_its_receipt_and_counts_for_its_channel_and_d
     assert_eq!((*receipt, signature), (*closing.receipt, *closing.receipt.signature()));
     let again = ledger.promise(first).await.unwrap().await;
     assert!(matches!(again, Err(LedgerError::AlreadyBought(_))), "{again:?}");
-    assert!(ledger.audit().unwrap().is_clean());
+    assert!(ledger.audit(None).unwrap().is_clean());
 }
 
 #[tokio::test]
@@ -296,7 +299,7 @@ async fn a_released_promise_costs_nothing_and_may_be_made_again() {
     let conflict = ledger.promise(other).await.unwrap().await;
     assert!(matches!(conflict, Err(LedgerError::CallIdConflict(_))), "{conflict:?}");
     assert!(ledger.purchases(5).unwrap().is_empty());
-    assert!(ledger.audit().unwrap().is_clean());
+    assert!(ledger.audit(None).unwrap().is_clean());
 }
 
 #[tokio::test]
@@ -350,7 +353,7 @@ async fn a_free_promise_needs_no_channel() {
     let receipt = receipt(&free, Usdc::ZERO, Outcome::Answered);
     ledger.acknowledge(call_id(1), acknowledgement(receipt)).await.unwrap();
     assert!(ledger.day_totals(day_of(NOW_SECS)).unwrap().is_empty());
-    assert!(ledger.audit().unwrap().is_clean());
+    assert!(ledger.audit(None).unwrap().is_clean());
 }
 
 #[tokio::test]
@@ -396,7 +399,7 @@ async fn bodies_go_by_age_and_size_and_rows_by_age_with_their_charges_kept() {
     assert_eq!(ledger.day_totals(day_of(NOW_SECS) + 2).unwrap(), [("laptop".to_owned(), PRICE)]);
     assert_eq!(ledger.payee_channels().unwrap()[0].spent, micros(6_000));
     assert_eq!(ledger.payer_channels().unwrap()[0].acknowledged, micros(6_000));
-    assert_eq!(ledger.audit().unwrap().violations, []);
+    assert_eq!(ledger.audit(None).unwrap().violations, []);
 }
 
 #[tokio::test]

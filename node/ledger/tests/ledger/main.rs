@@ -1,5 +1,6 @@
 //! The ledger's promises, each test a sentence.
 
+mod adjustments;
 mod books;
 mod disk;
 mod doubt;

@@ -153,7 +153,7 @@ async fn channels_of_the_earlier_contract_hold_nothing_and_keep_their_history() 
     // The contract of this program pays nothing on it, so nothing more is served.
     let refused = ledger.serve(served(1, micros(2 * PRICE.micros()), call(2))).await.unwrap_err();
     assert!(matches!(refused, LedgerError::VoucherAboveDeposit { .. }), "{refused:?}");
-    assert!(ledger.audit().unwrap().violations.is_empty());
+    assert!(ledger.audit(None).unwrap().violations.is_empty());
 }
 
 #[tokio::test]

@@ -54,7 +54,7 @@ impl Recording {
         let context = || format!("power cut at {point} of {}, {survival:?}", self.trace.len());
         let disk = Disk::new(cut(durable, unsynced, survival));
         let ledger = Ledger::with_backend(disk).unwrap_or_else(|e| panic!("{}: {e:?}", context()));
-        let audit = ledger.audit().unwrap_or_else(|e| panic!("{}: {e:?}", context()));
+        let audit = ledger.audit(None).unwrap_or_else(|e| panic!("{}: {e:?}", context()));
         assert!(audit.is_clean(), "{}: {:?}", context(), audit.violations);
         let done = self.acknowledged.iter().rev().find(|(at, _)| *at <= point).unwrap().1;
         for step in &self.steps[..done] {
@@ -70,7 +70,7 @@ impl Recording {
             let next = Step::Serve { salt: 1, number: 999, prices: 100, kind: Kind::WithBody };
             next.run(&ledger).await.unwrap();
         });
-        let audit = ledger.audit().unwrap();
+        let audit = ledger.audit(None).unwrap();
         assert!(audit.is_clean(), "{}, one call later: {:?}", context(), audit.violations);
     }
 

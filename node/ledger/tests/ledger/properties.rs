@@ -125,7 +125,7 @@ proptest! {
                 let acknowledged = model.acknowledged.get(&salt).copied().unwrap_or_default();
                 assert_eq!(row.acknowledged, Usdc::from_micros(acknowledged));
             }
-            assert_eq!(ledger.audit().unwrap().violations, []);
+            assert_eq!(ledger.audit(None).unwrap().violations, []);
         });
     }
 }

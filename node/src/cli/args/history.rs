@@ -7,7 +7,7 @@ use crate::control::types::{HistoryKind, HistoryState};
 
 #[derive(Debug, Args)]
 pub struct History {
-    /// bought, served, settlement or transaction; several with commas
+    /// bought, served, settlement, transaction or adjustment; several with commas
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
     pub kind: Vec<HistoryKind>,
     /// charged, free, failed, pending or confirmed

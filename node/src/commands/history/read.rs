@@ -1,9 +1,9 @@
-//! One step through the four records, merged by time.
+//! One step through the five records, merged by time.
 
 use std::{fmt, str::FromStr};
 
 use farthing_ledger::{
-    CallRow, LedgerError, Position, Purchase, PurchaseEnd, Settlement, SettlementState, Stretch, Transaction,
+    Adjustment, CallRow, Cause, LedgerError, Position, Purchase, PurchaseEnd, Settlement, SettlementState, Side, Stretch, Transaction,
     Window,
 };
 use farthing_protocol::{ChannelId, Outcome, Usdc};
@@ -73,6 +73,8 @@ pub(super) enum Entry {
     Served(CallRow),
     Settlement(Settlement),
     Transaction(Transaction),
+    /// With its number.
+    Adjustment(u64, Adjustment),
 }
 
 /// Up to `limit` entries, the newest first, and where to go on; `None` at the end.
@@ -124,6 +126,18 @@ fn stretch(
         HistoryKind::Transaction => {
             let keep = |_: &Transaction| filter.keeps(HistoryState::Confirmed, None);
             entries(ledger.transactions_in(&window, keep)?, Entry::Transaction)
+        }
+        HistoryKind::Adjustment => {
+            // What a call explained later has nothing left.
+            let keep = |row: &Adjustment| {
+                !row.amount.is_zero() && filter.keeps(HistoryState::Charged, None)
+            };
+            let found = ledger.adjustments_in(&window, keep)?;
+            let rows = found.rows.into_iter().map(|(position, row)| {
+                let number = position.key.clone().try_into().map_or(0, u64::from_be_bytes);
+                (position, Entry::Adjustment(number, row))
+            });
+            Stretch { rows: rows.collect(), next: found.next }
         }
         HistoryKind::Settlement => {
             let all = ledger.settlements(SETTLEMENTS_MAX)?;
@@ -262,6 +276,19 @@ impl Entry {
                     ..blank(HistoryKind::Settlement, settlement.time_secs, state, id, amount)
                 }
             }
+            Self::Adjustment(number, row) => {
+                let state = HistoryState::Charged;
+                HistoryEntry {
+                    peer: Some(row.peer.into()),
+                    what: match row.side {
+                        Side::Payer => "paid for calls that are not in this history".to_owned(),
+                        Side::Payee => "earned with calls that are not in this history".to_owned(),
+                    },
+                    channel: channel(row.channel),
+                    reason: Some(cause(row.cause).to_owned()),
+                    ..blank(HistoryKind::Adjustment, row.time_secs, state, number.to_string(), row.amount)
+                }
+            }
             Self::Transaction(transaction) => {
                 let (hash, wei) = (hash_text(&transaction.hash), u128::from_be_bytes(transaction.wei));
                 let (time_secs, amount) = (transaction.time_secs, transaction.amount);
@@ -277,6 +304,14 @@ impl Entry {
                 }
             }
         }
+    }
+}
+
+const fn cause(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Crash => "the node ended before it had noted the calls",
+        Cause::Restored => "the calls were made after the backup that this node was restored from",
+        Cause::Earlier => "the calls are older than this ledger",
     }
 }
 

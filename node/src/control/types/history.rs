@@ -17,14 +17,14 @@ pub struct HistoryPage {
     pub next: Option<String>,
 }
 
-/// A call, a transaction or a settlement.
+/// A call, a transaction, a settlement or an adjustment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct HistoryEntry {
     pub kind: HistoryKind,
     /// Seconds since the Unix epoch.
     pub time_secs: u64,
     pub state: HistoryState,
-    /// Call id, hash of the transaction, or number of the settlement.
+    /// Call id, hash of the transaction, or number of the settlement or the adjustment.
     pub id: String,
     /// What was paid for a call or moved by a transaction, and what a call or a settlement earned.
     #[schema(value_type = String)]
@@ -52,7 +52,7 @@ pub struct HistoryEntry {
     /// What a transaction paid for gas, in ETH.
     #[schema(value_type = Option<String>)]
     pub fee: Option<Text<Eth>>,
-    /// Why a call cost nothing, when it was not answered.
+    /// Why a call cost nothing, when it was not answered; what caused an adjustment.
     pub reason: Option<String>,
 }
 
@@ -67,6 +67,8 @@ pub enum HistoryKind {
     Settlement,
     /// A transaction of this wallet.
     Transaction,
+    /// What a channel counts and no call explains, with its cause.
+    Adjustment,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -95,7 +97,8 @@ pub struct NoneOf {
 }
 
 impl HistoryKind {
-    pub const ALL: [Self; 4] = [Self::Bought, Self::Served, Self::Settlement, Self::Transaction];
+    pub const ALL: [Self; 5] =
+        [Self::Bought, Self::Served, Self::Settlement, Self::Transaction, Self::Adjustment];
 
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -104,6 +107,7 @@ impl HistoryKind {
             Self::Served => "served",
             Self::Settlement => "settlement",
             Self::Transaction => "transaction",
+            Self::Adjustment => "adjustment",
         }
     }
 }
@@ -130,7 +134,7 @@ impl FromStr for HistoryKind {
 
     fn from_str(text: &str) -> Result<Self, NoneOf> {
         let found = Self::ALL.into_iter().find(|kind| kind.name() == text);
-        let expected = "bought, served, settlement, transaction";
+        let expected = "bought, served, settlement, transaction, adjustment";
         found.ok_or_else(|| NoneOf { given: text.chars().take(40).collect(), expected })
     }
 }
@@ -267,6 +271,6 @@ mod tests {
             assert_eq!(serde_json::to_value(state).unwrap(), state.name());
         }
         let error = "spent".parse::<HistoryKind>().unwrap_err().to_string();
-        assert_eq!(error, "`spent` is none of bought, served, settlement, transaction");
+        assert_eq!(error, "`spent` is none of bought, served, settlement, transaction, adjustment");
     }
 }

@@ -26,12 +26,13 @@ const STEPS_MAX: usize = 8;
 /// Calls of a settlement on its page.
 const CALLS_SHOWN: usize = 100;
 
-const KINDS: [(&str, &str); 5] = [
+const KINDS: [(&str, &str); 6] = [
     ("", "Everything"),
     ("bought", "Calls bought"),
     ("served", "Calls served"),
     ("settlement", "Settlements"),
     ("transaction", "Transactions"),
+    ("adjustment", "Adjustments"),
 ];
 const STATES: [(&str, &str); 6] = [
     ("", "Any"),
@@ -47,7 +48,7 @@ const STATES: [(&str, &str); 6] = [
 struct Page {
     frame: Frame,
     asked: Asked,
-    kinds: [(&'static str, &'static str); 5],
+    kinds: [(&'static str, &'static str); 6],
     states: [(&'static str, &'static str); 6],
     /// My own services, to choose from.
     own: Vec<(String, String)>,
@@ -164,12 +165,13 @@ fn row(entry: &HistoryEntry, now_secs: u64) -> Row {
         HistoryKind::Served => ("Served", named(entry)),
         HistoryKind::Settlement => ("Settlement", format!("Claim number {}", entry.id)),
         HistoryKind::Transaction => ("Transaction", crate::panel::texts::capital(&entry.what)),
+        HistoryKind::Adjustment => ("Adjustment", crate::panel::texts::capital(&entry.what)),
     };
     let link = match entry.kind {
         HistoryKind::Bought => entry.service.map(|id| format!("/panel/catalog/{id}")),
         HistoryKind::Served => entry.service.map(|id| format!("/panel/apis/{id}")),
         HistoryKind::Settlement => Some(format!("/panel/finance/settlements/{}", entry.id)),
-        HistoryKind::Transaction => None,
+        HistoryKind::Transaction | HistoryKind::Adjustment => None,
     };
     let (state, good) = state(entry.state);
     let mut details = Vec::new();

@@ -1,0 +1,262 @@
+//! Adjustments: what a channel counts and no call of this ledger explains, with the cause.
+//!
+//! A channel's opening balance is the sum of its adjustments. Every rise of it is one row, written in the commit
+//! that raises it; a call that turns out to be the cause takes its part back out of the rows ([`take_back`]).
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use farthing_protocol::{Address, ChannelConfig, ChannelId, Usdc};
+use minicbor::{Decode, Encode};
+use redb::{ReadableTable, ReadableTableMetadata, WriteTransaction};
+
+use crate::{
+    Ledger,
+    error::Result,
+    history::{self, Stretch, Window},
+    payee,
+    payer::{self, day_of},
+    tables::{self, ADJUSTMENTS, DAY_TOTALS, META, PAYEE_CHANNELS, PAYER_CHANNELS},
+};
+
+/// Key in [`META`]: when this ledger was put in place of another one from a backup.
+const RESTORED_SECS: &str = "restored_secs";
+/// In [`DAY_TOTALS`], what no secret is known for. No secret has this name.
+const NO_SECRET: &str = "";
+
+/// On which side of a channel this node is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode)]
+#[cbor(index_only)]
+pub enum Side {
+    /// It pays.
+    #[n(0)]
+    Payer,
+    /// It is paid.
+    #[n(1)]
+    Payee,
+}
+
+/// Why a channel counts what no call here explains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(index_only)]
+pub enum Cause {
+    /// A crash kept a promise out of this ledger, and its call was charged.
+    #[n(0)]
+    Crash,
+    /// This ledger came from a backup, and the calls were charged after that was made.
+    #[n(1)]
+    Restored,
+    /// It was paid before this ledger knew of the channel, or noted causes.
+    #[n(2)]
+    Earlier,
+}
+
+/// One amount that a channel counts and no call explains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
+pub struct Adjustment {
+    #[n(0)]
+    pub side: Side,
+    #[n(1)]
+    pub channel: ChannelId,
+    /// The other side's wallet.
+    #[n(2)]
+    pub peer: Address,
+    #[n(3)]
+    pub amount: Usdc,
+    #[n(4)]
+    pub cause: Cause,
+    /// When it was found, in seconds since the Unix epoch.
+    #[n(5)]
+    pub time_secs: u64,
+}
+
+impl Adjustment {
+    /// Whether it counts for the day it was found on; what is older counted on days that are over.
+    pub(crate) fn is_of_its_day(&self) -> bool {
+        self.cause != Cause::Earlier
+    }
+
+    /// Day and secret it counts for in the limits.
+    pub(crate) fn budget(&self) -> Option<(u32, &'static str)> {
+        let counts = self.side == Side::Payer && self.is_of_its_day();
+        counts.then(|| (day_of(self.time_secs), NO_SECRET))
+    }
+}
+
+impl Ledger {
+    /// Adjustments, of both sides.
+    ///
+    /// # Errors
+    /// Only failures of storage.
+    pub fn adjustments_in(
+        &self,
+        window: &Window,
+        mut keep: impl FnMut(&Adjustment) -> bool,
+    ) -> Result<Stretch<Adjustment>> {
+        self.read(|tx| {
+            history::scan(&tx.open_table(ADJUSTMENTS)?, window, |_: &[u8; 16], bytes: &[u8]| {
+                let adjustment: Adjustment = tables::decode("adjustments", bytes)?;
+                Ok(Some(adjustment).filter(&mut keep))
+            })
+        })
+    }
+
+    /// What adjustments count as paid to `owner`.
+    ///
+    /// # Errors
+    /// Only failures of storage.
+    pub fn adjusted_with(&self, owner: Address) -> Result<Usdc> {
+        self.read(|tx| {
+            let mut sum = Usdc::ZERO;
+            for entry in tx.open_table(ADJUSTMENTS)?.iter()? {
+                let row: Adjustment = tables::decode("adjustments", entry?.1.value())?;
+                if row.side == Side::Payer && row.peer == owner {
+                    sum = sum.saturating_add(row.amount);
+                }
+            }
+            Ok(sum)
+        })
+    }
+
+    /// Notes that this ledger takes the place of another one.
+    ///
+    /// # Errors
+    /// Only failures of storage.
+    pub async fn mark_restored(&self, time_secs: u64) -> Result<()> {
+        self.write(move |tx| {
+            tx.open_table(META)?.insert(RESTORED_SECS, time_secs)?;
+            Ok(())
+        })
+        .await
+    }
+
+    /// Why this ledger may lack calls on a channel that it pays on: nothing was promised on it since the ledger came
+    /// from a backup, or a crash.
+    ///
+    /// # Errors
+    /// Only failures of storage.
+    pub fn why_calls_are_missing(&self, id: ChannelId) -> Result<Cause> {
+        self.read(|tx| {
+            let row = payer::channel_in(&tx.open_table(PAYER_CHANNELS)?, id)?;
+            let restored_secs = tx.open_table(META)?.get(RESTORED_SECS)?.map(|secs| secs.value());
+            Ok(why_missing(restored_secs, row.and_then(|row| row.promised_secs)))
+        })
+    }
+}
+
+/// When this ledger came from a backup, if it did.
+pub(crate) fn restored_secs(tx: &WriteTransaction) -> Result<Option<u64>> {
+    Ok(tx.open_table(META)?.get(RESTORED_SECS)?.map(|secs| secs.value()))
+}
+
+/// Of a channel that this node pays on, given when the newest promise on it was made.
+pub(crate) fn why_missing(restored_secs: Option<u64>, promised_secs: Option<u64>) -> Cause {
+    match restored_secs {
+        Some(restored) if promised_secs.is_none_or(|promised| promised < restored) => Cause::Restored,
+        _ => Cause::Crash,
+    }
+}
+
+/// Seconds since the Unix epoch.
+pub(crate) fn now_secs() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+/// Notes that a channel's opening balance rose by `amount` now.
+pub(crate) fn record(
+    tx: &WriteTransaction,
+    (side, channel): (Side, ChannelId),
+    terms: &ChannelConfig,
+    amount: Usdc,
+    cause: Cause,
+) -> Result<()> {
+    let peer = if side == Side::Payer { terms.payee } else { terms.payer };
+    book(tx, &Adjustment { side, channel, peer, amount, cause, time_secs: now_secs() })
+}
+
+fn book(tx: &WriteTransaction, adjustment: &Adjustment) -> Result<()> {
+    if adjustment.amount.is_zero() {
+        return Ok(());
+    }
+    insert(tx, adjustment)?;
+    if adjustment.is_of_its_day() {
+        history::count_adjusted(tx, adjustment, Usdc::saturating_add)?;
+    }
+    count_for_limits(tx, adjustment, u64::saturating_add)
+}
+
+fn insert(tx: &WriteTransaction, adjustment: &Adjustment) -> Result<()> {
+    let mut table = tx.open_table(ADJUSTMENTS)?;
+    // Rows are emptied and never removed, so that this is a number of its own.
+    let number = table.len()?;
+    let key: [u8; 16] = tables::join(&[&adjustment.time_secs.to_be_bytes(), &number.to_be_bytes()]);
+    table.insert(&key, tables::encode(adjustment).as_slice())?;
+    Ok(())
+}
+
+fn count_for_limits(
+    tx: &WriteTransaction,
+    adjustment: &Adjustment,
+    count: impl FnOnce(u64, u64) -> u64,
+) -> Result<()> {
+    let Some(budget) = adjustment.budget() else { return Ok(()) };
+    let mut totals = tx.open_table(DAY_TOTALS)?;
+    let total = totals.get(budget)?.map_or(0, |total| total.value());
+    match count(total, adjustment.amount.micros()) {
+        0 => drop(totals.remove(budget)?),
+        total => drop(totals.insert(budget, total)?),
+    }
+    Ok(())
+}
+
+/// Takes `charged` out of the adjustments of a channel that this node pays on, because the call that explains it was
+/// found; the newest first. Nothing is taken unless all of it is there.
+///
+/// Gives what no longer counts for each day.
+pub(crate) fn take_back(tx: &WriteTransaction, id: ChannelId, charged: Usdc) -> Result<Vec<(u32, Usdc)>> {
+    let mut rows = Vec::new();
+    for entry in tx.open_table(ADJUSTMENTS)?.iter()?.rev() {
+        let (key, bytes) = entry?;
+        let row: Adjustment = tables::decode("adjustments", bytes.value())?;
+        if row.side == Side::Payer && row.channel == id && row.is_of_its_day() {
+            rows.push((*key.value(), row));
+        }
+    }
+    let there = rows.iter().fold(Usdc::ZERO, |sum, (_, row)| sum.saturating_add(row.amount));
+    if there < charged {
+        return Ok(Vec::new());
+    }
+    let (mut left, mut taken) = (charged, Vec::new());
+    for (key, row) in rows {
+        let part = Adjustment { amount: left.min(row.amount), ..row };
+        if part.amount.is_zero() {
+            continue;
+        }
+        left = left.saturating_sub(part.amount);
+        let rest = Adjustment { amount: row.amount.saturating_sub(part.amount), ..row };
+        tx.open_table(ADJUSTMENTS)?.insert(&key, tables::encode(&rest).as_slice())?;
+        history::count_adjusted(tx, &part, Usdc::saturating_sub)?;
+        count_for_limits(tx, &part, u64::saturating_sub)?;
+        taken.push((day_of(part.time_secs), part.amount));
+    }
+    Ok(taken)
+}
+
+/// One row for what the channels of an earlier ledger count and nothing explains.
+pub(crate) fn explain_earlier(tx: &WriteTransaction) -> Result<()> {
+    let mut rows = Vec::new();
+    for entry in tx.open_table(PAYER_CHANNELS)?.iter()? {
+        let (id, bytes) = entry?;
+        let row: payer::StoredChannel = tables::decode("payer_channels", bytes.value())?;
+        rows.push((Side::Payer, *id.value(), row.config(), row.opening));
+    }
+    for entry in tx.open_table(PAYEE_CHANNELS)?.iter()? {
+        let (id, bytes) = entry?;
+        let row: payee::StoredChannel = tables::decode("payee_channels", bytes.value())?;
+        rows.push((Side::Payee, *id.value(), row.config(), row.opening));
+    }
+    for (side, id, terms, amount) in rows {
+        record(tx, (side, ChannelId::from_bytes(id)), &terms, amount, Cause::Earlier)?;
+    }
+    Ok(())
+}

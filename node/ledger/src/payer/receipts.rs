@@ -1,0 +1,133 @@
+//! Receipts: how the owner's word ends a promise, and what is counted for it.
+
+use farthing_protocol::{Address, CallId, ChannelId, Hash, Outcome, Receipt, Usdc, Verified};
+use redb::{ReadableTable, WriteTransaction};
+
+use super::{
+    Acknowledgement, StoredEnd, StoredPromise, StoredPurchase, channel_in, close, day_of, purchase_in,
+};
+use crate::{
+    adjustment,
+    error::{LedgerError, Result},
+    history,
+    tables::{self, DAY_TOTALS, PAYER_CHANNELS, PROMISES, PURCHASES},
+};
+
+pub(super) fn acknowledge(tx: &WriteTransaction, call_id: CallId, acknowledgement: &Acknowledgement) -> Result<()> {
+    let end = StoredEnd::from(acknowledgement);
+    let promise = tables::get::<_, StoredPromise>(&tx.open_table(PROMISES)?, "promises", call_id.as_bytes())?;
+    let receipt = &acknowledgement.receipt;
+    let Some(promise) = promise else {
+        let known = purchase_in(&tx.open_table(PURCHASES)?, call_id)?;
+        return match known.ok_or(LedgerError::NotPromised(call_id))? {
+            known if known.is_in_doubt() => acknowledge_late(tx, call_id, known, acknowledgement, end),
+            known if known.end.receipt(call_id) == end.receipt(call_id) => Ok(()),
+            _ => Err(LedgerError::NotPromised(call_id)),
+        };
+    };
+    check_receipt(call_id, &Asked::from(&promise), receipt)?;
+    charge(tx, call_id, promise.channel(), promise.time_secs, &promise.secret, receipt)?;
+    close(tx, call_id, acknowledgement.time_secs, end)
+}
+
+pub(super) fn acknowledge_found(
+    tx: &WriteTransaction,
+    call_id: CallId,
+    acknowledgement: &Acknowledgement,
+) -> Result<Vec<(u32, Usdc)>> {
+    let Receipt { channel, charged, .. } = *acknowledgement.receipt;
+    // Checked before anything is written: a receipt that does not fit leaves the books as they are.
+    let promise = tables::get::<_, StoredPromise>(&tx.open_table(PROMISES)?, "promises", call_id.as_bytes())?;
+    let promise = promise.ok_or(LedgerError::NotPromised(call_id))?;
+    check_receipt(call_id, &Asked::from(&promise), &acknowledgement.receipt)?;
+    let mut taken = Vec::new();
+    let known = channel_in(&tx.open_table(PAYER_CHANNELS)?, channel)?;
+    if let Some(mut row) = known {
+        taken = adjustment::take_back(tx, channel, charged)?;
+        if !taken.is_empty() {
+            row.opening = row.opening.saturating_sub(charged);
+            row.acknowledged = row.acknowledged.saturating_sub(charged);
+            tx.open_table(PAYER_CHANNELS)?.insert(channel.as_bytes(), tables::encode(&row).as_slice())?;
+        }
+    }
+    acknowledge(tx, call_id, acknowledgement)?;
+    Ok(taken)
+}
+
+/// Turns a call that was released in doubt into one that was charged.
+fn acknowledge_late(
+    tx: &WriteTransaction,
+    call_id: CallId,
+    mut purchase: StoredPurchase,
+    acknowledgement: &Acknowledgement,
+    end: StoredEnd,
+) -> Result<()> {
+    let receipt = &acknowledgement.receipt;
+    check_receipt(call_id, &Asked::from(&purchase), receipt)?;
+    charge(tx, call_id, purchase.channel, purchase.promised_secs, &purchase.secret, receipt)?;
+    (purchase.end, purchase.closed_secs) = (end, acknowledgement.time_secs);
+    tx.open_table(PURCHASES)?.insert(call_id.as_bytes(), tables::encode(&purchase).as_slice())?;
+    Ok(())
+}
+
+/// Counts a receipt's charge for its channel and for the day of its promise.
+fn charge(
+    tx: &WriteTransaction,
+    call_id: CallId,
+    channel: Option<ChannelId>,
+    promised_secs: u64,
+    secret: &str,
+    receipt: &Verified<Receipt>,
+) -> Result<()> {
+    if let Some(id) = channel {
+        let mut table = tx.open_table(PAYER_CHANNELS)?;
+        let mut row = channel_in(&table, id)?.ok_or(LedgerError::UnknownChannel(id))?;
+        row.acknowledged =
+            row.acknowledged.checked_add(receipt.charged).filter(|total| *total <= row.signed).ok_or(
+                LedgerError::ReceiptMismatch { call_id, rule: "charges stay within what was signed" },
+            )?;
+        table.insert(id.as_bytes(), tables::encode(&row).as_slice())?;
+    }
+    if !receipt.charged.is_zero() {
+        let mut totals = tx.open_table(DAY_TOTALS)?;
+        let key = (day_of(promised_secs), secret);
+        let total = totals.get(key)?.map_or(0, |total| total.value());
+        totals.insert(key, total.saturating_add(receipt.charged.micros()))?;
+    }
+    history::count_bought(tx, promised_secs, receipt)
+}
+
+/// What a receipt has to agree with.
+struct Asked {
+    owner: Address,
+    request_hash: Hash,
+    channel: Option<ChannelId>,
+    price: Usdc,
+}
+
+impl From<&StoredPromise> for Asked {
+    fn from(promise: &StoredPromise) -> Self {
+        let StoredPromise { owner, request_hash, price, .. } = *promise;
+        Self { owner, request_hash, channel: promise.channel(), price }
+    }
+}
+
+impl From<&StoredPurchase> for Asked {
+    fn from(purchase: &StoredPurchase) -> Self {
+        let StoredPurchase { owner, request_hash, channel, price, .. } = *purchase;
+        Self { owner, request_hash, channel, price }
+    }
+}
+
+fn check_receipt(call_id: CallId, asked: &Asked, receipt: &Verified<Receipt>) -> Result<()> {
+    let rule = match () {
+        () if receipt.signer() != asked.owner => "the owner signed it",
+        () if receipt.call_id != call_id => "it names the call",
+        () if receipt.request_hash != asked.request_hash => "it names the request",
+        () if receipt.channel != asked.channel.unwrap_or(ChannelId::NONE) => "it names the channel",
+        () if receipt.charged > asked.price => "the charge is at most the price",
+        () if Outcome::from_code(receipt.outcome).is_none() => "its outcome is known",
+        () => return Ok(()),
+    };
+    Err(LedgerError::ReceiptMismatch { call_id, rule })
+}

@@ -1,0 +1,127 @@
+//! What a channel counts and no call explains, with the cause, until a call explains it.
+
+use farthing_ledger::{Adjustment, Cause, Ledger, PayeeChannel, PayerChannel, Position, Side, Window, day_of};
+use farthing_protocol::{Outcome, Usdc};
+
+use crate::world::*;
+
+const ALL: Window = Window {
+    before: Position { secs: u64::MAX, key: Vec::new() },
+    from_secs: 0,
+    limit: usize::MAX,
+    scan_max: usize::MAX,
+};
+
+/// Side, amount and cause of each that has something left, the newest first.
+fn shown(ledger: &Ledger) -> Vec<(Side, Usdc, Cause)> {
+    let found = ledger.adjustments_in(&ALL, |row| !row.amount.is_zero()).unwrap();
+    found.rows.into_iter().map(|(_, row)| (row.side, row.amount, row.cause)).collect()
+}
+
+/// What the limits of the day of `row` count, all secrets together.
+fn counted(ledger: &Ledger, row: &Adjustment) -> Usdc {
+    let totals = ledger.day_totals(day_of(row.time_secs)).unwrap();
+    totals.into_iter().fold(Usdc::ZERO, |sum, (_, total)| sum.saturating_add(total))
+}
+
+#[tokio::test]
+async fn what_a_crash_kept_out_is_a_row_that_limits_and_days_count_until_its_call_is_found() {
+    let ledger = in_memory();
+    ledger.put_payer_channel(payer_channel(1)).await.unwrap();
+    ledger.recover_signed(channel(1), micros(9_000)).await.unwrap();
+    let cause = ledger.why_calls_are_missing(channel(1)).unwrap();
+    ledger.recover_charges(channel(1), PRICE.saturating_mul(2), Usdc::MAX, cause).await.unwrap();
+    assert_eq!(shown(&ledger), [(Side::Payer, micros(4_000), Cause::Crash)]);
+    let row = ledger.adjustments_in(&ALL, |_| true).unwrap().rows.remove(0).1;
+    let day = day_of(row.time_secs);
+    assert_eq!((row.channel, row.peer), (channel(1), world().payee.address()));
+    assert_eq!(counted(&ledger, &row), micros(4_000));
+    assert_eq!(ledger.day_figures(day, day).unwrap()[0].1.spent, micros(4_000));
+    assert_eq!(ledger.adjusted_with(row.peer).unwrap(), micros(4_000));
+
+    // One of the two is asked for again, and its owner shows the receipt of the first time.
+    let again = promise(1, 1, micros(6_000));
+    ledger.promise(again.clone()).await.unwrap().await.unwrap();
+    let found = acknowledgement(receipt(&again, PRICE, Outcome::Answered));
+    assert_eq!(ledger.acknowledge_found(call_id(1), found).await.unwrap(), [(day, PRICE)]);
+    assert_eq!(shown(&ledger), [(Side::Payer, PRICE, Cause::Crash)]);
+    assert_eq!(counted(&ledger, &row), PRICE);
+    assert_eq!(ledger.day_figures(day, day).unwrap()[0].1.spent, PRICE);
+    assert_eq!(ledger.purchase(call_id(1)).unwrap().unwrap().charged, PRICE);
+    assert_eq!(ledger.payer_channels().unwrap()[0].acknowledged, micros(4_000), "it was counted before");
+    assert_eq!(ledger.audit(None).unwrap().violations, []);
+    let other = promise(1, 2, micros(6_000));
+    ledger.promise(other.clone()).await.unwrap().await.unwrap();
+    let found = acknowledgement(receipt(&other, PRICE, Outcome::Answered));
+    ledger.acknowledge_found(call_id(2), found).await.unwrap();
+    assert_eq!(shown(&ledger), [], "nothing is left of it");
+    assert_eq!(ledger.audit(None).unwrap().violations, []);
+}
+
+#[tokio::test]
+async fn a_found_call_that_no_adjustment_counts_is_booked_like_any_other() {
+    let ledger = in_memory();
+    ledger.put_payer_channel(payer_channel(1)).await.unwrap();
+    let made = promise(1, 1, PRICE);
+    ledger.promise(made.clone()).await.unwrap().await.unwrap();
+    let found = acknowledgement(receipt(&made, PRICE, Outcome::Answered));
+    assert_eq!(ledger.acknowledge_found(call_id(1), found).await.unwrap(), []);
+    assert_eq!(ledger.payer_channels().unwrap()[0].acknowledged, PRICE);
+    assert_eq!(ledger.audit(None).unwrap().violations, []);
+}
+
+#[tokio::test]
+async fn what_a_backup_lacks_is_told_from_what_a_crash_took() {
+    let ledger = in_memory();
+    ledger.put_payer_channel(payer_channel(1)).await.unwrap();
+    ledger.promise(promise(1, 1, PRICE)).await.unwrap().await.unwrap();
+    assert_eq!(ledger.why_calls_are_missing(channel(1)).unwrap(), Cause::Crash);
+    ledger.mark_restored(NOW_SECS + 1).await.unwrap();
+    assert_eq!(ledger.why_calls_are_missing(channel(1)).unwrap(), Cause::Restored);
+    let mut later = promise(1, 2, PRICE);
+    later.time_secs = NOW_SECS + 2;
+    ledger.promise(later).await.unwrap().await.unwrap();
+    assert_eq!(ledger.why_calls_are_missing(channel(1)).unwrap(), Cause::Crash);
+    // A claim beyond the books of the side that is paid.
+    ledger.put_payee_channel(payee_channel(1)).await.unwrap();
+    ledger.put_payee_channel(PayeeChannel { claimed: PRICE, ..payee_channel(1) }).await.unwrap();
+    assert_eq!(shown(&ledger), [(Side::Payee, PRICE, Cause::Restored)]);
+    assert_eq!(ledger.audit(None).unwrap().violations, []);
+}
+
+#[tokio::test]
+async fn an_emptied_channel_paid_what_it_paid_whether_its_calls_are_known_or_not() {
+    let ledger = in_memory();
+    ledger.put_payer_channel(payer_channel(1)).await.unwrap();
+    ledger.promise(promise(1, 1, PRICE)).await.unwrap().await.unwrap();
+    let view = |micros_paid, is_open| {
+        let claimed = micros(micros_paid);
+        let deposited = if is_open { payer_channel(1).deposited } else { claimed };
+        PayerChannel { claimed, deposited, ..payer_channel(1) }
+    };
+    ledger.put_payer_channel(view(5_000, true)).await.unwrap();
+    assert_eq!(shown(&ledger), [], "the owner of an open channel is asked");
+    let row = ledger.put_payer_channel(view(5_000, false)).await.unwrap();
+    assert_eq!((row.acknowledged, row.in_flight), (micros(3_000), PRICE), "one call may owe its price");
+    assert_eq!(shown(&ledger), [(Side::Payer, micros(3_000), Cause::Crash)]);
+    ledger.put_payer_channel(view(5_000, false)).await.unwrap();
+    assert_eq!(shown(&ledger).len(), 1, "once");
+    ledger.release(call_id(1), "never served", NOW_SECS).await.unwrap();
+    ledger.put_payer_channel(view(5_000, false)).await.unwrap();
+    assert_eq!(ledger.payer_channels().unwrap()[0].acknowledged, micros(5_000));
+    assert_eq!(ledger.audit(None).unwrap().violations, []);
+}
+
+#[tokio::test]
+async fn a_copy_of_the_ledger_has_its_adjustments() {
+    let ledger = in_memory();
+    ledger.put_payer_channel(PayerChannel { claimed: PRICE, ..payer_channel(1) }).await.unwrap();
+    assert_eq!(shown(&ledger), [(Side::Payer, PRICE, Cause::Earlier)]);
+    assert_eq!(ledger.day_totals(day_of(NOW_SECS)).unwrap(), [], "what is older counts for no limit of today");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("copy.redb");
+    ledger.copy_to(&path).unwrap();
+    let copy = Ledger::open(&path, farthing_ledger::OpenMode::Existing).unwrap();
+    assert_eq!(shown(&copy), shown(&ledger));
+    assert_eq!(copy.audit(None).unwrap().violations, []);
+}
