@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use farthing::{
-    control::types::{Api, Audit, Channel, Charge, OperationFile, ServiceFile, Settled, route},
+    control::types::{Api, Audit, Channel, ChannelRole, Charge, OperationFile, ServiceFile, Settled, route},
     testnet::{LocalChain, NodeOptions, NodeProcess, rpc},
 };
 use farthing_protocol::{Address, Usdc, call::Method};
 use reqwest::{StatusCode, header::HeaderMap};
 use serde_json::{Value, json};
 
-use crate::upstream::Upstream;
+use crate::{agreement, upstream::Upstream};
 
 pub const PRICE: Usdc = Usdc::from_micros(2_000);
 pub const FUNDS: Usdc = Usdc::from_micros(5_000_000);
@@ -240,7 +240,6 @@ impl World {
         self.wait_until_decided().await?;
         let _: Settled = self.owner.control().post(route::SETTLE, &json!({})).await?;
         let channels: Vec<Channel> = self.consumer.control().get(route::CHANNELS).await?;
-        let spent_by_consumer = channels.first().map_or(Usdc::ZERO, |channel| channel.spent.0);
         let open = channels.iter().find(|channel| channel.deposited.0 > channel.claimed.0);
         if let Some(channel) = open {
             let path = route::CHANNEL_CLOSE.replace("{id}", &channel.id.to_string());
@@ -252,19 +251,14 @@ impl World {
             .await
             .with_context(|| format!("owner's log:\n{}", self.owner.log()))?;
         }
+        agreement::check(&[&self.owner, &self.consumer]).await?;
         let owned: Vec<Channel> = self.owner.control().get(route::CHANNELS).await?;
-        let spent_by_owner = owned.first().map_or(Usdc::ZERO, |channel| channel.spent.0);
-        ensure!(
-            spent_by_owner == spent_by_consumer,
-            "X1: the owner's ledger has {spent_by_owner} USDC charged, the consumer's {spent_by_consumer}"
-        );
+        let earned = owned.iter().filter(|channel| channel.role == ChannelRole::Payee);
+        let earned = earned.fold(Usdc::ZERO, |sum, channel| sum.saturating_add(channel.spent.0));
         let gain = self.chain.usdc_of(self.owner_wallet).await?;
         let left = self.chain.usdc_of(self.consumer_wallet).await?;
         let loss = funds.checked_sub(left).context("the consumer gained money")?;
-        ensure!(
-            gain == loss && gain == spent_by_owner,
-            "M4: owner +{gain}, consumer -{loss}, charged {spent_by_owner}"
-        );
+        ensure!(gain == loss && gain == earned, "M4: owner +{gain}, consumer -{loss}, charged {earned}");
         for node in [&self.owner, &self.consumer] {
             let audit: Audit = node.control().get(route::AUDIT).await?;
             ensure!(audit.violations.is_empty(), "violations: {:?}", audit.violations);

@@ -19,10 +19,10 @@ use farthing_protocol::{
 };
 use redb::{ReadTransaction, ReadableTable, WriteTransaction};
 
+use self::receipts::{acknowledge, acknowledge_found};
 pub use self::records::{
     Acknowledgement, PayerChannel, PayerChannelRow, Promise, Promised, Purchase, PurchaseEnd, Timing, day_of,
 };
-use self::receipts::{acknowledge, acknowledge_found};
 pub(crate) use self::stored::{StoredChannel, StoredEnd, StoredPromise, StoredPurchase};
 use crate::{
     Ledger,

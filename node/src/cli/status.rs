@@ -118,7 +118,8 @@ pub(super) async fn audit(context: &Context, with: Option<Address>) -> Result<()
         return Ok(());
     }
     if audit.violations.is_empty() {
-        let next = "the receipts are in your ledger: show them to the owner, and close the channel when it insists";
+        let next =
+            "the receipts are in your ledger: show them to the owner, and close the channel when it insists";
         let told = format!("calls of which the owner's books say something else: {differences}; {next}");
         return Err(Failure::told(Exit::Failure, told));
     }

@@ -51,7 +51,8 @@ pub(super) async fn audit(
         Some(owner) => {
             let compared = node.consumer.compare_calls(owner.0).await.map_err(|reason| {
                 let detail = format!("the books of {} could not be compared: {reason}", owner.0);
-                let next = "Try again when the owner's node is there; `farthing net lookup` shows whether it is.";
+                let next =
+                    "Try again when the owner's node is there; `farthing net lookup` shows whether it is.";
                 Failed::new(StatusCode::BAD_GATEWAY, &detail, next)
             })?;
             let told = |(call_id, difference)| format!("call {call_id}: {difference}");

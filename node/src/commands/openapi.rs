@@ -9,8 +9,8 @@ use utoipa::{
 };
 
 use super::{
-    activity, alerts, audit, backup, catalog, health, history, inspect, money, sdk, secrets, services, settings,
-    spending, status,
+    activity, alerts, audit, backup, catalog, health, history, inspect, money, sdk, secrets, services,
+    settings, spending, status,
 };
 use crate::{control::types::Problem, panel::api};
 

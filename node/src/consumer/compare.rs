@@ -46,14 +46,29 @@ impl From<&Purchase> for Mine {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Difference {
     /// A receipt is here, and its owner has no such call.
-    UnknownThere { charged: Usdc },
+    UnknownThere {
+        charged: Usdc,
+    },
     /// Neither charged nor undecided here, and charged there.
-    ChargedThere { charged: Usdc },
+    ChargedThere {
+        charged: Usdc,
+    },
     /// Charged there, and not in these books at all.
-    UnknownHere { charged: Usdc },
-    Charge { here: Usdc, there: Usdc },
-    Outcome { here: Outcome, there: Option<Outcome> },
-    Channel { here: ChannelId, there: ChannelId },
+    UnknownHere {
+        charged: Usdc,
+    },
+    Charge {
+        here: Usdc,
+        there: Usdc,
+    },
+    Outcome {
+        here: Outcome,
+        there: Option<Outcome>,
+    },
+    Channel {
+        here: ChannelId,
+        there: ChannelId,
+    },
 }
 
 impl std::fmt::Display for Difference {
@@ -66,7 +81,10 @@ impl std::fmt::Display for Difference {
                 write!(f, "your books say that it cost nothing, and its owner charged {charged} USDC")
             }
             Self::UnknownHere { charged } => {
-                write!(f, "its owner charged {charged} USDC, and neither call nor adjustment is in your books")
+                write!(
+                    f,
+                    "its owner charged {charged} USDC, and neither call nor adjustment is in your books"
+                )
             }
             Self::Charge { here, there } => {
                 write!(f, "your receipt says {here} USDC, and its owner's books {there} USDC")
@@ -91,9 +109,7 @@ pub fn differ(mine: Option<Mine>, theirs: Option<&CallRecord>) -> Option<Differe
     let charged = theirs.map_or(Usdc::ZERO, |record| record.charged);
     match (mine, theirs) {
         (Some(Mine::Undecided), _) => None,
-        (Some(Mine::NotCharged), _) => {
-            (!charged.is_zero()).then_some(Difference::ChargedThere { charged })
-        }
+        (Some(Mine::NotCharged), _) => (!charged.is_zero()).then_some(Difference::ChargedThere { charged }),
         (None, _) => (!charged.is_zero()).then_some(Difference::UnknownHere { charged }),
         (Some(Mine::Receipt { outcome, charged, .. }), None) => {
             let counts = !charged.is_zero() || outcome.is_the_services_answer();

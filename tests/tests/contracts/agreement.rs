@@ -1,7 +1,8 @@
 //! Node and contract agree on vouchers: what the one accepts the other pays, and nothing else.
 //!
-//! Vouchers are signed, then damaged in every way that bytes, amounts and signers can be. For each the
-//! node's own check and the contract's simulated claim must come to the same answer.
+//! Vouchers are signed, then damaged in every way that bytes, amounts and signers can be, or signed for more than the
+//! channel holds. For each the node's own rules, signature and [`PayeeState::admit`], and the contract's simulated claim
+//! must come to the same answer.
 
 use alloy::{
     primitives::{Signature, U256},
@@ -9,7 +10,7 @@ use alloy::{
     sol_types::SolStruct as _,
 };
 use anyhow::Result;
-use farthing_protocol::{Address, ChannelId, Domain, Usdc};
+use farthing_protocol::{Address, ChannelId, Domain, Usdc, channel::PayeeState};
 use farthing_tests::anvil::{
     CHAIN_ID,
     contracts::{
@@ -35,8 +36,8 @@ struct Offer {
 
 impl Offer {
     fn random(world: &World, terms: &Channel, random: &mut Random) -> Result<Self> {
-        let damage = random.below(12);
-        let signed = 1 + random.below(DEPOSIT - 1);
+        let damage = random.below(14);
+        let signed = if damage == 10 { DEPOSIT + random.below(3) } else { 1 + random.below(DEPOSIT - 1) };
         let channel = if damage == 0 { world.terms_number(9) } else { terms.clone() };
         let signer: &PrivateKeySigner = if damage == 1 { &world.stranger } else { &world.payer };
         let voucher = Voucher { channelId: world.id(&channel), cumulative: u128::from(signed) };
@@ -70,7 +71,12 @@ impl Offer {
         };
         let domain = Domain::new(CHAIN_ID, address(world.chain.channels));
         let signature = farthing_protocol::Signature::from_bytes(self.signature);
-        voucher.verify(&domain, signature, address(terms.signer)).is_ok()
+        let Ok(voucher) = voucher.verify(&domain, signature, address(terms.signer)) else { return false };
+        // A call that takes all that is promised.
+        let deposited = Usdc::from_micros(DEPOSIT);
+        PayeeState { deposited, ..PayeeState::default() }
+            .admit(Some(voucher.cumulative), voucher.cumulative)
+            .is_ok()
     }
 
     /// The claim as a node would send it, or nothing when these bytes have no compact form.
@@ -105,10 +111,9 @@ async fn the_node_accepts_a_voucher_exactly_when_the_contract_pays_it() -> Resul
         let answers = world.chain.call_all(terms.payee, world.chain.channels, calls).await?;
         for ((offer, _), answer) in claims.iter().zip(answers) {
             let node = offer.node_accepts(&world, &terms);
-            assert_eq!(node, answer.is_ok(), "{} with {:?}", offer.cumulative, offer.signature);
-            if let Ok(paid) = answer {
-                assert_eq!(paid, u128::from(offer.cumulative));
-            }
+            // Of a voucher above the deposit the contract pays what is there, and the node takes none.
+            let is_paid = answer.is_ok_and(|paid| paid == u128::from(offer.cumulative));
+            assert_eq!(node, is_paid, "{} with {:?}", offer.cumulative, offer.signature);
             *(if node { &mut accepted } else { &mut refused }) += 1;
         }
     }

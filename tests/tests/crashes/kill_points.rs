@@ -64,6 +64,9 @@ async fn an_owner_that_dies_anywhere_charges_a_call_once_or_not_at_all() -> Resu
             End::Bought => {
                 let bought = answer.status == StatusCode::OK;
                 ensure!(bought || answer.charged() == false, "{case:?}: {answer:?}");
+                // Who is told that it was free repeats nothing: neither side counts it then.
+                let counted = if bought { charged.saturating_add(PRICE) } else { charged };
+                ensure!(agreed_spent(world).await? == counted, "{case:?}: {answer:?}");
                 let again = until_answered(world, &body).await?;
                 ensure!(
                     !bought || method == "GET" || again.body == answer.body,
@@ -142,6 +145,34 @@ async fn a_consumer_that_dies_anywhere_pays_a_call_once_and_gets_its_answer() ->
         charged = check(world, case, hits, charged).await?;
     }
     ensure!(lasting.world.settle_and_check(FUNDS).await? == charged);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_owner_that_dies_while_it_serves_the_one_repeat_of_a_call_never_serves_it_again() -> Result<()> {
+    let mut lasting = Lasting::warm().await?;
+    let world = &mut lasting.world;
+    let body = body_with_id(world, "GET", "/ok", "repeated");
+    until_answered(world, &body).await?;
+    let hits = world.upstream.hits();
+    // A restart forgets the answer, which is kept in memory alone.
+    world.owner.restart(kill_at("owner.after_repeat")).await?;
+    world.owner.wait_until_ready().await?;
+    let call = call_until_victim_dies(world, &body, Victim::Owner).await?;
+    world.owner.restart(Vec::new()).await?;
+    drop(call.await??);
+    let mut last = None;
+    let told = eventually("the caller is told that the answer is gone", async || {
+        let answer = world.call(&body).await?;
+        let is_told = answer.problem() == "answer-no-longer-kept";
+        ensure!(answer.charged() == json!(true), "{answer:?}");
+        last = Some(answer);
+        Ok(is_told)
+    });
+    told.await.with_context(|| format!("{last:?}"))?;
+    ensure!(world.upstream.hits() == hits + 1, "asked {} times more", world.upstream.hits() - hits);
+    ensure!(agreed_spent(world).await? == PRICE.saturating_mul(2));
+    ensure!(lasting.world.settle_and_check(FUNDS).await? == PRICE.saturating_mul(2));
     Ok(())
 }
 

@@ -8,7 +8,10 @@ use farthing::{
     testnet::NodeProcess,
 };
 use farthing_protocol::Usdc;
-use farthing_tests::world::{Answer, Setup, World, eventually};
+use farthing_tests::{
+    agreement,
+    world::{Answer, Setup, World, eventually},
+};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 use tokio::{net::TcpSocket, task::JoinHandle};
@@ -106,6 +109,7 @@ pub async fn agreed_spent(world: &World) -> Result<Usdc> {
         "X1: the owner counts {owner}, the consumer {consumer}\nconsumer's log:\n{}",
         tail(&world.consumer)
     );
+    agreement::check(&[&world.owner, &world.consumer]).await.context(tail(&world.consumer))?;
     Ok(owner)
 }
 

@@ -3,7 +3,10 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use farthing::testnet::{NodeOptions, NodeProcess};
+use farthing::{
+    control::types::{SpendingState, route},
+    testnet::{NodeOptions, NodeProcess},
+};
 use farthing_tests::{
     command::{farthing, run},
     world::{FUNDS, World, eventually},
@@ -66,6 +69,21 @@ async fn a_lost_node_comes_back_from_its_backup_buys_nothing_until_told_and_its_
     eventually("the restored node buys", async || Ok(farthing(&world.consumer, &call).await?.code == 0))
         .await?;
     assert_eq!(world.upstream.hits(), 3);
+    world.wait_until_decided().await?;
+    // The call that the backup lacks is paid, so it is in history, day and limits, with its cause.
+    let kept = ["wallet", "history", "--kind", "adjustment", "--json"];
+    let adjustments = farthing(&world.consumer, &kept).await?.ends_with(0)?.json()?;
+    let [adjustment] = adjustments.as_array().context("a list")?.as_slice() else {
+        anyhow::bail!("one adjustment: {adjustments:#}")
+    };
+    assert_eq!(adjustment["amount"], cost(1).to_string());
+    ensure!(adjustment["reason"].as_str().is_some_and(|why| why.contains("backup")), "{adjustment}");
+    let spending: SpendingState = world.consumer.control().get(route::SPENDING).await?;
+    assert_eq!(spending.spent_today.0, cost(3), "the limit of the day counts it");
+    let owner = world.owner_wallet.to_string();
+    let compared = farthing(&world.consumer, &["audit", "--with", &owner, "--json"]).await?;
+    let compared = compared.ends_with(0)?.json()?["compared"].clone();
+    ensure!(compared["adjusted"] == cost(1).to_string(), "{compared:#}");
     assert_eq!(world.settle_and_check(FUNDS).await?, cost(3));
     Ok(())
 }

@@ -8,7 +8,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use farthing::{
     control::types::{Audit, Channel, SpendingState, route},
@@ -17,15 +17,19 @@ use farthing::{
 };
 use farthing_network::{Inbound, Network, NetworkConfig, NetworkHandle};
 use farthing_protocol::{
-    CallId, CallMessage, CallReply, CallRequest, Domain, Outcome, Receipt, Refusal, RefusalCode, SecretKey,
-    Usdc,
-    call::{CallStatus, Payment},
+    Address, CallId, CallMessage, CallReply, CallRequest, ChannelConfig, Domain, Outcome, Receipt, Refusal,
+    RefusalCode, SecretKey, Usdc,
+    books::{CallRecord, CallsPage},
+    call::{CallStatus, ChannelSync, Payment},
     wire::NetworkName,
 };
 use farthing_tests::world::{FUNDS, PRICE, World, eventually};
 use serde_json::{Value, json};
 
 use crate::support::{cost, expect_served, with};
+
+mod compared;
+mod healed;
 
 /// What a patched owner answers to a copy of a call; `None` leaves it without an answer.
 type Answers = fn(&Owner, &CallRequest, copies: usize) -> Option<CallReply>;
@@ -46,6 +50,10 @@ struct State {
     /// It says what calls came to; until then they run.
     tells: bool,
     spent: Usdc,
+    /// It says that no call arrived.
+    denies: bool,
+    /// What it says of its books.
+    records: Vec<CallRecord>,
 }
 
 impl Owner {
@@ -84,7 +92,9 @@ impl Owner {
             let answer = match call.message {
                 CallMessage::Call(request) => self.take(&request),
                 CallMessage::Status(call_id) => Some(self.status(call_id)),
-                CallMessage::Sync(_) | CallMessage::Close(_) | CallMessage::Calls(_) => Some(busy()),
+                CallMessage::Calls(_) => Some(self.page()),
+                CallMessage::Sync(_) => Some(self.books()),
+                CallMessage::Close(_) => Some(busy()),
             };
             match answer {
                 Some(answer) => drop(call.reply.send(answer, Bytes::new())),
@@ -106,7 +116,8 @@ impl Owner {
     fn status(&self, call_id: CallId) -> CallReply {
         let (request, tells) = {
             let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-            (state.calls.get(&call_id).map(|(request, _)| request.clone()), state.tells)
+            let known = state.calls.get(&call_id).filter(|_| !state.denies);
+            (known.map(|(request, _)| request.clone()), state.tells)
         };
         match request {
             None => CallReply::Status(CallStatus::Unknown),
@@ -134,6 +145,33 @@ impl Owner {
             }
         });
         CallReply::Status(CallStatus::Done { receipt, signature: receipt.sign(&self.domain, &self.key) })
+    }
+
+    /// Its books of the channel, without the proof that nobody asks for while the payer has its own books.
+    fn books(&self) -> CallReply {
+        let spent = self.state.lock().unwrap_or_else(PoisonError::into_inner).spent;
+        let config = ChannelConfig {
+            payer: Address::ZERO,
+            payee: Address::ZERO,
+            token: Address::ZERO,
+            signer: Address::ZERO,
+            close_delay_secs: 0,
+            salt: [0; 32],
+        };
+        CallReply::Channel(ChannelSync {
+            config,
+            deposited: FUNDS,
+            claimed: Usdc::ZERO,
+            spent,
+            best: spent,
+            best_signature: None,
+            close: None,
+        })
+    }
+
+    fn page(&self) -> CallReply {
+        let records = self.state.lock().unwrap_or_else(PoisonError::into_inner).records.clone();
+        CallReply::Calls(CallsPage { records, next: None, kept_since_secs: 0 })
     }
 
     fn tell(&self) {

@@ -40,14 +40,18 @@ pub(super) fn purchases(
         }
         let id = purchase.channel.unwrap_or(ChannelId::NONE);
         audit.require(charged <= purchase.price, "O6", || {
-            (format!("call {call_id}"), format!("charged {charged} USDC, and its price was {}", purchase.price))
+            (
+                format!("call {call_id}"),
+                format!("charged {charged} USDC, and its price was {}", purchase.price),
+            )
         });
         // Receipts of channels in an earlier contract were signed for that.
         let is_of_domain = |domain: &&Domain| {
             let row = payer::channel_in(&channels, id).ok().flatten();
             row.is_some_and(|row| row.config().id(domain) == id)
         };
-        let is_signed = domain.filter(is_of_domain).is_none_or(|domain| is_signed(&purchase, call_id, domain));
+        let is_signed =
+            domain.filter(is_of_domain).is_none_or(|domain| is_signed(&purchase, call_id, domain));
         audit.require(is_signed, "C3", || {
             (format!("call {call_id}"), format!("its receipt is not signed by {}", purchase.owner))
         });
@@ -71,11 +75,7 @@ fn is_signed(purchase: &StoredPurchase, call_id: CallId, domain: &Domain) -> boo
     receipt.is_some_and(|receipt| receipt.verify(domain, *signature, purchase.owner).is_ok())
 }
 
-fn days(
-    tx: &ReadTransaction,
-    audit: &mut Audit,
-    by_day: &mut BTreeMap<(u32, String), u64>,
-) -> Result<()> {
+fn days(tx: &ReadTransaction, audit: &mut Audit, by_day: &mut BTreeMap<(u32, String), u64>) -> Result<()> {
     for entry in tx.open_table(DAY_TOTALS)?.iter()? {
         let (key, total) = entry?;
         let (day, secret) = key.value();
@@ -141,7 +141,10 @@ pub(super) fn channels(
         });
         let is_over = row.deposited <= row.claimed && !promised.contains_key(&id);
         audit.require(!is_over || row.claimed <= row.acknowledged, "M4", || {
-            (id.to_string(), format!("paid {} in all, of which calls explain {}", row.claimed, row.acknowledged))
+            (
+                id.to_string(),
+                format!("paid {} in all, of which calls explain {}", row.claimed, row.acknowledged),
+            )
         });
         let promised = promised.get(&id).copied().unwrap_or_default();
         let covered =

@@ -94,7 +94,10 @@ pub(super) fn channels(
         audit.require(missing == lost, "M4", || {
             let payee::StoredChannel { spent, deposited, claimed, .. } = &row;
             let held = format!("spent {spent}, deposited {deposited}, claimed {claimed}");
-            (id.to_string(), format!("{held}: {missing} cannot be claimed any more, {lost} is booked as lost"))
+            (
+                id.to_string(),
+                format!("{held}: {missing} cannot be claimed any more, {lost} is booked as lost"),
+            )
         });
         audit.require(row.spent <= row.claimed || is_claimable(&row, id, domain), "X2", || {
             let unclaimed = row.spent.saturating_sub(row.claimed);
@@ -119,7 +122,10 @@ pub(super) fn channels(
                 (id.to_string(), format!("a receipt counts {total} after {last}, charging {charged}"))
             });
             audit.require(total <= row.best, "O3", || {
-                (id.to_string(), format!("a call was answered at {total}, and the best voucher is {}", row.best))
+                (
+                    id.to_string(),
+                    format!("a call was answered at {total}, and the best voucher is {}", row.best),
+                )
             });
             last = last.max(total);
         }

@@ -11,10 +11,11 @@ use redb::{WriteTransaction, backends::InMemoryBackend};
 
 use super::*;
 use crate::{
-    Acknowledgement, Call, Cause, PayeeChannel, PayerChannel, Promise, Served, Settlement, SettlementRow, Timing,
+    Acknowledgement, Call, Cause, PayeeChannel, PayerChannel, Promise, Served, Settlement, SettlementRow,
+    Timing,
     payee::{self, StoredCall, StoredState},
-    settlement::SettlementState,
     payer::{self, StoredEnd, StoredPurchase},
+    settlement::SettlementState,
     tables::{
         BODIES, CALLS, CALLS_BY_TIME, DAY_TOTALS, PAYEE_CHANNELS, PAYER_CHANNELS, PROMISES, PURCHASES,
         PURCHASES_BY_TIME,
@@ -176,7 +177,10 @@ async fn o1_spent_is_within_the_best_voucher_and_the_deposit() {
 #[tokio::test]
 async fn o2_spent_is_the_sum_of_charges() {
     assert_eq!(found(|tx, id| change_payee(tx, id, |row| row.opening = PRICE)).await, ["O2"]);
-    assert_eq!(found(|tx, _| change_call(tx, ID, |call| call.charged = Usdc::from_micros(1))).await, ["O6", "O2"]);
+    assert_eq!(
+        found(|tx, _| change_call(tx, ID, |call| call.charged = Usdc::from_micros(1))).await,
+        ["O6", "O2"]
+    );
     assert_eq!(found(|tx, _| change_call(tx, ID, |call| call.channel = ChannelId::NONE)).await, ["O2"]);
 }
 

@@ -13,7 +13,11 @@ use crate::{
     tables::{self, DAY_TOTALS, PAYER_CHANNELS, PROMISES, PURCHASES},
 };
 
-pub(super) fn acknowledge(tx: &WriteTransaction, call_id: CallId, acknowledgement: &Acknowledgement) -> Result<()> {
+pub(super) fn acknowledge(
+    tx: &WriteTransaction,
+    call_id: CallId,
+    acknowledgement: &Acknowledgement,
+) -> Result<()> {
     let end = StoredEnd::from(acknowledgement);
     let promise = tables::get::<_, StoredPromise>(&tx.open_table(PROMISES)?, "promises", call_id.as_bytes())?;
     let receipt = &acknowledgement.receipt;

@@ -1,6 +1,8 @@
 //! What a channel counts and no call explains, with the cause, until a call explains it.
 
-use farthing_ledger::{Adjustment, Cause, Ledger, PayeeChannel, PayerChannel, Position, Side, Window, day_of};
+use farthing_ledger::{
+    Adjustment, Cause, Ledger, PayeeChannel, PayerChannel, Position, Side, Window, day_of,
+};
 use farthing_protocol::{Outcome, Usdc};
 
 use crate::world::*;
@@ -117,7 +119,11 @@ async fn a_copy_of_the_ledger_has_its_adjustments() {
     let ledger = in_memory();
     ledger.put_payer_channel(PayerChannel { claimed: PRICE, ..payer_channel(1) }).await.unwrap();
     assert_eq!(shown(&ledger), [(Side::Payer, PRICE, Cause::Earlier)]);
-    assert_eq!(ledger.day_totals(day_of(NOW_SECS)).unwrap(), [], "what is older counts for no limit of today");
+    assert_eq!(
+        ledger.day_totals(day_of(NOW_SECS)).unwrap(),
+        [],
+        "what is older counts for no limit of today"
+    );
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("copy.redb");
     ledger.copy_to(&path).unwrap();

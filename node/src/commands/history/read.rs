@@ -3,8 +3,8 @@
 use std::{fmt, str::FromStr};
 
 use farthing_ledger::{
-    Adjustment, CallRow, Cause, LedgerError, Position, Purchase, PurchaseEnd, Settlement, SettlementState, Side, Stretch, Transaction,
-    Window,
+    Adjustment, CallRow, Cause, LedgerError, Position, Purchase, PurchaseEnd, Settlement, SettlementState,
+    Side, Stretch, Transaction, Window,
 };
 use farthing_protocol::{ChannelId, Outcome, Usdc};
 
@@ -129,9 +129,7 @@ fn stretch(
         }
         HistoryKind::Adjustment => {
             // What a call explained later has nothing left.
-            let keep = |row: &Adjustment| {
-                !row.amount.is_zero() && filter.keeps(HistoryState::Charged, None)
-            };
+            let keep = |row: &Adjustment| !row.amount.is_zero() && filter.keeps(HistoryState::Charged, None);
             let found = ledger.adjustments_in(&window, keep)?;
             let rows = found.rows.into_iter().map(|(position, row)| {
                 let number = position.key.clone().try_into().map_or(0, u64::from_be_bytes);

@@ -1,0 +1,59 @@
+//! An owner that counts more than its payer: what a call explains is booked, and what nothing explains stops the channel.
+
+use farthing::control::types::Alert;
+
+use super::*;
+
+/// A call that arrives and is never answered, or is refused as its parameters say.
+const LOST_OR_REFUSED: Answers =
+    |_, request, _| request.params.contains_key("refusal").then(|| refusal_asked_for(request));
+
+async fn refused_for_too_little(world: &World, id: &str) -> Result<()> {
+    let body = with(world.body("GET", "/ok"), "params", json!({ "refusal": "insufficient_voucher" }));
+    let answer = world.call(&with(body, "call_id", id)).await?;
+    ensure!(answer.charged() == json!(false), "{id}: {answer:?}");
+    Ok(())
+}
+
+async fn is_stopped_with_an_alert(world: &World) -> Result<bool> {
+    let alerts: Vec<Alert> = world.consumer.control().get(route::ALERTS).await?;
+    Ok(alerts.iter().any(|alert| alert.kind == "channel-stopped"))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_late_charge_is_found_by_the_owners_total_and_a_total_that_no_call_explains_raises_an_alert()
+-> Result<()> {
+    let mut world = World::start().await?;
+    expect_served(&world.get("/ok").await?)?;
+    world.wait_until_decided().await?;
+    let (owner, _network) = Owner::replaces(&mut world, LOST_OR_REFUSED).await?;
+    let state = || owner.state.lock().unwrap_or_else(PoisonError::into_inner);
+
+    // By the owner's word the call never arrived, and then it did.
+    state().denies = true;
+    let lost = world.call(&with(world.body("GET", "/ok"), "call_id", "late")).await?;
+    ensure!(lost.charged() == Value::Null, "{lost:?}");
+    world.wait_until_decided().await?;
+    assert_eq!(spent(&world).await?, PRICE);
+    state().denies = false;
+    owner.tell();
+    let late = state().calls[&CallId::from_idempotency_key("late")].0.clone();
+    let _ = owner.receipt(&late);
+
+    refused_for_too_little(&world, "next").await?;
+    eventually("the late charge is booked", async || Ok(spent(&world).await? == cost(2))).await?;
+    let audit: Audit = world.consumer.control().get(route::AUDIT).await?;
+    ensure!(audit.violations.is_empty() && audit.adjustments == 0, "{audit:?}");
+    ensure!(!is_stopped_with_an_alert(&world).await?, "the books agree again");
+    let spending: SpendingState = world.consumer.control().get(route::SPENDING).await?;
+    assert_eq!(spending.spent_today.0, cost(2));
+
+    // A charge for nothing.
+    state().spent = cost(3);
+    refused_for_too_little(&world, "another").await?;
+    eventually("the disagreement raises an alert", async || is_stopped_with_an_alert(&world).await).await?;
+    assert_eq!(spent(&world).await?, cost(2), "it is not paid");
+    let next = world.get("/ok").await?;
+    ensure!(next.problem() == "owner-distrusted", "{next:?}");
+    Ok(())
+}
