@@ -468,13 +468,10 @@ mod tests {
         let always = BTreeSet::from(["localhost".to_owned()]);
         Authority::load_or_create(&folder.path().join("tls"), &always, &BTreeSet::new()).unwrap();
         let before = authority(folder.path()).unwrap();
-        own(folder.path(), &["deep.below.localhost".into()]).unwrap();
+        let own_name = own(folder.path(), &["deep.below.localhost".into()]).unwrap().own_name.unwrap();
         assert_eq!(authority(folder.path()).unwrap(), before);
-        let names = about(&server_file(folder.path())).unwrap().names;
-        assert_eq!(
-            names,
-            ["127.0.0.1", "::1", "deep.below.localhost", "localhost"].map(str::to_owned).into()
-        );
+        let names = ["127.0.0.1", "::1", "deep.below.localhost", "localhost", &own_name];
+        assert_eq!(about(&server_file(folder.path())).unwrap().names, names.map(str::to_owned).into());
     }
 
     #[test]
