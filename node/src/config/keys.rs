@@ -5,7 +5,7 @@
 
 mod form;
 
-pub use self::form::{Form, Item};
+pub use self::form::{Fallback, Form, Item};
 
 /// One setting, `section.key` in the file and `FARTHING_SECTION__KEY` in the environment.
 #[derive(Debug)]
@@ -15,15 +15,6 @@ pub struct Key {
     pub default: Fallback,
     /// One sentence for the example file, with the unit and the reason.
     pub about: &'static str,
-}
-
-/// What holds when nothing else is said.
-#[derive(Debug, Clone, Copy)]
-pub enum Fallback {
-    Value(&'static str),
-    List(&'static [&'static str]),
-    /// Decided elsewhere, for instance by the chain's preset; `about` says how.
-    Unset,
 }
 
 use Fallback::{List, Unset, Value};

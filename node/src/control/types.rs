@@ -32,8 +32,8 @@ pub use self::inspect::{
 pub use self::reach::{Reach, ReachFailure, ReachedAddress, Traffic};
 pub use self::secrets::{NewSecret, Secret, SecretLimits, SecretShown};
 pub use self::services::{
-    Api, ApiOperation, ApiShown, ApiState, EditRequest, Edited, Offer, OfferParameter, OperationName, PriceRequest,
-    Rescan, RescanRequest,
+    Api, ApiOperation, ApiShown, ApiState, EditRequest, Edited, Offer, OfferParameter, OperationName,
+    PriceRequest, Rescan, RescanRequest,
 };
 pub use self::spending::{AcceptPrice, LimitsRequest, MoneyAtRest, SpendingLimits, SpendingState, StoppedBy};
 pub use crate::{

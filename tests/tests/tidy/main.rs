@@ -22,7 +22,19 @@ const ADAPTERS: [&str; 4] = ["farthing-network", "farthing-ledger", "farthing-ch
 const LAYERS: [(&str, &[&str]); 4] = [
     (
         "foundation",
-        &["clock", "config", "eth", "files", "killpoint", "lock", "secret", "text", "tls", "wallet"],
+        &[
+            "clock",
+            "config",
+            "eth",
+            "files",
+            "killpoint",
+            "lock",
+            "process",
+            "secret",
+            "text",
+            "tls",
+            "wallet",
+        ],
     ),
     ("use case", &["alerts", "backup", "catalog", "chain_view", "consumer", "owner", "settlement", "status"]),
     ("edge", &["control", "gateway", "panel", "serve"]),

@@ -4,6 +4,15 @@ use std::net::{IpAddr, SocketAddr};
 
 use farthing_protocol::{Address, Usdc};
 
+/// What holds when nothing else is said.
+#[derive(Debug, Clone, Copy)]
+pub enum Fallback {
+    Value(&'static str),
+    List(&'static [&'static str]),
+    /// Decided elsewhere, for instance by the chain's preset; `about` says how.
+    Unset,
+}
+
 /// What a value looks like.
 #[derive(Debug, Clone, Copy)]
 pub enum Form {
