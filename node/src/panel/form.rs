@@ -307,7 +307,7 @@ async fn confirm(visit: &Visit, password: String, from: IpAddr) -> Result<Confir
 }
 
 fn from(parts: &Parts) -> IpAddr {
-    address_or_here(parts.extensions.get::<ClientAddress>().cloned().map(Extension))
+    address_or_here(parts.extensions.get::<ClientAddress>().copied().map(Extension))
 }
 
 async fn whole(request: Request, panel: &Panel) -> Result<Bytes, Failure> {

@@ -133,7 +133,7 @@ async fn beside_two_hostile_wallets() -> World {
     let world = World::new();
     (1..=11).for_each(|owner| world.catalog.owner_seen(key(owner).address(), FOREVER_SECS));
     let honest =
-        |number: u64| signed(number, (number + 1) / 2, |listing| listing.name = format!("honest {number}"));
+        |number: u64| signed(number, number.div_ceil(2), |listing| listing.name = format!("honest {number}"));
     let honest: Vec<_> = (1..=18).map(honest).collect();
     world.catalog.offer(honest, fetched(), NOW_SECS - 60).await;
     let hostile = |number: u64| {
