@@ -131,7 +131,7 @@ async fn log_in_bodies_of_strangers_are_neither_kept_nor_waited_for() -> Result<
     let mut peak = before;
     eventually("every log-in is answered", async || {
         peak = peak.max(memory(node)?);
-        Ok(answers.iter().all(|answer| answer.is_finished()))
+        Ok(answers.iter().all(tokio::task::JoinHandle::is_finished))
     })
     .await
     .with_context(|| format!("{before} MiB before and {peak} MiB since"))?;
