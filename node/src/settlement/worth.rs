@@ -4,6 +4,8 @@
 //! out, whatever the others hold, so that a stranger's dust never costs the owner gas. A pending close is the one
 //! reason to claim what would otherwise wait, because waiting loses it.
 
+use std::cmp::Reverse;
+
 use farthing_chain::BaseFee;
 use farthing_protocol::{ChannelId, Usdc};
 
@@ -18,6 +20,8 @@ const CLAIM_GAS_LIMIT: u128 = 126_000;
 /// few hours; asking someone would add a party to trust.
 const MICROS_PER_ETH: u128 = 3_000_000_000;
 const WEI_PER_ETH: u128 = 1_000_000_000_000_000_000;
+/// What is worth more than its gas is worth this much more.
+const LEAST: Usdc = Usdc::from_micros(1);
 /// Channels of one claim transaction.
 pub const CLAIM_ROWS_MAX: usize = 100;
 
@@ -107,42 +111,53 @@ impl Policy {
     /// The rows whose payers are about to withdraw, as far as they pay for their gas.
     #[must_use]
     pub fn claim_pending(&self, rows: &[Row], gas: Gas) -> Option<Claim> {
-        let mut pending: Vec<(u64, &Row)> = rows
-            .iter()
-            .filter(|row| row.due > gas.row)
-            .filter_map(|row| row.close_at_secs.map(|at| (at, row)))
-            .collect();
-        pending.sort_by_key(|(at, row)| (*at, row.channel));
-        let due = sum(pending.iter().map(|(_, row)| *row));
-        let channels: Vec<ChannelId> = pending.iter().map(|(_, row)| row.channel).collect();
-        (due > gas.of(channels.len())).then_some(Claim { reason: ClaimReason::ClosePending, channels })
+        let pending = rows.iter().filter(|row| row.close_at_secs.is_some());
+        let mut paying =
+            paying(pending, gas.row.saturating_add(LEAST), |rows| gas.of(rows).saturating_add(LEAST));
+        paying.sort_by_key(|row| (row.close_at_secs, row.channel));
+        let channels: Vec<ChannelId> = paying.iter().map(|row| row.channel).collect();
+        (!channels.is_empty()).then_some(Claim { reason: ClaimReason::ClosePending, channels })
     }
 
     fn claim_worthwhile(&self, rows: &[Row], gas: Gas) -> Option<Claim> {
         if gas.is_dear {
             return None;
         }
-        let least = gas.row.saturating_mul(self.claim_age_gas_factor);
-        let paying: Vec<&Row> = rows.iter().filter(|row| !row.due.is_zero() && row.due >= least).collect();
-        let (due, cost) = (sum(paying.iter().copied()), gas.of(paying.len()));
-        let nearly_used = paying.iter().any(|row| row.used_percent >= self.claim_deposit_percent);
-        let old = paying.iter().any(|row| row.age_secs >= self.claim_age_secs);
-        let worth_it = !due.is_zero() && due >= cost.saturating_mul(self.claim_age_gas_factor);
+        let worth = |factor| {
+            paying(rows.iter(), gas.row.saturating_mul(factor), |rows| gas.of(rows).saturating_mul(factor))
+        };
+        let claimed = worth(self.claim_age_gas_factor);
+        let nearly_used = claimed.iter().any(|row| row.used_percent >= self.claim_deposit_percent);
+        let old = claimed.iter().any(|row| row.age_secs >= self.claim_age_secs);
+        let amount = sum(&worth(self.claim_gas_factor));
         let reason = match () {
-            () if due.is_zero() => return None,
-            () if due >= self.claim_min.max(cost.saturating_mul(self.claim_gas_factor)) => {
-                ClaimReason::Amount
-            }
-            () if worth_it && nearly_used => ClaimReason::DepositUsed,
-            () if worth_it && old => ClaimReason::Age,
+            () if claimed.is_empty() => return None,
+            () if !amount.is_zero() && amount >= self.claim_min => ClaimReason::Amount,
+            () if nearly_used => ClaimReason::DepositUsed,
+            () if old => ClaimReason::Age,
             () => return None,
         };
-        Some(Claim { reason, channels: paying.iter().map(|row| row.channel).collect() })
+        Some(Claim { reason, channels: claimed.iter().map(|row| row.channel).collect() })
     }
 }
 
-fn sum<'a>(rows: impl Iterator<Item = &'a Row>) -> Usdc {
-    rows.fold(Usdc::ZERO, |sum, row| sum.saturating_add(row.due))
+/// The rows that are worth `row_least` each and, transaction by transaction, what `cost` says of its number of rows. The
+/// largest come first, so that no number of small ones makes a transaction of large ones look dear.
+fn paying<'a>(
+    rows: impl Iterator<Item = &'a Row>,
+    row_least: Usdc,
+    cost: impl Fn(usize) -> Usdc,
+) -> Vec<&'a Row> {
+    let mut rows: Vec<&Row> = rows.filter(|row| !row.due.is_zero() && row.due >= row_least).collect();
+    rows.sort_by_key(|row| (Reverse(row.due), row.channel));
+    let is_paid = |transaction: &&[&Row]| sum(transaction) >= cost(transaction.len());
+    let paid = rows.chunks(CLAIM_ROWS_MAX).take_while(is_paid).map(<[&Row]>::len).sum();
+    rows.truncate(paid);
+    rows
+}
+
+fn sum(rows: &[&Row]) -> Usdc {
+    rows.iter().fold(Usdc::ZERO, |sum, row| sum.saturating_add(row.due))
 }
 
 /// Gas in USDC, rounded up: what costs something is never free.
@@ -209,6 +224,34 @@ mod tests {
         // The base is shared; a row that does not pay its own share is left out, and so are those that can wait.
         let rows = [pending(1, 80, 9), pending(2, 50, 1), pending(3, 80, 8), row(4, 9_000)];
         assert_eq!(claim(&rows, dear), Some((ClaimReason::ClosePending, vec![id(3), id(1)])));
+    }
+
+    #[test]
+    fn no_number_of_small_rows_keeps_a_large_one_from_being_claimed() {
+        let many = |row: &dyn Fn(u8) -> Row| -> Vec<Row> {
+            let salted = |n: u16, row: Row| {
+                let mut id = [0; 32];
+                id[..2].copy_from_slice(&n.to_be_bytes());
+                Row { channel: ChannelId::from_bytes(id), ..row }
+            };
+            (0..1_000).map(|n| salted(n, row(0))).collect()
+        };
+        let claimed = |honest: Row, small: &[Row], gas: Gas| {
+            let all: Vec<Row> = small.iter().copied().chain([honest]).collect();
+            claim(&all, gas).is_some_and(|(_, channels)| channels.contains(&honest.channel))
+        };
+        let dear_base = Gas { base: usdc(5_000), row: usdc(50), is_dear: false };
+        let pending = |n, due| Row { close_at_secs: Some(9), ..row(n, due) };
+        let honest = pending(255, 5_051);
+        assert!(claimed(honest, &[], dear_base));
+        for due in 0..200 {
+            assert!(claimed(honest, &many(&|n| pending(n, due)), dear_base), "pending, rows of {due}");
+        }
+        let honest = row(255, 300_000);
+        assert!(claimed(honest, &[], dear_base));
+        for due in (0..3_000).step_by(50) {
+            assert!(claimed(honest, &many(&|n| row(n, due)), dear_base), "at rest, rows of {due}");
+        }
     }
 
     #[test]
