@@ -2,70 +2,51 @@
 
 use std::borrow::Cow;
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+
+/// All but RFC 3986's unreserved characters.
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+/// All but RFC 3986's `pchar`, which stand for themselves in a segment.
+const NO_PCHAR: &AsciiSet = &RESERVED
+    .remove(b'!')
+    .remove(b'$')
+    .remove(b'&')
+    .remove(b'\'')
+    .remove(b'(')
+    .remove(b')')
+    .remove(b'*')
+    .remove(b'+')
+    .remove(b',')
+    .remove(b';')
+    .remove(b'=')
+    .remove(b':')
+    .remove(b'@');
+
 /// `text`, percent-encoded but for RFC 3986's unreserved characters.
 pub(crate) fn encoded(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    encode(&mut encoded, text);
-    encoded
+    utf8_percent_encode(text, RESERVED).to_string()
 }
 
 /// Appends `text`, percent-encoding everything but RFC 3986's unreserved characters.
 pub(crate) fn encode(out: &mut String, text: &str) {
-    encode_but(out, text, |_| false);
+    out.extend(utf8_percent_encode(text, RESERVED));
 }
 
 /// Appends a literal segment of a template, in which RFC 3986's `pchar` stand for themselves.
 pub(crate) fn encode_literal(out: &mut String, text: &str) {
-    encode_but(out, text, |byte| b"!$&'()*+,;=:@".contains(&byte));
-}
-
-fn encode_but(out: &mut String, text: &str, stays: impl Fn(u8) -> bool) {
-    const HEX: &[u8; 16] = b"0123456789ABCDEF";
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) || stays(byte) {
-            out.push(char::from(byte));
-        } else {
-            out.push('%');
-            out.push(char::from(HEX[usize::from(byte >> 4)]));
-            out.push(char::from(HEX[usize::from(byte & 15)]));
-        }
-    }
+    out.extend(utf8_percent_encode(text, NO_PCHAR));
 }
 
 /// Percent decoding as lenient servers do it: what is no escape stands for itself.
 pub(crate) fn decode_leniently(raw: &str) -> Cow<'_, str> {
-    if !raw.contains('%') {
-        return raw.into();
-    }
-    let mut bytes = Vec::with_capacity(raw.len());
-    let mut rest = raw.as_bytes();
-    while let Some((&byte, tail)) = rest.split_first() {
-        let digit = |at: usize| tail.get(at).and_then(|digit| char::from(*digit).to_digit(16));
-        let escaped = digit(0).zip(digit(1)).filter(|_| byte == b'%');
-        let escaped = escaped.and_then(|(high, low)| u8::try_from(high << 4 | low).ok());
-        bytes.push(escaped.unwrap_or(byte));
-        rest = escaped.map_or(tail, |_| &tail[2..]);
-    }
-    String::from_utf8_lossy(&bytes).into_owned().into()
+    percent_decode_str(raw).decode_utf8_lossy()
 }
 
 /// Percent decoding, once; `None` for a bad escape or for bytes that are no text.
 pub(crate) fn decode(raw: &str) -> Option<Cow<'_, str>> {
-    if !raw.contains('%') {
-        return Some(raw.into());
+    let is_escape = |text: &str| text.bytes().take(2).filter(u8::is_ascii_hexdigit).count() == 2;
+    if !raw.split('%').skip(1).all(is_escape) {
+        return None;
     }
-    let mut bytes = Vec::with_capacity(raw.len());
-    let mut rest = raw.as_bytes();
-    while let Some((&byte, tail)) = rest.split_first() {
-        if byte != b'%' {
-            bytes.push(byte);
-            rest = tail;
-            continue;
-        }
-        let (digits, tail) = tail.split_at_checked(2)?;
-        let digit = |digit: u8| char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok());
-        bytes.push(digit(digits[0])? << 4 | digit(digits[1])?);
-        rest = tail;
-    }
-    String::from_utf8(bytes).ok().map(Cow::Owned)
+    percent_decode_str(raw).decode_utf8().ok()
 }

@@ -21,7 +21,10 @@ use std::{
 use rcgen::{CertificateParams, DnType, ExtendedKeyUsagePurpose, KeyPair, KeyUsagePurpose};
 use rustls::{
     ServerConfig,
-    pki_types::{CertificateDer, PrivateKeyDer},
+    pki_types::{
+        CertificateDer, PrivateKeyDer,
+        pem::{self, PemObject},
+    },
 };
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
@@ -281,10 +284,14 @@ struct Pair {
 
 impl Pair {
     fn parse(path: &Path, text: &str) -> Result<Self, TlsError> {
-        let unusable = |error: io::Error| TlsError::Unusable { path: path.into(), what: error.to_string() };
-        let chain =
-            rustls_pemfile::certs(&mut text.as_bytes()).collect::<Result<_, _>>().map_err(unusable)?;
-        let key = rustls_pemfile::private_key(&mut text.as_bytes()).map_err(unusable)?;
+        let unusable = |error: pem::Error| TlsError::Unusable { path: path.into(), what: error.to_string() };
+        let chain = CertificateDer::pem_slice_iter(text.as_bytes());
+        let chain = chain.collect::<Result<_, _>>().map_err(unusable)?;
+        let key = match PrivateKeyDer::from_pem_slice(text.as_bytes()) {
+            Ok(key) => Some(key),
+            Err(pem::Error::NoItemsFound) => None,
+            Err(error) => return Err(unusable(error)),
+        };
         Ok(Self { chain, key })
     }
 

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use axum::routing::{get, post};
 use bytes::Bytes;
-use rustls::pki_types::ServerName;
+use rustls::pki_types::{CertificateDer, ServerName, pem::PemObject};
 use tokio::{io::AsyncReadExt, task::JoinHandle};
 
 use super::*;
@@ -371,8 +371,7 @@ async fn start_tls_of(alpn: &[u8], limits: Limits, router: Router) -> TlsSetup {
     let folder = tempfile::tempdir().unwrap();
     let own = crate::tls::own(folder.path(), &["node.example".into()]).unwrap();
     let mut roots = rustls::RootCertStore::empty();
-    let pem = std::fs::read(own.ca_file.as_ref().unwrap()).unwrap();
-    for certificate in rustls_pemfile::certs(&mut &pem[..]) {
+    for certificate in CertificateDer::pem_file_iter(own.ca_file.as_ref().unwrap()).unwrap() {
         roots.add(certificate.unwrap()).unwrap();
     }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
