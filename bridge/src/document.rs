@@ -14,6 +14,11 @@ use crate::{
     limits::{ENCODED_BYTES_MAX, UNPACKED_BYTES_MAX, UNPACKED_DEPTH_MAX, UNPACKED_VALUES_MAX},
 };
 
+/// Values that an object or a list counts as: those that hold others take more memory than those that do not.
+const COMPOUND_VALUES: usize = 4;
+/// What a value may take in memory: an empty entry of a map with its key, or a schema in which nothing is set.
+const VALUE_BYTES: usize = 150;
+
 /// The first line of a document; the number grows when the form changes.
 pub const MAGIC: &[u8] = b"farthing-api/1\n";
 
@@ -60,7 +65,7 @@ pub fn encode(description: &ApiDescription) -> Result<Vec<u8>, DocumentError> {
     if json.len() > UNPACKED_BYTES_MAX {
         return Err(DocumentError::TooLargeUnpacked);
     }
-    check_bounds(&json)?;
+    check_bounds(&json, UNPACKED_VALUES_MAX)?;
     let packed = compress_to_vec(&json, DEFLATE_LEVEL);
     let document = [MAGIC, &packed].concat();
     if document.len() > ENCODED_BYTES_MAX {
@@ -69,28 +74,60 @@ pub fn encode(description: &ApiDescription) -> Result<Vec<u8>, DocumentError> {
     Ok(document)
 }
 
+/// What reading a document may cost.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    pub unpacked_bytes_max: usize,
+    pub values_max: usize,
+}
+
+impl Bounds {
+    /// What every reader accepts of a service that somebody asked for.
+    pub const ASKED_FOR: Self =
+        Self { unpacked_bytes_max: UNPACKED_BYTES_MAX, values_max: UNPACKED_VALUES_MAX };
+    /// What nobody asked for: 7 MB of memory.
+    pub const UNASKED: Self = Self { unpacked_bytes_max: 1024 * 1024, values_max: 50_000 };
+}
+
+/// A description with what it costs to keep.
+#[derive(Debug)]
+pub struct Unpacked {
+    pub description: ApiDescription,
+    /// An upper bound of its memory, in bytes.
+    pub memory_bytes: usize,
+}
+
 /// Unpacks a description. Its form is right, what it says is not checked: [`crate::Api::new`] does that.
 ///
 /// # Errors
 /// [`DocumentError`] when it is too large, packed or unpacked, or is no description.
 pub fn decode(document: &[u8]) -> Result<ApiDescription, DocumentError> {
+    unpack(document, Bounds::ASKED_FOR).map(|unpacked| unpacked.description)
+}
+
+/// The same within other bounds.
+///
+/// # Errors
+/// As [`decode`].
+pub fn unpack(document: &[u8], bounds: Bounds) -> Result<Unpacked, DocumentError> {
     if document.len() > ENCODED_BYTES_MAX {
         return Err(DocumentError::TooLarge { bytes: document.len() });
     }
     let packed = document.strip_prefix(MAGIC).ok_or(DocumentError::UnknownForm)?;
-    let json = decompress_to_vec_with_limit(packed, UNPACKED_BYTES_MAX).map_err(|error| {
-        if error.output.len() >= UNPACKED_BYTES_MAX {
+    let json = decompress_to_vec_with_limit(packed, bounds.unpacked_bytes_max).map_err(|error| {
+        if error.output.len() >= bounds.unpacked_bytes_max {
             DocumentError::TooLargeUnpacked
         } else {
             DocumentError::Damaged
         }
     })?;
-    check_bounds(&json)?;
-    serde_json::from_slice(&json).map_err(DocumentError::Json)
+    let values = check_bounds(&json, bounds.values_max)?;
+    let description = serde_json::from_slice(&json).map_err(DocumentError::Json)?;
+    Ok(Unpacked { description, memory_bytes: json.len() + values * VALUE_BYTES })
 }
 
 /// Counts levels and values without building any of them: an unpacked byte can become fifty in memory.
-fn check_bounds(json: &[u8]) -> Result<(), DocumentError> {
+fn check_bounds(json: &[u8], values_max: usize) -> Result<usize, DocumentError> {
     let (mut depth, mut values) = (0_usize, 1_usize);
     let mut bytes = json.iter();
     while let Some(byte) = bytes.next() {
@@ -98,7 +135,7 @@ fn check_bounds(json: &[u8]) -> Result<(), DocumentError> {
             b'"' => skip_string(&mut bytes),
             b'{' | b'[' => {
                 depth += 1;
-                values += 1;
+                values += COMPOUND_VALUES;
             }
             b'}' | b']' => depth = depth.saturating_sub(1),
             b',' => values += 1,
@@ -107,11 +144,11 @@ fn check_bounds(json: &[u8]) -> Result<(), DocumentError> {
         if depth > UNPACKED_DEPTH_MAX {
             return Err(DocumentError::TooDeep);
         }
-        if values > UNPACKED_VALUES_MAX {
+        if values > values_max {
             return Err(DocumentError::TooManyValues);
         }
     }
-    Ok(())
+    Ok(values)
 }
 
 /// Moves behind the closing quotation mark.

@@ -30,7 +30,7 @@ pub const ENCODED_BYTES_MAX: usize = 480 * 1024;
 pub const UNPACKED_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Levels of brackets in an unpacked description: what `serde_json` reads, 127, and room for 16 inline schemas.
 pub const UNPACKED_DEPTH_MAX: usize = 127;
-/// Values in an unpacked description, each of which may take 100 bytes of memory.
+/// Values in an unpacked description, an object or a list counted as four; a value may take 150 bytes of memory.
 pub const UNPACKED_VALUES_MAX: usize = 1_000_000;
 /// Text of `fields`.
 pub const FIELDS_BYTES_MAX: usize = 4 * 1024;

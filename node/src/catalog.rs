@@ -16,6 +16,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use farthing_bridge::document::Bounds;
 use farthing_catalog as store;
 use farthing_network::NetworkHandle;
 use farthing_protocol::{
@@ -46,8 +47,8 @@ const REFRESH_EVERY: Duration = Duration::from_secs(2);
 const ASK_TIMEOUT: Duration = Duration::from_secs(5);
 /// Services kept in memory, ready to plan calls with; the store keeps the rest.
 const SERVICES_IN_MEMORY_MAX: usize = 1024;
-/// Packed details of the services in memory. Unpacked and indexed they take about thirty times as much.
-const DETAILS_IN_MEMORY_BYTES_MAX: u64 = 4 * 1024 * 1024;
+/// Descriptions of the services in memory, by the upper bound of each. One that is larger is kept alone.
+const DESCRIPTIONS_IN_MEMORY_BYTES_MAX: usize = 128 * 1024 * 1024;
 /// Look-ups at once. Calls of one service share a lock, so that a burst of first calls makes one look-up.
 const LOOKUPS_MAX: usize = 64;
 
@@ -352,10 +353,9 @@ impl Catalog {
         if services.get(&id).is_some_and(|used| used.listing().seq > known.listing().seq) {
             return;
         }
-        let details_bytes = |known: &Arc<Known>| u64::from(known.listing().details_bytes);
-        let held: u64 = services.values().map(details_bytes).sum();
+        let held: usize = services.values().map(|known| known.memory_bytes()).sum();
         if services.len() >= SERVICES_IN_MEMORY_MAX
-            || held + details_bytes(known) > DETAILS_IN_MEMORY_BYTES_MAX
+            || held + known.memory_bytes() > DESCRIPTIONS_IN_MEMORY_BYTES_MAX
         {
             services.clear();
         }
@@ -365,10 +365,21 @@ impl Catalog {
 
     async fn read(&self, listing: Verified<Listing>) -> Result<Known, CatalogError> {
         let owner = listing.owner;
+        let blob = self.content(listing.details_hash, owner).await;
+        let blob = blob.map_err(|reason| CatalogError::DetailsUnavailable { owner, reason })?;
+        self.read_details(listing, blob, Bounds::ASKED_FOR).await
+    }
+
+    async fn read_details(
+        &self,
+        listing: Verified<Listing>,
+        blob: Vec<u8>,
+        bounds: Bounds,
+    ) -> Result<Known, CatalogError> {
+        let owner = listing.owner;
         let unavailable = |reason: String| CatalogError::DetailsUnavailable { owner, reason };
-        let blob = self.content(listing.details_hash, owner).await.map_err(unavailable)?;
         // Unpacking and checking a large description would hold up the other calls.
-        let reading = tokio::task::spawn_blocking(move || Known::new(listing, &blob));
+        let reading = tokio::task::spawn_blocking(move || Known::within(listing, &blob, bounds));
         let known = reading
             .await
             .map_err(|_| unavailable("the node failed while it read them".to_owned()))?

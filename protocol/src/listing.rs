@@ -230,6 +230,10 @@ impl Details {
         if bytes.len() > limits::DETAILS_BYTES_MAX {
             return Err(DetailsError::OutOfBounds);
         }
+        // Readers decide by the number whether to fetch the bytes.
+        if bytes.len() as u64 != u64::from(listing.details_bytes) {
+            return Err(DetailsError::WrongContent);
+        }
         if keccak256(&[bytes]) != listing.details_hash {
             return Err(DetailsError::WrongContent);
         }

@@ -71,6 +71,24 @@ fn a_small_document_never_unpacks_to_more_than_the_bound() {
 }
 
 #[test]
+fn what_nobody_asked_for_is_read_within_narrower_bounds_and_says_what_it_costs() {
+    let objects = |count: usize| {
+        let choices = vec![json!({ "a": 0 }); count];
+        let schema = Schema { choices, ..Schema::string() };
+        let schemas = vec![NamedSchema { name: "Many".into(), schema }];
+        encode(&ApiDescription { schemas, ..ApiDescription::default() })
+            .expect("within the bounds of all readers")
+    };
+    let few = unpack(&objects(9_000), Bounds::UNASKED).expect("within the narrower bounds");
+    assert!((9_000 * 600..9_000 * 1_000).contains(&few.memory_bytes), "{}", few.memory_bytes);
+    let many = objects(12_000);
+    assert!(matches!(unpack(&many, Bounds::UNASKED), Err(DocumentError::TooManyValues)));
+    assert!(unpack(&many, Bounds::ASKED_FOR).is_ok());
+    let long = encode(&described(&" ".repeat(2 * 1024 * 1024))).expect("within the bounds of all readers");
+    assert!(matches!(unpack(&long, Bounds::UNASKED), Err(DocumentError::TooLargeUnpacked)));
+}
+
+#[test]
 fn brackets_and_values_are_counted_before_anything_is_built() {
     let deep = packed(&"[".repeat(100_000));
     assert!(matches!(decode(&deep), Err(DocumentError::TooDeep)));

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use farthing_bridge::description::Operation;
+use farthing_bridge::{description::Operation, document::Bounds};
 use farthing_protocol::{
     Address, Hash, ServiceId,
     info::{InfoRequest, InfoResponse},
@@ -107,10 +107,8 @@ impl Catalog {
             }
             let catalog = self.clone();
             fetching.spawn(async move {
-                match tokio::time::timeout(AHEAD_WITHIN, catalog.fetch_ahead(service)).await {
-                    Ok(Err(error)) => tracing::debug!(%service, %error, "not fetched ahead"),
-                    Err(_) => tracing::debug!(%service, "not fetched ahead in time"),
-                    Ok(Ok(())) => {}
+                if let Err(error) = catalog.fetch_ahead(service).await {
+                    tracing::debug!(%service, %error, "not fetched ahead");
                 }
             });
         }
@@ -125,9 +123,20 @@ impl Catalog {
         if entry.listing.tombstone || entry.listing.details_bytes > AHEAD_BYTES_MAX {
             return Ok(());
         }
-        let known = self.read(entry.listing).await?;
-        self.samples(&known).await?;
+        let listing = entry.listing;
+        let blob = self.content_soon(listing.details_hash, listing.owner).await?;
+        // Its bounds limit the time; a limit on the waiting would leave the work behind, beyond those of its number.
+        let known = self.read_details(listing, blob, Bounds::UNASKED).await?;
+        if let Some(samples) = known.details().samples {
+            self.content_soon(samples.hash, known.listing().owner).await?;
+        }
         Ok(())
+    }
+
+    async fn content_soon(&self, hash: Hash, owner: Address) -> Result<Vec<u8>, CatalogError> {
+        let content = tokio::time::timeout(AHEAD_WITHIN, self.content(hash, owner)).await;
+        let content = content.unwrap_or_else(|_| Err("it did not come in time".to_owned()));
+        content.map_err(|reason| CatalogError::DetailsUnavailable { owner, reason })
     }
 
     /// Lets searches find the words of a service's operations.

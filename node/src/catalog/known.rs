@@ -6,11 +6,12 @@ use farthing_bridge::{
     Api, ApiError, PlanError as BridgeError, Request, RouteError,
     api::Call,
     description::Operation,
-    document::{self, DocumentError},
+    document::{self, Bounds, DocumentError, Unpacked},
 };
 use farthing_protocol::{
-    Listing, Usdc, Verified,
+    Hash, Listing, Usdc, Verified,
     call::Method,
+    keccak256,
     listing::{Details, DetailsError, ServiceKind},
 };
 
@@ -26,6 +27,7 @@ pub struct Known {
     api: Api,
     /// By operation.
     prices: Vec<Usdc>,
+    memory_bytes: usize,
 }
 
 /// Why a service cannot be used.
@@ -72,8 +74,17 @@ impl Known {
     /// # Errors
     /// [`KnownError`] when they are not the pinned ones, or cannot be offered.
     pub fn new(listing: Verified<Listing>, details: &[u8]) -> Result<Self, KnownError> {
+        Self::within(listing, details, Bounds::ASKED_FOR)
+    }
+
+    /// The same within what reading the description may cost.
+    ///
+    /// # Errors
+    /// As [`Known::new`].
+    pub fn within(listing: Verified<Listing>, details: &[u8], bounds: Bounds) -> Result<Self, KnownError> {
         let details = Details::from_blob(details, &listing)?;
-        let api = Api::new(document::decode(&details.api)?)?;
+        let Unpacked { description, memory_bytes } = document::unpack(&details.api, bounds)?;
+        let api = Api::new(description)?;
         let (listed, described) = (name_of(listing.kind), name_of(kind_of(&api)));
         if listed != described {
             return Err(KnownError::Kind { listed, described });
@@ -88,7 +99,7 @@ impl Known {
             .iter()
             .map(|operation| listing.price_of(&details, method_of(operation), &operation.path))
             .collect();
-        Ok(Self { listing, details, api, prices })
+        Ok(Self { listing, details, api, prices, memory_bytes })
     }
 
     /// The same with a listing that pins the same details.
@@ -100,6 +111,12 @@ impl Known {
     #[must_use]
     pub const fn listing(&self) -> &Verified<Listing> {
         &self.listing
+    }
+
+    /// An upper bound of the memory that its description takes.
+    #[must_use]
+    pub const fn memory_bytes(&self) -> usize {
+        self.memory_bytes
     }
 
     #[must_use]
