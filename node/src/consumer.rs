@@ -169,7 +169,7 @@ pub enum BuyError {
     /// A mistake in this program ended the purchase; what it promised is resolved by the call id.
     #[error("the node failed while it bought the call")]
     Failed,
-    #[error("the price is now {now} USDC, it was {before} USDC{}", above(.cap.as_ref()))]
+    #[error("this call costs {now} USDC now, and {before} USDC is accepted{}", above(.cap.as_ref()))]
     PriceChanged {
         before: Usdc,
         now: Usdc,

@@ -134,6 +134,17 @@ impl Known {
         self.api.description().operations.iter().zip(self.prices.iter().copied())
     }
 
+    /// Digest of the operations and their prices, in any order.
+    #[must_use]
+    pub fn price_list(&self) -> Hash {
+        let line = |(operation, price): (&Operation, Usdc)| {
+            format!("{} {}\n", operation_name(operation), price.micros())
+        };
+        let mut lines: Vec<String> = self.operations().map(line).collect();
+        lines.sort_unstable();
+        keccak256(&[lines.concat().as_bytes()])
+    }
+
     /// Checks a call against the description and prices it.
     ///
     /// # Errors

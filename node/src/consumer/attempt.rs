@@ -23,6 +23,7 @@ use super::{
     answer::Expected,
     channels::{Reservation, Shortage},
     exchange::Exchanged,
+    prices::Accepted,
     spending::{self, Grant},
     turns::Turn,
 };
@@ -47,8 +48,8 @@ impl Consumer {
         mut turn: Turn,
     ) -> Result<Bought, BuyError> {
         let (mut service, mut plan) = self.planned(&order).await?;
-        let accepted = self.accepted(&order, &plan)?;
-        let before = accepted.unwrap_or(plan.price);
+        let accepted = self.accepted(&order, &service, &plan)?;
+        let before = accepted.most.unwrap_or(plan.price);
         if order.max_price.is_none() && plan.price > before {
             return Err(self.price_changed(&order, before, plan.price));
         }
@@ -56,8 +57,8 @@ impl Consumer {
         // brought together.
         for round in 0..2 {
             let attempt = self.prepare(&order, &service, &plan).await?;
-            if accepted.is_none() && order.max_price.is_none() {
-                self.begin_price(&attempt, &plan).await?;
+            if accepted.is_first && order.max_price.is_none() {
+                self.begin_price(&attempt, &service, &plan).await?;
             }
             killpoint::reached("consumer.after_reserve");
             let pending = match self.0.ledger.promise(attempt.promise.clone()).await {
@@ -107,14 +108,13 @@ impl Consumer {
         if let Some(newer) = self.0.catalog.newer(&service).await {
             let second = plan(&newer, order);
             let price = |plan: &Result<Plan, BuyError>| plan.as_ref().ok().map(|plan| plan.price);
-            let agreed =
-                price(&first).max(first.as_ref().map_or(Ok(None), |plan| self.accepted(order, plan))?);
+            let agreed = price(&first).max(self.most_accepted(order, &service, &first)?);
             if spending::is_welcome(agreed, price(&second), order.max_price) {
                 self.0.catalog.use_from_now(&newer);
                 (service, first) = (newer, second);
             }
         }
-        let accepted = first.as_ref().map_or(Ok(None), |plan| self.accepted(order, plan))?;
+        let accepted = self.most_accepted(order, &service, &first)?;
         let agreed = order.max_price.or(accepted).unwrap_or(Usdc::MAX);
         let price_max = self.0.rules.limits().price_max_of(&order.grant).min(agreed);
         if first.as_ref().is_ok_and(|plan| plan.price <= price_max) {
@@ -127,15 +127,24 @@ impl Consumer {
     }
 
     /// What was accepted for the operation before this call.
-    fn accepted(&self, order: &Order, plan: &Plan) -> Result<Option<Usdc>, BuyError> {
-        let accepted = self.0.prices.accepted(order.service, &plan.operation);
+    fn accepted(&self, order: &Order, service: &Known, plan: &Plan) -> Result<Accepted, BuyError> {
+        let accepted = self.0.prices.accepted(order.service, &plan.operation, || service.price_list());
         accepted.map_err(|error| BuyError::LedgerClosed(error.to_string()))
     }
 
+    fn most_accepted(
+        &self,
+        order: &Order,
+        service: &Known,
+        plan: &Result<Plan, BuyError>,
+    ) -> Result<Option<Usdc>, BuyError> {
+        plan.as_ref().map_or(Ok(None), |plan| Ok(self.accepted(order, service, plan)?.most))
+    }
+
     /// Accepts the price of an operation's first call, which is within the limits.
-    async fn begin_price(&self, attempt: &Attempt, plan: &Plan) -> Result<(), BuyError> {
-        let service = attempt.promise.request.service;
-        let stored = self.0.prices.begin(service, &plan.operation, plan.price).await;
+    async fn begin_price(&self, attempt: &Attempt, service: &Known, plan: &Plan) -> Result<(), BuyError> {
+        let id = attempt.promise.request.service;
+        let stored = self.0.prices.begin(id, &plan.operation, plan.price, service.price_list()).await;
         stored.map_err(|error| {
             self.give_back(attempt);
             BuyError::LedgerClosed(error.to_string())

@@ -3,10 +3,14 @@
 //! An operation's price is accepted when the first call of it is made within the limits. From then on a higher one is
 //! paid by a call that names it in `max_price`, for that call alone, or after the node's user accepted it for the
 //! service. Nothing that a script repeats accepts a price for others.
+//!
+//! Operations have the names that their owner gives them, so a renamed one looks like a new one. Once the price list is
+//! not the one of the first purchase any more, an operation that was never called may cost what is accepted for another
+//! of the service, and not more.
 
 use bytes::Bytes;
 use farthing_ledger::{Ledger, LedgerError, Namespace};
-use farthing_protocol::{ServiceId, Usdc, keccak256};
+use farthing_protocol::{Hash, ServiceId, Usdc, keccak256};
 
 /// The accepted prices. A cheap handle; reading takes the ledger's last snapshot.
 #[derive(Clone, Debug)]
@@ -18,20 +22,40 @@ impl Prices {
         Self(ledger)
     }
 
-    /// The most that a call of the operation may cost; `None` before its first call.
+    /// What a call of the operation may cost. `price_list` is the digest of all that the service offers now, which is
+    /// asked for only when the operation was never called.
     ///
     /// # Errors
     /// [`LedgerError`] when the ledger cannot be read.
-    pub fn accepted(&self, service: ServiceId, operation: &str) -> Result<Option<Usdc>, LedgerError> {
-        let of_operation = self.read(&key(service, Some(operation)))?;
-        Ok(of_operation.max(self.read(&key(service, None))?))
+    pub fn accepted(
+        &self,
+        service: ServiceId,
+        operation: &str,
+        price_list: impl FnOnce() -> Hash,
+    ) -> Result<Accepted, LedgerError> {
+        let of_service = self.read(&key(service, None))?;
+        if let Some(of_operation) = self.read(&key(service, Some(operation)))? {
+            return Ok(Accepted { most: Some(of_operation).max(of_service), is_first: false });
+        }
+        let changed = self.first_bought(service)?.filter(|first| first.price_list != price_list());
+        let most = of_service.max(changed.map(|first| first.highest));
+        Ok(Accepted { most, is_first: of_service.is_none() })
     }
 
     /// Accepts the price of an operation's first call, durably.
     ///
     /// # Errors
     /// [`LedgerError`] when it cannot be stored.
-    pub async fn begin(&self, service: ServiceId, operation: &str, price: Usdc) -> Result<(), LedgerError> {
+    pub async fn begin(
+        &self,
+        service: ServiceId,
+        operation: &str,
+        price: Usdc,
+        price_list: Hash,
+    ) -> Result<(), LedgerError> {
+        let before = self.first_bought(service)?.unwrap_or(FirstBought { price_list, highest: price });
+        let now = FirstBought { highest: before.highest.max(price), ..before };
+        self.0.put(Namespace::Prices, first_bought_key(service), now.to_bytes()).await?;
         self.write(key(service, Some(operation)), price).await
     }
 
@@ -43,6 +67,11 @@ impl Prices {
         self.write(key(service, None), price).await
     }
 
+    fn first_bought(&self, service: ServiceId) -> Result<Option<FirstBought>, LedgerError> {
+        let stored = self.0.get(Namespace::Prices, &first_bought_key(service))?;
+        Ok(stored.and_then(|bytes| FirstBought::from_bytes(&bytes)))
+    }
+
     fn read(&self, key: &Bytes) -> Result<Option<Usdc>, LedgerError> {
         let stored = self.0.get(Namespace::Prices, key)?;
         // What cannot be read was not accepted.
@@ -52,6 +81,41 @@ impl Prices {
     async fn write(&self, key: Bytes, price: Usdc) -> Result<(), LedgerError> {
         self.0.put(Namespace::Prices, key, price.micros().to_be_bytes().to_vec()).await
     }
+}
+
+/// What calls of an operation may cost without naming a price.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Accepted {
+    /// `None` when nothing bounds it but the limits.
+    pub most: Option<Usdc>,
+    /// The operation was never called, so its price is accepted with the call.
+    pub is_first: bool,
+}
+
+/// What is kept of the first purchase of a service: 32 + 8 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct FirstBought {
+    /// Digest of the operations and their prices as they were then.
+    price_list: Hash,
+    /// The highest price that a first call was made at.
+    highest: Usdc,
+}
+
+impl FirstBought {
+    fn to_bytes(self) -> Vec<u8> {
+        [&self.price_list[..], &self.highest.micros().to_be_bytes()].concat()
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (price_list, highest) = bytes.split_first_chunk()?;
+        let highest = u64::from_be_bytes(highest.try_into().ok()?);
+        Some(Self { price_list: *price_list, highest: Usdc::from_micros(highest) })
+    }
+}
+
+/// Service ‖ 1, which no other key is as long as.
+fn first_bought_key(service: ServiceId) -> Bytes {
+    [service.as_bytes(), &[1][..]].concat().into()
 }
 
 /// Service ‖ hash of the operation's method and path, which may be longer than a key; the service alone for all of
@@ -74,23 +138,70 @@ mod tests {
         Some(Usdc::from_micros(micros))
     }
 
+    const LIST: Hash = [1; 32];
+    const OTHER_LIST: Hash = [2; 32];
+
+    fn open(folder: &std::path::Path, mode: OpenMode) -> Prices {
+        Prices::new(Ledger::open(&folder.join("ledger.redb"), mode).unwrap())
+    }
+
+    fn accepted(prices: &Prices, service: ServiceId, operation: &str, list: Hash) -> (Option<Usdc>, bool) {
+        let accepted = prices.accepted(service, operation, || list).unwrap();
+        (accepted.most, accepted.is_first)
+    }
+
     #[tokio::test]
     async fn what_was_accepted_holds_for_its_service_and_over_restarts() {
         let folder = tempfile::tempdir().unwrap();
-        let open = |mode| Prices::new(Ledger::open(&folder.path().join("ledger.redb"), mode).unwrap());
-        let prices = open(OpenMode::Create);
+        let prices = open(folder.path(), OpenMode::Create);
         let [one, two] = [1, 2].map(|n| ServiceId::from_bytes([n; 16]));
-        assert_eq!(prices.accepted(one, "GET /a").unwrap(), None, "before the first call");
-        prices.begin(one, "GET /a", Usdc::from_micros(5)).await.unwrap();
-        assert_eq!(prices.accepted(one, "GET /a").unwrap(), usdc(5));
-        assert_eq!(prices.accepted(one, "GET /b").unwrap(), None, "another operation");
+        assert_eq!(accepted(&prices, one, "GET /a", LIST), (None, true), "before the first call");
+        prices.begin(one, "GET /a", Usdc::from_micros(5), LIST).await.unwrap();
+        assert_eq!(accepted(&prices, one, "GET /a", LIST), (usdc(5), false));
+        assert_eq!(accepted(&prices, one, "GET /b", LIST), (None, true), "another operation");
         prices.accept(one, Usdc::from_micros(9)).await.unwrap();
         drop(prices);
-        let prices = open(OpenMode::Existing);
-        assert_eq!(prices.accepted(one, "GET /a").unwrap(), usdc(9));
-        assert_eq!(prices.accepted(one, "GET /b").unwrap(), usdc(9), "every operation of the service");
-        assert_eq!(prices.accepted(two, "GET /a").unwrap(), None, "another service");
+        let prices = open(folder.path(), OpenMode::Existing);
+        assert_eq!(accepted(&prices, one, "GET /a", LIST), (usdc(9), false));
+        assert_eq!(
+            accepted(&prices, one, "GET /b", LIST),
+            (usdc(9), false),
+            "every operation of the service"
+        );
+        assert_eq!(accepted(&prices, two, "GET /a", LIST), (None, true), "another service");
         prices.accept(one, Usdc::from_micros(3)).await.unwrap();
-        assert_eq!(prices.accepted(one, "GET /a").unwrap(), usdc(5), "a first call's price stays accepted");
+        assert_eq!(
+            accepted(&prices, one, "GET /a", LIST),
+            (usdc(5), false),
+            "a first call's price stays accepted"
+        );
+    }
+
+    #[tokio::test]
+    async fn an_operation_of_a_changed_price_list_costs_no_more_than_what_is_accepted() {
+        let folder = tempfile::tempdir().unwrap();
+        let prices = open(folder.path(), OpenMode::Create);
+        let service = ServiceId::from_bytes([1; 16]);
+        prices.begin(service, "GET /{id}", Usdc::from_micros(5), LIST).await.unwrap();
+        prices.begin(service, "GET /cheap", Usdc::from_micros(2), LIST).await.unwrap();
+        drop(prices);
+        let prices = open(folder.path(), OpenMode::Existing);
+        assert_eq!(
+            accepted(&prices, service, "GET /{key}", LIST),
+            (None, true),
+            "the list of the first purchase"
+        );
+        assert_eq!(accepted(&prices, service, "GET /{key}", OTHER_LIST), (usdc(5), true));
+        prices.begin(service, "GET /{key}", Usdc::from_micros(4), OTHER_LIST).await.unwrap();
+        assert_eq!(
+            accepted(&prices, service, "GET /{key}", OTHER_LIST),
+            (usdc(4), false),
+            "its own from then on"
+        );
+        assert_eq!(
+            accepted(&prices, service, "GET /7", OTHER_LIST),
+            (usdc(5), true),
+            "the list stays the first"
+        );
     }
 }
