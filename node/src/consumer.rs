@@ -9,13 +9,13 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
 use bytes::Bytes;
 use farthing_chain::ChainHandle;
-use farthing_ledger::Ledger;
+use farthing_ledger::{Ledger, LedgerError};
 use farthing_network::NetworkHandle;
 use farthing_protocol::{
     Address, CallId, ChannelId, Outcome, Refusal, ServiceId, Usdc,
@@ -300,7 +300,6 @@ pub struct Parts {
     pub catalog: Catalog,
     pub channels: Arc<Channels>,
     pub funding: Funding,
-    pub spending: Spending,
     pub rules: Rules,
     pub settings: Settings,
     pub tasks: TaskTracker,
@@ -319,7 +318,7 @@ impl Consumer {
             catalog: parts.catalog,
             channels: parts.channels,
             funding: parts.funding,
-            spending: Mutex::new(parts.spending),
+            spending: Mutex::default(),
             rules: parts.rules,
             settings: parts.settings,
             turns: Turns::default(),
@@ -401,13 +400,25 @@ impl Consumer {
     /// What was spent and reserved today, in all.
     #[must_use]
     pub fn spent_today(&self) -> Usdc {
-        self.0.spending.lock().unwrap_or_else(PoisonError::into_inner).total(today())
+        self.counted(today()).map(|spending| spending.total(today())).unwrap_or_default()
     }
 
     /// What was spent and reserved today with one secret.
     #[must_use]
     pub fn spent_today_by(&self, secret: &str) -> Usdc {
-        self.0.spending.lock().unwrap_or_else(PoisonError::into_inner).total_of(today(), secret)
+        self.counted(today()).map(|spending| spending.total_of(today(), secret)).unwrap_or_default()
+    }
+
+    /// The amounts of `day` beside those of other days; it begins with what the ledger holds of it.
+    fn counted(&self, day: u32) -> Result<MutexGuard<'_, Spending>, LedgerError> {
+        let mut spending = self.0.spending.lock().unwrap_or_else(PoisonError::into_inner);
+        if !spending.counts(day) {
+            let open = self.0.ledger.unresolved()?.into_iter().filter(|promise| promise.day() == day);
+            let open = open.map(|promise| (promise.secret, promise.request.price));
+            let charged = self.0.ledger.day_totals(day)?;
+            spending.begin(day, charged.into_iter().chain(open));
+        }
+        Ok(spending)
     }
 }
 

@@ -32,7 +32,6 @@ use crate::{
         channels::Channels,
         funding::{self, Funding},
         rules::Rules,
-        spending,
     },
     gateway::{Gateway, auth::Secrets},
     home::{self, Home},
@@ -159,7 +158,6 @@ impl Node {
             at_rest: rest_limits(&config),
             tasks: tasks.clone(),
         });
-        let day = farthing_ledger::day_of(clock::now_secs());
         let rules = Rules::restore(ledger.clone(), spending_limits(&config), config.spending.enabled)?;
         let consumer = Consumer::new(consumer::Parts {
             signer: signer.clone(),
@@ -169,7 +167,6 @@ impl Node {
             catalog: catalog.clone(),
             channels: channels.clone(),
             funding: funding.clone(),
-            spending: spending::Spending::restore(day, ledger.day_totals(day)?),
             rules,
             settings: consumer::Settings::default(),
             tasks: tasks.clone(),

@@ -155,7 +155,7 @@ impl Consumer {
     fn price_changed(&self, order: &Order, before: Usdc, now: Usdc) -> BuyError {
         let over_limit = || {
             let day = farthing_ledger::day_of(clock::now_secs());
-            let spending = self.0.spending.lock().unwrap_or_else(PoisonError::into_inner);
+            let spending = self.counted(day).ok()?;
             spending.check(&self.0.rules.limits(), day, &order.grant, now).err().map(Cap::Limit)
         };
         let cap = order.max_price.map(Cap::MaxPrice).or_else(over_limit);
@@ -329,7 +329,8 @@ impl Consumer {
     }
 
     fn hold(&self, day: u32, grant: &Grant, price: Usdc) -> Result<(), BuyError> {
-        let mut spending = self.0.spending.lock().unwrap_or_else(PoisonError::into_inner);
+        let counted = self.counted(day);
+        let mut spending = counted.map_err(|error| BuyError::LedgerClosed(error.to_string()))?;
         Ok(spending.reserve(&self.0.rules.limits(), day, grant, price)?)
     }
 

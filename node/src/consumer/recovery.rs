@@ -166,13 +166,14 @@ impl Consumer {
     /// When the ledger cannot be read.
     pub fn recover(&self) -> Result<usize, LedgerError> {
         let open = self.0.ledger.unresolved()?;
+        // Today's promises count before any of them ends.
+        drop(self.counted(super::today())?);
         // Everything is counted before the first question: a receipt also counts what other open and forgotten
         // calls were charged, and would contradict books that do not know of them yet.
         for promise in &open {
             if let Some(reservation) = attempt_of(promise.clone()).reservation {
                 self.0.channels.restore_in_flight(&reservation);
             }
-            self.rehold(promise.day(), &promise.secret, promise.request.price);
         }
         self.compare_all_books();
         for promise in &open {

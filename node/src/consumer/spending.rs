@@ -82,22 +82,41 @@ pub enum OverLimit {
     Rest { at_rest: Usdc, in_all: Usdc, deposit: Usdc },
 }
 
-/// Spent and reserved amounts of one day.
+/// So many days are in memory: a clock that is set, or two tasks around midnight, come back to a day that was counted.
+const DAYS_MAX: usize = 3;
+
+/// Spent and reserved amounts of the days that were counted last.
 #[derive(Clone, Debug, Default)]
 pub struct Spending {
+    /// The one that was begun last stands last.
+    days: Vec<Day>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Day {
     day: u32,
     total: Usdc,
     by_secret: HashMap<String, Usdc>,
 }
 
 impl Spending {
-    /// Continues a day from what the ledger holds of it.
-    pub fn restore(day: u32, by_secret: impl IntoIterator<Item = (String, Usdc)>) -> Self {
-        let mut spending = Self { day, ..Self::default() };
-        for (secret, charged) in by_secret {
-            spending.add(&secret, charged);
+    /// Whether `day` is counted. One that is not begins with [`Spending::begin`], from what the ledger holds of it.
+    #[must_use]
+    pub fn counts(&self, day: u32) -> bool {
+        self.day(day).is_some()
+    }
+
+    /// Continues a day from its charges and open promises.
+    pub fn begin(&mut self, day: u32, by_secret: impl IntoIterator<Item = (String, Usdc)>) {
+        self.days.retain(|known| known.day != day);
+        if self.days.len() >= DAYS_MAX {
+            self.days.remove(0);
         }
-        spending
+        let mut begun = Day { day, ..Day::default() };
+        for (secret, amount) in by_secret {
+            begun.add(&secret, amount);
+        }
+        self.days.push(begun);
     }
 
     /// Counts `price` against every cap, or leaves everything as it was.
@@ -111,11 +130,11 @@ impl Spending {
         grant: &Grant,
         price: Usdc,
     ) -> Result<(), OverLimit> {
-        if day != self.day {
-            *self = Self { day, ..Self::default() };
-        }
         self.check(limits, day, grant, price)?;
-        self.add(&grant.name, price);
+        if !self.counts(day) {
+            self.begin(day, []);
+        }
+        self.rehold(day, &grant.name, price);
         Ok(())
     }
 
@@ -146,37 +165,46 @@ impl Spending {
         Ok(())
     }
 
-    /// Counts what was reserved before a restart.
+    /// Counts what was promised or charged already, whatever the limits say. A day that is not counted learns of it from
+    /// the ledger when it begins.
     pub fn rehold(&mut self, day: u32, secret: &str, price: Usdc) {
-        if day == self.day {
-            self.add(secret, price);
+        if let Some(day) = self.day_mut(day) {
+            day.add(secret, price);
         }
     }
 
     /// Ends a reservation of `price` made on `day`: only `charged` stays counted.
     pub fn settle(&mut self, day: u32, secret: &str, price: Usdc, charged: Usdc) {
-        if day != self.day {
-            return;
-        }
+        let Some(day) = self.day_mut(day) else { return };
         let unspent = price.saturating_sub(charged);
-        self.total = self.total.saturating_sub(unspent);
-        if let Some(spent) = self.by_secret.get_mut(secret) {
+        day.total = day.total.saturating_sub(unspent);
+        if let Some(spent) = day.by_secret.get_mut(secret) {
             *spent = spent.saturating_sub(unspent);
         }
     }
 
-    /// Spent and reserved on `day`, which is today.
+    /// Spent and reserved on `day`.
     #[must_use]
     pub fn total(&self, day: u32) -> Usdc {
-        if day == self.day { self.total } else { Usdc::ZERO }
+        self.day(day).map(|day| day.total).unwrap_or_default()
     }
 
     /// As [`Spending::total`], with one secret.
     #[must_use]
     pub fn total_of(&self, day: u32, secret: &str) -> Usdc {
-        if day == self.day { self.by_secret.get(secret).copied().unwrap_or_default() } else { Usdc::ZERO }
+        self.day(day).and_then(|day| day.by_secret.get(secret)).copied().unwrap_or_default()
     }
 
+    fn day(&self, day: u32) -> Option<&Day> {
+        self.days.iter().find(|known| known.day == day)
+    }
+
+    fn day_mut(&mut self, day: u32) -> Option<&mut Day> {
+        self.days.iter_mut().find(|known| known.day == day)
+    }
+}
+
+impl Day {
     fn add(&mut self, secret: &str, amount: Usdc) {
         self.total = self.total.saturating_add(amount);
         let spent = self.by_secret.entry(secret.to_owned()).or_default();
@@ -262,13 +290,26 @@ mod tests {
     }
 
     #[test]
-    fn a_new_day_starts_at_nothing() {
-        let mut spending = Spending::restore(1, [("a".to_owned(), usdc(20))]);
+    fn a_new_day_starts_at_nothing_and_a_day_that_comes_back_where_it_was() {
+        let mut spending = Spending::default();
+        spending.begin(1, [("a".to_owned(), usdc(20))]);
         assert!(spending.reserve(&LIMITS, 1, &secret("a"), usdc(1)).is_err());
         assert!(spending.check(&LIMITS, 1, &secret("a"), usdc(1)).is_err());
         assert!(spending.check(&LIMITS, 2, &secret("a"), usdc(1)).is_ok());
         assert!(spending.reserve(&LIMITS, 2, &secret("a"), usdc(1)).is_ok());
-        assert_eq!((spending.total(1), spending.total(2)), (usdc(0), usdc(1)));
+        assert_eq!((spending.total(1), spending.total(2)), (usdc(20), usdc(1)));
+        assert!(spending.reserve(&LIMITS, 1, &secret("a"), usdc(1)).is_err(), "the clock was set back");
+    }
+
+    #[test]
+    fn a_day_that_is_not_in_memory_any_more_has_to_be_begun_again() {
+        let mut spending = Spending::default();
+        for day in 1..=4 {
+            spending.begin(day, [("a".to_owned(), usdc(u64::from(day)))]);
+        }
+        assert_eq!([1, 2, 3, 4].map(|day| spending.counts(day)), [false, true, true, true]);
+        spending.begin(2, [("a".to_owned(), usdc(9))]);
+        assert_eq!((spending.total(2), spending.total(3)), (usdc(9), usdc(3)), "begun anew, not added to");
     }
 
     #[test]
