@@ -37,7 +37,7 @@ pub mod compare;
 mod ends;
 mod exchange;
 pub mod funding;
-mod heal;
+pub(crate) mod heal;
 pub mod prices;
 mod reconcile;
 mod recovery;

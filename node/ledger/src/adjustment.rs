@@ -48,6 +48,9 @@ pub enum Cause {
     /// It was paid before this ledger knew of the channel, or noted causes.
     #[n(2)]
     Earlier,
+    /// The owner was paid it on chain, and every call was known when that was seen.
+    #[n(3)]
+    Claimed,
 }
 
 /// One amount that a channel counts and no call explains.

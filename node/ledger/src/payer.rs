@@ -266,7 +266,10 @@ fn observe(tx: &WriteTransaction, channel: &PayerChannel) -> Result<PayerChannel
         return Ok(row);
     }
     let promised_secs = channel_in(&tx.open_table(PAYER_CHANNELS)?, id)?.and_then(|row| row.promised_secs);
-    let cause = adjustment::why_missing(adjustment::restored_secs(tx)?, promised_secs);
+    let cause = match channel.stopped {
+        true => Cause::Claimed,
+        false => adjustment::why_missing(adjustment::restored_secs(tx)?, promised_secs),
+    };
     update_channel(tx, id, None, cause, |row| {
         let acknowledged = row.acknowledged.saturating_add(unexplained);
         row.recover(acknowledged, acknowledged);

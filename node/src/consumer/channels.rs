@@ -26,8 +26,10 @@ pub struct PayerChannel {
     pub forgotten: Usdc,
     /// Why it did.
     pub forgotten_cause: Cause,
-    /// The highest total that the owner has told.
+    /// The highest total that the owner has told, or the chain has paid to it.
     pub seen_total: Usdc,
+    /// Calls were promised since the start, so what a crash made this node forget is known.
+    is_compared: bool,
     pub claimed: Usdc,
     /// The payer's withdrawal is possible from this second on.
     pub close_at_secs: Option<u64>,
@@ -123,6 +125,7 @@ impl Channels {
             forgotten: Usdc::ZERO,
             forgotten_cause: Cause::Crash,
             seen_total: Usdc::ZERO,
+            is_compared: false,
             claimed: row.claimed,
             close_at_secs,
             last_deposit: Usdc::ZERO,
@@ -135,7 +138,17 @@ impl Channels {
         channel.state.acknowledged = channel.state.acknowledged.max(row.acknowledged);
         channel.state.stopped |= row.stopped;
         channel.claimed = row.claimed;
+        channel.seen_total = channel.seen_total.max(row.claimed);
         channel.close_at_secs = close_at_secs;
+    }
+
+    /// Whether the owner was paid on chain for what no call of this node explains. `false` while this node may have
+    /// forgotten calls in a crash.
+    #[must_use]
+    pub fn is_overclaimed(&self, owner: Address, id: ChannelId, claimed: Usdc) -> bool {
+        let channels = self.lock();
+        let compared = channels.get(&owner).filter(|channel| channel.id == id && channel.is_compared);
+        compared.is_some_and(|channel| !channel.state.unexplained(claimed).is_zero())
     }
 
     /// Reserves headroom for a call at `price` with `owner`.
@@ -154,6 +167,7 @@ impl Channels {
         match channel.state.reserve(price) {
             Some(cumulative) => {
                 channel.last_used_secs = now_secs;
+                channel.is_compared = true;
                 let deposited = channel.state.deposited;
                 let seen_total = channel.seen_total;
                 Ok(Reservation { channel: channel.id, owner, price, cumulative, deposited, seen_total })
@@ -320,6 +334,25 @@ mod tests {
             signed: usdc(0),
             in_flight: usdc(0),
         }
+    }
+
+    #[test]
+    fn what_the_chain_paid_to_an_owner_beyond_all_calls_is_unexplained() {
+        let channels = funded(100);
+        let paid = |micros| PayerChannelRow {
+            claimed: usdc(micros),
+            ..row(channels.get(OWNER).unwrap().config, 100)
+        };
+        channels.apply(&paid(7), None);
+        assert!(!channels.is_overclaimed(OWNER, ChannelId::NONE, usdc(7)), "it may have forgotten calls");
+        assert_eq!(channels.unexplained(OWNER), usdc(7));
+        let channels = funded(100);
+        let call = channels.reserve(OWNER, usdc(10), 0).unwrap();
+        channels.apply(&paid(10), None);
+        assert_eq!(channels.unexplained(OWNER), usdc(0), "the call in progress explains it");
+        channels.release(&call);
+        assert_eq!(channels.unexplained(OWNER), usdc(10), "it was not charged");
+        assert!(channels.is_overclaimed(OWNER, ChannelId::NONE, usdc(10)));
     }
 
     fn receipt(charged: u64, spent_total: u64) -> Receipt {

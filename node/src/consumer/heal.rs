@@ -15,7 +15,7 @@ use super::{
 use crate::clock;
 
 /// Among so many of the newest purchases a late charge is looked for: those of an hour at eleven calls a second.
-const PURCHASES_MAX: usize = 40_000;
+pub(crate) const PURCHASES_MAX: usize = 40_000;
 
 impl Consumer {
     /// Brings the books together with an owner's while this node runs.

@@ -13,7 +13,7 @@ use futures::{StreamExt, stream};
 use tokio::sync::Mutex;
 
 use crate::{
-    consumer::channels::Channels,
+    consumer::{channels::Channels, heal::PURCHASES_MAX},
     owner::{
         book::{self, Book, Room},
         terms::Terms,
@@ -132,15 +132,25 @@ impl Intake {
     }
 
     async fn take_over_as_payer(&self, view: &ChannelView) -> Result<(), LedgerError> {
+        let Inner { ledger, channels, .. } = &*self.0;
+        // An owner with an open channel is asked before the next call to it; on an emptied one there is nothing to ask.
+        let is_emptied = view.deposited <= view.claimed;
+        let is_overclaimed = is_emptied
+            && channels.is_overclaimed(view.config.payee, view.id, view.claimed)
+            && ledger.released_in_doubt(view.id, PURCHASES_MAX)?.is_empty();
         let facts = PayerChannel {
             id: view.id,
             config: view.config,
             deposited: view.deposited,
             claimed: view.claimed,
-            stopped: false,
+            stopped: is_overclaimed,
         };
-        let row = self.0.ledger.put_payer_channel(facts).await?;
-        self.0.channels.apply(&row, view.close_at_secs);
+        let row = ledger.put_payer_channel(facts).await?;
+        channels.apply(&row, view.close_at_secs);
+        if is_overclaimed {
+            let (owner, channel) = (view.config.payee, view.id);
+            tracing::error!(%owner, %channel, "the owner claimed what no call explains; nothing more is promised to it");
+        }
         Ok(())
     }
 }
