@@ -7,6 +7,7 @@
 mod alerts;
 mod backups;
 mod commands;
+mod ends;
 mod folder;
 mod funding;
 mod gateway;
