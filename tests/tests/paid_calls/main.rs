@@ -5,6 +5,7 @@
 //! than most of these tests.
 
 mod alerts;
+mod audited;
 mod backups;
 mod commands;
 mod ends;
