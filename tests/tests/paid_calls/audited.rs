@@ -1,7 +1,9 @@
 //! `farthing audit`: the ledger, and its channels held against the contract.
 
+use std::time::Duration;
+
 use anyhow::{Context, Result, ensure};
-use farthing::testnet::{LocalChain, rpc};
+use farthing::testnet::{LocalChain, NodeProcess, rpc};
 use farthing_ledger::{Ledger, OpenMode, PayeeChannel, PayerChannel};
 use farthing_protocol::{Address, Usdc};
 use farthing_tests::{
@@ -17,7 +19,14 @@ async fn mine(world: &World, blocks: u32) -> Result<()> {
     Ok(())
 }
 
-async fn audit(node: &farthing::testnet::NodeProcess) -> Result<(Ran, Value)> {
+async fn keep_mining(world: &World) -> Result<()> {
+    loop {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        mine(world, 1).await?;
+    }
+}
+
+async fn audit(node: &NodeProcess) -> Result<(Ran, Value)> {
     let ran = farthing(node, &["audit", "--json"]).await?;
     let told = ran.json()?;
     Ok((ran, told))
@@ -87,15 +96,9 @@ async fn what_is_not_confirmed_yet_is_told_apart_from_a_violation() -> Result<()
     mine(&world, 3).await?;
     world.consumer.wait_until_ready().await?;
     let body = world.body("GET", "/ok");
-    let mining = async {
-        loop {
-            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
-            mine(&world, 1).await?;
-        }
-    };
     // The deposit waits for its confirmations.
     tokio::select! {
-        mined = mining => { let (): () = mined?; }
+        mined = keep_mining(&world) => mined?,
         answer = world.call(&body) => expect_served(&answer?)?,
     }
     world.wait_until_decided().await?;
