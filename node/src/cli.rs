@@ -80,7 +80,7 @@ pub async fn execute(cli: Cli) -> Result<(), Failure> {
         Command::Status => status::status(&context).await,
         Command::Doctor => status::doctor(&context).await,
         Command::Healthcheck => status::healthcheck(&context).await,
-        Command::Audit { with } => status::audit(&context, with).await,
+        Command::Audit { with, offline } => status::audit(&context, with, offline).await,
         Command::Call(arguments) => call::call(&context, arguments).await,
         Command::Wallet(verb) => wallet::wallet(&context, verb).await,
         Command::Api(verb) => api::api(&context, verb).await,

@@ -4,6 +4,7 @@
 //! Four tasks, so that none waits for what another waits for: [`intake`] brings the chain's views into the books;
 //! [`payee`] claims and closes what this node is paid with; [`payer`] withdraws and holds owners to their word, and
 //! apart from that asks owners to close what is unused. What to claim is decided in [`worth`].
+//! [`contract`] holds the books against the contract, for an audit.
 
 use std::{sync::Arc, time::Duration};
 
@@ -20,6 +21,7 @@ use crate::{
     wallet::{PolicyError, Signer},
 };
 
+pub mod contract;
 mod intake;
 mod payee;
 mod payer;
@@ -85,6 +87,7 @@ pub struct Parts {
 pub struct Settlement {
     requests: mpsc::Sender<Request>,
     payer: Payer,
+    intake: Intake,
 }
 
 impl Settlement {
@@ -125,7 +128,7 @@ impl Settlement {
         };
         let asked_secs = Arc::default();
         let payer = Payer { chain, network, signer, channels, policy, promised, asked_secs };
-        let handle = Self { requests, payer: payer.clone() };
+        let handle = Self { requests, payer: payer.clone(), intake: intake.clone() };
         let work = async move {
             let all = async {
                 tokio::join!(

@@ -16,10 +16,12 @@ use std::{
 
 use anyhow::{Result, ensure};
 use farthing::{
-    control::types::{Channel, ChannelRole, HistoryEntry, HistoryKind, HistoryState, route},
-    testnet::NodeProcess,
+    control::types::{Audit, Channel, ChannelRole, HistoryEntry, HistoryKind, HistoryState, route},
+    testnet::{NodeProcess, demo::Demo},
 };
 use farthing_protocol::{Address, ChannelId, Usdc};
+
+use crate::world::eventually;
 
 /// As many as one export holds.
 const CALLS_MAX: usize = 20_000;
@@ -88,6 +90,41 @@ impl Books {
 /// # Errors
 /// Every difference.
 pub async fn check(nodes: &[&NodeProcess]) -> Result<()> {
+    let differences = differences(nodes).await?;
+    ensure!(differences.is_empty(), "{}", differences.join("\n"));
+    Ok(())
+}
+
+/// Compares them once every call of every node is decided.
+///
+/// # Errors
+/// Every difference, and what stays undecided.
+pub async fn check_at_rest(nodes: &[&NodeProcess]) -> Result<()> {
+    for node in nodes {
+        eventually("every call is decided", async || {
+            let audit: Audit = node.control().get(&format!("{}?offline=true", route::AUDIT)).await?;
+            ensure!(audit.violations.is_empty(), "{:?}", audit.violations);
+            Ok(audit.calls_undecided == 0)
+        })
+        .await?;
+    }
+    check(nodes).await
+}
+
+/// The end of a test with a demonstration: the books of its three nodes agree, and it stops.
+///
+/// # Errors
+/// Every difference; what does not stop.
+pub async fn end(demo: Demo) -> Result<()> {
+    check_at_rest(&[&demo.consumer, &demo.earthquakes.node, &demo.planets.node]).await?;
+    demo.stop().await
+}
+
+/// What the books of every pair of nodes say differently, as buyer and seller both.
+///
+/// # Errors
+/// When a node does not tell its books.
+pub async fn differences(nodes: &[&NodeProcess]) -> Result<Vec<String>> {
     let mut all = Vec::new();
     for node in nodes {
         all.push(Books::of(node).await?);
@@ -95,11 +132,10 @@ pub async fn check(nodes: &[&NodeProcess]) -> Result<()> {
     let mut differences = Vec::new();
     for payer in &all {
         for owner in all.iter().filter(|owner| owner.wallet != payer.wallet) {
-            differences.extend(compare(payer, owner));
+            differences.extend(compare(payer, owner).into_iter().map(|line| format!("X1: {line}")));
         }
     }
-    ensure!(differences.is_empty(), "X1: {}", differences.join("\nX1: "));
-    Ok(())
+    Ok(differences)
 }
 
 /// What two nodes say differently of the calls that the first bought from the second.

@@ -1,7 +1,8 @@
 //! One owner, one consumer, one chain and one upstream, as processes, with the money counted.
 //!
-//! A test starts a [`World`], does its worst, and ends with [`World::settle_and_check`]: both ledgers and the
-//! chain must agree to the last micro (invariants M4, O1–O6, C1–C4, X1).
+//! A test starts a [`World`] and does its worst. A world that is dropped compares the books of its nodes, call by call,
+//! and holds them against the contract (invariants M2, M3, O1–O6, C1–C4, X1); [`World::settle_and_check`] also brings
+//! everything to the chain, where both wallets must agree to the last micro (M4).
 
 use std::time::Duration;
 
@@ -15,6 +16,10 @@ use reqwest::{StatusCode, header::HeaderMap};
 use serde_json::{Value, json};
 
 use crate::{agreement, upstream::Upstream};
+
+mod ended;
+
+use ended::Ending;
 
 pub const PRICE: Usdc = Usdc::from_micros(2_000);
 pub const FUNDS: Usdc = Usdc::from_micros(5_000_000);
@@ -31,7 +36,14 @@ pub struct World {
     pub consumer_wallet: Address,
     pub secret: String,
     client: reqwest::Client,
+    ending: Ending,
     _folder: tempfile::TempDir,
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        ended::at_last(&mut self.ending, [&mut self.owner, &mut self.consumer]);
+    }
 }
 
 /// An answer of port 3000.
@@ -142,6 +154,7 @@ impl World {
             consumer_wallet,
             secret,
             client,
+            ending: Ending::default(),
             _folder: folder,
         })
     }
@@ -225,10 +238,17 @@ impl World {
     /// When one stays so.
     pub async fn wait_until_decided(&self) -> Result<()> {
         eventually("every call is decided", async || {
-            let audit: Audit = self.consumer.control().get(route::AUDIT).await?;
+            let path = format!("{}?offline=true", route::AUDIT);
+            let audit: Audit = self.consumer.control().get(&path).await?;
             Ok(audit.calls_undecided == 0)
         })
         .await
+    }
+
+    /// A node of this world is made to lie: at the end the books differ in this, each difference has one of these words,
+    /// and none of the words is missing.
+    pub fn expect_differences(&self, words: &[&str]) {
+        self.ending.differing(words);
     }
 
     /// Settles, closes the channel, and checks both ledgers and the chain against each other. Returns what was
@@ -237,6 +257,8 @@ impl World {
     /// # Errors
     /// The first thing that does not add up.
     pub async fn settle_and_check(&self, funds: Usdc) -> Result<Usdc> {
+        // Whatever fails from here on is told by itself.
+        self.ending.compared();
         self.wait_until_decided().await?;
         let _: Settled = self.owner.control().post(route::SETTLE, &json!({})).await?;
         let channels: Vec<Channel> = self.consumer.control().get(route::CHANNELS).await?;

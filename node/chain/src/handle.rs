@@ -13,7 +13,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::{
     error::ChainError,
     journal::Journal,
-    reader::{Balances, Reader},
+    reader::{Balances, ChannelState, Reader},
     rpc::{Purpose, RequestCounts, Rpc},
     spec::ChainSpec,
     store::Store,
@@ -65,6 +65,19 @@ pub struct ClaimReport {
     pub claimed: Vec<(ChannelId, Usdc)>,
     /// Rows the contract does not pay, and why.
     pub refused: Vec<(ChannelId, String)>,
+}
+
+/// What the contract holds and says of channels, in one confirmed block and in the newest one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ContractBooks {
+    /// The newest block, and the newest that counts.
+    pub head: u64,
+    pub block: u64,
+    /// USDC of the contract in that block, of every channel there is.
+    pub escrow: Usdc,
+    /// In the order they were asked for.
+    pub confirmed: Vec<ChannelState>,
+    pub newest: Vec<ChannelState>,
 }
 
 /// Starts the tasks of one chain and one wallet.

@@ -5,7 +5,8 @@
 //! beside a working node or on a stopped one.
 //!
 //! With the domain of the node's contract it also verifies the signatures that the money rests on. What it cannot see
-//! is in the chain (M1, M2) and in the other side's books (X1, and O3 as the payer sees it).
+//! is in the chain (M1, M2, and M3 as the contract has it) and in the other side's books (X1, M4 over both sides, and
+//! O3 as the payer sees it).
 
 mod consumer;
 mod owner;
@@ -35,6 +36,8 @@ pub struct Audit {
     pub purchases: u64,
     pub settlements: u64,
     pub adjustments: u64,
+    /// Days on which something was bought before this ledger noted what the limits allowed.
+    pub days_of_unknown_limits: u64,
     /// At most 1,000 of them.
     pub violations: Vec<Violation>,
     pub violations_total: u64,

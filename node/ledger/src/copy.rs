@@ -15,8 +15,9 @@ use crate::{
     error::{LedgerError, Result},
     ledger::open_private,
     tables::{
-        ADJUSTMENTS, BODIES, BODY_BYTES, CALLS, CALLS_BY_TIME, DAY_FIGURES, DAY_TOTALS, DOCUMENTS, META,
-        PAYEE_CHANNELS, PAYER_CHANNELS, PROMISES, PURCHASES, PURCHASES_BY_TIME, SETTLEMENTS, TRANSACTIONS,
+        ADJUSTMENTS, BODIES, BODY_BYTES, CALLS, CALLS_BY_TIME, DAY_FIGURES, DAY_LIMITS, DAY_TOTALS,
+        DOCUMENTS, META, PAYEE_CHANNELS, PAYER_CHANNELS, PROMISES, PURCHASES, PURCHASES_BY_TIME, SETTLEMENTS,
+        TRANSACTIONS,
     },
 };
 
@@ -48,6 +49,7 @@ fn copy_all(read: &ReadTransaction, write: &WriteTransaction) -> Result<()> {
     copy(read, write, PURCHASES)?;
     copy(read, write, PURCHASES_BY_TIME)?;
     copy(read, write, DAY_TOTALS)?;
+    copy(read, write, DAY_LIMITS)?;
     copy(read, write, DAY_FIGURES)?;
     copy(read, write, TRANSACTIONS)?;
     copy(read, write, ADJUSTMENTS)?;

@@ -2,7 +2,7 @@
 //! promised and bought, and what was settled on chain.
 //!
 //! Reading order: `ledger` (opening and the handle) → `writer` (group commit) → `payee`, `payer`, `settlement`
-//! (the rules) → `adjustment`, `documents`, `history`, `retention`, `audit` → `backend`, `tables`, `error`. Tables and forms are listed
+//! (the rules) → `adjustment`, `allowed`, `documents`, `history`, `retention`, `audit` → `backend`, `tables`, `error`. Tables and forms are listed
 //! in `docs/ledger.md`.
 //!
 //! # Durability
@@ -23,6 +23,7 @@
 //! failure came after the activating byte; calls are resolved by their ids for that reason.
 
 mod adjustment;
+mod allowed;
 mod audit;
 mod backend;
 mod copy;
@@ -40,6 +41,7 @@ mod terms;
 mod writer;
 
 pub use adjustment::{Adjustment, Cause, Side};
+pub use allowed::DayLimits;
 pub use audit::{Audit, Violation};
 pub use documents::{DOCUMENT_BYTES_MAX, DOCUMENT_KEY_BYTES_MAX, Document, Namespace};
 pub use earlier::EarlierMoney;

@@ -27,6 +27,7 @@ pub(crate) use self::stored::{StoredChannel, StoredEnd, StoredPromise, StoredPur
 use crate::{
     Ledger,
     adjustment::{self, Cause, Side},
+    allowed,
     error::{LedgerError, Result, within},
     tables::{self, DAY_TOTALS, PAYER_CHANNELS, PROMISES, PURCHASES, PURCHASES_BY_TIME},
     writer::Pending,
@@ -330,18 +331,23 @@ fn record_promise(tx: &WriteTransaction, promise: &Promise) -> Result<Promised> 
     let call_id = promise.request.call_id;
     let mut promises = tx.open_table(PROMISES)?;
     let mut stored = StoredPromise::from(promise);
+    let mut limits = promise.limits;
     if let Some(open) = tables::get::<_, StoredPromise>(&promises, "promises", call_id.as_bytes())? {
         if !open.is_same_call(&stored) {
             return Err(LedgerError::CallIdConflict(call_id));
         }
         // The budget of the first attempt stays the one that pays.
         stored.keep_budget_of(open);
+        limits = None;
     }
     let ended = purchase_in(&tx.open_table(PURCHASES)?, call_id)?;
     if ended.as_ref().is_some_and(StoredPurchase::is_final) {
         return Err(LedgerError::AlreadyBought(call_id));
     }
     sign(tx, promise)?;
+    if let Some(limits) = limits {
+        allowed::note(tx, day_of(stored.time_secs), &stored.secret, limits)?;
+    }
     if let Some(ended) = ended {
         tx.open_table(PURCHASES)?.remove(call_id.as_bytes())?;
         tx.open_table(PURCHASES_BY_TIME)?.remove(&time_key(ended.promised_secs, call_id))?;

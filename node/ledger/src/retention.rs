@@ -8,7 +8,7 @@ use farthing_protocol::{CallId, ChannelId, Usdc};
 use redb::{ReadableTable, WriteTransaction};
 
 use crate::{
-    Ledger,
+    Ledger, allowed,
     error::{LedgerError, Result},
     payee::{self, StoredCall, StoredState},
     payer,
@@ -137,6 +137,7 @@ fn prune_purchases(tx: &WriteTransaction, before_day: u64) -> Result<u64> {
         let old = table.range::<&[u8; 24]>(..&end)?.take(STEP_ROWS_MAX);
         old.map(|e| e.map(|(key, _)| *key.value())).collect::<Result<_, _>>()?
     };
+    allowed::forget_before(tx, u32::try_from(before_day).unwrap_or(u32::MAX))?;
     for by_time in &old {
         let call_id = CallId::from_bytes(tables::join(&[&by_time[8..]]));
         let mut purchases = tx.open_table(PURCHASES)?;

@@ -40,6 +40,9 @@ pub(crate) const PURCHASES: Table<&[u8; 16], Bytes> = Table::new("purchases");
 pub(crate) const PURCHASES_BY_TIME: Table<&[u8; 24], ()> = Table::new("purchases_by_time");
 /// (day since the epoch, name of the secret) → micros charged.
 pub(crate) const DAY_TOTALS: Table<(u32, &str), u64> = Table::new("day_totals");
+/// (day since the epoch, name of the secret, empty for the node) → the highest limit that a price was held against in
+/// micros, and micros that were charged late.
+pub(crate) const DAY_LIMITS: Table<(u32, &str), (u64, u64)> = Table::new("day_limits");
 /// Day since the epoch → calls bought, micros spent, calls served, micros earned.
 pub(crate) const DAY_FIGURES: Table<u32, (u64, u64, u64, u64)> = Table::new("day_figures");
 /// Seconds ‖ hash → a transaction of this wallet that is in a block.
@@ -99,6 +102,7 @@ fn create_all(transaction: &WriteTransaction) -> Result<(), OpenError> {
 fn add_since_schema_1(transaction: &WriteTransaction) -> Result<(), OpenError> {
     transaction.open_table(DAY_FIGURES)?;
     transaction.open_table(TRANSACTIONS)?;
+    transaction.open_table(DAY_LIMITS)?;
     if transaction.list_tables()?.all(|table| table.name() != ADJUSTMENTS.name()) {
         transaction.open_table(ADJUSTMENTS)?;
         adjustment::explain_earlier(transaction).map_err(while_opening)?;
@@ -116,7 +120,7 @@ fn while_opening(error: LedgerError) -> OpenError {
 }
 
 fn added_since_schema_1_is_there(transaction: &WriteTransaction) -> Result<bool, OpenError> {
-    let mut missing = vec![DAY_FIGURES.name(), TRANSACTIONS.name(), ADJUSTMENTS.name()];
+    let mut missing = vec![DAY_FIGURES.name(), TRANSACTIONS.name(), ADJUSTMENTS.name(), DAY_LIMITS.name()];
     for table in transaction.list_tables()? {
         missing.retain(|name| *name != table.name());
     }

@@ -82,11 +82,17 @@ pub enum Command {
     Doctor,
     /// End with 0 when the node is ready; for containers
     Healthcheck,
-    /// Check the books against the invariants that a ledger shows, its signatures included
+    /// Check the books: the ledger with its signatures, and its channels against the contract
+    ///
+    /// Ends with 0 when all of it holds, with 1 when something is violated or differs, and with 3 when the node or the
+    /// owner does not answer. A chain that does not answer is said and no failure. See docs/ledger.md, "Rules".
     Audit {
-        /// And against an owner's books, over the network, call by call
-        #[arg(long, value_name = "WALLET")]
+        /// Also compare with an owner's books, over the network: every call id, and what each channel comes to
+        #[arg(long, value_name = "WALLET", conflicts_with = "offline")]
         with: Option<Address>,
+        /// Look at the ledger alone: ask neither the chain nor anybody else
+        #[arg(long)]
+        offline: bool,
     },
     /// Buy one call
     Call(Call),

@@ -9,7 +9,7 @@ use super::{
     failure::{Exit, Failure},
     output::pairs,
 };
-use crate::control::types::{Audit, Check, Doctor, Health, Status, route};
+use crate::control::types::{Audit, Check, Compared, Doctor, Health, OnChain, Status, route};
 
 /// A probe that takes longer is a failed one.
 const HEALTH_WITHIN: Duration = Duration::from_secs(5);
@@ -86,43 +86,62 @@ pub(super) async fn healthcheck(context: &Context) -> Result<(), Failure> {
     if health.ready { Ok(()) } else { Err(Failure::told(Exit::Failure, waiting)) }
 }
 
-pub(super) async fn audit(context: &Context, with: Option<Address>) -> Result<(), Failure> {
-    let path = with.map_or_else(|| route::AUDIT.to_owned(), |owner| format!("{}?with={owner}", route::AUDIT));
+pub(super) async fn audit(context: &Context, with: Option<Address>, offline: bool) -> Result<(), Failure> {
+    let with = with.map_or_else(String::new, |owner| format!("&with={owner}"));
+    let path = format!("{}?offline={offline}{with}", route::AUDIT);
     let audit: Audit = context.node()?.within(AUDITED_WITHIN).get(&path).await?;
-    context.output.data(&audit, |audit| {
-        let counts = pairs([
-            ("Calls served", audit.calls_served.to_string()),
-            ("Calls bought", audit.calls_bought.to_string()),
-            ("Undecided", audit.calls_undecided.to_string()),
-            ("Adjustments", audit.adjustments.to_string()),
-            ("Violations", audit.violations.len().to_string()),
-        ]);
-        let compared = audit.compared.iter().flat_map(|compared| {
-            let facts = pairs([
-                ("Compared with", compared.owner.to_string()),
-                ("Calls compared", compared.calls.to_string()),
-                ("Undecided here", compared.undecided.to_string()),
-                ("In adjustments", format!("{} USDC", compared.adjusted)),
-                ("Differences", compared.differences_total.to_string()),
-            ]);
-            std::iter::once(facts).chain(compared.differences.iter().cloned())
-        });
-        let lines = std::iter::once(counts).chain(audit.violations.iter().cloned()).chain(compared);
-        lines.collect::<Vec<_>>().join("\n")
-    })?;
+    context.output.data(&audit, audited)?;
     for text in &audit.not_checked {
         context.output.prose(&format!("Not checked here: {text}."));
     }
     let differences = audit.compared.as_ref().map_or(0, |compared| compared.differences_total);
-    if audit.violations.is_empty() && differences == 0 {
-        return Ok(());
-    }
-    if audit.violations.is_empty() {
-        let next =
-            "the receipts are in your ledger: show them to the owner, and close the channel when it insists";
-        let told = format!("calls of which the owner's books say something else: {differences}; {next}");
+    if audit.violations_total > 0 {
+        let next = "keep the data folder as it is and see docs/ledger.md";
+        let told = format!("invariants are violated: {}; {next}", audit.violations_total);
         return Err(Failure::told(Exit::Failure, told));
     }
-    let next = "keep the data folder as it is and see docs/ledger.md";
-    Err(Failure::told(Exit::Failure, format!("invariants are violated: {}; {next}", audit.violations.len())))
+    if differences > 0 {
+        let next =
+            "the receipts are in your ledger: show them to the owner, and close the channel when it insists";
+        let told = format!("the owner's books say something else: {differences} differences; {next}");
+        return Err(Failure::told(Exit::Failure, told));
+    }
+    Ok(())
+}
+
+/// The counts, then what is wrong, then what is under way.
+fn audited(audit: &Audit) -> String {
+    let mut lines = vec![pairs([
+        ("Calls served", audit.calls_served.to_string()),
+        ("Calls bought", audit.calls_bought.to_string()),
+        ("Undecided", audit.calls_undecided.to_string()),
+        ("Adjustments", audit.adjustments.to_string()),
+        ("Violations", audit.violations_total.to_string()),
+    ])];
+    lines.extend(audit.violations.iter().cloned());
+    if let Some(chain) = &audit.chain {
+        let OnChain { block, channels, escrow, at_stake, unconfirmed } = chain;
+        lines.push(pairs([
+            ("Channels on chain", format!("{channels}, as of block {block}")),
+            ("In the contract", format!("{escrow} USDC, of which {at_stake} in these channels")),
+            ("Not confirmed yet", unconfirmed.len().to_string()),
+        ]));
+        lines.extend(unconfirmed.iter().cloned());
+    }
+    if let Some(compared) = &audit.compared {
+        let Compared { spent_here, earned_there, .. } = compared;
+        lines.push(pairs([
+            ("Compared with", compared.owner.to_string()),
+            ("Calls compared", compared.calls.to_string()),
+            ("Undecided here", compared.undecided.to_string()),
+            ("Not kept there", compared.not_kept.to_string()),
+            ("In adjustments", format!("{} USDC", compared.adjusted)),
+            ("Channels compared", compared.channels.to_string()),
+            ("Charged on them", format!("{spent_here} USDC here, {earned_there} USDC there")),
+            ("Differences", compared.differences_total.to_string()),
+        ]));
+        lines.extend(compared.differences.iter().cloned());
+        lines.extend(compared.channels_left_out.iter().map(|left_out| format!("Not compared: {left_out}")));
+    }
+    lines.join("\n")
 }

@@ -1,4 +1,4 @@
-//! Whether the books add up: by themselves, and beside an owner's.
+//! Whether the books add up: by themselves, beside the contract, and beside an owner's.
 
 use axum::{
     Json,
@@ -6,18 +6,21 @@ use axum::{
     http::StatusCode,
 };
 use farthing_ledger::LedgerError;
+use farthing_protocol::Address;
 
 use super::Failed;
 use crate::{
-    control::types::{Audit, AuditQuery, Compared, route},
+    consumer,
+    control::types::{Audit, AuditQuery, Compared, OnChain, route},
     node::Node,
+    settlement::contract::{Checked, NotChecked},
 };
 
-/// What no ledger shows, for people who read that the rest holds.
-const NOT_CHECKED: [&str; 2] = [
-    "M1, M2: what the contract holds is the chain's to say; its own tests show both",
-    "X1, and O3 as a payer sees it: the other side's books; `farthing audit --with <owner>` compares them",
-];
+/// What nothing that a node can read shows.
+const BEYOND: &str = "M1: the sum of all balances is the chain's to say; the contract's own tests show it";
+const WITHOUT_OWNER: &str = "X1, M4 over both sides, and O3 as a payer sees it: the other side's books; \
+     `farthing audit --with <owner>` compares them";
+const OFFLINE: &str = "M2, and M3 in the contract: the chain was not to be asked";
 
 /// Everything that the ledger shows; with the signatures where it may take longer.
 pub(super) async fn full_audit(
@@ -32,48 +35,91 @@ pub(super) async fn full_audit(
     }
 }
 
-/// The invariants that the ledger shows, checked now.
+/// The books, checked now.
 #[utoipa::path(
     get,
     path = route::AUDIT,
-    summary = "The invariants that the ledger shows, and its agreement with an owner's books",
+    summary = "The invariants that the ledger and the contract show, and agreement with an owner's books",
     tag = "Node",
     params(AuditQuery),
     responses((status = 200, description = "Done", body = Audit))
 )]
 pub(super) async fn audit(
     State(node): State<Node>,
-    Query(AuditQuery { with }): Query<AuditQuery>,
+    Query(AuditQuery { with, offline }): Query<AuditQuery>,
 ) -> Result<Json<Audit>, Failed> {
     let audit = full_audit(&node, true).await?;
-    let compared = match with {
-        None => None,
-        Some(owner) => {
-            let compared = node.consumer.compare_calls(owner.0).await.map_err(|reason| {
-                let detail = format!("the books of {} could not be compared: {reason}", owner.0);
-                let next =
-                    "Try again when the owner's node is there; `farthing net lookup` shows whether it is.";
-                Failed::new(StatusCode::BAD_GATEWAY, &detail, next)
-            })?;
-            let told = |(call_id, difference)| format!("call {call_id}: {difference}");
-            Some(Compared {
-                owner,
-                calls: compared.calls,
-                undecided: compared.undecided,
-                adjusted: compared.adjusted.into(),
-                differences_total: compared.differences_total,
-                differences: compared.differences.into_iter().map(told).collect(),
-            })
-        }
-    };
-    let not_checked = NOT_CHECKED.iter().take(if compared.is_some() { 1 } else { NOT_CHECKED.len() });
-    Ok(Json(Audit {
+    let mut told = Audit {
         calls_served: audit.calls,
         calls_bought: audit.purchases,
         calls_undecided: audit.promises,
         adjustments: audit.adjustments,
+        violations_total: audit.violations_total,
         violations: audit.violations.iter().map(ToString::to_string).collect(),
-        not_checked: not_checked.map(|&text| text.to_owned()).collect(),
-        compared,
-    }))
+        not_checked: vec![BEYOND.to_owned()],
+        chain: None,
+        compared: None,
+    };
+    if audit.days_of_unknown_limits > 0 {
+        told.not_checked.push(format!(
+            "C2 on {} days: what the limits then allowed was not noted yet",
+            audit.days_of_unknown_limits
+        ));
+    }
+    if offline {
+        told.not_checked.push(OFFLINE.to_owned());
+    } else {
+        check_contract(&node, &mut told).await?;
+    }
+    match with {
+        Some(owner) => told.compared = Some(compare(&node, owner.0).await?),
+        None => told.not_checked.push(WITHOUT_OWNER.to_owned()),
+    }
+    Ok(Json(told))
+}
+
+async fn check_contract(node: &Node, told: &mut Audit) -> Result<(), Failed> {
+    let checked = match node.settlement.check_contract().await {
+        Ok(checked) => checked,
+        Err(NotChecked::Ledger(error)) => return Err(error.into()),
+        Err(NotChecked::Chain(reason)) => {
+            told.not_checked.push(format!("M2, and M3 in the contract: {reason}"));
+            return Ok(());
+        }
+    };
+    let Checked { block, channels, escrow, at_stake, waiting, violations, violations_total, left_out } =
+        checked;
+    if left_out > 0 {
+        let text = format!(
+            "M2, and M3 in the contract, of {left_out} channels: of an earlier contract, or too many"
+        );
+        told.not_checked.push(text);
+    }
+    told.violations_total += violations_total;
+    told.violations.extend(violations);
+    let (escrow, at_stake) = (escrow.into(), at_stake.into());
+    told.chain = Some(OnChain { block, channels, escrow, at_stake, unconfirmed: waiting });
+    Ok(())
+}
+
+async fn compare(node: &Node, owner: Address) -> Result<Compared, Failed> {
+    let compared = node.consumer.compare_books_with(owner).await.map_err(|reason| {
+        let detail = format!("the books of {owner} could not be compared: {reason}");
+        let next = "Try again when the owner's node is there; `farthing net lookup` shows whether it is.";
+        Failed::new(StatusCode::BAD_GATEWAY, &detail, next)
+    })?;
+    let consumer::compare::Compared { channels, .. } = compared;
+    Ok(Compared {
+        owner: owner.into(),
+        calls: compared.calls,
+        undecided: compared.undecided,
+        not_kept: compared.not_kept,
+        adjusted: compared.adjusted.into(),
+        channels: channels.compared,
+        channels_left_out: channels.left_out,
+        spent_here: channels.spent_here.into(),
+        earned_there: channels.earned_there.into(),
+        differences_total: compared.differences_total,
+        differences: compared.differences,
+    })
 }

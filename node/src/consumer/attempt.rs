@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use farthing_ledger::Promise;
+use farthing_ledger::{DayLimits, Promise};
 use farthing_protocol::{
     Address, CallId, CallRequest, ChannelId, Listing, Refusal, RefusalCode, Usdc, Voucher,
     call::Payment,
@@ -171,7 +171,7 @@ impl Consumer {
         let now_secs = clock::now_secs();
         let day = farthing_ledger::day_of(now_secs);
         let accept = if price.is_zero() { None } else { Some(self.choose(&listing.accepts, listing.owner)?) };
-        self.hold(day, &order.grant, price)?;
+        let limits = Some(self.hold(day, &order.grant, price)?);
         let started = Instant::now();
         let reservation = match accept {
             None => None,
@@ -234,6 +234,7 @@ impl Consumer {
             owner: listing.owner,
             secret: order.grant.name.clone(),
             time_secs: now_secs,
+            limits,
         };
         let attempt = Attempt { promise, expected, reservation, funding };
         if let Err(error) = bounds {
@@ -328,10 +329,13 @@ impl Consumer {
         self.0.spending.lock().unwrap_or_else(PoisonError::into_inner).rehold(day, secret, price);
     }
 
-    fn hold(&self, day: u32, grant: &Grant, price: Usdc) -> Result<(), BuyError> {
+    /// Counts `price` against the limits, and gives what they allow.
+    fn hold(&self, day: u32, grant: &Grant, price: Usdc) -> Result<DayLimits, BuyError> {
         let counted = self.counted(day);
         let mut spending = counted.map_err(|error| BuyError::LedgerClosed(error.to_string()))?;
-        Ok(spending.reserve(&self.0.rules.limits(), day, grant, price)?)
+        let limits = self.0.rules.limits();
+        spending.reserve(&limits, day, grant, price)?;
+        Ok(DayLimits { node: limits.per_day, secret: limits.per_secret_day_of(grant) })
     }
 
     pub(super) fn unhold(&self, day: u32, secret: &str, price: Usdc, charged: Usdc) {

@@ -1,7 +1,9 @@
-//! This node's books of what it bought from an owner, held against the owner's, call by call (invariant X1).
+//! This node's books of what it bought from an owner, held against the owner's: call by call (invariant X1), and in the
+//! total of each channel (M4).
 //!
-//! [`differ`] decides about one call. [`Consumer::compare_calls`] asks for the owner's records page by page, each between
-//! two looks into the own ledger, so that calls which go on meanwhile are never taken for differences.
+//! [`differ`] decides about one call, [`channels::judge`] about one channel. [`Consumer::compare_books_with`] asks for the
+//! owner's records page by page, each between two looks into the own ledger, so that calls which go on meanwhile are
+//! never taken for differences. Whatever the owner says is bounded in number, in order and in time.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -10,16 +12,29 @@ use std::{
 
 use farthing_ledger::{Promise, Purchase, PurchaseEnd};
 use farthing_protocol::{
-    Address, CallId, CallMessage, CallReply, ChannelId, Outcome, RefusalCode, Usdc,
-    books::{CallRecord, CallsAsked, CallsPage},
+    Address, CallId, CallMessage, CallReply, ChannelId, Outcome, Refusal, RefusalCode, Usdc,
+    books::{CALLS_PAGE_MAX, CallRecord, CallsAsked, CallsPage},
+    limits::REFUSAL_DETAIL_BYTES_MAX,
 };
 
 use super::Consumer;
 use crate::clock;
 
+pub mod channels;
+
+use channels::Channels;
+
 const PAGE_TIMEOUT: Duration = Duration::from_secs(20);
 /// An owner tells so many pages a minute; one that always says "later" is given up.
 const WAITS_MAX: usize = 20;
+/// Two million calls, more than can be told in the time.
+const PAGES_MAX: usize = 8_192;
+/// An honest owner's pages are full, but for the last.
+const SHORT_PAGES_MAX: usize = 64;
+/// Shorter than `farthing audit` waits for its node.
+const COMPARED_WITHIN: Duration = Duration::from_secs(480);
+/// As the ledger of any owner keeps its calls.
+const KEPT_SECS_MIN: u64 = 7 * 86_400;
 /// More does not help anybody who looks; all are counted.
 const LISTED_MAX: usize = 1_000;
 
@@ -142,74 +157,166 @@ pub struct Compared {
     pub calls: u64,
     /// Not decided here yet.
     pub undecided: u64,
+    /// Older than what the owner keeps, and not told.
+    pub not_kept: u64,
     /// Charged there and not in these books, as far as adjustments count them.
     pub adjusted: Usdc,
-    /// At most 1,000.
-    pub differences: Vec<(CallId, Difference)>,
+    pub channels: Channels,
+    /// At most 1,000, each with its call or channel.
+    pub differences: Vec<String>,
     pub differences_total: u64,
 }
 
 impl Compared {
-    fn add(&mut self, call_id: CallId, difference: Difference) {
+    fn add(&mut self, subject: impl std::fmt::Display, difference: impl std::fmt::Display) {
         self.differences_total += 1;
         if self.differences.len() < LISTED_MAX {
-            self.differences.push((call_id, difference));
+            self.differences.push(format!("{subject}: {difference}"));
         }
     }
 }
 
+/// Calls of theirs that nothing here knows. Adjustments count them, and which one each counts nobody knows.
+#[derive(Debug, Default)]
+struct Unknown {
+    sum: Usdc,
+    total: u64,
+    /// The first ones.
+    calls: Vec<(CallId, Usdc)>,
+}
+
+impl Unknown {
+    fn add(&mut self, call_id: CallId, charged: Usdc) {
+        self.sum = self.sum.saturating_add(charged);
+        self.total += 1;
+        if self.calls.len() < LISTED_MAX {
+            self.calls.push((call_id, charged));
+        }
+    }
+}
+
+/// Takes a page only when it answers what was asked: its calls behind the last one, in order, each once, and no more
+/// than fit a page.
+///
+/// # Errors
+/// What is wrong with it, in words.
+pub fn check_page(after: Option<CallId>, page: &CallsPage) -> Result<(), String> {
+    if page.records.len() > CALLS_PAGE_MAX {
+        let told = page.records.len();
+        return Err(format!(
+            "a page of the owner's names {told} calls, and at most {CALLS_PAGE_MAX} are allowed"
+        ));
+    }
+    let mut last = after;
+    for record in &page.records {
+        if last >= Some(record.call_id) {
+            return Err(format!("a page of the owner's names call {} out of order", record.call_id));
+        }
+        last = Some(record.call_id);
+    }
+    match page.next {
+        Some(next) if Some(next) <= after => Err("the owner's pages do not go on".to_owned()),
+        Some(next) if last > Some(next) => Err("a page of the owner's goes beyond its own end".to_owned()),
+        _ => Ok(()),
+    }
+}
+
+/// Whether an owner may have forgotten a call by its age. Every owner keeps a week, whatever it says.
+#[must_use]
+pub fn may_be_forgotten(promised_secs: u64, kept_since_secs: u64, now_secs: u64) -> bool {
+    promised_secs <= kept_since_secs.min(now_secs.saturating_sub(KEPT_SECS_MIN))
+}
+
 impl Consumer {
-    /// Compares every call bought from `owner` with what it says of them.
+    /// Compares every call bought from `owner`, and every channel with it, with what it says of them.
     ///
     /// # Errors
     /// Why the owner's books or the own ones cannot be seen.
-    pub async fn compare_calls(&self, owner: Address) -> Result<Compared, String> {
-        let mut compared = Compared::default();
-        // Calls of theirs that nothing here knows: adjustments count them, and which one each counts nobody knows.
-        let mut unknown: Vec<(CallId, Usdc)> = Vec::new();
-        let mut after = None;
-        loop {
+    pub async fn compare_books_with(&self, owner: Address) -> Result<Compared, String> {
+        let compared = async {
+            let mut compared = self.compare_calls(owner).await?;
+            self.compare_channels(owner, &mut compared).await?;
+            Ok(compared)
+        };
+        let late = |_| Err("the owner has not told all of its books within eight minutes".to_owned());
+        tokio::time::timeout(COMPARED_WITHIN, compared).await.unwrap_or_else(late)
+    }
+
+    async fn compare_calls(&self, owner: Address) -> Result<Compared, String> {
+        let (mut compared, mut unknown) = (Compared::default(), Unknown::default());
+        let (mut after, mut short_pages) = (None, 0);
+        for _ in 0..PAGES_MAX {
             let open = self.open_with(owner)?;
             let asked_secs = clock::now_secs();
             let page = self.page_of(owner, CallsAsked { after, since_secs: 0 }).await?;
+            check_page(after, &page)?;
+            short_pages += usize::from(page.records.len() < CALLS_PAGE_MAX);
+            if short_pages > SHORT_PAGES_MAX {
+                return Err("the owner's pages go on and on, and are not full".to_owned());
+            }
             let mine = self.ended_with(owner, after, page.next).await?;
-            let mut theirs: BTreeMap<CallId, CallRecord> =
-                page.records.iter().map(|record| (record.call_id, *record)).collect();
-            for purchase in &mine {
-                let record = theirs.remove(&purchase.call_id);
-                // It may have ended after the owner was asked, or be older than what the owner keeps.
-                let is_of_now = purchase.closed_secs >= asked_secs;
-                let is_pruned = purchase.promised_secs <= page.kept_since_secs;
-                if record.is_none() && (is_of_now || is_pruned) {
-                    continue;
-                }
-                compared.calls += 1;
-                if let Some(difference) = differ(Some(purchase.into()), record.as_ref()) {
-                    compared.add(purchase.call_id, difference);
-                }
-            }
-            for (call_id, record) in theirs {
-                compared.calls += 1;
-                if open.contains(&call_id) || self.is_open(call_id)? {
-                    compared.undecided += 1;
-                } else if let Some(Difference::UnknownHere { charged }) = differ(None, Some(&record)) {
-                    unknown.push((call_id, charged));
-                }
-            }
+            self.compare_page((asked_secs, &open), &mine, &page, &mut compared, &mut unknown)?;
             match page.next {
-                Some(next) if after < Some(next) => after = Some(next),
-                Some(_) => return Err("the owner's pages do not go on".to_owned()),
-                None => break,
+                Some(next) => after = Some(next),
+                None => {
+                    self.weigh_unknown(owner, unknown, &mut compared)?;
+                    return Ok(compared);
+                }
             }
         }
-        let unknown_sum = unknown.iter().fold(Usdc::ZERO, |sum, (_, charged)| sum.saturating_add(*charged));
-        compared.adjusted = self.adjusted_with(owner)?.min(unknown_sum);
-        if compared.adjusted < unknown_sum {
-            for (call_id, charged) in unknown {
-                compared.add(call_id, Difference::UnknownHere { charged });
+        Err("the owner's pages do not end".to_owned())
+    }
+
+    /// Compares the calls of one page with the own ones of the same stretch of ids.
+    fn compare_page(
+        &self,
+        (asked_secs, open): (u64, &HashSet<CallId>),
+        mine: &[Purchase],
+        page: &CallsPage,
+        compared: &mut Compared,
+        unknown: &mut Unknown,
+    ) -> Result<(), String> {
+        let mut theirs: BTreeMap<CallId, CallRecord> =
+            page.records.iter().map(|record| (record.call_id, *record)).collect();
+        for purchase in mine {
+            let record = theirs.remove(&purchase.call_id);
+            if record.is_none() && purchase.closed_secs >= asked_secs {
+                // It may have ended after the owner was asked.
+                continue;
+            }
+            if record.is_none() && may_be_forgotten(purchase.promised_secs, page.kept_since_secs, asked_secs)
+            {
+                compared.not_kept += 1;
+                continue;
+            }
+            compared.calls += 1;
+            if let Some(difference) = differ(Some(purchase.into()), record.as_ref()) {
+                compared.add(format_args!("call {}", purchase.call_id), difference);
             }
         }
-        Ok(compared)
+        for (call_id, record) in theirs {
+            compared.calls += 1;
+            if open.contains(&call_id) || self.is_open(call_id)? {
+                compared.undecided += 1;
+            } else if let Some(Difference::UnknownHere { charged }) = differ(None, Some(&record)) {
+                unknown.add(call_id, charged);
+            }
+        }
+        Ok(())
+    }
+
+    /// What adjustments stand for is no difference; more than that is.
+    fn weigh_unknown(&self, owner: Address, unknown: Unknown, compared: &mut Compared) -> Result<(), String> {
+        compared.adjusted = self.adjusted_with(owner)?.min(unknown.sum);
+        if compared.adjusted == unknown.sum {
+            return Ok(());
+        }
+        let unlisted = unknown.total - u64::try_from(unknown.calls.len()).unwrap_or(unknown.total);
+        for (call_id, charged) in unknown.calls {
+            compared.add(format_args!("call {call_id}"), Difference::UnknownHere { charged });
+        }
+        compared.differences_total += unlisted;
+        Ok(())
     }
 
     fn open_with(&self, owner: Address) -> Result<HashSet<CallId>, String> {
@@ -243,77 +350,31 @@ impl Consumer {
 
     async fn page_of(&self, owner: Address, asked: CallsAsked) -> Result<CallsPage, String> {
         for _ in 0..WAITS_MAX {
-            let question = CallMessage::Calls(asked);
-            match self.0.network.call(owner, question, bytes::Bytes::new(), PAGE_TIMEOUT).await {
-                Ok((CallReply::Calls(page), ..)) => return Ok(page),
-                Ok((CallReply::Refused(refusal), ..)) if refusal.code == RefusalCode::RateLimited => {
+            match self.put_question(owner, CallMessage::Calls(asked)).await? {
+                CallReply::Calls(page) => return Ok(page),
+                CallReply::Refused(refusal) if refusal.code == RefusalCode::RateLimited => {
                     let wait = refusal.retry_after_ms.unwrap_or(1_000).clamp(100, 60_000);
                     tokio::time::sleep(Duration::from_millis(wait)).await;
                 }
-                Ok((CallReply::Refused(refusal), ..)) => {
-                    return Err(format!("{}: {}", refusal.code.name(), refusal.detail));
-                }
-                Ok(_) => return Err("the owner's node gave an answer to another question".to_owned()),
-                Err(failure) => return Err(failure.to_string()),
+                CallReply::Refused(refusal) => return Err(told(refusal)),
+                _ => return Err("the owner's node gave an answer to another question".to_owned()),
             }
         }
         Err("the owner tells no more of its books for now; ask again later".to_owned())
     }
+
+    async fn put_question(&self, owner: Address, question: CallMessage) -> Result<CallReply, String> {
+        let answer = self.0.network.call(owner, question, bytes::Bytes::new(), PAGE_TIMEOUT).await;
+        answer.map(|(reply, ..)| reply).map_err(|failure| failure.to_string())
+    }
+}
+
+/// An owner's refusal, as far as it is worth reading.
+fn told(refusal: Refusal) -> String {
+    let Refusal { code, mut detail, .. } = refusal;
+    detail.truncate(detail.floor_char_boundary(REFUSAL_DETAIL_BYTES_MAX));
+    format!("{}: {detail}", code.name())
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const ID: CallId = CallId::from_bytes([7; 16]);
-    const CHANNEL: ChannelId = ChannelId::from_bytes([3; 32]);
-
-    const fn usdc(micros: u64) -> Usdc {
-        Usdc::from_micros(micros)
-    }
-
-    fn theirs(outcome: Option<Outcome>, charged: u64) -> CallRecord {
-        let charged = usdc(charged);
-        CallRecord { call_id: ID, channel: CHANNEL, outcome, price: usdc(5), charged, time_secs: 1 }
-    }
-
-    fn mine(outcome: Outcome, charged: u64) -> Option<Mine> {
-        Some(Mine::Receipt { outcome, charged: usdc(charged), channel: CHANNEL })
-    }
-
-    #[test]
-    fn each_kind_of_difference_has_its_word() {
-        let paid = theirs(Some(Outcome::Answered), 5);
-        let elsewhere = CallRecord { channel: ChannelId::NONE, ..paid };
-        for (here, there, word) in [
-            (mine(Outcome::Answered, 5), None, "its owner has no such call"),
-            (mine(Outcome::Answered, 0), None, "its owner has no such call"),
-            (Some(Mine::NotCharged), Some(paid), "cost nothing, and its owner charged 0.000005"),
-            (None, Some(paid), "neither call nor adjustment"),
-            (mine(Outcome::Answered, 4), Some(paid), "says 0.000004 USDC, and its owner's books 0.000005"),
-            (mine(Outcome::Declined, 5), Some(paid), "says Declined, and its owner's books Answered"),
-            (mine(Outcome::Answered, 0), Some(theirs(None, 0)), "no end of it"),
-            (mine(Outcome::Answered, 5), Some(elsewhere), "names the channel"),
-        ] {
-            let difference = differ(here, there.as_ref()).unwrap_or_else(|| panic!("{here:?} {there:?}"));
-            assert!(difference.to_string().contains(word), "{difference}");
-        }
-    }
-
-    #[test]
-    fn what_agrees_or_is_not_decided_yet_is_no_difference() {
-        let paid = theirs(Some(Outcome::Answered), 5);
-        for (here, there) in [
-            (mine(Outcome::Answered, 5), Some(paid)),
-            (mine(Outcome::TimedOut, 0), Some(theirs(Some(Outcome::Unreachable), 0))),
-            (mine(Outcome::TimedOut, 0), None),
-            (Some(Mine::NotCharged), None),
-            (Some(Mine::NotCharged), Some(theirs(None, 0))),
-            (Some(Mine::Undecided), Some(paid)),
-            (None, Some(theirs(Some(Outcome::TimedOut), 0))),
-            (None, None),
-        ] {
-            assert_eq!(differ(here, there.as_ref()), None, "{here:?} {there:?}");
-        }
-    }
-}
+mod tests;

@@ -120,6 +120,7 @@ impl Consumer {
             owner: purchase.owner,
             secret: purchase.secret,
             time_secs: purchase.promised_secs,
+            limits: None,
         };
         let mut attempt = attempt_of(promise);
         attempt.expected.channel = purchase.channel;

@@ -47,6 +47,12 @@ impl Limits {
     pub fn price_max_of(&self, grant: &Grant) -> Usdc {
         grant.price_max.map_or(self.price_max, |own| own.min(self.price_max))
     }
+
+    /// The most that may be spent with this secret in a day.
+    #[must_use]
+    pub fn per_secret_day_of(&self, grant: &Grant) -> Usdc {
+        grant.per_day.map_or(self.per_secret_day, |own| own.min(self.per_secret_day))
+    }
 }
 
 /// A cap that a call would pass.

@@ -297,9 +297,12 @@ pub struct AuditQuery {
     /// An owner's wallet, whose books are compared with this node's.
     #[param(value_type = Option<String>)]
     pub with: Option<Text<Address>>,
+    /// The ledger alone: neither the chain nor an owner is asked.
+    #[serde(default)]
+    pub offline: bool,
 }
 
-/// What came of comparing the books with an owner's, call by call.
+/// What came of comparing the books with an owner's, call by call and channel by channel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Compared {
     #[schema(value_type = String)]
@@ -307,15 +310,41 @@ pub struct Compared {
     pub calls: u64,
     /// Charged or not: not known here yet.
     pub undecided: u64,
+    /// Calls that the owner need not keep any more, and does not.
+    pub not_kept: u64,
     /// Charged by the owner for calls that adjustments stand for here.
     #[schema(value_type = String)]
     pub adjusted: Text<Usdc>,
+    /// Channels at rest whose totals were compared, and channels that were not: why.
+    pub channels: u64,
+    pub channels_left_out: Vec<String>,
+    /// What these channels come to in both books.
+    #[schema(value_type = String)]
+    pub spent_here: Text<Usdc>,
+    #[schema(value_type = String)]
+    pub earned_there: Text<Usdc>,
     pub differences_total: u64,
-    /// At most 1,000 of them, each with its call.
+    /// At most 1,000 of them, each with its call or channel.
     pub differences: Vec<String>,
 }
 
-/// Every invariant that the ledger shows, checked now; no violation when the books add up.
+/// What the contract holds, and of how many channels it said what the books say.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct OnChain {
+    /// The newest confirmed block.
+    pub block: u64,
+    pub channels: u64,
+    /// USDC in the contract, of all its channels.
+    #[schema(value_type = String)]
+    pub escrow: Text<Usdc>,
+    /// USDC in the channels of this node.
+    #[schema(value_type = String)]
+    pub at_stake: Text<Usdc>,
+    /// What is not confirmed yet, or on its way into the books; at most 1,000.
+    pub unconfirmed: Vec<String>,
+}
+
+/// The books, checked now; no violation when they add up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Audit {
     pub calls_served: u64,
@@ -324,9 +353,13 @@ pub struct Audit {
     pub calls_undecided: u64,
     /// Amounts that a channel counts and no call explains; the history shows them with their causes.
     pub adjustments: u64,
+    pub violations_total: u64,
+    /// At most 2,000 of them.
     pub violations: Vec<String>,
-    /// What this cannot show, and what can.
+    /// What was not looked at, and why.
     pub not_checked: Vec<String>,
+    /// Held against the contract; `null` when that was not possible, which `not_checked` then says.
+    pub chain: Option<OnChain>,
     /// With another node's books.
     pub compared: Option<Compared>,
 }

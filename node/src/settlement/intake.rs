@@ -92,6 +92,10 @@ impl Intake {
         is_whole
     }
 
+    pub(super) fn parts(&self) -> (&ChainHandle, &Ledger) {
+        (&self.0.chain, &self.0.ledger)
+    }
+
     async fn take_over(&self, view: &ChannelView) -> Result<(), LedgerError> {
         if view.config.payee == self.0.wallet {
             self.take_over_as_payee(view).await?;

@@ -193,5 +193,5 @@ async fn a_live_call_is_paid_for_by_keyboard_alone() -> Result<()> {
     let complaints = browser.complaints().await?;
     ensure!(complaints.is_empty(), "{complaints:?}");
     browser.client.clone().close().await?;
-    demo.stop().await
+    farthing_tests::agreement::end(demo).await
 }

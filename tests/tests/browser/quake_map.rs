@@ -33,5 +33,5 @@ async fn a_visitor_of_the_quake_map_sees_places_times_milliseconds_and_the_price
     report.end()?;
     browser.client.clone().close().await?;
     drop(map);
-    demo.stop().await
+    farthing_tests::agreement::end(demo).await
 }

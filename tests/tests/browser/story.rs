@@ -54,7 +54,7 @@ async fn somebody_new_buys_data_and_sells_some() -> Result<()> {
     let complaints = browser.complaints().await?;
     ensure!(complaints.is_empty(), "{complaints:?}");
     browser.client.clone().close().await?;
-    demo.stop().await
+    farthing_tests::agreement::end(demo).await
 }
 
 async fn finds_the_earthquakes(browser: &Browser) -> Result<()> {

@@ -279,6 +279,9 @@ impl Market {
                 .context("a consumer gained money")?;
             ensure!(audit(node).await?.violations.is_empty(), "{:?}", audit(node).await?.violations);
         }
+        for consumer in &self.consumers {
+            farthing_tests::agreement::check(&[&self.owner, &consumer.node]).await?;
+        }
         let gain = self.chain.usdc_of(self.owner_wallet).await?;
         let served = audit(&self.owner).await?;
         ensure!(served.violations.is_empty(), "{:?}", served.violations);

@@ -73,6 +73,11 @@ async fn a_lost_node_comes_back_from_its_backup_buys_nothing_until_told_and_its_
     // The call that the backup lacks is paid, so it is in history, day and limits, with its cause.
     let kept = ["wallet", "history", "--kind", "adjustment", "--json"];
     let adjustments = farthing(&world.consumer, &kept).await?.ends_with(0)?.json()?;
+    let owner = world.owner_wallet.to_string();
+    let audited = farthing(&world.consumer, &["audit", "--with", &owner, "--json"]).await?;
+    let compared = audited.ends_with(0)?.json()?["compared"].clone();
+    ensure!(compared["adjusted"] == "0.002" && compared["channels"] == 1, "{compared:#}");
+    ensure!(compared["spent_here"] == "0.006" && compared["earned_there"] == "0.006", "{compared:#}");
     let [adjustment] = adjustments.as_array().context("a list")?.as_slice() else {
         anyhow::bail!("one adjustment: {adjustments:#}")
     };

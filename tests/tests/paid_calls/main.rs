@@ -5,8 +5,10 @@
 //! than most of these tests.
 
 mod alerts;
+mod audited;
 mod backups;
 mod commands;
+mod ends;
 mod folder;
 mod funding;
 mod gateway;

@@ -15,11 +15,12 @@ use farthing::{
     testnet::anvil::Anvil,
     wallet::Wallet,
 };
+use farthing_ledger::{Ledger, OpenMode, PayeeChannelRow};
 use farthing_network::{Inbound, Network, NetworkConfig, NetworkHandle};
 use farthing_protocol::{
-    Address, CallId, CallMessage, CallReply, CallRequest, ChannelConfig, Domain, Outcome, Receipt, Refusal,
-    RefusalCode, SecretKey, Usdc,
-    books::{CallRecord, CallsPage},
+    CallId, CallMessage, CallReply, CallRequest, Domain, Outcome, Receipt, Refusal, RefusalCode, SecretKey,
+    Usdc,
+    books::{CallRecord, CallsAsked, CallsPage},
     call::{CallStatus, ChannelSync, Payment},
     wire::NetworkName,
 };
@@ -30,15 +31,22 @@ use crate::support::{cost, expect_served, with};
 
 mod compared;
 mod healed;
+mod hostile_books;
 
 /// What a patched owner answers to a copy of a call; `None` leaves it without an answer.
 type Answers = fn(&Owner, &CallRequest, copies: usize) -> Option<CallReply>;
+
+/// What it says when it is asked for its books: of calls, or of a channel. `None` leaves it without an answer.
+type Pages = fn(&State, CallsAsked) -> Option<CallReply>;
+type Books = fn(&Owner, ChannelSync) -> Option<CallReply>;
 
 /// What a patched owner knows.
 struct Owner {
     key: SecretKey,
     domain: Domain,
     answers: Answers,
+    /// The channel, as the real one's books had it.
+    channel: PayeeChannelRow,
     state: Mutex<State>,
 }
 
@@ -54,6 +62,8 @@ struct State {
     denies: bool,
     /// What it says of its books.
     records: Vec<CallRecord>,
+    pages: Option<Pages>,
+    books: Option<Books>,
 }
 
 impl Owner {
@@ -64,6 +74,9 @@ impl Owner {
             farthing_chain::local(world.chain.rpc_url(), Anvil::CHAIN_ID, world.chain.token).contract;
         let wallet = Wallet::open(world.owner.data_dir(), None)?;
         world.owner.stop().await?;
+        let ledger = Ledger::open(&world.owner.data_dir().join("ledger.redb"), OpenMode::Existing)?;
+        let channel = *ledger.payee_channels()?.first().context("the owner's channel")?;
+        drop(ledger);
         let config = NetworkConfig {
             listen: vec!["/ip4/127.0.0.1/tcp/0".to_owned()],
             bootstrap: vec![world.consumer.loopback_address().await?],
@@ -76,6 +89,7 @@ impl Owner {
             key: wallet.secret_for_network(),
             domain: Domain::new(Anvil::CHAIN_ID, contract),
             answers,
+            channel,
             state: Mutex::new(state),
         });
         tokio::spawn(Arc::clone(&owner).run(inbound));
@@ -92,8 +106,8 @@ impl Owner {
             let answer = match call.message {
                 CallMessage::Call(request) => self.take(&request),
                 CallMessage::Status(call_id) => Some(self.status(call_id)),
-                CallMessage::Calls(_) => Some(self.page()),
-                CallMessage::Sync(_) => Some(self.books()),
+                CallMessage::Calls(asked) => self.page(asked),
+                CallMessage::Sync(_) => self.books(),
                 CallMessage::Close(_) => Some(busy()),
             };
             match answer {
@@ -147,36 +161,31 @@ impl Owner {
         CallReply::Status(CallStatus::Done { receipt, signature: receipt.sign(&self.domain, &self.key) })
     }
 
-    /// Its books of the channel, without the proof that nobody asks for while the payer has its own books.
-    fn books(&self) -> CallReply {
-        let spent = self.state.lock().unwrap_or_else(PoisonError::into_inner).spent;
-        let config = ChannelConfig {
-            payer: Address::ZERO,
-            payee: Address::ZERO,
-            token: Address::ZERO,
-            signer: Address::ZERO,
-            close_delay_secs: 0,
-            salt: [0; 32],
+    /// Its books of the channel.
+    fn books(&self) -> Option<CallReply> {
+        let PayeeChannelRow { config, deposited, claimed, best, best_signature, .. } = self.channel;
+        let (spent, lie) = {
+            let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            (state.spent, state.books)
         };
-        CallReply::Channel(ChannelSync {
-            config,
-            deposited: FUNDS,
-            claimed: Usdc::ZERO,
-            spent,
-            best: spent,
-            best_signature: None,
-            close: None,
-        })
+        let close = None;
+        let told = ChannelSync { config, deposited, claimed, spent, best, best_signature, close };
+        lie.map_or_else(|| Some(CallReply::Channel(told.clone())), |lie| lie(self, told.clone()))
     }
 
-    fn page(&self) -> CallReply {
-        let records = self.state.lock().unwrap_or_else(PoisonError::into_inner).records.clone();
-        CallReply::Calls(CallsPage { records, next: None, kept_since_secs: 0 })
+    fn page(&self, asked: CallsAsked) -> Option<CallReply> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = || page(state.records.clone(), None);
+        state.pages.map_or_else(|| Some(all()), |lie| lie(&state, asked))
     }
 
     fn tell(&self) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).tells = true;
     }
+}
+
+fn page(records: Vec<CallRecord>, next: Option<CallId>) -> CallReply {
+    CallReply::Calls(CallsPage { records, next, kept_since_secs: 0 })
 }
 
 fn busy() -> CallReply {
@@ -209,6 +218,8 @@ async fn a_call_whose_first_copy_was_lost_is_ended_by_no_refusal_of_a_later_one(
     world.wait_until_decided().await?;
     let lost_then_refused: Answers = |_, request, copies| (copies > 1).then(|| refusal_asked_for(request));
     let (owner, _network) = Owner::replaces(&mut world, lost_then_refused).await?;
+    // The real owner served none of them.
+    world.expect_differences(&["its owner has no such call", "0.012 USDC paid, 0.002 earned"]);
     let calls = REFUSALS.map(|refusal| {
         with(with(world.body("GET", "/ok"), "call_id", refusal), "params", json!({ "refusal": refusal }))
     });

@@ -19,6 +19,7 @@ use farthing_protocol::{
     wire::{self, NetworkName},
 };
 use farthing_tests::{
+    agreement,
     command::{Ran, farthing},
     world::{FUNDS, PRICE, World, eventually},
 };
@@ -180,5 +181,6 @@ async fn a_stranger_that_lists_a_service_under_its_owner_s_id_is_not_believed_no
     ensure!(thief.calls.load(Ordering::Relaxed) == 0, "somebody called the thief");
     ensure!(world.chain.usdc_of(thief.wallet()).await? == Usdc::ZERO);
     ensure!(world.upstream.hits() == 3 && PRICE > Usdc::ZERO);
+    agreement::check_at_rest(&[&world.owner, &newcomer]).await?;
     Ok(())
 }

@@ -53,5 +53,5 @@ async fn a_visitor_buys_with_one_press_and_a_foreign_page_cannot() -> Result<()>
     assert!(page.contains("minmagnitude") && page.contains("Nothing was charged"), "{page}");
     assert_eq!(spent().await?.to_string(), "0.002", "none of them cost anything");
     drop(map);
-    demo.stop().await
+    farthing_tests::agreement::end(demo).await
 }

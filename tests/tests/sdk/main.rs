@@ -100,5 +100,6 @@ async fn client_code_of_every_language_buys_is_refused_free_and_pays_a_repeated_
     let spent =
         demo.consumer.status().await?.spent_today.0.checked_sub(spent_before).context("less than before")?;
     ensure!(spent.micros() == due, "{run:?} spent {spent} USDC, and not {due} micros");
-    Arc::into_inner(demo).context("somebody still uses the demo")?.stop().await
+    let demo = Arc::into_inner(demo).context("somebody still uses the demo")?;
+    farthing_tests::agreement::end(demo).await
 }

@@ -66,5 +66,5 @@ async fn every_language_pays_each_page_it_walks_through_and_none_that_is_refused
     let spent =
         demo.consumer.status().await?.spent_today.0.checked_sub(spent_before).context("less than before")?;
     ensure!(spent == due, "{run} languages spent {spent} USDC, and not {due}");
-    demo.stop().await
+    farthing_tests::agreement::end(demo).await
 }

@@ -3,7 +3,7 @@
 use farthing_protocol::{Address, ChannelConfig, ChannelId, CloseConsent, CloseRequest, Signature, Usdc};
 use tokio::sync::{mpsc, oneshot};
 
-use super::{ChainHandle, ClaimReport, REQUESTS_MAX, TxHash, TxReport};
+use super::{ChainHandle, ClaimReport, ContractBooks, REQUESTS_MAX, TxHash, TxReport};
 use crate::{
     error::ChainError,
     reader::{At, Balances, ChannelState, Receipt},
@@ -232,6 +232,26 @@ impl ChainHandle {
     pub async fn read_channels(&self, ids: &[ChannelId]) -> Result<Vec<ChannelState>, ChainError> {
         let at = At::Block(self.confirmed_block().await?);
         self.0.reader.channels(ids, at).await.map_err(|error| self.unread(error))
+    }
+
+    /// What the contract holds and says of channels, by their ids: for an audit, which waits for nothing that is
+    /// remembered.
+    ///
+    /// # Errors
+    /// See [`ChainError`].
+    pub async fn read_contract(&self, ids: &[ChannelId]) -> Result<ContractBooks, ChainError> {
+        let reader = &self.0.reader;
+        let unread = |error| self.unread(error);
+        let head = reader.head().await.map_err(unread)?.number();
+        let block = reader.confirmed(head);
+        let at = At::Block(block);
+        let escrow = reader.balances(reader.spec.contract, at).await.map_err(unread)?.usdc;
+        let confirmed = reader.channels(ids, at).await.map_err(unread)?;
+        let newest = match block == head {
+            true => confirmed.clone(),
+            false => reader.channels(ids, At::Block(head)).await.map_err(unread)?,
+        };
+        Ok(ContractBooks { head, block, escrow, confirmed, newest })
     }
 
     /// Ends both tasks. A transaction under way stays in the journal and is reconciled at the next start.

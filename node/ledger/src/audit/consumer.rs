@@ -8,10 +8,14 @@ use redb::{ReadTransaction, ReadableTable, ReadableTableMetadata};
 use super::{Adjusted, Audit};
 use crate::{
     adjustment::Side,
+    allowed::{self, Allowed},
     error::Result,
     payer::{self, StoredEnd, StoredPromise, StoredPurchase},
     tables::{self, DAY_TOTALS, PAYER_CHANNELS, PROMISES, PURCHASES, PURCHASES_BY_TIME},
 };
+
+/// Micros charged, by day and secret.
+type ByDay = BTreeMap<(u32, String), u64>;
 
 pub(super) fn purchases(
     tx: &ReadTransaction,
@@ -21,9 +25,7 @@ pub(super) fn purchases(
 ) -> Result<HashMap<ChannelId, Usdc>> {
     let by_time = tx.open_table(PURCHASES_BY_TIME)?;
     let mut by_channel: HashMap<ChannelId, Usdc> = HashMap::new();
-    let budgets = adjusted.by_budget.iter();
-    let mut by_day: BTreeMap<(u32, String), u64> =
-        budgets.map(|((day, secret), sum)| ((*day, (*secret).to_owned()), *sum)).collect();
+    let mut by_day = ByDay::new();
     let channels = tx.open_table(PAYER_CHANNELS)?;
     for entry in tx.open_table(PURCHASES)?.iter()? {
         let (id, bytes) = entry?;
@@ -64,6 +66,10 @@ pub(super) fn purchases(
     audit.require(indexed == purchases, "index", || {
         ("purchases".into(), format!("{purchases} purchases, {indexed} entries by time"))
     });
+    limits(tx, audit, &by_day)?;
+    for ((day, secret), sum) in &adjusted.by_budget {
+        *by_day.entry((*day, (*secret).to_owned())).or_default() += sum;
+    }
     days(tx, audit, &mut by_day)?;
     Ok(by_channel)
 }
@@ -75,7 +81,34 @@ fn is_signed(purchase: &StoredPurchase, call_id: CallId, domain: &Domain) -> boo
     receipt.is_some_and(|receipt| receipt.verify(domain, *signature, purchase.owner).is_ok())
 }
 
-fn days(tx: &ReadTransaction, audit: &mut Audit, by_day: &mut BTreeMap<(u32, String), u64>) -> Result<()> {
+/// Holds what was bought on each day against what the limits allowed then. Adjustments were held against none.
+fn limits(tx: &ReadTransaction, audit: &mut Audit, by_day: &ByDay) -> Result<()> {
+    let mut of_node: BTreeMap<u32, u64> = BTreeMap::new();
+    for ((day, secret), sum) in by_day {
+        *of_node.entry(*day).or_default() += sum;
+        if let Some(allowed) = allowed::on(tx, *day, secret)? {
+            within_limit(audit, &format!("day {day}, secret {secret}"), *sum, allowed);
+        }
+    }
+    for (day, sum) in of_node {
+        match allowed::on(tx, day, allowed::NODE)? {
+            Some(allowed) => within_limit(audit, &format!("day {day}"), sum, allowed),
+            None => audit.days_of_unknown_limits += 1,
+        }
+    }
+    Ok(())
+}
+
+fn within_limit(audit: &mut Audit, subject: &str, micros: u64, allowed: Allowed) {
+    let charged = Usdc::from_micros(micros);
+    audit.require(charged <= allowed.most(), "C2", || {
+        let Allowed { limit, late } = allowed;
+        let detail = format!("charged {charged} USDC, its limit was {limit} at most, {late} came late");
+        (subject.to_owned(), detail)
+    });
+}
+
+fn days(tx: &ReadTransaction, audit: &mut Audit, by_day: &mut ByDay) -> Result<()> {
     for entry in tx.open_table(DAY_TOTALS)?.iter()? {
         let (key, total) = entry?;
         let (day, secret) = key.value();

@@ -11,19 +11,21 @@ use redb::{WriteTransaction, backends::InMemoryBackend};
 
 use super::*;
 use crate::{
-    Acknowledgement, Call, Cause, PayeeChannel, PayerChannel, Promise, Served, Settlement, SettlementRow,
-    Timing,
+    Acknowledgement, Call, Cause, DayLimits, PayeeChannel, PayerChannel, Promise, Served, Settlement,
+    SettlementRow, Timing,
     payee::{self, StoredCall, StoredState},
     payer::{self, StoredEnd, StoredPurchase},
     settlement::SettlementState,
     tables::{
-        BODIES, CALLS, CALLS_BY_TIME, DAY_TOTALS, PAYEE_CHANNELS, PAYER_CHANNELS, PROMISES, PURCHASES,
-        PURCHASES_BY_TIME,
+        BODIES, CALLS, CALLS_BY_TIME, DAY_LIMITS, DAY_TOTALS, PAYEE_CHANNELS, PAYER_CHANNELS, PROMISES,
+        PURCHASES, PURCHASES_BY_TIME,
     },
 };
 
 const PRICE: Usdc = Usdc::from_micros(2_000);
 const ID: [u8; 16] = [1; 16];
+/// As much as is bought.
+const LIMITS: DayLimits = DayLimits { node: PRICE, secret: PRICE };
 
 fn domain() -> Domain {
     Domain::new(31_337, Address::from_bytes([9; 20]))
@@ -82,6 +84,7 @@ async fn ledger() -> (Ledger, ChannelId) {
         owner: me,
         secret: "laptop".into(),
         time_secs: 86_400,
+        limits: Some(LIMITS),
     };
     ledger.promise(promise.clone()).await.unwrap().await.unwrap();
     let receipt: Receipt = *recorded.receipt();
@@ -254,6 +257,50 @@ async fn c2_a_day_is_the_sum_of_its_purchases() {
         Ok(())
     };
     assert_eq!(found(gone).await, ["C2"]);
+}
+
+#[tokio::test]
+async fn c2_no_day_and_no_secret_passes_what_the_limits_then_allowed() {
+    let lower = |secret: &'static str| {
+        move |tx: &WriteTransaction, _| {
+            tx.open_table(DAY_LIMITS)?.insert((1, secret), (PRICE.micros() - 1, 0))?;
+            Ok(())
+        }
+    };
+    assert_eq!(found(lower("")).await, ["C2"], "the node's");
+    assert_eq!(found(lower("laptop")).await, ["C2"], "the secret's");
+    let late = |tx: &WriteTransaction, _| {
+        tx.open_table(DAY_LIMITS)?.insert((1, "laptop"), (PRICE.micros() - 1, 1))?;
+        Ok(())
+    };
+    assert_eq!(found(late).await, [""; 0], "what came late is told apart");
+}
+
+#[tokio::test]
+async fn a_day_whose_limits_nobody_noted_is_counted_and_no_violation() {
+    let (ledger, _) = ledger().await;
+    assert_eq!(ledger.audit(None).unwrap().days_of_unknown_limits, 0);
+    ledger.write(|tx| Ok(tx.open_table(DAY_LIMITS)?.retain(|_, _| false)?)).await.unwrap();
+    let audit = ledger.audit(None).unwrap();
+    assert_eq!((audit.violations, audit.days_of_unknown_limits), (vec![], 1));
+}
+
+#[tokio::test]
+async fn the_highest_limits_of_a_day_are_noted_and_a_late_charge_beside_them() {
+    let (ledger, _) = ledger().await;
+    let on = |secret: &'static str| ledger.read(|tx| crate::allowed::on(tx, 1, secret)).unwrap().unwrap();
+    let note = |micros: u64| {
+        let limits = DayLimits { node: Usdc::from_micros(micros + 1), secret: Usdc::from_micros(micros) };
+        ledger.write(move |tx| crate::allowed::note(tx, 1, "laptop", limits))
+    };
+    note(9_000).await.unwrap();
+    note(5_000).await.unwrap();
+    assert_eq!((on("").limit.micros(), on("laptop").limit.micros()), (9_001, 9_000));
+    ledger.write(|tx| crate::allowed::note_late(tx, 1, "laptop", PRICE)).await.unwrap();
+    note(9_500).await.unwrap();
+    assert_eq!((on("").most().micros(), on("laptop").late), (11_501, PRICE));
+    ledger.write(|tx| crate::allowed::forget_before(tx, 2)).await.unwrap();
+    assert_eq!(ledger.read(|tx| crate::allowed::on(tx, 1, "")).unwrap(), None);
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use super::{
     Acknowledgement, StoredEnd, StoredPromise, StoredPurchase, channel_in, close, day_of, purchase_in,
 };
 use crate::{
-    adjustment,
+    adjustment, allowed,
     error::{LedgerError, Result},
     history,
     tables::{self, DAY_TOTALS, PAYER_CHANNELS, PROMISES, PURCHASES},
@@ -69,6 +69,7 @@ fn acknowledge_late(
     let receipt = &acknowledgement.receipt;
     check_receipt(call_id, &Asked::from(&purchase), receipt)?;
     charge(tx, call_id, purchase.channel, purchase.promised_secs, &purchase.secret, receipt)?;
+    allowed::note_late(tx, day_of(purchase.promised_secs), &purchase.secret, receipt.charged)?;
     (purchase.end, purchase.closed_secs) = (end, acknowledgement.time_secs);
     tx.open_table(PURCHASES)?.insert(call_id.as_bytes(), tables::encode(&purchase).as_slice())?;
     Ok(())

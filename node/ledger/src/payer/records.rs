@@ -8,6 +8,8 @@ use farthing_protocol::{
     channel::PayerState,
 };
 
+use crate::allowed::DayLimits;
+
 /// What the chain and this node say of a channel this node pays on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PayerChannel {
@@ -65,6 +67,8 @@ pub struct Promise {
     pub secret: String,
     /// Seconds since the Unix epoch; its day is the one that is charged.
     pub time_secs: u64,
+    /// What its price was held against; `None` where that was another promise for the same call.
+    pub limits: Option<DayLimits>,
 }
 
 impl Promise {

@@ -213,6 +213,7 @@ impl StoredPromise {
             owner: self.owner,
             secret: self.secret,
             time_secs: self.time_secs,
+            limits: None,
         }
     }
 }

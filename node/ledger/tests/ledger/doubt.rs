@@ -1,6 +1,6 @@
 //! Calls whose end was in doubt, and the one further execution of a call whose answer was lost.
 
-use farthing_ledger::{LedgerError, Retention, ServedRow, day_of};
+use farthing_ledger::{DayLimits, LedgerError, Promise, Retention, ServedRow, day_of};
 use farthing_protocol::{Outcome, Usdc};
 
 use crate::world::*;
@@ -65,4 +65,28 @@ async fn a_finished_call_has_one_further_execution_however_long_its_row_is_kept(
     let Some(ServedRow::Done(row)) = ledger.served(payer, call_id(1)).unwrap() else { panic!() };
     assert_eq!((row.repeated_secs, row.receipt.charged), (Some(NOW_SECS), PRICE));
     assert_eq!(ledger.audit(None).unwrap().violations, []);
+}
+
+#[tokio::test]
+async fn a_late_charge_may_pass_a_limit_and_is_told_apart_from_what_passed_it() {
+    let limits = Some(DayLimits { node: PRICE, secret: PRICE });
+    let within = |number| Promise { limits, ..promise(1, number, PRICE) };
+    let ledger = in_memory();
+    ledger.put_payer_channel(payer_channel(1)).await.unwrap();
+    ledger.promise(within(1)).await.unwrap().await.unwrap();
+    ledger.release_in_doubt(call_id(1), "never served", NOW_SECS).await.unwrap();
+    // Its price may be spent on another call.
+    let second = Promise { limits, ..promise(1, 2, micros(4_000)) };
+    ledger.promise(second.clone()).await.unwrap().await.unwrap();
+    let charged = |made: &Promise| acknowledgement(receipt(made, PRICE, Outcome::Answered));
+    ledger.acknowledge(call_id(2), charged(&second)).await.unwrap();
+    ledger.acknowledge(call_id(1), charged(&within(1))).await.unwrap();
+    assert_eq!(ledger.day_totals(day_of(NOW_SECS)).unwrap()[0].1, micros(4_000));
+    assert_eq!(ledger.audit(None).unwrap().violations, []);
+
+    let third = Promise { limits, ..promise(1, 3, micros(6_000)) };
+    ledger.promise(third.clone()).await.unwrap().await.unwrap();
+    ledger.acknowledge(call_id(3), charged(&third)).await.unwrap();
+    let found = ledger.audit(None).unwrap().violations;
+    assert!(found.iter().all(|violation| violation.invariant == "C2") && found.len() == 2, "{found:?}");
 }

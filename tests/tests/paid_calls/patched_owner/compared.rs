@@ -1,7 +1,7 @@
 //! `farthing audit --with`: the books of both sides, call by call, and an owner whose books say something else.
 
 use farthing::control::types::Api;
-use farthing_ledger::{Ledger, OpenMode, ServedRow};
+use farthing_ledger::ServedRow;
 use farthing_protocol::ChannelId;
 use farthing_tests::{
     command::{Ran, farthing},
@@ -11,7 +11,7 @@ use farthing_tests::{
 use super::*;
 
 /// What the owner's ledger has of its payer's calls.
-fn records_of(world: &World) -> Result<Vec<CallRecord>> {
+pub(super) fn records_of(world: &World) -> Result<Vec<CallRecord>> {
     let ledger = Ledger::open(&world.owner.data_dir().join("ledger.redb"), OpenMode::Existing)?;
     let record = |row| match row {
         ServedRow::Accepted(_) => None,
@@ -27,7 +27,7 @@ fn records_of(world: &World) -> Result<Vec<CallRecord>> {
     Ok(ledger.calls_of(world.consumer_wallet, None, 1_000, 1_000, record)?.0)
 }
 
-async fn audit_with(world: &World) -> Result<Ran> {
+pub(super) async fn audit_with(world: &World) -> Result<Ran> {
     let owner = world.owner_wallet.to_string();
     farthing(&world.consumer, &["audit", "--with", &owner, "--json"]).await
 }
@@ -56,6 +56,7 @@ async fn books_are_compared_call_by_call_and_each_kind_of_difference_is_named() 
     let honest = audit_with(&world).await?;
     let compared = honest.ends_with(0)?.json()?["compared"].clone();
     ensure!(compared["differences_total"] == 0 && compared["calls"].as_u64() >= Some(5), "{compared:#}");
+    ensure!(compared["channels"] == 1 && compared["channels_left_out"] == json!([]), "{compared:#}");
 
     let nobody = format!("0x{}", "11".repeat(20));
     let away = farthing(&world.consumer, &["audit", "--with", &nobody]).await?;
@@ -96,5 +97,7 @@ async fn books_are_compared_call_by_call_and_each_kind_of_difference_is_named() 
     }
     ensure!(compared["differences_total"] == 6, "{compared:#}");
     ensure!(patched.err.contains("books say something else: 6"), "{patched:?}");
+    // The channel's total is still the real owner's.
+    ensure!(compared["spent_here"] == "0.01" && compared["earned_there"] == "0.01", "{compared:#}");
     Ok(())
 }

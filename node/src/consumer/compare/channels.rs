@@ -1,0 +1,229 @@
+//! The channels with an owner: what it earned on each is what was charged here (invariant M4), and it holds no promise
+//! that these books do not know.
+
+use farthing_ledger::PayerChannelRow;
+use farthing_protocol::{
+    Address, CallMessage, CallReply, ChannelId, Domain, RefusalCode, Usdc, Voucher, call::ChannelSync,
+};
+
+use super::{Compared, Consumer};
+
+/// Channels of one owner that are asked about: those that hold money first.
+const CHANNELS_MAX: usize = 64;
+
+/// What came of comparing the channels.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Channels {
+    pub compared: u64,
+    /// Which were not compared, and why.
+    pub left_out: Vec<String>,
+    /// What the compared ones come to, here and there.
+    pub spent_here: Usdc,
+    pub earned_there: Usdc,
+}
+
+/// How the books of one channel at rest differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unequal {
+    /// Calls and adjustments here, and what its owner earned.
+    Total { here: Usdc, there: Usdc },
+    /// Its owner holds a promise of this wallet that these books do not have.
+    Signed { here: Usdc, there: Usdc },
+    /// Its owner claims to hold a promise that this wallet did not sign.
+    Forged { there: Usdc },
+    /// Its owner has no books of a channel in which money lies.
+    Unknown { here: Usdc },
+    /// Its owner answers with another channel.
+    Another,
+}
+
+impl std::fmt::Display for Unequal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Total { here, there } => write!(
+                f,
+                "M4: your calls and adjustments come to {here} USDC, and its owner's charges to {there} USDC"
+            ),
+            Self::Signed { here, there } => write!(
+                f,
+                "your wallet signed up to {there} USDC, as its owner shows, and your books know of {here} USDC"
+            ),
+            Self::Forged { there } => {
+                write!(f, "its owner names a promise over {there} USDC that your wallet did not sign")
+            }
+            Self::Unknown { here } => {
+                write!(f, "your books come to {here} USDC, and its owner has no books of it")
+            }
+            Self::Another => write!(f, "its owner answers with the books of another channel"),
+        }
+    }
+}
+
+/// How the books of a channel at rest differ; `None` is an owner that does not know it.
+#[must_use]
+pub fn judge(row: &PayerChannelRow, told: Option<&ChannelSync>, domain: &Domain) -> Vec<Unequal> {
+    let here = row.acknowledged;
+    let Some(told) = told else {
+        // What is over and empty may be forgotten.
+        let counts = row.deposited > row.claimed && !here.is_zero();
+        return if counts { vec![Unequal::Unknown { here }] } else { Vec::new() };
+    };
+    if told.config != row.config {
+        return vec![Unequal::Another];
+    }
+    let mut unequal = Vec::new();
+    if told.spent != here {
+        unequal.push(Unequal::Total { here, there: told.spent });
+    }
+    if !told.best.is_zero() {
+        let voucher = Voucher { channel: row.id, cumulative: told.best };
+        let proof = told.best_signature.map(|proof| voucher.verify(domain, proof, row.config.signer));
+        match proof {
+            Some(Ok(_)) if told.best > row.signed => {
+                unequal.push(Unequal::Signed { here: row.signed, there: told.best });
+            }
+            Some(Ok(_)) => {}
+            // What was paid out needs no proof any more.
+            None if told.best <= row.claimed => {}
+            Some(Err(_)) | None => unequal.push(Unequal::Forged { there: told.best }),
+        }
+    }
+    unequal
+}
+
+impl Consumer {
+    pub(super) async fn compare_channels(
+        &self,
+        owner: Address,
+        compared: &mut Compared,
+    ) -> Result<(), String> {
+        let domain = *self.0.signer.domain();
+        let mut rows = self.channels_with(owner).await?;
+        rows.retain(|row| row.config.id(&domain) == row.id);
+        rows.sort_by_key(|row| (row.deposited <= row.claimed, row.id));
+        if rows.len() > CHANNELS_MAX {
+            let more = rows.len() - CHANNELS_MAX;
+            compared.channels.left_out.push(format!("{more} channels more than are asked about at once"));
+        }
+        for row in rows.into_iter().take(CHANNELS_MAX) {
+            let told = self.books_of(owner, row.id).await?;
+            let again = self.channels_with(owner).await?.into_iter().find(|again| again.id == row.id);
+            let is_at_rest = row.in_flight.is_zero() && again == Some(row) && !self.forgets_on(row.id);
+            if !is_at_rest {
+                let told = format!("channel {}: calls are under way on it", row.id);
+                compared.channels.left_out.push(told);
+                continue;
+            }
+            for unequal in judge(&row, told.as_ref(), &domain) {
+                compared.add(format_args!("channel {}", row.id), unequal);
+            }
+            let Some(told) = told else { continue };
+            let channels = &mut compared.channels;
+            channels.compared += 1;
+            channels.spent_here = channels.spent_here.saturating_add(row.acknowledged);
+            channels.earned_there = channels.earned_there.saturating_add(told.spent);
+        }
+        Ok(())
+    }
+
+    /// What this node signed, by the owner's proof, and has not booked yet.
+    fn forgets_on(&self, id: ChannelId) -> bool {
+        let all = self.0.channels.all();
+        all.iter().any(|channel| channel.id == id && !channel.forgotten.is_zero())
+    }
+
+    async fn channels_with(&self, owner: Address) -> Result<Vec<PayerChannelRow>, String> {
+        let ledger = self.0.ledger.clone();
+        let rows = match tokio::task::spawn_blocking(move || ledger.payer_channels()).await {
+            Ok(rows) => rows.map_err(|error| error.to_string())?,
+            Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+        };
+        Ok(rows.into_iter().filter(|row| row.config.payee == owner).collect())
+    }
+
+    /// The owner's books of a channel; `None` when it has none.
+    async fn books_of(&self, owner: Address, id: ChannelId) -> Result<Option<ChannelSync>, String> {
+        match self.put_question(owner, CallMessage::Sync(id)).await? {
+            CallReply::Channel(books) => Ok(Some(books)),
+            CallReply::Refused(refusal) if refusal.code == RefusalCode::UnknownChannel => Ok(None),
+            CallReply::Refused(refusal) => Err(super::told(refusal)),
+            _ => Err("the owner's node gave an answer to another question".to_owned()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use farthing_protocol::{ChannelConfig, SecretKey};
+
+    use super::*;
+
+    fn usdc(micros: u64) -> Usdc {
+        Usdc::from_micros(micros)
+    }
+
+    fn domain() -> Domain {
+        Domain::new(31_337, Address::from_bytes([9; 20]))
+    }
+
+    fn key(n: u8) -> SecretKey {
+        SecretKey::from_bytes(&[n; 32]).unwrap()
+    }
+
+    fn row() -> PayerChannelRow {
+        let [payer, payee] = [1, 2].map(|n| key(n).address());
+        let config =
+            ChannelConfig { payer, payee, token: payee, signer: payer, close_delay_secs: 1, salt: [1; 32] };
+        PayerChannelRow {
+            id: config.id(&domain()),
+            config,
+            deposited: usdc(100),
+            claimed: usdc(3),
+            stopped: false,
+            acknowledged: usdc(5),
+            signed: usdc(7),
+            in_flight: Usdc::ZERO,
+        }
+    }
+
+    fn told(spent: u64, best: u64, signer: u8) -> ChannelSync {
+        let row = row();
+        let voucher = Voucher { channel: row.id, cumulative: usdc(best) };
+        ChannelSync {
+            config: row.config,
+            deposited: row.deposited,
+            claimed: row.claimed,
+            spent: usdc(spent),
+            best: usdc(best),
+            best_signature: Some(voucher.sign(&domain(), &key(signer))),
+            close: None,
+        }
+    }
+
+    #[test]
+    fn books_of_a_channel_that_agree_have_no_difference() {
+        for told in [told(5, 5, 1), told(5, 7, 1), ChannelSync { best_signature: None, ..told(5, 3, 1) }] {
+            assert_eq!(judge(&row(), Some(&told), &domain()), []);
+        }
+        let over = PayerChannelRow { deposited: usdc(3), ..row() };
+        assert_eq!(judge(&over, None, &domain()), [], "what is empty may be forgotten");
+    }
+
+    #[test]
+    fn each_kind_of_difference_of_a_channel_has_its_word() {
+        let mut elsewhere = told(5, 7, 1);
+        elsewhere.config.salt = [2; 32];
+        for (told, word) in [
+            (Some(told(4, 7, 1)), "come to 0.000005 USDC, and its owner's charges to 0.000004"),
+            (Some(told(6, 7, 1)), "come to 0.000005 USDC, and its owner's charges to 0.000006"),
+            (Some(told(5, 8, 1)), "signed up to 0.000008 USDC, as its owner shows"),
+            (Some(told(5, 7, 2)), "0.000007 USDC that your wallet did not sign"),
+            (Some(ChannelSync { best_signature: None, ..told(5, 7, 1) }), "did not sign"),
+            (Some(elsewhere), "another channel"),
+            (None, "has no books of it"),
+        ] {
+            let unequal = judge(&row(), told.as_ref(), &domain());
+            assert!(unequal.len() == 1 && unequal[0].to_string().contains(word), "{word}: {unequal:?}");
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! `farthing audit`: the ledger, and its channels held against the contract.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use farthing::testnet::{LocalChain, NodeProcess, rpc};
+use farthing_ledger::{Ledger, OpenMode, PayeeChannel, PayerChannel};
+use farthing_protocol::{Address, Usdc};
+use farthing_tests::{
+    command::{Ran, farthing},
+    world::{World, eventually},
+};
+use serde_json::{Value, json};
+
+use crate::support::{cost, expect_served};
+
+async fn mine(world: &World, blocks: u32) -> Result<()> {
+    rpc::call(&world.chain.rpc_url(), "anvil_mine", json!([format!("{blocks:#x}")])).await?;
+    Ok(())
+}
+
+async fn keep_mining(world: &World) -> Result<()> {
+    loop {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        mine(world, 1).await?;
+    }
+}
+
+async fn audit(node: &NodeProcess) -> Result<(Ran, Value)> {
+    let ran = farthing(node, &["audit", "--json"]).await?;
+    let told = ran.json()?;
+    Ok((ran, told))
+}
+
+fn not_checked(told: &Value) -> Vec<&str> {
+    told["not_checked"].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_books_of_both_sides_are_held_against_the_contract_and_text_and_json_say_the_same() -> Result<()>
+{
+    let mut world = World::start().await?;
+    expect_served(&world.get("/ok").await?)?;
+    world.wait_until_decided().await?;
+    for node in [&world.owner, &world.consumer] {
+        let (ran, told) = audit(node).await?;
+        ensure!(ran.code == 0 && told["violations_total"] == 0, "{ran:?}");
+        let chain = &told["chain"];
+        ensure!(chain["channels"] == 1 && chain["unconfirmed"] == json!([]), "{told:#}");
+        ensure!(chain["escrow"] == chain["at_stake"] && chain["escrow"] != "0", "{told:#}");
+        let left: Vec<&str> = not_checked(&told);
+        ensure!(left.len() == 2 && left[0].starts_with("M1:") && left[1].starts_with("X1"), "{told:#}");
+
+        let text = farthing(node, &["audit"]).await?;
+        let number = |field: &str| told[field].to_string();
+        for word in [
+            format!("Calls served       {}", number("calls_served")),
+            format!("Calls bought       {}", number("calls_bought")),
+            format!("1, as of block {}", chain["block"]),
+            format!(
+                "{} USDC, of which {} in these channels",
+                chain["escrow"].as_str().unwrap_or_default(),
+                chain["at_stake"].as_str().unwrap_or_default()
+            ),
+        ] {
+            let shown = text.out.split_whitespace().collect::<Vec<_>>().join(" ");
+            let word = word.split_whitespace().collect::<Vec<_>>().join(" ");
+            ensure!(text.code == 0 && shown.contains(&word), "{word}: {text:?}");
+        }
+        ensure!(left.iter().all(|line| text.err.contains(line)), "{text:?}");
+
+        let offline = farthing(node, &["audit", "--offline", "--json"]).await?;
+        let offline = offline.ends_with(0)?.json()?;
+        ensure!(offline["chain"] == Value::Null, "{offline:#}");
+        ensure!(not_checked(&offline).iter().any(|line| line.starts_with("M2, and M3")), "{offline:#}");
+    }
+    let both = ["audit", "--offline", "--with", &world.owner_wallet.to_string()];
+    farthing(&world.consumer, &both).await?.ends_with(2)?;
+
+    // A chain that has gone is said, and is no violation.
+    world.chain = LocalChain::start().await?;
+    eventually("the chain's absence is told", async || {
+        let (ran, told) = audit(&world.consumer).await?;
+        ensure!(ran.code == 0 && told["violations_total"] == 0, "{ran:?}");
+        let said = not_checked(&told);
+        let why = said.iter().find(|line| line.starts_with("M2, and M3 in the contract:"));
+        Ok(told["chain"] == Value::Null && why.is_some())
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_not_confirmed_yet_is_told_apart_from_a_violation() -> Result<()> {
+    let mut world = World::start().await?;
+    world.consumer.restart(vec![("FARTHING_CHAIN__CONFIRMATIONS".to_owned(), "3".to_owned())]).await?;
+    mine(&world, 3).await?;
+    world.consumer.wait_until_ready().await?;
+    let body = world.body("GET", "/ok");
+    // The deposit waits for its confirmations.
+    tokio::select! {
+        mined = keep_mining(&world) => mined?,
+        answer = world.call(&body) => expect_served(&answer?)?,
+    }
+    world.wait_until_decided().await?;
+    mine(&world, 5).await?;
+    // The owner takes one confirmation, and the payer three.
+    farthing(&world.owner, &["settle"]).await?.ends_with(0)?;
+    let (ran, told) = audit(&world.consumer).await?;
+    ensure!(ran.code == 0 && told["violations_total"] == 0, "{ran:?}");
+    let line = told["chain"]["unconfirmed"][0].as_str().context("nothing waits")?;
+    ensure!(line.contains("0 claimed") && line.contains("in the newest block"), "{line}");
+    let text = farthing(&world.consumer, &["audit"]).await?;
+    ensure!(text.code == 0 && text.out.contains(line), "{text:?}");
+    mine(&world, 5).await?;
+    let (_, told) = audit(&world.consumer).await?;
+    ensure!(told["chain"]["unconfirmed"] == json!([]), "{told:#}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn books_that_say_more_was_claimed_than_the_contract_paid_are_a_violation_on_each_side() -> Result<()> {
+    let mut world = World::start().await?;
+    expect_served(&world.get("/ok").await?)?;
+    world.wait_until_decided().await?;
+    let claimed = Usdc::from_micros(1);
+    for (node, is_owner) in [(&mut world.owner, true), (&mut world.consumer, false)] {
+        node.stop().await?;
+        let ledger = Ledger::open(&node.data_dir().join("ledger.redb"), OpenMode::Existing)?;
+        if is_owner {
+            let row = *ledger.payee_channels()?.first().context("a channel")?;
+            let (id, config, deposited) = (row.id, row.config, row.deposited);
+            ledger.put_payee_channel(PayeeChannel { id, config, deposited, claimed, closing: false }).await?;
+        } else {
+            let row = *ledger.payer_channels()?.first().context("a channel")?;
+            let (id, config, deposited) = (row.id, row.config, row.deposited);
+            ledger.put_payer_channel(PayerChannel { id, config, deposited, claimed, stopped: false }).await?;
+        }
+        drop(ledger);
+        node.restart(Vec::new()).await?;
+        node.wait_until_ready().await?;
+        let (ran, told) = audit(node).await?;
+        let line = told["violations"][0].as_str().context("no violation")?;
+        ensure!(ran.code == 1 && told["violations_total"] == 1, "{ran:?}");
+        ensure!(line.starts_with("M3 ") && line.contains("0.000001 claimed"), "{line}");
+        ensure!(line.contains("the contract paid 0"), "{line}");
+    }
+    world.expect_differences(&["and the contract paid 0"]);
+    Ok(())
+}
+
+/// Takes USDC out of the contract, as no transaction can.
+async fn rob(world: &World, amount: Usdc) -> Result<()> {
+    let (url, contract) = (world.chain.rpc_url(), world.chain.contract.to_string());
+    rpc::call(&url, "anvil_setBalance", json!([contract, "0xde0b6b3a7640000"])).await?;
+    rpc::call(&url, "anvil_impersonateAccount", json!([contract])).await?;
+    let thief = "11".repeat(20);
+    // 0xa9059cbb is the selector of transfer(address,uint256) (EIP-20).
+    let data = format!("0xa9059cbb{thief:0>64}{:064x}", amount.micros());
+    let transfer = json!([{ "from": contract, "to": world.chain.token.to_string(), "data": data }]);
+    rpc::call(&url, "eth_sendTransaction", transfer).await?;
+    let left = world.chain.usdc_of(world.chain.contract).await?;
+    ensure!(world.chain.usdc_of(Address::from_bytes([0x11; 20])).await? == amount, "{left} USDC are left");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_contract_that_holds_less_than_the_channels_is_a_violation() -> Result<()> {
+    let world = World::start().await?;
+    expect_served(&world.get("/ok").await?)?;
+    world.wait_until_decided().await?;
+    rob(&world, Usdc::from_micros(1)).await?;
+    let (ran, told) = audit(&world.consumer).await?;
+    let line = told["violations"][0].as_str().context("no violation")?;
+    ensure!(ran.code == 1 && told["violations_total"] == 1 && line.starts_with("M2 the contract"), "{ran:?}");
+    world.expect_differences(&["M2 the contract: it holds"]);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_day_is_held_against_the_limits_of_then_and_not_of_now() -> Result<()> {
+    let world = World::start().await?;
+    for _ in 0..3 {
+        expect_served(&world.get("/ok").await?)?;
+    }
+    world.wait_until_decided().await?;
+    // Below what is spent already.
+    farthing(&world.consumer, &["spending", "limits", "--per-day", "0.002"]).await?.ends_with(0)?;
+    let (ran, told) = audit(&world.consumer).await?;
+    ensure!(ran.code == 0 && told["violations_total"] == 0, "{ran:?}");
+    ensure!(!not_checked(&told).iter().any(|line| line.starts_with("C2")), "{told:#}");
+    assert_eq!(world.settle_and_check(farthing_tests::world::FUNDS).await?, cost(3));
+    Ok(())
+}
