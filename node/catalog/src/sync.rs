@@ -22,6 +22,7 @@ use crate::{
     budget::Work,
     catalog::Catalog,
     error::CatalogError,
+    store::Row,
     verdict::{Neighbour, Verdict},
 };
 
@@ -123,11 +124,16 @@ impl Catalog {
         let mut batch = pack::Batch::default();
         // Read some at a time: a frame holds some 2,000 of the 8,192 that may be asked for.
         for names in names.chunks(256) {
-            let services: Vec<_> = {
+            let (names, services): (Vec<_>, Vec<_>) = {
                 let shelf = shared.shelf();
-                names.iter().filter_map(|name| shelf.find_item(name)).map(|entry| entry.service).collect()
+                let found = |name: &ItemName| Some((*name, shelf.find_item(name)?.service));
+                names.iter().filter_map(found).unzip()
             };
-            for row in shared.store.rows(&services)?.into_iter().flatten() {
+            for (name, row) in names.iter().zip(shared.store.rows(&services)?) {
+                // Until the writer has committed, the store has another version than the shelf, or none. A peer that
+                // gets what it did not ask for holds it against this node.
+                let is_asked_for = |row: &Row| ItemName::of(&row.signed.content_hash()) == *name;
+                let Some(row) = row.filter(is_asked_for) else { continue };
                 if !batch.add(row.signed) {
                     return batch.pack();
                 }
@@ -180,5 +186,65 @@ fn name_of(message: &SyncMessage) -> &'static str {
         SyncMessage::Listings(_) => "listings",
         SyncMessage::Done => "a farewell",
         SyncMessage::Refused(_) => "a refusal",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use farthing_protocol::{
+        Listing, SecretKey, ServiceId, ServiceNonce, Signed, Usdc, call::ChargePolicy, listing::ServiceKind,
+    };
+
+    use super::*;
+    use crate::{options::Options, verdict::Source};
+
+    const NOW_SECS: u64 = 1_767_323_045;
+
+    fn version(seq: u64, owner: &SecretKey) -> Signed<Listing> {
+        let nonce = ServiceNonce::from_bytes([7; 16]);
+        let listing = Listing {
+            network: "local-test".to_owned(),
+            service: ServiceId::derive(owner.address(), nonce),
+            owner: owner.address(),
+            seq,
+            name: "Earthquakes".to_owned(),
+            summary: String::new(),
+            category: String::new(),
+            tags: Vec::new(),
+            kind: ServiceKind::Rest,
+            price: Usdc::from_micros(1),
+            charge_policy: ChargePolicy::Success,
+            accepts: Vec::new(),
+            operations_count: 1,
+            details_hash: [7; 32],
+            details_bytes: 1,
+            created_secs: NOW_SECS,
+            updated_secs: NOW_SECS,
+            tombstone: false,
+            paused: false,
+            samples_count: 0,
+            history: None,
+            nonce,
+        };
+        Signed::sign(&listing, owner).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_version_that_is_not_committed_yet_is_not_answered_with_another() {
+        let folder = tempfile::tempdir().unwrap();
+        let owner = SecretKey::from_bytes(&[9; 32]).unwrap();
+        let options = Options::new("local-test", SecretKey::from_bytes(&[8; 32]).unwrap().address());
+        let (catalog, _) = Catalog::open(folder.path(), options).unwrap();
+        let source = Source::Pushed(Neighbour { wallet: owner.address(), range: None });
+        let (first, second) = (version(1, &owner), version(2, &owner));
+        let [first_name, second_name] = [&first, &second].map(|one| ItemName::of(&one.content_hash()));
+        catalog.offer(vec![first.clone()], source, NOW_SECS).await;
+        let packed = catalog.pack(&[first_name]).unwrap();
+        assert_eq!(pack::unpack(&packed).unwrap(), [first]);
+        // As the writer does before it commits.
+        let listing = second.verify().unwrap();
+        catalog.inner.shared.shelf_mut().put(&listing, second_name, source, NOW_SECS).unwrap();
+        let packed = catalog.pack(&[second_name]).unwrap();
+        assert_eq!(pack::unpack(&packed).unwrap(), [], "a peer was given what it did not ask for");
     }
 }

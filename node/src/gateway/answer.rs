@@ -14,7 +14,10 @@ const WARNINGS: &str = "x-farthing-warnings";
 
 /// An answer as the script gets it.
 pub(super) fn bought(bought: Bought, total: Duration) -> Response {
-    let status = StatusCode::from_u16(bought.status).unwrap_or(StatusCode::BAD_GATEWAY);
+    // Others speak about a connection, such as 101, and would end this one without the answer that was paid.
+    let status = Some(bought.status).filter(|status| (200..600).contains(status));
+    let status =
+        status.and_then(|status| StatusCode::from_u16(status).ok()).unwrap_or(StatusCode::BAD_GATEWAY);
     let mut response = (status, bought.body).into_response();
     let headers = response.headers_mut();
     headers.remove(header::CONTENT_TYPE);
@@ -97,6 +100,30 @@ mod tests {
 
     use super::*;
 
+    fn an_answer() -> Bought {
+        Bought {
+            call_id: CallId::from_bytes([1; 16]),
+            status: 200,
+            headers: BTreeMap::new(),
+            body: Bytes::from_static(b"{}"),
+            price: Usdc::from_micros(2),
+            charged: Usdc::from_micros(2),
+            receipt: [0; 32],
+            timing: crate::consumer::Timing::default(),
+        }
+    }
+
+    #[test]
+    fn a_status_that_is_none_of_an_answer_does_not_end_the_callers_connection() {
+        for (said, sent) in
+            [(200, 200), (404, 404), (599, 599), (0, 502), (100, 502), (101, 502), (199, 502), (600, 502)]
+        {
+            let response = bought(Bought { status: said, ..an_answer() }, Duration::ZERO);
+            assert_eq!(response.status().as_u16(), sent, "{said}");
+            assert_eq!(response.headers()["x-farthing-charged"], "0.000002");
+        }
+    }
+
     #[test]
     fn an_owners_headers_describe_its_answer_and_nothing_else() {
         let headers = [
@@ -112,19 +139,9 @@ mod tests {
             ("strict-transport-security", "max-age=1"),
             ("location", "http://example.org"),
         ];
-        let answer = Bought {
-            call_id: CallId::from_bytes([1; 16]),
-            status: 200,
-            headers: headers
-                .iter()
-                .map(|(n, v)| ((*n).to_owned(), (*v).to_owned()))
-                .collect::<BTreeMap<_, _>>(),
-            body: Bytes::from_static(b"{}"),
-            price: Usdc::from_micros(2),
-            charged: Usdc::from_micros(2),
-            receipt: [0; 32],
-            timing: crate::consumer::Timing::default(),
-        };
+        let headers: BTreeMap<_, _> =
+            headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let answer = Bought { headers, ..an_answer() };
         let response = bought(answer, Duration::from_millis(1));
         let mut names: Vec<_> = response.headers().keys().map(HeaderName::as_str).collect();
         names.sort_unstable();

@@ -119,13 +119,16 @@ fn texts(
         Some(Value::Object(entries)) => entries,
         Some(other) => return Err(expected(field, "an object of names and strings", &other)),
     };
+    let has_numbers = entries.values().any(Value::is_number);
+    let written = has_numbers.then(|| as_written(body, field)).flatten().unwrap_or_default();
     entries
         .into_iter()
         .map(|(name, value)| match value {
             Value::String(text) => Ok((name, text)),
             Value::Number(number) => {
-                let written = as_written(body, field, &name).unwrap_or_else(|| number.to_string());
-                Ok((name, written))
+                let text =
+                    written.get(&name).map_or_else(|| number.to_string(), |text| text.get().to_owned());
+                Ok((name, text))
             }
             Value::Bool(flag) => Ok((name, flag.to_string())),
             other => Err(Problem::malformed(format!(
@@ -137,11 +140,10 @@ fn texts(
         .collect()
 }
 
-/// The text of `field.name` in `body`.
-fn as_written(body: &[u8], field: &str, name: &str) -> Option<String> {
-    let fields: BTreeMap<&str, &RawValue> = serde_json::from_slice(body).ok()?;
-    let entries: BTreeMap<String, &RawValue> = serde_json::from_str(fields.get(field)?.get()).ok()?;
-    entries.get(name).map(|value| value.get().to_owned())
+/// The texts of what `field` has in `body`. Reads the whole body, so it is asked once for all of them.
+fn as_written<'b>(body: &'b [u8], field: &str) -> Option<BTreeMap<String, &'b RawValue>> {
+    let mut fields: BTreeMap<String, &'b RawValue> = serde_json::from_slice(body).ok()?;
+    serde_json::from_str(fields.remove(field)?.get()).ok()
 }
 
 fn required_text(fields: &mut Map<String, Value>, field: &str, what: &str) -> Result<String, Problem> {
@@ -206,6 +208,22 @@ mod tests {
         );
         let params: Vec<_> = read(&body).unwrap().params.into_values().collect();
         assert_eq!(params, ["12345678901234567890123", "1e2", "-0", "1.50"]);
+        let escaped = body.replace("params", r"p\u0061rams");
+        assert_eq!(read(&escaped).unwrap().params.into_values().collect::<Vec<_>>(), params);
+    }
+
+    /// Reading the body again for each number would take hours here.
+    #[test]
+    fn a_call_with_very_many_numbers_is_read_at_once() {
+        let numbers: Vec<String> = (0..250_000).map(|n| format!(r#""p{n}":{n}"#)).collect();
+        let body = format!(
+            r#"{{"api_id_public":"{ID}","path":"/a","method":"GET","params":{{{}}}}}"#,
+            numbers.join(",")
+        );
+        let (done, told) = std::sync::mpsc::channel();
+        std::thread::spawn(move || done.send(read(&body).map(|order| order.params.len())));
+        let read = told.recv_timeout(std::time::Duration::from_secs(120)).expect("it is read in the end");
+        assert_eq!(read.unwrap(), 250_000);
     }
 
     #[test]

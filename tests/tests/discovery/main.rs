@@ -2,6 +2,7 @@
 //!
 //! Nodes are processes without money and without a chain: whatever happens here costs nothing.
 
+mod bombs;
 mod clocks;
 mod commands;
 mod networks;

@@ -7,9 +7,11 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    net::{IpAddr, Ipv6Addr},
+    net::IpAddr,
     time::{Duration, Instant},
 };
+
+use farthing_bounds::subscriber;
 
 /// Wrong tries that cost no waiting: people mistype.
 const FREE_FAILURES: u32 = 5;
@@ -49,7 +51,7 @@ impl Attempts {
     /// # Errors
     /// How long to wait before it may be made.
     pub fn book(&mut self, address: IpAddr, now: Instant) -> Result<(), Duration> {
-        let address = network(address);
+        let address = subscriber(address);
         let known = self.by_address.get(&address).copied();
         let known = known.filter(|failures| now.duration_since(failures.last) < FORGOTTEN_AFTER);
         let count = known.map_or(0, |failures| failures.count);
@@ -75,7 +77,7 @@ impl Attempts {
 
     /// The attempt that was booked was the right password.
     pub fn succeeded(&mut self, address: IpAddr) {
-        let address = network(address);
+        let address = subscriber(address);
         self.by_address.remove(&address);
         if !self.proven.contains(&address) {
             if self.proven.len() >= PROVEN_MAX {
@@ -109,19 +111,10 @@ fn wait_after(failures: u32) -> Duration {
     }
 }
 
-/// Whoever has one IPv6 address has all of its /64.
-fn network(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(address) if !address.is_loopback() => {
-            let [a, b, c, d, ..] = address.segments();
-            Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into()
-        }
-        address => address,
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv6Addr;
+
     use super::*;
 
     const HERE: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);
@@ -160,6 +153,18 @@ mod tests {
         assert!(attempts.book(stranger(0), start).is_err());
         attempts.book(stranger(0), start + FORGOTTEN_AFTER).unwrap();
         attempts.book(stranger(0), start + FORGOTTEN_AFTER).unwrap();
+    }
+
+    #[test]
+    fn a_program_of_this_machine_guesses_as_one_from_whichever_of_its_addresses() {
+        let start = Instant::now();
+        let mut attempts = Attempts::new(start);
+        for host in 1..=u8::try_from(FREE_FAILURES).unwrap() {
+            attempts.book([127, 0, 0, host].into(), start).unwrap();
+        }
+        for other in ["127.0.0.99", "127.255.255.254", "::1", "::ffff:127.9.9.9"] {
+            assert!(attempts.book(other.parse().unwrap(), start).is_err(), "{other} has tries of its own");
+        }
     }
 
     #[test]

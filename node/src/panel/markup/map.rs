@@ -102,15 +102,23 @@ fn shapes(geometry: &Value, left: &mut usize) -> Vec<Shape> {
     match geometry.get("type").and_then(Value::as_str) {
         Some("Point") => position(coordinates).map(Shape::Point).into_iter().collect(),
         Some("MultiPoint") => line(coordinates).into_iter().map(Shape::Point).collect(),
-        Some("LineString") => vec![Shape::Line(line(coordinates))],
-        Some("MultiLineString") => list(coordinates).iter().map(|one| Shape::Line(line(one))).collect(),
-        Some("Polygon") => list(coordinates).iter().take(1).map(|ring| Shape::Area(line(ring))).collect(),
-        Some("MultiPolygon") => list(coordinates)
-            .iter()
-            .filter_map(|polygon| polygon.get(0).map(|ring| Shape::Area(line(ring))))
-            .collect(),
+        Some("LineString") => drawn(Shape::Line, line(coordinates)).into_iter().collect(),
+        Some("MultiLineString") => {
+            list(coordinates).iter().filter_map(|one| drawn(Shape::Line, line(one))).collect()
+        }
+        Some("Polygon") => {
+            list(coordinates).iter().take(1).filter_map(|ring| drawn(Shape::Area, line(ring))).collect()
+        }
+        Some("MultiPolygon") => {
+            list(coordinates).iter().filter_map(|polygon| drawn(Shape::Area, line(polygon.get(0)?))).collect()
+        }
         _ => Vec::new(),
     }
+}
+
+/// A shape with something to draw: so there are no more shapes than positions.
+fn drawn(shape: fn(Vec<Position>) -> Shape, positions: Vec<Position>) -> Option<Shape> {
+    (!positions.is_empty()).then(|| shape(positions))
 }
 
 fn position(value: &Value) -> Option<Position> {
@@ -282,5 +290,16 @@ mod tests {
         let polygon = json!({ "type": "Polygon", "coordinates": [ring] });
         let many = json!({ "type": "FeatureCollection", "features": vec![polygon; 20] });
         assert!(of(&many).to_string().len() < POSITIONS_MAX * 10 + 8_000);
+    }
+
+    #[test]
+    fn lines_and_outlines_of_nothing_are_not_drawn_however_many() {
+        for (kind, nothing) in [("MultiLineString", json!([])), ("MultiPolygon", json!([[]]))] {
+            let empty = json!({ "type": "Feature", "properties": { "place": "\"".repeat(80) },
+                "geometry": { "type": kind, "coordinates": vec![nothing; 100_000] } });
+            let features = json!([empty, point(1.0, 1.0, "somewhere")]);
+            let map = of(&json!({ "type": "FeatureCollection", "features": features })).to_string();
+            assert!(!map.is_empty() && map.len() < 20_000, "{kind}: {} bytes", map.len());
+        }
     }
 }

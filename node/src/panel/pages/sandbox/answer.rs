@@ -245,7 +245,8 @@ fn headers(answer: &Answer) -> Vec<(String, String)> {
 }
 
 fn timing(answer: &Answer) -> Vec<TimingRow> {
-    let total: u64 = answer.timing.iter().map(|(_, us)| us).sum();
+    // An owner says what it likes.
+    let total: u128 = answer.timing.iter().map(|(_, us)| u128::from(*us)).sum();
     let row = |(name, us): &(String, u64)| {
         let name = match name.as_str() {
             "gateway" => "Your node",
@@ -255,7 +256,8 @@ fn timing(answer: &Answer) -> Vec<TimingRow> {
             "upstream" => "The service itself",
             _ => return None,
         };
-        Some(TimingRow { name, took: show::duration(*us), share: us * 100 / total.max(1) })
+        let share = u64::try_from(u128::from(*us) * 100 / total.max(1)).unwrap_or(100);
+        Some(TimingRow { name, took: show::duration(*us), share })
     };
     answer.timing.iter().filter_map(row).collect()
 }
@@ -320,6 +322,17 @@ mod tests {
         assert!(binary.is_binary && binary.text.lines().count() == 16);
         let wide = "é".repeat(TEXT_BYTES_MAX);
         assert_eq!(shown(wide.as_bytes(), "raw").text.len(), TEXT_BYTES_MAX);
+    }
+
+    #[test]
+    fn times_that_no_owner_can_have_taken_are_shown_all_the_same() {
+        let most = u64::MAX;
+        let timing = read_timing(
+            "gateway;dur=1.000, owner;dur=18446744073709551.615, upstream;dur=18446744073709551.615",
+        );
+        let rows = super::timing(&Answer { timing, ..Answer::default() });
+        let shares: Vec<u64> = rows.iter().map(|row| row.share).collect();
+        assert_eq!((shares, rows[1].took.clone()), (vec![0, 49, 49], show::duration(most)));
     }
 
     #[test]
