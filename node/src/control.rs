@@ -186,6 +186,7 @@ impl ControlClient {
     async fn exchange(&self, method: Method, path: &str, body: Bytes) -> Result<RawAnswer, ControlError> {
         let unreadable = |error: &dyn std::error::Error| ControlError::Unreadable(error.to_string());
         let stream = UnixStream::connect(&self.socket).await.map_err(|error| self.no_connection(&error))?;
+        self.check_answerer(&stream)?;
         let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
             .await
             .map_err(|error| unreadable(&error))?;
@@ -205,6 +206,17 @@ impl ControlClient {
             .map_err(|error| ControlError::Unreadable(error.to_string()))?;
         connection.abort();
         Ok(RawAnswer { status: head.status, headers: head.headers, body: body.to_bytes() })
+    }
+
+    /// Who put the socket there is told this user's secrets and orders, and must be this user. The system's user may
+    /// command everybody's node.
+    fn check_answerer(&self, stream: &UnixStream) -> Result<(), ControlError> {
+        let own = rustix::process::geteuid().as_raw();
+        let user = stream.peer_cred().map_err(|error| self.no_connection(&error))?.uid();
+        if own == 0 || user == own {
+            return Ok(());
+        }
+        Err(self.no_connection(&io::ErrorKind::PermissionDenied.into()))
     }
 
     fn no_connection(&self, error: &io::Error) -> ControlError {

@@ -2,45 +2,59 @@
 //!
 //! Content goes to a temporary file of mode 0600 beside the target, is synced, takes its final name in one
 //! step, and then the folder is synced: at any instant there is the old file, the new one, or none.
+//!
+//! All of it is done in a folder that was opened once and belongs to this user or the system's: whoever puts another
+//! folder, or a link, in its place is given nothing.
 
 use std::{
-    fs::{self, File, OpenOptions, Permissions},
+    fs::{File, Permissions},
     io::{self, Write},
-    os::unix::fs::{OpenOptionsExt, PermissionsExt},
-    path::{Path, PathBuf},
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::fs::PermissionsExt,
+    },
+    path::Path,
 };
+
+use rustix::fs::{AtFlags, Mode, OFlags};
 
 /// Writes `bytes` to `path`, in place of what was there.
 ///
 /// # Errors
-/// What the file system says; `path` is then as it was.
+/// What the file system says, or that the folder is another user's; `path` is then as it was.
 pub fn replace_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let temporary = write_temporary(path, bytes)?;
-    fs::rename(&temporary, path).inspect_err(|_| discard(&temporary))?;
-    sync_folder(path)
+    let (folder, name) = (Folder::own(folder_of(path))?, name_of(path)?);
+    let temporary = folder.write_temporary(name, bytes)?;
+    let renamed = rustix::fs::renameat(&folder, &temporary, &folder, name);
+    renamed.inspect_err(|_| folder.discard(&temporary))?;
+    folder.sync()
 }
 
 /// Writes `bytes` to `path`, which must not exist yet.
 ///
 /// # Errors
-/// [`io::ErrorKind::AlreadyExists`] when it does; it is then left alone. Otherwise what the file system says.
+/// [`io::ErrorKind::AlreadyExists`] when it does; it is then left alone. Otherwise as [`replace_private`].
 pub fn create_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let temporary = write_temporary(path, bytes)?;
-    // Unlike a rename, a link never replaces its target.
-    let linked = fs::hard_link(&temporary, path);
-    discard(&temporary);
-    linked?;
-    sync_folder(path)
+    Folder::own(folder_of(path))?.create(path, bytes)
+}
+
+/// The same in whatever folder its user named, which may be shared with others.
+///
+/// # Errors
+/// As [`create_private`].
+pub fn create_named(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    Folder::open(folder_of(path))?.create(path, bytes)
 }
 
 /// Takes a secret file from everybody else of this machine: one that was copied by hand often lets others read it.
 pub fn keep_private(path: &Path) {
-    let Ok(metadata) = fs::metadata(path) else { return };
-    if metadata.permissions().mode() & 0o077 == 0 {
+    let Ok(opened) = File::open(path) else { return };
+    let is_open = opened.metadata().is_ok_and(|metadata| metadata.permissions().mode() & 0o077 != 0);
+    if !is_open {
         return;
     }
     let file = path.display();
-    match fs::set_permissions(path, Permissions::from_mode(0o600)) {
+    match opened.set_permissions(Permissions::from_mode(0o600)) {
         Ok(()) => tracing::warn!(%file, "others of this machine could read this file, and no longer can"),
         Err(error) => {
             tracing::warn!(%file, %error, "others of this machine can read this file; run chmod 600 on it");
@@ -48,30 +62,102 @@ pub fn keep_private(path: &Path) {
     }
 }
 
-fn write_temporary(path: &Path, bytes: &[u8]) -> io::Result<PathBuf> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let temporary = path.with_file_name(format!(".{name}.{}.tmp", uuid::Uuid::new_v4().simple()));
-    let write = || -> io::Result<()> {
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
-        file.write_all(bytes)?;
-        file.sync_all()
-    };
-    write().inspect_err(|_| discard(&temporary))?;
-    Ok(temporary)
+/// An opened folder: what was judged is what is written to, whatever its name leads to meanwhile.
+#[derive(Debug)]
+pub struct Folder(OwnedFd);
+
+impl AsFd for Folder {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.0.as_fd()
+    }
 }
 
-fn discard(temporary: &Path) {
-    // A leftover temporary file is harmless, so failing to remove it is no reason to fail.
-    let _ = fs::remove_file(temporary);
+impl Folder {
+    /// # Errors
+    /// What the file system says.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(Self(rustix::fs::open(path, flags, Mode::empty())?))
+    }
+
+    /// One that is this user's, or the system's, who can do everything anyway.
+    ///
+    /// # Errors
+    /// As [`Folder::open`], and [`io::ErrorKind::PermissionDenied`] naming the other user.
+    pub fn own(path: &Path) -> io::Result<Self> {
+        let folder = Self::open(path)?;
+        let user = rustix::fs::fstat(&folder)?.st_uid;
+        if user == 0 || user == rustix::process::geteuid().as_raw() {
+            return Ok(folder);
+        }
+        let told = format!("{} belongs to another user (id {user}) now, who would get it", path.display());
+        Err(io::Error::new(io::ErrorKind::PermissionDenied, told))
+    }
+
+    /// Whether `path` leads to this very folder.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn is_at(&self, path: &Path) -> io::Result<bool> {
+        let (this, there) = (rustix::fs::fstat(self)?, rustix::fs::stat(path)?);
+        Ok((this.st_dev, this.st_ino) == (there.st_dev, there.st_ino))
+    }
+
+    /// Opens a file of it, which must not be a link, for reading and writing; makes it when it is missing.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn file(&self, name: &str) -> io::Result<File> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(rustix::fs::openat(self, name, flags, Mode::from_raw_mode(0o600))?.into())
+    }
+
+    fn create(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        let name = name_of(path)?;
+        let temporary = self.write_temporary(name, bytes)?;
+        // Unlike a rename, a link never replaces its target.
+        let linked = rustix::fs::linkat(self, &temporary, self, name, AtFlags::empty());
+        self.discard(&temporary);
+        linked?;
+        self.sync()
+    }
+
+    fn write_temporary(&self, name: &str, bytes: &[u8]) -> io::Result<String> {
+        let temporary = format!(".{name}.{}.tmp", uuid::Uuid::new_v4().simple());
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let write = || -> io::Result<()> {
+            let opened = rustix::fs::openat(self, &temporary, flags, Mode::from_raw_mode(0o600))?;
+            let mut file = File::from(opened);
+            file.write_all(bytes)?;
+            file.sync_all()
+        };
+        write().inspect_err(|_| self.discard(&temporary))?;
+        Ok(temporary)
+    }
+
+    fn discard(&self, temporary: &str) {
+        // A leftover temporary file is harmless, so failing to remove it is no reason to fail.
+        let _ = rustix::fs::unlinkat(self, temporary, AtFlags::empty());
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        Ok(rustix::fs::fsync(self)?)
+    }
 }
 
-fn sync_folder(path: &Path) -> io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(folder)?.sync_all()
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+fn name_of(path: &Path) -> io::Result<&str> {
+    let name = path.file_name().and_then(std::ffi::OsStr::to_str);
+    name.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the name of the file is not text"))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -104,5 +190,34 @@ mod tests {
         assert_eq!(create_private(&path, b"two").unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(fs::read(&path).unwrap(), b"one");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no temporary file is left behind");
+    }
+
+    #[test]
+    fn a_link_in_place_of_a_file_is_replaced_and_never_written_through() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, notes) = (folder.path().join("key"), folder.path().join("notes"));
+        fs::write(&notes, "dear diary").unwrap();
+        std::os::unix::fs::symlink(&notes, &path).unwrap();
+        assert_eq!(create_private(&path, b"one").unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert!(Folder::own(folder.path()).unwrap().file("key").is_err());
+        replace_private(&path, b"two").unwrap();
+        assert_eq!(
+            (fs::read(&path).unwrap(), fs::read(&notes).unwrap()),
+            (b"two".into(), b"dear diary".into())
+        );
+    }
+
+    #[test]
+    fn what_was_opened_is_written_to_although_another_folder_has_its_name() {
+        let top = tempfile::tempdir().unwrap();
+        let (data, moved) = (top.path().join("data"), top.path().join("moved"));
+        fs::create_dir(&data).unwrap();
+        let folder = Folder::own(&data).unwrap();
+        assert!(folder.is_at(&data).unwrap());
+        fs::rename(&data, &moved).unwrap();
+        fs::create_dir(&data).unwrap();
+        assert!(!folder.is_at(&data).unwrap() && folder.is_at(&moved).unwrap());
+        folder.create(&data.join("key"), b"one").unwrap();
+        assert!(moved.join("key").exists() && !data.join("key").exists());
     }
 }

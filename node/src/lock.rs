@@ -6,11 +6,13 @@
 mod belongings;
 
 use std::{
-    fs::{self, File, OpenOptions, TryLockError},
+    fs::{self, File, TryLockError},
     io::{self, Read, Seek, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
 };
+
+use crate::files::Folder;
 
 /// Why the data folder cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -48,15 +50,14 @@ impl DataFolder {
             .mode(0o700)
             .create(path)
             .map_err(|source| failure(path, source))?;
+        let folder = Folder::open(path).map_err(|source| failure(path, source))?;
         claim(path)?;
-        let mut lock = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(path.join("lock"))
-            .map_err(|source| failure(path, source))?;
+        // What was looked through and what is locked are one folder, whoever may move it above.
+        if !folder.is_at(path).map_err(|source| failure(path, source))? {
+            let source = io::Error::other("another folder was put in its place meanwhile");
+            return Err(failure(path, source));
+        }
+        let mut lock = folder.file("lock").map_err(|source| failure(path, source))?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {

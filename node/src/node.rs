@@ -6,7 +6,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    net::SocketAddr,
     path::Path,
     sync::Arc,
     time::Duration,
@@ -47,6 +46,7 @@ use crate::{
         registry::Registry,
         running::Calls,
         told::Told,
+        upstream::{OwnPorts, UpstreamOptions},
     },
     settlement::{self, Settlement},
     status::Readiness,
@@ -55,6 +55,7 @@ use crate::{
 
 pub(crate) mod settings;
 
+pub use settings::gateway_url;
 use settings::{
     accept, chain_spec, load_limits, policy, rest_limits, spending_limits, terms, upstream_options,
 };
@@ -96,6 +97,8 @@ pub struct Node {
     pub started_secs: u64,
     /// Memory for bodies, shared by network, upstreams and ports.
     pub budget: ByteBudget,
+    /// How servers of the owner's own are asked.
+    upstream: UpstreamOptions,
     tasks: TaskTracker,
     background: TaskTracker,
     stopping: CancellationToken,
@@ -127,15 +130,18 @@ impl Node {
         let network_name = name.as_str().to_owned();
         let learned = home::network_folder(&config.node.data_dir, &name);
         let budget = ByteBudget::new(config.limits.bodies_bytes_max);
+        let own_ports = OwnPorts::new([config.gateway.listen.port(), config.panel.listen.port()]);
+        let upstream = upstream_options(&config, &budget, &own_ports);
         let registry = Registry::load(
             signer.clone(),
             ledger.clone(),
             network_name.clone(),
             vec![accept(&spec, signer.address(), terms)],
-            upstream_options(&config, &budget),
+            upstream.clone(),
         )?;
         registry.relist().await?;
         let (network, inbound) = start_network(&config, &wallet, name, &learned, &ledger, &budget).await?;
+        own_ports.follow(network.status());
 
         let tasks = TaskTracker::new();
         let background = TaskTracker::new();
@@ -207,6 +213,7 @@ impl Node {
             registry: registry.clone(),
             catalog: catalog.clone(),
             signer: signer.clone(),
+            budget: budget.clone(),
         };
         let backups = Automatic::restore(
             config.node.data_dir.clone(),
@@ -226,7 +233,7 @@ impl Node {
             terms,
             backups: backups.clone(),
             health: health.clone(),
-            upstream: upstream_options(&config, &budget),
+            upstream: upstream.clone(),
         })?;
         let node = Self {
             config: Arc::new(config),
@@ -250,6 +257,7 @@ impl Node {
             health,
             started_secs: clock::now_secs(),
             budget,
+            upstream,
             tasks,
             background,
             stopping: stopping.clone(),
@@ -301,9 +309,9 @@ impl Node {
     /// Reads what owners bring.
     #[must_use]
     pub fn reader(&self) -> Reader {
-        let upstream = upstream_options(&self.config, &self.budget);
-        let intake = IntakeOptions { own_ports: upstream.own_ports.clone(), ..IntakeOptions::default() };
-        Reader { intake, upstream }
+        let upstream = self.upstream.clone();
+        let (own_ports, budget) = (upstream.own_ports.clone(), upstream.budget.clone());
+        Reader { intake: IntakeOptions { own_ports, budget, ..IntakeOptions::default() }, upstream }
     }
 
     /// Publishes the node record and the listings, with what is offered now.
@@ -480,16 +488,4 @@ fn restore(ledger: &Ledger, signer: &Signer, channels: &Channels, book: &Book) -
         }
     }
     Ok(())
-}
-
-/// Where the gateway can be called from this machine.
-#[must_use]
-pub fn gateway_url(listen: SocketAddr, tls: bool) -> String {
-    let scheme = if tls { "https" } else { "http" };
-    let host = if listen.ip().is_unspecified() || listen.ip().is_loopback() {
-        "localhost".to_owned()
-    } else {
-        listen.ip().to_string()
-    };
-    format!("{scheme}://{host}:{}", listen.port())
 }

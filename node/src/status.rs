@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use farthing_bounds::ByteBudget;
 use farthing_chain::{ChainHandle, ChainKind};
 use farthing_ledger::Ledger;
 use farthing_network::{ClockSkew, NetworkHandle};
@@ -22,6 +23,7 @@ pub struct Readiness {
     pub registry: Registry,
     pub catalog: Catalog,
     pub signer: Signer,
+    pub budget: ByteBudget,
 }
 
 impl Readiness {
@@ -98,6 +100,17 @@ impl Readiness {
                 comparisons_fruitful,
             ),
             ("farthing_services", "Services offered.", self.registry.all().len() as u64),
+            ("farthing_bodies_bytes", "Bodies held now, in bytes.", self.budget.held() as u64),
+            (
+                "farthing_bodies_bytes_most",
+                "Bodies held at once at most since the start, in bytes.",
+                self.budget.most() as u64,
+            ),
+            (
+                "farthing_bodies_bytes_max",
+                "Bodies that may be held at once: limits.bodies_bytes_max.",
+                self.budget.bytes_max() as u64,
+            ),
         ]
     }
 }

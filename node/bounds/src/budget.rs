@@ -23,19 +23,27 @@ pub struct ByteBudget(Arc<Level>);
 struct Level {
     bytes_max: usize,
     held: AtomicUsize,
+    /// The most that was held at once.
+    most: AtomicUsize,
     whole: Option<ByteBudget>,
+}
+
+impl Level {
+    fn new(bytes_max: usize, whole: Option<ByteBudget>) -> Self {
+        Self { bytes_max, held: AtomicUsize::new(0), most: AtomicUsize::new(0), whole }
+    }
 }
 
 impl ByteBudget {
     #[must_use]
     pub fn new(bytes_max: usize) -> Self {
-        Self(Arc::new(Level { bytes_max, held: AtomicUsize::new(0), whole: None }))
+        Self(Arc::new(Level::new(bytes_max, None)))
     }
 
     /// A part of this budget with a bound of its own: who fills it leaves the rest to others.
     #[must_use]
     pub fn part(&self, bytes_max: usize) -> Self {
-        Self(Arc::new(Level { bytes_max, held: AtomicUsize::new(0), whole: Some(self.clone()) }))
+        Self(Arc::new(Level::new(bytes_max, Some(self.clone()))))
     }
 
     #[must_use]
@@ -47,6 +55,12 @@ impl ByteBudget {
     #[must_use]
     pub fn held(&self) -> usize {
         self.0.held.load(Ordering::Relaxed)
+    }
+
+    /// The most bytes that were held at once.
+    #[must_use]
+    pub fn most(&self) -> usize {
+        self.0.most.load(Ordering::Relaxed)
     }
 
     /// Nothing yet, to be grown.
@@ -76,11 +90,13 @@ impl ByteBudget {
             let held = held.saturating_add(bytes);
             (is_there_already || held <= level.bytes_max).then_some(held)
         };
-        if level.held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, sum).is_err() {
+        let Ok(before) = level.held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, sum) else {
             return false;
-        }
+        };
         let added = level.whole.as_ref().is_none_or(|whole| whole.add(bytes, is_there_already));
-        if !added {
+        if added {
+            level.most.fetch_max(before.saturating_add(bytes), Ordering::Relaxed);
+        } else {
             level.held.fetch_sub(bytes, Ordering::Relaxed);
         }
         added
@@ -108,6 +124,11 @@ pub struct HeldBytes {
 }
 
 impl HeldBytes {
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Takes room for `more`; false, and nothing taken, when there is too little.
     #[must_use]
     pub fn grow(&mut self, more: usize) -> bool {
@@ -194,5 +215,72 @@ mod tests {
         assert_eq!(budget.held(), 5, "a slice holds the whole");
         drop(part);
         assert_eq!(budget.held(), 0);
+    }
+
+    /// Numbers that a seed repeats (splitmix64).
+    struct Random(u64);
+
+    impl Random {
+        fn below(&mut self, bound: usize) -> usize {
+            self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            usize::try_from((z ^ (z >> 31)) % bound as u64).unwrap()
+        }
+    }
+
+    /// One thread's share: takes, grows, makes bodies, copies and cuts them, and drops all of it in any order.
+    fn work(budgets: &[ByteBudget], mut random: Random) -> usize {
+        let (mut held, mut bodies, mut refused) = (Vec::<HeldBytes>::new(), Vec::<Bytes>::new(), 0);
+        for _ in 0..4_000 {
+            let (budget, bytes) = (&budgets[random.below(budgets.len())], random.below(400));
+            match random.below(8) {
+                0 => match budget.take(bytes) {
+                    Some(room) => held.push(room),
+                    None => refused += 1,
+                },
+                1 => held.push(budget.nothing()),
+                2 if !held.is_empty() => {
+                    let one = random.below(held.len());
+                    refused += usize::from(!held[one].grow(bytes));
+                }
+                3 if !held.is_empty() => {
+                    let room = held.swap_remove(random.below(held.len()));
+                    bodies.push(room.attach(vec![1; bytes].into()));
+                }
+                4 if !bodies.is_empty() => {
+                    let body = &bodies[random.below(bodies.len())];
+                    bodies.push(body.slice(body.len() / 2..));
+                }
+                5 if !held.is_empty() => drop(held.swap_remove(random.below(held.len()))),
+                6 | 7 if !bodies.is_empty() => drop(bodies.swap_remove(random.below(bodies.len()))),
+                _ => {}
+            }
+            let within = |budget: &ByteBudget| budget.held() <= budget.bytes_max();
+            assert!(budgets.iter().all(within), "{budgets:?}");
+        }
+        refused
+    }
+
+    #[test]
+    fn however_bodies_come_and_go_the_bound_holds_and_all_of_it_comes_back() {
+        use std::hash::{BuildHasher, RandomState};
+        let seed = RandomState::new().hash_one(0);
+        println!("seed {seed}");
+        let whole = ByteBudget::new(10_000);
+        let half = whole.part(5_000);
+        let budgets = [whole.clone(), half.clone(), half.part(2_000), whole.part(9_000)];
+        let refused: usize = std::thread::scope(|scope| {
+            let threads = [0, 1, 2, 3].map(|n| {
+                let budgets = &budgets;
+                scope.spawn(move || work(budgets, Random(seed.wrapping_add(n))))
+            });
+            threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+        });
+        assert!(budgets.iter().all(|budget| budget.held() == 0), "{budgets:?}");
+        assert!(
+            refused > 0 && whole.most() <= whole.bytes_max() && whole.most() > 5_000,
+            "{refused} {whole:?}"
+        );
     }
 }

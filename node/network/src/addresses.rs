@@ -1,6 +1,9 @@
 //! Which multiaddresses may be listened on, published, learned and dialled. Pure.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::{
+    collections::BTreeSet,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+};
 
 use farthing_protocol::limits;
 use libp2p::{Multiaddr, PeerId, multiaddr::Protocol};
@@ -126,6 +129,23 @@ pub(crate) fn tcp(address: &Multiaddr) -> Option<SocketAddr> {
         Protocol::Tcp(port) => Some((ip(address)?, port).into()),
         _ => None,
     }
+}
+
+/// The ports that `listen` names, of TCP and of QUIC.
+pub(crate) fn named_ports(listen: &[Multiaddr]) -> BTreeSet<u16> {
+    let port = |address: &Multiaddr| match address.iter().nth(1)? {
+        Protocol::Tcp(port) | Protocol::Udp(port) => Some(port),
+        _ => None,
+    };
+    listen.iter().filter_map(port).filter(|port| *port != 0).collect()
+}
+
+/// These, and those of TCP that the system gave. One that it gave for QUIC may be anybody's over TCP.
+pub(crate) fn ports<'a>(
+    named: &BTreeSet<u16>,
+    listening: impl Iterator<Item = &'a Multiaddr>,
+) -> BTreeSet<u16> {
+    listening.filter_map(tcp).map(|address| address.port()).chain(named.iter().copied()).collect()
 }
 
 pub(crate) fn is_quic(address: &Multiaddr) -> bool {
@@ -297,6 +317,20 @@ mod tests {
 
     fn address(text: &str) -> Multiaddr {
         text.parse().unwrap()
+    }
+
+    #[test]
+    fn the_ports_are_those_that_are_named_and_those_of_tcp_that_the_system_gave() {
+        let listen = [
+            address("/ip4/0.0.0.0/tcp/3001"),
+            address("/ip6/::/udp/3003/quic-v1"),
+            address("/ip4/127.0.0.1/tcp/0"),
+            address("/ip4/127.0.0.1/udp/0/quic-v1"),
+        ];
+        let named = named_ports(&listen);
+        assert_eq!(named, [3001, 3003].into());
+        let given = [address("/ip4/127.0.0.1/tcp/40001"), address("/ip4/127.0.0.1/udp/40002/quic-v1")];
+        assert_eq!(ports(&named, given.iter()), [3001, 3003, 40_001].into());
     }
 
     #[test]

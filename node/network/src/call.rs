@@ -5,6 +5,7 @@
 //! half-way may have been served.
 
 mod inbound;
+mod missed;
 mod outbound;
 
 use std::time::Duration;
@@ -13,7 +14,7 @@ use bytes::Bytes;
 use farthing_protocol::{Address, CallMessage, CallReply};
 use tokio::sync::oneshot;
 
-pub(crate) use self::{inbound::CallServer, outbound::exchange};
+pub(crate) use self::{inbound::CallServer, missed::Missed, outbound::exchange};
 
 /// A call that another node makes, complete and within its bounds. Nothing else about it is checked.
 #[derive(Debug)]
@@ -109,6 +110,8 @@ pub enum Interrupted {
     #[error("the answer breaks the protocol: {0}")]
     BadAnswer(String),
     /// Ask again: the owner keeps the answer for a while.
-    #[error("this node has no memory left for the answer: too many large bodies are under way")]
-    NoRoom,
+    #[error(
+        "this node has no memory left for the answer of {bytes} bytes: too many large bodies are under way"
+    )]
+    NoRoom { bytes: usize },
 }

@@ -23,8 +23,8 @@ pub(crate) enum FrameError {
     Truncated { missing: usize },
     #[error("it moves too slowly")]
     TooSlow,
-    #[error("no room for the body")]
-    NoRoom,
+    #[error("no room for {bytes} bytes")]
+    NoRoom { bytes: usize },
     #[error("the stream failed: {0}")]
     Io(#[from] std::io::Error),
 }
@@ -85,10 +85,23 @@ pub(crate) async fn read_head<R>(io: &mut R, bytes_max: usize, pace: Pace) -> Re
 where
     R: AsyncRead + Unpin,
 {
+    read_head_within(io, bytes_max, pace, |_| true).await
+}
+
+/// The same for a head as large as a body, asking `reserve` as [`read_body`] does.
+pub(crate) async fn read_head_within<R>(
+    io: &mut R,
+    bytes_max: usize,
+    pace: Pace,
+    reserve: impl FnMut(usize) -> bool,
+) -> Result<Vec<u8>, FrameError>
+where
+    R: AsyncRead + Unpin,
+{
     let length = read_bounded(io, 4, pace, |_| true).await?;
     let length = u32::from_be_bytes([length[0], length[1], length[2], length[3]]);
     let length = check_size("head", length.into(), bytes_max)?;
-    read_bounded(io, length, pace, |_| true).await
+    read_bounded(io, length, pace, reserve).await
 }
 
 /// Reads a body of `body_bytes`, which the head named, asking `reserve` before memory grows by so many bytes.
@@ -130,7 +143,7 @@ where
         if filled == bytes.len() {
             let grown = length.min((2 * filled).max(CHUNK_BYTES));
             if !reserve(grown - filled) {
-                return Err(FrameError::NoRoom);
+                return Err(FrameError::NoRoom { bytes: length });
             }
             bytes.reserve_exact(grown - filled);
             bytes.resize(grown, 0);
@@ -235,7 +248,7 @@ mod tests {
     async fn a_body_without_room_is_not_read() {
         let mut wire = Cursor::new(vec![0; 100]);
         let body = read_body(&mut wire, 100, 100, PACE, |_| false).await;
-        assert!(matches!(body, Err(FrameError::NoRoom)));
+        assert!(matches!(body, Err(FrameError::NoRoom { bytes: 100 })));
         assert_eq!(wire.position(), 0);
     }
 

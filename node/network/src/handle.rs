@@ -7,7 +7,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use farthing_bounds::ByteBudget;
+use farthing_bounds::{ByteBudget, HeldBytes};
 use farthing_protocol::{
     Address, CallMessage, CallReply, Hash, Listing, NodeRecord, Signed, Verified,
     info::{InfoRequest, InfoResponse},
@@ -22,7 +22,7 @@ use crate::{
     CallFailure, CallTiming, CounterSnapshot, Interrupted, Lookup, Neighbour, NetworkConfig, NetworkError,
     NetworkLimits, NetworkStatus, NotStarted, PeerInfo, Reachability, SyncStream,
     admission::Admission,
-    call,
+    call::{self, Missed},
     gossip::Subject,
     info::{self, INFO_DEADLINE},
     line::Line,
@@ -58,7 +58,8 @@ pub(crate) struct Inner {
     partners: Partners,
     reporter: Reporter,
     limits: NetworkLimits,
-    budget: ByteBudget,
+    pub(crate) budget: ByteBudget,
+    missed: Missed,
 }
 
 /// How many calls go out at a time, and to whom one pays.
@@ -91,6 +92,7 @@ impl NetworkHandle {
             reporter,
             limits: config.limits.clone(),
             budget: config.budget.clone(),
+            missed: Missed::default(),
         }))
     }
 
@@ -131,17 +133,18 @@ impl NetworkHandle {
         let started = Instant::now();
         let head = check_message(message, body).map_err(CallFailure::NeverStarted)?;
         let _place = self.0.calling.admit(owner).ok_or(CallFailure::NeverStarted(NotStarted::LocalLimit))?;
-        // Whoever has no room for any answer had better not buy one.
-        drop(self.0.budget.take(ANSWER_BYTES_MIN).ok_or(CallFailure::NeverStarted(NotStarted::NoRoom))?);
+        let room = self.0.room_for(message).ok_or(CallFailure::NeverStarted(NotStarted::NoRoom))?;
         let stream = timeout(deadline, self.0.stream(owner, Protocol::Call)).await;
         let (stream, warm) =
             stream.unwrap_or(Err(NotStarted::Deadline)).map_err(CallFailure::NeverStarted)?;
         let connect = started.elapsed();
         let line = stream.traffic();
-        let exchange = call::exchange(stream, &head, body, &self.0.limits, &self.0.budget);
+        let exchange = call::exchange(stream, &head, body, &self.0.limits, room);
         let watched = self.0.over_watched_line(owner, line, body.len(), exchange);
         let answer = timeout(deadline.saturating_sub(connect), watched).await;
-        let (reply, body) = answer.unwrap_or(Err(Interrupted::Deadline)).map_err(CallFailure::Unknown)?;
+        let answer = answer.unwrap_or(Err(Interrupted::Deadline));
+        self.0.missed.note(message, &answer);
+        let (reply, body) = answer.map_err(CallFailure::Unknown)?;
         let exchange = started.elapsed().saturating_sub(connect);
         Ok((reply, body, CallTiming { connect, exchange, warm }))
     }
@@ -362,13 +365,21 @@ impl Inner {
         }
     }
 
+    /// What an answer is read into. Whoever has no room for any answer had better not buy one; one that found none
+    /// before is not asked for again until there is enough, because an owner gives it a second time at most.
+    fn room_for(&self, message: &CallMessage) -> Option<HeldBytes> {
+        let needed = self.missed.bytes(message);
+        let room = self.budget.take(needed.max(ANSWER_BYTES_MIN))?;
+        Some(if needed == 0 { self.budget.nothing() } else { room })
+    }
+
     pub(crate) async fn ask(
         self: &Arc<Self>,
         peer: Address,
         request: &InfoRequest,
     ) -> Result<InfoResponse, CallFailure> {
         let (stream, _) = self.stream(peer, Protocol::Info).await.map_err(CallFailure::NeverStarted)?;
-        let answer = timeout(INFO_DEADLINE, info::exchange(stream, request)).await;
+        let answer = timeout(INFO_DEADLINE, info::exchange(stream, request, &self.budget)).await;
         answer.unwrap_or(Err(Interrupted::Deadline)).map_err(CallFailure::Unknown)
     }
 

@@ -64,11 +64,19 @@ impl InfoResponder {
 }
 
 /// Sends one question and reads its answer. Deadlines are the caller's business.
-pub(crate) async fn exchange(mut stream: Line, request: &InfoRequest) -> Result<InfoResponse, Interrupted> {
+pub(crate) async fn exchange(
+    mut stream: Line,
+    request: &InfoRequest,
+    budget: &ByteBudget,
+) -> Result<InfoResponse, Interrupted> {
     let lost = |error: FrameError| Interrupted::ConnectionLost(error.to_string());
+    // While it is read: a peer decides how long that takes, and what is whole is judged and dropped at once.
+    let mut room = budget.nothing();
     frame::write_frame(&mut stream, &wire::encode(request), &Bytes::new(), PACE).await.map_err(lost)?;
-    let head = frame::read_head(&mut stream, limits::INFO_RESPONSE_BYTES_MAX, PACE).await;
+    let bytes_max = limits::INFO_RESPONSE_BYTES_MAX;
+    let head = frame::read_head_within(&mut stream, bytes_max, PACE, |more| room.grow(more)).await;
     let head = head.map_err(|error| match error {
+        FrameError::NoRoom { bytes } => Interrupted::NoRoom { bytes },
         FrameError::Truncated { missing: 4 } => Interrupted::NoAnswer,
         FrameError::TooLarge { .. } => Interrupted::BadAnswer(error.to_string()),
         error => lost(error),

@@ -72,6 +72,6 @@ impl Inner {
             return true;
         }
         let nothing = InfoRequest::Records(Vec::new());
-        timeout(ANSWER_WITHIN, info::exchange(question, &nothing)).await.is_ok()
+        timeout(ANSWER_WITHIN, info::exchange(question, &nothing, &self.budget)).await.is_ok()
     }
 }

@@ -287,7 +287,7 @@ impl Inner {
     /// Asks a peer that is connected; connecting to it is not worth while here.
     async fn ask_connected(&self, peer: Address, question: &InfoRequest) -> Option<InfoResponse> {
         let stream = self.open(peer, Protocol::Info).await.ok()??;
-        timeout(LOOKUP_DEADLINE, info::exchange(stream, question)).await.ok()?.ok()
+        timeout(LOOKUP_DEADLINE, info::exchange(stream, question, &self.budget)).await.ok()?.ok()
     }
 
     /// Tells peers that hold an older record of the newest, so that the next to ask them fares better.

@@ -153,7 +153,9 @@ impl Network {
         )?;
         let early = bind_all(&mut swarm, &listen).await?;
 
-        let (status_in, status) = watch::channel(NetworkStatus::default());
+        let named_ports = addresses::named_ports(&listen);
+        let ports = addresses::ports(&named_ports, swarm.listeners());
+        let (status_in, status) = watch::channel(NetworkStatus { ports, ..NetworkStatus::default() });
         let publisher = Publisher::new(
             config.key.clone(),
             config.network.clone(),
@@ -181,6 +183,8 @@ impl Network {
             counters: Arc::clone(&counters),
             own: own.address(),
             network: config.network.clone(),
+            named_ports,
+            budget: config.budget.clone(),
             allow_private: config.allow_private,
             vouched,
             usage,

@@ -1,6 +1,7 @@
 //! What the network shows of itself: a status to watch, peers to list, counters to export.
 
 use std::{
+    collections::BTreeSet,
     sync::atomic::{AtomicU64, Ordering},
     time::{Duration, SystemTime},
 };
@@ -14,6 +15,8 @@ use crate::{BootstrapPeer, ClockSkew, Reachability};
 pub struct NetworkStatus {
     /// Where the node listens, one per interface.
     pub listening: Vec<String>,
+    /// The ports that it was told to listen on, and those of TCP that the system gave it.
+    pub ports: BTreeSet<u16>,
     /// Where the node says it can be reached.
     pub external: Vec<String>,
     /// How peers see this node; candidates, believed by nobody.

@@ -13,12 +13,13 @@ mod peers;
 mod reachability;
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     net::IpAddr,
     sync::Arc,
     time::{Duration, Instant},
 };
 
+use farthing_bounds::ByteBudget;
 use farthing_protocol::{Address, Hash, NodeRecord, Verified, reach::ReachResponse, wire::NetworkName};
 use futures::StreamExt;
 use libp2p::{
@@ -31,7 +32,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 pub(crate) use self::connections::innermost;
 use self::{dials::Dials, directory::Lookup, peers::Peers};
 use crate::{
-    Neighbour, NetworkStatus, NotStarted, PeerInfo, Reachability,
+    Neighbour, NetworkStatus, NotStarted, PeerInfo, Reachability, addresses,
     admission::Admission,
     behaviour::{Behaviour, BehaviourEvent},
     bootstrap::Bootstrap,
@@ -168,6 +169,10 @@ pub(crate) struct Parts {
     pub(crate) counters: Arc<Counters>,
     pub(crate) own: Address,
     pub(crate) network: NetworkName,
+    /// That the node was told to listen on.
+    pub(crate) named_ports: BTreeSet<u16>,
+    /// For the answers that are read.
+    pub(crate) budget: ByteBudget,
     pub(crate) allow_private: bool,
     pub(crate) vouched: Vouched,
     pub(crate) usage: Usage,
@@ -411,6 +416,7 @@ impl SwarmTask {
         };
         let status = NetworkStatus {
             listening: swarm.listeners().map(ToString::to_string).collect(),
+            ports: addresses::ports(&self.parts.named_ports, swarm.listeners()),
             external: swarm.external_addresses().map(ToString::to_string).collect(),
             observed: self.observed.keys().map(ToString::to_string).collect(),
             connections,

@@ -132,7 +132,8 @@ mod tests {
 
     #[test]
     fn an_address_follows_the_rules_of_upstreams_and_is_never_shown_whole() {
-        let options = UpstreamOptions { own_ports: vec![3000], ..UpstreamOptions::default() };
+        let options =
+            UpstreamOptions { own_ports: upstream::OwnPorts::new([3000]), ..UpstreamOptions::default() };
         for good in [
             "https://hooks.example.org/T0/B0/token",
             "http://127.0.0.1:8080/a?key=token",

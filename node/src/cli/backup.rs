@@ -71,7 +71,7 @@ async fn create(context: &Context, to: Option<PathBuf>, passphrase: &PassphraseF
     let mut made: Backup = context.node()?.post(route::BACKUPS, &BackupRequest { passphrase }).await?;
     if let Some(to) = to {
         let bytes = read(Path::new(&made.path))?;
-        files::create_private(&to, &bytes).map_err(|error| {
+        files::create_named(&to, &bytes).map_err(|error| {
             let text =
                 format!("{} cannot be written ({error}); the backup lies at {}", to.display(), made.path);
             Failure::new(Exit::Failure, text)

@@ -77,7 +77,7 @@ async fn find(arguments: &Inspect) -> Result<Found, Failure> {
         headers: arguments.headers.iter().map(header).collect::<Result<_, _>>()?,
         each: IntakeOptions::default().each.min(arguments.timeout),
         total: arguments.timeout,
-        own_ports: Vec::new(),
+        ..IntakeOptions::default()
     };
     let Some(url) = url(&arguments.source)? else {
         let (bytes, name) = read(&arguments.source)?;

@@ -1,5 +1,7 @@
 //! What the parts of the node are told of the configuration.
 
+use std::net::SocketAddr;
+
 use anyhow::Context;
 use farthing_bounds::ByteBudget;
 use farthing_chain::ChainSpec;
@@ -11,7 +13,11 @@ use farthing_protocol::{
 use crate::{
     config::Config,
     consumer::{rest::RestLimits, spending},
-    owner::{load, terms::Terms, upstream::UpstreamOptions},
+    owner::{
+        load,
+        terms::Terms,
+        upstream::{OwnPorts, UpstreamOptions},
+    },
     settlement::policy::Policy,
 };
 
@@ -125,7 +131,11 @@ pub(super) fn load_limits(config: &Config) -> load::Limits {
     }
 }
 
-pub(super) fn upstream_options(config: &Config, budget: &ByteBudget) -> UpstreamOptions {
+pub(super) fn upstream_options(
+    config: &Config,
+    budget: &ByteBudget,
+    own_ports: &OwnPorts,
+) -> UpstreamOptions {
     let limits = &config.limits;
     UpstreamOptions {
         connect: limits.upstream_connect,
@@ -134,7 +144,19 @@ pub(super) fn upstream_options(config: &Config, budget: &ByteBudget) -> Upstream
         total: limits.upstream_total,
         body_bytes_max: limits.response_bytes_max,
         budget: budget.clone(),
-        own_ports: vec![config.gateway.listen.port(), config.panel.listen.port()],
+        own_ports: own_ports.clone(),
         ..UpstreamOptions::default()
     }
+}
+
+/// Where the gateway can be called from this machine.
+#[must_use]
+pub fn gateway_url(listen: SocketAddr, tls: bool) -> String {
+    let scheme = if tls { "https" } else { "http" };
+    let host = if listen.ip().is_unspecified() || listen.ip().is_loopback() {
+        "localhost".to_owned()
+    } else {
+        listen.ip().to_string()
+    };
+    format!("{scheme}://{host}:{}", listen.port())
 }

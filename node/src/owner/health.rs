@@ -21,7 +21,10 @@ use futures::future::join_all;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::registry::{Registered, Registry};
+use super::{
+    registry::{Registered, Registry},
+    upstream::{ForbiddenAddress, ResolverError},
+};
 use crate::{clock, text::Text};
 
 /// As many neighbours say enough about all.
@@ -69,6 +72,9 @@ struct Noted {
     health: ListingHealth,
     /// In a row, of the server.
     failures: u32,
+    /// The server's address is one of this node's own.
+    #[serde(default)]
+    leads_here: bool,
     /// Which server was measured, and what its newest answers took, in microseconds.
     upstream: String,
     times_us: Vec<u64>,
@@ -95,7 +101,12 @@ impl Noted {
         if self.failures >= FAILURES_TOLD {
             let cause =
                 format!("the server of “{name}” {}, so its calls fail and earn nothing", health.upstream);
-            ails.push(ailing("server-down", cause, "start your server, or pause the service"));
+            let action = if self.leads_here {
+                "give the service the address of your own server, or pause it"
+            } else {
+                "start your server, or pause the service"
+            };
+            ails.push(ailing("server-down", cause, action));
         }
         let heard = health.asked.saturating_sub(health.silent);
         let is_new = health.asked_secs < listing.updated_secs + SPREADS_WITHIN_SECS;
@@ -168,6 +179,7 @@ impl Health {
 
     /// Looks again and again, until it is dropped.
     pub async fn run(self) {
+        self.tell_what_leads_here().await;
         for round in 1_u64.. {
             tokio::time::sleep(ROUND_EVERY).await;
             let services = self.0.registry.all();
@@ -205,14 +217,37 @@ impl Health {
         all.iter().map(|(id, noted)| (*id, noted.clone())).collect()
     }
 
+    /// A node may have been told to listen where one of its services' servers was.
+    async fn tell_what_leads_here(&self) {
+        let services = self.0.registry.all();
+        let lead_here = join_all(services.iter().map(|service| service.upstream().leads_here())).await;
+        let lead_here = services.into_iter().zip(lead_here).filter_map(|(own, leads)| leads.then_some(own));
+        let lead_here: Vec<_> = lead_here.collect();
+        for service in &lead_here {
+            let (name, upstream) = (&service.listing().name, service.upstream_url());
+            tracing::warn!(
+                service = %service.listing().service, name, upstream,
+                "a service's server is a port of this node, so its calls are not served; give the service the address of \
+                 your own server, or this node another port"
+            );
+        }
+        self.connect(&lead_here).await;
+    }
+
     async fn connect(&self, services: &[Arc<Registered>]) {
         let found = join_all(services.iter().map(|service| connect(service))).await;
         let mut all = self.0.lock();
         for (service, found) in services.iter().zip(found) {
             let noted = all.entry(Text(service.listing().service)).or_default();
-            noted.failures = if found.is_ok() { 0 } else { noted.failures.saturating_add(1) };
+            noted.leads_here = found.as_ref().is_err_and(|failed| failed.leads_here);
+            noted.failures = match &found {
+                Ok(_) => 0,
+                // That does not mend itself.
+                Err(_) if noted.leads_here => FAILURES_TOLD.max(noted.failures),
+                Err(_) => noted.failures.saturating_add(1),
+            };
             noted.health.upstream_good = found.is_ok();
-            noted.health.upstream = found.unwrap_or_else(|reason| reason);
+            noted.health.upstream = found.unwrap_or_else(|failed| failed.words);
         }
     }
 
@@ -307,19 +342,28 @@ fn has(answer: Option<&[Signed<Listing>]>, service: &Registered) -> Has {
     }
 }
 
+/// Why the owner's server is not there.
+struct Away {
+    words: String,
+    leads_here: bool,
+}
+
 /// Whether something listens where the owner's server should be. No request is sent: it might cost the owner.
-async fn connect(service: &Registered) -> Result<String, String> {
+async fn connect(service: &Registered) -> Result<String, Away> {
+    let away = |words: String, leads_here| Away { words: format!("takes no connection{words}"), leads_here };
     let connecting = async {
-        let addresses = service.upstream().addresses().await.map_err(|error| error.to_string())?;
+        let addresses = service.upstream().addresses().await.map_err(|error| {
+            let leads_here = matches!(error, ResolverError::Forbidden(ForbiddenAddress::Own));
+            away(format!(": {error}"), leads_here)
+        })?;
         let began = std::time::Instant::now();
-        tokio::net::TcpStream::connect(addresses.as_slice()).await.map_err(|error| error.to_string())?;
-        Ok::<_, String>(began.elapsed())
+        let connected = tokio::net::TcpStream::connect(addresses.as_slice()).await;
+        connected.map_err(|error| away(format!(": {error}"), false))?;
+        Ok(began.elapsed())
     };
-    match tokio::time::timeout(CONNECT_WITHIN, connecting).await {
-        Ok(Ok(took)) => Ok(format!("takes connections, in {} ms", took.as_millis().max(1))),
-        Ok(Err(reason)) => Err(format!("takes no connection: {reason}")),
-        Err(_) => Err(format!("takes no connection within {} s", CONNECT_WITHIN.as_secs())),
-    }
+    let took = tokio::time::timeout(CONNECT_WITHIN, connecting).await;
+    let took = took.map_err(|_| away(format!(" within {} s", CONNECT_WITHIN.as_secs()), false))??;
+    Ok(format!("takes connections, in {} ms", took.as_millis().max(1)))
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ mod scan;
 use std::time::Duration;
 
 use bytes::Bytes;
+use farthing_bounds::ByteBudget;
 use farthing_bridge::report::{ReadError, Reading};
 use url::Url;
 
@@ -34,7 +35,7 @@ use self::{
     graphql::Endpoint,
 };
 use crate::{
-    owner::upstream::{UpstreamOptions, check_base},
+    owner::upstream::{OwnPorts, UpstreamOptions, check_base},
     secret::SecretText,
 };
 
@@ -65,12 +66,15 @@ pub struct IntakeOptions {
     pub each: Duration,
     pub total: Duration,
     /// Ports of this node on this machine; nobody's API is there.
-    pub own_ports: Vec<u16>,
+    pub own_ports: OwnPorts,
+    /// What the answers may hold until they are understood.
+    pub budget: ByteBudget,
 }
 
 impl Default for IntakeOptions {
     fn default() -> Self {
-        Self { headers: Vec::new(), each: EACH, total: TOTAL, own_ports: Vec::new() }
+        let UpstreamOptions { own_ports, budget, .. } = UpstreamOptions::default();
+        Self { headers: Vec::new(), each: EACH, total: TOTAL, own_ports, budget }
     }
 }
 

@@ -34,7 +34,7 @@ use super::{
     new_service::{NewService, UpstreamSecrets, same_origin},
     samples,
     service_file::ServiceFile,
-    upstream::{Upstream, UpstreamOptions},
+    upstream::{Upstream, UpstreamOptions, check_base},
 };
 
 pub use self::{error::RegistryError, turn::Turn};
@@ -257,6 +257,7 @@ impl Registry {
 
     fn prepare(&self, new: NewService, earlier: Option<&Registered>) -> Result<Stored, RegistryError> {
         new.check()?;
+        check_base(&new.upstream, &self.0.options)?;
         if earlier.is_none() && self.all().len() >= LISTINGS_PER_OWNER_MAX {
             return Err(RegistryError::TooMany);
         }

@@ -1,7 +1,8 @@
 //! The owner's own server: one bounded request, and what came of it.
 //!
 //! 1. Scheme, host, port and address class are fixed when a service is registered; a URL outside of them is
-//!    not requested, a name that moved is not followed ([`address`]).
+//!    not requested, a name that moved is not followed ([`address`]), and a port that has become this node's own is
+//!    not connected to.
 //! 2. Headers pass an allow-list in both directions; the owner's secret headers are added last.
 //! 3. Every wait is bounded: connecting, the head, each part of the body, the whole. So is the body.
 //! 4. What happened becomes an [`Outcome`], which alone decides whether the call is charged.
@@ -9,8 +10,10 @@
 //! No redirect is followed, no proxy asked, no cookie kept, nothing decompressed.
 
 mod address;
+mod base;
 mod graphql;
 mod options;
+mod own_ports;
 mod request;
 mod times;
 
@@ -18,24 +21,27 @@ use std::{
     collections::BTreeMap,
     error::Error as _,
     fmt,
-    net::{IpAddr, Ipv4Addr, SocketAddr},
+    net::{IpAddr, SocketAddr},
     sync::{Arc, OnceLock},
     time::{Duration, Instant},
 };
 
 use bytes::{Bytes, BytesMut};
+use farthing_bounds::HeldBytes;
 use farthing_bridge::Request;
 use farthing_protocol::{Outcome, limits};
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use tokio::time::timeout;
-use url::{Host, Url};
+use url::Url;
 
 use self::address::Resolver;
+pub(crate) use self::base::{check_base, literal_class};
 pub(super) use self::request::secret_header;
 use self::times::Times;
 pub use self::{
     address::{AddressClass, ForbiddenAddress, ResolverError},
     options::UpstreamOptions,
+    own_ports::OwnPorts,
 };
 use super::new_service::UpstreamSecrets;
 
@@ -53,6 +59,7 @@ const POOL_IDLE: Duration = Duration::from_secs(4);
 /// As many as calls of one service by default; more would only sit idle.
 const POOL_IDLE_CONNECTIONS_MAX: usize = 32;
 const ANSWER_HEADERS_MAX: usize = 64;
+const NO_ROOM: &str = "this node holds as many bytes as limits.bodies_bytes_max allows";
 
 /// Why an address cannot be an upstream.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -139,7 +146,8 @@ impl Failure {
 type Answered = (Outcome, u16, BTreeMap<String, String>, Bytes);
 
 impl Upstream {
-    /// Fixes where requests go. Does not connect.
+    /// Fixes where requests go. Does not connect. That its port is not one of this node's is judged by [`check_base`]
+    /// when it is named, and whenever it is connected to: a node may be told to listen there later.
     ///
     /// # Errors
     /// [`UpstreamError`] for an address or a header that cannot be used.
@@ -148,7 +156,7 @@ impl Upstream {
         secrets: UpstreamSecrets,
         options: UpstreamOptions,
     ) -> Result<Self, UpstreamError> {
-        let base = check_base(base_url, &options)?;
+        let base = base::read_base(base_url)?;
         let class = Arc::new(
             options.class.or_else(|| literal_class(&base)).map_or_else(OnceLock::new, OnceLock::from),
         );
@@ -195,8 +203,16 @@ impl Upstream {
     pub(super) async fn addresses(&self) -> Result<Vec<SocketAddr>, ResolverError> {
         let host = self.base.host_str().unwrap_or_default();
         let host = host.trim_start_matches('[').trim_end_matches(']');
-        let port = self.base.port_or_known_default().unwrap_or_default();
-        resolver(&self.base, &self.class, &self.options).addresses(host, port).await
+        resolver(&self.base, &self.class, &self.options).addresses(host, base::port_of(&self.base)).await
+    }
+
+    /// Whether it leads to this node now, so that no call reaches it.
+    pub(super) async fn leads_here(&self) -> bool {
+        if !self.options.own_ports.contains(base::port_of(&self.base)) {
+            return false;
+        }
+        let found = timeout(self.options.connect, self.addresses()).await;
+        matches!(found, Ok(Err(ResolverError::Forbidden(ForbiddenAddress::Own))))
     }
 
     /// What the newest answers took, in microseconds; `None` before the first.
@@ -252,6 +268,9 @@ impl Upstream {
         total: Duration,
     ) -> Result<Answered, Failure> {
         let left = || total.saturating_sub(started.elapsed());
+        if base::own_port(&self.base, &self.options).is_some() {
+            return Err(Failure::new(Outcome::Unreachable, 0, address::LEADS_HERE));
+        }
         let sent = self.http_request(request)?;
         let slow_head = |_| Failure::new(Outcome::TimedOut, 0, "no head of an answer in time");
         let response = timeout(self.options.first_byte.min(left()), self.client.execute(sent))
@@ -264,11 +283,17 @@ impl Upstream {
         match &request.request {
             Request::Http(_) => {
                 let outcome = self.judge(&response)?;
-                Ok((outcome, status, headers, self.body(response, left).await?))
+                let (body, room) = self.body(response, left).await?;
+                Ok((outcome, status, headers, room.attach(body)))
             }
             Request::Graphql(asked) => {
-                let body = self.body(response, left).await?;
-                graphql::judge(&asked.unwrap, status, headers, &body)
+                let (body, mut room) = self.body(response, left).await?;
+                let (outcome, said, headers, taken) = graphql::judge(&asked.unwrap, status, headers, &body)?;
+                // What was asked under short names has its own, which may be longer.
+                if !room.grow(taken.len().saturating_sub(body.len())) {
+                    return Err(Failure::new(Outcome::Oversize, status, NO_ROOM));
+                }
+                Ok((outcome, said, headers, room.attach(taken)))
             }
         }
     }
@@ -330,7 +355,7 @@ impl Upstream {
         &self,
         mut response: reqwest::Response,
         left: impl Fn() -> Duration,
-    ) -> Result<Bytes, Failure> {
+    ) -> Result<(Bytes, HeldBytes), Failure> {
         let status = response.status().as_u16();
         let failure = |outcome, reason| Failure::new(outcome, status, reason);
         let (mut whole, mut room) = (Body::default(), self.options.budget.nothing());
@@ -339,10 +364,9 @@ impl Upstream {
                 .await
                 .map_err(|_| failure(Outcome::TimedOut, "the body did not come in time"))?
                 .map_err(|_| failure(Outcome::BadAnswer, "the body is not what its head promised"))?;
-            let Some(part) = part else { return Ok(room.attach(whole.finish())) };
+            let Some(part) = part else { return Ok((whole.finish(), room)) };
             if !room.grow(part.len()) {
-                let reason = "this node holds as many bytes as limits.bodies_bytes_max allows";
-                return Err(failure(Outcome::Oversize, reason));
+                return Err(failure(Outcome::Oversize, NO_ROOM));
             }
             whole.push(part);
             if whole.len() > self.options.body_bytes_max {
@@ -380,57 +404,8 @@ impl Body {
     }
 }
 
-/// `base_url` as an address that may be asked.
-pub(crate) fn check_base(base_url: &str, options: &UpstreamOptions) -> Result<Url, UpstreamError> {
-    let malformed =
-        || UpstreamError::Malformed(base_url.chars().filter(|c| !c.is_control()).take(80).collect());
-    let base = Url::parse(base_url).map_err(|_| malformed())?;
-    if !matches!(base.scheme(), "http" | "https") || !base.has_host() {
-        return Err(malformed());
-    }
-    if !base.username().is_empty() || base.password().is_some() {
-        return Err(UpstreamError::Credentials);
-    }
-    if base.query().is_some() || base.fragment().is_some() {
-        return Err(UpstreamError::Query);
-    }
-    if let Some(address) = literal_address(&base)
-        && AddressClass::of(address).is_none()
-    {
-        return Err(UpstreamError::ForbiddenAddress(address));
-    }
-    match own_port(&base, options) {
-        Some(port) if literal_address(&base).is_some_and(address::is_of_this_machine) => {
-            Err(UpstreamError::OwnPort(port))
-        }
-        _ => Ok(base),
-    }
-}
-
-/// The port of `base` when it is one of this node's own.
-fn own_port(base: &Url, options: &UpstreamOptions) -> Option<u16> {
-    base.port_or_known_default().filter(|port| options.own_ports.contains(port))
-}
-
 fn resolver(base: &Url, class: &Arc<OnceLock<AddressClass>>, options: &UpstreamOptions) -> Resolver {
-    Resolver { class: Arc::clone(class), is_own_port: own_port(base, options).is_some() }
-}
-
-fn literal_address(base: &Url) -> Option<IpAddr> {
-    match base.host()? {
-        Host::Ipv4(v4) => Some(v4.into()),
-        Host::Ipv6(v6) => Some(v6.into()),
-        Host::Domain(name) => {
-            // RFC 6761: this name never leaves the machine.
-            let local = name.trim_end_matches('.');
-            (local == "localhost" || local.ends_with(".localhost")).then_some(Ipv4Addr::LOCALHOST.into())
-        }
-    }
-}
-
-/// The class of a host that is an address itself; `None` for a name, which is resolved when connecting.
-pub(crate) fn literal_class(base: &Url) -> Option<AddressClass> {
-    literal_address(base).and_then(AddressClass::of)
+    Resolver { class: Arc::clone(class), port: base::port_of(base), own_ports: options.own_ports.clone() }
 }
 
 /// A client that follows nothing, asks no proxy, and connects only to addresses of `class`; it is for URLs of
@@ -467,7 +442,7 @@ pub(crate) fn client(
 
 fn failure_of(error: &reqwest::Error) -> Failure {
     if error.is_connect() {
-        return Failure::new(Outcome::Unreachable, 0, "no connection to the upstream");
+        return Failure::new(Outcome::Unreachable, 0, address::why_not(error));
     }
     if error.is_timeout() {
         return Failure::new(Outcome::TimedOut, 0, "no head of an answer in time");

@@ -12,7 +12,7 @@ use askama::Template;
 use axum::{
     Extension,
     body::Bytes,
-    extract::{FromRequest, Request},
+    extract::{FromRequest, Request, multipart::Field},
     response::{IntoResponse, Response},
 };
 use http::{StatusCode, header, request::Parts};
@@ -22,10 +22,12 @@ use super::{
     Panel,
     access::{Confirmed, Reauthenticated, Refused},
     address_or_here,
+    api::GUEST_BYTES_MAX,
     failure::Failure,
     frame::{Theme, Visit},
     guard::{not_logged_in, session_of},
     page::Html,
+    upload,
 };
 use crate::{clock, secret::SecretText, serve::ClientAddress};
 
@@ -195,30 +197,26 @@ impl Gate {
         Self { from: from(parts), proof: Proof::Nothing }
     }
 
-    /// Takes the next field; whether it was one of the gate's own.
+    /// Takes the next field when it is one of the gate's own; whether it was.
     ///
     /// # Errors
-    /// Before any other field, one of the two must have been right.
-    pub(super) async fn pass(&mut self, visit: &Visit, name: &str, text: &[u8]) -> Result<bool, Failure> {
-        let text = || String::from_utf8_lossy(text).into_owned();
-        match name {
-            KEY_FIELD => {
-                if visit.session.has_key(&text()) && matches!(self.proof, Proof::Nothing) {
-                    self.proof = Proof::Key;
-                }
+    /// A wrong password; and before any other field is read, one of the two must have been right.
+    pub(super) async fn took(&mut self, visit: &Visit, field: &mut Field<'_>) -> Result<bool, Failure> {
+        let is_password = match field.name() {
+            Some(KEY_FIELD) => false,
+            Some(PASSWORD_FIELD) => true,
+            _ => return self.passed().map(|()| false),
+        };
+        let text = upload::whole(field, GUEST_BYTES_MAX).await?;
+        let text = String::from_utf8_lossy(&text).into_owned();
+        if is_password {
+            if !text.is_empty() {
+                let confirmed = confirm(visit, text, self.from).await;
+                self.proof =
+                    Proof::Password(confirmed.map_err(|refused| Failure::password_refused(&refused))?);
             }
-            PASSWORD_FIELD => {
-                let password = text();
-                if !password.is_empty() {
-                    let confirmed = confirm(visit, password, self.from).await;
-                    self.proof =
-                        Proof::Password(confirmed.map_err(|refused| Failure::password_refused(&refused))?);
-                }
-            }
-            _ => {
-                self.passed()?;
-                return Ok(false);
-            }
+        } else if visit.session.has_key(&text) && matches!(self.proof, Proof::Nothing) {
+            self.proof = Proof::Key;
         }
         Ok(true)
     }

@@ -2,7 +2,10 @@
 
 use std::collections::HashMap;
 
-use axum::extract::{FromRequest, Multipart, Request, multipart::MultipartError};
+use axum::extract::{
+    FromRequest, Multipart, Request,
+    multipart::{Field, MultipartError},
+};
 use http::StatusCode;
 
 use super::{
@@ -25,11 +28,11 @@ const FIELDS_MAX: usize = 32;
 #[derive(Debug)]
 pub(super) struct Upload {
     pub(super) visit: Visit,
-    fields: HashMap<String, Field>,
+    fields: HashMap<String, Typed>,
 }
 
 #[derive(Debug)]
-struct Field {
+struct Typed {
     text: String,
     /// Of a file, as the browser says; a person's text.
     file_name: String,
@@ -62,28 +65,37 @@ impl FromRequest<Panel> for Upload {
             .await
             .map_err(|rejection| Failure::unreadable(rejection.body_text()))?;
         let mut fields = HashMap::new();
-        while let Some(field) = form.next_field().await.map_err(|error| failure(&error))? {
+        while let Some(mut field) = form.next_field().await.map_err(|error| failure(&error))? {
             let name = field.name().unwrap_or_default().to_owned();
             let file_name = field.file_name().unwrap_or_default().to_owned();
-            let bytes = field.bytes().await.map_err(|error| failure(&error))?;
-            if bytes.len() > FILE_BYTES_MAX {
-                return Err(Failure::too_large());
-            }
-            if gate.pass(&visit, &name, &bytes).await? {
+            if gate.took(&visit, &mut field).await? {
                 continue;
             }
-            let text = String::from_utf8(bytes.into()).map_err(|_| not_text(&name, &file_name))?;
+            let bytes = whole(&mut field, FILE_BYTES_MAX).await?;
+            let text = String::from_utf8(bytes).map_err(|_| not_text(&name, &file_name))?;
             if fields.len() >= FIELDS_MAX {
                 return Err(Failure::unreadable(format!("The form has more than {FIELDS_MAX} fields.")));
             }
-            fields.insert(name, Field { text, file_name });
+            fields.insert(name, Typed { text, file_name });
         }
         gate.passed()?;
         Ok(Self { visit, fields })
     }
 }
 
-fn failure(error: &MultipartError) -> Failure {
+/// A field, of which no more is read than it may have.
+pub(super) async fn whole(field: &mut Field<'_>, bytes_max: usize) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    while let Some(part) = field.chunk().await.map_err(|error| failure(&error))? {
+        if bytes.len() + part.len() > bytes_max {
+            return Err(Failure::too_large());
+        }
+        bytes.extend_from_slice(&part);
+    }
+    Ok(bytes)
+}
+
+pub(super) fn failure(error: &MultipartError) -> Failure {
     match error.status() {
         StatusCode::PAYLOAD_TOO_LARGE => Failure::too_large(),
         _ => Failure::unreadable(format!("The upload broke off: {}.", error.body_text())),

@@ -131,6 +131,20 @@ async fn an_uploaded_api_is_reviewed_tried_and_registered_and_another_node_has_i
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_worst_query_of_an_operation_stands_where_its_price_is_chosen() -> Result<()> {
+    let node = Node::start().await?;
+    let mut browser = node.set_up().await?;
+    let schema = "type Query { users: [User!]! } type User { name: String! friends: [User!]! }";
+    let page = browser.upload(NEW, &[("price", None, b"0.002"), ("text", None, schema.as_bytes())]).await?;
+    ensure!(page.status == 303, "{page:?}");
+    let page = browser.get(&page.header("location").to_owned()).await?;
+    for words in ["1 warning", "GET /users", "2 lists within each other", "fields=friends", "name=\"p0\""] {
+        ensure!(page.body.contains(words), "`{words}` is not in {}", page.body);
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_pasted_schema_and_a_scanned_server_become_services() -> Result<()> {
     let node = Node::start().await?;
     let mut browser = node.set_up().await?;

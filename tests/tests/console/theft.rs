@@ -165,6 +165,40 @@ async fn a_cookie_alone_reads_no_secret_and_opens_nothing_for_programs() -> Resu
     Ok(())
 }
 
+/// Nothing of a form with files is read before its key, which comes first.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_comes_after_the_file_or_never_ends_opens_no_form_with_files() -> Result<()> {
+    let (node, browser, names) = furnished().await?;
+    let before = state(&node).await?;
+    let key = browser.key.clone().context("no key")?;
+    let document = br#"{"openapi":"3.1.0","info":{"title":"T","version":"1"},"paths":{}}"#;
+    for pattern in UPLOADS {
+        let place = filled(pattern, &names);
+        let (file, price) = (("file", Some("a.json"), &document[..]), ("price", None, &b"0.1"[..]));
+        let late = [("console_key", None, key.as_bytes()), ("console_password", None, PASSWORD.as_bytes())];
+        let endless = "0".repeat(20_000);
+        for (what, key, parts, status) in [
+            ("behind the file", "", vec![file, price, late[0], late[1]], 403),
+            ("behind the price", "", vec![price, late[0], file], 403),
+            ("in a form of nothing else", "", vec![], 403),
+            ("longer than any key", endless.as_str(), vec![late[0], file], 413),
+            (
+                "with a password longer than any",
+                "",
+                vec![("console_password", None, endless.as_bytes()), file],
+                413,
+            ),
+        ] {
+            let mut thief = browser.thief();
+            let request = thief.upload_with(&place, key, &parts);
+            let page = thief.send(request).await?;
+            ensure!(page.status == status, "{place}, a key {what}: {page:?}");
+        }
+    }
+    ensure!(before == state(&node).await?, "something was changed");
+    Ok(())
+}
+
 /// Without scripts there is no key.
 #[tokio::test(flavor = "multi_thread")]
 async fn without_the_key_the_password_does_and_what_was_typed_is_kept() -> Result<()> {

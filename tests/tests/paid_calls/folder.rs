@@ -179,3 +179,34 @@ async fn a_folder_that_another_user_had_a_hand_in_is_refused_and_nothing_is_writ
     ensure!(disk.join("wallet.json").exists(), "the wallet is on the disk that the link leads to");
     Ok(())
 }
+
+/// Links that come and go while a node starts: whatever it finds, it writes through none of them.
+#[tokio::test(flavor = "multi_thread")]
+async fn links_that_another_user_plants_while_a_node_starts_lead_it_nowhere() -> Result<()> {
+    let place = Place::new()?;
+    if !place.is_root {
+        return Ok(());
+    }
+    let notes = place.path("notes");
+    fs::write(&notes, "dear diary")?;
+    place.give(&notes, USER, 0o644)?;
+    for round in 0..8 {
+        let data = place.make(&format!("data-{round}"), USER, 0o777)?;
+        let names = "lock ledger.redb secrets.toml wallet.json console.json control.sock .control tls";
+        let script = format!(
+            "cd {} && i=0; while [ $i -lt 400 ]; do for n in {names}; do ln -s {} $n; rm -f $n; done; i=$((i+1)); done",
+            data.display(),
+            notes.display()
+        );
+        let mut planting = Command::new("sh");
+        planting.arg("-c").arg(&script).uid(STRANGER).gid(STRANGER).stderr(Stdio::null()).kill_on_drop(true);
+        let mut planting = planting.spawn()?;
+        let ran = place.init(&data).await?;
+        // Either the folder was closed before anything lay in it, or what lay in it was a stranger's.
+        ensure!(ran.code == 0 || ran.err.contains("belongs to another user"), "{ran:?}");
+        planting.kill().await?;
+        ensure!(fs::read_to_string(&notes)? == "dear diary", "the notes were written through");
+        ensure!(fs::metadata(&notes)?.mode() & 0o777 == 0o644, "their mode was changed");
+    }
+    Ok(())
+}

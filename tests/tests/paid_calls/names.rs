@@ -13,12 +13,12 @@ use tokio::process::Command;
 use crate::support::{cost, expect_free, expect_served, fixed_owner};
 
 /// What the owner's node takes for the answers of its name server; the test changes them.
-struct Names {
+pub struct Names {
     folder: tempfile::TempDir,
 }
 
 impl Names {
-    async fn new() -> Result<Self> {
+    pub async fn new() -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/paid_calls/names.c");
         let library = folder.path().join("names.so");
@@ -32,13 +32,13 @@ impl Names {
         Ok(names)
     }
 
-    fn environment(&self) -> Vec<(String, String)> {
+    pub fn environment(&self) -> Vec<(String, String)> {
         let text = |name: &str| self.folder.path().join(name).display().to_string();
         vec![("LD_PRELOAD".to_owned(), text("names.so")), ("NAMES_FILE".to_owned(), text("names"))]
     }
 
     /// Where names lead from now on. A file that is read is never half written.
-    fn lead(&self, names: &[(&str, &str)]) -> Result<()> {
+    pub fn lead(&self, names: &[(&str, &str)]) -> Result<()> {
         let lines: Vec<String> = names.iter().map(|(name, address)| format!("{name} {address}\n")).collect();
         let (new, file) = (self.folder.path().join("new"), self.folder.path().join("names"));
         fs::write(&new, lines.concat())?;
@@ -47,7 +47,7 @@ impl Names {
 }
 
 /// What a call is answered with once the consumer's node has met the restarted owner again.
-async fn found(world: &World, api: &Api) -> Result<Answer> {
+pub async fn found(world: &World, api: &Api) -> Result<Answer> {
     let mut answer = None;
     eventually("the service is known", async || {
         let last = world.call_of(api, "GET", "/ok").await?;

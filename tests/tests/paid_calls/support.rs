@@ -40,13 +40,19 @@ pub fn expect_free(what: &str, answer: &Answer, status: u16, problem: &str) -> R
 
 /// Settings that listen on a fixed port, so that a restarted node is where it was.
 pub fn on_a_fixed_port() -> Result<Vec<(String, String)>> {
+    let port = free_port()?;
+    let listen = format!("/ip4/127.0.0.1/tcp/{port},/ip4/127.0.0.1/udp/{port}/quic-v1");
+    Ok(setting("network.listen", &listen))
+}
+
+/// A port that nobody has, and that the system hands out to nobody.
+pub fn free_port() -> Result<u16> {
     for _ in 0..100 {
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         // Below the range that the system hands out to others.
         let port = 10_000 + port % 20_000;
         if TcpListener::bind(("127.0.0.1", port)).is_ok() && UdpSocket::bind(("127.0.0.1", port)).is_ok() {
-            let listen = format!("/ip4/127.0.0.1/tcp/{port},/ip4/127.0.0.1/udp/{port}/quic-v1");
-            return Ok(setting("network.listen", &listen));
+            return Ok(port);
         }
     }
     bail!("no port is free")

@@ -238,7 +238,7 @@ impl From<FrameError> for Unread {
         match error {
             FrameError::Io(_) | FrameError::Truncated { .. } => Self::Gone,
             FrameError::TooSlow => Self::SlowBody,
-            FrameError::NoRoom => Self::NoRoom,
+            FrameError::NoRoom { .. } => Self::NoRoom,
             FrameError::TooLarge { .. } => Self::TooLarge(error.to_string()),
         }
     }

@@ -1,7 +1,7 @@
 //! The asking side of a call: write the request, read the answer, believe nothing about its sizes.
 
 use bytes::Bytes;
-use farthing_bounds::ByteBudget;
+use farthing_bounds::HeldBytes;
 use farthing_protocol::{CallReply, limits, wire};
 use futures::{
     AsyncReadExt,
@@ -15,7 +15,8 @@ use crate::{
     line::Line,
 };
 
-/// Sends one request and reads its answer. From the first poll on, the request may have been delivered.
+/// Sends one request and reads its answer, into `room` first. From the first poll on, the request may have been
+/// delivered.
 ///
 /// The answer may come before the request was sent to the end: an owner that refuses does not wait for the
 /// body. Deadlines are the caller's business.
@@ -24,11 +25,11 @@ pub(crate) async fn exchange(
     head: &[u8],
     body: &Bytes,
     limits: &NetworkLimits,
-    budget: &ByteBudget,
+    room: HeldBytes,
 ) -> Result<(CallReply, Bytes), Interrupted> {
     let (mut reader, mut writer) = stream.split();
     let writing = std::pin::pin!(frame::write_frame(&mut writer, head, body, limits.pace()));
-    let reading = std::pin::pin!(read_reply(&mut reader, limits, budget));
+    let reading = std::pin::pin!(read_reply(&mut reader, limits, room));
     match future::select(reading, writing).await {
         Either::Left((reply, _)) => reply,
         Either::Right((Ok(()), reading)) => reading.await,
@@ -40,7 +41,7 @@ pub(crate) async fn exchange(
 async fn read_reply<R>(
     io: &mut R,
     limits: &NetworkLimits,
-    budget: &ByteBudget,
+    mut room: HeldBytes,
 ) -> Result<(CallReply, Bytes), Interrupted>
 where
     R: futures::AsyncRead + Unpin,
@@ -52,8 +53,13 @@ where
         .map_err(|error| interrupted(&error))?;
     let reply: CallReply = wire::decode(&head).map_err(|error| Interrupted::BadAnswer(error.to_string()))?;
     let (body_bytes, bytes_max) = (reply.body_bytes(), limits.response_body_bytes_max);
-    let mut room = budget.nothing();
-    let body = frame::read_body(io, body_bytes, bytes_max, limits.pace(), |more| room.grow(more)).await;
+    let mut spare = room.bytes();
+    let reserve = |more: usize| {
+        let taken = more.min(spare);
+        spare -= taken;
+        room.grow(more - taken)
+    };
+    let body = frame::read_body(io, body_bytes, bytes_max, limits.pace(), reserve).await;
     let body = body.map_err(|error| interrupted(&error))?;
     Ok((reply, room.attach(body)))
 }
@@ -61,7 +67,7 @@ where
 fn interrupted(error: &FrameError) -> Interrupted {
     match error {
         FrameError::Truncated { missing: 4 } => Interrupted::NoAnswer,
-        FrameError::NoRoom => Interrupted::NoRoom,
+        FrameError::NoRoom { bytes } => Interrupted::NoRoom { bytes: *bytes },
         FrameError::TooLarge { .. } => Interrupted::BadAnswer(error.to_string()),
         FrameError::Truncated { .. } | FrameError::TooSlow | FrameError::Io(_) => {
             Interrupted::ConnectionLost(error.to_string())

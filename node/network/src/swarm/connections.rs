@@ -289,9 +289,11 @@ impl SwarmTask {
         self.open(peer, Protocol::Info, sender);
         let (records, network) = (self.parts.records.clone(), self.parts.network.clone());
         let counters = std::sync::Arc::clone(&self.parts.counters);
+        let budget = self.parts.budget.clone();
         tokio::spawn(async move {
             let Ok(Ok(stream)) = stream.await else { return };
-            let answer = tokio::time::timeout(INFO_DEADLINE, info::exchange(stream, &question)).await;
+            let answer =
+                tokio::time::timeout(INFO_DEADLINE, info::exchange(stream, &question, &budget)).await;
             let answer = match (answer, &question) {
                 (Ok(Ok(InfoResponse::Records(answer))), _) => answer,
                 // Our own record went first, or alone.

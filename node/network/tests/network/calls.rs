@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use farthing_bounds::ByteBudget;
-use farthing_network::{CallFailure, NetworkConfig, NetworkLimits, NotStarted};
+use farthing_network::{CallFailure, Interrupted, NetworkConfig, NetworkLimits, NotStarted};
 use farthing_protocol::{
     CallReply, RefusalCode, Signed,
     info::{InfoRequest, InfoResponse},
@@ -62,6 +62,30 @@ async fn a_call_whose_answer_would_find_no_memory_is_not_sent() {
     let (_, answer, _) = call().await.unwrap();
     assert_eq!(answer, "hello");
     assert_eq!(budget.held(), 5, "as long as somebody has the answer");
+    drop(answer);
+    assert_eq!(budget.held(), 0);
+}
+
+#[tokio::test]
+async fn a_call_whose_answer_found_no_memory_is_sent_again_when_there_is_enough_for_all_of_it() {
+    const BYTES: usize = 300 * 1024;
+    let owner = Node::start(config()).await;
+    let (budget, bootstrap) = (ByteBudget::new(400 * 1024), vec![owner.listening()]);
+    let consumer = Node::start(NetworkConfig { budget: budget.clone(), bootstrap, ..config() }).await;
+    consumer.connected_to(owner.address).await;
+    let (address, asked) = (owner.address, owner.handle.clone());
+    let _owner = owner.echo();
+    let call = async || consumer.handle.call(address, request(BYTES), pattern(BYTES), DEADLINE).await;
+    let held = budget.take(200 * 1024);
+    assert_eq!(call().await.unwrap_err(), CallFailure::Unknown(Interrupted::NoRoom { bytes: BYTES }));
+    // There is room to begin another answer, and not enough for this one.
+    for _ in 0..3 {
+        assert_eq!(call().await.unwrap_err(), CallFailure::NeverStarted(NotStarted::NoRoom));
+    }
+    assert_eq!((asked.counters().calls_received, budget.held()), (1, 200 * 1024));
+    drop(held);
+    let (_, answer, _) = call().await.unwrap();
+    assert_eq!((answer == pattern(BYTES), budget.held()), (true, BYTES));
     drop(answer);
     assert_eq!(budget.held(), 0);
 }

@@ -55,6 +55,8 @@ pub(super) enum Miss {
     Elsewhere(String),
     Redirects,
     TooLarge(usize),
+    /// The bodies of this node's calls hold what there is.
+    NoRoom,
     Compressed,
     /// Not HTTP, or broken off.
     Broken,
@@ -69,6 +71,9 @@ impl fmt::Display for Miss {
             Self::Elsewhere(to) => write!(f, "leads to {to}, another server, and was not followed"),
             Self::Redirects => write!(f, "redirects more than {REDIRECTS_MAX} times"),
             Self::TooLarge(bytes) => write!(f, "larger than {} KiB", bytes / 1024),
+            Self::NoRoom => f.write_str(
+                "not read, this node holds as many bytes as limits.bodies_bytes_max allows; try again soon",
+            ),
             Self::Compressed => f.write_str("compressed although it was asked not to be"),
             Self::Broken => f.write_str("broken off, or no HTTP"),
         }
@@ -118,8 +123,8 @@ pub(super) struct Fetcher {
 impl Fetcher {
     /// A fetcher for the host of `origin`; its time runs from now. `each` bounds one request.
     pub(super) fn new(origin: &Url, each: Duration, options: &IntakeOptions) -> Result<Self, IntakeError> {
-        let upstream_options =
-            UpstreamOptions { own_ports: options.own_ports.clone(), ..UpstreamOptions::default() };
+        let (own_ports, budget) = (options.own_ports.clone(), options.budget.clone());
+        let upstream_options = UpstreamOptions { own_ports, budget, ..UpstreamOptions::default() };
         check(origin, &upstream_options)?;
         let class = Arc::new(upstream::literal_class(origin).map_or_else(OnceLock::new, OnceLock::from));
         let headers = options
@@ -226,15 +231,18 @@ impl Fetcher {
         }
         let mut page = Page { url, status, headers, body: Bytes::new() };
         let bytes_max = if page.is_html() || page.is_script() { PAGE_BYTES_MAX } else { DOCUMENT_BYTES_MAX };
-        let mut body = BytesMut::new();
+        let (mut body, mut room) = (BytesMut::new(), self.options.budget.nothing());
         while let Some(part) = response.chunk().await.map_err(|_| Miss::Broken)? {
             if body.len() + part.len() > bytes_max {
                 return Err(Miss::TooLarge(bytes_max));
             }
             self.take(part.len())?;
+            if !room.grow(part.len()) {
+                return Err(Miss::NoRoom);
+            }
             body.extend_from_slice(&part);
         }
-        page.body = body.freeze();
+        page.body = room.attach(body.freeze());
         Ok(page)
     }
 

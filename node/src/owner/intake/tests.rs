@@ -81,7 +81,7 @@ async fn addresses_that_nobody_may_ask_are_refused_before_anything_is_sent() {
         "file:///etc/passwd",
         "http://127.0.0.1:3002/openapi.json",
     ] {
-        let options = IntakeOptions { own_ports: vec![3002], ..options() };
+        let options = IntakeOptions { own_ports: OwnPorts::new([3002]), ..options() };
         for source in [
             Source::OpenApiUrl(url(address)),
             Source::GraphqlUrl(url(address)),
@@ -91,6 +91,29 @@ async fn addresses_that_nobody_may_ask_are_refused_before_anything_is_sent() {
             assert!(matches!(error, IntakeError::Address(_)), "{address}: {error}");
             assert!(!error.to_string().contains("password@"), "{error}");
         }
+    }
+}
+
+#[tokio::test]
+async fn a_document_has_its_memory_from_that_of_all_bodies_and_gives_it_back() {
+    let document = openapi().to_string();
+    let bytes = document.len();
+    let host = serve(Router::new().route("/openapi.json", get(|| async move { document }))).await;
+    let budget = ByteBudget::new(2 * bytes);
+    let asked = || IntakeOptions { budget: budget.clone(), ..options() };
+    let sources = [
+        Source::OpenApiUrl(host.join("openapi.json").unwrap()),
+        Source::ScanUrl(host.join("openapi.json").unwrap()),
+        Source::ScanUrl(host),
+    ];
+    for source in sources {
+        let others = budget.take(bytes + 1).unwrap();
+        let error = read(source.clone(), asked()).await.unwrap_err().to_string();
+        assert!(error.contains("limits.bodies_bytes_max"), "{error}");
+        assert_eq!(budget.held(), bytes + 1, "what is given up holds nothing");
+        drop(others);
+        read(source, asked()).await.unwrap();
+        assert_eq!(budget.held(), 0);
     }
 }
 

@@ -5,6 +5,7 @@
 //! multicast — are never connected to, and neither are this node's own ports, by whatever name or address.
 
 use std::{
+    error::Error as _,
     fmt,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket},
     sync::{Arc, OnceLock},
@@ -12,6 +13,8 @@ use std::{
 
 use minicbor::{Decode, Encode};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+
+use super::OwnPorts;
 
 /// How far away an upstream is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
@@ -83,13 +86,17 @@ impl AddressClass {
     }
 }
 
+/// For the owner's log.
+pub(super) const LEADS_HERE: &str = "its address is a port of this node, which is nobody's upstream; give the service the address of your own server";
+
 /// Resolves an upstream's name and keeps only addresses of its class that are not this node's own.
 #[derive(Debug, Clone)]
 pub(super) struct Resolver {
     /// Set at registration, or by the first resolution that succeeds.
     pub(super) class: Arc<OnceLock<AddressClass>>,
-    /// Whether the port that is connected to is one of this node's own.
-    pub(super) is_own_port: bool,
+    /// That is connected to.
+    pub(super) port: u16,
+    pub(super) own_ports: OwnPorts,
 }
 
 impl Resolve for Resolver {
@@ -111,8 +118,9 @@ impl Resolver {
 
     fn allowed(&self, found: impl Iterator<Item = SocketAddr>) -> Result<Vec<SocketAddr>, ForbiddenAddress> {
         let classed = found.filter_map(|address| Some((address, AddressClass::of(address.ip())?)));
+        let is_own_port = self.own_ports.contains(self.port);
         let (own, classed): (Vec<_>, Vec<_>) =
-            classed.partition(|(address, _)| self.is_own_port && is_of_this_machine(address.ip()));
+            classed.partition(|(address, _)| is_own_port && is_of_this_machine(address.ip()));
         let Some((_, first)) = classed.first() else {
             return Err(if own.is_empty() { ForbiddenAddress::Never } else { ForbiddenAddress::Own });
         };
@@ -146,10 +154,29 @@ pub enum ForbiddenAddress {
         "the name leads only to link-local, metadata, multicast or unassigned addresses, which are refused"
     )]
     Never,
-    #[error("the name leads to a port of this node; give the address of your own server")]
+    #[error("it leads to a port of this node; give the address of your own server")]
     Own,
     #[error("the name no longer leads to a {class} address; register the service again if that is right")]
     Moved { class: AddressClass },
+}
+
+/// Why there was no connection, for the owner's log.
+pub(super) fn why_not(error: &reqwest::Error) -> &'static str {
+    let mut source = error.source();
+    while let Some(cause) = source {
+        match cause.downcast_ref::<ResolverError>() {
+            Some(ResolverError::Forbidden(ForbiddenAddress::Own)) => return LEADS_HERE,
+            Some(ResolverError::Forbidden(ForbiddenAddress::Never)) => {
+                return "its name leads only to addresses that are never an upstream's";
+            }
+            Some(ResolverError::Forbidden(ForbiddenAddress::Moved { .. })) => {
+                return "its name leads elsewhere than when the service was registered; register it again if that is right";
+            }
+            Some(ResolverError::Lookup(_)) => return "its name is not found",
+            None => source = cause.source(),
+        }
+    }
+    "no connection to the upstream"
 }
 
 #[cfg(test)]
@@ -228,7 +255,7 @@ mod tests {
 
     #[test]
     fn a_name_that_moves_to_another_class_is_not_followed() {
-        let resolver = Resolver { class: Arc::default(), is_own_port: false };
+        let resolver = Resolver { class: Arc::default(), port: 80, own_ports: OwnPorts::new([3000]) };
         let at = |text: &str| std::iter::once(SocketAddr::new(text.parse().unwrap(), 0));
         assert!(resolver.allowed(at("9.9.9.9")).is_ok());
         assert!(resolver.allowed(at("9.9.9.10")).is_ok());
@@ -244,7 +271,7 @@ mod tests {
     #[test]
     fn no_name_leads_to_a_port_of_this_node() {
         let at = |text: &str| std::iter::once(SocketAddr::new(text.parse().unwrap(), 0));
-        let own = || Resolver { class: Arc::default(), is_own_port: true };
+        let own = || Resolver { class: Arc::default(), port: 3000, own_ports: OwnPorts::new([3000]) };
         for address in ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1", "64:ff9b::7f00:1"] {
             assert_eq!(own().allowed(at(address)), Err(ForbiddenAddress::Own), "{address}");
         }

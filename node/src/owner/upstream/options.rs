@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, time::Duration};
 use farthing_bounds::ByteBudget;
 use farthing_protocol::limits;
 
-use super::AddressClass;
+use super::{AddressClass, OwnPorts};
 
 /// For answers outside of a node, which has a budget of its own.
 const BODIES_BYTES: usize = 128 * 1024 * 1024;
@@ -28,7 +28,7 @@ pub struct UpstreamOptions {
     /// The class noted at registration; the first resolution decides when absent.
     pub class: Option<AddressClass>,
     /// Ports of this node on this machine, which can be nobody's upstream.
-    pub own_ports: Vec<u16>,
+    pub own_ports: OwnPorts,
     /// Whether HTML is an answer. An API that answers it usually shows a proxy's or framework's error page.
     pub html: bool,
 }
@@ -44,7 +44,7 @@ impl Default for UpstreamOptions {
             budget: ByteBudget::new(BODIES_BYTES),
             response_headers: BTreeSet::new(),
             class: None,
-            own_ports: Vec::new(),
+            own_ports: OwnPorts::default(),
             html: false,
         }
     }

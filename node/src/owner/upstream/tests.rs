@@ -408,10 +408,32 @@ async fn a_connection_closed_without_an_answer_is_tried_once_more_for_safe_metho
     }
 }
 
+#[tokio::test]
+async fn a_port_that_becomes_this_node_s_own_is_not_connected_to_any_more() {
+    let address = scripted("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await;
+    let (network, status) = tokio::sync::watch::channel(farthing_network::NetworkStatus::default());
+    let own_ports = OwnPorts::new([]);
+    own_ports.follow(status);
+    for host in ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]"] {
+        network.send_modify(|status| status.ports.clear());
+        let options = UpstreamOptions { own_ports: own_ports.clone(), ..options() };
+        let url = format!("http://{host}:{}", address.port());
+        let upstream = Upstream::new(&url, UpstreamSecrets::default(), options).unwrap();
+        assert_eq!(upstream.fetch(request(Method::Get, &[])).await.outcome, Outcome::Answered, "{host}");
+        network.send_modify(|status| status.ports = [address.port()].into());
+        let answer = upstream.fetch(request(Method::Get, &[])).await;
+        assert_eq!(answer.outcome, Outcome::Unreachable, "{host}");
+        assert!(answer.reason.contains("a port of this node"), "{}", answer.reason);
+        // The connection that is kept is not used either.
+        assert!(upstream.leads_here().await, "{host}");
+    }
+}
+
 #[test]
 fn an_address_that_cannot_be_an_upstream_is_refused_at_registration() {
     let make = |url: &str| {
-        let options = UpstreamOptions { own_ports: vec![3000], ..options() };
+        let options = UpstreamOptions { own_ports: OwnPorts::new([3000]), ..options() };
+        check_base(url, &options)?;
         Upstream::new(url, UpstreamSecrets::default(), options).map(|upstream| upstream.class())
     };
     assert_eq!(make("http://localhost:8080/api").unwrap(), Some(AddressClass::SameMachine));

@@ -25,6 +25,7 @@ use crate::{
         pages::register::mendable,
         show,
         texts::sentence,
+        upload,
     },
 };
 
@@ -168,19 +169,17 @@ pub(in crate::panel::pages) async fn upload(
 }
 
 async fn file_of(request: Request, visit: &Visit, mut gate: Gate) -> Result<Bytes, Failure> {
-    let unreadable = |text: String| Failure::unreadable(format!("The upload broke off: {text}."));
     let mut form = Multipart::from_request(request, &visit.panel)
         .await
         .map_err(|rejection| Failure::unreadable(rejection.body_text()))?;
-    while let Some(field) = form.next_field().await.map_err(|error| unreadable(error.body_text()))? {
-        let name = field.name().unwrap_or_default().to_owned();
-        let bytes = field.bytes().await.map_err(|error| match error.status() {
-            StatusCode::PAYLOAD_TOO_LARGE => Failure::too_large(),
-            _ => unreadable(error.body_text()),
-        })?;
-        if !gate.pass(visit, &name, &bytes).await? && name == "file" {
+    while let Some(mut field) = form.next_field().await.map_err(|error| upload::failure(&error))? {
+        if gate.took(visit, &mut field).await? {
+            continue;
+        }
+        let is_file = field.name() == Some("file");
+        if is_file {
             let _ = gate.reauthenticated(visit)?;
-            return Ok(bytes);
+            return field.bytes().await.map_err(|error| upload::failure(&error));
         }
     }
     gate.passed().map(|()| Bytes::new())

@@ -1,0 +1,135 @@
+//! Upstreams that are ports of the node itself: when they are named, and when the node is told to listen there later.
+
+use anyhow::{Context, Result, ensure};
+use axum::{Router, routing::any};
+use farthing::control::types::{Alert, Api, ApiShown, Charge, Console, route};
+use farthing_tests::{
+    command::farthing,
+    world::{FUNDS, World, eventually, service_file},
+};
+use tokio::{net::TcpListener, task::JoinHandle};
+
+use crate::{
+    names::{Names, found},
+    support::{cost, expect_free, expect_served, fixed_owner, free_port},
+};
+
+/// A server of the owner's, until it is stopped.
+async fn serve(port: u16) -> Result<JoinHandle<()>> {
+    let listener = TcpListener::bind(("127.0.0.1", port)).await?;
+    let router = Router::new().route("/ok", any(|| async { "served" }));
+    Ok(tokio::spawn(async move {
+        let _ = axum::serve(listener, router).await;
+    }))
+}
+
+/// `https://localhost:1` or `/ip4/127.0.0.1/tcp/1/p2p/…` → 1
+fn port_in(text: &str, before: char) -> Result<u16> {
+    let numbers = text.trim_end_matches("/panel").split(before).filter_map(|part| part.parse().ok());
+    numbers.last().with_context(|| format!("no port in {text}"))
+}
+
+#[tokio::test]
+async fn no_port_of_a_node_is_named_for_an_upstream_by_any_name_or_address() -> Result<()> {
+    let names = Names::new().await?;
+    let mut world = World::start().await?;
+    let quic = free_port()?;
+    let listen = format!("/ip4/127.0.0.1/tcp/0,/ip4/127.0.0.1/udp/{quic}/quic-v1");
+    let environment = [("FARTHING_NETWORK__LISTEN".to_owned(), listen)];
+    world.owner.restart([names.environment(), environment.to_vec()].concat()).await?;
+    let console: Console = world.owner.control().get(route::CONSOLE).await?;
+    let tcp = world.owner.loopback_address().await?;
+    let own = [
+        ("gateway", port_in(&world.owner.status().await?.gateway_url, ':')?),
+        ("console", port_in(&console.url, ':')?),
+        ("network, TCP", port_in(&tcp, '/')?),
+        ("network, QUIC", quic),
+    ];
+    for (what, port) in own {
+        for host in ["127.0.0.1", "127.9.8.7", "[::1]", "[::ffff:127.0.0.1]", "localhost", "shop.test"] {
+            names.lead(&[("shop.test", "127.0.0.1")])?;
+            let url = format!("http://{host}:{port}");
+            let refused = world.publish(&service_file(&url, Charge::Success)).await.err();
+            let refused = refused.with_context(|| format!("{what}: {url} is accepted"))?.to_string();
+            ensure!(
+                refused.contains("of this node") || refused.contains("belongs to this node"),
+                "{what}, {url}: {refused}"
+            );
+        }
+    }
+    let apis: Vec<Api> = world.owner.control().get(route::APIS).await?;
+    ensure!(apis.len() == 1, "nothing was published: {apis:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_node_that_is_told_to_listen_where_its_upstream_was_serves_no_call_with_itself_and_says_so()
+-> Result<()> {
+    let names = Names::new().await?;
+    names.lead(&[("shop.test", "127.0.0.1")])?;
+    let setup = fixed_owner()?;
+    let listens = setup.owner_settings[0].1.clone();
+    let mut world = World::with(setup).await?;
+    world.owner.restart(names.environment()).await?;
+    let port = free_port()?;
+    let mut server = serve(port).await?;
+    let literal = world.publish(&service_file(&format!("http://127.0.0.1:{port}"), Charge::Success)).await?;
+    let named = world.publish(&service_file(&format!("http://shop.test:{port}"), Charge::Success)).await?;
+    let mut served = 0;
+    for (key, listen) in [
+        ("FARTHING_GATEWAY__LISTEN", format!("127.0.0.1:{port}")),
+        ("FARTHING_PANEL__LISTEN", format!("127.0.0.1:{port}")),
+        ("FARTHING_NETWORK__LISTEN", format!("{listens},/ip4/127.0.0.1/tcp/{port}")),
+    ] {
+        for api in [&literal, &named] {
+            expect_served(&found(&world, api).await?).with_context(|| key.to_owned())?;
+            served += 1;
+        }
+        server.abort();
+        let _ = server.await;
+        let before = world.owner.log().len();
+        world.owner.restart([names.environment(), vec![(key.to_owned(), listen)]].concat()).await?;
+        world.owner.wait_until_ready().await?;
+        for api in [&literal, &named] {
+            let what = format!("{key}, {}", api.upstream);
+            expect_free(&what, &found(&world, api).await?, 502, "upstream-failed")?;
+            expect_told(&world, api, &world.owner.log()[before..]).await.context(what)?;
+        }
+        // What leads elsewhere is served.
+        expect_served(&found(&world, &world.api).await?)?;
+        served += 1;
+        if key == "FARTHING_NETWORK__LISTEN" {
+            // And what leads here can be paused until it has a server again.
+            farthing(&world.owner, &["api", "pause", &literal.id.to_string()]).await?.ends_with(0)?;
+        }
+        world.owner.restart(names.environment()).await?;
+        world.owner.wait_until_ready().await?;
+        server = serve(port).await?;
+    }
+    expect_served(&found(&world, &named).await?)?;
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(served + 1));
+    Ok(())
+}
+
+/// The owner hears of it at start, of each call, in the service's health and among the alerts.
+async fn expect_told(world: &World, api: &Api, log: &str) -> Result<()> {
+    let start = log.lines().find(|line| line.contains("server is a port of this node"));
+    ensure!(start.is_some() && log.contains(&api.id.to_string()), "at start: {log}");
+    let call = log.lines().find(|line| line.contains("gave no answer") && line.contains(&api.upstream));
+    ensure!(call.is_some_and(|line| line.contains("a port of this node")), "of the call: {call:?}");
+    let shown: ApiShown = world.owner.control().get(&route::API.replace("{id}", &api.id.to_string())).await?;
+    let health = shown.api.health.context("no health")?;
+    ensure!(!health.upstream_good && health.upstream.contains("leads to a port of this node"), "{health:?}");
+    let mut last = None;
+    eventually("there is an alert", async || {
+        let alerts: Vec<Alert> = world.owner.control().get(route::ALERTS).await?;
+        let found = alerts
+            .iter()
+            .find(|alert| alert.kind == "server-down" && alert.cause.contains("port of this node"));
+        let is_there = found.is_some_and(|alert| alert.action.contains("your own server"));
+        last = Some(alerts);
+        Ok(is_there)
+    })
+    .await
+    .with_context(|| format!("{last:?}"))
+}
