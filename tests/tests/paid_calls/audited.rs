@@ -1,7 +1,5 @@
 //! `farthing audit`: the ledger, and its channels held against the contract.
 
-use std::time::Duration;
-
 use anyhow::{Context, Result, ensure};
 use farthing::testnet::{LocalChain, NodeProcess, rpc};
 use farthing_ledger::{Ledger, OpenMode, PayeeChannel, PayerChannel};
@@ -13,18 +11,6 @@ use farthing_tests::{
 use serde_json::{Value, json};
 
 use crate::support::{cost, expect_served};
-
-async fn mine(world: &World, blocks: u32) -> Result<()> {
-    rpc::call(&world.chain.rpc_url(), "anvil_mine", json!([format!("{blocks:#x}")])).await?;
-    Ok(())
-}
-
-async fn keep_mining(world: &World) -> Result<()> {
-    loop {
-        tokio::time::sleep(Duration::from_millis(100)).await;
-        mine(world, 1).await?;
-    }
-}
 
 async fn audit(node: &NodeProcess) -> Result<(Ran, Value)> {
     let ran = farthing(node, &["audit", "--json"]).await?;
@@ -87,34 +73,6 @@ async fn the_books_of_both_sides_are_held_against_the_contract_and_text_and_json
         Ok(told["chain"] == Value::Null && why.is_some())
     })
     .await
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_not_confirmed_yet_is_told_apart_from_a_violation() -> Result<()> {
-    let mut world = World::start().await?;
-    world.consumer.restart(vec![("FARTHING_CHAIN__CONFIRMATIONS".to_owned(), "3".to_owned())]).await?;
-    mine(&world, 3).await?;
-    world.consumer.wait_until_ready().await?;
-    let body = world.body("GET", "/ok");
-    // The deposit waits for its confirmations.
-    tokio::select! {
-        mined = keep_mining(&world) => mined?,
-        answer = world.call(&body) => expect_served(&answer?)?,
-    }
-    world.wait_until_decided().await?;
-    mine(&world, 5).await?;
-    // The owner takes one confirmation, and the payer three.
-    farthing(&world.owner, &["settle"]).await?.ends_with(0)?;
-    let (ran, told) = audit(&world.consumer).await?;
-    ensure!(ran.code == 0 && told["violations_total"] == 0, "{ran:?}");
-    let line = told["chain"]["unconfirmed"][0].as_str().context("nothing waits")?;
-    ensure!(line.contains("0 claimed") && line.contains("in the newest block"), "{line}");
-    let text = farthing(&world.consumer, &["audit"]).await?;
-    ensure!(text.code == 0 && text.out.contains(line), "{text:?}");
-    mine(&world, 5).await?;
-    let (_, told) = audit(&world.consumer).await?;
-    ensure!(told["chain"]["unconfirmed"] == json!([]), "{told:#}");
-    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

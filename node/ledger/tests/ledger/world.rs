@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::OnceLock};
 
 use bytes::Bytes;
 use farthing_ledger::{
-    Accepted, Acknowledgement, Call, DayLimits, Ledger, PayeeChannel, PayerChannel, Promise, Served, Timing,
+    Accepted, Acknowledgement, Call, Ledger, PayeeChannel, PayerChannel, Promise, Served, Timing,
 };
 use farthing_protocol::{
     Address, CallId, CallRequest, ChannelConfig, ChannelId, Domain, Outcome, Receipt, SecretKey, ServiceId,
@@ -146,7 +146,7 @@ pub(crate) fn promise(salt: u8, number: u64, cumulative: Usdc) -> Promise {
         owner: world().payee.address(),
         secret: "laptop".into(),
         time_secs: NOW_SECS,
-        limits: Some(DayLimits { node: Usdc::MAX, secret: Usdc::MAX }),
+        limits: None,
     }
 }
 
