@@ -62,6 +62,8 @@ pub struct ChainSpec {
     pub gas_price_cap_wei: u128,
     /// Blocks in one log query; public endpoints refuse wide ranges.
     pub logs_range_blocks: u64,
+    /// How often the events of the last hour or so are asked for again: an endpoint may have indexed them late.
+    pub logs_again_ms: u64,
     pub is_l2: bool,
     /// Whether a deposit counts as safe only once the chain's block tag `safe` has reached it. Set for public
     /// layer 2s, whose sequencer may take back what Ethereum does not hold yet. Elsewhere what is confirmed is
@@ -81,6 +83,8 @@ pub const LOOKBACK_BLOCKS: u64 = 302_400;
 const CHANNEL_MIN: Usdc = Usdc::from_micros(10_000);
 /// Some 600 bytes each.
 const CHANNELS_MAX: usize = 10_000;
+/// Two requests more in ten minutes.
+const LOGS_AGAIN_MS: u64 = 600_000;
 const GWEI: u128 = 1_000_000_000;
 
 /// The preset chains: name, id, kind, endpoint, USDC, its EIP-712 name, whether it is a layer 2.
@@ -180,6 +184,7 @@ pub fn preset(name: &str) -> Option<ChainSpec> {
         // Far above what these chains cost on a busy day, far below what empties a wallet.
         gas_price_cap_wei: if is_l2 { 5 * GWEI } else { 200 * GWEI },
         logs_range_blocks: 5_000,
+        logs_again_ms: LOGS_AGAIN_MS,
         is_l2,
         safe_tag: is_l2,
         channel_min: CHANNEL_MIN,
@@ -206,6 +211,7 @@ pub fn local(rpc_url: impl Into<String>, chain_id: u64, token: Address) -> Chain
         resend_after_ms: 3_000,
         gas_price_cap_wei: 500 * GWEI,
         logs_range_blocks: 10_000,
+        logs_again_ms: LOGS_AGAIN_MS,
         is_l2: true,
         safe_tag: false,
         channel_min: Usdc::ZERO,

@@ -54,6 +54,8 @@ const REREAD_EVERY: Duration = Duration::from_secs(60);
 const REREAD_WITHOUT_EVENTS_EVERY: Duration = Duration::from_secs(10);
 /// Parts of what events named that wait to be read; the finder waits with more.
 const FOUND_WAITING_MAX: usize = 4;
+/// Channels that events named and the state has not confirmed, at which a start waits for no more of them.
+const CANDIDATES_MAX: usize = 2_000;
 /// An endpoint that shows a head but not its state this often in a row does not catch up by itself.
 const REFUSALS_MAX: u32 = 5;
 /// A public chain without a new head for this long: perhaps the endpoint is stuck, ask another.
@@ -219,14 +221,17 @@ impl Watcher {
         let mut logs = self.views.logs.subscribe();
         let moment = Duration::from_millis(self.reader.spec.request_timeout_ms);
         let until = tokio::time::Instant::now() + moment;
-        while !logs.borrow_and_update().tried {
+        // What a liar names without end is read, and forgotten, like that of any other poll.
+        while !logs.borrow_and_update().tried && self.channels.candidates() < CANDIDATES_MAX {
             tokio::select! {
                 Some(found) = self.found.recv() => self.channels.consider(found),
                 changed = logs.changed() => if changed.is_err() { return },
                 () = tokio::time::sleep_until(until) => return,
             }
         }
-        while let Ok(found) = self.found.try_recv() {
+        while self.channels.candidates() < CANDIDATES_MAX
+            && let Ok(found) = self.found.try_recv()
+        {
             self.channels.consider(found);
         }
     }

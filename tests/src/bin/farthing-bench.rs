@@ -1,7 +1,8 @@
 //! `make bench`: what a paid call costs beside a direct one, measured in one run on this machine.
 //!
 //! Absolute times depend on the machine and on what else it does; the ratios, taken in the same run, are what
-//! to compare. The table goes to standard output and, as JSON, to `target/bench/report.json`.
+//! to compare. The table goes to standard output and, as JSON, to `target/bench/report.json`. `farthing-bench crowded`
+//! measures that row alone, and writes nothing.
 
 use std::{
     fs,
@@ -14,10 +15,14 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use farthing::testnet::{
     NodeProcess,
+    anvil::Anvil,
     demo::{Demo, Setup, metrics, recent_earthquakes, tempdir, transiting_planets},
 };
-use farthing_protocol::Usdc;
-use farthing_tests::simulate::report::resident_mib_of;
+use farthing_protocol::{Usdc, wire::NetworkName};
+use farthing_tests::{
+    crowd::{Crowd, Slow},
+    simulate::report::resident_mib_of,
+};
 use hdrhistogram::Histogram;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -26,6 +31,12 @@ const WARM_UP: usize = 50;
 const SEQUENTIAL: usize = 500;
 const CONCURRENCY: usize = 64;
 const CONCURRENT: usize = 6_000;
+/// Quiet and crowded take turns so often.
+const ROUNDS: usize = 7;
+const CALLS_OF_A_ROUND: usize = 400;
+const HOSTILE_WALLETS: usize = 2;
+/// Of each of them.
+const SLOW_STREAMS: usize = 64;
 const REPORT: &str = "target/bench/report.json";
 
 /// Times in milliseconds, memory in MiB.
@@ -56,6 +67,22 @@ struct Report {
     ledger_commits_per_call_sequential: f64,
     ledger_commits_per_call_concurrent: f64,
     signatures_per_call: f64,
+    crowded: Crowded,
+}
+
+/// One honest payer, alone and while two wallets have 64 call streams each open that carry a byte a second; medians of
+/// the rounds.
+#[derive(Debug, Default, Serialize)]
+struct Crowded {
+    quiet_p50_ms: f64,
+    quiet_p99_ms: f64,
+    crowded_p50_ms: f64,
+    crowded_p99_ms: f64,
+    p50_ratio: f64,
+    p99_ratio: f64,
+    /// Streams open at the end of a crowded round, and begun until then, in the round with the fewest.
+    streams_open: usize,
+    streams_begun: usize,
 }
 
 /// Where a sequential paid call's time goes, from `server-timing`, medians.
@@ -91,10 +118,15 @@ async fn main() -> Result<()> {
     let mut demo = Demo::start(&folder.0, setup).await?;
     println!("Ready after {:.1} s. Measuring …", started.elapsed().as_secs_f64());
     let mut report = Report { idle_memory_mib: memory_mib(&demo.consumer)?, ..Report::default() };
+    if std::env::args().nth(1).is_some_and(|row| row == "crowded") {
+        println!("{}", serde_json::to_string_pretty(&crowded(&demo).await?)?);
+        return demo.stop().await;
+    }
 
     sequential(&demo, &mut report).await?;
     bridged(&demo, &mut report).await?;
     concurrent(&demo, &mut report).await?;
+    report.crowded = crowded(&demo).await?;
     proxies(&demo, &folder.0, &mut report).await?;
     starts(&mut demo, &mut report).await?;
     demo.stop().await?;
@@ -211,6 +243,56 @@ async fn load<C: Callable + 'static>(caller: Arc<C>) -> Result<(f64, Histogram<u
     }
     let calls = CONCURRENT / CONCURRENCY * CONCURRENCY;
     Ok((round(f64::from(u32::try_from(calls)?) / started.elapsed().as_secs_f64()), times))
+}
+
+/// Quiet and crowded rounds in turns, so that both see the same machine.
+async fn crowded(demo: &Demo) -> Result<Crowded> {
+    let paid = Paid::new(demo)?;
+    let slow = Slow {
+        to: demo.earthquakes.node.loopback_address().await?,
+        network: NetworkName::new(Anvil::CHAIN_ID.to_string())?,
+        wallets: HOSTILE_WALLETS,
+        streams: SLOW_STREAMS,
+    };
+    for _ in 0..WARM_UP {
+        paid.call().await?;
+    }
+    let (mut quiet, mut beside) = (Vec::new(), Vec::new());
+    let (mut open, mut begun) = (usize::MAX, usize::MAX);
+    for _ in 0..ROUNDS {
+        quiet.push(round_of(&paid).await?);
+        let crowd = Crowd::start(slow.clone())?;
+        crowd.wait_until_begun(HOSTILE_WALLETS * SLOW_STREAMS).await?;
+        beside.push(round_of(&paid).await?);
+        (open, begun) = (open.min(crowd.open()), begun.min(crowd.begun()));
+    }
+    let of = |rounds: &[Histogram<u64>], quantile| median(rounds.iter().map(|times| at(times, quantile)));
+    let (quiet_p50_ms, quiet_p99_ms) = (of(&quiet, 0.5), of(&quiet, 0.99));
+    let (crowded_p50_ms, crowded_p99_ms) = (of(&beside, 0.5), of(&beside, 0.99));
+    Ok(Crowded {
+        quiet_p50_ms,
+        quiet_p99_ms,
+        crowded_p50_ms,
+        crowded_p99_ms,
+        p50_ratio: round(crowded_p50_ms / quiet_p50_ms),
+        p99_ratio: round(crowded_p99_ms / quiet_p99_ms),
+        streams_open: open,
+        streams_begun: begun,
+    })
+}
+
+async fn round_of(paid: &Paid) -> Result<Histogram<u64>> {
+    let mut times = histogram()?;
+    for _ in 0..CALLS_OF_A_ROUND {
+        times.record(micros(paid.call().await?.0))?;
+    }
+    Ok(times)
+}
+
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_unstable_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or_default()
 }
 
 /// A stranger's way to sell an API: two TLS proxies in a row before the service.
@@ -357,6 +439,12 @@ fn print(report: &Report) -> Result<()> {
     if let Some(proxied) = report.two_proxies_p50_ms {
         println!("  and {:.1} times one through two TLS proxies", report.paid_p50_ms / proxied);
     }
+    let crowded = &report.crowded;
+    println!(
+        "  beside {HOSTILE_WALLETS} wallets with {SLOW_STREAMS} slow streams each, {:.1} times a quiet one's p50 and {:.1} \
+         times its p99",
+        crowded.p50_ratio, crowded.p99_ratio,
+    );
     if let Some(folder) = Path::new(REPORT).parent() {
         fs::create_dir_all(folder)?;
     }

@@ -2,6 +2,7 @@
 
 mod documents;
 mod lists;
+mod paths;
 mod planets;
 mod registration;
 mod rest;

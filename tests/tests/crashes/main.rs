@@ -6,6 +6,7 @@ mod chain_down;
 mod disk;
 mod kill_points;
 mod load;
+mod outages;
 mod start;
 mod support;
 mod transactions;

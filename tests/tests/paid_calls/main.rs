@@ -9,6 +9,7 @@ mod audited;
 mod backups;
 mod commands;
 mod ends;
+mod crowds;
 mod folder;
 mod funding;
 mod gateway;

@@ -131,6 +131,11 @@ impl Channels {
         }
     }
 
+    /// How many wait for the contract's word.
+    pub(super) fn candidates(&self) -> usize {
+        self.candidates.len()
+    }
+
     pub(super) fn has_news(&self) -> bool {
         !(self.touched.is_empty() && self.candidates.is_empty())
     }

@@ -6,12 +6,13 @@
 //! while another is answered is skipped and told; while none is answered the finder waits and asks again.
 //!
 //! Nothing else waits for it: channels that are known are read by their ids. Ranges overlap a little, because
-//! an endpoint may answer for its newest block before it has indexed that block's events.
+//! an endpoint may answer for its newest block before it has indexed that block's events; and now and then the last
+//! hour is read again, for endpoints that are later than that.
 
 use std::{
     collections::BTreeMap,
     sync::Arc,
-    time::{Duration, SystemTime},
+    time::{Duration, Instant, SystemTime},
 };
 
 use alloy::sol_types::SolEvent as _;
@@ -37,6 +38,10 @@ pub(super) const FOUND_MAX: usize = 200;
 const REORG_BLOCKS_MAX: u64 = 64;
 /// Beyond the confirmations: how late an endpoint may index a block's events.
 const OVERLAP_BLOCKS: u64 = 4;
+/// An hour of two-second blocks: what is read again now and then.
+const AGAIN_BLOCKS: u64 = 1_800;
+/// A head that stays is asked about again after this time.
+const PATIENCE: Duration = Duration::from_secs(60);
 /// The cursor is a hint that saves work after a restart; it need not be durable at every block.
 const CURSOR_EVERY_BLOCKS: u64 = 500;
 
@@ -72,14 +77,19 @@ impl Finder {
     pub(super) async fn run(mut self) {
         let mut heads = self.views.head.subscribe();
         let mut backoff = Backoff::default();
+        let again = Duration::from_millis(self.reader.spec.logs_again_ms);
+        let mut again_at = Instant::now() + again;
         loop {
+            if Instant::now() >= again_at {
+                again_at = Instant::now() + again;
+                self.cursor = self.cursor.map(|block| block.saturating_sub(AGAIN_BLOCKS));
+            }
             match self.catch_up().await {
                 Ok(()) => {
                     backoff.reset();
                     self.tell_working();
-                    // A head that stays is asked about again now and then, for events that came late.
-                    let patience = Duration::from_secs(60);
-                    let _ = tokio::time::timeout(patience, heads.changed()).await;
+                    // For events that came late.
+                    let _ = tokio::time::timeout(PATIENCE.min(again), heads.changed()).await;
                 }
                 Err(Stopped::NoWatcher) => return,
                 Err(Stopped::Failing(reason)) => {

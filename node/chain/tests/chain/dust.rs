@@ -14,9 +14,9 @@ sol! {
 }
 
 /// Where the chain has Multicall3, and where an OP-stack chain has the oracle of its fees.
-const MULTICALL3: &str = "0xcA11bde05977b3631167028862bE2a173976CA11";
+pub(crate) const MULTICALL3: &str = "0xcA11bde05977b3631167028862bE2a173976CA11";
 const GAS_PRICE_ORACLE: &str = "0x420000000000000000000000000000000000000F";
-const MULTICALL3_CODE: &str = include_str!("multicall3.hex");
+pub(crate) const MULTICALL3_CODE: &str = include_str!("multicall3.hex");
 /// Channels that fit into one transaction.
 const AT_ONCE: u64 = 180;
 

@@ -1,13 +1,18 @@
 //! A TCP proxy that misbehaves on command, between a node and its chain.
 
-use std::sync::{
-    Arc, Mutex,
-    atomic::{AtomicU8, AtomicU64, Ordering::SeqCst},
+use std::{
+    collections::BTreeMap,
+    ops::RangeInclusive,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU8, AtomicU64, Ordering::SeqCst},
+    },
 };
 
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
+    sync::watch,
     task::JoinHandle,
 };
 
@@ -31,19 +36,50 @@ pub(crate) enum LogsMode {
     Pass,
     /// The endpoint does not take it.
     Refuse,
+    /// It is never answered.
+    Silent,
     /// More bytes than a node reads.
     TooLarge,
     /// The same where this block is asked for.
     TooLargeWith(u64),
     /// These, whatever was asked.
     Answer(Vec<serde_json::Value>),
+    /// Those of each block that is asked for, as far as they fit into an answer.
+    Pages(Arc<Pages>),
 }
+
+/// Events by block, as JSON texts, and how many of them were told.
+#[derive(Debug)]
+pub(crate) struct Pages {
+    pub(crate) of_blocks: BTreeMap<u64, Vec<String>>,
+    /// Nothing is said of this block and later ones until it is true.
+    pub(crate) held_from: u64,
+    pub(crate) released: watch::Sender<bool>,
+    pub(crate) told: AtomicU64,
+}
+
+impl Pages {
+    fn answer(&self, blocks: RangeInclusive<u64>) -> Vec<u8> {
+        let events: Vec<&str> =
+            self.of_blocks.range(blocks).flat_map(|(_, events)| events).map(String::as_str).collect();
+        let text = events.join(",");
+        if text.len() > ANSWER_BYTES_MAX {
+            return too_large();
+        }
+        self.told.fetch_add(events.len() as u64, SeqCst);
+        format!(r#"[{{"id":0,"result":[{text}]}},{{"id":1,"result":[]}}]"#).into_bytes()
+    }
+}
+
+/// What a node reads of an answer at most.
+const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024 - 1024;
 
 pub(crate) struct Proxy {
     port: u16,
     logs: Arc<Mutex<LogsMode>>,
     mode: Arc<AtomicU8>,
     transactions: Arc<AtomicU64>,
+    logs_bytes_most: Arc<AtomicU64>,
     task: JoinHandle<()>,
 }
 
@@ -56,6 +92,8 @@ impl Proxy {
         let (shared_mode, shared_count) = (Arc::clone(&proxy_mode), Arc::clone(&transactions));
         let logs = Arc::new(Mutex::new(LogsMode::Pass));
         let shared_logs = Arc::clone(&logs);
+        let logs_bytes_most = Arc::new(AtomicU64::new(0));
+        let shared_most = Arc::clone(&logs_bytes_most);
         let task = tokio::spawn(async move {
             while let Ok((inbound, _)) = listener.accept().await {
                 tokio::spawn(serve(
@@ -64,10 +102,11 @@ impl Proxy {
                     Arc::clone(&shared_mode),
                     Arc::clone(&shared_count),
                     Arc::clone(&shared_logs),
+                    Arc::clone(&shared_most),
                 ));
             }
         });
-        Self { port, logs, mode: proxy_mode, transactions, task }
+        Self { port, logs, mode: proxy_mode, transactions, logs_bytes_most, task }
     }
 
     pub(crate) fn url(&self) -> String {
@@ -80,6 +119,11 @@ impl Proxy {
 
     pub(crate) fn set_logs(&self, mode: LogsMode) {
         *self.logs.lock().unwrap() = mode;
+    }
+
+    /// Bytes of the longest answer of the chain about events.
+    pub(crate) fn logs_bytes_most(&self) -> u64 {
+        self.logs_bytes_most.load(SeqCst)
     }
 
     /// Transactions that came this way, delivered or not.
@@ -102,6 +146,7 @@ async fn serve(
     mode: Arc<AtomicU8>,
     transactions: Arc<AtomicU64>,
     logs: Arc<Mutex<LogsMode>>,
+    logs_bytes_most: Arc<AtomicU64>,
 ) {
     let Ok(mut outbound) = TcpStream::connect(("127.0.0.1", target_port)).await else { return };
     while let Some(request) = read_message(&mut inbound).await {
@@ -115,6 +160,13 @@ async fn serve(
         }
         let asks_for_logs = contains(&request, b"eth_getLogs");
         let logs_mode = if asks_for_logs { logs.lock().unwrap().clone() } else { LogsMode::Pass };
+        match &logs_mode {
+            LogsMode::Silent => std::future::pending().await,
+            LogsMode::Pages(pages) if blocks_of(&request).is_some_and(|to| *to.end() >= pages.held_from) => {
+                let _ = pages.released.subscribe().wait_for(|released| *released).await;
+            }
+            _ => {}
+        }
         if let Some(body) = logs_answer(&logs_mode, &request) {
             let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len());
             if inbound.write_all(&[head.as_bytes(), &body].concat()).await.is_err() {
@@ -126,6 +178,9 @@ async fn serve(
             return;
         }
         let Some(answer) = read_message(&mut outbound).await else { return };
+        if asks_for_logs {
+            logs_bytes_most.fetch_max(answer.len() as u64, SeqCst);
+        }
         if mode == Mode::LoseAnswersToTransactions && is_transaction {
             return;
         }
@@ -153,27 +208,33 @@ async fn read_message(stream: &mut TcpStream) -> Option<Vec<u8>> {
 
 /// What the proxy answers itself.
 fn logs_answer(mode: &LogsMode, request: &[u8]) -> Option<Vec<u8>> {
-    let too_large = vec![b' '; 9 * 1024 * 1024];
     match mode {
-        LogsMode::Pass => None,
+        LogsMode::Pass | LogsMode::Silent => None,
         LogsMode::Refuse => Some(
             br#"{"id":0,"error":{"code":-32000,"message":"query returned more than 10000 results"}}"#.into(),
         ),
-        LogsMode::TooLarge => Some(too_large),
-        LogsMode::TooLargeWith(block) => {
-            let text = String::from_utf8_lossy(request);
-            let number = |name: &str| {
-                let digits = text.split(&format!("\"{name}\":\"0x")).nth(1)?.split('"').next()?;
-                u64::from_str_radix(digits, 16).ok()
-            };
-            let range = number("fromBlock")?..=number("toBlock")?;
-            range.contains(block).then_some(too_large)
-        }
+        LogsMode::TooLarge => Some(too_large()),
+        LogsMode::TooLargeWith(block) => blocks_of(request)?.contains(block).then(too_large),
+        LogsMode::Pages(pages) => Some(pages.answer(blocks_of(request)?)),
         LogsMode::Answer(logs) => {
             let answers = serde_json::json!([{ "id": 0, "result": logs }, { "id": 1, "result": logs }]);
             Some(answers.to_string().into_bytes())
         }
     }
+}
+
+fn too_large() -> Vec<u8> {
+    vec![b' '; 9 * 1024 * 1024]
+}
+
+/// The blocks that a request for events asks about.
+fn blocks_of(request: &[u8]) -> Option<RangeInclusive<u64>> {
+    let text = String::from_utf8_lossy(request);
+    let number = |name: &str| {
+        let digits = text.split(&format!("\"{name}\":\"0x")).nth(1)?.split('"').next()?;
+        u64::from_str_radix(digits, 16).ok()
+    };
+    Some(number("fromBlock")?..=number("toBlock")?)
 }
 
 fn contains(bytes: &[u8], part: &[u8]) -> bool {

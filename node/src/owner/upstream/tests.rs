@@ -21,6 +21,8 @@ use tokio::{
 
 use super::*;
 
+mod paths;
+
 /// Waits short enough for a test, long enough for a busy machine.
 fn options() -> UpstreamOptions {
     UpstreamOptions { body_bytes_max: 1000, ..UpstreamOptions::default() }

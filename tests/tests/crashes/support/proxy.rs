@@ -9,6 +9,8 @@ use tokio::{
     sync::watch,
 };
 
+const EVENTS: &[u8] = b"eth_getLogs";
+
 /// What happens to a connection. A change ends the open ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mood {
@@ -21,6 +23,8 @@ pub enum Mood {
     Fail,
     /// Every part of a request arrives this much later.
     Delay(Duration),
+    /// Taken and never answered, if it is a question for events; everything else passes.
+    WithoutEvents,
 }
 
 pub struct Proxy {
@@ -60,7 +64,7 @@ impl Proxy {
 
 async fn carry(mut client: TcpStream, target: SocketAddr, mood: Mood) -> std::io::Result<()> {
     let delay = match mood {
-        Mood::Pass => Duration::ZERO,
+        Mood::Pass | Mood::WithoutEvents => Duration::ZERO,
         Mood::Delay(delay) => delay,
         Mood::Refuse => return Ok(()),
         Mood::Hang => return std::future::pending().await,
@@ -74,8 +78,8 @@ async fn carry(mut client: TcpStream, target: SocketAddr, mood: Mood) -> std::io
     let server = TcpStream::connect(target).await?;
     let ((from_client, to_client), (from_server, to_server)) = (client.into_split(), server.into_split());
     tokio::select! {
-        done = copy(from_client, to_server, delay) => done,
-        done = copy(from_server, to_client, Duration::ZERO) => done,
+        done = copy(from_client, to_server, delay, mood == Mood::WithoutEvents) => done,
+        done = copy(from_server, to_client, Duration::ZERO, false) => done,
     }
 }
 
@@ -83,12 +87,17 @@ async fn copy(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
     delay: Duration,
+    without_events: bool,
 ) -> std::io::Result<()> {
     let mut buffer = vec![0; 64 * 1024];
     loop {
         let count = from.read(&mut buffer).await?;
         if count == 0 {
             return Ok(());
+        }
+        // A node's questions are small, and each arrives as one.
+        if without_events && buffer[..count].windows(EVENTS.len()).any(|part| part == EVENTS) {
+            return std::future::pending().await;
         }
         tokio::time::sleep(delay).await;
         to.write_all(&buffer[..count]).await?;
