@@ -30,6 +30,7 @@ use crate::{
     consumer::{
         self, Consumer,
         channels::Channels,
+        conduct::Conduct,
         funding::{self, Funding},
         rules::Rules,
         spending,
@@ -57,7 +58,7 @@ use crate::{
 pub(crate) mod settings;
 
 use settings::{
-    accept, chain_spec, load_limits, policy, rest_limits, spending_limits, terms, upstream_options,
+    accept, chain_spec, flagging, load_limits, policy, rest_limits, spending_limits, terms, upstream_options,
 };
 
 /// How long shutdown waits for running calls.
@@ -171,6 +172,7 @@ impl Node {
             funding: funding.clone(),
             spending: spending::Spending::restore(day, ledger.day_totals(day)?),
             rules,
+            conduct: Conduct::restore(ledger.clone(), flagging(&config))?,
             settings: consumer::Settings::default(),
             tasks: tasks.clone(),
             stopping: stopping.clone(),
