@@ -7,6 +7,7 @@
 mod alerts;
 mod backups;
 mod commands;
+mod flagged;
 mod folder;
 mod funding;
 mod gateway;
