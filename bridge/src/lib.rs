@@ -23,6 +23,7 @@ pub mod limits;
 pub mod openapi;
 mod parameters;
 pub mod problem;
+pub mod promised;
 pub mod read;
 pub mod report;
 pub mod request;

@@ -14,7 +14,8 @@ use farthing_protocol::{Address, ChannelId, Usdc};
 use crate::{
     backup::{Automatic, automatic::Failing},
     chain_view, clock,
-    consumer::{Consumer, channels::Channels, rules::Stopped},
+    config::FlagRule,
+    consumer::{Consumer, channels::Channels, conduct::Known, rules::Stopped},
     eth::Eth,
     owner::{
         book::Book,
@@ -97,6 +98,8 @@ struct Facts {
     skipped: Vec<u64>,
     /// Of the owner's services.
     ailing: Vec<Ailing>,
+    /// Of services that this node pays, but for those that its user buys all the same.
+    flagged: Vec<Known>,
     /// Why there is no backup of today.
     backup: Option<Failing>,
 }
@@ -201,6 +204,7 @@ fn current(facts: &Facts, levels: &Levels) -> Vec<Alert> {
         let Ailing { kind, service, cause, action } = ailing;
         alerts.push(alert(kind, service.to_string(), Severity::Warning, cause.clone(), action));
     }
+    alerts.extend(facts.flagged.iter().filter_map(flagged));
     if let Some(failing) = &facts.backup {
         let cause =
             format!("the daily backup fails since {}: {}", clock::date(failing.since_secs), failing.cause);
@@ -209,6 +213,29 @@ fn current(facts: &Facts, levels: &Levels) -> Vec<Alert> {
     }
     alerts.truncate(ALERTS_MAX);
     alerts
+}
+
+/// A service that this node pays and that is flagged.
+fn flagged(known: &Known) -> Option<Alert> {
+    let flag = known.flag.as_ref().filter(|_| known.own_rule != Some(FlagRule::Warn))?;
+    let action = match known.rule {
+        FlagRule::Warn => {
+            "look for another service; `farthing spending flagged SERVICE --rule stop` refuses its calls, and \
+             `--rule warn` ends this alert"
+        }
+        FlagRule::Stop => {
+            "look for another service; it is tried now and then, and `farthing spending flagged SERVICE --rule warn` \
+             buys it all the same"
+        }
+    };
+    Some(Alert {
+        kind: "service-flagged",
+        subject: known.service.to_string(),
+        severity: Severity::Warning,
+        cause: format!("a service that you buy disappoints: {flag}"),
+        action: action.to_owned(),
+        since_secs: 0,
+    })
 }
 
 /// Which alert it is, over time.
@@ -328,6 +355,7 @@ impl Alerts {
                 .collect(),
             skipped: parts.readiness.chain.logs().borrow().skipped.clone(),
             ailing: parts.health.ailing(),
+            flagged: parts.consumer.conduct().all(),
             backup: parts.backups.failing(),
             unclaimed_max: (!chain_view::affords_claim(&parts.readiness.chain))
                 .then_some(parts.terms.without_gas_max),

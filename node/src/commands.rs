@@ -35,6 +35,7 @@ mod audit;
 mod backup;
 mod catalog;
 pub mod console;
+mod flagged;
 mod health;
 mod history;
 mod inspect;
@@ -93,6 +94,7 @@ pub fn router(node: Node) -> Router {
         .route(route::SPENDING_RESUME, post(spending::resume))
         .route(route::SPENDING_LIMITS, post(spending::limit))
         .route(route::SPENDING_ACCEPT, post(spending::accept))
+        .route(route::SPENDING_FLAGGED, get(flagged::list).post(flagged::set))
         .route(route::SECRET, get(secrets::default))
         .route(route::SECRET_ROTATE, post(secrets::rotate_default))
         .route(route::SECRETS, get(secrets::list).post(secrets::create))

@@ -5,6 +5,7 @@
 
 mod chosen;
 mod example;
+mod flagged;
 pub mod keys;
 mod raw;
 
@@ -20,6 +21,7 @@ use self::raw::Raw;
 pub use self::{
     chosen::Chosen,
     example::{Shown, ShownValue, example},
+    flagged::FlagRule,
     raw::{CONSOLE_SETTINGS_FILE, ConfigError, Origin, Problem, Sources},
 };
 use crate::secret::SecretText;
@@ -132,6 +134,10 @@ pub struct Spending {
     pub topup_percent: u64,
     /// The longest close delay of a channel that money is put into.
     pub close_delay_max_secs: u64,
+    /// What becomes of calls to services that are flagged.
+    pub flagged: FlagRule,
+    /// Until a flagged service that is stopped is tried again.
+    pub flagged_trial: Duration,
     /// The most that lies in channels, deposited and not paid out.
     pub at_rest_per_owner: Usdc,
     pub at_rest_max: Usdc,
@@ -269,6 +275,8 @@ impl Raw {
                 topup_prices: self.required("spending.topup_prices")?,
                 topup_percent: self.required("spending.topup_percent")?,
                 close_delay_max_secs: self.required("spending.close_delay_max_secs")?,
+                flagged: self.required("spending.flagged")?,
+                flagged_trial: self.seconds("spending.flagged_trial_secs")?,
                 at_rest_per_owner,
                 at_rest_max,
             },

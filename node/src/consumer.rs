@@ -34,10 +34,12 @@ pub mod answer;
 mod attempt;
 pub mod channels;
 pub mod compare;
+pub mod conduct;
 mod ends;
 mod exchange;
 pub mod funding;
 pub(crate) mod heal;
+mod observed;
 pub mod prices;
 mod reconcile;
 mod recovery;
@@ -48,6 +50,7 @@ pub mod terms;
 mod turns;
 
 use channels::Channels;
+use conduct::Conduct;
 use funding::Funding;
 use prices::Prices;
 use reconcile::Books;
@@ -143,6 +146,8 @@ pub enum BuyError {
     Unfunded(funding::Missing),
     #[error("{available} USDC are left on the channel with {owner} and the call costs {price} USDC")]
     ChannelLow { owner: Address, available: Usdc, price: Usdc },
+    #[error("{}", flagged(*.service, .refused))]
+    Flagged { service: ServiceId, refused: conduct::Refused },
     #[error("a close of the channel with this owner is pending")]
     ChannelClosing,
     #[error(
@@ -217,6 +222,14 @@ fn above(cap: Option<&Cap>) -> String {
     }
 }
 
+fn flagged(service: ServiceId, refused: &conduct::Refused) -> String {
+    let conduct::Refused { flag, wait_secs } = refused;
+    format!(
+        "this node buys nothing from the service {service} for now: {flag}. It is tried again by the first call in \
+         {wait_secs} s"
+    )
+}
+
 fn spending_stopped(stopped: Stopped) -> String {
     match stopped {
         Stopped::ByConfiguration => "`spending.enabled` is false in this node's configuration".to_owned(),
@@ -279,6 +292,7 @@ struct Inner {
     spending: Mutex<Spending>,
     rules: Rules,
     prices: Prices,
+    conduct: Conduct,
     settings: Settings,
     turns: Turns,
     books: Books,
@@ -301,6 +315,7 @@ pub struct Parts {
     pub channels: Arc<Channels>,
     pub funding: Funding,
     pub rules: Rules,
+    pub conduct: Conduct,
     pub settings: Settings,
     pub tasks: TaskTracker,
     pub stopping: CancellationToken,
@@ -320,6 +335,7 @@ impl Consumer {
             funding: parts.funding,
             spending: Mutex::default(),
             rules: parts.rules,
+            conduct: parts.conduct,
             settings: parts.settings,
             turns: Turns::default(),
             books: Books::default(),

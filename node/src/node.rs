@@ -29,6 +29,7 @@ use crate::{
     consumer::{
         self, Consumer,
         channels::Channels,
+        conduct::Conduct,
         funding::{self, Funding},
         rules::Rules,
     },
@@ -57,7 +58,7 @@ pub(crate) mod settings;
 
 pub use settings::gateway_url;
 use settings::{
-    accept, chain_spec, load_limits, policy, rest_limits, spending_limits, terms, upstream_options,
+    accept, chain_spec, flagging, load_limits, policy, rest_limits, spending_limits, terms, upstream_options,
 };
 
 /// How long shutdown waits for running calls.
@@ -174,6 +175,7 @@ impl Node {
             channels: channels.clone(),
             funding: funding.clone(),
             rules,
+            conduct: Conduct::restore(ledger.clone(), flagging(&config))?,
             settings: consumer::Settings::default(),
             tasks: tasks.clone(),
             stopping: stopping.clone(),

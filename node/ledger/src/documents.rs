@@ -35,6 +35,8 @@ pub enum Namespace {
     Prices = 9,
     /// What owners have promised to close, by channel.
     Closes = 10,
+    /// What the latest calls of services came to, by service.
+    Conduct = 11,
 }
 
 /// One change of [`Ledger::put_many`]; `value: None` deletes.

@@ -1,6 +1,9 @@
 //! What raises which alert, below, at and above its level.
 
+use farthing_protocol::ServiceId;
+
 use super::*;
+use crate::consumer::conduct::Flag;
 
 const fn usdc(micros: u64) -> Usdc {
     Usdc::from_micros(micros)
@@ -81,4 +84,30 @@ fn a_stop_and_what_keeps_the_node_from_working_are_told_with_what_to_do() {
         [("not-ready", "chain"), ("not-ready", "network"), ("channel-stopped", channel.as_str())]
     );
     assert!(alerts.iter().all(|alert| !alert.cause.is_empty() && !alert.action.is_empty()));
+}
+
+#[test]
+fn a_flagged_service_is_told_unless_its_user_buys_it_all_the_same() {
+    use crate::consumer::conduct::window::Figures;
+    let figures =
+        Figures { failed: 2, broke: 5, of: 9, since_secs: 1, last: "the answer is not JSON".to_owned() };
+    let flag = Some(Flag::Breaks(figures));
+    let service = ServiceId::from_bytes([3; 16]);
+    let known = |flag: Option<Flag>, own_rule: Option<FlagRule>, rule| Facts {
+        flagged: vec![Known { service, flag, own_rule, rule }],
+        ..well()
+    };
+    let (warn, stop) = (FlagRule::Warn, FlagRule::Stop);
+    for (own_rule, rule) in [(None, warn), (None, stop), (Some(stop), stop)] {
+        let alerts = current(&known(flag.clone(), own_rule, rule), &levels());
+        assert_eq!(alerts.len(), 1);
+        assert_eq!((alerts[0].kind, alerts[0].subject.clone()), ("service-flagged", service.to_string()));
+        assert!(
+            alerts[0].cause.contains("9 paid calls 2 failed and 5 brought answers"),
+            "{}",
+            alerts[0].cause
+        );
+    }
+    assert_eq!(kinds(&known(flag, Some(warn), warn)), [""; 0]);
+    assert_eq!(kinds(&known(None, Some(stop), stop)), [""; 0]);
 }

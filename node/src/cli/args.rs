@@ -25,7 +25,7 @@ pub use self::chain::{Chain, NewChain};
 pub use self::history::History;
 pub use self::inspect::{Inspect, OpenApiVersion, ScalarOverride};
 pub use self::sdk::{Generate, Sdk};
-pub use self::spending::{NewLimits, Secret, SecretCaps, Spending};
+pub use self::spending::{FlagRuleChosen, NewLimits, Secret, SecretCaps, Spending};
 
 /// Buy and sell data by the call, paid in USDC.
 #[derive(Debug, Parser)]

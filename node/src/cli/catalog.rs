@@ -14,8 +14,8 @@ use super::{
     output::{one_line, table},
 };
 use crate::control::types::{
-    CatalogHit, CatalogPage, CatalogQuery, CatalogSamples, CatalogService, LookAlike, OperationSample,
-    VersionNote, route,
+    CatalogHit, CatalogPage, CatalogQuery, CatalogSamples, CatalogService, FlagRule, LookAlike,
+    OperationSample, ServiceFlag, VersionNote, route,
 };
 
 /// Versions shown with a service; the newest say what matters.
@@ -166,7 +166,7 @@ fn nothing_fits(query: &CatalogQuery) -> String {
 
 fn found(page: &CatalogPage) -> String {
     let row = |hit: &CatalogHit| {
-        let mark = if hit.look_alike.is_some() { " (!)" } else { "" };
+        let mark = if hit.look_alike.is_some() || hit.flag.is_some() { " (!)" } else { "" };
         [
             hit.id.to_string(),
             format!("{}{mark}", hit.name),
@@ -197,6 +197,10 @@ fn found(page: &CatalogPage) -> String {
     if !refused.is_empty() {
         line(&mut text, format_args!("\n\n{}", refused.join("\n")));
     }
+    let flagged: Vec<String> = page.hits.iter().filter_map(flagged).collect();
+    if !flagged.is_empty() {
+        line(&mut text, format_args!("\n\n{}", flagged.join("\n")));
+    }
     text
 }
 
@@ -208,6 +212,16 @@ fn state_of(hit: &CatalogHit) -> String {
 fn not_buyable(hit: &CatalogHit) -> Option<String> {
     let why = hit.not_buyable.as_ref()?;
     Some(one_line(&format!("This node does not buy \"{}\" ({}): {why}.", hit.name, hit.id)))
+}
+
+/// What this node's own calls say against a service.
+fn flagged(hit: &CatalogHit) -> Option<String> {
+    let ServiceFlag { words, rule, .. } = hit.flag.as_ref()?;
+    let what = match rule {
+        FlagRule::Warn => "is flagged",
+        FlagRule::Stop => "is flagged, and nothing is bought from it but a trial now and then",
+    };
+    Some(one_line(&format!("(!) \"{}\" ({}) {what}: {words}.", hit.name, hit.id)))
 }
 
 /// Who stands behind a name is decided by the wallet, not by the name.
@@ -248,6 +262,9 @@ fn shown_text(shown: &CatalogService) -> String {
     }
     if let Some(refused) = not_buyable(hit) {
         line(&mut text, format_args!("\n{refused}\n"));
+    }
+    if let Some(flagged) = flagged(hit) {
+        line(&mut text, format_args!("\n{flagged}\n"));
     }
     if let Some(why) = &shown.details_missing {
         line(&mut text, format_args!("\nIts operations cannot be shown: {why}.\n"));

@@ -2,13 +2,16 @@
 
 use super::{
     Context,
-    args::{NewLimits, Spending},
+    args::{FlagRuleChosen, NewLimits, Spending},
     failure::Failure,
-    output::pairs,
+    output::{one_line, pairs, table},
 };
 use crate::{
     clock,
-    control::types::{AcceptPrice, LimitsRequest, SpendingState, StoppedBy, Text, route},
+    control::types::{
+        AcceptPrice, FlagRequest, FlagRule, FlaggedServices, LimitsRequest, SpendingState, StoppedBy, Text,
+        route,
+    },
 };
 
 pub(super) async fn spending(context: &Context, verb: Spending) -> Result<(), Failure> {
@@ -25,8 +28,38 @@ pub(super) async fn spending(context: &Context, verb: Spending) -> Result<(), Fa
                 format!("Calls of {service} may cost up to {up_to} USDC.")
             });
         }
+        Spending::Flagged { service, rule } => {
+            let flagged: FlaggedServices = match (service, rule) {
+                (Some(service), Some(rule)) => {
+                    let request = FlagRequest { service: service.into(), rule: chosen(rule) };
+                    node.post(route::SPENDING_FLAGGED, &request).await?
+                }
+                _ => node.get(route::SPENDING_FLAGGED).await?,
+            };
+            return context.output.data(&flagged, flagged_text);
+        }
     };
     context.output.data(&state, text)
+}
+
+const fn chosen(rule: FlagRuleChosen) -> Option<FlagRule> {
+    match rule {
+        FlagRuleChosen::Warn => Some(FlagRule::Warn),
+        FlagRuleChosen::Stop => Some(FlagRule::Stop),
+        FlagRuleChosen::Setting => None,
+    }
+}
+
+fn flagged_text(flagged: &FlaggedServices) -> String {
+    if flagged.services.is_empty() {
+        return format!("No service is flagged. (spending.flagged is {})", flagged.rule);
+    }
+    let rows = flagged.services.iter().map(|one| {
+        let rule = one.own_rule.map_or_else(|| flagged.rule.to_string(), |own| format!("{own} (your word)"));
+        let words = one.flag.as_ref().map_or("not flagged", |flag| &flag.words);
+        [one.service.to_string(), rule, one_line(words)]
+    });
+    table(["SERVICE", "RULE", "FLAG"], rows)
 }
 
 fn request(limits: &NewLimits) -> LimitsRequest {

@@ -270,6 +270,7 @@ fn shown(
             older: other.older,
         }),
         not_buyable: node.consumer.why_not(listing),
+        flag: super::flagged::of(node, listing.service),
     }
 }
 

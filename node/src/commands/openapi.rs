@@ -91,6 +91,8 @@ use crate::{control::types::Problem, panel::api};
         spending::resume,
         spending::limit,
         spending::accept,
+        super::flagged::list,
+        super::flagged::set,
         secrets::default,
         secrets::rotate_default,
         secrets::list,

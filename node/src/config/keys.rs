@@ -5,7 +5,7 @@
 
 mod form;
 
-pub use self::form::{Fallback, Form, Item};
+pub use self::form::{CHAIN_PRESETS, Fallback, Form, Item};
 
 /// One setting, `section.key` in the file and `FARTHING_SECTION__KEY` in the environment.
 #[derive(Debug)]
@@ -292,6 +292,18 @@ pub const KEYS: &[Key] = &[
         "The longest that a listing may bind a deposit when its owner does not answer; owners ask for a day as a rule.",
     ),
     key(
+        "spending.flagged",
+        Form::Choice(&["warn", "stop"]),
+        Value("warn"),
+        "What becomes of paid calls to a service whose answers break its own description or fail often: they are bought with a warning, or refused until it does better; `farthing spending flagged` says otherwise for one service.",
+    ),
+    key(
+        "spending.flagged_trial_secs",
+        integer(1, 7 * DAY_SECS),
+        Value("600"),
+        "How long after its last bad answer one call tries a flagged service that is stopped; twice as long after each trial that fails.",
+    ),
+    key(
         "spending.at_rest_per_owner",
         Form::Amount,
         Unset,
@@ -430,19 +442,6 @@ pub const KEYS: &[Key] = &[
         Value("128"),
         "Calls that wait for their turn before others are told to come back.",
     ),
-];
-
-/// Names of `chain.preset`.
-pub const CHAIN_PRESETS: &[&str] = &[
-    "base",
-    "base-sepolia",
-    "arbitrum",
-    "arbitrum-sepolia",
-    "optimism",
-    "ethereum",
-    "sepolia",
-    "local",
-    "custom",
 ];
 
 const fn key(name: &'static str, form: Form, default: Fallback, about: &'static str) -> Key {

@@ -23,6 +23,7 @@ use super::{
     answer::Expected,
     channels::{Reservation, Shortage},
     exchange::Exchanged,
+    observed,
     prices::Accepted,
     spending::{self, Grant},
     turns::Turn,
@@ -48,6 +49,7 @@ impl Consumer {
         mut turn: Turn,
     ) -> Result<Bought, BuyError> {
         let (mut service, mut plan) = self.planned(&order).await?;
+        let trial = self.admitted(&order, &plan)?;
         let accepted = self.accepted(&order, &service, &plan)?;
         let before = accepted.most.unwrap_or(plan.price);
         if order.max_price.is_none() && plan.price > before {
@@ -93,7 +95,14 @@ impl Consumer {
                     self.release(&attempt, refusal.code.name(), &turn).await;
                     self.heal(attempt.expected.owner).await.map_err(BuyError::OwnerUnreachable)?;
                 }
-                exchanged => return self.conclude(&attempt, exchanged, sent.elapsed(), turn).await,
+                exchanged => {
+                    let is_left_open = observed::is_left_open(&exchanged);
+                    let bought = self.conclude(&attempt, exchanged, sent.elapsed(), turn).await;
+                    if !plan.price.is_zero() {
+                        self.observe(order, service, &bought, is_left_open, trial);
+                    }
+                    return bought;
+                }
             }
         }
         Err(BuyError::OwnerUnreachable("the owner's offer keeps changing".to_owned()))

@@ -52,7 +52,7 @@ impl Consumer {
                 self.release(attempt, "never started", &turn).await;
                 Err(BuyError::OwnerUnreachable(reason))
             }
-            Exchanged::Undecided(reason) => {
+            Exchanged::Undecided { reason, .. } => {
                 self.resolve_later(attempt.call_id(), turn);
                 Err(BuyError::Undecided(reason))
             }

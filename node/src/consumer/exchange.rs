@@ -47,7 +47,11 @@ pub(super) enum Exchanged {
     /// The same: this node did not send it, because too much is under way here.
     Busy(String),
     /// It may be charged, now or later.
-    Undecided(String),
+    Undecided {
+        reason: String,
+        /// Nothing was lost on the way: the owner took the call and keeps its end to itself.
+        by_owner: bool,
+    },
 }
 
 /// What the network brought for one message.
@@ -99,7 +103,10 @@ impl Consumer {
             };
             if Instant::now() + RETRY_EVERY >= deadline {
                 return match copies.are_in_doubt() {
-                    true => Exchanged::Undecided(told(lost.as_deref(), &word)),
+                    true => Exchanged::Undecided {
+                        reason: told(lost.as_deref(), &word),
+                        by_owner: lost.is_none(),
+                    },
                     false => concluded(Step::Uncharged, word),
                 };
             }
@@ -198,7 +205,7 @@ fn concluded(step: Step, word: Word) -> Exchanged {
         (Step::Uncharged, Word::Refused(refusal)) => Exchanged::Refused(refusal),
         (Step::Uncharged, Word::NoRoom(reason)) => Exchanged::Busy(reason),
         (Step::Uncharged, word) => Exchanged::NeverStarted(word.to_string()),
-        (_, word) => Exchanged::Undecided(word.to_string()),
+        (_, word) => undecided(&word),
     }
 }
 
@@ -206,8 +213,12 @@ fn with_receipt(word: Word) -> Exchanged {
     match word {
         Word::Response(response, body) => Exchanged::Response(response, body),
         Word::Receipt(receipt, signature) => Exchanged::Gone(receipt, signature),
-        word => Exchanged::Undecided(word.to_string()),
+        word => undecided(&word),
     }
+}
+
+fn undecided(word: &Word) -> Exchanged {
+    Exchanged::Undecided { reason: word.to_string(), by_owner: false }
 }
 
 /// The owner's last word says why it did not serve the call, and else its refusal of a copy.

@@ -155,9 +155,9 @@ impl Consumer {
                 let reason = format!("{}: {}", refusal.code.name(), refusal.detail);
                 Err(BuyError::NotRepeated { charged, reason })
             }
-            Exchanged::Busy(reason) | Exchanged::NeverStarted(reason) | Exchanged::Undecided(reason) => {
-                Err(BuyError::NotRepeated { charged, reason })
-            }
+            Exchanged::Busy(reason)
+            | Exchanged::NeverStarted(reason)
+            | Exchanged::Undecided { reason, .. } => Err(BuyError::NotRepeated { charged, reason }),
         }
     }
 

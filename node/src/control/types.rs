@@ -23,6 +23,7 @@ pub use self::console::{
     ChainSettings, ChainSettingsRequest, ChainSettingsSaved, Console, EndpointTested, LogIn, LoggedIn,
     Restarting, SetUp, Setting,
 };
+pub use self::flagged::{FlagCause, FlagRequest, FlagRule, FlaggedService, FlaggedServices, ServiceFlag};
 pub use self::history::{
     DayTotals, HistoryEntry, HistoryKind, HistoryPage, HistoryState, SettledChannel, SettlementShown,
 };
@@ -55,6 +56,7 @@ mod alerts;
 mod backup;
 mod catalog;
 mod console;
+mod flagged;
 pub mod history;
 mod inspect;
 mod reach;

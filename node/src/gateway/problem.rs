@@ -300,6 +300,14 @@ impl From<&BuyError> for Problem {
                 detail,
                 "Look for another service with `farthing catalog search`, or raise the setting that is named.",
             ),
+            BuyError::Flagged { refused, .. } => payment(
+                "service-flagged",
+                "The service is flagged, and a rule stops buying from it",
+                detail,
+                "Look for another service with `farthing catalog search`, or buy it all the same with \
+                 `farthing spending flagged SERVICE --rule warn` or on the console's page Limits.",
+            )
+            .retry_after(Some(refused.wait_secs.saturating_mul(1_000))),
             BuyError::Unfunded { .. } => payment(
                 "insufficient-funds",
                 "The wallet has not enough funds",

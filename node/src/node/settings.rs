@@ -12,7 +12,7 @@ use farthing_protocol::{
 
 use crate::{
     config::Config,
-    consumer::{rest::RestLimits, spending},
+    consumer::{conduct, rest::RestLimits, spending},
     owner::{
         load,
         terms::Terms,
@@ -113,6 +113,12 @@ pub(super) fn spending_limits(config: &Config) -> spending::Limits {
         per_day: spending.per_day,
         per_secret_day: spending.per_secret_day,
     }
+}
+
+/// What becomes of services that are flagged.
+pub(super) fn flagging(config: &Config) -> conduct::Settings {
+    let spending = &config.spending;
+    conduct::Settings { rule: spending.flagged, trial_after_secs: spending.flagged_trial.as_secs() }
 }
 
 /// How much may lie in channels.

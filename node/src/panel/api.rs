@@ -36,7 +36,7 @@ const DETAIL_BYTES_MAX: usize = 4 * 1024;
 const DESCRIBED: &str = "GET /api/v1/openapi.json describes what the address takes.";
 
 /// What asks for the password again: it moves money, shows a secret, or cannot be undone.
-const DANGEROUS: [(Method, &str); 30] = [
+const DANGEROUS: [(Method, &str); 31] = [
     (Method::POST, "/wallet/send"),
     (Method::POST, "/channels"),
     (Method::POST, "/channels/{id}/close"),
@@ -50,6 +50,7 @@ const DANGEROUS: [(Method, &str); 30] = [
     (Method::POST, "/spending/resume"),
     (Method::POST, "/spending/limits"),
     (Method::POST, "/spending/accept"),
+    (Method::POST, "/spending/flagged"),
     (Method::POST, "/alerts/levels"),
     (Method::POST, "/backups"),
     (Method::GET, "/backups/{name}"),
@@ -307,6 +308,8 @@ mod tests {
             (Method::POST, "/spending/stop", false),
             (Method::POST, "/spending/resume", true),
             (Method::POST, "/spending/accept", true),
+            (Method::POST, "/spending/flagged", true),
+            (Method::GET, "/spending/flagged", false),
             (Method::DELETE, "/apis/0b5f2a3e", true),
             (Method::GET, "/apis/0b5f2a3e", false),
             (Method::POST, "/apis/0b5f2a3e/pause", false),

@@ -142,6 +142,7 @@ fn money() -> Router<Panel> {
         .route("/panel/finance/stop", post(limits::stop))
         .route("/panel/finance/resume", post(limits::resume))
         .route("/panel/finance/accept", post(limits::accept))
+        .route("/panel/finance/flagged", post(limits::flag))
         .route("/panel/finance/history", get(history::show))
         .route("/panel/finance/history.csv", get(history::export))
         .route("/panel/finance/history.json", get(history::export_json))

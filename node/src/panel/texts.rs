@@ -48,6 +48,9 @@ pub(super) fn alert(alert: &str) -> Alert {
         "server-down" => ("A server of yours takes no calls", "See My APIs", Some("/panel/apis")),
         "listing-unseen" => ("A service of yours is not found", "See My APIs", Some("/panel/apis")),
         "backup-failed" => ("The daily backup fails", "See backups", Some("/panel/settings/backup")),
+        "service-flagged" => {
+            ("A service that you buy disappoints", "See the limits", Some("/panel/finance/limits#flagged"))
+        }
         "channel-stopped" => ("A channel is stopped", "See the channels", Some("/panel/finance")),
         _ => ("Something needs a look", "Run `farthing doctor`", None),
     };
@@ -60,6 +63,7 @@ pub(super) enum Done {
     Limits,
     LimitsReset,
     PriceAccepted,
+    Flagged,
     Spending,
     Alerts,
     AlertTest,
@@ -73,10 +77,11 @@ pub(super) enum Done {
 }
 
 impl Done {
-    const ALL: [Self; 13] = [
+    const ALL: [Self; 14] = [
         Self::Limits,
         Self::LimitsReset,
         Self::PriceAccepted,
+        Self::Flagged,
         Self::Spending,
         Self::Alerts,
         Self::AlertTest,
@@ -95,6 +100,7 @@ impl Done {
             Self::Limits => "limits",
             Self::LimitsReset => "limits-reset",
             Self::PriceAccepted => "price-accepted",
+            Self::Flagged => "flagged",
             Self::Spending => "spending",
             Self::Alerts => "alerts",
             Self::AlertTest => "alert-test",
@@ -113,6 +119,7 @@ impl Done {
             Self::Limits => "The limits are set. They hold from now on.",
             Self::LimitsReset => "The configuration's limits hold again.",
             Self::PriceAccepted => "The price is accepted for all calls of the service.",
+            Self::Flagged => "Set. It holds for the calls of this service from now on.",
             Self::Spending => "Calls are paid again, within the limits.",
             Self::Alerts => "Set. You are told from these levels on.",
             Self::AlertTest => "A test is on its way to the address. Look there whether it arrived.",

@@ -1,6 +1,6 @@
 //! What may be spent, by the node and with each secret.
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use farthing_protocol::{ServiceId, Usdc};
 
 #[derive(Debug, Subcommand)]
@@ -22,6 +22,25 @@ pub enum Spending {
         #[arg(long, value_name = "USDC")]
         up_to: Usdc,
     },
+    /// Services whose answers break their own description or that fail often; with one named, what becomes of calls to it
+    Flagged {
+        /// UUID of the service
+        #[arg(value_name = "SERVICE", requires = "rule")]
+        service: Option<ServiceId>,
+        /// While it is flagged
+        #[arg(long, value_enum, requires = "service")]
+        rule: Option<FlagRuleChosen>,
+    },
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum FlagRuleChosen {
+    /// Its calls are bought all the same
+    Warn,
+    /// Nothing is bought from it but a trial now and then
+    Stop,
+    /// As `spending.flagged` says
+    Setting,
 }
 
 #[derive(Debug, Args)]

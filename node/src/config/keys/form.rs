@@ -4,6 +4,19 @@ use std::net::{IpAddr, SocketAddr};
 
 use farthing_protocol::{Address, Usdc};
 
+/// Names of `chain.preset`.
+pub const CHAIN_PRESETS: &[&str] = &[
+    "base",
+    "base-sepolia",
+    "arbitrum",
+    "arbitrum-sepolia",
+    "optimism",
+    "ethereum",
+    "sepolia",
+    "local",
+    "custom",
+];
+
 /// What holds when nothing else is said.
 #[derive(Debug, Clone, Copy)]
 pub enum Fallback {

@@ -7,7 +7,7 @@ use farthing_protocol::{Address, ServiceId, Usdc, call::Method};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Offer, OperationSample, Text};
+use super::{Offer, OperationSample, ServiceFlag, Text};
 
 /// `farthing catalog search`. Everything given must hold; nothing given is everything there is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -136,6 +136,9 @@ pub struct CatalogHit {
     /// Why this node does not buy it: the way of payment, or terms beyond the limits of this node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_buyable: Option<String>,
+    /// What this node's own paid calls say against it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flag: Option<ServiceFlag>,
 }
 
 /// Whether a call has a chance.

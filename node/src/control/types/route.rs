@@ -79,6 +79,8 @@ pub const SPENDING_RESUME: &str = "/spending/resume";
 pub const SPENDING_LIMITS: &str = "/spending/limits";
 /// `POST` [`super::AcceptPrice`] → the same.
 pub const SPENDING_ACCEPT: &str = "/spending/accept";
+/// `GET` → [`super::FlaggedServices`]; `POST` [`super::FlagRequest`] → the same.
+pub const SPENDING_FLAGGED: &str = "/spending/flagged";
 /// `GET` → [`super::Secret`], the default one.
 pub const SECRET: &str = "/secret";
 /// `POST` → [`super::Secret`]

@@ -4,7 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use farthing_protocol::{Address, ChannelId, Refusal, RefusalCode, ServiceId, call::OutOfBounds, wire};
 
-use crate::consumer::{funding::Missing, spending::OverLimit, terms::Unfit};
+use crate::consumer::{
+    conduct::{self, Flag, window::Figures},
+    funding::Missing,
+    spending::OverLimit,
+    terms::Unfit,
+};
 
 use super::*;
 
@@ -24,6 +29,7 @@ fn every_error() -> Vec<BuyError> {
         usdc_need: USDC,
         eth_missing: true,
     };
+    let figures = Figures { failed: 6, broke: 0, of: 6, since_secs: 0, last: text() };
     let errors = vec![
         BuyError::UnknownService(service),
         BuyError::Retired { service, owner: Address::ZERO, on_secs: 0 },
@@ -40,6 +46,7 @@ fn every_error() -> Vec<BuyError> {
         BuyError::TermsRefused(Unfit::Delay { asked_secs: 2, max_secs: 1 }),
         BuyError::Unfunded(missing),
         BuyError::ChannelLow { owner: Address::ZERO, available: USDC, price: USDC },
+        BuyError::Flagged { service, refused: conduct::Refused { flag: Flag::Fails(figures), wait_secs: 1 } },
         BuyError::ChannelClosing,
         BuyError::DelayTooShort { channel: ChannelId::NONE, has_secs: 3_600, asks_secs: 86_400 },
         BuyError::OwnerDistrusted,
@@ -89,6 +96,7 @@ fn every_error() -> Vec<BuyError> {
             | BuyError::TermsRefused(_)
             | BuyError::Unfunded(_)
             | BuyError::ChannelLow { .. }
+            | BuyError::Flagged { .. }
             | BuyError::ChannelClosing
             | BuyError::DelayTooShort { .. }
             | BuyError::OwnerDistrusted

@@ -17,7 +17,7 @@ use crate::{
     clock,
     control::types::{
         CatalogHit, CatalogKind, CatalogPage, CatalogQuery, CatalogSort, CatalogState, Count, Figures,
-        Measured, PriceCount, route,
+        FlagRule, Measured, PriceCount, ServiceFlag, route,
     },
     panel::{
         failure::Failure,
@@ -87,6 +87,8 @@ pub(super) struct Card {
     pub(super) updated: String,
     pub(super) look_alike: Option<String>,
     pub(super) not_buyable: Option<String>,
+    /// What this node's own calls say against it.
+    pub(super) flag: Option<String>,
 }
 
 struct Facet {
@@ -246,6 +248,16 @@ pub(super) fn card(hit: &CatalogHit, measured: &HashMap<ServiceId, &Measured>, n
             )
         }),
         not_buyable: hit.not_buyable.as_deref().map(texts::sentence),
+        flag: hit.flag.as_ref().map(flagged),
+    }
+}
+
+/// What a flag says, and does.
+fn flagged(flag: &ServiceFlag) -> String {
+    let words = texts::sentence(&show::visible(&flag.words));
+    match flag.rule {
+        FlagRule::Warn => words,
+        FlagRule::Stop => format!("{words} Your node buys nothing from it for now but a trial now and then."),
     }
 }
 

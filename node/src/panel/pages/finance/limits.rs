@@ -8,7 +8,10 @@ use serde::Deserialize;
 
 use crate::{
     clock,
-    control::types::{AcceptPrice, LimitsRequest, SpendingState, StoppedBy, Text, route},
+    control::types::{
+        AcceptPrice, FlagRequest, FlagRule, FlaggedService, FlaggedServices, LimitsRequest, SpendingState,
+        StoppedBy, Text, route,
+    },
     panel::{
         failure::Failure,
         form::Form,
@@ -35,12 +38,41 @@ struct Page {
     at_rest_per_owner: String,
     /// Name of the field, words, hint, as it is typed, of the configuration.
     limits: [Limit; 3],
+    /// Whether flagged services are stopped, by the configuration.
+    stops_flagged: bool,
+    flagged: Vec<Flagged>,
     problem: Option<String>,
 }
 
 struct Stopped {
     by_user: bool,
     since: String,
+}
+
+/// A service that is flagged, or of which the user said something.
+struct Flagged {
+    service: String,
+    words: String,
+    /// Value and words of each choice, and whether it holds.
+    rules: [(&'static str, &'static str, bool); 3],
+}
+
+impl Flagged {
+    fn new(one: &FlaggedService) -> Self {
+        let rule = |value, words, rule| (value, words, one.own_rule == rule);
+        Self {
+            service: one.service.to_string(),
+            words: one.flag.as_ref().map_or_else(
+                || "Not flagged now.".to_owned(),
+                |flag| crate::panel::texts::sentence(&show::visible(&flag.words)),
+            ),
+            rules: [
+                rule("setting", "as the configuration says", None),
+                rule("warn", "bought all the same", Some(FlagRule::Warn)),
+                rule("stop", "refused, but for a trial now and then", Some(FlagRule::Stop)),
+            ],
+        }
+    }
 }
 
 struct Limit {
@@ -57,6 +89,7 @@ pub(in crate::panel::pages) async fn show(visit: Visit) -> Result<Response, Fail
 
 async fn page(visit: &Visit, typed: Option<&Fields>, problem: Option<String>) -> Result<Response, Failure> {
     let state: SpendingState = visit.panel.node().get(route::SPENDING).await?;
+    let flagged: FlaggedServices = visit.panel.node().get(route::SPENDING_FLAGGED).await?;
     let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     let (now, configured) = (state.limits, state.configured);
     let limit = |name, words, hint, now: Text<Usdc>, configured: Text<Usdc>, typed: Option<&String>| Limit {
@@ -105,6 +138,8 @@ async fn page(visit: &Visit, typed: Option<&Fields>, problem: Option<String>) ->
                 typed.map(|typed| &typed.per_secret_day),
             ),
         ],
+        stops_flagged: flagged.rule == FlagRule::Stop,
+        flagged: flagged.services.iter().map(Flagged::new).collect(),
         problem,
     };
     Ok((status, Html(&page)).into_response())
@@ -180,6 +215,41 @@ fn accepted(fields: &Accepted) -> Result<AcceptPrice, String> {
     let service = fields.service.trim().parse().map_err(|_| "The service must be a UUID.".to_owned())?;
     let up_to = price("Its calls may cost up to", &fields.up_to).map_err(|wrong| wrong.words())?;
     Ok(AcceptPrice { service: Text(service), up_to: up_to.into() })
+}
+
+#[derive(Deserialize)]
+pub(in crate::panel::pages) struct RuleChosen {
+    #[serde(default)]
+    service: String,
+    #[serde(default)]
+    rule: String,
+}
+
+/// Says what becomes of calls to one service while it is flagged.
+pub(in crate::panel::pages) async fn flag(form: Form<RuleChosen>) -> Result<Response, Failure> {
+    let _ = form.reauthenticated()?;
+    let Form { visit, fields, .. } = form;
+    let outcome = match rule_chosen(&fields) {
+        Ok(request) => {
+            mendable(visit.panel.node().post::<FlaggedServices>(route::SPENDING_FLAGGED, &request).await)?
+        }
+        Err(problem) => Err(problem),
+    };
+    match outcome {
+        Ok(_) => Ok(Done::Flagged.at(ADDRESS).into_response()),
+        Err(problem) => page(&visit, None, Some(problem)).await,
+    }
+}
+
+fn rule_chosen(fields: &RuleChosen) -> Result<FlagRequest, String> {
+    let service = fields.service.trim().parse().map_err(|_| "The service must be a UUID.".to_owned())?;
+    let rule = match fields.rule.as_str() {
+        "setting" => None,
+        "warn" => Some(FlagRule::Warn),
+        "stop" => Some(FlagRule::Stop),
+        _ => return Err("Choose what becomes of its calls.".to_owned()),
+    };
+    Ok(FlagRequest { service: Text(service), rule })
 }
 
 #[derive(Deserialize)]

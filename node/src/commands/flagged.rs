@@ -1,0 +1,90 @@
+//! Services that are flagged, and what the user says of them.
+
+use axum::{Json, extract::State};
+use farthing_protocol::ServiceId;
+
+use super::Failed;
+use crate::{
+    config,
+    consumer::conduct::{self, Flag},
+    control::types::{FlagCause, FlagRequest, FlagRule, FlaggedService, FlaggedServices, ServiceFlag, route},
+    node::Node,
+};
+
+/// The flag of a service, if it has one.
+pub(super) fn of(node: &Node, service: ServiceId) -> Option<ServiceFlag> {
+    shown(node.consumer.conduct().of(service)).flag
+}
+
+fn all(node: &Node) -> FlaggedServices {
+    let conduct = node.consumer.conduct();
+    FlaggedServices {
+        rule: rule(conduct.settings().rule),
+        services: conduct.all().into_iter().map(shown).collect(),
+    }
+}
+
+fn shown(known: conduct::Known) -> FlaggedService {
+    let in_force = rule(known.rule);
+    let flag = known.flag.map(|flag| {
+        let figures = flag.figures();
+        ServiceFlag {
+            cause: match &flag {
+                Flag::Breaks(_) => FlagCause::Breaks,
+                Flag::Fails(_) => FlagCause::Fails,
+            },
+            failed: count(figures.failed),
+            broke: count(figures.broke),
+            of: count(figures.of),
+            since_secs: figures.since_secs,
+            words: flag.to_string(),
+            rule: in_force,
+        }
+    });
+    FlaggedService { service: known.service.into(), flag, own_rule: known.own_rule.map(rule) }
+}
+
+/// At most some dozens.
+fn count(calls: usize) -> u32 {
+    u32::try_from(calls).unwrap_or(u32::MAX)
+}
+
+const fn rule(rule: config::FlagRule) -> FlagRule {
+    match rule {
+        config::FlagRule::Warn => FlagRule::Warn,
+        config::FlagRule::Stop => FlagRule::Stop,
+    }
+}
+
+#[utoipa::path(
+    get,
+    path = route::SPENDING_FLAGGED,
+    summary = "Services whose answers break their own description or that fail often, and what becomes of calls to them",
+    tag = "Money",
+    operation_id = "flagged_services",
+    responses((status = 200, description = "Done", body = FlaggedServices))
+)]
+pub(super) async fn list(State(node): State<Node>) -> Json<FlaggedServices> {
+    Json(all(&node))
+}
+
+#[utoipa::path(
+    post,
+    path = route::SPENDING_FLAGGED,
+    summary = "Say what becomes of calls to one service while it is flagged; asks for the password again",
+    tag = "Money",
+    operation_id = "rule_flagged",
+    request_body = FlagRequest,
+    responses((status = 200, description = "Done", body = FlaggedServices))
+)]
+pub(super) async fn set(
+    State(node): State<Node>,
+    Json(request): Json<FlagRequest>,
+) -> Result<Json<FlaggedServices>, Failed> {
+    let own_rule = request.rule.map(|rule| match rule {
+        FlagRule::Warn => config::FlagRule::Warn,
+        FlagRule::Stop => config::FlagRule::Stop,
+    });
+    node.consumer.conduct().set_rule(request.service.0, own_rule).await?;
+    Ok(Json(all(&node)))
+}

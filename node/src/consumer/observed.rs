@@ -1,0 +1,119 @@
+//! What a paid call says of its service: judged after the answer was handed on, off the path of any call.
+//!
+//! Only what the owner answers for counts: a charged answer that keeps or breaks the service's description, a failure
+//! by the owner's word, an answer that contradicts its receipt, a call that the owner took and left open. A call that
+//! the service declined, that was refused, lost on its way, or free, says nothing.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use farthing_bridge::promised;
+
+use crate::catalog::{Known, Plan};
+
+use super::{
+    Bought, BuyError, Consumer, Order,
+    conduct::{Conduct, Trial, window::Came},
+    exchange::Exchanged,
+};
+
+/// A larger answer is judged beside the tasks that serve calls.
+const BESIDE_BYTES_MIN: usize = 16 * 1024;
+
+/// An answer that was charged, and what it is held against.
+struct Charged {
+    service: Arc<Known>,
+    method: &'static str,
+    path: String,
+    accept: Option<String>,
+    is_conditional: bool,
+    status: u16,
+    body: Bytes,
+}
+
+impl Consumer {
+    /// How services behave that this node pays.
+    #[must_use]
+    pub fn conduct(&self) -> &Conduct {
+        &self.0.conduct
+    }
+
+    /// Whether the rule about flagged services lets a call be bought; nothing is promised yet.
+    pub(super) fn admitted(&self, order: &Order, plan: &Plan) -> Result<Option<Trial>, BuyError> {
+        if plan.price.is_zero() {
+            return Ok(None);
+        }
+        let service = order.service;
+        self.0.conduct.admit(service).map_err(|refused| BuyError::Flagged { service, refused })
+    }
+
+    /// Counts how a call ended, in the background.
+    pub(super) fn observe(
+        &self,
+        order: Order,
+        service: Arc<Known>,
+        bought: &Result<Bought, BuyError>,
+        is_left_open: bool,
+        trial: Option<Trial>,
+    ) {
+        let (id, conduct) = (order.service, self.0.conduct.clone());
+        let failed = match bought {
+            Ok(bought) if bought.charged.is_zero() => return,
+            Ok(bought) => {
+                let charged = Charged::new(order, service, bought);
+                self.0.tasks.spawn(async move {
+                    let (came, why) = match charged.judged().await.as_deref() {
+                        None => (Came::Good, ""),
+                        Some(why) => (Came::Broke, &*why.to_owned()),
+                    };
+                    conduct.note(id, came, why, trial).await;
+                });
+                return;
+            }
+            Err(error @ (BuyError::UpstreamFailed { .. } | BuyError::BadAnswer { .. })) => error.to_string(),
+            Err(BuyError::Undecided(_)) if is_left_open => "the owner's node left the call open".to_owned(),
+            Err(_) => return,
+        };
+        self.0.tasks.spawn(async move { conduct.note(id, Came::Failed, &failed, trial).await });
+    }
+}
+
+impl Charged {
+    fn new(order: Order, service: Arc<Known>, bought: &Bought) -> Self {
+        let header = |name: &str| order.headers.get(name).cloned();
+        Self {
+            method: order.method.as_str(),
+            accept: header("accept"),
+            is_conditional: header("if-none-match").or_else(|| header("if-modified-since")).is_some(),
+            path: order.path,
+            service,
+            status: bought.status,
+            body: bought.body.clone(),
+        }
+    }
+
+    /// How it breaks the description, in words.
+    async fn judged(self) -> Option<String> {
+        if self.body.len() < BESIDE_BYTES_MIN {
+            return self.judge();
+        }
+        tokio::task::spawn_blocking(move || self.judge()).await.unwrap_or_default()
+    }
+
+    fn judge(&self) -> Option<String> {
+        let api = self.service.api();
+        let answer = promised::Answer {
+            status: self.status,
+            body: &self.body,
+            accept: self.accept.as_deref(),
+            is_conditional: self.is_conditional,
+        };
+        let operation = api.operation_at(self.method, &self.path)?;
+        promised::breach(api.description(), operation, &answer).map(|breach| breach.to_string())
+    }
+}
+
+/// Whether the owner took the call, answered, and keeps its end to itself, with nothing lost on the way.
+pub(super) const fn is_left_open(exchanged: &Exchanged) -> bool {
+    matches!(exchanged, Exchanged::Undecided { by_owner: true, .. })
+}
