@@ -9,7 +9,7 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -30,6 +30,7 @@ use crate::{
     wallet::Signer,
 };
 
+pub mod accounts;
 pub mod answer;
 mod attempt;
 pub mod channels;
@@ -47,11 +48,11 @@ pub mod spending;
 pub mod terms;
 mod turns;
 
+use accounts::{Accounts, Earlier};
 use channels::Channels;
 use funding::Funding;
 use prices::Prices;
 use reconcile::Books;
-use recovery::Earlier;
 use rules::{Rules, Stopped};
 use spending::{Grant, OverLimit, Spending};
 use turns::Turns;
@@ -276,7 +277,7 @@ struct Inner {
     catalog: Catalog,
     channels: Arc<Channels>,
     funding: Funding,
-    spending: Mutex<Spending>,
+    accounts: Accounts,
     rules: Rules,
     prices: Prices,
     settings: Settings,
@@ -310,7 +311,10 @@ pub struct Parts {
 impl Consumer {
     #[must_use]
     pub fn new(parts: Parts) -> Self {
+        let (ledger, channels) = (parts.ledger.clone(), parts.channels.clone());
+        let who = (parts.signer.address(), *parts.signer.domain());
         Self(Arc::new(Inner {
+            accounts: Accounts::new(ledger, channels, parts.spending, who),
             prices: Prices::new(parts.ledger.clone()),
             signer: parts.signer,
             ledger: parts.ledger,
@@ -319,7 +323,6 @@ impl Consumer {
             catalog: parts.catalog,
             channels: parts.channels,
             funding: parts.funding,
-            spending: Mutex::new(parts.spending),
             rules: parts.rules,
             settings: parts.settings,
             turns: Turns::default(),
@@ -352,7 +355,8 @@ impl Consumer {
         let deadline = Instant::now() + self.0.settings.call_deadline;
         order.in_scope()?;
         let mut turn = self.0.turns.take(order.call_id).await;
-        let earlier = self.earlier(order.call_id).map_err(|error| BuyError::NotStored(error.to_string()))?;
+        let earlier =
+            self.0.accounts.earlier(order.call_id).map_err(|error| BuyError::NotStored(error.to_string()))?;
         self.may_buy().map_err(|error| earlier.tell(error))?;
         let service = order.service;
         let bought = match earlier {
@@ -401,13 +405,13 @@ impl Consumer {
     /// What was spent and reserved today, in all.
     #[must_use]
     pub fn spent_today(&self) -> Usdc {
-        self.0.spending.lock().unwrap_or_else(PoisonError::into_inner).total(today())
+        self.0.accounts.spending().total(today())
     }
 
     /// What was spent and reserved today with one secret.
     #[must_use]
     pub fn spent_today_by(&self, secret: &str) -> Usdc {
-        self.0.spending.lock().unwrap_or_else(PoisonError::into_inner).total_of(today(), secret)
+        self.0.accounts.spending().total_of(today(), secret)
     }
 }
 

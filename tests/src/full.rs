@@ -87,6 +87,7 @@ fn promise(number: u64, now_secs: u64) -> Promise {
         secret: "default".to_owned(),
         // The newest last.
         time_secs: now_secs - (CALLS - number) * BETWEEN_CALLS_SECS,
+        seen_total: Usdc::ZERO,
     }
 }
 

@@ -82,6 +82,7 @@ async fn ledger() -> (Ledger, ChannelId) {
         owner: me,
         secret: "laptop".into(),
         time_secs: 86_400,
+        seen_total: Usdc::ZERO,
     };
     ledger.promise(promise.clone()).await.unwrap().await.unwrap();
     let receipt: Receipt = *recorded.receipt();

@@ -65,6 +65,9 @@ pub struct Promise {
     pub secret: String,
     /// Seconds since the Unix epoch; its day is the one that is charged.
     pub time_secs: u64,
+    /// The highest total that the owner had told before. What was charged by then was not charged for this promise,
+    /// but for an earlier one of the same call that this ledger lacks.
+    pub seen_total: Usdc,
 }
 
 impl Promise {

@@ -146,6 +146,7 @@ pub(crate) fn promise(salt: u8, number: u64, cumulative: Usdc) -> Promise {
         owner: world().payee.address(),
         secret: "laptop".into(),
         time_secs: NOW_SECS,
+        seen_total: Usdc::ZERO,
     }
 }
 
