@@ -9,7 +9,7 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, MutexGuard},
     time::{Duration, Instant},
 };
 
@@ -30,6 +30,7 @@ use crate::{
     wallet::Signer,
 };
 
+pub mod accounts;
 pub mod answer;
 mod attempt;
 pub mod channels;
@@ -49,12 +50,12 @@ pub mod spending;
 pub mod terms;
 mod turns;
 
+use accounts::{Accounts, Earlier};
 use channels::Channels;
 use conduct::Conduct;
 use funding::Funding;
 use prices::Prices;
 use reconcile::Books;
-use recovery::Earlier;
 use rules::{Rules, Stopped};
 use spending::{Grant, OverLimit, Spending};
 use turns::Turns;
@@ -289,7 +290,7 @@ struct Inner {
     catalog: Catalog,
     channels: Arc<Channels>,
     funding: Funding,
-    spending: Mutex<Spending>,
+    accounts: Accounts,
     rules: Rules,
     prices: Prices,
     conduct: Conduct,
@@ -324,7 +325,10 @@ pub struct Parts {
 impl Consumer {
     #[must_use]
     pub fn new(parts: Parts) -> Self {
+        let (ledger, channels) = (parts.ledger.clone(), parts.channels.clone());
+        let who = (parts.signer.address(), *parts.signer.domain());
         Self(Arc::new(Inner {
+            accounts: Accounts::new(ledger, channels, who),
             prices: Prices::new(parts.ledger.clone()),
             signer: parts.signer,
             ledger: parts.ledger,
@@ -333,7 +337,6 @@ impl Consumer {
             catalog: parts.catalog,
             channels: parts.channels,
             funding: parts.funding,
-            spending: Mutex::default(),
             rules: parts.rules,
             conduct: parts.conduct,
             settings: parts.settings,
@@ -367,7 +370,8 @@ impl Consumer {
         let deadline = Instant::now() + self.0.settings.call_deadline;
         order.in_scope()?;
         let mut turn = self.0.turns.take(order.call_id).await;
-        let earlier = self.earlier(order.call_id).map_err(|error| BuyError::NotStored(error.to_string()))?;
+        let earlier =
+            self.0.accounts.earlier(order.call_id).map_err(|error| BuyError::NotStored(error.to_string()))?;
         self.may_buy().map_err(|error| earlier.tell(error))?;
         let service = order.service;
         let bought = match earlier {
@@ -416,25 +420,17 @@ impl Consumer {
     /// What was spent and reserved today, in all.
     #[must_use]
     pub fn spent_today(&self) -> Usdc {
-        self.counted(today()).map(|spending| spending.total(today())).unwrap_or_default()
+        self.counted_today().map(|spending| spending.total(today())).unwrap_or_default()
     }
 
     /// What was spent and reserved today with one secret.
     #[must_use]
     pub fn spent_today_by(&self, secret: &str) -> Usdc {
-        self.counted(today()).map(|spending| spending.total_of(today(), secret)).unwrap_or_default()
+        self.counted_today().map(|spending| spending.total_of(today(), secret)).unwrap_or_default()
     }
 
-    /// The amounts of `day` beside those of other days; it begins with what the ledger holds of it.
-    fn counted(&self, day: u32) -> Result<MutexGuard<'_, Spending>, LedgerError> {
-        let mut spending = self.0.spending.lock().unwrap_or_else(PoisonError::into_inner);
-        if !spending.counts(day) {
-            let open = self.0.ledger.unresolved()?.into_iter().filter(|promise| promise.day() == day);
-            let open = open.map(|promise| (promise.secret, promise.request.price));
-            let charged = self.0.ledger.day_totals(day)?;
-            spending.begin(day, charged.into_iter().chain(open));
-        }
-        Ok(spending)
+    fn counted_today(&self) -> Option<MutexGuard<'_, Spending>> {
+        self.0.accounts.spending_of(today()).ok()
     }
 }
 

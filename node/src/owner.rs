@@ -38,7 +38,7 @@ pub mod intake;
 pub mod load;
 pub mod new_service;
 pub mod publish;
-mod record;
+pub mod record;
 pub mod registry;
 pub mod running;
 pub mod samples;

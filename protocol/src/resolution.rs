@@ -12,7 +12,7 @@
 
 use std::time::Duration;
 
-use crate::RefusalCode;
+use crate::{CallReply, RefusalCode, call::CallStatus};
 
 /// A lost copy that has not arrived after this time never will: a stream is given up after five seconds without a
 /// complete head, and the rest is for a clock that ticks unevenly on a busy machine.
@@ -37,6 +37,22 @@ pub enum Heard {
     NotSent,
     /// The copy may have arrived.
     Lost,
+}
+
+impl Heard {
+    /// What a reply to a call says.
+    #[must_use]
+    pub fn of(reply: &CallReply) -> Self {
+        match reply {
+            CallReply::Response(response) => Self::Answer { is_final: response.receipt.is_final() },
+            CallReply::Status(CallStatus::Done { .. }) => Self::Receipt,
+            CallReply::Status(CallStatus::Running) => Self::Running,
+            CallReply::Refused(refusal) => Self::Refused(refusal.code),
+            CallReply::Status(CallStatus::Unknown) | CallReply::Channel(_) | CallReply::Calls(_) => {
+                Self::Nonsense
+            }
+        }
+    }
 }
 
 /// What a consumer does next.
@@ -88,12 +104,15 @@ impl Copies {
         self.lost.is_some_and(|lost| now.saturating_sub(lost) < COPY_LIFETIME)
     }
 
-    /// Takes note of what came of the newest copy.
-    pub fn hear(&mut self, heard: Heard, now: Duration) -> Step {
+    /// Takes note of what came of the newest copy, which left at `sent`.
+    ///
+    /// A word is as old as its question may be: between the owner's saying it and its arrival here a lost copy may have
+    /// been served. What is not charged is therefore believed by the time at which it was asked.
+    pub fn hear(&mut self, heard: Heard, sent: Duration, now: Duration) -> Step {
         let was_in_doubt = self.are_in_doubt();
         match heard {
             // A failed, uncharged call may be served when a lost copy of it arrives.
-            Heard::Answer { is_final: false } if self.may_arrive(now) => Step::Ask,
+            Heard::Answer { is_final: false } if self.may_arrive(sent) => Step::Ask,
             Heard::Answer { .. } => Step::Answered,
             Heard::Receipt if was_in_doubt => Step::Served,
             Heard::Receipt => Step::Unasked,
@@ -148,13 +167,28 @@ pub enum End {
 }
 
 impl Said {
-    /// What an owner's word on a call decides, given the copies that were sent.
+    /// What a reply to the question says; `None` when it answers another one.
     #[must_use]
-    pub fn end(self, copies: &Copies, now: Duration) -> End {
+    pub fn of(reply: &CallReply) -> Option<Self> {
+        match reply {
+            CallReply::Response(response) => Some(Self::Receipt { is_final: response.receipt.is_final() }),
+            CallReply::Status(CallStatus::Done { receipt, .. }) => {
+                Some(Self::Receipt { is_final: receipt.is_final() })
+            }
+            CallReply::Status(CallStatus::Running) => Some(Self::Running),
+            CallReply::Status(CallStatus::Unknown) => Some(Self::Unknown),
+            CallReply::Refused(refusal) => Some(Self::Refused(refusal.code)),
+            CallReply::Channel(_) | CallReply::Calls(_) => None,
+        }
+    }
+
+    /// What an owner's word on a call decides, given the copies that were sent and when it was asked.
+    #[must_use]
+    pub fn end(self, copies: &Copies, asked: Duration) -> End {
         match self {
             Self::Receipt { is_final: true } => End::Receipt,
             // It is the word on an earlier attempt; a lost copy may still be served.
-            Self::Receipt { is_final: false } | Self::Unknown if copies.may_arrive(now) => End::Open,
+            Self::Receipt { is_final: false } | Self::Unknown if copies.may_arrive(asked) => End::Open,
             Self::Receipt { is_final: false } => End::Receipt,
             // What was interrupted is recorded, and never run again.
             Self::Unknown | Self::Refused(RefusalCode::MayHaveRun) => End::NotCharged,
@@ -222,10 +256,10 @@ mod tests {
     fn a_refusal_is_free_and_final_only_while_no_copy_was_lost() {
         for code in [RefusalCode::Busy, RefusalCode::Unavailable, RefusalCode::InsufficientVoucher] {
             let mut copies = Copies::default();
-            assert_eq!(copies.hear(Heard::Refused(code), AT), Step::Uncharged, "{code:?}");
-            assert_eq!(copies.hear(Heard::Lost, AT), Step::Again);
+            assert_eq!(copies.hear(Heard::Refused(code), AT, AT), Step::Uncharged, "{code:?}");
+            assert_eq!(copies.hear(Heard::Lost, AT, AT), Step::Again);
             for now in [AT, LATER, LATER * 100] {
-                let step = copies.hear(Heard::Refused(code), now);
+                let step = copies.hear(Heard::Refused(code), now, now);
                 assert!(matches!(step, Step::Again | Step::Ask), "{code:?}: {step:?}");
             }
         }
@@ -234,17 +268,17 @@ mod tests {
     #[test]
     fn an_owner_that_is_not_reached_again_decides_nothing_about_a_lost_copy() {
         let mut copies = Copies::default();
-        assert_eq!(copies.hear(Heard::NotSent, AT), Step::Uncharged);
-        copies.hear(Heard::Running, AT);
-        assert_eq!(copies.hear(Heard::NotSent, LATER), Step::Again);
+        assert_eq!(copies.hear(Heard::NotSent, AT, AT), Step::Uncharged);
+        copies.hear(Heard::Running, AT, AT);
+        assert_eq!(copies.hear(Heard::NotSent, LATER, LATER), Step::Again);
     }
 
     #[test]
     fn a_receipt_without_an_answer_is_believed_of_copies_in_doubt_alone() {
         let mut copies = Copies::default();
-        assert_eq!(copies.hear(Heard::Receipt, AT), Step::Unasked);
-        copies.hear(Heard::Lost, AT);
-        assert_eq!(copies.hear(Heard::Receipt, LATER), Step::Served);
+        assert_eq!(copies.hear(Heard::Receipt, AT, AT), Step::Unasked);
+        copies.hear(Heard::Lost, AT, AT);
+        assert_eq!(copies.hear(Heard::Receipt, LATER, LATER), Step::Served);
     }
 
     #[test]
@@ -254,9 +288,18 @@ mod tests {
             assert_eq!(said.end(&copies, LATER - Duration::from_millis(1)), End::Open, "{said:?}");
             assert_ne!(said.end(&copies, LATER), End::Open, "{said:?}");
         }
-        assert_eq!(copies.hear(Heard::Answer { is_final: false }, AT), Step::Ask);
-        assert_eq!(copies.hear(Heard::Answer { is_final: false }, LATER), Step::Answered);
+        assert_eq!(copies.hear(Heard::Answer { is_final: false }, AT, AT), Step::Ask);
+        assert_eq!(copies.hear(Heard::Answer { is_final: false }, LATER, LATER), Step::Answered);
         assert_eq!(Said::Receipt { is_final: true }.end(&copies, AT), End::Receipt);
+    }
+
+    #[test]
+    fn a_word_that_travelled_long_is_as_old_as_its_question() {
+        let mut copies = Copies::in_doubt(AT);
+        assert_eq!(copies.hear(Heard::Answer { is_final: false }, AT, LATER), Step::Ask);
+        assert_eq!(copies.hear(Heard::Answer { is_final: false }, LATER, LATER), Step::Answered);
+        assert_eq!(copies.hear(Heard::Lost, AT, LATER), Step::Again);
+        assert!(copies.may_arrive(LATER), "a loss counts from when it was noticed");
     }
 
     #[test]

@@ -88,6 +88,7 @@ fn promise(number: u64, now_secs: u64) -> Promise {
         // The newest last.
         time_secs: now_secs - (CALLS - number) * BETWEEN_CALLS_SECS,
         limits: None,
+        seen_total: Usdc::ZERO,
     }
 }
 

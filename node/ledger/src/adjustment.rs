@@ -213,7 +213,8 @@ fn count_for_limits(
 }
 
 /// Takes `charged` out of the adjustments of a channel that this node pays on, because the call that explains it was
-/// found; the newest first. Nothing is taken unless all of it is there.
+/// found; the newest first, and as much as is there: a part may not have been booked yet, while other open calls could
+/// still owe it.
 ///
 /// Gives what no longer counts for each day.
 pub(crate) fn take_back(tx: &WriteTransaction, id: ChannelId, charged: Usdc) -> Result<Vec<(u32, Usdc)>> {
@@ -224,10 +225,6 @@ pub(crate) fn take_back(tx: &WriteTransaction, id: ChannelId, charged: Usdc) -> 
         if row.side == Side::Payer && row.channel == id && row.is_of_its_day() {
             rows.push((*key.value(), row));
         }
-    }
-    let there = rows.iter().fold(Usdc::ZERO, |sum, (_, row)| sum.saturating_add(row.amount));
-    if there < charged {
-        return Ok(Vec::new());
     }
     let (mut left, mut taken) = (charged, Vec::new());
     for (key, row) in rows {

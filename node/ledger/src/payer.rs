@@ -122,7 +122,7 @@ impl Ledger {
 
     /// Closes a promise with the receipt of an earlier promise for the same call, which is not in this ledger. What it
     /// charged is counted in an adjustment, and is taken out of that: the call explains it now. Gives what no longer
-    /// counts for each day; nothing when no adjustment counted the charge, and the receipt was booked like any other.
+    /// counts for each day; what no adjustment counted of the charge was booked like any other.
     ///
     /// # Errors
     /// As [`Ledger::acknowledge`].
@@ -336,7 +336,7 @@ fn record_promise(tx: &WriteTransaction, promise: &Promise) -> Result<Promised> 
         if !open.is_same_call(&stored) {
             return Err(LedgerError::CallIdConflict(call_id));
         }
-        // The budget of the first attempt stays the one that pays.
+        // The budget of the first attempt stays the one that pays, and its time the one that counts.
         stored.keep_budget_of(open);
         limits = None;
     }

@@ -1,13 +1,10 @@
 //! One attempt to buy a call, from the price check to the end of its exchange ([`super::ends`]).
 
-use std::{
-    sync::{Arc, PoisonError},
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Instant};
 
 use farthing_ledger::{DayLimits, Promise};
 use farthing_protocol::{
-    Address, CallId, CallRequest, ChannelId, Listing, Refusal, RefusalCode, Usdc, Voucher,
+    Address, CallRequest, ChannelId, Listing, Refusal, RefusalCode, Usdc, Voucher,
     call::Payment,
     limits,
     listing::{Accept, SCHEME_CHANNEL},
@@ -20,6 +17,7 @@ use crate::{
 
 use super::{
     Bought, BuyError, Cap, Consumer, Order,
+    accounts::Attempt,
     answer::Expected,
     channels::{Reservation, Shortage},
     exchange::Exchanged,
@@ -28,17 +26,6 @@ use super::{
     spending::{self, Grant},
     turns::Turn,
 };
-
-/// Everything one attempt promised, until it ends.
-#[derive(Debug)]
-pub(super) struct Attempt {
-    /// What is sent, and what the ledger keeps of it.
-    pub promise: Promise,
-    pub expected: Expected,
-    /// `None` for a free call.
-    pub reservation: Option<Reservation>,
-    pub funding: Duration,
-}
 
 impl Consumer {
     /// Buys a call whose id was not used before, or ended uncharged.
@@ -66,7 +53,7 @@ impl Consumer {
             let pending = match self.0.ledger.promise(attempt.promise.clone()).await {
                 Ok(pending) => pending,
                 Err(error) => {
-                    self.give_back(&attempt);
+                    self.0.accounts.give_back(&attempt);
                     return Err(BuyError::LedgerClosed(error.to_string()));
                 }
             };
@@ -80,7 +67,7 @@ impl Consumer {
             }
             match exchanged {
                 Exchanged::Refused(refusal) if refusal.code == RefusalCode::PriceChanged && round == 0 => {
-                    self.release(&attempt, "price changed", &turn).await;
+                    self.0.accounts.release(&attempt, "price changed", &turn).await;
                     let listing = refusal.listing.ok_or(BuyError::OwnerUnreachable(refusal.detail))?;
                     service = self.0.catalog.adopt(&service, listing).await?;
                     plan = super::attempt::plan(&service, &order)?;
@@ -92,7 +79,7 @@ impl Consumer {
                 Exchanged::Refused(refusal)
                     if refusal.code == RefusalCode::InsufficientVoucher && round == 0 =>
                 {
-                    self.release(&attempt, refusal.code.name(), &turn).await;
+                    self.0.accounts.release(&attempt, refusal.code.name(), &turn).await;
                     self.heal(attempt.expected.owner).await.map_err(BuyError::OwnerUnreachable)?;
                 }
                 exchanged => {
@@ -155,7 +142,7 @@ impl Consumer {
         let id = attempt.promise.request.service;
         let stored = self.0.prices.begin(id, &plan.operation, plan.price, service.price_list()).await;
         stored.map_err(|error| {
-            self.give_back(attempt);
+            self.0.accounts.give_back(attempt);
             BuyError::LedgerClosed(error.to_string())
         })
     }
@@ -164,7 +151,7 @@ impl Consumer {
     fn price_changed(&self, order: &Order, before: Usdc, now: Usdc) -> BuyError {
         let over_limit = || {
             let day = farthing_ledger::day_of(clock::now_secs());
-            let spending = self.counted(day).ok()?;
+            let spending = self.0.accounts.spending_of(day).ok()?;
             spending.check(&self.0.rules.limits(), day, &order.grant, now).err().map(Cap::Limit)
         };
         let cap = order.max_price.map(Cap::MaxPrice).or_else(over_limit);
@@ -187,7 +174,7 @@ impl Consumer {
             Some(accept) => match self.reserve(accept, price, listing.paused).await {
                 Ok(reservation) => Some(reservation),
                 Err(error) => {
-                    self.unhold(day, &order.grant.name, price, Usdc::ZERO);
+                    self.unhold(day, &order.grant.name, price);
                     return Err(error);
                 }
             },
@@ -221,7 +208,7 @@ impl Consumer {
                 }
                 Err(error) => {
                     self.0.channels.release(reservation);
-                    self.unhold(day, &order.grant.name, price, Usdc::ZERO);
+                    self.unhold(day, &order.grant.name, price);
                     return Err(error);
                 }
             }
@@ -244,10 +231,11 @@ impl Consumer {
             secret: order.grant.name.clone(),
             time_secs: now_secs,
             limits,
+            seen_total: reservation.map_or(Usdc::ZERO, |reservation| reservation.seen_total),
         };
         let attempt = Attempt { promise, expected, reservation, funding };
         if let Err(error) = bounds {
-            self.give_back(&attempt);
+            self.0.accounts.give_back(&attempt);
             return Err(error.into());
         }
         Ok(attempt)
@@ -324,31 +312,17 @@ impl Consumer {
         Err(BuyError::ChannelLow { owner, available, price })
     }
 
-    /// Undoes the reservations of an attempt that promised nothing, or whose promise was not taken up.
-    pub(super) fn give_back(&self, attempt: &Attempt) {
-        if let Some(reservation) = &attempt.reservation {
-            self.0.channels.release(reservation);
-        }
-        let promise = &attempt.promise;
-        self.unhold(promise.day(), &promise.secret, attempt.expected.price, Usdc::ZERO);
-    }
-
-    /// Counts a promise of an earlier run; limits do not apply to what was promised already.
-    pub(super) fn rehold(&self, day: u32, secret: &str, price: Usdc) {
-        self.0.spending.lock().unwrap_or_else(PoisonError::into_inner).rehold(day, secret, price);
-    }
-
     /// Counts `price` against the limits, and gives what they allow.
     fn hold(&self, day: u32, grant: &Grant, price: Usdc) -> Result<DayLimits, BuyError> {
-        let counted = self.counted(day);
+        let counted = self.0.accounts.spending_of(day);
         let mut spending = counted.map_err(|error| BuyError::LedgerClosed(error.to_string()))?;
         let limits = self.0.rules.limits();
         spending.reserve(&limits, day, grant, price)?;
         Ok(DayLimits { node: limits.per_day, secret: limits.per_secret_day_of(grant) })
     }
 
-    pub(super) fn unhold(&self, day: u32, secret: &str, price: Usdc, charged: Usdc) {
-        self.0.spending.lock().unwrap_or_else(PoisonError::into_inner).settle(day, secret, price, charged);
+    fn unhold(&self, day: u32, secret: &str, price: Usdc) {
+        self.0.accounts.spending().settle(day, secret, price, Usdc::ZERO);
     }
 }
 
@@ -377,11 +351,5 @@ impl From<CatalogError> for BuyError {
             CatalogError::Store(error) => Self::LedgerClosed(error.to_string()),
             CatalogError::DetailsUnavailable { owner, reason } => Self::DetailsUnavailable { owner, reason },
         }
-    }
-}
-
-impl Attempt {
-    pub const fn call_id(&self) -> CallId {
-        self.promise.request.call_id
     }
 }

@@ -24,6 +24,9 @@ pub struct PayerChannel {
     pub state: PayerState,
     /// The part of what is in flight that this node signed and then forgot.
     pub forgotten: Usdc,
+    /// What forgotten calls may have been charged at most, beyond what is booked. More than the part in flight while
+    /// known calls are open: those may have cost less, and forgotten ones have been charged instead.
+    pub forgettable: Usdc,
     /// Why it did.
     pub forgotten_cause: Cause,
     /// The highest total that the owner has told, or the chain has paid to it.
@@ -123,6 +126,7 @@ impl Channels {
             config: row.config,
             state: PayerState { deposited: Usdc::ZERO, in_flight: Usdc::ZERO, ..row.state() },
             forgotten: Usdc::ZERO,
+            forgettable: Usdc::ZERO,
             forgotten_cause: Cause::Crash,
             seen_total: Usdc::ZERO,
             is_compared: false,
@@ -138,7 +142,8 @@ impl Channels {
         channel.state.acknowledged = channel.state.acknowledged.max(row.acknowledged);
         channel.state.stopped |= row.stopped;
         channel.claimed = row.claimed;
-        channel.seen_total = channel.seen_total.max(row.claimed);
+        // The owner's total is no less than what it was paid, nor than what its receipts come to.
+        channel.seen_total = channel.seen_total.max(row.claimed).max(row.acknowledged);
         channel.close_at_secs = close_at_secs;
     }
 
@@ -216,11 +221,15 @@ impl Channels {
         }
     }
 
-    /// Counts a call that this node forgot and asked for again, before its charge was booked with what was forgotten.
-    pub fn acknowledge_found(&self, owner: Address, receipt: &Receipt) {
-        self.acknowledge_late(owner, receipt);
+    /// Counts a call that this node forgot and asked for again. `counted` is the part of its charge that was booked
+    /// with what was forgotten.
+    pub fn acknowledge_found(&self, owner: Address, receipt: &Receipt, counted: Usdc) {
         if let Some(channel) = self.lock().get_mut(&owner) {
-            let found = channel.forgotten.min(receipt.charged);
+            let rest = receipt.charged.saturating_sub(counted);
+            channel.seen_total = channel.seen_total.max(receipt.spent_total);
+            channel.state.acknowledge_late(rest);
+            channel.forgettable = channel.forgettable.saturating_sub(rest);
+            let found = channel.forgotten.min(rest);
             channel.forgotten = channel.forgotten.saturating_sub(found);
             channel.state.release(found);
         }
@@ -248,6 +257,8 @@ impl Channels {
         let Some(channel) = channels.get_mut(&owner) else { return };
         let known = channel.state.acknowledged.saturating_add(channel.state.in_flight);
         let forgotten = signed.saturating_sub(known);
+        let forgettable = signed.saturating_sub(channel.state.acknowledged);
+        channel.forgettable = channel.forgettable.max(forgettable);
         channel.forgotten = channel.forgotten.saturating_add(forgotten);
         channel.forgotten_cause = cause;
         channel.state.in_flight = channel.state.in_flight.saturating_add(forgotten);
@@ -261,9 +272,11 @@ impl Channels {
         channel.seen_total = channel.seen_total.max(spent_total);
         let in_flight = channel.state.in_flight.saturating_sub(channel.forgotten);
         let known = channel.state.acknowledged.saturating_add(in_flight);
-        let charged = spent_total.saturating_sub(known).min(channel.forgotten);
-        channel.forgotten = channel.forgotten.saturating_sub(charged);
-        channel.state.in_flight = channel.state.in_flight.saturating_sub(charged);
+        let charged = spent_total.saturating_sub(known).min(channel.forgettable);
+        let held = charged.min(channel.forgotten);
+        channel.forgettable = channel.forgettable.saturating_sub(charged);
+        channel.forgotten = channel.forgotten.saturating_sub(held);
+        channel.state.in_flight = channel.state.in_flight.saturating_sub(held);
         channel.state.acknowledged = channel.state.acknowledged.saturating_add(charged);
         let explained = Explained { channel: channel.id, charged, cause: channel.forgotten_cause };
         (!charged.is_zero()).then_some(explained)
@@ -300,201 +313,4 @@ impl Channels {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const OWNER: Address = Address::from_bytes([2; 20]);
-
-    const fn usdc(micros: u64) -> Usdc {
-        Usdc::from_micros(micros)
-    }
-
-    fn funded(micros: u64) -> Channels {
-        let config = ChannelConfig {
-            payer: Address::from_bytes([1; 20]),
-            payee: OWNER,
-            token: Address::ZERO,
-            signer: Address::from_bytes([1; 20]),
-            close_delay_secs: 86_400,
-            salt: [0; 32],
-        };
-        let channels = Channels::default();
-        channels.apply(&row(config, micros), None);
-        channels
-    }
-
-    fn row(config: ChannelConfig, micros: u64) -> PayerChannelRow {
-        PayerChannelRow {
-            id: ChannelId::NONE,
-            config,
-            deposited: usdc(micros),
-            claimed: usdc(0),
-            stopped: false,
-            acknowledged: usdc(0),
-            signed: usdc(0),
-            in_flight: usdc(0),
-        }
-    }
-
-    #[test]
-    fn what_the_chain_paid_to_an_owner_beyond_all_calls_is_unexplained() {
-        let channels = funded(100);
-        let paid = |micros| PayerChannelRow {
-            claimed: usdc(micros),
-            ..row(channels.get(OWNER).unwrap().config, 100)
-        };
-        channels.apply(&paid(7), None);
-        assert!(!channels.is_overclaimed(OWNER, ChannelId::NONE, usdc(7)), "it may have forgotten calls");
-        assert_eq!(channels.unexplained(OWNER), usdc(7));
-        let channels = funded(100);
-        let call = channels.reserve(OWNER, usdc(10), 0).unwrap();
-        channels.apply(&paid(10), None);
-        assert_eq!(channels.unexplained(OWNER), usdc(0), "the call in progress explains it");
-        channels.release(&call);
-        assert_eq!(channels.unexplained(OWNER), usdc(10), "it was not charged");
-        assert!(channels.is_overclaimed(OWNER, ChannelId::NONE, usdc(10)));
-    }
-
-    fn receipt(charged: u64, spent_total: u64) -> Receipt {
-        Receipt {
-            channel: ChannelId::NONE,
-            call_id: farthing_protocol::CallId::from_bytes([0; 16]),
-            request_hash: [0; 32],
-            response_hash: [0; 32],
-            outcome: 0,
-            charged: usdc(charged),
-            spent_total: usdc(spent_total),
-            time_secs: 0,
-        }
-    }
-
-    #[test]
-    fn concurrent_calls_never_promise_the_same_money_twice() {
-        let channels = funded(25);
-        let first = channels.reserve(OWNER, usdc(10), 0).unwrap();
-        let second = channels.reserve(OWNER, usdc(10), 0).unwrap();
-        assert_eq!((first.cumulative, second.cumulative), (usdc(10), usdc(20)));
-        assert_eq!(channels.reserve(OWNER, usdc(10), 0), Err(Shortage::Low { available: usdc(5) }));
-        channels.acknowledge(&second, &receipt(10, 10)).unwrap();
-        channels.release(&first);
-        assert_eq!(channels.reserve(OWNER, usdc(10), 0).unwrap().cumulative, usdc(20));
-    }
-
-    #[test]
-    fn an_owner_that_overcharges_gets_no_further_promise() {
-        let channels = funded(100);
-        let reservation = channels.reserve(OWNER, usdc(10), 0).unwrap();
-        assert!(channels.acknowledge(&reservation, &receipt(11, 11)).is_err());
-        assert_eq!(channels.reserve(OWNER, usdc(10), 0), Err(Shortage::Distrusted));
-    }
-
-    #[test]
-    fn a_total_that_nothing_explains_is_seen_until_a_late_receipt_explains_it() {
-        let channels = funded(100);
-        let [first, second] = [(); 2].map(|()| channels.reserve(OWNER, usdc(10), 0).unwrap());
-        channels.release(&first);
-        channels.acknowledge(&second, &receipt(10, 20)).unwrap();
-        assert_eq!(channels.unexplained(OWNER), usdc(10));
-        channels.acknowledge_late(OWNER, &receipt(10, 20));
-        assert_eq!(channels.unexplained(OWNER), Usdc::ZERO);
-        assert_eq!(channels.get(OWNER).unwrap().state.acknowledged, usdc(20));
-        assert_eq!(channels.reserve(OWNER, usdc(10), 0).unwrap().cumulative, usdc(30));
-    }
-
-    #[test]
-    fn a_total_may_include_calls_whose_receipts_are_still_under_way() {
-        let channels = funded(100);
-        let first = channels.reserve(OWNER, usdc(10), 0).unwrap();
-        let second = channels.reserve(OWNER, usdc(10), 0).unwrap();
-        channels.acknowledge(&first, &receipt(10, 20)).unwrap();
-        channels.acknowledge(&second, &receipt(10, 20)).unwrap();
-        assert_eq!(channels.get(OWNER).unwrap().state.acknowledged, usdc(20));
-    }
-
-    #[test]
-    fn forgotten_promises_stay_covered_until_the_owners_total_shows_their_charge() {
-        let channels = funded(100);
-        channels.remember(OWNER, usdc(20), Cause::Crash);
-        let known = channels.reserve(OWNER, usdc(10), 0).unwrap();
-        assert_eq!(known.cumulative, usdc(30), "whatever the owner charges for forgotten calls is covered");
-        // One forgotten call may explain the total as well as the known one does.
-        assert_eq!(channels.explain(OWNER, usdc(10)), None);
-        channels.acknowledge(&known, &receipt(10, 20)).unwrap();
-        let explained = |charged| {
-            Some(Explained { channel: ChannelId::NONE, charged: usdc(charged), cause: Cause::Crash })
-        };
-        assert_eq!(channels.explain(OWNER, usdc(20)), explained(10));
-        assert_eq!(channels.explain(OWNER, usdc(20)), None, "a charge is counted once");
-        channels.forgive(OWNER);
-        let state = channels.get(OWNER).unwrap().state;
-        assert_eq!((state.acknowledged, state.in_flight), (usdc(20), usdc(0)));
-    }
-
-    #[test]
-    fn a_forgotten_call_that_is_asked_for_again_is_counted_once() {
-        for other_call_runs in [false, true] {
-            let channels = funded(100);
-            channels.remember(OWNER, usdc(10), Cause::Crash);
-            let other = other_call_runs.then(|| channels.reserve(OWNER, usdc(10), 0).unwrap());
-            // The owner tells its total, which contains the forgotten call.
-            let _ = channels.explain(OWNER, usdc(10));
-            let again = channels.reserve(OWNER, usdc(10), 0).unwrap();
-            let first_receipt = receipt(10, 10);
-            assert!(again.repeats_forgotten(&first_receipt));
-            channels.release(&again);
-            if let Some(other) = other {
-                assert!(!other.repeats_forgotten(&receipt(10, 20)));
-                channels.acknowledge(&other, &receipt(10, 20)).unwrap();
-                let _ = channels.explain(OWNER, usdc(20));
-            }
-            let state = channels.get(OWNER).unwrap().state;
-            let charged = if other_call_runs { 20 } else { 10 };
-            assert_eq!((state.acknowledged, state.in_flight), (usdc(charged), usdc(0)));
-        }
-    }
-
-    #[test]
-    fn a_forgotten_call_that_is_found_before_it_was_booked_is_counted_once() {
-        let channels = funded(100);
-        channels.remember(OWNER, usdc(10), Cause::Crash);
-        let other = channels.reserve(OWNER, usdc(10), 0).unwrap();
-        // The other call may owe the total as well, so nothing is booked yet.
-        assert_eq!(channels.explain(OWNER, usdc(10)), None);
-        channels.acknowledge_found(OWNER, &receipt(10, 10));
-        channels.acknowledge(&other, &receipt(10, 20)).unwrap();
-        assert_eq!(channels.explain(OWNER, usdc(20)), None);
-        let state = channels.get(OWNER).unwrap().state;
-        assert_eq!((state.acknowledged, state.in_flight), (usdc(20), usdc(0)));
-        assert_eq!(channels.unexplained(OWNER), Usdc::ZERO);
-    }
-
-    #[test]
-    fn an_owner_cannot_explain_more_than_was_signed() {
-        let channels = funded(100);
-        channels.remember(OWNER, usdc(20), Cause::Crash);
-        assert_eq!(channels.explain(OWNER, usdc(90)).map(|found| found.charged), Some(usdc(20)));
-        assert_eq!(channels.get(OWNER).unwrap().state.acknowledged, usdc(20));
-    }
-
-    #[test]
-    fn a_second_channel_takes_over_when_the_first_is_empty() {
-        let channels = funded(100);
-        let config = channels.get(OWNER).unwrap().config;
-        let second = PayerChannelRow { id: ChannelId::from_bytes([9; 32]), ..row(config, 50) };
-        channels.apply(&second, None);
-        assert_eq!(channels.get(OWNER).unwrap().id, ChannelId::NONE, "the first still has a deposit");
-        channels.apply(&row(config, 0), None);
-        channels.apply(&second, None);
-        assert_eq!(channels.get(OWNER).unwrap().id, second.id);
-        channels.apply(&row(config, 0), None);
-        assert_eq!(channels.get(OWNER).unwrap().id, second.id, "an empty one changes nothing");
-    }
-
-    #[test]
-    fn nothing_is_promised_while_a_close_is_pending() {
-        let channels = funded(100);
-        let config = channels.get(OWNER).unwrap().config;
-        channels.apply(&row(config, 100), Some(1));
-        assert_eq!(channels.reserve(OWNER, usdc(10), 0), Err(Shortage::Closing));
-    }
-}
+mod tests;

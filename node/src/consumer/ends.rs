@@ -7,19 +7,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use farthing_ledger::{Acknowledgement, PayerChannel};
-use farthing_protocol::{
-    Address, CallId, CallResponse, Signature, Usdc, Verified, channel::Receipt, resolution::Copies,
-};
+use farthing_protocol::{Address, CallResponse, Signature, Verified, channel::Receipt};
 
-use crate::{clock, killpoint};
+use crate::clock;
 
 use super::{
     Bought, BuyError, Consumer, Timing,
+    accounts::Attempt,
     answer::{self, Mismatch},
-    attempt::Attempt,
-    channels::Reservation,
     exchange::Exchanged,
-    reconcile::NO_SECRET,
     turns::Turn,
 };
 
@@ -41,15 +37,15 @@ impl Consumer {
                 Err(self.close_unasked(attempt, receipt, signature, turn).await)
             }
             Exchanged::Refused(refusal) => {
-                self.release(attempt, refusal.code.name(), &turn).await;
+                self.0.accounts.release(attempt, refusal.code.name(), &turn).await;
                 Err(BuyError::Refused(refusal))
             }
             Exchanged::Busy(reason) => {
-                self.release(attempt, "never sent", &turn).await;
+                self.0.accounts.release(attempt, "never sent", &turn).await;
                 Err(BuyError::Busy(reason))
             }
             Exchanged::NeverStarted(reason) => {
-                self.release(attempt, "never started", &turn).await;
+                self.0.accounts.release(attempt, "never started", &turn).await;
                 Err(BuyError::OwnerUnreachable(reason))
             }
             Exchanged::Undecided { reason, .. } => {
@@ -124,15 +120,18 @@ impl Consumer {
         signature: Signature,
         turn: Turn,
     ) -> BuyError {
-        let forgot = |reservation: &Reservation| {
-            let channel = self.0.channels.get(reservation.owner);
-            reservation.repeats_forgotten(&receipt) || channel.is_some_and(|c| !c.forgotten.is_zero())
-        };
-        if receipt.charged.is_zero() || attempt.reservation.as_ref().is_some_and(forgot) {
+        let may_be_forgotten = || self.0.accounts.may_be_forgotten(attempt, &receipt);
+        if !receipt.charged.is_zero()
+            && !may_be_forgotten()
+            && let Err(error) = self.compare_again(attempt.expected.owner).await
+        {
+            tracing::warn!(error, "the owner's books cannot be seen");
+        }
+        if receipt.charged.is_zero() || may_be_forgotten() {
             return self.close_without_answer(attempt, receipt, signature, turn).await;
         }
         let mismatch = Mismatch::Unasked;
-        self.release(attempt, &mismatch.to_string(), &turn).await;
+        self.0.accounts.release(attempt, &mismatch.to_string(), &turn).await;
         self.stop_buying(attempt, &mismatch).await;
         BuyError::BadAnswer { reason: mismatch.to_string(), charged: None }
     }
@@ -148,13 +147,8 @@ impl Consumer {
         turn: Turn,
     ) -> Result<(), BuyError> {
         let charged = receipt.charged;
-        self.unhold(attempt.promise.day(), &attempt.promise.secret, attempt.expected.price, charged);
-        let found = attempt.reservation.filter(|held| held.repeats_forgotten(&receipt));
-        let mismatch = match (found, attempt.reservation) {
-            (Some(_), _) | (_, None) => None,
-            (None, Some(reservation)) => self.0.channels.acknowledge(&reservation, &receipt).err(),
-        };
-        let spent_total = receipt.spent_total;
+        let counted = self.0.accounts.count(attempt, &receipt);
+        let mismatch = counted.mismatch.clone();
         let acknowledgement = Acknowledgement {
             receipt,
             status,
@@ -165,24 +159,11 @@ impl Consumer {
             },
             time_secs: clock::now_secs(),
         };
-        if let Some(reservation) = found {
-            let (consumer, call_id) = (self.clone(), attempt.call_id());
-            self.0.tasks.spawn(async move {
-                consumer.book_found(call_id, reservation, acknowledgement).await;
-                drop(turn);
-            });
-            return Ok(());
-        }
-        let (consumer, call_id, owner) = (self.clone(), attempt.call_id(), attempt.expected.owner);
-        let stop = mismatch.is_some();
+        let (consumer, attempt) = (self.clone(), attempt.clone());
+        let owner = attempt.expected.owner;
         self.0.tasks.spawn(async move {
-            killpoint::reached("consumer.before_acknowledge");
-            if let Err(error) = consumer.0.ledger.acknowledge(call_id, acknowledgement).await {
-                tracing::error!(%call_id, %error, "a receipt was not stored; it is asked for again after a restart");
-            }
-            killpoint::reached("consumer.after_acknowledge");
-            consumer.book_forgotten(owner, spent_total).await;
-            if stop {
+            consumer.0.accounts.store(&attempt, &counted, acknowledgement).await;
+            if counted.mismatch.is_some() {
                 consumer.stop_channel(owner).await;
             }
             drop(turn);
@@ -197,38 +178,6 @@ impl Consumer {
                 Err(BuyError::BadAnswer { reason: mismatch.to_string(), charged: Some(charged) })
             }
             None => Ok(()),
-        }
-    }
-
-    /// Books the receipt of a call that was promised before, forgotten, and asked for again. Its charge is part of a
-    /// total that the owner told before, so it is counted already, or is about to be, with what was forgotten.
-    async fn book_found(&self, call_id: CallId, reservation: Reservation, found: Acknowledgement) {
-        let (owner, receipt) = (reservation.owner, found.receipt.clone());
-        self.0.channels.release(&reservation);
-        self.book_forgotten(owner, reservation.seen_total).await;
-        match self.0.ledger.acknowledge_found(call_id, found).await {
-            Ok(taken) if taken.is_empty() => self.0.channels.acknowledge_found(owner, &receipt),
-            Ok(taken) => {
-                for (day, charged) in taken {
-                    self.unhold(day, NO_SECRET, charged, Usdc::ZERO);
-                }
-            }
-            Err(error) => {
-                tracing::error!(%call_id, %error, "a receipt was not stored; it is asked for again after a restart");
-            }
-        }
-    }
-
-    /// Ends an attempt that was not charged. While a copy of it is unaccounted for, a later receipt is still taken.
-    pub(super) async fn release(&self, attempt: &Attempt, reason: &str, copies: &Copies) {
-        self.give_back(attempt);
-        let (ledger, call_id, now_secs) = (&self.0.ledger, attempt.call_id(), clock::now_secs());
-        let released = match copies.are_in_doubt() {
-            true => ledger.release_in_doubt(call_id, reason, now_secs).await,
-            false => ledger.release(call_id, reason, now_secs).await,
-        };
-        if let Err(error) = released {
-            tracing::warn!(%call_id, %error, "a released call was not stored");
         }
     }
 

@@ -22,7 +22,7 @@ use farthing_protocol::{
 
 use crate::{clock, killpoint};
 
-use super::{Consumer, attempt::Attempt};
+use super::{Consumer, accounts::Attempt};
 
 /// How long a channel that was just opened may be unknown to the owner, whose view of the chain may lag.
 const CHANNEL_LAG: Duration = Duration::from_secs(20);
@@ -89,9 +89,10 @@ impl Consumer {
                     End::Open => word,
                 }
             } else {
+                let sent = clock::uptime();
                 let (heard, word) = heard(self.send(attempt, left).await);
                 let waits = !copies.are_in_doubt() && self.is_lagging(&word, attempt, started);
-                match if waits { Step::Again } else { copies.hear(heard, clock::uptime()) } {
+                match if waits { Step::Again } else { copies.hear(heard, sent, clock::uptime()) } {
                     Step::Again => {}
                     Step::Ask => asks = true,
                     step => return concluded(step, word),
@@ -132,9 +133,10 @@ impl Consumer {
         left: Duration,
     ) -> (End, Word) {
         let message = CallMessage::Status(call_id);
+        let asked = clock::uptime();
         let brought = self.0.network.call(owner, message, Bytes::new(), left.min(ASK_TIMEOUT)).await;
         let (said, word) = said(brought);
-        (said.map_or(End::Open, |said| said.end(copies, clock::uptime())), word)
+        (said.map_or(End::Open, |said| said.end(copies, asked)), word)
     }
 
     /// Whether the owner refuses only because its view of the chain lags: it has not seen a confirmed deposit
@@ -152,48 +154,37 @@ impl Consumer {
 
 /// What a copy of a call brought, for the rule and for people.
 fn heard(brought: Brought) -> (Heard, Word) {
-    match brought {
-        Ok((CallReply::Response(response), body, _)) => {
-            (Heard::Answer { is_final: response.receipt.is_final() }, Word::Response(response, body))
-        }
-        Ok((CallReply::Status(CallStatus::Done { receipt, signature }), ..)) => {
-            (Heard::Receipt, Word::Receipt(receipt, signature))
-        }
-        Ok((CallReply::Refused(refusal), ..)) => (Heard::Refused(refusal.code), Word::Refused(refusal)),
-        Ok((CallReply::Status(CallStatus::Running), ..)) => {
-            (Heard::Running, text("the call is still running"))
-        }
-        Ok((CallReply::Status(CallStatus::Unknown) | CallReply::Channel(_) | CallReply::Calls(_), ..)) => {
-            (Heard::Nonsense, text("the owner's node gave an answer to another question"))
-        }
-        Err(CallFailure::NeverStarted(reason @ (NotStarted::NoRoom | NotStarted::LocalLimit))) => {
-            (Heard::NotSent, Word::NoRoom(reason.to_string()))
-        }
-        Err(CallFailure::NeverStarted(reason)) => (Heard::NotSent, text(reason)),
-        Err(CallFailure::Unknown(reason)) => (Heard::Lost, text(reason)),
-    }
+    let heard = match &brought {
+        Ok((reply, ..)) => Heard::of(reply),
+        Err(CallFailure::NeverStarted(_)) => Heard::NotSent,
+        Err(CallFailure::Unknown(_)) => Heard::Lost,
+    };
+    (heard, word(brought))
 }
 
 /// What a question brought; `None` when that is nothing.
 fn said(brought: Brought) -> (Option<Said>, Word) {
+    let said = brought.as_ref().ok().and_then(|(reply, ..)| Said::of(reply));
+    (said, word(brought))
+}
+
+fn word(brought: Brought) -> Word {
     match brought {
-        Ok((CallReply::Response(response), body, _)) => {
-            (Some(Said::Receipt { is_final: response.receipt.is_final() }), Word::Response(response, body))
-        }
+        Ok((CallReply::Response(response), body, _)) => Word::Response(response, body),
         Ok((CallReply::Status(CallStatus::Done { receipt, signature }), ..)) => {
-            (Some(Said::Receipt { is_final: receipt.is_final() }), Word::Receipt(receipt, signature))
+            Word::Receipt(receipt, signature)
         }
-        Ok((CallReply::Refused(refusal), ..)) => (Some(Said::Refused(refusal.code)), Word::Refused(refusal)),
-        Ok((CallReply::Status(CallStatus::Running), ..)) => {
-            (Some(Said::Running), text("the call is still running"))
-        }
-        Ok((CallReply::Status(CallStatus::Unknown), ..)) => {
-            (Some(Said::Unknown), text("the owner's node never served the call"))
-        }
+        Ok((CallReply::Refused(refusal), ..)) => Word::Refused(refusal),
+        Ok((CallReply::Status(CallStatus::Running), ..)) => text("the call is still running"),
+        Ok((CallReply::Status(CallStatus::Unknown), ..)) => text("the owner's node never served the call"),
         Ok((CallReply::Channel(_) | CallReply::Calls(_), ..)) => {
-            (None, text("the owner's node gave an answer to another question"))
+            text("the owner's node gave an answer to another question")
         }
-        Err(failure) => (None, text(failure)),
+        Err(CallFailure::NeverStarted(reason @ (NotStarted::NoRoom | NotStarted::LocalLimit))) => {
+            Word::NoRoom(reason.to_string())
+        }
+        Err(CallFailure::NeverStarted(reason)) => text(reason),
+        Err(CallFailure::Unknown(reason)) => text(reason),
     }
 }
 

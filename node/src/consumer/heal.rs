@@ -2,17 +2,18 @@
 //!
 //! A call that ended as not charged, by the owner's word, may have been charged after all: a copy of it that was lost
 //! arrived late. In order: the owner's total is asked for; every call that was released in doubt is asked about again,
-//! until receipts explain the total; what stays unexplained stops the channel, which raises an alert.
+//! until receipts explain the total; right after a start calls that a crash kept out of the ledger may explain it; what
+//! stays unexplained stops the channel, which raises an alert.
 
-use farthing_ledger::{Acknowledgement, Purchase, PurchaseEnd};
-use farthing_protocol::{Address, CallId, Receipt, Verified, resolution::Copies};
+use farthing_ledger::PurchaseEnd;
+use farthing_protocol::{Address, CallId, resolution::Copies};
 
 use super::{
-    Consumer, answer,
+    Consumer,
+    accounts::expected_of,
+    answer,
     exchange::{ASK_TIMEOUT, Word},
-    recovery::expected_of,
 };
-use crate::clock;
 
 /// Among so many of the newest purchases a late charge is looked for: those of an hour at eleven calls a second.
 pub(crate) const PURCHASES_MAX: usize = 40_000;
@@ -26,7 +27,7 @@ impl Consumer {
         let _alone = self.0.healing.lock().await;
         let Some(channel) = self.0.channels.get(owner) else { return Ok(()) };
         if let Some(sync) = self.sync(owner, channel.id).await? {
-            self.book_forgotten(owner, sync.spent).await;
+            self.0.accounts.book_forgotten(owner, sync.spent).await;
             self.0.channels.see(owner, sync.spent);
         }
         let unexplained = || self.0.channels.unexplained(owner);
@@ -40,6 +41,9 @@ impl Consumer {
                 break;
             }
             self.take_late_receipt(purchase.call_id).await;
+        }
+        if !unexplained().is_zero() {
+            self.compare_again(owner).await?;
         }
         if unexplained().is_zero() {
             tracing::warn!(%owner, "the books agree again");
@@ -69,25 +73,7 @@ impl Consumer {
         let verified = answer::verify_receipt(&expected_of(&purchase), domain, receipt, signature);
         let Ok(receipt) = verified else { return };
         if !receipt.charged.is_zero() {
-            self.book_late(&purchase, receipt).await;
+            self.0.accounts.book_late(&purchase, receipt).await;
         }
-    }
-
-    async fn book_late(&self, purchase: &Purchase, receipt: Verified<Receipt>) {
-        let (owner, call_id, charged) = (purchase.owner, purchase.call_id, receipt.charged);
-        let acknowledgement = Acknowledgement {
-            receipt: receipt.clone(),
-            status: 0,
-            timing: farthing_ledger::Timing::default(),
-            time_secs: clock::now_secs(),
-        };
-        if let Err(error) = self.0.ledger.acknowledge(call_id, acknowledgement).await {
-            tracing::error!(%call_id, %error, "a late receipt was not stored");
-            return;
-        }
-        tracing::warn!(%owner, %call_id, %charged, "a call that had ended as not charged was charged");
-        self.0.channels.acknowledge_late(owner, &receipt);
-        let day = farthing_ledger::day_of(purchase.promised_secs);
-        self.rehold(day, &purchase.secret, charged);
     }
 }

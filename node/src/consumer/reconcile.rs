@@ -2,7 +2,8 @@
 //!
 //! In order, for every open channel after a start: the owner is asked for its best voucher before anything new
 //! is promised; what this node signed beyond its own books counts as in flight; what the owner's total cannot
-//! owe to known calls is then booked as charged; the rest is given back when no forgotten call can still run.
+//! owe to known calls is then booked as charged; the rest is given back when no forgotten call can still run. A copy
+//! that was on its way when this node died may arrive after the first question, so the last one is asked later.
 //! The owner proves its figure with this node's own signature, so it gains nothing that it did not hold.
 
 use std::{
@@ -12,26 +13,27 @@ use std::{
 };
 
 use farthing_protocol::{
-    Address, CallMessage, CallReply, ChannelId, Usdc, Voucher, call::ChannelSync, limits,
+    Address, CallMessage, CallReply, ChannelId, call::ChannelSync, limits, resolution::COPY_LIFETIME,
 };
 
-use super::{Consumer, channels::Explained};
+use super::{Consumer, accounts};
 use crate::clock;
 
-/// Stands for the secrets of calls that nobody remembers; none has this name.
-pub(super) const NO_SECRET: &str = "";
 const SYNC_TIMEOUT: Duration = Duration::from_secs(10);
 const ASK_EVERY_FIRST: Duration = Duration::from_millis(500);
 const ASK_EVERY_MAX: Duration = Duration::from_secs(60);
 /// No call runs longer, and none that was sent waits longer before it runs.
 const FORGOTTEN_MAX: Duration = Duration::from_millis(2 * limits::CALL_DEADLINE_MS_MAX);
 
-/// Owners whose books were not compared since the start; each is asked by one at a time.
+/// Owners whose books were not compared for the last time since the start; each is asked by one at a time.
 #[derive(Debug, Default)]
-pub(super) struct Books(Mutex<HashMap<Address, Arc<tokio::sync::Mutex<()>>>>);
+pub(super) struct Books(Mutex<HashMap<Address, Seen>>);
+
+/// Whether the books were compared once.
+type Seen = Arc<tokio::sync::Mutex<bool>>;
 
 impl Books {
-    fn turn(&self, owner: Address) -> Option<Arc<tokio::sync::Mutex<()>>> {
+    fn turn(&self, owner: Address) -> Option<Seen> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&owner).cloned()
     }
 
@@ -47,46 +49,53 @@ impl Books {
 impl Consumer {
     /// Starts to compare the books of every channel of the ledger. Called once, before the first call.
     pub(super) fn compare_all_books(&self) {
-        for channel in
-            self.0.channels.all().iter().filter(|channel| channel.state.deposited > channel.claimed)
-        {
+        // Also of an emptied channel with open calls: what is booked of it leaves out what they may have cost.
+        for channel in self.0.channels.all().iter().filter(|channel| channel.holds_something()) {
             let (consumer, owner) = (self.clone(), channel.config.payee);
             self.0.books.add(owner);
             self.until_stopped(async move {
                 // An owner that stays away is asked again before the next call to it.
                 let mut pauses = Pauses::from_now();
                 while consumer.compare_books(owner).await.is_err() && pauses.wait().await {}
+                tokio::time::sleep(COPY_LIFETIME.saturating_sub(clock::uptime())).await;
+                while consumer.compare_books(owner).await.is_err() && pauses.wait().await {}
             });
         }
     }
 
-    /// Compares the books with an owner's, once per start.
+    /// Compares the books with an owner's: before the first promise after a start, and once more when no copy that an
+    /// earlier run sent can arrive any more.
     ///
     /// # Errors
     /// Why the owner does not tell; nothing may be promised to it then.
     pub(super) async fn compare_books(&self, owner: Address) -> Result<(), String> {
+        self.compare(owner, false).await
+    }
+
+    /// The same, at once, for a total or a receipt that nothing known explains. Nothing is asked after the last time.
+    ///
+    /// # Errors
+    /// Why the owner does not tell.
+    pub(super) async fn compare_again(&self, owner: Address) -> Result<(), String> {
+        self.compare(owner, true).await
+    }
+
+    async fn compare(&self, owner: Address, again: bool) -> Result<(), String> {
         let Some(turn) = self.0.books.turn(owner) else { return Ok(()) };
-        let _turn = turn.lock().await;
-        if self.0.books.turn(owner).is_none() {
+        let mut is_seen = turn.lock().await;
+        let is_last = accounts::tells_of_all(clock::uptime());
+        if self.0.books.turn(owner).is_none() || (*is_seen && !is_last && !again) {
             return Ok(());
         }
         let Some(channel) = self.0.channels.get(owner) else { return Ok(()) };
         if let Some(sync) = self.sync(owner, channel.id).await? {
-            match self.proven(channel.id, &sync) {
-                Some(signed) => {
-                    // Durable first: the ledger refuses charges beyond what it knows to be signed.
-                    let cause = self.0.ledger.why_calls_are_missing(channel.id);
-                    let cause = cause.map_err(|error| error.to_string())?;
-                    let stored = self.0.ledger.recover_signed(channel.id, signed).await;
-                    stored.map_err(|error| error.to_string())?;
-                    self.0.channels.remember(owner, signed, cause);
-                }
-                None if sync.best.is_zero() => {}
-                None => tracing::warn!(%owner, best = %sync.best, "the owner counts more than it can prove"),
-            }
-            self.book_forgotten(owner, sync.spent).await;
+            let taken = self.0.accounts.take_over(owner, channel.id, &sync).await;
+            taken.map_err(|error| error.to_string())?;
         }
-        self.0.books.remove(owner);
+        *is_seen = true;
+        if is_last {
+            self.0.books.remove(owner);
+        }
         if self.forgets(owner) {
             let consumer = self.clone();
             self.until_stopped(async move { consumer.settle_forgotten(owner, channel.id).await });
@@ -94,24 +103,12 @@ impl Consumer {
         Ok(())
     }
 
-    /// Books what forgotten calls were charged, given a total of the owner, as an adjustment. It counts for today's
-    /// limit, and for no secret: nobody knows whose they were.
-    pub(super) async fn book_forgotten(&self, owner: Address, spent_total: Usdc) {
-        let Some(found) = self.0.channels.explain(owner, spent_total) else { return };
-        let Explained { channel, charged, cause } = found;
-        tracing::warn!(%owner, %charged, ?cause, "booking calls that this ledger lacks");
-        self.rehold(farthing_ledger::day_of(clock::now_secs()), NO_SECRET, charged);
-        if let Err(error) = self.0.ledger.recover_charges(channel, charged, spent_total, cause).await {
-            tracing::error!(%owner, %error, "they were not stored, and are booked after the next start");
-        }
-    }
-
     /// Asks until nothing forgotten is left, or none of it can still be charged.
     async fn settle_forgotten(&self, owner: Address, channel: ChannelId) {
         let mut pauses = Pauses::from_now();
         while self.forgets(owner) && pauses.wait().await {
             if let Ok(Some(sync)) = self.sync(owner, channel).await {
-                self.book_forgotten(owner, sync.spent).await;
+                self.0.accounts.book_forgotten(owner, sync.spent).await;
             }
         }
         self.0.channels.forgive(owner);
@@ -139,13 +136,6 @@ impl Consumer {
             Ok(_) => Err("the owner's node gave an answer to another question".to_owned()),
             Err(failure) => Err(failure.to_string()),
         }
-    }
-
-    /// The promise the owner holds, if it carries this node's signature.
-    fn proven(&self, channel: ChannelId, sync: &ChannelSync) -> Option<Usdc> {
-        let voucher = Voucher { channel, cumulative: sync.best };
-        let proof = voucher.verify(self.0.signer.domain(), sync.best_signature?, self.0.signer.address());
-        proof.ok().map(|voucher| voucher.cumulative)
     }
 }
 

@@ -6,10 +6,10 @@
 
 use std::time::{Duration, Instant};
 
-use farthing_ledger::{LedgerError, Promise, Purchase, PurchaseEnd};
+use farthing_ledger::{LedgerError, Promise, Purchase};
 use farthing_protocol::{
     CallId, CallRequest, RefusalCode, Usdc,
-    call::{ChargePolicy, Payment},
+    call::Payment,
     resolution::{Copies, End},
 };
 
@@ -17,27 +17,14 @@ use crate::clock;
 
 use super::{
     Bought, BuyError, Consumer, Order, Timing,
-    answer::{self, Expected},
-    attempt::Attempt,
-    channels::Reservation,
+    accounts::{Attempt, Earlier},
+    answer,
     exchange::{ASK_TIMEOUT, Exchanged, Word},
     turns::{Slot, Turn},
 };
 
 const ASK_EVERY_FIRST: Duration = Duration::from_millis(500);
 const ASK_EVERY_MAX: Duration = Duration::from_secs(60);
-
-/// What the ledger knows of a call id.
-#[derive(Debug)]
-pub(super) enum Earlier {
-    Nothing,
-    /// Promised, and its end is not known.
-    Open(Box<Promise>),
-    /// Answered, with this receipt.
-    Bought(Box<Purchase>),
-    /// Ended as not charged, while a copy was unaccounted for.
-    InDoubt,
-}
 
 impl Earlier {
     /// What keeps a call from being bought, told with what the call may have cost before.
@@ -53,21 +40,6 @@ impl Earlier {
 }
 
 impl Consumer {
-    /// What the ledger knows of a call id. A call that ended uncharged may be made anew.
-    pub(super) fn earlier(&self, call_id: CallId) -> Result<Earlier, LedgerError> {
-        if let Some(promise) = self.0.ledger.promise_of(call_id)? {
-            return Ok(Earlier::Open(Box::new(promise)));
-        }
-        let Some(purchase) = self.0.ledger.purchase(call_id)? else { return Ok(Earlier::Nothing) };
-        Ok(match &purchase.end {
-            PurchaseEnd::Acknowledged { outcome, .. } if outcome.is_the_services_answer() => {
-                Earlier::Bought(Box::new(purchase))
-            }
-            PurchaseEnd::Released { in_doubt: true, .. } => Earlier::InDoubt,
-            PurchaseEnd::Acknowledged { .. } | PurchaseEnd::Released { .. } => Earlier::Nothing,
-        })
-    }
-
     /// Repeats a call whose end is not known: the same request under the same id and voucher.
     pub(super) async fn finish(
         &self,
@@ -80,7 +52,7 @@ impl Consumer {
             return Err(BuyError::CallIdConflict);
         }
         turn.doubt(clock::uptime());
-        let attempt = attempt_of(promise);
+        let attempt = Attempt::of(promise);
         self.compare_books(attempt.expected.owner).await.map_err(BuyError::Undecided)?;
         let sent = Instant::now();
         let exchanged = self.exchange(&attempt, deadline, &mut turn).await;
@@ -121,8 +93,9 @@ impl Consumer {
             secret: purchase.secret,
             time_secs: purchase.promised_secs,
             limits: None,
+            seen_total: Usdc::ZERO,
         };
-        let mut attempt = attempt_of(promise);
+        let mut attempt = Attempt::of(promise);
         attempt.expected.channel = purchase.channel;
         let charged = purchase.charged;
         let sent = Instant::now();
@@ -167,15 +140,7 @@ impl Consumer {
     /// When the ledger cannot be read.
     pub fn recover(&self) -> Result<usize, LedgerError> {
         let open = self.0.ledger.unresolved()?;
-        // Today's promises count before any of them ends.
-        drop(self.counted(super::today())?);
-        // Everything is counted before the first question: a receipt also counts what other open and forgotten
-        // calls were charged, and would contradict books that do not know of them yet.
-        for promise in &open {
-            if let Some(reservation) = attempt_of(promise.clone()).reservation {
-                self.0.channels.restore_in_flight(&reservation);
-            }
-        }
+        self.0.accounts.restore(&open)?;
         self.compare_all_books();
         for promise in &open {
             let call_id = promise.request.call_id;
@@ -210,7 +175,7 @@ impl Consumer {
                     return;
                 }
             };
-            let Some(turn) = self.resolve_once(attempt_of(promise), turn).await else { return };
+            let Some(turn) = self.resolve_once(Attempt::of(promise), turn).await else { return };
             drop(turn);
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
@@ -231,7 +196,7 @@ impl Consumer {
             (End::Receipt, Word::Receipt(receipt, signature)) => (receipt, signature),
             (End::NotCharged, word) => {
                 tracing::info!(%call_id, reason = %word, "an undecided call was not charged");
-                self.release(&attempt, &word.to_string(), &turn).await;
+                self.0.accounts.release(&attempt, &word.to_string(), &turn).await;
                 return None;
             }
             (End::Open | End::Receipt, _) => return Some(turn),
@@ -250,43 +215,6 @@ impl Consumer {
                 Some(turn)
             }
         }
-    }
-}
-
-/// The attempt behind a promise of an earlier moment.
-fn attempt_of(promise: Promise) -> Attempt {
-    let reservation = match promise.request.payment {
-        Payment::Free => None,
-        Payment::Channel { channel, cumulative, .. } => Some(Reservation {
-            channel,
-            owner: promise.owner,
-            price: promise.request.price,
-            cumulative,
-            deposited: cumulative,
-            seen_total: Usdc::ZERO,
-        }),
-    };
-    let expected = Expected {
-        owner: promise.owner,
-        call_id: promise.request.call_id,
-        channel: promise.channel(),
-        request_hash: promise.request_hash,
-        price: promise.request.price,
-        // The widest policy: the listing of then may be gone, and the price bounds the charge anyway.
-        charge_policy: ChargePolicy::Answered,
-    };
-    Attempt { promise, expected, reservation, funding: Duration::ZERO }
-}
-
-/// What a receipt for a call that has ended must agree with.
-pub(super) fn expected_of(purchase: &Purchase) -> Expected {
-    Expected {
-        owner: purchase.owner,
-        call_id: purchase.call_id,
-        channel: purchase.channel,
-        request_hash: purchase.request_hash,
-        price: purchase.price,
-        charge_policy: ChargePolicy::Answered,
     }
 }
 

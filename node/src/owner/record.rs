@@ -87,13 +87,7 @@ impl Owner {
         }
         let ServedRow::Done(row) = row else { return Err(interrupted()) };
         let kept = self.stored_answer(&row)?;
-        let record = Record::Finished {
-            is_answer: row.call.outcome.is_the_services_answer(),
-            is_charged: !row.call.charged.is_zero(),
-            is_kept: kept.is_some(),
-            was_repeated: row.repeated_secs.is_some(),
-        };
-        match repeat(record, row.call.method.is_safe()) {
+        match repeat(record_of(&row, kept.is_some()), row.call.method.is_safe()) {
             Repeat::Serve => Ok(None),
             Repeat::AskOnceMore => self.ask_once_more(&row, request, body).await.map(Some),
             Repeat::Answer | Repeat::Receipt | Repeat::MayHaveRun => {
@@ -187,6 +181,17 @@ impl Owner {
             upstream_us: 0,
         };
         Ok(Arc::new(Answer { reply: CallReply::Response(response), body }))
+    }
+}
+
+/// What the rule of repeats knows of a finished call.
+#[must_use]
+pub fn record_of(row: &CallRow, is_kept: bool) -> Record {
+    Record::Finished {
+        is_answer: row.call.outcome.is_the_services_answer(),
+        is_charged: !row.call.charged.is_zero(),
+        is_kept,
+        was_repeated: row.repeated_secs.is_some(),
     }
 }
 

@@ -85,6 +85,7 @@ async fn ledger() -> (Ledger, ChannelId) {
         secret: "laptop".into(),
         time_secs: 86_400,
         limits: Some(LIMITS),
+        seen_total: Usdc::ZERO,
     };
     ledger.promise(promise.clone()).await.unwrap().await.unwrap();
     let receipt: Receipt = *recorded.receipt();

@@ -49,8 +49,9 @@ pub(super) fn acknowledge_found(
     if let Some(mut row) = known {
         taken = adjustment::take_back(tx, channel, charged)?;
         if !taken.is_empty() {
-            row.opening = row.opening.saturating_sub(charged);
-            row.acknowledged = row.acknowledged.saturating_sub(charged);
+            let counted = taken.iter().fold(Usdc::ZERO, |sum, (_, part)| sum.saturating_add(*part));
+            row.opening = row.opening.saturating_sub(counted);
+            row.acknowledged = row.acknowledged.saturating_sub(counted);
             tx.open_table(PAYER_CHANNELS)?.insert(channel.as_bytes(), tables::encode(&row).as_slice())?;
         }
     }

@@ -69,6 +69,9 @@ pub struct Promise {
     pub time_secs: u64,
     /// What its price was held against; `None` where that was another promise for the same call.
     pub limits: Option<DayLimits>,
+    /// The highest total that the owner had told before. What was charged by then was not charged for this promise,
+    /// but for an earlier one of the same call that this ledger lacks.
+    pub seen_total: Usdc,
 }
 
 impl Promise {

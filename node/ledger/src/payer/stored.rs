@@ -131,6 +131,9 @@ pub(crate) struct StoredPromise {
     body: Vec<u8>,
     #[n(13)]
     deadline_ms: u64,
+    /// `None` in ledgers of before, where it was not noted.
+    #[n(14)]
+    seen_total: Option<Usdc>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
@@ -167,6 +170,7 @@ impl From<&Promise> for StoredPromise {
             headers: request.headers.clone(),
             body: promise.body.to_vec(),
             deadline_ms: request.deadline_ms,
+            seen_total: Some(promise.seen_total),
         }
     }
 }
@@ -186,6 +190,7 @@ impl StoredPromise {
     pub(crate) fn keep_budget_of(&mut self, first: Self) {
         self.secret = first.secret;
         self.time_secs = first.time_secs;
+        self.seen_total = first.seen_total;
     }
 
     pub(crate) fn into_promise(self, call_id: CallId) -> Promise {
@@ -214,6 +219,7 @@ impl StoredPromise {
             secret: self.secret,
             time_secs: self.time_secs,
             limits: None,
+            seen_total: self.seen_total.unwrap_or_default(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What a channel counts and no call explains, with the cause, until a call explains it.
 
 use farthing_ledger::{
-    Adjustment, Cause, Ledger, PayeeChannel, PayerChannel, Position, Side, Window, day_of,
+    Adjustment, Cause, Ledger, PayeeChannel, PayerChannel, Position, Promise, Side, Window, day_of,
 };
 use farthing_protocol::{Outcome, Usdc};
 
@@ -70,6 +70,33 @@ async fn a_found_call_that_no_adjustment_counts_is_booked_like_any_other() {
     assert_eq!(ledger.acknowledge_found(call_id(1), found).await.unwrap(), []);
     assert_eq!(ledger.payer_channels().unwrap()[0].acknowledged, PRICE);
     assert_eq!(ledger.audit(None).unwrap().violations, []);
+}
+
+#[tokio::test]
+async fn a_found_call_takes_back_the_part_of_its_charge_that_was_booked() {
+    let ledger = in_memory();
+    ledger.put_payer_channel(payer_channel(1)).await.unwrap();
+    ledger.recover_charges(channel(1), micros(500), Usdc::MAX, Cause::Crash).await.unwrap();
+    let again = promise(1, 1, PRICE);
+    ledger.promise(again.clone()).await.unwrap().await.unwrap();
+    let found = acknowledgement(receipt(&again, PRICE, Outcome::Answered));
+    let taken = ledger.acknowledge_found(call_id(1), found).await.unwrap();
+    assert_eq!(taken.iter().map(|(_, part)| *part).collect::<Vec<_>>(), [micros(500)]);
+    assert_eq!(ledger.payer_channels().unwrap()[0].acknowledged, PRICE, "its price, once");
+    assert_eq!(shown(&ledger), []);
+    assert_eq!(ledger.audit(None).unwrap().violations, []);
+}
+
+#[tokio::test]
+async fn an_open_promise_keeps_the_total_that_was_told_before_it() {
+    let ledger = in_memory();
+    ledger.put_payer_channel(payer_channel(1)).await.unwrap();
+    let made = |seen| Promise { seen_total: micros(seen), ..promise(1, 1, PRICE) };
+    ledger.promise(made(700)).await.unwrap().await.unwrap();
+    assert_eq!(ledger.unresolved().unwrap(), [made(700)]);
+    // The first copy may have been charged between the two.
+    ledger.promise(made(900)).await.unwrap().await.unwrap();
+    assert_eq!(ledger.promise_of(call_id(1)).unwrap(), Some(made(700)));
 }
 
 #[tokio::test]

@@ -147,6 +147,7 @@ pub(crate) fn promise(salt: u8, number: u64, cumulative: Usdc) -> Promise {
         secret: "laptop".into(),
         time_secs: NOW_SECS,
         limits: None,
+        seen_total: Usdc::ZERO,
     }
 }
 

@@ -1,0 +1,352 @@
+//! What this node has promised and paid: channels and limits in memory and the ledger behind them, changed together.
+//!
+//! An owner's words come in as values and nothing here waits for a peer, so that a test can play every history of a
+//! network to these books (`node/tests/simulation`).
+//!
+//! In the order of a call: what is known of its id ([`Accounts::earlier`]); its promise; its end, which is counted at
+//! once ([`Accounts::count`]) and stored in the background ([`Accounts::store`]), or given back
+//! ([`Accounts::release`]). After a start, [`Accounts::restore`] and [`Accounts::take_over`].
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use farthing_ledger::{Acknowledgement, Ledger, LedgerError, Promise, Purchase, PurchaseEnd};
+use farthing_protocol::{
+    Address, CallId, ChannelId, Domain, Receipt, Usdc, Verified, Voucher,
+    call::{ChannelSync, ChargePolicy, Payment},
+    channel::ReceiptMismatch,
+    resolution::Copies,
+};
+
+use super::{
+    answer::Expected,
+    channels::{Channels, Explained, Reservation},
+    spending::Spending,
+};
+use crate::{clock, killpoint};
+
+/// Stands for the secrets of calls that nobody remembers; none has this name.
+const NO_SECRET: &str = "";
+
+/// Everything one attempt promised, until it ends.
+#[derive(Clone, Debug)]
+pub struct Attempt {
+    /// What is sent, and what the ledger keeps of it.
+    pub promise: Promise,
+    pub expected: Expected,
+    /// `None` for a free call.
+    pub reservation: Option<Reservation>,
+    pub funding: Duration,
+}
+
+impl Attempt {
+    /// The attempt behind a promise of an earlier moment.
+    #[must_use]
+    pub fn of(promise: Promise) -> Self {
+        let reservation = match promise.request.payment {
+            Payment::Free => None,
+            Payment::Channel { channel, cumulative, .. } => Some(Reservation {
+                channel,
+                owner: promise.owner,
+                price: promise.request.price,
+                cumulative,
+                deposited: cumulative,
+                seen_total: promise.seen_total,
+            }),
+        };
+        let expected = Expected {
+            owner: promise.owner,
+            call_id: promise.request.call_id,
+            channel: promise.channel(),
+            request_hash: promise.request_hash,
+            price: promise.request.price,
+            // The widest policy: the listing of then may be gone, and the price bounds the charge anyway.
+            charge_policy: ChargePolicy::Answered,
+        };
+        Self { promise, expected, reservation, funding: Duration::ZERO }
+    }
+
+    #[must_use]
+    pub const fn call_id(&self) -> CallId {
+        self.promise.request.call_id
+    }
+}
+
+/// Whether what an owner says so long after a start tells of every copy that an earlier run sent: before, one may still
+/// arrive. Nothing else tells of calls that a crash kept out of the ledger.
+#[must_use]
+pub fn tells_of_all(since_start: Duration) -> bool {
+    !Copies::in_doubt(Duration::ZERO).may_arrive(since_start)
+}
+
+/// What a receipt for a call that has ended must agree with.
+#[must_use]
+pub const fn expected_of(purchase: &Purchase) -> Expected {
+    Expected {
+        owner: purchase.owner,
+        call_id: purchase.call_id,
+        channel: purchase.channel,
+        request_hash: purchase.request_hash,
+        price: purchase.price,
+        charge_policy: ChargePolicy::Answered,
+    }
+}
+
+/// What the ledger knows of a call id.
+#[derive(Debug)]
+pub enum Earlier {
+    Nothing,
+    /// Promised, and its end is not known.
+    Open(Box<Promise>),
+    /// Answered, with this receipt.
+    Bought(Box<Purchase>),
+    /// Ended as not charged, while a copy was unaccounted for.
+    InDoubt,
+}
+
+/// A receipt that memory counts and the ledger does not have yet.
+#[derive(Debug)]
+pub struct Counted {
+    /// Headroom of a call that was promised before, forgotten, and asked for again.
+    found: Option<Reservation>,
+    /// The owner charged more than the price; its channel is stopped.
+    pub mismatch: Option<ReceiptMismatch>,
+}
+
+impl Counted {
+    /// Whether its charge is part of a total that was seen before, and counted with what was forgotten.
+    #[must_use]
+    pub const fn is_found(&self) -> bool {
+        self.found.is_some()
+    }
+}
+
+/// The books of what this node buys.
+#[derive(Debug)]
+pub struct Accounts {
+    ledger: Ledger,
+    channels: Arc<Channels>,
+    spending: Mutex<Spending>,
+    wallet: Address,
+    domain: Domain,
+}
+
+impl Accounts {
+    /// The books of `wallet`, whose signatures count in `domain`.
+    #[must_use]
+    pub fn new(ledger: Ledger, channels: Arc<Channels>, (wallet, domain): (Address, Domain)) -> Self {
+        Self { ledger, channels, spending: Mutex::default(), wallet, domain }
+    }
+
+    /// The amounts of `day` beside those of other days. A day begins with what the ledger holds of it.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub fn spending_of(&self, day: u32) -> Result<MutexGuard<'_, Spending>, LedgerError> {
+        let mut spending = self.spending();
+        if !spending.counts(day) {
+            let open = self.ledger.unresolved()?.into_iter().filter(|promise| promise.day() == day);
+            let open = open.map(|promise| (promise.secret, promise.request.price));
+            let charged = self.ledger.day_totals(day)?;
+            spending.begin(day, charged.into_iter().chain(open));
+        }
+        Ok(spending)
+    }
+
+    pub fn spending(&self) -> MutexGuard<'_, Spending> {
+        self.spending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the ledger knows of a call id. A call that ended uncharged may be made anew.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub fn earlier(&self, call_id: CallId) -> Result<Earlier, LedgerError> {
+        if let Some(promise) = self.ledger.promise_of(call_id)? {
+            return Ok(Earlier::Open(Box::new(promise)));
+        }
+        let Some(purchase) = self.ledger.purchase(call_id)? else { return Ok(Earlier::Nothing) };
+        Ok(match &purchase.end {
+            PurchaseEnd::Acknowledged { outcome, .. } if outcome.is_the_services_answer() => {
+                Earlier::Bought(Box::new(purchase))
+            }
+            PurchaseEnd::Released { in_doubt: true, .. } => Earlier::InDoubt,
+            PurchaseEnd::Acknowledged { .. } | PurchaseEnd::Released { .. } => Earlier::Nothing,
+        })
+    }
+
+    /// Counts what an earlier run of this node left open. All of it before the first question: a receipt also counts
+    /// what other open and forgotten calls were charged, and would contradict books that do not know of them yet.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub fn restore(&self, open: &[Promise]) -> Result<(), LedgerError> {
+        // Today's promises count before any of them ends.
+        drop(self.spending_of(farthing_ledger::day_of(clock::now_secs()))?);
+        for promise in open {
+            if let Some(reservation) = Attempt::of(promise.clone()).reservation {
+                self.channels.restore_in_flight(&reservation);
+            }
+        }
+        Ok(())
+    }
+
+    /// Undoes the reservations of an attempt that promised nothing, or whose promise was not taken up.
+    pub fn give_back(&self, attempt: &Attempt) {
+        if let Some(reservation) = &attempt.reservation {
+            self.channels.release(reservation);
+        }
+        self.settle(attempt, Usdc::ZERO);
+    }
+
+    /// Ends an attempt that was not charged. While a copy of it is unaccounted for, a later receipt is still taken.
+    pub async fn release(&self, attempt: &Attempt, reason: &str, copies: &Copies) {
+        self.give_back(attempt);
+        let (call_id, now_secs) = (attempt.call_id(), clock::now_secs());
+        let released = match copies.are_in_doubt() {
+            true => self.ledger.release_in_doubt(call_id, reason, now_secs).await,
+            false => self.ledger.release(call_id, reason, now_secs).await,
+        };
+        if let Err(error) = released {
+            tracing::warn!(%call_id, %error, "a released call was not stored");
+        }
+    }
+
+    /// Whether a receipt that nobody asked for can be that of a call which this node made and then forgot in a crash.
+    #[must_use]
+    pub fn may_be_forgotten(&self, attempt: &Attempt, receipt: &Receipt) -> bool {
+        let Some(reservation) = &attempt.reservation else { return false };
+        let channel = self.channels.get(reservation.owner);
+        reservation.repeats_forgotten(receipt) || channel.is_some_and(|c| receipt.charged <= c.forgettable)
+    }
+
+    /// Counts a verified receipt: limits and channel, at once.
+    #[must_use]
+    pub fn count(&self, attempt: &Attempt, receipt: &Receipt) -> Counted {
+        self.settle(attempt, receipt.charged);
+        let found = attempt.reservation.filter(|held| held.repeats_forgotten(receipt));
+        let mismatch = match (found, attempt.reservation) {
+            (Some(_), _) | (_, None) => None,
+            (None, Some(reservation)) => self.channels.acknowledge(&reservation, receipt).err(),
+        };
+        Counted { found, mismatch }
+    }
+
+    /// Stores a receipt that was counted, and books what its total says of forgotten calls.
+    pub async fn store(&self, attempt: &Attempt, counted: &Counted, acknowledgement: Acknowledgement) {
+        let (call_id, owner) = (attempt.call_id(), attempt.expected.owner);
+        if let Some(reservation) = &counted.found {
+            return self.book_found(call_id, reservation, acknowledgement).await;
+        }
+        let spent_total = acknowledgement.receipt.spent_total;
+        killpoint::reached("consumer.before_acknowledge");
+        if let Err(error) = self.ledger.acknowledge(call_id, acknowledgement).await {
+            tracing::error!(%call_id, %error, "a receipt was not stored; it is asked for again after a restart");
+        }
+        killpoint::reached("consumer.after_acknowledge");
+        self.book_forgotten(owner, spent_total).await;
+    }
+
+    /// Books the receipt of a call that was promised before, forgotten, and asked for again. Its charge is part of a
+    /// total that the owner told before, so it is counted already, or is about to be, with what was forgotten.
+    async fn book_found(&self, call_id: CallId, reservation: &Reservation, found: Acknowledgement) {
+        let (owner, receipt) = (reservation.owner, found.receipt.clone());
+        self.channels.release(reservation);
+        self.book_forgotten(owner, reservation.seen_total).await;
+        match self.ledger.acknowledge_found(call_id, found).await {
+            Ok(taken) => {
+                let mut counted = Usdc::ZERO;
+                for (day, part) in taken {
+                    counted = counted.saturating_add(part);
+                    self.spending().settle(day, NO_SECRET, part, Usdc::ZERO);
+                }
+                self.channels.acknowledge_found(owner, &receipt, counted);
+            }
+            Err(error) => {
+                tracing::error!(%call_id, %error, "a receipt was not stored; it is asked for again after a restart");
+            }
+        }
+    }
+
+    /// Books a call that had ended as not charged, with its receipt.
+    pub async fn book_late(&self, purchase: &Purchase, receipt: Verified<Receipt>) {
+        let (owner, call_id, charged) = (purchase.owner, purchase.call_id, receipt.charged);
+        let acknowledgement = Acknowledgement {
+            receipt: receipt.clone(),
+            status: 0,
+            timing: farthing_ledger::Timing::default(),
+            time_secs: clock::now_secs(),
+        };
+        if let Err(error) = self.ledger.acknowledge(call_id, acknowledgement).await {
+            tracing::error!(%call_id, %error, "a late receipt was not stored");
+            return;
+        }
+        tracing::warn!(%owner, %call_id, %charged, "a call that had ended as not charged was charged");
+        self.channels.acknowledge_late(owner, &receipt);
+        let day = farthing_ledger::day_of(purchase.promised_secs);
+        self.spending().rehold(day, &purchase.secret, charged);
+    }
+
+    /// Takes over what an owner proves to hold, and books what its total says of calls that this ledger lacks.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read or written.
+    pub async fn take_over(
+        &self,
+        owner: Address,
+        channel: ChannelId,
+        sync: &ChannelSync,
+    ) -> Result<(), LedgerError> {
+        match self.proven(channel, sync) {
+            Some(signed) => {
+                // Durable first: the ledger refuses charges beyond what it knows to be signed.
+                let cause = self.ledger.why_calls_are_missing(channel)?;
+                self.ledger.recover_signed(channel, signed).await?;
+                self.channels.remember(owner, signed, cause);
+            }
+            None if sync.best.is_zero() => {}
+            None => tracing::warn!(%owner, best = %sync.best, "the owner counts more than it can prove"),
+        }
+        self.book_forgotten(owner, sync.spent).await;
+        Ok(())
+    }
+
+    /// Books what forgotten calls were charged, given a total of the owner, as an adjustment. It counts for today's
+    /// limit, and for no secret: nobody knows whose they were.
+    pub async fn book_forgotten(&self, owner: Address, spent_total: Usdc) {
+        let Some(found) = self.channels.explain(owner, spent_total) else { return };
+        let Explained { channel, charged, cause } = found;
+        tracing::warn!(%owner, %charged, ?cause, "booking calls that this ledger lacks");
+        self.spending().rehold(farthing_ledger::day_of(clock::now_secs()), NO_SECRET, charged);
+        if let Err(error) = self.ledger.recover_charges(channel, charged, spent_total, cause).await {
+            tracing::error!(%owner, %error, "they were not stored, and are booked after the next start");
+        }
+    }
+
+    /// The promise the owner holds, if it carries this node's signature.
+    fn proven(&self, channel: ChannelId, sync: &ChannelSync) -> Option<Usdc> {
+        let voucher = Voucher { channel, cumulative: sync.best };
+        let proof = voucher.verify(&self.domain, sync.best_signature?, self.wallet);
+        proof.ok().map(|voucher| voucher.cumulative)
+    }
+
+    fn settle(&self, attempt: &Attempt, charged: Usdc) {
+        let promise = &attempt.promise;
+        self.spending().settle(promise.day(), &promise.secret, attempt.expected.price, charged);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use farthing_protocol::resolution::COPY_LIFETIME;
+
+    use super::*;
+
+    #[test]
+    fn an_owner_tells_of_all_copies_once_none_of_an_earlier_run_can_arrive() {
+        assert!(!tells_of_all(COPY_LIFETIME - Duration::from_millis(1)));
+        assert!(tells_of_all(COPY_LIFETIME));
+    }
+}

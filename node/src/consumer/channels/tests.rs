@@ -1,0 +1,228 @@
+//! One channel with one owner, in sums of micros.
+
+use super::*;
+
+const OWNER: Address = Address::from_bytes([2; 20]);
+
+const fn usdc(micros: u64) -> Usdc {
+    Usdc::from_micros(micros)
+}
+
+fn funded(micros: u64) -> Channels {
+    let config = ChannelConfig {
+        payer: Address::from_bytes([1; 20]),
+        payee: OWNER,
+        token: Address::ZERO,
+        signer: Address::from_bytes([1; 20]),
+        close_delay_secs: 86_400,
+        salt: [0; 32],
+    };
+    let channels = Channels::default();
+    channels.apply(&row(config, micros), None);
+    channels
+}
+
+fn row(config: ChannelConfig, micros: u64) -> PayerChannelRow {
+    PayerChannelRow {
+        id: ChannelId::NONE,
+        config,
+        deposited: usdc(micros),
+        claimed: usdc(0),
+        stopped: false,
+        acknowledged: usdc(0),
+        signed: usdc(0),
+        in_flight: usdc(0),
+    }
+}
+
+#[test]
+fn what_the_chain_paid_to_an_owner_beyond_all_calls_is_unexplained() {
+    let channels = funded(100);
+    let config = channels.get(OWNER).unwrap().config;
+    let paid = |micros| PayerChannelRow { claimed: usdc(micros), ..row(config, 100) };
+    channels.apply(&paid(7), None);
+    assert!(!channels.is_overclaimed(OWNER, ChannelId::NONE, usdc(7)), "it may have forgotten calls");
+    assert_eq!(channels.unexplained(OWNER), usdc(7));
+    let channels = funded(100);
+    let call = channels.reserve(OWNER, usdc(10), 0).unwrap();
+    channels.apply(&paid(10), None);
+    assert_eq!(channels.unexplained(OWNER), usdc(0), "the call in progress explains it");
+    channels.release(&call);
+    assert_eq!(channels.unexplained(OWNER), usdc(10), "it was not charged");
+    assert!(channels.is_overclaimed(OWNER, ChannelId::NONE, usdc(10)));
+}
+
+fn receipt(charged: u64, spent_total: u64) -> Receipt {
+    Receipt {
+        channel: ChannelId::NONE,
+        call_id: farthing_protocol::CallId::from_bytes([0; 16]),
+        request_hash: [0; 32],
+        response_hash: [0; 32],
+        outcome: 0,
+        charged: usdc(charged),
+        spent_total: usdc(spent_total),
+        time_secs: 0,
+    }
+}
+
+#[test]
+fn concurrent_calls_never_promise_the_same_money_twice() {
+    let channels = funded(25);
+    let first = channels.reserve(OWNER, usdc(10), 0).unwrap();
+    let second = channels.reserve(OWNER, usdc(10), 0).unwrap();
+    assert_eq!((first.cumulative, second.cumulative), (usdc(10), usdc(20)));
+    assert_eq!(channels.reserve(OWNER, usdc(10), 0), Err(Shortage::Low { available: usdc(5) }));
+    channels.acknowledge(&second, &receipt(10, 10)).unwrap();
+    channels.release(&first);
+    assert_eq!(channels.reserve(OWNER, usdc(10), 0).unwrap().cumulative, usdc(20));
+}
+
+#[test]
+fn an_owner_that_overcharges_gets_no_further_promise() {
+    let channels = funded(100);
+    let reservation = channels.reserve(OWNER, usdc(10), 0).unwrap();
+    assert!(channels.acknowledge(&reservation, &receipt(11, 11)).is_err());
+    assert_eq!(channels.reserve(OWNER, usdc(10), 0), Err(Shortage::Distrusted));
+}
+
+#[test]
+fn a_total_that_nothing_explains_is_seen_until_a_late_receipt_explains_it() {
+    let channels = funded(100);
+    let [first, second] = [(); 2].map(|()| channels.reserve(OWNER, usdc(10), 0).unwrap());
+    channels.release(&first);
+    channels.acknowledge(&second, &receipt(10, 20)).unwrap();
+    assert_eq!(channels.unexplained(OWNER), usdc(10));
+    channels.acknowledge_late(OWNER, &receipt(10, 20));
+    assert_eq!(channels.unexplained(OWNER), Usdc::ZERO);
+    assert_eq!(channels.get(OWNER).unwrap().state.acknowledged, usdc(20));
+    assert_eq!(channels.reserve(OWNER, usdc(10), 0).unwrap().cumulative, usdc(30));
+}
+
+#[test]
+fn a_total_may_include_calls_whose_receipts_are_still_under_way() {
+    let channels = funded(100);
+    let first = channels.reserve(OWNER, usdc(10), 0).unwrap();
+    let second = channels.reserve(OWNER, usdc(10), 0).unwrap();
+    channels.acknowledge(&first, &receipt(10, 20)).unwrap();
+    channels.acknowledge(&second, &receipt(10, 20)).unwrap();
+    assert_eq!(channels.get(OWNER).unwrap().state.acknowledged, usdc(20));
+}
+
+#[test]
+fn forgotten_promises_stay_covered_until_the_owners_total_shows_their_charge() {
+    let channels = funded(100);
+    channels.remember(OWNER, usdc(20), Cause::Crash);
+    let known = channels.reserve(OWNER, usdc(10), 0).unwrap();
+    assert_eq!(known.cumulative, usdc(30), "whatever the owner charges for forgotten calls is covered");
+    // One forgotten call may explain the total as well as the known one does.
+    assert_eq!(channels.explain(OWNER, usdc(10)), None);
+    channels.acknowledge(&known, &receipt(10, 20)).unwrap();
+    let explained =
+        |charged| Some(Explained { channel: ChannelId::NONE, charged: usdc(charged), cause: Cause::Crash });
+    assert_eq!(channels.explain(OWNER, usdc(20)), explained(10));
+    assert_eq!(channels.explain(OWNER, usdc(20)), None, "a charge is counted once");
+    channels.forgive(OWNER);
+    let state = channels.get(OWNER).unwrap().state;
+    assert_eq!((state.acknowledged, state.in_flight), (usdc(20), usdc(0)));
+}
+
+#[test]
+fn a_forgotten_call_that_is_asked_for_again_is_counted_once() {
+    for other_call_runs in [false, true] {
+        let channels = funded(100);
+        channels.remember(OWNER, usdc(10), Cause::Crash);
+        let other = other_call_runs.then(|| channels.reserve(OWNER, usdc(10), 0).unwrap());
+        // The owner tells its total, which contains the forgotten call.
+        let _ = channels.explain(OWNER, usdc(10));
+        let again = channels.reserve(OWNER, usdc(10), 0).unwrap();
+        let first_receipt = receipt(10, 10);
+        assert!(again.repeats_forgotten(&first_receipt));
+        channels.release(&again);
+        if let Some(other) = other {
+            assert!(!other.repeats_forgotten(&receipt(10, 20)));
+            channels.acknowledge(&other, &receipt(10, 20)).unwrap();
+            let _ = channels.explain(OWNER, usdc(20));
+        }
+        let state = channels.get(OWNER).unwrap().state;
+        let charged = if other_call_runs { 20 } else { 10 };
+        assert_eq!((state.acknowledged, state.in_flight), (usdc(charged), usdc(0)));
+    }
+}
+
+#[test]
+fn a_forgotten_call_that_is_found_before_it_was_booked_is_counted_once() {
+    let channels = funded(100);
+    channels.remember(OWNER, usdc(10), Cause::Crash);
+    let other = channels.reserve(OWNER, usdc(10), 0).unwrap();
+    // The other call may owe the total as well, so nothing is booked yet.
+    assert_eq!(channels.explain(OWNER, usdc(10)), None);
+    channels.acknowledge_found(OWNER, &receipt(10, 10), Usdc::ZERO);
+    channels.acknowledge(&other, &receipt(10, 20)).unwrap();
+    assert_eq!(channels.explain(OWNER, usdc(20)), None);
+    let state = channels.get(OWNER).unwrap().state;
+    assert_eq!((state.acknowledged, state.in_flight), (usdc(20), usdc(0)));
+    assert_eq!(channels.unexplained(OWNER), Usdc::ZERO);
+}
+
+#[test]
+fn a_forgotten_charge_shows_when_the_open_call_that_hid_it_ends_free() {
+    let channels = funded(100);
+    // Two calls of before cost nothing, and a third one, which this node forgot, was charged.
+    let open = [(); 2].map(|()| channels.reserve(OWNER, usdc(5), 0).unwrap());
+    channels.remember(OWNER, usdc(7), Cause::Crash);
+    assert_eq!(channels.explain(OWNER, usdc(7)), None, "the open ones may owe it");
+    open.iter().for_each(|reservation| channels.release(reservation));
+    assert_eq!(channels.unexplained(OWNER), usdc(7));
+    assert_eq!(channels.explain(OWNER, usdc(7)).map(|found| found.charged), Some(usdc(7)));
+    assert_eq!((channels.unexplained(OWNER), channels.explain(OWNER, usdc(90))), (usdc(0), None));
+}
+
+#[test]
+fn a_found_call_counts_as_far_as_it_was_not_booked_before() {
+    let channels = funded(100);
+    channels.remember(OWNER, usdc(10), Cause::Crash);
+    let other = channels.reserve(OWNER, usdc(4), 0).unwrap();
+    assert_eq!(channels.explain(OWNER, usdc(10)).map(|found| found.charged), Some(usdc(6)));
+    channels.acknowledge_found(OWNER, &receipt(10, 10), usdc(6));
+    channels.release(&other);
+    let state = channels.get(OWNER).unwrap().state;
+    assert_eq!((state.acknowledged, state.in_flight), (usdc(10), usdc(0)));
+}
+
+#[test]
+fn a_total_that_was_paid_out_is_a_total_that_was_seen() {
+    let channels = funded(100);
+    let config = channels.get(OWNER).unwrap().config;
+    channels.apply(&PayerChannelRow { claimed: usdc(10), ..row(config, 100) }, None);
+    assert!(channels.reserve(OWNER, usdc(10), 0).unwrap().repeats_forgotten(&receipt(10, 10)));
+}
+
+#[test]
+fn an_owner_cannot_explain_more_than_was_signed() {
+    let channels = funded(100);
+    channels.remember(OWNER, usdc(20), Cause::Crash);
+    assert_eq!(channels.explain(OWNER, usdc(90)).map(|found| found.charged), Some(usdc(20)));
+    assert_eq!(channels.get(OWNER).unwrap().state.acknowledged, usdc(20));
+}
+
+#[test]
+fn a_second_channel_takes_over_when_the_first_is_empty() {
+    let channels = funded(100);
+    let config = channels.get(OWNER).unwrap().config;
+    let second = PayerChannelRow { id: ChannelId::from_bytes([9; 32]), ..row(config, 50) };
+    channels.apply(&second, None);
+    assert_eq!(channels.get(OWNER).unwrap().id, ChannelId::NONE, "the first still has a deposit");
+    channels.apply(&row(config, 0), None);
+    channels.apply(&second, None);
+    assert_eq!(channels.get(OWNER).unwrap().id, second.id);
+    channels.apply(&row(config, 0), None);
+    assert_eq!(channels.get(OWNER).unwrap().id, second.id, "an empty one changes nothing");
+}
+
+#[test]
+fn nothing_is_promised_while_a_close_is_pending() {
+    let channels = funded(100);
+    let config = channels.get(OWNER).unwrap().config;
+    channels.apply(&row(config, 100), Some(1));
+    assert_eq!(channels.reserve(OWNER, usdc(10), 0), Err(Shortage::Closing));
+}

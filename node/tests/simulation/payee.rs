@@ -1,0 +1,322 @@
+//! The owner's node: its book, its calls in progress and its ledger, between messages and a service.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use bytes::Bytes;
+use farthing::{
+    clock,
+    owner::{
+        book::{self, Book, Reserved},
+        record::record_of,
+        running::{Answer, Arrival, Calls, Running},
+    },
+    wallet::{Signer, Wallet},
+};
+use farthing_ledger::{
+    Accepted, Call, CallRow, Ending, Ledger, LedgerError, PayeeChannel, Served, ServedRow,
+};
+use farthing_protocol::{
+    Address, CallId, CallReply, CallRequest, CallResponse, ChannelId, Outcome, Receipt, Refusal, RefusalCode,
+    Usdc, Voucher,
+    call::{CallStatus, ChannelSync, ChargePolicy, Payment, response_hash},
+    resolution::{Record, Repeat, repeat},
+};
+use futures::executor::block_on;
+
+use crate::world::{Chain, Terms, in_memory, sum};
+
+/// A call at the service.
+struct Serving {
+    request: CallRequest,
+    reserved: Option<Reserved>,
+    running: Running,
+    /// Streams on which its end is waited for.
+    waiting: Vec<u64>,
+}
+
+pub struct Payee {
+    pub signer: Signer,
+    pub ledger: Ledger,
+    pub book: Book,
+    calls: Calls,
+    serving: BTreeMap<CallId, Serving>,
+    channel: ChannelId,
+    payer: Address,
+    /// The highest deposit the chain ever confirmed to this owner.
+    deposited_peak: Usdc,
+}
+
+impl Payee {
+    pub fn new(terms: &Terms) -> Self {
+        Self {
+            signer: Wallet::from_key(terms.payee.clone()).signer(terms.domain),
+            ledger: in_memory(),
+            book: Book::new(Usdc::ZERO),
+            calls: Calls::default(),
+            serving: BTreeMap::new(),
+            channel: terms.channel,
+            payer: terms.payer.address(),
+            deposited_peak: Usdc::ZERO,
+        }
+    }
+
+    pub fn serving(&self) -> Vec<CallId> {
+        self.serving.keys().copied().collect()
+    }
+
+    /// Streams on which an answer is to come.
+    pub fn waiting(&self) -> Vec<u64> {
+        self.serving.values().flat_map(|serving| serving.waiting.iter().copied()).collect()
+    }
+
+    /// One copy of a call. `None` while its answer is waited for.
+    pub fn call(&mut self, stream: u64, request: CallRequest) -> Option<CallReply> {
+        let (call_id, hash) = (request.call_id, request.request_hash(&[]));
+        let running = match self.calls.arrive((self.payer, call_id), hash) {
+            Arrival::Conflict => panic!("{call_id} is one request"),
+            Arrival::Repeat(answer) => {
+                let answer = answer.borrow().clone();
+                if answer.is_none() {
+                    self.serving.get_mut(&call_id).unwrap().waiting.push(stream);
+                }
+                return answer.map(|answer| answer.reply.clone());
+            }
+            Arrival::First(running) => running,
+        };
+        let (reply, is_final) = match self.recorded(&request) {
+            Some(reply) => (reply, true),
+            None => match self.admit(&request) {
+                Ok(reserved) => {
+                    let serving = Serving { request, reserved, running, waiting: vec![stream] };
+                    self.serving.insert(call_id, serving);
+                    self.check();
+                    return None;
+                }
+                Err(code) => (refused(code), false),
+            },
+        };
+        running.finish(answer(reply.clone()), is_final);
+        Some(reply)
+    }
+
+    /// What the ledger has of a call, for another copy of it; `None` when it is to be served.
+    fn recorded(&mut self, request: &CallRequest) -> Option<CallReply> {
+        let row = match self.ledger.served(self.payer, request.call_id).unwrap()? {
+            ServedRow::Accepted(_) => return self.by_rule(Record::Interrupted, request, None),
+            ServedRow::Done(row) => row,
+        };
+        assert_eq!(row.call.request_hash, request.request_hash(&[]));
+        let is_kept = row.call.body.is_some();
+        self.by_rule(record_of(&row, is_kept), request, Some(&row))
+    }
+
+    fn by_rule(&self, record: Record, request: &CallRequest, row: Option<&CallRow>) -> Option<CallReply> {
+        match (repeat(record, request.method.is_safe()), row) {
+            (Repeat::Serve, _) => None,
+            (Repeat::AskOnceMore, Some(row)) => {
+                let taken = self.ledger.repeat(self.payer, request.call_id, clock::now_secs());
+                Some(if block_on(taken).unwrap() { self.response(row) } else { self.done(row) })
+            }
+            (Repeat::Answer, Some(row)) => Some(self.response(row)),
+            (Repeat::Receipt, Some(row)) => Some(self.done(row)),
+            _ => Some(refused(RefusalCode::MayHaveRun)),
+        }
+    }
+
+    fn admit(&mut self, request: &CallRequest) -> Result<Option<Reserved>, RefusalCode> {
+        let reserved = match request.payment {
+            Payment::Free => None,
+            Payment::Channel { channel, cumulative, signature } => {
+                let (config, _, best) = self.book.terms(channel).ok_or(RefusalCode::UnknownChannel)?;
+                let voucher = (cumulative > best).then(|| {
+                    let voucher = Voucher { channel, cumulative };
+                    voucher.verify(self.signer.domain(), signature.unwrap(), config.signer).unwrap()
+                });
+                let before = self.book.get(channel).map(|entry| entry.state);
+                let reserved = self.book.admit(channel, voucher.as_ref(), request.price, Usdc::MAX);
+                let after = self.book.get(channel).map(|entry| entry.state);
+                assert!(reserved.is_ok() || before == after, "a refusal changes nothing");
+                Some(reserved?)
+            }
+        };
+        if !request.method.is_safe() {
+            let accepted = Accepted {
+                payer: self.payer,
+                call_id: request.call_id,
+                service: request.service,
+                method: request.method,
+                path: request.path.clone(),
+                request_hash: request.request_hash(&[]),
+                time_secs: clock::now_secs(),
+            };
+            block_on(self.ledger.accept(accepted)).unwrap();
+        }
+        Ok(reserved)
+    }
+
+    /// The service is done: one commit of voucher, call and charge, then the answer on every stream that waits. What
+    /// was charged, and the streams; `None` when it could not be stored.
+    pub fn finish(&mut self, call_id: CallId, outcome: Outcome) -> Option<(Receipt, Vec<u64>, CallReply)> {
+        let Serving { request, reserved, running, waiting } = self.serving.remove(&call_id)?;
+        let charged = outcome.charge(ChargePolicy::Success, request.price);
+        let status = if outcome == Outcome::Answered { 200 } else { 500 };
+        let body = Bytes::from_static(b"{}");
+        let call = Call {
+            call_id,
+            service: request.service,
+            method: request.method,
+            path: request.path.clone(),
+            request_hash: request.request_hash(&[]),
+            response_hash: response_hash(status, &BTreeMap::new(), &body),
+            price: request.price,
+            charged,
+            outcome,
+            status,
+            headers: BTreeMap::new(),
+            body: (!request.method.is_safe()).then_some(body),
+            time_secs: clock::now_secs(),
+        };
+        let served = Served {
+            payer: self.payer,
+            channel: reserved.as_ref().map_or(ChannelId::NONE, Reserved::channel),
+            voucher: reserved.as_ref().and_then(|reserved| reserved.voucher().cloned()),
+            call,
+        };
+        let recorded = match block_on(self.ledger.serve(served)) {
+            Ok(recorded) => recorded,
+            Err(LedgerError::Overdrawn { .. } | LedgerError::VoucherAboveDeposit { .. }) => return None,
+            Err(error) => panic!("O5: {error}"),
+        };
+        let receipt = *recorded.receipt();
+        let reply = self.response_of(receipt, outcome, status);
+        if let Some(reserved) = reserved {
+            reserved.settle(charged);
+        }
+        running.finish(answer(reply.clone()), outcome.is_the_services_answer() || !request.method.is_safe());
+        self.check();
+        Some((receipt, waiting, reply))
+    }
+
+    /// A payer whose call with effects outlasts its deadline hears that it runs.
+    pub fn tell_running(&mut self, call_id: CallId) -> Vec<u64> {
+        let slow = self.serving.get_mut(&call_id).filter(|serving| !serving.request.method.is_safe());
+        slow.map_or_else(Vec::new, |serving| std::mem::take(&mut serving.waiting))
+    }
+
+    pub fn status(&self, call_id: CallId) -> CallReply {
+        match self.calls.status(&(self.payer, call_id)) {
+            Some(Some(answer)) => return answer.reply.clone(),
+            Some(None) => return CallReply::Status(CallStatus::Running),
+            None => {}
+        }
+        match self.ledger.served(self.payer, call_id).unwrap() {
+            None => CallReply::Status(CallStatus::Unknown),
+            Some(ServedRow::Accepted(_)) => refused(RefusalCode::MayHaveRun),
+            Some(ServedRow::Done(row)) if row.call.body.is_some() => self.response(&row),
+            Some(ServedRow::Done(row)) => self.done(&row),
+        }
+    }
+
+    pub fn sync(&self) -> Option<ChannelSync> {
+        let entry = self.book.get(self.channel)?;
+        Some(ChannelSync {
+            config: entry.config,
+            deposited: entry.state.deposited,
+            claimed: entry.state.claimed,
+            spent: entry.state.spent,
+            best: entry.state.best,
+            best_signature: entry.best_voucher.as_ref().map(|voucher| *voucher.signature()),
+            close: None,
+        })
+    }
+
+    fn response(&self, row: &CallRow) -> CallReply {
+        self.response_of(row.receipt, row.call.outcome, row.call.status)
+    }
+
+    fn response_of(&self, receipt: Receipt, outcome: Outcome, status: u16) -> CallReply {
+        CallReply::Response(CallResponse {
+            call_id: receipt.call_id,
+            status,
+            headers: BTreeMap::new(),
+            body_bytes: 2,
+            receipt,
+            signature: self.signer.sign_receipt(&receipt).unwrap(),
+            outcome,
+            owner_us: 0,
+            upstream_us: 0,
+        })
+    }
+
+    fn done(&self, row: &CallRow) -> CallReply {
+        let signature = self.signer.sign_receipt(&row.receipt).unwrap();
+        CallReply::Status(CallStatus::Done { receipt: row.receipt, signature })
+    }
+
+    /// Loses the memory, with the calls in progress.
+    pub fn crash(&mut self) {
+        self.serving.clear();
+        self.calls = Calls::default();
+        self.book = Book::new(Usdc::ZERO);
+        for row in self.ledger.payee_channels().unwrap() {
+            self.book.apply(&row, row.claimed, None, book::proof(&row, self.signer.domain()));
+        }
+    }
+
+    pub fn see(&mut self, terms: &Terms, chain: &Chain) {
+        self.deposited_peak = self.deposited_peak.max(chain.deposited);
+        let facts = PayeeChannel {
+            id: terms.channel,
+            config: terms.config,
+            deposited: chain.deposited,
+            claimed: chain.claimed,
+            closing: false,
+        };
+        let row = block_on(self.ledger.put_payee_channel(facts)).unwrap();
+        self.book.apply(&row, chain.deposited, None, book::proof(&row, self.signer.domain()));
+        self.check();
+    }
+
+    /// The payer asks to close.
+    pub fn end(&mut self) -> bool {
+        self.book.set_ending(self.channel, Ending::Closes)
+    }
+
+    /// What is claimed: what was charged, as far as the deposit goes, proven with the best voucher (X2).
+    pub fn claim(&self, deposited: Usdc) -> Usdc {
+        let Some(entry) = self.book.get(self.channel) else { return Usdc::ZERO };
+        let amount = entry.state.spent.min(deposited);
+        let proven = entry.best_voucher.map_or(entry.state.claimed, |voucher| voucher.cumulative);
+        assert!(amount <= proven, "X2: {amount} USDC are charged, vouchers cover {proven}");
+        amount
+    }
+
+    /// Everything this owner recorded, by call.
+    pub fn recorded_calls(&self) -> BTreeMap<CallId, Call> {
+        let rows = self.ledger.calls_of(self.payer, None, usize::MAX, usize::MAX, |row| match row {
+            ServedRow::Accepted(_) => None,
+            ServedRow::Done(row) => Some((row.call.call_id, row.call)),
+        });
+        rows.unwrap().0.into_iter().collect()
+    }
+
+    pub fn check(&self) {
+        let Some(entry) = self.book.get(self.channel) else { return };
+        let state = entry.state;
+        let reserved = self.serving.values().map(|serving| serving.request.price);
+        assert_eq!(state.reserved, sum(reserved), "what is reserved");
+        assert!(
+            state.claimed <= state.spent && sum([state.spent, state.reserved]) <= state.best,
+            "O1: {state:?}"
+        );
+        assert!(state.best <= self.deposited_peak, "O1: no voucher beyond what was ever deposited");
+    }
+}
+
+fn answer(reply: CallReply) -> Arc<Answer> {
+    Arc::new(Answer { reply, body: Bytes::new() })
+}
+
+fn refused(code: RefusalCode) -> CallReply {
+    CallReply::Refused(Refusal::new(code, ""))
+}

@@ -1,0 +1,445 @@
+//! The world between two nodes: a chain that both see late, a network, a service, and time.
+
+use std::time::Duration;
+
+use farthing_ledger::Ledger;
+use farthing_protocol::{
+    Address, CallId, CallMessage, CallReply, ChannelConfig, ChannelId, Domain, Outcome, SecretKey, Usdc,
+    call::CallStatus, money::checked_sum, resolution::COPY_LIFETIME,
+};
+use redb::backends::InMemoryBackend;
+
+use crate::{
+    payee::Payee,
+    payer::{Next, Payer, request},
+    random::Random,
+    wire::{Brought, Wire},
+};
+
+/// Who deals with whom, on which channel.
+#[derive(Clone, Debug)]
+pub struct Terms {
+    pub domain: Domain,
+    pub payer: SecretKey,
+    pub payee: SecretKey,
+    pub config: ChannelConfig,
+    pub channel: ChannelId,
+}
+
+/// What the contract says of the channel.
+#[derive(Debug, Default)]
+pub struct Chain {
+    pub deposited: Usdc,
+    pub claimed: Usdc,
+}
+
+pub struct World {
+    random: Random,
+    now: Duration,
+    /// Crashes of the consumer may come before its promises are stored.
+    is_forgetful: bool,
+    tells: bool,
+    terms: Terms,
+    payer: Payer,
+    payee: Payee,
+    wire: Wire,
+    chain: Chain,
+    is_closing: bool,
+    last: u64,
+}
+
+impl World {
+    pub fn new(seed: u64) -> Self {
+        let terms = terms();
+        let (payer, payee) = (Payer::new(&terms), Payee::new(&terms));
+        let mut world = Self {
+            random: Random::new(seed),
+            now: Duration::from_secs(100),
+            is_forgetful: seed % 2 == 1,
+            tells: std::env::var_os("FARTHING_SEED").is_some(),
+            terms,
+            payer,
+            payee,
+            wire: Wire::default(),
+            chain: Chain::default(),
+            is_closing: false,
+            last: 0,
+        };
+        world.deposit();
+        world.payee.see(&world.terms, &world.chain);
+        world.payer.see(&world.chain);
+        world
+    }
+
+    pub fn step(&mut self) {
+        let pause = [0, 50, 100, 300, 1_500][self.random.below(5)];
+        self.now += Duration::from_millis(pause);
+        self.wire.sweep(self.now);
+        match self.random.below(100) {
+            0..10 => self.buy(),
+            10..30 => self.act(),
+            30..50 => self.arrive(),
+            50..62 => self.serve(),
+            62..78 => self.bring(),
+            78..81 => self.break_stream(),
+            81..83 => self.payer.store_promises(1),
+            83..87 => self.payer.store(&self.payee, self.random.below(64), self.now),
+            87..89 => self.give_up(),
+            89..93 => self.see_chain(),
+            93..95 => self.claim(),
+            95..97 if self.is_closing || self.random.chance(10) => self.close(),
+            97..98 => self.restart_payer(),
+            98 if self.random.chance(50) => self.restart_payee(),
+            _ => self.compare(),
+        }
+        self.payee.check();
+    }
+
+    fn tell(&self, what: impl FnOnce() -> String) {
+        if self.tells {
+            eprintln!("{:>8.3} {}", self.now.as_secs_f64(), what());
+        }
+    }
+
+    /// A new call, or one that was ordered before.
+    fn buy(&mut self) {
+        let number = if self.last > 0 && self.random.chance(40) {
+            1 + self.random.next() % self.last
+        } else {
+            self.last += 1;
+            self.last
+        };
+        self.tell(|| format!("buy {number} at {}", request(number).price));
+        self.payer.buy(&self.payee, request(number), self.now);
+        if !self.is_forgetful {
+            self.payer.store_promises(usize::MAX);
+        }
+    }
+
+    fn pick(&mut self, wanted: impl Fn(Next) -> bool) -> Option<CallId> {
+        let works = self.payer.works.iter().filter(|(_, work)| wanted(work.next));
+        let mut ids: Vec<CallId> = works.map(|(id, _)| *id).collect();
+        self.random.take(&mut ids)
+    }
+
+    /// A copy or a question leaves, unless no connection is to be had.
+    fn act(&mut self) {
+        let Some(id) = self.pick(|next| matches!(next, Next::Send | Next::Ask)) else { return };
+        let work = &self.payer.works[&id];
+        let asks = work.next == Next::Ask;
+        // Nothing is asked before the books were compared.
+        if work.is_in_background && !self.payer.is_compared() {
+            return;
+        }
+        let message = match asks {
+            true => CallMessage::Status(id),
+            false => CallMessage::Call(work.attempt.promise.request.clone()),
+        };
+        if !asks && self.random.chance(5) {
+            self.tell(|| format!("{} is not sent", short(id)));
+            self.payer.waits_for(id, Next::HearCopy(0), self.now);
+            return self.payer.hear(&self.payee, id, &Brought::NotSent, self.now);
+        }
+        let number = self.wire.send(id, message);
+        self.tell(|| format!("{} leaves on {number}{}", short(id), if asks { " as a question" } else { "" }));
+        let next = if asks { Next::HearWord(number) } else { Next::HearCopy(number) };
+        self.payer.waits_for(id, next, self.now);
+    }
+
+    /// A message arrives at the owner.
+    fn arrive(&mut self) {
+        let open = self.wire.streams.iter().filter(|stream| !stream.has_arrived);
+        let mut numbers: Vec<u64> = open.map(|stream| stream.number).collect();
+        let Some(number) = self.random.take(&mut numbers) else { return };
+        let Some(stream) = self.wire.stream(number) else { return };
+        stream.has_arrived = true;
+        let message = stream.message.clone();
+        let (what, reply) = match message {
+            CallMessage::Call(request) => ("copy", self.payee.call(number, request)),
+            CallMessage::Status(id) => ("question", Some(self.payee.status(id))),
+            message => panic!("{message:?} is not sent here"),
+        };
+        self.tell(|| {
+            format!("{what} {number} arrives: {}", reply.as_ref().map_or_else(|| "waits".to_owned(), say))
+        });
+        if let Some(stream) = self.wire.stream(number) {
+            stream.reply = reply;
+        }
+    }
+
+    /// The service is done with a call, or its payer's deadline passes first.
+    fn serve(&mut self) {
+        let Some(id) = self.random.take(&mut self.payee.serving()) else { return };
+        if self.random.chance(10) {
+            for number in self.payee.tell_running(id) {
+                self.reply(number, &CallReply::Status(CallStatus::Running));
+            }
+            return;
+        }
+        let outcomes = [Outcome::Answered, Outcome::Answered, Outcome::Answered, Outcome::ServerError];
+        let outcome = outcomes[self.random.below(outcomes.len())];
+        self.finish(id, outcome);
+    }
+
+    fn finish(&mut self, id: CallId, outcome: Outcome) {
+        let Some((receipt, waiting, reply)) = self.payee.finish(id, outcome) else { return };
+        self.tell(|| {
+            format!("{} is served: {} charged, {} in all", short(id), receipt.charged, receipt.spent_total)
+        });
+        let is_known = self.payer.works.get(&id).is_some_and(|work| work.next != Next::Stored)
+            || self.payer.forgotten.contains(&id);
+        assert!(
+            receipt.charged.is_zero() || is_known,
+            "C4: {} is charged and was told to be free",
+            short(id)
+        );
+        for number in waiting {
+            self.reply(number, &reply);
+        }
+    }
+
+    fn reply(&mut self, number: u64, reply: &CallReply) {
+        if let Some(stream) = self.wire.stream(number) {
+            stream.reply = Some(reply.clone());
+        }
+    }
+
+    /// A reply arrives at the consumer.
+    fn bring(&mut self) {
+        let replied = self.wire.streams.iter().filter(|stream| stream.reply.is_some() && !stream.is_given_up);
+        let mut numbers: Vec<u64> = replied.map(|stream| stream.number).collect();
+        if let Some(number) = self.random.take(&mut numbers) {
+            self.bring_on(number);
+        }
+    }
+
+    fn bring_on(&mut self, number: u64) {
+        let Some(stream) = self.wire.stream(number) else { return };
+        stream.is_given_up = true;
+        let (id, reply) = (stream.call_id, stream.reply.take());
+        let brought = reply.map_or(Brought::Lost, Brought::Reply);
+        self.tell(|| {
+            format!(
+                "{} brings {}",
+                number,
+                match &brought {
+                    Brought::Reply(reply) => say(reply),
+                    other => format!("{other:?}"),
+                }
+            )
+        });
+        let copy = self.payer.works.get(&id).is_some_and(|work| work.next == Next::HearCopy(number));
+        if copy && self.payer.is_lag(id, &brought) && self.random.chance(70) {
+            return self.payer.waits_for(id, Next::Send, self.now);
+        }
+        self.payer.hear(&self.payee, id, &brought, self.now);
+    }
+
+    fn break_stream(&mut self) {
+        let open = self.wire.streams.iter().filter(|stream| !stream.is_given_up);
+        let mut numbers: Vec<u64> = open.map(|stream| stream.number).collect();
+        let Some(number) = self.random.take(&mut numbers) else { return };
+        self.lose(number);
+    }
+
+    fn lose(&mut self, number: u64) {
+        self.wire.give_up(number, self.now);
+        let Some(stream) = self.wire.stream(number) else { return };
+        let id = stream.call_id;
+        self.tell(|| format!("{number} breaks"));
+        self.payer.hear(&self.payee, id, &Brought::Lost, self.now);
+    }
+
+    fn give_up(&mut self) {
+        if let Some(id) = self.pick(|next| matches!(next, Next::Send | Next::Ask)) {
+            self.payer.give_up(&self.payee, id, self.now);
+        }
+    }
+
+    fn deposit(&mut self) {
+        let amount = Usdc::from_micros(5 + self.random.next() % 40);
+        self.chain.deposited = sum([self.chain.deposited, amount]);
+    }
+
+    /// More is deposited, or one side sees what the chain has confirmed.
+    fn see_chain(&mut self) {
+        match self.random.below(3) {
+            0 if !self.is_closing => self.deposit(),
+            1 => self.payer.see(&self.chain),
+            _ => self.payee.see(&self.terms, &self.chain),
+        }
+    }
+
+    fn claim(&mut self) {
+        self.chain.claimed = self.chain.claimed.max(self.payee.claim(self.chain.deposited));
+    }
+
+    /// The payer asks to close; once nothing runs the owner claims, and the rest goes back.
+    fn close(&mut self) {
+        if !self.is_closing {
+            self.is_closing = self.payee.end();
+        } else if self.payee.serving().is_empty() {
+            self.tell(|| "closed".to_owned());
+            self.claim();
+            self.chain.deposited = self.chain.claimed;
+            self.payee.see(&self.terms, &self.chain);
+            self.is_closing = false;
+        }
+    }
+
+    fn restart_payer(&mut self) {
+        self.tell(|| "the consumer dies and starts".to_owned());
+        self.wire.break_all(self.now);
+        self.payer.restart(self.now);
+        self.payer.see(&self.chain);
+    }
+
+    fn restart_payee(&mut self) {
+        self.tell(|| "the owner dies and starts".to_owned());
+        self.wire.die();
+        self.payee.crash();
+        self.is_closing = false;
+        self.payee.see(&self.terms, &self.chain);
+    }
+
+    fn compare(&mut self) {
+        self.payer.compare(&self.payee, self.now, false);
+    }
+
+    /// Everything that is under way arrives or is lost, every call finds its end. What was charged.
+    pub fn come_to_rest(mut self) -> u64 {
+        self.tell(|| "rest".to_owned());
+        self.compare();
+        for _ in 0..10_000 {
+            if self.payer.works.is_empty() {
+                break;
+            }
+            self.now += Duration::from_millis(100);
+            self.wire.sweep(self.now);
+            self.arrive();
+            for id in self.payee.serving() {
+                self.finish(id, Outcome::Answered);
+            }
+            self.bring();
+            self.lose_dead();
+            self.act();
+            self.give_up();
+            self.payer.store(&self.payee, 0, self.now);
+        }
+        self.now += COPY_LIFETIME;
+        self.compare();
+        while self.payer.has_stores() {
+            self.payer.store(&self.payee, 0, self.now);
+        }
+        self.payer.heal(&self.payee, self.now);
+        self.payer.settle_forgotten(&self.payee);
+        self.claim();
+        self.payer.see(&self.chain);
+        self.payee.see(&self.terms, &self.chain);
+        self.check_rest()
+    }
+
+    /// Streams on which nothing will come are noticed to be broken.
+    fn lose_dead(&mut self) {
+        let waiting = self.payee.waiting();
+        let dead = self.wire.streams.iter().filter(|stream| {
+            stream.has_arrived
+                && stream.reply.is_none()
+                && !stream.is_given_up
+                && !waiting.contains(&stream.number)
+        });
+        let dead: Vec<u64> = dead.map(|stream| stream.number).collect();
+        dead.into_iter().for_each(|number| self.lose(number));
+    }
+
+    fn check_rest(&self) -> u64 {
+        let owner = self.terms.config.payee;
+        assert!(self.payer.works.is_empty(), "C4: every call has its end: {:?}", self.payer.works);
+        let served = self.payee.recorded_calls();
+        let (mut charges, mut lacking) = (Usdc::ZERO, Usdc::ZERO);
+        for (id, call) in &served {
+            charges = sum([charges, call.charged]);
+            match self.payer.ledger.purchase(*id).unwrap() {
+                // Ordered again after a crash, and refused before the owner was asked: of the copy of before, which was
+                // served, nothing is known but what it cost.
+                Some(purchase) if purchase.charged.is_zero() && self.payer.forgotten.contains(id) => {
+                    lacking = sum([lacking, call.charged]);
+                }
+                Some(purchase) => assert_eq!(
+                    purchase.charged,
+                    call.charged,
+                    "X1: the owner charged {} for {}",
+                    call.charged,
+                    short(*id)
+                ),
+                None => {
+                    assert!(self.payer.forgotten.contains(id), "X1: {} is in one ledger alone", short(*id));
+                    lacking = sum([lacking, call.charged]);
+                }
+            }
+        }
+        for purchase in self.payer.ledger.purchases(usize::MAX).unwrap() {
+            let is_served = served.contains_key(&purchase.call_id);
+            assert!(
+                is_served || purchase.charged.is_zero(),
+                "X1: {} was never served",
+                short(purchase.call_id)
+            );
+        }
+        let (Some(bought), Some(sold)) =
+            (self.payer.channels.get(owner), self.payee.book.get(self.terms.channel))
+        else {
+            panic!("both know the channel")
+        };
+        assert_eq!(sold.state.spent, charges, "O2");
+        assert_eq!(bought.state.acknowledged, charges, "M4: what one side paid the other earned");
+        assert_eq!(bought.state.in_flight, Usdc::ZERO, "C4");
+        assert!(!bought.state.stopped, "an honest owner is distrusted");
+        let stored = self.payer.ledger.payer_channels().unwrap()[0];
+        assert_eq!(stored.acknowledged, charges, "the ledger counts as the memory does");
+        let adjusted = self.payer.ledger.adjusted_with(owner).unwrap();
+        assert_eq!(adjusted, lacking, "X1: adjustments are the calls that a crash kept out");
+        for ledger in [&self.payer.ledger, &self.payee.ledger] {
+            let audit = ledger.audit(Some(&self.terms.domain)).unwrap();
+            assert!(audit.violations.is_empty(), "{:?}", audit.violations);
+        }
+        self.payer.check_limits();
+        charges.micros()
+    }
+}
+
+fn terms() -> Terms {
+    let domain = Domain::new(31_337, Address::from_bytes([9; 20]));
+    let [payer, payee] = [1, 2].map(|n| SecretKey::from_bytes(&[n; 32]).unwrap());
+    let config = ChannelConfig {
+        payer: payer.address(),
+        payee: payee.address(),
+        token: Address::from_bytes([3; 20]),
+        signer: payer.address(),
+        close_delay_secs: 86_400,
+        salt: [0; 32],
+    };
+    Terms { domain, payer, payee, config, channel: config.id(&domain) }
+}
+
+pub fn in_memory() -> Ledger {
+    Ledger::with_backend(InMemoryBackend::new()).unwrap()
+}
+
+pub fn sum(amounts: impl IntoIterator<Item = Usdc>) -> Usdc {
+    checked_sum(amounts).expect("the simulation moves little money")
+}
+
+fn short(id: CallId) -> u64 {
+    u64::from_be_bytes(id.as_bytes()[..8].try_into().unwrap())
+}
+
+fn say(reply: &CallReply) -> String {
+    match reply {
+        CallReply::Response(response) => format!("an answer, {} charged", response.receipt.charged),
+        CallReply::Status(CallStatus::Done { receipt, .. }) => format!("a receipt of {}", receipt.charged),
+        CallReply::Status(status) => format!("{status:?}"),
+        CallReply::Refused(refusal) => refusal.code.name().to_owned(),
+        CallReply::Channel(_) | CallReply::Calls(_) => "books".to_owned(),
+    }
+}
