@@ -230,11 +230,9 @@ impl Details {
         if bytes.len() > limits::DETAILS_BYTES_MAX {
             return Err(DetailsError::OutOfBounds);
         }
-        // Readers decide by the number whether to fetch the bytes.
-        if bytes.len() as u64 != u64::from(listing.details_bytes) {
-            return Err(DetailsError::WrongContent);
-        }
-        if keccak256(&[bytes]) != listing.details_hash {
+        // Readers plan by the size that the listing names: whether they fetch it unasked, and how many they keep.
+        let is_named_size = usize::try_from(listing.details_bytes).is_ok_and(|named| named == bytes.len());
+        if !is_named_size || keccak256(&[bytes]) != listing.details_hash {
             return Err(DetailsError::WrongContent);
         }
         let details: Self = wire::decode(bytes).map_err(|e| DetailsError::Malformed(e.to_string()))?;

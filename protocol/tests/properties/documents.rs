@@ -283,7 +283,8 @@ fn a_history_is_bounded_like_the_details() {
 fn details_are_those_the_listing_pins_within_their_limits() {
     let pin = |details: &Details| {
         let (bytes, details_hash) = details.to_blob();
-        (bytes, Listing { details_hash, ..listing() })
+        let details_bytes = u32::try_from(bytes.len()).unwrap();
+        (bytes, Listing { details_hash, details_bytes, ..listing() })
     };
     let with = |edit: &dyn Fn(&mut Details)| {
         let mut details = details();
@@ -296,6 +297,10 @@ fn details_are_those_the_listing_pins_within_their_limits() {
         assert_eq!(with(&|d| d.prices = vec![price.clone(); OPERATIONS_MAX + size]), expected);
     }
     let (mut bytes, listing) = pin(&details());
+    for details_bytes in [0, 1, listing.details_bytes - 1, listing.details_bytes + 1] {
+        let lying = Listing { details_bytes, ..listing.clone() };
+        assert_eq!(Details::from_blob(&bytes, &lying), Err(DetailsError::WrongContent), "{details_bytes}");
+    }
     bytes.push(0);
     assert_eq!(Details::from_blob(&bytes, &listing), Err(DetailsError::WrongContent));
     let too_large = vec![0; DETAILS_BYTES_MAX + 1];
