@@ -363,7 +363,7 @@ impl Payer {
             self.channels.apply(&row, None);
         }
         let open = self.ledger.unresolved().unwrap();
-        self.accounts.restore(&open);
+        self.accounts.restore(&open).unwrap();
         for promise in open {
             let (copies, attempt) = (Copies::in_doubt(now), Attempt::of(promise));
             let work = Work { attempt, copies, next: Next::Ask, sent: now, is_in_background: true };
