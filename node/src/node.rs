@@ -471,8 +471,7 @@ fn restore(ledger: &Ledger, signer: &Signer, channels: &Channels, book: &Book) -
         channels.apply(&row, None);
     }
     for row in ledger.payee_channels()? {
-        // What was paid out is beyond dispute; of the rest the chain's first view tells.
-        book.apply(&row, row.claimed, None, book::proof(&row, signer.domain()));
+        book.restore(&row, book::proof(&row, signer.domain()));
     }
     for settlement in ledger.settlements(32)? {
         if settlement.state == SettlementState::Pending {

@@ -3,6 +3,10 @@
 //! [`Book::admit`] applies the channel rule and reserves the price; the [`Reserved`] it returns ends exactly
 //! once: settled with the charge after the commit, or released on drop when the call was not served.
 //!
+//! A channel enters from the ledger and follows it from then on ([`PayeeChannel::follow`]): calls count themselves when
+//! their commits are done, everything else that the ledger counts comes with its row, once. Nothing is served on a
+//! channel before the chain's first view of it since the start: until then the ledger may lack what was paid out.
+//!
 //! Places are bounded. A channel that pays keeps its place; among the others the one that holds least makes room,
 //! so that filling the book costs more than it takes from anyone.
 
@@ -28,19 +32,74 @@ pub struct PayeeChannel {
     pub best_voucher: Option<Verified<Voucher>>,
     /// When the oldest unclaimed charge was made.
     pub unclaimed_since_secs: Option<u64>,
+    /// `None` before the chain was read since the start.
+    pub view: Option<View>,
+    /// What this node has taken on towards the channel's end; nothing is served until that is done.
+    pub ending: Ending,
+    /// The part of what is spent that the ledger has carried over and no call explains.
+    opening: Usdc,
+}
+
+/// What the chain alone tells of a channel, and no ledger keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct View {
     /// The part of the deposit that the chain does not take back any more.
     pub safe_deposited: Usdc,
     /// The payer started the delay after which it may withdraw, which ends then.
     pub close_at_secs: Option<u64>,
-    /// What this node has taken on towards the channel's end; nothing is served until that is done.
-    pub ending: Ending,
 }
 
 impl PayeeChannel {
+    /// A channel as the ledger has it, on which no call runs.
+    fn new(row: &PayeeChannelRow, proof: Option<Verified<Voucher>>) -> Self {
+        Self {
+            config: row.config,
+            state: row.state(),
+            best_voucher: proof,
+            unclaimed_since_secs: (!row.state().unclaimed().is_zero()).then(crate::clock::now_secs),
+            view: None,
+            ending: row.ending,
+            opening: row.opening,
+        }
+    }
+
+    /// Takes over what the ledger has learned of the chain. Its total is not compared with the one here, because it
+    /// counts calls whose commits are under way, which count themselves here at their end: what it has carried over
+    /// beyond what was carried over before is added.
+    fn follow(&mut self, row: &PayeeChannelRow, proof: Option<Verified<Voucher>>, view: View) {
+        let carried = row.opening.saturating_sub(self.opening);
+        self.opening = self.opening.max(row.opening);
+        if row.best > self.state.best {
+            self.best_voucher = proof;
+        }
+        self.state.carry(carried, row.best);
+        self.state.deposited = row.deposited;
+        self.state.claimed = self.state.claimed.max(row.claimed);
+        self.view = Some(view);
+        if row.deposited == row.claimed {
+            self.ending = Ending::None;
+        }
+        self.state.closing = self.is_closing();
+        if self.state.unclaimed().is_zero() {
+            self.unclaimed_since_secs = None;
+        }
+    }
+
+    fn is_closing(&self) -> bool {
+        self.close_at_secs().is_some() || self.ending != Ending::None
+    }
+
+    /// From this second on the payer may withdraw.
+    #[must_use]
+    pub fn close_at_secs(&self) -> Option<u64> {
+        self.view.and_then(|view| view.close_at_secs)
+    }
+
     /// What is served, were `price` added, against a deposit that the chain may still take back.
     fn at_risk(&self, price: Usdc) -> Usdc {
         let served = self.state.spent.saturating_add(self.state.reserved).saturating_add(price);
-        served.min(self.state.deposited).saturating_sub(self.safe_deposited)
+        let safe_deposited = self.view.map_or(self.state.claimed, |view| view.safe_deposited);
+        served.min(self.state.deposited).saturating_sub(safe_deposited)
     }
 
     /// How much it matters to keep a place for this channel; `None` when it must be kept.
@@ -94,37 +153,17 @@ impl Book {
         Self { channels: Arc::default(), channels_max: CHANNELS_MAX, unsafe_max }
     }
 
-    /// Takes over a channel of the ledger, at start or after the chain confirmed a change. `safe_deposited` is the
-    /// part of its deposit that the chain does not take back, `close_at_secs` the payer's pending close. `voucher`
-    /// proves the stored best one, for a channel that is new to the book.
-    pub fn apply(
-        &self,
-        row: &PayeeChannelRow,
-        safe_deposited: Usdc,
-        close_at_secs: Option<u64>,
-        voucher: Option<Verified<Voucher>>,
-    ) {
+    /// Takes over a channel of the ledger at the start. `proof` is of its best voucher.
+    pub fn restore(&self, row: &PayeeChannelRow, proof: Option<Verified<Voucher>>) {
+        self.lock().insert(row.id, PayeeChannel::new(row, proof));
+    }
+
+    /// Takes over a channel of the ledger after that has stored what the chain says of it. `proof` is of the stored
+    /// best voucher.
+    pub fn apply(&self, row: &PayeeChannelRow, proof: Option<Verified<Voucher>>, view: View) {
         let mut channels = self.lock();
-        let channel = channels.entry(row.id).or_insert_with(|| PayeeChannel {
-            config: row.config,
-            state: row.state(),
-            best_voucher: voucher,
-            unclaimed_since_secs: (!row.state().unclaimed().is_zero()).then(crate::clock::now_secs),
-            safe_deposited,
-            close_at_secs,
-            ending: row.ending,
-        });
-        channel.safe_deposited = safe_deposited;
-        channel.state.deposited = row.deposited;
-        channel.state.claimed = channel.state.claimed.max(row.claimed);
-        channel.close_at_secs = close_at_secs;
-        if row.deposited == row.claimed {
-            channel.ending = Ending::None;
-        }
-        channel.state.closing = channel.close_at_secs.is_some() || channel.ending != Ending::None;
-        if channel.state.unclaimed().is_zero() {
-            channel.unclaimed_since_secs = None;
-        }
+        let channel = channels.entry(row.id).or_insert_with(|| PayeeChannel::new(row, proof.clone()));
+        channel.follow(row, proof, view);
     }
 
     /// Whether a channel that holds `left` finds a place.
@@ -155,7 +194,7 @@ impl Book {
         let open = channels.get_mut(&id).filter(|channel| channel.state.deposited > channel.state.claimed);
         let Some(channel) = open else { return false };
         channel.ending = ending;
-        channel.state.closing = channel.close_at_secs.is_some() || ending != Ending::None;
+        channel.state.closing = channel.is_closing();
         true
     }
 
@@ -199,7 +238,8 @@ impl Book {
     /// served and not claimed then.
     ///
     /// # Errors
-    /// The rule that is broken; nothing is reserved then.
+    /// The rule that is broken; nothing is reserved then. A channel that the chain was not read of since the start
+    /// counts as unknown.
     pub fn admit(
         &self,
         id: ChannelId,
@@ -208,7 +248,8 @@ impl Book {
         unclaimed_max: Usdc,
     ) -> Result<Reserved, RefusalCode> {
         let mut channels = self.lock();
-        let channel = channels.get(&id).ok_or(RefusalCode::UnknownChannel)?;
+        let channel = channels.get(&id).filter(|channel| channel.view.is_some());
+        let channel = channel.ok_or(RefusalCode::UnknownChannel)?;
         let (mut state, best_before) = (channel.state, channel.state.best);
         state.admit(voucher.map(|v| v.cumulative), price)?;
         let at_risk = channel.at_risk(price);
@@ -307,8 +348,10 @@ mod tests {
 
     use super::*;
 
+    mod restored;
+
     const ID: ChannelId = ChannelId::from_bytes([1; 32]);
-    const SAFE: Usdc = Usdc::MAX;
+    const SAFE: View = View { safe_deposited: Usdc::MAX, close_at_secs: None };
 
     fn row(deposited: u64, claimed: u64) -> PayeeChannelRow {
         let payer = Address::from_bytes([1; 20]);
@@ -328,6 +371,7 @@ mod tests {
             best: Usdc::from_micros(claimed),
             best_signature: None,
             spent: Usdc::from_micros(claimed),
+            opening: Usdc::from_micros(claimed),
             ending: Ending::None,
             lost: Usdc::ZERO,
         }
@@ -336,17 +380,17 @@ mod tests {
     #[test]
     fn a_close_of_an_empty_channel_does_not_stop_it_from_serving_when_it_is_filled() {
         let book = Book::new(Usdc::ZERO);
-        book.apply(&row(10, 10), SAFE, None, None);
+        book.apply(&row(10, 10), None, SAFE);
         assert!(!book.set_ending(ID, Ending::Closes), "there is nothing to close");
-        book.apply(&row(20, 10), SAFE, None, None);
+        book.apply(&row(20, 10), None, SAFE);
         assert!(!book.get(ID).unwrap().state.closing);
         assert!(book.set_ending(ID, Ending::Closes));
-        book.apply(&row(20, 10), SAFE, None, None);
+        book.apply(&row(20, 10), None, SAFE);
         assert!(
             book.get(ID).unwrap().state.closing,
             "the chain's view does not end a close that is asked for"
         );
-        book.apply(&row(10, 10), SAFE, None, None);
+        book.apply(&row(10, 10), None, SAFE);
         assert!(!book.get(ID).unwrap().state.closing, "done");
     }
 
@@ -360,7 +404,7 @@ mod tests {
             let payer = Address::from_bytes([payer; 20]);
             let row = PayeeChannelRow { id, ..row(100, 0) };
             let row = PayeeChannelRow { config: ChannelConfig { payer, ..row.config }, ..row };
-            book.apply(&row, usdc(safe), None, None);
+            book.apply(&row, None, View { safe_deposited: usdc(safe), ..SAFE });
             id
         };
         let signed = |channel| {
@@ -394,17 +438,17 @@ mod tests {
         let of = |n: u8, deposited, claimed| PayeeChannelRow { id: id(n), ..row(deposited, claimed) };
         for (n, deposited) in [(1, 10), (2, 11), (3, 12)] {
             assert_eq!(book.room_for(id(n), Usdc::from_micros(deposited)), Room::Free);
-            book.apply(&of(n, deposited, 0), SAFE, None, None);
+            book.apply(&of(n, deposited, 0), None, SAFE);
         }
         let room = |left| book.room_for(id(9), Usdc::from_micros(left));
         assert_eq!((room(9), room(10), room(11)), (Room::Full, Room::Full, Room::Instead(id(1))));
         // A channel that pays stays, however little is left; one that is empty goes first.
-        book.apply(&PayeeChannelRow { spent: Usdc::from_micros(1), ..of(1, 10, 0) }, SAFE, None, None);
+        book.apply(&PayeeChannelRow { spent: Usdc::from_micros(1), ..of(1, 10, 0) }, None, SAFE);
         let paid = of(1, 10, 9);
         book.evict(id(1));
-        book.apply(&paid, SAFE, None, None);
+        book.apply(&paid, None, SAFE);
         assert_eq!(room(100), Room::Instead(id(2)));
-        book.apply(&of(3, 12, 12), SAFE, None, None);
+        book.apply(&of(3, 12, 12), None, SAFE);
         assert_eq!(room(1), Room::Instead(id(3)));
         book.evict(id(3));
         assert_eq!(room(1), Room::Free);
@@ -413,7 +457,7 @@ mod tests {
     #[test]
     fn a_channel_with_a_call_in_progress_keeps_its_place() {
         let book = Book { channels_max: 1, ..Book::new(Usdc::ZERO) };
-        book.apply(&PayeeChannelRow { best: Usdc::from_micros(5), ..row(10, 0) }, SAFE, None, None);
+        book.apply(&PayeeChannelRow { best: Usdc::from_micros(5), ..row(10, 0) }, None, SAFE);
         let reserved = book.admit(ID, None, Usdc::from_micros(5), Usdc::MAX).unwrap();
         let other = ChannelId::from_bytes([9; 32]);
         assert_eq!(book.room_for(other, Usdc::from_micros(100)), Room::Full);

@@ -15,7 +15,7 @@ use tokio::sync::Mutex;
 use crate::{
     consumer::channels::Channels,
     owner::{
-        book::{self, Book, Room},
+        book::{self, Book, Room, View},
         terms::Terms,
     },
 };
@@ -127,7 +127,8 @@ impl Intake {
         };
         let row = ledger.put_payee_channel(facts).await?;
         let proof = book::proof(&row, &chain.domain());
-        books.apply(&row, view.safe_deposited, view.close_at_secs, proof);
+        let ChannelView { safe_deposited, close_at_secs, .. } = *view;
+        books.apply(&row, proof, View { safe_deposited, close_at_secs });
         Ok(())
     }
 

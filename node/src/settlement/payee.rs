@@ -160,11 +160,11 @@ impl Payee {
         }
     }
 
-    /// Every channel with a voucher to claim by.
+    /// Every channel with a voucher to claim by, as the chain has been read.
     fn rows(&self) -> Vec<Row> {
         let now_secs = clock::now_secs();
         let with_voucher = |(channel, entry): (ChannelId, PayeeChannel)| {
-            entry.best_voucher.as_ref()?;
+            entry.best_voucher.as_ref().filter(|_| entry.view.is_some())?;
             Some(row(channel, &entry, now_secs))
         };
         self.book.all().into_iter().filter_map(with_voucher).collect()
@@ -294,6 +294,10 @@ impl Payee {
         }
         let gas = chain_view::gas(&self.chain, self.policy.gas_price_factor_max);
         let is_paid = gas.is_some_and(|gas| gas.is_paid_by(entry.state.unclaimed()));
+        // Of what the chain was not read of, more may have been claimed than is known.
+        if entry.view.is_none() {
+            return Ok(Closing::Waits);
+        }
         if !entry.state.reserved.is_zero() || !(is_paid || self.ordered.contains(&channel)) {
             return Ok(Closing::Waits);
         }
@@ -324,7 +328,7 @@ fn row(channel: ChannelId, entry: &PayeeChannel, now_secs: u64) -> Row {
         due: entry.state.unclaimed(),
         age_secs: entry.unclaimed_since_secs.map_or(0, |since| now_secs.saturating_sub(since)),
         used_percent: spent.saturating_mul(100).checked_div(deposited).unwrap_or(100),
-        close_at_secs: entry.close_at_secs,
+        close_at_secs: entry.close_at_secs(),
     }
 }
 

@@ -30,6 +30,7 @@ mod closes;
 mod deposits;
 mod free_rides;
 mod pending;
+mod restored;
 mod withdrawals;
 
 const DEADLINE: Duration = Duration::from_secs(20);
