@@ -143,7 +143,7 @@ impl Node {
         let stopping = CancellationToken::new();
         let policy = policy(&config);
         let channels = Arc::new(Channels::default());
-        let book = Book::new(terms.unsafe_max);
+        let book = Book::new(terms.unsafe_max, terms.without_gas_max);
         restore(&ledger, &signer, &channels, &book)?;
 
         let store = open_catalog(&learned, &network_name, signer.address()).await?;

@@ -20,6 +20,8 @@ use farthing_protocol::{
     ChannelConfig, ChannelId, Domain, RefusalCode, Usdc, Verified, Voucher, channel::PayeeState,
 };
 
+use crate::settlement::worth::Means;
+
 /// Some 600 bytes each: 6 MB when full.
 const CHANNELS_MAX: usize = 10_000;
 
@@ -85,6 +87,11 @@ impl PayeeChannel {
         }
     }
 
+    /// What is served, calls in progress included, and not claimed.
+    fn due(&self) -> Usdc {
+        self.state.unclaimed().saturating_add(self.state.reserved)
+    }
+
     fn is_closing(&self) -> bool {
         self.close_at_secs().is_some() || self.ending != Ending::None
     }
@@ -132,8 +139,9 @@ pub enum Room {
 pub struct Book {
     channels: Arc<Mutex<HashMap<ChannelId, PayeeChannel>>>,
     channels_max: usize,
-    /// See [`Terms::unsafe_max`](super::terms::Terms).
+    /// See [`Terms`](super::terms::Terms).
     unsafe_max: Usdc,
+    without_gas_max: Usdc,
 }
 
 /// The price of an admitted call, set aside on its channel.
@@ -147,10 +155,10 @@ pub struct Reserved {
 }
 
 impl Book {
-    /// No channels; `unsafe_max` as in [`Terms`](super::terms::Terms).
+    /// No channels; the bounds are those of [`Terms`](super::terms::Terms).
     #[must_use]
-    pub fn new(unsafe_max: Usdc) -> Self {
-        Self { channels: Arc::default(), channels_max: CHANNELS_MAX, unsafe_max }
+    pub fn new(unsafe_max: Usdc, without_gas_max: Usdc) -> Self {
+        Self { channels: Arc::default(), channels_max: CHANNELS_MAX, unsafe_max, without_gas_max }
     }
 
     /// Takes over a channel of the ledger at the start. `proof` is of its best voucher.
@@ -234,8 +242,8 @@ impl Book {
         channels.get(&id).map(|channel| (channel.config, channel.state.deposited, channel.state.best))
     }
 
-    /// Reserves `price`, taking a verified voucher into account. Over all channels no more than `unclaimed_max` may be
-    /// served and not claimed then.
+    /// Reserves `price`, taking a verified voucher into account. While what is due is beyond the `means` to claim it, no
+    /// more than a bound over all channels is served.
     ///
     /// # Errors
     /// The rule that is broken; nothing is reserved then. A channel that the chain was not read of since the start
@@ -245,7 +253,7 @@ impl Book {
         id: ChannelId,
         voucher: Option<&Verified<Voucher>>,
         price: Usdc,
-        unclaimed_max: Usdc,
+        means: Means,
     ) -> Result<Reserved, RefusalCode> {
         let mut channels = self.lock();
         let channel = channels.get(&id).filter(|channel| channel.view.is_some());
@@ -257,7 +265,9 @@ impl Book {
         if !at_risk.is_zero() && at_risk.saturating_add(at_risk_beside(&channels, id)) > self.unsafe_max {
             return Err(RefusalCode::DepositNotSafe);
         }
-        if unclaimed_max < Usdc::MAX && unclaimed(&channels).saturating_add(price) > unclaimed_max {
+        if !means.cover(channels.values().map(PayeeChannel::due))
+            && unclaimed(&channels).saturating_add(price) > self.without_gas_max
+        {
             return Err(RefusalCode::OwnerCannotClaim);
         }
         let channel = channels.get_mut(&id).ok_or(RefusalCode::UnknownChannel)?;
@@ -300,9 +310,7 @@ impl Book {
 
 /// What is served on all channels, calls in progress included, and not claimed.
 fn unclaimed(channels: &HashMap<ChannelId, PayeeChannel>) -> Usdc {
-    channels.values().fold(Usdc::ZERO, |sum, channel| {
-        sum.saturating_add(channel.state.unclaimed()).saturating_add(channel.state.reserved)
-    })
+    channels.values().map(PayeeChannel::due).fold(Usdc::ZERO, Usdc::saturating_add)
 }
 
 /// What the payer of a channel is served for on others of its channels, with deposits that are not safe.
@@ -379,7 +387,7 @@ mod tests {
 
     #[test]
     fn a_close_of_an_empty_channel_does_not_stop_it_from_serving_when_it_is_filled() {
-        let book = Book::new(Usdc::ZERO);
+        let book = Book::new(Usdc::ZERO, Usdc::ZERO);
         book.apply(&row(10, 10), None, SAFE);
         assert!(!book.set_ending(ID, Ending::Closes), "there is nothing to close");
         book.apply(&row(20, 10), None, SAFE);
@@ -398,7 +406,7 @@ mod tests {
     fn deposits_that_are_not_safe_serve_each_payer_up_to_a_bound_over_all_its_channels() {
         let usdc = Usdc::from_micros;
         let (domain, key) = (Domain::new(1, Address::ZERO), SecretKey::from_bytes(&[7; 32]).unwrap());
-        let book = Book::new(usdc(10));
+        let book = Book::new(usdc(10), Usdc::ZERO);
         let open = |n: u8, payer: u8, safe: u64| {
             let id = ChannelId::from_bytes([n; 32]);
             let payer = Address::from_bytes([payer; 20]);
@@ -411,7 +419,7 @@ mod tests {
             let voucher = Voucher { channel, cumulative: usdc(100) };
             voucher.verify(&domain, voucher.sign(&domain, &key), key.address()).unwrap()
         };
-        let admit = |id, price| book.admit(id, Some(&signed(id)), usdc(price), Usdc::MAX);
+        let admit = |id, price| book.admit(id, Some(&signed(id)), usdc(price), Means::UNLIMITED);
         let refused = Some(RefusalCode::DepositNotSafe);
         let (first, second, other) = (open(1, 1, 0), open(2, 1, 5), open(3, 2, 0));
         assert_eq!(admit(first, 11).err(), refused, "at once");
@@ -433,7 +441,7 @@ mod tests {
 
     #[test]
     fn dust_makes_room_for_what_holds_more_and_never_for_less() {
-        let book = Book { channels_max: 3, ..Book::new(Usdc::ZERO) };
+        let book = Book { channels_max: 3, ..Book::new(Usdc::ZERO, Usdc::ZERO) };
         let id = |n: u8| ChannelId::from_bytes([n; 32]);
         let of = |n: u8, deposited, claimed| PayeeChannelRow { id: id(n), ..row(deposited, claimed) };
         for (n, deposited) in [(1, 10), (2, 11), (3, 12)] {
@@ -456,9 +464,9 @@ mod tests {
 
     #[test]
     fn a_channel_with_a_call_in_progress_keeps_its_place() {
-        let book = Book { channels_max: 1, ..Book::new(Usdc::ZERO) };
+        let book = Book { channels_max: 1, ..Book::new(Usdc::ZERO, Usdc::ZERO) };
         book.apply(&PayeeChannelRow { best: Usdc::from_micros(5), ..row(10, 0) }, None, SAFE);
-        let reserved = book.admit(ID, None, Usdc::from_micros(5), Usdc::MAX).unwrap();
+        let reserved = book.admit(ID, None, Usdc::from_micros(5), Means::UNLIMITED).unwrap();
         let other = ChannelId::from_bytes([9; 32]);
         assert_eq!(book.room_for(other, Usdc::from_micros(100)), Room::Full);
         assert!(!book.evict(ID));

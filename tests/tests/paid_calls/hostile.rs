@@ -30,6 +30,7 @@ mod closes;
 mod deposits;
 mod free_rides;
 mod pending;
+mod poor;
 mod restored;
 mod withdrawals;
 

@@ -39,7 +39,7 @@ impl Channel {
         };
         Self {
             ledger: farthing_ledger::Ledger::open(&path, OpenMode::Create).unwrap(),
-            book: Book::new(usdc(0)),
+            book: Book::new(usdc(0), usdc(0)),
             config,
             domain: Domain::new(1, Address::ZERO),
             key,
@@ -68,7 +68,7 @@ impl Channel {
         let voucher = Voucher { channel: self.id(), cumulative: usdc(cumulative) };
         let signature = voucher.sign(&self.domain, &self.key);
         let voucher = voucher.verify(&self.domain, signature, self.key.address()).unwrap();
-        self.book.admit(self.id(), Some(&voucher), PRICE, Usdc::MAX)
+        self.book.admit(self.id(), Some(&voucher), PRICE, Means::UNLIMITED)
     }
 
     /// Commits an admitted call; whether the ledger took it.
@@ -135,7 +135,7 @@ async fn what_was_paid_out_elsewhere_is_counted_once_beside_calls_that_are_under
 async fn nothing_is_served_on_a_restored_channel_before_the_chain_was_read() {
     let channel = Channel::new();
     channel.observe(0).await;
-    let restarted = Channel { book: Book::new(usdc(0)), ..channel };
+    let restarted = Channel { book: Book::new(usdc(0), usdc(0)), ..channel };
     let row = restarted.ledger.payee_channel(restarted.id()).unwrap().unwrap();
     restarted.book.restore(&row, None);
     assert_eq!(restarted.admit(2).err(), Some(RefusalCode::UnknownChannel));
