@@ -155,6 +155,13 @@ pub struct Reserved {
 }
 
 impl Book {
+    /// With so few places that a test fills them.
+    #[cfg(test)]
+    #[must_use]
+    pub fn with_places(channels_max: usize) -> Self {
+        Self { channels_max, ..Self::new(Usdc::ZERO, Usdc::ZERO) }
+    }
+
     /// No channels; the bounds are those of [`Terms`](super::terms::Terms).
     #[must_use]
     pub fn new(unsafe_max: Usdc, without_gas_max: Usdc) -> Self {
@@ -181,11 +188,20 @@ impl Book {
         if channels.len() < self.channels_max || channels.contains_key(&id) {
             return Room::Free;
         }
-        let standings = channels.iter().filter_map(|(id, channel)| Some((channel.standing()?, *id)));
-        match standings.min() {
+        match weakest(&channels) {
             Some((least, id)) if least < left => Room::Instead(id),
             _ => Room::Full,
         }
+    }
+
+    /// Below this, no channel finds a place now.
+    #[must_use]
+    pub fn least_with_room(&self) -> Usdc {
+        let channels = self.lock();
+        if channels.len() < self.channels_max {
+            return Usdc::ZERO;
+        }
+        weakest(&channels).map_or(Usdc::MAX, |(least, _)| least.saturating_add(Usdc::from_micros(1)))
     }
 
     /// Takes a channel's place away, unless it has come to matter since. Returns whether it did.
@@ -311,6 +327,11 @@ impl Book {
 /// What is served on all channels, calls in progress included, and not claimed.
 fn unclaimed(channels: &HashMap<ChannelId, PayeeChannel>) -> Usdc {
     channels.values().map(PayeeChannel::due).fold(Usdc::ZERO, Usdc::saturating_add)
+}
+
+/// The channel that makes room first, and what it holds.
+fn weakest(channels: &HashMap<ChannelId, PayeeChannel>) -> Option<(Usdc, ChannelId)> {
+    channels.iter().filter_map(|(id, channel)| Some((channel.standing()?, *id))).min()
 }
 
 /// What the payer of a channel is served for on others of its channels, with deposits that are not safe.
@@ -441,7 +462,7 @@ mod tests {
 
     #[test]
     fn dust_makes_room_for_what_holds_more_and_never_for_less() {
-        let book = Book { channels_max: 3, ..Book::new(Usdc::ZERO, Usdc::ZERO) };
+        let book = Book::with_places(3);
         let id = |n: u8| ChannelId::from_bytes([n; 32]);
         let of = |n: u8, deposited, claimed| PayeeChannelRow { id: id(n), ..row(deposited, claimed) };
         for (n, deposited) in [(1, 10), (2, 11), (3, 12)] {
@@ -464,7 +485,7 @@ mod tests {
 
     #[test]
     fn a_channel_with_a_call_in_progress_keeps_its_place() {
-        let book = Book { channels_max: 1, ..Book::new(Usdc::ZERO, Usdc::ZERO) };
+        let book = Book::with_places(1);
         book.apply(&PayeeChannelRow { best: Usdc::from_micros(5), ..row(10, 0) }, None, SAFE);
         let reserved = book.admit(ID, None, Usdc::from_micros(5), Means::UNLIMITED).unwrap();
         let other = ChannelId::from_bytes([9; 32]);
