@@ -159,11 +159,12 @@ impl Writer {
         }
     }
 
-    /// Signs the same transaction with higher fees and stores it. Where the cap or the count forbids that, or
-    /// the journal fails, the form that is already stored goes on waiting.
+    /// Signs the same transaction with higher fees and stores it. Where the cap, the chain's fees or the count forbid that,
+    /// or the journal fails, the form that is already stored goes on waiting.
     async fn raise(&self, entry: &mut Entry) {
         let cap_wei = self.reader.spec.gas_price_cap_wei;
-        let Some(fees) = replacement(entry.fees(), self.fees().await.ok(), cap_wei) else { return };
+        let Ok((now, tip_max_wei)) = self.fees_and_tip_max().await else { return };
+        let Some(fees) = replacement(entry.fees(), now, tip_max_wei, cap_wei) else { return };
         if entry.hashes.len() >= FORMS_MAX {
             return;
         }
