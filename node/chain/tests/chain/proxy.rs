@@ -55,6 +55,8 @@ pub(crate) struct Proxy {
 struct Seen {
     transactions: AtomicU64,
     receipts_hidden: AtomicU64,
+    /// Requests to simulate a transaction.
+    estimates: Mutex<Vec<Vec<u8>>>,
 }
 
 impl Proxy {
@@ -97,6 +99,18 @@ impl Proxy {
         self.seen.transactions.load(SeqCst)
     }
 
+    /// The call data of transactions that were simulated.
+    pub(crate) fn simulated(&self) -> Vec<String> {
+        let requests = self.seen.estimates.lock().unwrap();
+        let data = |request: &Vec<u8>| {
+            let text = String::from_utf8_lossy(request).into_owned();
+            let body = text.split_once("\r\n\r\n").expect("a body").1;
+            let request: serde_json::Value = serde_json::from_str(body).expect("JSON");
+            request["params"][0]["data"].as_str().expect("call data").to_owned()
+        };
+        requests.iter().map(data).collect()
+    }
+
     /// How often a receipt was asked for and hidden.
     pub(crate) fn receipts_hidden(&self) -> u64 {
         self.seen.receipts_hidden.load(SeqCst)
@@ -122,6 +136,9 @@ async fn serve(
     while let Some(request) = read_message(&mut inbound).await {
         let mode = MODES[usize::from(mode.load(SeqCst))];
         let is_transaction = contains(&request, b"eth_sendRawTransaction");
+        if contains(&request, b"eth_estimateGas") {
+            seen.estimates.lock().unwrap().push(request.clone());
+        }
         seen.transactions.fetch_add(u64::from(is_transaction), SeqCst);
         match mode {
             Mode::Silent => std::future::pending().await,
