@@ -156,7 +156,7 @@ fn current(facts: &Facts, levels: &Levels) -> Vec<Alert> {
     if let Some(unclaimed_max) = facts.unclaimed_max.filter(|_| earns) {
         let left = Eth { wei: facts.wei.unwrap_or_default() };
         let cause = format!(
-            "{left} ETH do not pay for the claim of the {} USDC that you have earned, and beyond {unclaimed_max} no call \
+            "{left} ETH do not pay for the claims of the {} USDC that you have earned, and beyond {unclaimed_max} no call \
              is served",
             facts.unclaimed
         );
@@ -357,7 +357,7 @@ impl Alerts {
             ailing: parts.health.ailing(),
             flagged: parts.consumer.conduct().all(),
             backup: parts.backups.failing(),
-            unclaimed_max: (!chain_view::affords_claim(&parts.readiness.chain))
+            unclaimed_max: (!chain_view::means(&parts.readiness.chain).cover(unclaimed.iter().copied()))
                 .then_some(parts.terms.without_gas_max),
             unclaimed: unclaimed.into_iter().fold(Usdc::ZERO, Usdc::saturating_add),
         }

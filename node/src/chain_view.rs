@@ -2,7 +2,7 @@
 
 use farthing_chain::{ChainHandle, ChainStatus, view_age_max};
 
-use crate::settlement::worth::{Gas, claim_wei_max};
+use crate::settlement::worth::{Gas, Means};
 
 /// Why nothing can be put on chain now; `Ok` when it can.
 ///
@@ -29,13 +29,11 @@ pub fn gas(chain: &ChainHandle, price_factor_max: u64) -> Option<Gas> {
     Some(Gas::at(&fee, is_dear))
 }
 
-/// Whether the wallet's ETH pays for the claim of a channel. Before the chain was read, nothing says that it does not.
+/// What the wallet's ETH pays for. Before the chain was read, nothing says that it does not pay for all.
 #[must_use]
-pub fn affords_claim(chain: &ChainHandle) -> bool {
+pub fn means(chain: &ChainHandle) -> Means {
     let (fee, balances) = (*chain.base_fee().borrow(), *chain.balances().borrow());
-    let Some((fee, balances)) = fee.zip(balances) else { return true };
-    // Where gas is free, a transaction still needs something.
-    balances.eth_wei >= claim_wei_max(&fee).max(1)
+    fee.zip(balances).map_or(Means::UNLIMITED, |(fee, balances)| Means::of(&fee, balances.eth_wei))
 }
 
 /// Whether the view of the chain is young enough to take on new value.

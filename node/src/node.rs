@@ -149,7 +149,7 @@ impl Node {
         let stopping = CancellationToken::new();
         let policy = policy(&config);
         let channels = Arc::new(Channels::default());
-        let book = Book::new(terms.unsafe_max);
+        let book = Book::new(terms.unsafe_max, terms.without_gas_max);
         restore(&ledger, &signer, &channels, &book)?;
 
         let store = open_catalog(&learned, &network_name, signer.address()).await?;
@@ -478,8 +478,7 @@ fn restore(ledger: &Ledger, signer: &Signer, channels: &Channels, book: &Book) -
         channels.apply(&row, None);
     }
     for row in ledger.payee_channels()? {
-        // What was paid out is beyond dispute; of the rest the chain's first view tells.
-        book.apply(&row, row.claimed, None, book::proof(&row, signer.domain()));
+        book.restore(&row, book::proof(&row, signer.domain()));
     }
     for settlement in ledger.settlements(32)? {
         if settlement.state == SettlementState::Pending {

@@ -195,7 +195,10 @@ impl Owner {
             self.0.load.count_failure(admitted.payer());
         }
         let answer_hash = response_hash(fetched.status, &fetched.headers, &fetched.body);
-        let recorded = self.record(&admitted, &fetched, charge, answer_hash).await?;
+        let Some(recorded) = self.record(&admitted, &fetched, charge, answer_hash).await else {
+            self.0.load.count_failure(admitted.payer());
+            return None;
+        };
         let receipt = *recorded.receipt();
         killpoint::reached("owner.after_commit");
         let is_final = fetched.outcome.is_the_services_answer() || !admitted.method().is_safe();

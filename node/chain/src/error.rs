@@ -2,7 +2,7 @@
 
 use farthing_protocol::{Address, Usdc};
 
-use crate::journal::JournalError;
+use crate::{handle::TxHash, journal::JournalError};
 
 /// Why an operation on the chain did not happen. Nothing was paid unless the text says so.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -30,12 +30,20 @@ pub enum ChainError {
     /// The chain executes the transaction to a revert, in simulation or for real.
     #[error("{what} would fail or has failed on chain: {reason}")]
     Reverted { what: &'static str, reason: String },
-    /// Another transaction of the same key took the nonce, so this one can never be mined.
+    /// Another transaction of the same key took the nonce, and the chain's state shows that this one was not mined.
     #[error(
         "{what} was replaced by another transaction of this wallet (nonce {nonce}); \
-         is the key in use elsewhere? Nothing was sent by this one"
+         is the key in use elsewhere? The chain does not show that it was made"
     )]
     Replaced { what: &'static str, nonce: u64 },
+    /// The nonce of a transfer is used, and no receipt of it is found. Nothing else would show whether it was mined.
+    #[error(
+        "{what} may have been made: its nonce {nonce} is used, but no endpoint has shown a receipt of {}. Look for it in a \
+         block explorer before you send again; if it is not there, the nonce was used by another program that has \
+         this wallet's key",
+        listed(hashes)
+    )]
+    Unaccounted { what: &'static str, nonce: u64, hashes: Vec<TxHash> },
     #[error("{0}")]
     Invalid(String),
     #[error(transparent)]
@@ -44,6 +52,10 @@ pub enum ChainError {
     Busy { waiting: usize },
     #[error("the chain connection has been shut down")]
     Stopped,
+}
+
+fn listed(hashes: &[TxHash]) -> String {
+    hashes.iter().map(TxHash::to_string).collect::<Vec<_>>().join(" or ")
 }
 
 /// Wei as decimal ETH, without trailing zeros: `0.0002`.

@@ -65,6 +65,8 @@ pub struct ClaimReport {
     pub claimed: Vec<(ChannelId, Usdc)>,
     /// Rows the contract does not pay, and why.
     pub refused: Vec<(ChannelId, String)>,
+    /// Why the last rows were not brought to the chain, after others were.
+    pub failed: Option<ChainError>,
 }
 
 /// What the contract holds and says of channels, in one confirmed block and in the newest one.

@@ -58,6 +58,9 @@ pub struct ChainSpec {
     pub request_timeout_ms: u64,
     /// A transaction that is not mined after this time is sent again with a higher fee.
     pub resend_after_ms: u64,
+    /// How long the receipt of a transfer is looked for once its nonce is used: nothing else tells whether it was made,
+    /// and endpoints may know nonces long before receipts.
+    pub receipt_patience_ms: u64,
     /// The most this node pays per unit of gas, tip included.
     pub gas_price_cap_wei: u128,
     /// Blocks in one log query; public endpoints refuse wide ranges.
@@ -181,6 +184,7 @@ pub fn preset(name: &str) -> Option<ChainSpec> {
         poll_interval_ms: if is_l2 { 4_000 } else { 12_000 },
         request_timeout_ms: 5_000,
         resend_after_ms: if is_l2 { 30_000 } else { 90_000 },
+        receipt_patience_ms: 300_000,
         // Far above what these chains cost on a busy day, far below what empties a wallet.
         gas_price_cap_wei: if is_l2 { 5 * GWEI } else { 200 * GWEI },
         logs_range_blocks: 5_000,
@@ -209,6 +213,7 @@ pub fn local(rpc_url: impl Into<String>, chain_id: u64, token: Address) -> Chain
         poll_interval_ms: 200,
         request_timeout_ms: 5_000,
         resend_after_ms: 3_000,
+        receipt_patience_ms: 300_000,
         gas_price_cap_wei: 500 * GWEI,
         logs_range_blocks: 10_000,
         logs_again_ms: LOGS_AGAIN_MS,

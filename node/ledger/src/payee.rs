@@ -74,6 +74,8 @@ pub struct PayeeChannelRow {
     pub best_signature: Option<Signature>,
     /// Everything charged.
     pub spent: Usdc,
+    /// The part of `spent` that no call of this ledger explains. It only grows.
+    pub opening: Usdc,
     pub ending: Ending,
     /// What the payer withdrew although it was charged, as far as it is booked.
     pub lost: Usdc,

@@ -78,9 +78,8 @@ impl Owner {
                     return Err(Refusal::new(RefusalCode::ChainStale, detail).retry_after_ms(5_000));
                 }
                 let voucher = self.verify(payer, *channel, *cumulative, signature.as_ref())?;
-                let affords_claim = chain_view::affords_claim(&parts.chain);
-                let unclaimed_max = if affords_claim { Usdc::MAX } else { parts.terms.without_gas_max };
-                let reserved = parts.book.admit(*channel, voucher.as_ref(), plan.price, unclaimed_max);
+                let means = chain_view::means(&parts.chain);
+                let reserved = parts.book.admit(*channel, voucher.as_ref(), plan.price, means);
                 Some(reserved.map_err(|code| self.payment_refusal(code, plan.price))?)
             }
         };
@@ -159,8 +158,8 @@ impl Owner {
             RefusalCode::OwnerCannotClaim => {
                 let most = self.0.terms.without_gas_max;
                 let detail = format!(
-                    "the owner's wallet cannot pay the chain for its next claim, so nothing is served beyond {most} \
-                     USDC unclaimed; it goes on once the wallet has ETH"
+                    "the owner's wallet cannot pay the chain for the claims that are due, so nothing is served beyond \
+                     {most} USDC unclaimed; it goes on once the wallet has ETH"
                 );
                 return Refusal::new(code, detail).retry_after_ms(60_000);
             }

@@ -3,6 +3,10 @@
 //! [`Book::admit`] applies the channel rule and reserves the price; the [`Reserved`] it returns ends exactly
 //! once: settled with the charge after the commit, or released on drop when the call was not served.
 //!
+//! A channel enters from the ledger and follows it from then on ([`PayeeChannel::follow`]): calls count themselves when
+//! their commits are done, everything else that the ledger counts comes with its row, once. Nothing is served on a
+//! channel before the chain's first view of it since the start: until then the ledger may lack what was paid out.
+//!
 //! Places are bounded. A channel that pays keeps its place; among the others the one that holds least makes room,
 //! so that filling the book costs more than it takes from anyone.
 
@@ -16,6 +20,8 @@ use farthing_protocol::{
     ChannelConfig, ChannelId, Domain, RefusalCode, Usdc, Verified, Voucher, channel::PayeeState,
 };
 
+use crate::settlement::worth::Means;
+
 /// Some 600 bytes each: 6 MB when full.
 const CHANNELS_MAX: usize = 10_000;
 
@@ -28,19 +34,79 @@ pub struct PayeeChannel {
     pub best_voucher: Option<Verified<Voucher>>,
     /// When the oldest unclaimed charge was made.
     pub unclaimed_since_secs: Option<u64>,
+    /// `None` before the chain was read since the start.
+    pub view: Option<View>,
+    /// What this node has taken on towards the channel's end; nothing is served until that is done.
+    pub ending: Ending,
+    /// The part of what is spent that the ledger has carried over and no call explains.
+    opening: Usdc,
+}
+
+/// What the chain alone tells of a channel, and no ledger keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct View {
     /// The part of the deposit that the chain does not take back any more.
     pub safe_deposited: Usdc,
     /// The payer started the delay after which it may withdraw, which ends then.
     pub close_at_secs: Option<u64>,
-    /// What this node has taken on towards the channel's end; nothing is served until that is done.
-    pub ending: Ending,
 }
 
 impl PayeeChannel {
+    /// A channel as the ledger has it, on which no call runs.
+    fn new(row: &PayeeChannelRow, proof: Option<Verified<Voucher>>) -> Self {
+        Self {
+            config: row.config,
+            state: row.state(),
+            best_voucher: proof,
+            unclaimed_since_secs: (!row.state().unclaimed().is_zero()).then(crate::clock::now_secs),
+            view: None,
+            ending: row.ending,
+            opening: row.opening,
+        }
+    }
+
+    /// Takes over what the ledger has learned of the chain. Its total is not compared with the one here, because it
+    /// counts calls whose commits are under way, which count themselves here at their end: what it has carried over
+    /// beyond what was carried over before is added.
+    fn follow(&mut self, row: &PayeeChannelRow, proof: Option<Verified<Voucher>>, view: View) {
+        let carried = row.opening.saturating_sub(self.opening);
+        self.opening = self.opening.max(row.opening);
+        if row.best > self.state.best {
+            self.best_voucher = proof;
+        }
+        self.state.carry(carried, row.best);
+        self.state.deposited = row.deposited;
+        self.state.claimed = self.state.claimed.max(row.claimed);
+        self.view = Some(view);
+        if row.deposited == row.claimed {
+            self.ending = Ending::None;
+        }
+        self.state.closing = self.is_closing();
+        if self.state.unclaimed().is_zero() {
+            self.unclaimed_since_secs = None;
+        }
+    }
+
+    /// What is served, calls in progress included, and not claimed.
+    fn due(&self) -> Usdc {
+        self.state.unclaimed().saturating_add(self.state.reserved)
+    }
+
+    fn is_closing(&self) -> bool {
+        self.close_at_secs().is_some() || self.ending != Ending::None
+    }
+
+    /// From this second on the payer may withdraw.
+    #[must_use]
+    pub fn close_at_secs(&self) -> Option<u64> {
+        self.view.and_then(|view| view.close_at_secs)
+    }
+
     /// What is served, were `price` added, against a deposit that the chain may still take back.
     fn at_risk(&self, price: Usdc) -> Usdc {
         let served = self.state.spent.saturating_add(self.state.reserved).saturating_add(price);
-        served.min(self.state.deposited).saturating_sub(self.safe_deposited)
+        let safe_deposited = self.view.map_or(self.state.claimed, |view| view.safe_deposited);
+        served.min(self.state.deposited).saturating_sub(safe_deposited)
     }
 
     /// How much it matters to keep a place for this channel; `None` when it must be kept.
@@ -73,8 +139,9 @@ pub enum Room {
 pub struct Book {
     channels: Arc<Mutex<HashMap<ChannelId, PayeeChannel>>>,
     channels_max: usize,
-    /// See [`Terms::unsafe_max`](super::terms::Terms).
+    /// See [`Terms`](super::terms::Terms).
     unsafe_max: Usdc,
+    without_gas_max: Usdc,
 }
 
 /// The price of an admitted call, set aside on its channel.
@@ -88,43 +155,30 @@ pub struct Reserved {
 }
 
 impl Book {
-    /// No channels; `unsafe_max` as in [`Terms`](super::terms::Terms).
+    /// With so few places that a test fills them.
+    #[cfg(test)]
     #[must_use]
-    pub fn new(unsafe_max: Usdc) -> Self {
-        Self { channels: Arc::default(), channels_max: CHANNELS_MAX, unsafe_max }
+    pub fn with_places(channels_max: usize) -> Self {
+        Self { channels_max, ..Self::new(Usdc::ZERO, Usdc::ZERO) }
     }
 
-    /// Takes over a channel of the ledger, at start or after the chain confirmed a change. `safe_deposited` is the
-    /// part of its deposit that the chain does not take back, `close_at_secs` the payer's pending close. `voucher`
-    /// proves the stored best one, for a channel that is new to the book.
-    pub fn apply(
-        &self,
-        row: &PayeeChannelRow,
-        safe_deposited: Usdc,
-        close_at_secs: Option<u64>,
-        voucher: Option<Verified<Voucher>>,
-    ) {
+    /// No channels; the bounds are those of [`Terms`](super::terms::Terms).
+    #[must_use]
+    pub fn new(unsafe_max: Usdc, without_gas_max: Usdc) -> Self {
+        Self { channels: Arc::default(), channels_max: CHANNELS_MAX, unsafe_max, without_gas_max }
+    }
+
+    /// Takes over a channel of the ledger at the start. `proof` is of its best voucher.
+    pub fn restore(&self, row: &PayeeChannelRow, proof: Option<Verified<Voucher>>) {
+        self.lock().insert(row.id, PayeeChannel::new(row, proof));
+    }
+
+    /// Takes over a channel of the ledger after that has stored what the chain says of it. `proof` is of the stored
+    /// best voucher.
+    pub fn apply(&self, row: &PayeeChannelRow, proof: Option<Verified<Voucher>>, view: View) {
         let mut channels = self.lock();
-        let channel = channels.entry(row.id).or_insert_with(|| PayeeChannel {
-            config: row.config,
-            state: row.state(),
-            best_voucher: voucher,
-            unclaimed_since_secs: (!row.state().unclaimed().is_zero()).then(crate::clock::now_secs),
-            safe_deposited,
-            close_at_secs,
-            ending: row.ending,
-        });
-        channel.safe_deposited = safe_deposited;
-        channel.state.deposited = row.deposited;
-        channel.state.claimed = channel.state.claimed.max(row.claimed);
-        channel.close_at_secs = close_at_secs;
-        if row.deposited == row.claimed {
-            channel.ending = Ending::None;
-        }
-        channel.state.closing = channel.close_at_secs.is_some() || channel.ending != Ending::None;
-        if channel.state.unclaimed().is_zero() {
-            channel.unclaimed_since_secs = None;
-        }
+        let channel = channels.entry(row.id).or_insert_with(|| PayeeChannel::new(row, proof.clone()));
+        channel.follow(row, proof, view);
     }
 
     /// Whether a channel that holds `left` finds a place.
@@ -134,11 +188,20 @@ impl Book {
         if channels.len() < self.channels_max || channels.contains_key(&id) {
             return Room::Free;
         }
-        let standings = channels.iter().filter_map(|(id, channel)| Some((channel.standing()?, *id)));
-        match standings.min() {
+        match weakest(&channels) {
             Some((least, id)) if least < left => Room::Instead(id),
             _ => Room::Full,
         }
+    }
+
+    /// Below this, no channel finds a place now.
+    #[must_use]
+    pub fn least_with_room(&self) -> Usdc {
+        let channels = self.lock();
+        if channels.len() < self.channels_max {
+            return Usdc::ZERO;
+        }
+        weakest(&channels).map_or(Usdc::MAX, |(least, _)| least.saturating_add(Usdc::from_micros(1)))
     }
 
     /// Takes a channel's place away, unless it has come to matter since. Returns whether it did.
@@ -155,7 +218,7 @@ impl Book {
         let open = channels.get_mut(&id).filter(|channel| channel.state.deposited > channel.state.claimed);
         let Some(channel) = open else { return false };
         channel.ending = ending;
-        channel.state.closing = channel.close_at_secs.is_some() || ending != Ending::None;
+        channel.state.closing = channel.is_closing();
         true
     }
 
@@ -195,20 +258,22 @@ impl Book {
         channels.get(&id).map(|channel| (channel.config, channel.state.deposited, channel.state.best))
     }
 
-    /// Reserves `price`, taking a verified voucher into account. Over all channels no more than `unclaimed_max` may be
-    /// served and not claimed then.
+    /// Reserves `price`, taking a verified voucher into account. While what is due is beyond the `means` to claim it, no
+    /// more than a bound over all channels is served.
     ///
     /// # Errors
-    /// The rule that is broken; nothing is reserved then.
+    /// The rule that is broken; nothing is reserved then. A channel that the chain was not read of since the start
+    /// counts as unknown.
     pub fn admit(
         &self,
         id: ChannelId,
         voucher: Option<&Verified<Voucher>>,
         price: Usdc,
-        unclaimed_max: Usdc,
+        means: Means,
     ) -> Result<Reserved, RefusalCode> {
         let mut channels = self.lock();
-        let channel = channels.get(&id).ok_or(RefusalCode::UnknownChannel)?;
+        let channel = channels.get(&id).filter(|channel| channel.view.is_some());
+        let channel = channel.ok_or(RefusalCode::UnknownChannel)?;
         let (mut state, best_before) = (channel.state, channel.state.best);
         state.admit(voucher.map(|v| v.cumulative), price)?;
         let at_risk = channel.at_risk(price);
@@ -216,7 +281,9 @@ impl Book {
         if !at_risk.is_zero() && at_risk.saturating_add(at_risk_beside(&channels, id)) > self.unsafe_max {
             return Err(RefusalCode::DepositNotSafe);
         }
-        if unclaimed_max < Usdc::MAX && unclaimed(&channels).saturating_add(price) > unclaimed_max {
+        if !means.cover(channels.values().map(PayeeChannel::due))
+            && unclaimed(&channels).saturating_add(price) > self.without_gas_max
+        {
             return Err(RefusalCode::OwnerCannotClaim);
         }
         let channel = channels.get_mut(&id).ok_or(RefusalCode::UnknownChannel)?;
@@ -259,9 +326,12 @@ impl Book {
 
 /// What is served on all channels, calls in progress included, and not claimed.
 fn unclaimed(channels: &HashMap<ChannelId, PayeeChannel>) -> Usdc {
-    channels.values().fold(Usdc::ZERO, |sum, channel| {
-        sum.saturating_add(channel.state.unclaimed()).saturating_add(channel.state.reserved)
-    })
+    channels.values().map(PayeeChannel::due).fold(Usdc::ZERO, Usdc::saturating_add)
+}
+
+/// The channel that makes room first, and what it holds.
+fn weakest(channels: &HashMap<ChannelId, PayeeChannel>) -> Option<(Usdc, ChannelId)> {
+    channels.iter().filter_map(|(id, channel)| Some((channel.standing()?, *id))).min()
 }
 
 /// What the payer of a channel is served for on others of its channels, with deposits that are not safe.
@@ -307,8 +377,10 @@ mod tests {
 
     use super::*;
 
+    mod restored;
+
     const ID: ChannelId = ChannelId::from_bytes([1; 32]);
-    const SAFE: Usdc = Usdc::MAX;
+    const SAFE: View = View { safe_deposited: Usdc::MAX, close_at_secs: None };
 
     fn row(deposited: u64, claimed: u64) -> PayeeChannelRow {
         let payer = Address::from_bytes([1; 20]);
@@ -328,6 +400,7 @@ mod tests {
             best: Usdc::from_micros(claimed),
             best_signature: None,
             spent: Usdc::from_micros(claimed),
+            opening: Usdc::from_micros(claimed),
             ending: Ending::None,
             lost: Usdc::ZERO,
         }
@@ -335,18 +408,18 @@ mod tests {
 
     #[test]
     fn a_close_of_an_empty_channel_does_not_stop_it_from_serving_when_it_is_filled() {
-        let book = Book::new(Usdc::ZERO);
-        book.apply(&row(10, 10), SAFE, None, None);
+        let book = Book::new(Usdc::ZERO, Usdc::ZERO);
+        book.apply(&row(10, 10), None, SAFE);
         assert!(!book.set_ending(ID, Ending::Closes), "there is nothing to close");
-        book.apply(&row(20, 10), SAFE, None, None);
+        book.apply(&row(20, 10), None, SAFE);
         assert!(!book.get(ID).unwrap().state.closing);
         assert!(book.set_ending(ID, Ending::Closes));
-        book.apply(&row(20, 10), SAFE, None, None);
+        book.apply(&row(20, 10), None, SAFE);
         assert!(
             book.get(ID).unwrap().state.closing,
             "the chain's view does not end a close that is asked for"
         );
-        book.apply(&row(10, 10), SAFE, None, None);
+        book.apply(&row(10, 10), None, SAFE);
         assert!(!book.get(ID).unwrap().state.closing, "done");
     }
 
@@ -354,20 +427,20 @@ mod tests {
     fn deposits_that_are_not_safe_serve_each_payer_up_to_a_bound_over_all_its_channels() {
         let usdc = Usdc::from_micros;
         let (domain, key) = (Domain::new(1, Address::ZERO), SecretKey::from_bytes(&[7; 32]).unwrap());
-        let book = Book::new(usdc(10));
+        let book = Book::new(usdc(10), Usdc::ZERO);
         let open = |n: u8, payer: u8, safe: u64| {
             let id = ChannelId::from_bytes([n; 32]);
             let payer = Address::from_bytes([payer; 20]);
             let row = PayeeChannelRow { id, ..row(100, 0) };
             let row = PayeeChannelRow { config: ChannelConfig { payer, ..row.config }, ..row };
-            book.apply(&row, usdc(safe), None, None);
+            book.apply(&row, None, View { safe_deposited: usdc(safe), ..SAFE });
             id
         };
         let signed = |channel| {
             let voucher = Voucher { channel, cumulative: usdc(100) };
             voucher.verify(&domain, voucher.sign(&domain, &key), key.address()).unwrap()
         };
-        let admit = |id, price| book.admit(id, Some(&signed(id)), usdc(price), Usdc::MAX);
+        let admit = |id, price| book.admit(id, Some(&signed(id)), usdc(price), Means::UNLIMITED);
         let refused = Some(RefusalCode::DepositNotSafe);
         let (first, second, other) = (open(1, 1, 0), open(2, 1, 5), open(3, 2, 0));
         assert_eq!(admit(first, 11).err(), refused, "at once");
@@ -389,22 +462,22 @@ mod tests {
 
     #[test]
     fn dust_makes_room_for_what_holds_more_and_never_for_less() {
-        let book = Book { channels_max: 3, ..Book::new(Usdc::ZERO) };
+        let book = Book::with_places(3);
         let id = |n: u8| ChannelId::from_bytes([n; 32]);
         let of = |n: u8, deposited, claimed| PayeeChannelRow { id: id(n), ..row(deposited, claimed) };
         for (n, deposited) in [(1, 10), (2, 11), (3, 12)] {
             assert_eq!(book.room_for(id(n), Usdc::from_micros(deposited)), Room::Free);
-            book.apply(&of(n, deposited, 0), SAFE, None, None);
+            book.apply(&of(n, deposited, 0), None, SAFE);
         }
         let room = |left| book.room_for(id(9), Usdc::from_micros(left));
         assert_eq!((room(9), room(10), room(11)), (Room::Full, Room::Full, Room::Instead(id(1))));
         // A channel that pays stays, however little is left; one that is empty goes first.
-        book.apply(&PayeeChannelRow { spent: Usdc::from_micros(1), ..of(1, 10, 0) }, SAFE, None, None);
+        book.apply(&PayeeChannelRow { spent: Usdc::from_micros(1), ..of(1, 10, 0) }, None, SAFE);
         let paid = of(1, 10, 9);
         book.evict(id(1));
-        book.apply(&paid, SAFE, None, None);
+        book.apply(&paid, None, SAFE);
         assert_eq!(room(100), Room::Instead(id(2)));
-        book.apply(&of(3, 12, 12), SAFE, None, None);
+        book.apply(&of(3, 12, 12), None, SAFE);
         assert_eq!(room(1), Room::Instead(id(3)));
         book.evict(id(3));
         assert_eq!(room(1), Room::Free);
@@ -412,9 +485,9 @@ mod tests {
 
     #[test]
     fn a_channel_with_a_call_in_progress_keeps_its_place() {
-        let book = Book { channels_max: 1, ..Book::new(Usdc::ZERO) };
-        book.apply(&PayeeChannelRow { best: Usdc::from_micros(5), ..row(10, 0) }, SAFE, None, None);
-        let reserved = book.admit(ID, None, Usdc::from_micros(5), Usdc::MAX).unwrap();
+        let book = Book::with_places(1);
+        book.apply(&PayeeChannelRow { best: Usdc::from_micros(5), ..row(10, 0) }, None, SAFE);
+        let reserved = book.admit(ID, None, Usdc::from_micros(5), Means::UNLIMITED).unwrap();
         let other = ChannelId::from_bytes([9; 32]);
         assert_eq!(book.room_for(other, Usdc::from_micros(100)), Room::Full);
         assert!(!book.evict(ID));

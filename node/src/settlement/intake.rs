@@ -4,25 +4,29 @@
 //! A task of its own, which waits for nothing but the chain's views and the ledger: whatever transactions are under
 //! way and whoever does not answer, a deposit counts and a pending close is known within one poll of the chain.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+    time::Duration,
+};
 
-use farthing_chain::{ChainHandle, ChannelView};
+use farthing_chain::{ChainHandle, ChannelView, ChannelViews};
 use farthing_ledger::{Ledger, LedgerError, PayeeChannel, PayerChannel};
-use farthing_protocol::{Address, ChannelId};
+use farthing_protocol::{Address, ChannelId, Usdc};
 use futures::{StreamExt, stream};
 use tokio::sync::Mutex;
 
 use crate::{
     consumer::{channels::Channels, heal::PURCHASES_MAX},
     owner::{
-        book::{self, Book, Room},
+        book::{self, Book, Room, View},
         terms::Terms,
     },
 };
 
 /// Channels stored at once: the ledger's writer makes one commit of what waits together.
 const STORED_AT_ONCE: usize = 64;
-/// What could not be stored is tried again.
+/// What could not be stored, or found no place, is tried again.
 const RETRY_EVERY: Duration = Duration::from_secs(5);
 
 /// The way from the chain's views into the books. Cheap to clone.
@@ -37,8 +41,50 @@ struct Inner {
     book: Book,
     channels: Arc<Channels>,
     terms: Terms,
-    /// What was taken over. Held while views are stored, so that an older one never follows a newer one.
-    taken: Mutex<HashMap<ChannelId, ChannelView>>,
+    /// Held while views are stored, so that an older one never follows a newer one.
+    progress: Mutex<Progress>,
+}
+
+#[derive(Debug, Default)]
+struct Progress {
+    /// The views that were taken over.
+    taken: HashMap<ChannelId, ChannelView>,
+    /// Channels that found no place. They are looked at again until one of them does.
+    left_out: HashSet<ChannelId>,
+}
+
+impl Progress {
+    /// A commit for every channel on every block would wear out a small board's card. Nor is a channel without a place
+    /// asked about that holds less than those that have one.
+    fn news(&self, views: &ChannelViews, least_with_room: Usdc) -> Vec<ChannelView> {
+        let may_enter =
+            |view: &ChannelView| !self.left_out.contains(&view.id) || left(view) >= least_with_room;
+        let is_news = |view: &&ChannelView| self.taken.get(&view.id) != Some(view) && may_enter(view);
+        views.values().filter(is_news).copied().collect()
+    }
+
+    fn note(&mut self, view: ChannelView, place: Place) {
+        match place {
+            Place::Taken { of } => {
+                self.left_out.remove(&view.id);
+                self.taken.insert(view.id, view);
+                if let Some(other) = of {
+                    self.taken.remove(&other);
+                    self.left_out.insert(other);
+                }
+            }
+            Place::None => drop(self.left_out.insert(view.id)),
+        }
+    }
+}
+
+/// What became of a view.
+enum Place {
+    /// It is in the books, perhaps in the place of another channel; or its terms keep it out of them, and that only
+    /// another view changes.
+    Taken { of: Option<ChannelId> },
+    /// All places are held by channels that matter more, until they do not.
+    None,
 }
 
 impl Intake {
@@ -50,8 +96,8 @@ impl Intake {
         channels: Arc<Channels>,
         terms: Terms,
     ) -> Self {
-        let taken = Mutex::default();
-        Self(Arc::new(Inner { wallet, chain, ledger, book, channels, terms, taken }))
+        let progress = Mutex::default();
+        Self(Arc::new(Inner { wallet, chain, ledger, book, channels, terms, progress }))
     }
 
     /// Takes over every change of the chain's views, until the chain is shut down.
@@ -69,58 +115,60 @@ impl Intake {
         }
     }
 
-    /// Brings everything the chain now says into the books; whether all of it could be stored.
+    /// Brings everything the chain now says into the books; whether all of it found its place and could be stored.
     pub(super) async fn catch_up(&self) -> bool {
-        let mut taken = self.0.taken.lock().await;
+        let mut progress = self.0.progress.lock().await;
         let views = self.0.chain.channels().borrow().clone();
-        // A commit for every channel on every block would wear out a small board's card.
-        let news: Vec<ChannelView> =
-            views.values().filter(|view| taken.get(&view.id) != Some(view)).copied().collect();
+        progress.left_out.retain(|id| views.contains_key(id));
+        let news = progress.news(&views, self.0.book.least_with_room());
         let mut stored = stream::iter(news)
             .map(|view| async move { (view, self.take_over(&view).await) })
             .buffer_unordered(STORED_AT_ONCE);
         let mut is_whole = true;
         while let Some((view, result)) = stored.next().await {
             match result {
-                Ok(()) => drop(taken.insert(view.id, view)),
+                Ok(place) => progress.note(view, place),
                 Err(error) => {
                     is_whole = false;
                     tracing::error!(channel = %view.id, %error, "a channel's state was not stored");
                 }
             }
         }
-        is_whole
+        is_whole && progress.left_out.is_empty()
     }
 
     pub(super) fn parts(&self) -> (&ChainHandle, &Ledger) {
         (&self.0.chain, &self.0.ledger)
     }
 
-    async fn take_over(&self, view: &ChannelView) -> Result<(), LedgerError> {
-        if view.config.payee == self.0.wallet {
-            self.take_over_as_payee(view).await?;
-        }
+    async fn take_over(&self, view: &ChannelView) -> Result<Place, LedgerError> {
+        let place = match view.config.payee == self.0.wallet {
+            true => self.take_over_as_payee(view).await?,
+            false => Place::Taken { of: None },
+        };
         if view.config.payer == self.0.wallet {
             self.take_over_as_payer(view).await?;
         }
-        Ok(())
+        Ok(place)
     }
 
-    async fn take_over_as_payee(&self, view: &ChannelView) -> Result<(), LedgerError> {
+    async fn take_over_as_payee(&self, view: &ChannelView) -> Result<Place, LedgerError> {
         let Inner { chain, ledger, book: books, terms, .. } = &*self.0;
         let is_known = ledger.payee_channel(view.id)?.is_some();
         if !is_known && terms.check(&view.config, view.deposited).is_err() {
-            return Ok(());
+            return Ok(Place::Taken { of: None });
         }
-        match books.room_for(view.id, view.deposited.saturating_sub(view.claimed)) {
+        let mut of = None;
+        match books.room_for(view.id, left(view)) {
             Room::Free => {}
             Room::Full if is_known => {}
-            Room::Full => return Ok(()),
-            Room::Instead(other) => {
-                if books.evict(other) {
-                    ledger.forget_unused_payee_channel(other).await?;
-                }
+            Room::Full => return Ok(Place::None),
+            Room::Instead(other) if books.evict(other) => {
+                ledger.forget_unused_payee_channel(other).await?;
+                of = Some(other);
             }
+            // It has come to matter just now.
+            Room::Instead(_) => return Ok(Place::None),
         }
         let facts = PayeeChannel {
             id: view.id,
@@ -131,8 +179,9 @@ impl Intake {
         };
         let row = ledger.put_payee_channel(facts).await?;
         let proof = book::proof(&row, &chain.domain());
-        books.apply(&row, view.safe_deposited, view.close_at_secs, proof);
-        Ok(())
+        let ChannelView { safe_deposited, close_at_secs, .. } = *view;
+        books.apply(&row, proof, View { safe_deposited, close_at_secs });
+        Ok(Place::Taken { of })
     }
 
     async fn take_over_as_payer(&self, view: &ChannelView) -> Result<(), LedgerError> {
@@ -158,3 +207,11 @@ impl Intake {
         Ok(())
     }
 }
+
+/// What a channel still holds.
+fn left(view: &ChannelView) -> Usdc {
+    view.deposited.saturating_sub(view.claimed)
+}
+
+#[cfg(test)]
+mod tests;

@@ -5,11 +5,12 @@
 //! others in the queue; then what [`super::worth`] finds worth its gas.
 
 use std::{
+    cmp::Reverse,
     collections::{BTreeSet, HashSet},
     time::Duration,
 };
 
-use farthing_chain::{ChainHandle, ClaimRow};
+use farthing_chain::{ChainError, ChainHandle, ClaimRow};
 use farthing_ledger::{Ending, Ledger, SettlementRow, SettlementState};
 use farthing_protocol::{ChannelId, Signature, Usdc};
 use tokio::sync::mpsc;
@@ -94,7 +95,9 @@ impl Payee {
         match request {
             Request::Claim(answer) => {
                 let due = self.rows().into_iter().filter(|row| !row.due.is_zero());
-                let channels = due.map(|row| row.channel).collect();
+                let mut due: Vec<Row> = due.collect();
+                due.sort_by_key(|row| (row.close_at_secs.unwrap_or(u64::MAX), Reverse(row.due)));
+                let channels = due.iter().map(|row| row.channel).collect();
                 let claim = Claim { reason: ClaimReason::Requested, channels };
                 let _ = answer.send(self.claim(&claim).await);
             }
@@ -160,18 +163,19 @@ impl Payee {
         }
     }
 
-    /// Every channel with a voucher to claim by.
+    /// Every channel with a voucher to claim by, as the chain has been read.
     fn rows(&self) -> Vec<Row> {
         let now_secs = clock::now_secs();
         let with_voucher = |(channel, entry): (ChannelId, PayeeChannel)| {
-            entry.best_voucher.as_ref()?;
+            entry.best_voucher.as_ref().filter(|_| entry.view.is_some())?;
             Some(row(channel, &entry, now_secs))
         };
         self.book.all().into_iter().filter_map(with_voucher).collect()
     }
 
-    /// Claims the named channels in their order, a batch at a time. The ledger knows of a claim before the chain
-    /// does, and the books have its result before anyone is told. A batch that fails does not keep back the next.
+    /// Claims the named channels in their order, a batch at a time; where the wallet's ETH does not pay for all of them,
+    /// the dearest of them first. The ledger knows of a claim before the chain does, and the books have its result before
+    /// anyone is told. A batch that fails does not keep back the next, unless the wallet has no ETH for either.
     async fn claim(&mut self, claim: &Claim) -> Result<Claimed, SettlementError> {
         tracing::debug!(reason = ?claim.reason, channels = claim.channels.len(), "claiming");
         // What an interrupted claim may still pay is counted by this one, so that it is counted once.
@@ -179,12 +183,22 @@ impl Payee {
         self.conclude(interrupted, SettlementState::Failed).await;
         let mut claimed = Claimed::default();
         let mut failed = None;
-        for batch in claim.channels.chunks(CLAIM_ROWS_MAX) {
-            if let Err(error) = self.claim_batch(batch, &mut claimed).await {
-                failed.get_or_insert(error);
+        let due =
+            |channel: &ChannelId| self.book.get(*channel).map_or(Usdc::ZERO, |entry| entry.state.unclaimed());
+        let (paid, unpaid) = chain_view::means(&self.chain).divide(&claim.channels, due);
+        for batch in paid.chunks(CLAIM_ROWS_MAX).chain(unpaid.chunks(CLAIM_ROWS_MAX)) {
+            let Err(error) = self.claim_batch(batch, &mut claimed).await else { continue };
+            let is_poor = matches!(&error, SettlementError::Chain(ChainError::InsufficientEth { .. }));
+            failed.get_or_insert(error);
+            if is_poor {
+                break;
             }
         }
-        failed.map_or(Ok(claimed), Err)
+        let Some(error) = failed else { return Ok(claimed) };
+        if !claimed.amount.is_zero() {
+            tracing::info!(amount = %claimed.amount, channels = claimed.channels, "a part was claimed");
+        }
+        Err(error)
     }
 
     async fn claim_batch(&self, batch: &[ChannelId], claimed: &mut Claimed) -> Result<(), SettlementError> {
@@ -221,12 +235,12 @@ impl Payee {
             let total = report.claimed.iter().find(|(channel, _)| *channel == row.channel);
             row.to = total.map_or(row.from, |(_, total)| (*total).min(row.to));
             claimed.amount = claimed.amount.saturating_add(row.to.saturating_sub(row.from));
-            claimed.channels += 1;
+            claimed.channels += usize::from(row.to > row.from);
         }
         self.ledger.record_claim(settlement).await?;
         claimed.transactions.extend(report.transactions);
         self.intake.catch_up().await;
-        Ok(())
+        report.failed.map_or(Ok(()), |error| Err(error.into()))
     }
 
     /// A channel that has promised something is followed, however many strangers open larger ones.
@@ -294,6 +308,10 @@ impl Payee {
         }
         let gas = chain_view::gas(&self.chain, self.policy.gas_price_factor_max);
         let is_paid = gas.is_some_and(|gas| gas.is_paid_by(entry.state.unclaimed()));
+        // Of what the chain was not read of, more may have been claimed than is known.
+        if entry.view.is_none() {
+            return Ok(Closing::Waits);
+        }
         if !entry.state.reserved.is_zero() || !(is_paid || self.ordered.contains(&channel)) {
             return Ok(Closing::Waits);
         }
@@ -324,7 +342,7 @@ fn row(channel: ChannelId, entry: &PayeeChannel, now_secs: u64) -> Row {
         due: entry.state.unclaimed(),
         age_secs: entry.unclaimed_since_secs.map_or(0, |since| now_secs.saturating_sub(since)),
         used_percent: spent.saturating_mul(100).checked_div(deposited).unwrap_or(100),
-        close_at_secs: entry.close_at_secs,
+        close_at_secs: entry.close_at_secs(),
     }
 }
 

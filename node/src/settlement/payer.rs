@@ -94,13 +94,13 @@ impl Payer {
         }
     }
 
-    /// What needs owners: asking them to close channels that this node no longer uses.
+    /// What may need owners: channels that this node no longer uses are closed.
     pub(super) async fn ask(self, interval: Duration) {
         let mut tick = tokio::time::interval(interval);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             tick.tick().await;
-            let unused = stream::iter(self.unused()).map(|channel| self.close_unused(channel));
+            let unused = stream::iter(self.unused()).map(|(channel, way)| self.close_unused(channel, way));
             unused.buffer_unordered(ASKED_AT_ONCE).collect::<()>().await;
         }
     }
@@ -235,56 +235,145 @@ impl Payer {
         }
     }
 
-    /// Channels without a call for long whose rest is worth the gas of getting it back.
-    fn unused(&self) -> Vec<PayerChannel> {
+    /// Channels whose rest is to be had back now, each with the way. What nobody but the chain is left to ask for is
+    /// asked for each time, until the chain shows the request.
+    fn unused(&self) -> Vec<(PayerChannel, Way)> {
         let now_secs = clock::now_secs();
         let Some(gas) = chain_view::gas(&self.chain, self.policy.gas_price_factor_max) else {
             return Vec::new();
         };
-        let is_unused = |channel: &PayerChannel| {
-            let left = channel.state.deposited.saturating_sub(channel.state.acknowledged);
-            idle_secs(channel, now_secs) >= self.policy.idle_close_secs
-                && left > gas.of(1)
-                && channel.close_at_secs.is_none()
-                && channel.state.in_flight == Usdc::ZERO
-                && self.promised.until(channel.id).is_none()
-        };
         let mut asked = self.asked_secs.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut unused = self.channels.all();
-        unused.retain(is_unused);
-        unused.retain(|channel| {
-            asked.get(&channel.id).is_none_or(|at| now_secs.saturating_sub(*at) >= ASK_AGAIN_SECS)
-        });
-        asked.extend(unused.iter().map(|channel| (channel.id, now_secs)));
+        let mut unused = Vec::new();
+        for channel in self.channels.all() {
+            let way = way_back(&channel, &self.policy, gas.of(1), now_secs);
+            let Some(way) = way.filter(|_| self.promised.until(channel.id).is_none()) else { continue };
+            let is_due =
+                asked.get(&channel.id).is_none_or(|at| now_secs.saturating_sub(*at) >= ASK_AGAIN_SECS);
+            if way == Way::Owner && !is_due {
+                continue;
+            }
+            asked.insert(channel.id, now_secs);
+            unused.push((channel, way));
+        }
         unused
     }
 
-    async fn close_unused(&self, channel: PayerChannel) {
-        match self.ask_to_close(&channel).await {
-            Word::Promised => drop(self.note(channel.id).await),
-            Word::Signed(close) => {
-                if let Err(error) = self.bring(&channel, close).await {
-                    tracing::warn!(owner = %channel.config.payee, %error, "a signed close was not brought yet");
-                }
+    async fn close_unused(&self, channel: PayerChannel, way: Way) {
+        let word = if way == Way::Chain { Word::Nothing } else { self.ask_to_close(&channel).await };
+        let done = match word {
+            Word::Promised => {
+                self.note(channel.id).await;
+                Ok(())
             }
-            Word::Nothing => self.close_alone(&channel).await,
-        }
-    }
-
-    async fn close_alone(&self, channel: &PayerChannel) {
-        let patience_secs = self.policy.idle_close_secs.saturating_add(self.policy.close_answer_secs);
-        if idle_secs(channel, clock::now_secs()) >= patience_secs
-            && let Err(error) = self.request_close(channel).await
-        {
-            tracing::warn!(owner = %channel.config.payee, %error, "an unused channel was not closed");
+            Word::Signed(close) => self.bring(&channel, close).await.map(drop),
+            Word::Nothing if way == Way::Owner => Ok(()),
+            Word::Nothing => self.request_close(&channel).await.map(drop),
+        };
+        if let Err(error) = done {
+            tracing::warn!(owner = %channel.config.payee, %error, "an unused channel was not closed yet");
         }
     }
 }
 
-fn idle_secs(channel: &PayerChannel, now_secs: u64) -> u64 {
-    now_secs.saturating_sub(channel.last_used_secs)
+/// How the rest of a deposit is to be had back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// The owner is asked, and nothing is done when it does not answer.
+    Owner,
+    /// The owner is asked, and when it does not answer the chain.
+    OwnerThenChain,
+    /// The owner is not believed any more.
+    Chain,
+}
+
+/// The way to the rest of a deposit that is not used any more, if that is worth the gas. A call that stays undecided
+/// keeps the owner from being asked for a while, and no longer: the delay of the channel is there for it to claim.
+fn way_back(channel: &PayerChannel, policy: &Policy, gas: Usdc, now_secs: u64) -> Option<Way> {
+    let paid = channel.state.acknowledged.max(channel.claimed);
+    let left = channel.state.deposited.saturating_sub(paid);
+    if left <= gas || channel.close_at_secs.is_some() {
+        return None;
+    }
+    let idle_secs = now_secs.saturating_sub(channel.last_used_secs);
+    match () {
+        () if channel.state.stopped => Some(Way::Chain),
+        () if idle_secs >= policy.idle_close_secs.saturating_add(policy.close_answer_secs) => {
+            Some(Way::OwnerThenChain)
+        }
+        () if idle_secs >= policy.idle_close_secs && channel.state.in_flight.is_zero() => Some(Way::Owner),
+        () => None,
+    }
 }
 
 fn holds_deposit(channel: &PayerChannel) -> bool {
     channel.state.deposited > channel.claimed
+}
+
+#[cfg(test)]
+mod tests {
+    use farthing_ledger::Cause;
+    use farthing_protocol::{ChannelConfig, channel::PayerState};
+
+    use super::*;
+
+    const fn usdc(micros: u64) -> Usdc {
+        Usdc::from_micros(micros)
+    }
+
+    fn unused(deposited: u64, acknowledged: u64) -> PayerChannel {
+        PayerChannel {
+            id: ChannelId::NONE,
+            config: ChannelConfig {
+                payer: Address::ZERO,
+                payee: Address::ZERO,
+                token: Address::ZERO,
+                signer: Address::ZERO,
+                close_delay_secs: 0,
+                salt: [0; 32],
+            },
+            state: PayerState {
+                deposited: usdc(deposited),
+                acknowledged: usdc(acknowledged),
+                ..PayerState::default()
+            },
+            forgotten: Usdc::ZERO,
+            forgotten_cause: Cause::Crash,
+            seen_total: Usdc::ZERO,
+            claimed: Usdc::ZERO,
+            close_at_secs: None,
+            last_deposit: Usdc::ZERO,
+            last_used_secs: 1_000,
+        }
+    }
+
+    #[test]
+    fn the_rest_of_a_deposit_comes_back_by_the_owner_then_by_the_chain_whatever_stays_undecided() {
+        let policy = Policy { idle_close_secs: 10, close_answer_secs: 5, ..Policy::default() };
+        let way = |channel: &PayerChannel, idle: u64| way_back(channel, &policy, usdc(3), 1_000 + idle);
+        let idle = unused(10, 2);
+        let mut undecided = unused(10, 2);
+        undecided.state.in_flight = usdc(2);
+        let mut stopped = undecided.clone();
+        stopped.state.stopped = true;
+        for (secs, of_idle, of_undecided) in [
+            (0, None, None),
+            (9, None, None),
+            (10, Some(Way::Owner), None),
+            (14, Some(Way::Owner), None),
+            (15, Some(Way::OwnerThenChain), Some(Way::OwnerThenChain)),
+            (1_000_000, Some(Way::OwnerThenChain), Some(Way::OwnerThenChain)),
+        ] {
+            assert_eq!((way(&idle, secs), way(&undecided, secs)), (of_idle, of_undecided), "{secs} s");
+            assert_eq!(way(&stopped, secs), Some(Way::Chain), "{secs} s");
+        }
+        // Nothing that the chain shows as asked for or over, and nothing below its gas, is asked for.
+        for channel in [&idle, &undecided, &stopped] {
+            let closing = PayerChannel { close_at_secs: Some(1), ..channel.clone() };
+            assert_eq!(way(&closing, 100), None);
+            let mut claimed = PayerChannel { claimed: usdc(7), ..channel.clone() };
+            assert_eq!(way(&claimed, 100), None, "3 are left");
+            claimed.claimed = usdc(6);
+            assert!(way(&claimed, 100).is_some(), "4 are left");
+        }
+    }
 }

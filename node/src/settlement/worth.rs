@@ -4,7 +4,7 @@
 //! out, whatever the others hold, so that a stranger's dust never costs the owner gas. A pending close is the one
 //! reason to claim what would otherwise wait, because waiting loses it.
 
-use std::cmp::Reverse;
+use std::{cmp::Reverse, collections::HashSet};
 
 use farthing_chain::BaseFee;
 use farthing_protocol::{ChannelId, Usdc};
@@ -14,8 +14,8 @@ use super::policy::Policy;
 /// Gas of a claim transaction: the base and each further channel (measured, `docs/contracts.md`).
 pub const CLAIM_GAS_BASE: u128 = 65_000;
 pub const CLAIM_GAS_PER_CHANNEL: u128 = 19_000;
-/// The limit that a claim of one channel is sent with: a fifth and some more above what it takes.
-const CLAIM_GAS_LIMIT: u128 = 126_000;
+/// What the limit that a claim is sent with has besides a fifth above what it takes.
+const CLAIM_GAS_MARGIN: u128 = 25_000;
 /// The price of ETH that gas is weighed with against USDC. Being wrong by a factor of two moves a claim by a
 /// few hours; asking someone would add a party to trust.
 const MICROS_PER_ETH: u128 = 3_000_000_000;
@@ -75,12 +75,65 @@ impl Gas {
     }
 }
 
-/// What a wallet must hold for the claim of one channel: a transaction bids twice what gas costs now.
+/// What a wallet must hold for a claim of so many channels in one transaction, which bids twice what gas costs now. Where
+/// gas is free, it still needs something.
 #[must_use]
-pub fn claim_wei_max(fee: &BaseFee) -> u128 {
+pub fn claim_wei_max(fee: &BaseFee, rows: usize) -> u128 {
+    let rows = rows as u128;
     let wei_per_gas = fee.current_wei.saturating_mul(2).saturating_add(fee.tip_wei);
-    let l1_wei = fee.l1.base_wei.saturating_add(fee.l1.row_wei);
-    CLAIM_GAS_LIMIT.saturating_mul(wei_per_gas).saturating_add(l1_wei)
+    let gas = CLAIM_GAS_PER_CHANNEL.saturating_mul(rows).saturating_add(CLAIM_GAS_BASE);
+    let gas_limit = gas.saturating_add(gas / 5).saturating_add(CLAIM_GAS_MARGIN);
+    let l1_wei = fee.l1.row_wei.saturating_mul(rows).saturating_add(fee.l1.base_wei);
+    gas_limit.saturating_mul(wei_per_gas).saturating_add(l1_wei).max(1)
+}
+
+/// What a wallet can bring to the chain of what it has earned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Means {
+    /// So many channels can be claimed.
+    pub rows: usize,
+    /// A channel's sum has to be larger than this, or gas costs more than it brings.
+    pub row_cost: Usdc,
+}
+
+impl Means {
+    /// Of a wallet that can claim whatever there is.
+    pub const UNLIMITED: Self = Self { rows: usize::MAX, row_cost: Usdc::ZERO };
+
+    /// Of a wallet with so much ETH, at what gas costs now.
+    #[must_use]
+    pub fn of(fee: &BaseFee, eth_wei: u128) -> Self {
+        let full = claim_wei_max(fee, CLAIM_ROWS_MAX);
+        let (transactions, rest) = (eth_wei / full, eth_wei % full);
+        let further = (1..CLAIM_ROWS_MAX).rev().find(|rows| claim_wei_max(fee, *rows) <= rest).unwrap_or(0);
+        let transactions = usize::try_from(transactions).unwrap_or(usize::MAX);
+        let rows = transactions.saturating_mul(CLAIM_ROWS_MAX).saturating_add(further);
+        Self { rows, row_cost: Gas::at(fee, false).row }
+    }
+
+    /// Whether these sums can be claimed, as far as they pay for it; and one more when there are none.
+    #[must_use]
+    pub fn cover(&self, due: impl ExactSizeIterator<Item = Usdc>) -> bool {
+        let is_beyond = due.len().max(1) > self.rows;
+        !is_beyond
+            || due.filter(|due| *due > self.row_cost).take(self.rows.saturating_add(1)).count().max(1)
+                <= self.rows
+    }
+
+    /// Which channels to claim first: as many of the dearest as can be paid for, in the order they have; and the others,
+    /// the dearest first.
+    #[must_use]
+    pub fn divide(
+        &self,
+        channels: &[ChannelId],
+        due: impl Fn(&ChannelId) -> Usdc,
+    ) -> (Vec<ChannelId>, Vec<ChannelId>) {
+        let mut dearest: Vec<ChannelId> = channels.to_vec();
+        dearest.sort_by_key(|channel| Reverse(due(channel)));
+        let (paid, unpaid) = dearest.split_at(self.rows.min(dearest.len()));
+        let paid: HashSet<&ChannelId> = paid.iter().collect();
+        (channels.iter().filter(|channel| paid.contains(channel)).copied().collect(), unpaid.to_vec())
+    }
 }
 
 /// Why a claim is made; shown to the owner.
@@ -274,9 +327,56 @@ mod tests {
         let none = BaseFee { current_wei: 0, median_wei: 0, tip_wei: 0, l1: L1Fee::default() };
         let tip = BaseFee { tip_wei: 1_000_000_000, ..none };
         assert_eq!(Gas::at(&tip, false).of(1), usdc(252_000));
-        assert_eq!(claim_wei_max(&tip), CLAIM_GAS_LIMIT * 1_000_000_000);
+        assert_eq!(claim_wei_max(&tip, 1), 125_800 * 1_000_000_000);
+        assert_eq!(claim_wei_max(&tip, 100), 2_383_000 * 1_000_000_000);
+        assert_eq!(claim_wei_max(&none, 1), 1, "where gas is free, something is needed");
         let l1 = BaseFee { l1: L1Fee { base_wei: 2_000_000_000_000, row_wei: 1_000_000_000_000 }, ..none };
         assert_eq!(Gas::at(&l1, false), Gas { base: usdc(6_000), row: usdc(3_000), is_dear: false });
-        assert_eq!(claim_wei_max(&l1), 3_000_000_000_000);
+        assert_eq!(claim_wei_max(&l1, 1), 3_000_000_000_000);
+        assert_eq!(claim_wei_max(&l1, 3), 5_000_000_000_000);
+    }
+
+    #[test]
+    fn what_can_be_claimed_is_what_the_eth_pays_for() {
+        let fee = BaseFee { current_wei: 500_000_000, median_wei: 0, tip_wei: 0, l1: L1Fee::default() };
+        let cost = |rows| claim_wei_max(&fee, rows);
+        for (wei, rows) in [
+            (0, 0),
+            (cost(1) - 1, 0),
+            (cost(1), 1),
+            (cost(2) - 1, 1),
+            (cost(99), 99),
+            (cost(100), 100),
+            (cost(100) + cost(1) - 1, 100),
+            (cost(100) + cost(7), 107),
+        ] {
+            assert_eq!(Means::of(&fee, wei).rows, rows, "{wei}");
+        }
+        assert!(Means::of(&fee, u128::MAX).rows > 1_000_000);
+        let free = BaseFee { current_wei: 0, ..fee };
+        assert_eq!((Means::of(&free, 0).rows, Means::of(&free, 1).rows), (0, 100));
+
+        let means = |rows| Means { rows, row_cost: usdc(50) };
+        let cover = |rows, due: &[u64]| means(rows).cover(due.iter().map(|due| usdc(*due)));
+        assert!(cover(1, &[]) && !cover(0, &[]), "the next claim");
+        assert!(cover(2, &[51, 51]) && !cover(1, &[51, 51]));
+        assert!(
+            cover(1, &[51, 50, 0, 50]) && !cover(0, &[50]),
+            "what does not pay for its row asks for no ETH"
+        );
+        assert!(Means::UNLIMITED.cover([usdc(1)].into_iter()));
+    }
+
+    #[test]
+    fn the_dearest_that_can_be_paid_for_are_claimed_first_in_the_order_of_their_urgency() {
+        let due = |channel: &ChannelId| usdc([10, 40, 20, 30][usize::from(channel.as_bytes()[0])]);
+        let all = [id(0), id(1), id(2), id(3)];
+        let divide = |rows| Means { rows, row_cost: usdc(0) }.divide(&all, due);
+        assert_eq!(divide(0), (vec![], vec![id(1), id(3), id(2), id(0)]));
+        assert_eq!(divide(2), (vec![id(1), id(3)], vec![id(2), id(0)]));
+        assert_eq!(divide(3), (vec![id(1), id(2), id(3)], vec![id(0)]));
+        for rows in [4, 5] {
+            assert_eq!(divide(rows), (all.to_vec(), vec![]));
+        }
     }
 }

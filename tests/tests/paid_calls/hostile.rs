@@ -30,6 +30,8 @@ mod closes;
 mod deposits;
 mod free_rides;
 mod pending;
+mod poor;
+mod restored;
 mod withdrawals;
 
 const DEADLINE: Duration = Duration::from_secs(20);

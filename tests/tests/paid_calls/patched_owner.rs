@@ -24,7 +24,7 @@ use farthing_protocol::{
     call::{CallStatus, ChannelSync, Payment},
     wire::NetworkName,
 };
-use farthing_tests::world::{FUNDS, PRICE, World, eventually};
+use farthing_tests::world::{FUNDS, PRICE, Setup, World, eventually};
 use serde_json::{Value, json};
 
 use crate::support::{cost, expect_served, with};
@@ -32,6 +32,7 @@ use crate::support::{cost, expect_served, with};
 mod compared;
 mod healed;
 mod hostile_books;
+mod locked;
 
 /// What a patched owner answers to a copy of a call; `None` leaves it without an answer.
 type Answers = fn(&Owner, &CallRequest, copies: usize) -> Option<CallReply>;

@@ -62,20 +62,35 @@ impl ChainHandle {
         self.deposit(config, target, target).await
     }
 
-    /// Claims many channels in as few transactions as possible. Rows that cannot pay are left out and named.
+    /// Claims many channels in as few transactions as possible. Rows that cannot pay are left out and named. What the
+    /// wallet's ETH does not pay for in one transaction is made smaller, so the rows that matter most come first.
     ///
     /// # Errors
-    /// See [`ChainError`]. Transactions before a failed one have been mined; the channels' views show it.
+    /// See [`ChainError`]; then nothing was claimed. What fails after that stands in the report.
     pub async fn claim_many(&self, rows: Vec<ClaimRow>) -> Result<ClaimReport, ChainError> {
         for row in &rows {
             self.require_claimable(row)?;
         }
         let mut claim = ClaimReport::default();
         let ids: Vec<ChannelId> = rows.iter().map(|row| row.config.id(&self.0.domain)).collect();
-        for part in rows.chunks(CLAIM_ROWS_MAX) {
-            let outcome = self.operate(Intent::Claim { rows: part.to_vec() }).await?;
-            claim.transactions.extend(outcome.receipt.map(|_| report(&outcome)));
-            claim.refused.extend(outcome.refused);
+        let (mut left, mut most) = (rows.as_slice(), CLAIM_ROWS_MAX);
+        while !left.is_empty() {
+            let (part, rest) = left.split_at(most.min(left.len()));
+            match self.operate(Intent::Claim { rows: part.to_vec() }).await {
+                Ok(outcome) => {
+                    claim.transactions.extend(outcome.receipt.map(|_| report(&outcome)));
+                    claim.refused.extend(outcome.refused);
+                    left = rest;
+                }
+                Err(ChainError::InsufficientEth { need_wei, have_wei, .. }) if part.len() > 1 => {
+                    most = fewer_rows(part.len(), need_wei, have_wei);
+                }
+                Err(error) if claim.transactions.is_empty() => return Err(error),
+                Err(error) => {
+                    claim.failed = Some(error);
+                    break;
+                }
+            }
         }
         let confirmed = At::Block(self.confirmed_block().await?);
         let states = self.0.reader.channels(&ids, confirmed).await.map_err(|error| self.unread(error))?;
@@ -343,6 +358,13 @@ fn require(condition: bool, otherwise: &str) -> Result<(), ChainError> {
     if condition { Ok(()) } else { Err(ChainError::Invalid(otherwise.to_owned())) }
 }
 
+/// How many of `rows` to try next when so much ETH is there and so much is needed for all of them: half of them at most,
+/// because a transaction costs something without any row.
+fn fewer_rows(rows: usize, need_wei: u128, have_wei: u128) -> usize {
+    let share = have_wei.saturating_mul(rows as u128) / need_wei.max(1);
+    usize::try_from(share).unwrap_or(rows).clamp(1, (rows / 2).max(1))
+}
+
 fn report(outcome: &Outcome) -> TxReport {
     let of = |receipt: &Receipt| TxReport {
         tx_hash: Some(TxHash(receipt.transaction_hash.0)),
@@ -351,4 +373,23 @@ fn report(outcome: &Outcome) -> TxReport {
         fee_wei: receipt.fee_wei(),
     };
     outcome.receipt.as_ref().map(of).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_claim_that_is_too_dear_is_made_smaller_until_one_row_is_left() {
+        for (rows, need, have, expected) in [
+            (100, 100, 99, 50),
+            (100, 100, 30, 30),
+            (100, 100, 0, 1),
+            (3, 10, 9, 1),
+            (2, 10, 9, 1),
+            (2, 0, 0, 1),
+        ] {
+            assert_eq!(fewer_rows(rows, need, have), expected, "{rows} rows, {have} of {need} wei");
+        }
+    }
 }

@@ -16,30 +16,38 @@ pub(crate) const fn usual_tip_wei(is_l2: bool) -> u128 {
     if is_l2 { TIP_L2_WEI } else { TIP_L1_WEI }
 }
 
-/// Twice the base fee covers six full blocks in a row. A tip is one endpoint's word alone, while the base fee
-/// is the chain's: no tip is paid beyond twice the base fee, or beyond the usual one where that is more, and
-/// none beyond a tenth of the cap. `None` when even the next block costs more than the cap.
+/// A transaction that is not mined raises its tip up to so many times what a first one may have: enough for six steps.
+const RAISED_TIP_FACTOR: u128 = 2;
+
+/// A tip is one endpoint's word alone, while the base fee is the chain's: no tip is offered beyond twice the base fee, or
+/// beyond the usual one where that is more, and none beyond a tenth of the cap.
+pub(crate) fn tip_max(base_fee_wei: u128, usual_tip_wei: u128, cap_wei: u128) -> u128 {
+    base_fee_wei.saturating_mul(2).max(usual_tip_wei).min(cap_wei / 10)
+}
+
+/// Twice the base fee covers six full blocks in a row. `None` when even the next block costs more than the cap.
 pub(crate) fn suggest(
     base_fee_wei: u128,
     tip_wei: Option<u128>,
     usual_tip_wei: u128,
     cap_wei: u128,
 ) -> Option<Fees> {
-    let tip_max = base_fee_wei.saturating_mul(2).max(usual_tip_wei).min(cap_wei / 10);
-    let tip_wei = tip_wei.unwrap_or(usual_tip_wei).min(tip_max);
+    let tip_max_wei = tip_max(base_fee_wei, usual_tip_wei, cap_wei);
+    let tip_wei = tip_wei.unwrap_or(usual_tip_wei).min(tip_max_wei);
     let least = base_fee_wei.saturating_add(tip_wei);
     let max_wei = base_fee_wei.saturating_mul(2).saturating_add(tip_wei).min(cap_wei);
     (least <= cap_wei).then_some(Fees { max_wei, tip_wei })
 }
 
 /// The fees that replace a transaction with `old` ones: an eighth more on both, where nodes ask for a tenth,
-/// and not below what the chain now asks. `None` when that exceeds the cap; then the old one keeps waiting.
-pub(crate) fn replacement(old: Fees, now: Option<Fees>, cap_wei: u128) -> Option<Fees> {
+/// and not below what the chain now asks. `None` when that exceeds the cap, or the tip what the chain's base fee allows
+/// for: an endpoint that withholds transactions must not make them dearer and dearer. Then the old one keeps waiting.
+pub(crate) fn replacement(old: Fees, now: Fees, tip_max_wei: u128, cap_wei: u128) -> Option<Fees> {
     let raised = |wei: u128| wei.saturating_add(wei / 8).saturating_add(1);
-    let now = now.unwrap_or(old);
     let fees =
         Fees { max_wei: raised(old.max_wei).max(now.max_wei), tip_wei: raised(old.tip_wei).max(now.tip_wei) };
-    (fees.max_wei <= cap_wei).then_some(fees)
+    let is_fair = fees.tip_wei <= tip_max_wei.saturating_mul(RAISED_TIP_FACTOR);
+    (fees.max_wei <= cap_wei && is_fair).then_some(fees)
 }
 
 #[cfg(test)]
@@ -72,15 +80,35 @@ mod tests {
     #[test]
     fn a_replacement_pays_at_least_a_tenth_more_on_both() {
         for old in [Fees { max_wei: 1, tip_wei: 0 }, Fees { max_wei: 1_000, tip_wei: 10 }] {
-            let new = replacement(old, None, u128::MAX).unwrap();
+            let new = replacement(old, old, 10, u128::MAX).unwrap();
             assert!(new.max_wei * 10 >= old.max_wei * 11 && new.max_wei > old.max_wei);
             assert!(new.tip_wei * 10 >= old.tip_wei * 11 && new.tip_wei > old.tip_wei);
             assert!(new.tip_wei <= new.max_wei);
         }
-        assert_eq!(replacement(Fees { max_wei: 889, tip_wei: 1 }, None, 1_000).map(|f| f.max_wei), None);
-        assert_eq!(
-            replacement(Fees { max_wei: 888, tip_wei: 1 }, None, 1_000).map(|f| f.max_wei),
-            Some(1_000)
-        );
+        let max_wei = |max_wei| {
+            let old = Fees { max_wei, tip_wei: 1 };
+            replacement(old, old, 10, 1_000).map(|fees| fees.max_wei)
+        };
+        assert_eq!((max_wei(889), max_wei(888)), (None, Some(1_000)));
+    }
+
+    #[test]
+    fn a_transaction_that_is_withheld_raises_its_tip_no_further_than_the_base_fee_allows_for() {
+        const CAP: u128 = 200_000_000_000;
+        for (base_fee_wei, least_steps) in [(0, 6), (1_000_000_000, 6), (10_000_000_000, 6)] {
+            let first = suggest(base_fee_wei, Some(u128::MAX), TIP_L1_WEI, CAP).unwrap();
+            let bound = tip_max(base_fee_wei, TIP_L1_WEI, CAP);
+            assert_eq!(first.tip_wei, bound, "the endpoint lies as far as it can");
+            let (mut fees, mut steps) = (first, 0);
+            while let Some(raised) = replacement(fees, first, bound, CAP) {
+                (fees, steps) = (raised, steps + 1);
+            }
+            assert!((first.tip_wei..=2 * bound).contains(&fees.tip_wei), "{base_fee_wei}: {fees:?}");
+            assert!((1..=least_steps).contains(&steps), "{base_fee_wei}: {steps}");
+            // The base fee has risen beyond what was offered: then it goes on.
+            let now = suggest(2 * base_fee_wei + 1_000_000_000, None, TIP_L1_WEI, CAP).unwrap();
+            let bound = tip_max(2 * base_fee_wei + 1_000_000_000, TIP_L1_WEI, CAP);
+            assert!(base_fee_wei == 10_000_000_000 || replacement(fees, now, bound, CAP).is_some());
+        }
     }
 }

@@ -1,10 +1,10 @@
 //! From an intent to what its transaction does: has it come true already, and which part of it can be had.
 
 use alloy::{
-    primitives::{Address as EthAddress, B256, Bytes, U256},
+    primitives::{Address as EthAddress, Bytes, U256},
     sol_types::SolCall as _,
 };
-use farthing_protocol::{Address, ChannelConfig, ChannelId, Usdc};
+use farthing_protocol::{Address, ChannelConfig, ChannelId, Hash, Usdc, keccak256};
 
 use super::{ClaimRow, Intent, Writer, bisect::bisect, intent::DepositTerms};
 use crate::{
@@ -160,7 +160,7 @@ impl Writer {
             None => DepositTerms {
                 amount: target.saturating_sub(state.deposited).min(amount_max),
                 valid_before_secs: now_secs + AUTHORIZATION_SECS,
-                salt: random_salt()?,
+                salt: deposit_salt(id, state),
             },
         };
         self.require_usdc(balances.map_err(failed)?, terms.amount)?;
@@ -271,9 +271,10 @@ fn to_claim(row: &ClaimRow) -> Claim {
     }
 }
 
-fn random_salt() -> Result<[u8; 32], ChainError> {
-    let mut salt = B256::ZERO;
-    getrandom::fill(salt.as_mut_slice())
-        .map_err(|error| ChainError::Invalid(format!("the system has no randomness: {error}")))?;
-    Ok(salt.0)
+/// The same for every authorization that adds to the same deposit, so that the token takes one of them at most: each
+/// attempt that fails leaves one with the endpoint that simulated it. Within a round of the channel a deposit only grows,
+/// and a new round has a new number, so no salt returns that was used.
+fn deposit_salt(id: ChannelId, state: ChannelState) -> Hash {
+    let (round, deposited) = (state.round.to_be_bytes(), state.deposited.micros().to_be_bytes());
+    keccak256(&[b"farthing deposit", id.as_bytes(), &round, &deposited])
 }

@@ -66,17 +66,20 @@ impl Writer {
 
     /// What the next blocks ask for.
     pub(super) async fn fees(&self) -> Result<Fees, ChainError> {
+        self.fees_and_tip_max().await.map(|(fees, _)| fees)
+    }
+
+    /// The same with the highest tip that a first transaction may have.
+    pub(super) async fn fees_and_tip_max(&self) -> Result<(Fees, u128), ChainError> {
         let failed = |error| self.failed("the transaction", error);
         let (head, tip_wei) = tokio::join!(self.reader.head(), self.reader.tip_wei());
         let gas_price_wei = head.map_err(failed)?.base_fee_wei();
         let cap_wei = self.reader.spec.gas_price_cap_wei;
         let chain = self.reader.spec.name.clone();
         let usual = fees::usual_tip_wei(self.reader.spec.is_l2);
-        fees::suggest(gas_price_wei, tip_wei.map_err(failed)?, usual, cap_wei).ok_or(ChainError::GasTooDear {
-            chain,
-            gas_price_wei,
-            cap_wei,
-        })
+        let fees = fees::suggest(gas_price_wei, tip_wei.map_err(failed)?, usual, cap_wei);
+        let fees = fees.ok_or(ChainError::GasTooDear { chain, gas_price_wei, cap_wei })?;
+        Ok((fees, fees::tip_max(gas_price_wei, usual, cap_wei)))
     }
 
     pub(super) fn require_usdc(&self, balances: Balances, need: Usdc) -> Result<(), ChainError> {

@@ -14,6 +14,7 @@ use super::{
 use crate::{
     contracts::to_eth,
     error::ChainError,
+    handle::TxHash,
     reader::{At, Receipt},
     rpc::RpcError,
 };
@@ -25,6 +26,8 @@ const FORMS_MAX: usize = 60;
 const LOOKS_MAX: u32 = 5;
 /// While a transaction is under way somebody waits: look at least this often.
 const LOOK_EVERY_MS_MAX: u64 = 1_000;
+/// How often a receipt is looked for that has been missing for longer than that.
+const LATE_LOOKS: u32 = 60;
 /// What a plain transfer takes.
 const TRANSFER_GAS: u64 = 21_000;
 
@@ -46,14 +49,15 @@ enum Fate {
 
 impl Writer {
     /// # Errors
-    /// [`ChainError::Reverted`] or [`ChainError::Replaced`]: both are final.
+    /// [`ChainError::Reverted`], [`ChainError::Replaced`] or [`ChainError::Unaccounted`]: they are final.
     pub(super) async fn pursue(&self, mut entry: Entry) -> Result<Outcome, ChainError> {
         let what = entry.intent.what();
         let look_every = Duration::from_millis(self.reader.spec.poll_interval_ms.min(LOOK_EVERY_MS_MAX));
         // A chain that mines at once is seen at once; a slow one is soon asked no more often than that.
         let mut look_after = look_every / 32;
         let resend_after = Duration::from_millis(self.reader.spec.resend_after_ms);
-        let mut gone_looks = 0;
+        let receipt_patience = Duration::from_millis(self.reader.spec.receipt_patience_ms);
+        let (mut gone_looks, mut gone_since) = (0, None);
         let mut sent_at: Option<Instant> = None;
         loop {
             match self.fate(&entry).await {
@@ -67,16 +71,18 @@ impl Writer {
                 }
                 Ok(Fate::Gone { confirmed }) => {
                     gone_looks += 1;
-                    let fulfilled = self.is_fulfilled(&entry.intent, At::Block(confirmed)).await;
-                    if gone_looks >= LOOKS_MAX
-                        && let Ok(fulfilled) = fulfilled
+                    let since = *gone_since.get_or_insert_with(Instant::now);
+                    // The state shows whether anything but a transfer was made.
+                    let is_late = gone_looks >= LOOKS_MAX
+                        && (entry.intent.is_idempotent() || since.elapsed() >= receipt_patience);
+                    if is_late
+                        && let Ok(fulfilled) = self.is_fulfilled(&entry.intent, At::Block(confirmed)).await
                     {
-                        let replaced = ChainError::Replaced { what, nonce: entry.nonce };
-                        return if fulfilled { Ok(Outcome::default()) } else { Err(replaced) };
+                        return if fulfilled { Ok(Outcome::default()) } else { Err(gone(&entry)) };
                     }
                 }
                 Ok(Fate::Open { next_nonce }) => {
-                    gone_looks = 0;
+                    (gone_looks, gone_since) = (0, None);
                     match sent_at {
                         None => {
                             self.broadcast(&entry).await;
@@ -94,6 +100,9 @@ impl Writer {
                 Err(error) => tracing::debug!(%error, nonce = entry.nonce, "the end of {what} is unknown"),
             }
             tokio::time::sleep(look_after).await;
+            let is_missing = gone_looks >= LOOKS_MAX;
+            let look_every =
+                if is_missing { look_every.max(receipt_patience / LATE_LOOKS) } else { look_every };
             look_after = (look_after * 2).min(look_every);
         }
     }
@@ -150,11 +159,12 @@ impl Writer {
         }
     }
 
-    /// Signs the same transaction with higher fees and stores it. Where the cap or the count forbids that, or
-    /// the journal fails, the form that is already stored goes on waiting.
+    /// Signs the same transaction with higher fees and stores it. Where the cap, the chain's fees or the count forbid that,
+    /// or the journal fails, the form that is already stored goes on waiting.
     async fn raise(&self, entry: &mut Entry) {
         let cap_wei = self.reader.spec.gas_price_cap_wei;
-        let Some(fees) = replacement(entry.fees(), self.fees().await.ok(), cap_wei) else { return };
+        let Ok((now, tip_max_wei)) = self.fees_and_tip_max().await else { return };
+        let Some(fees) = replacement(entry.fees(), now, tip_max_wei, cap_wei) else { return };
         if entry.hashes.len() >= FORMS_MAX {
             return;
         }
@@ -196,6 +206,15 @@ impl Writer {
             }
         }
     }
+}
+
+/// The end of a transaction whose nonce was used without a trace of it. A transfer may have been made all the same.
+fn gone(entry: &Entry) -> ChainError {
+    let (what, nonce) = (entry.intent.what(), entry.nonce);
+    if entry.intent.is_idempotent() {
+        return ChainError::Replaced { what, nonce };
+    }
+    ChainError::Unaccounted { what, nonce, hashes: entry.hashes().map(|hash| TxHash(hash.0)).collect() }
 }
 
 /// The endpoint has the transaction, or the chain has moved past it.

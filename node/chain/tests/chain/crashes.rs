@@ -6,7 +6,8 @@ use std::sync::{
 };
 
 use farthing_chain::{
-    ChainError, ChainHandle, ClaimRow, Journal, JournalError, MemoryJournal, Record, deploy::Deployer,
+    ChainError, ChainHandle, ChainSpec, ClaimRow, Journal, JournalError, MemoryJournal, Record,
+    deploy::Deployer,
 };
 use farthing_protocol::{SecretKey, Usdc};
 use futures::future::BoxFuture;
@@ -269,6 +270,41 @@ async fn transactions_that_never_arrive_are_sent_until_one_does() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_transfer_whose_receipt_comes_late_is_never_called_unsent() {
+    let world = World::new().await;
+    let proxy = Proxy::to(world.anvil.port(), Mode::HideReceipts).await;
+    let chain =
+        start_ready(world.spec_at(&[proxy.url()]), &world.payer, Arc::new(MemoryJournal::default())).await;
+    let friend = new_key().address();
+    let sending = tokio::spawn({
+        let chain = chain.clone();
+        async move { chain.send_usdc(friend, usdc(7)).await }
+    });
+    // Mined, and asked about more often than a lagging endpoint was once believed.
+    until_true(|| async { world.nonce(&world.payer).await == 1 && proxy.receipts_hidden() >= 7 }).await;
+    assert!(!sending.is_finished());
+    proxy.set(Mode::Pass);
+    let report = sending.await.unwrap().unwrap();
+    assert!(report.tx_hash.is_some());
+    assert_eq!(chain.balances_of(friend).await.unwrap().usdc, usdc(7));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transfer_whose_receipt_never_comes_is_told_with_its_hash_as_one_that_may_have_been_made() {
+    let world = World::new().await;
+    let proxy = Proxy::to(world.anvil.port(), Mode::HideReceipts).await;
+    let spec = ChainSpec { receipt_patience_ms: 1_000, ..world.spec_at(&[proxy.url()]) };
+    let chain = start_ready(spec, &world.payer, Arc::new(MemoryJournal::default())).await;
+    let friend = new_key().address();
+    let error = chain.send_usdc(friend, usdc(7)).await.unwrap_err();
+    assert_eq!(chain.balances_of(friend).await.unwrap().usdc, usdc(7), "it was made");
+    let block = world.anvil.rpc("eth_getBlockByNumber", json!(["latest", false])).await;
+    let hash = block["transactions"][0].as_str().unwrap();
+    let text = error.to_string();
+    assert!(text.contains("may have been made") && text.contains(hash), "{hash}: {text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_foreign_transaction_of_the_same_key_replaces_a_transfer_but_only_delays_a_deposit() {
     for is_transfer in [true, false] {
         let world = World::new().await;
@@ -276,6 +312,7 @@ async fn a_foreign_transaction_of_the_same_key_replaces_a_transfer_but_only_dela
         let mut spec = world.spec();
         // Only the foreign transaction is to raise a fee here.
         spec.resend_after_ms = 3_600_000;
+        spec.receipt_patience_ms = 1_000;
         let proxy = Proxy::to(world.anvil.port(), Mode::LoseTransactions).await;
         spec.rpc_urls = vec![proxy.url()];
         let chain = start_ready(spec, &world.payer, Arc::new(MemoryJournal::default())).await;
@@ -297,7 +334,9 @@ async fn a_foreign_transaction_of_the_same_key_replaces_a_transfer_but_only_dela
         proxy.set(Mode::Pass);
         let result = operation.await.unwrap();
         if is_transfer {
-            assert!(matches!(result, Err(ChainError::Replaced { nonce: 0, .. })), "{result:?}");
+            let error = result.unwrap_err();
+            assert!(matches!(&error, ChainError::Unaccounted { nonce: 0, .. }), "{error:?}");
+            assert!(error.to_string().contains("may have been made"), "{error}");
             assert_eq!(chain.balances_of(friend).await.unwrap().usdc, Usdc::ZERO);
         } else {
             assert!(result.unwrap().tx_hash.is_some());

@@ -271,3 +271,35 @@ async fn a_top_up_never_pays_again_what_an_unseen_close_refunded() {
     let view = payer.channel(&id).unwrap();
     assert_eq!((view.deposited, view.claimed), (usdc(150_000), usdc(100_000)));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_claim_that_the_eth_does_not_pay_for_is_made_in_parts_the_first_rows_first() {
+    let world = World::new().await;
+    let (payer, payee) = (world.payer_chain().await, world.payee_chain().await);
+    let configs: Vec<ChannelConfig> = (1..=10).map(|salt| world.terms(salt)).collect();
+    for config in &configs {
+        payer.open_or_top_up(*config, usdc(100_000)).await.unwrap();
+    }
+    let rows = || configs.iter().map(|config| world.row(&payee, *config, 1_000)).collect::<Vec<_>>();
+    let set_eth = async |wei: u128| {
+        let wallet = world.payee.address().to_string();
+        world.anvil.rpc("anvil_setBalance", json!([wallet, format!("{wei:#x}")])).await;
+        world.anvil.rpc("anvil_setNextBlockBaseFeePerGas", json!(["0x0"])).await;
+        world.anvil.rpc("evm_mine", json!([])).await;
+    };
+    set_eth(0).await;
+    let poor = payee.claim_many(rows()).await.unwrap_err();
+    assert!(matches!(poor, ChainError::InsufficientEth { .. }), "{poor}");
+
+    // At the usual tip, more than one row costs and less than all ten.
+    set_eth(ETH / 5_000_000).await;
+    let claim = payee.claim_many(rows()).await.unwrap();
+    assert!(matches!(claim.failed, Some(ChainError::InsufficientEth { .. })), "{claim:?}");
+    let claimed: Vec<u64> = claim.claimed.iter().map(|(_, claimed)| claimed.micros()).collect();
+    let paid = claimed.iter().take_while(|claimed| **claimed == 1_000).count();
+    assert!((1..10).contains(&paid) && claimed[paid..].iter().all(|claimed| *claimed == 0), "{claimed:?}");
+
+    set_eth(ETH).await;
+    let claim = payee.claim_many(rows()).await.unwrap();
+    assert!(claim.failed.is_none() && claim.claimed.iter().all(|(_, claimed)| *claimed == usdc(1_000)));
+}

@@ -26,9 +26,12 @@ pub(crate) enum Mode {
     LoseAnswersToTransactions,
     /// No transaction arrives.
     LoseTransactions,
+    /// Whatever was mined, there is no receipt yet.
+    HideReceipts,
 }
 
-const MODES: [Mode; 4] = [Mode::Pass, Mode::Silent, Mode::LoseAnswersToTransactions, Mode::LoseTransactions];
+const MODES: [Mode; 5] =
+    [Mode::Pass, Mode::Silent, Mode::LoseAnswersToTransactions, Mode::LoseTransactions, Mode::HideReceipts];
 
 /// What happens to a request for events.
 #[derive(Clone, Debug)]
@@ -78,18 +81,27 @@ pub(crate) struct Proxy {
     port: u16,
     logs: Arc<Mutex<LogsMode>>,
     mode: Arc<AtomicU8>,
-    transactions: Arc<AtomicU64>,
+    seen: Arc<Seen>,
     logs_bytes_most: Arc<AtomicU64>,
     task: JoinHandle<()>,
+}
+
+/// What came this way.
+#[derive(Default)]
+struct Seen {
+    transactions: AtomicU64,
+    receipts_hidden: AtomicU64,
+    /// Requests to simulate a transaction.
+    estimates: Mutex<Vec<Vec<u8>>>,
 }
 
 impl Proxy {
     pub(crate) async fn to(target_port: u16, mode: Mode) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let port = listener.local_addr().expect("a port").port();
-        let transactions = Arc::new(AtomicU64::new(0));
+        let seen = Arc::new(Seen::default());
         let proxy_mode = Arc::new(AtomicU8::new(mode as u8));
-        let (shared_mode, shared_count) = (Arc::clone(&proxy_mode), Arc::clone(&transactions));
+        let (shared_mode, shared_seen) = (Arc::clone(&proxy_mode), Arc::clone(&seen));
         let logs = Arc::new(Mutex::new(LogsMode::Pass));
         let shared_logs = Arc::clone(&logs);
         let logs_bytes_most = Arc::new(AtomicU64::new(0));
@@ -100,13 +112,13 @@ impl Proxy {
                     inbound,
                     target_port,
                     Arc::clone(&shared_mode),
-                    Arc::clone(&shared_count),
+                    Arc::clone(&shared_seen),
                     Arc::clone(&shared_logs),
                     Arc::clone(&shared_most),
                 ));
             }
         });
-        Self { port, logs, mode: proxy_mode, transactions, logs_bytes_most, task }
+        Self { port, logs, mode: proxy_mode, seen, logs_bytes_most, task }
     }
 
     pub(crate) fn url(&self) -> String {
@@ -128,7 +140,24 @@ impl Proxy {
 
     /// Transactions that came this way, delivered or not.
     pub(crate) fn transactions(&self) -> u64 {
-        self.transactions.load(SeqCst)
+        self.seen.transactions.load(SeqCst)
+    }
+
+    /// The call data of transactions that were simulated.
+    pub(crate) fn simulated(&self) -> Vec<String> {
+        let requests = self.seen.estimates.lock().unwrap();
+        let data = |request: &Vec<u8>| {
+            let text = String::from_utf8_lossy(request).into_owned();
+            let body = text.split_once("\r\n\r\n").expect("a body").1;
+            let request: serde_json::Value = serde_json::from_str(body).expect("JSON");
+            request["params"][0]["data"].as_str().expect("call data").to_owned()
+        };
+        requests.iter().map(data).collect()
+    }
+
+    /// How often a receipt was asked for and hidden.
+    pub(crate) fn receipts_hidden(&self) -> u64 {
+        self.seen.receipts_hidden.load(SeqCst)
     }
 }
 
@@ -144,7 +173,7 @@ async fn serve(
     mut inbound: TcpStream,
     target_port: u16,
     mode: Arc<AtomicU8>,
-    transactions: Arc<AtomicU64>,
+    seen: Arc<Seen>,
     logs: Arc<Mutex<LogsMode>>,
     logs_bytes_most: Arc<AtomicU64>,
 ) {
@@ -152,7 +181,10 @@ async fn serve(
     while let Some(request) = read_message(&mut inbound).await {
         let mode = MODES[usize::from(mode.load(SeqCst))];
         let is_transaction = contains(&request, b"eth_sendRawTransaction");
-        transactions.fetch_add(u64::from(is_transaction), SeqCst);
+        if contains(&request, b"eth_estimateGas") {
+            seen.estimates.lock().unwrap().push(request.clone());
+        }
+        seen.transactions.fetch_add(u64::from(is_transaction), SeqCst);
         match mode {
             Mode::Silent => std::future::pending().await,
             Mode::LoseTransactions if is_transaction => return,
@@ -167,7 +199,10 @@ async fn serve(
             }
             _ => {}
         }
-        if let Some(body) = logs_answer(&logs_mode, &request) {
+        let hides = mode == Mode::HideReceipts && contains(&request, b"eth_getTransactionReceipt");
+        seen.receipts_hidden.fetch_add(u64::from(hides), SeqCst);
+        let none = hides.then(|| br#"{"id":0,"result":null}"#.to_vec());
+        if let Some(body) = none.or_else(|| logs_answer(&logs_mode, &request)) {
             let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len());
             if inbound.write_all(&[head.as_bytes(), &body].concat()).await.is_err() {
                 return;

@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
-use farthing_chain::{ChainError, ChainStatus, MemoryJournal, pay_channels_address};
+use farthing_chain::{ChainError, ChainSpec, ChainStatus, MemoryJournal, pay_channels_address};
 use serde_json::json;
 
-use crate::world::{World, deployer, start, until, usdc};
+use crate::{
+    proxy::{Mode, Proxy},
+    world::{World, deployer, start, start_ready, until, usdc},
+};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_with_another_domain_separator_is_refused() {
@@ -74,4 +77,41 @@ async fn a_channel_in_another_token_is_not_counted_as_money() {
     payee.track(config).await.unwrap();
     payee.refresh().await.unwrap();
     assert!(payee.channels().borrow().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_the_authorizations_of_deposits_that_failed_one_can_be_used_at_most() {
+    let world = World::new().await;
+    let proxy = Proxy::to(world.anvil.port(), Mode::Pass).await;
+    let spec = ChainSpec { gas_price_cap_wei: 1, ..world.spec_at(&[proxy.url()]) };
+    let chain = start_ready(spec, &world.payer, Arc::new(MemoryJournal::default())).await;
+    let config = world.terms(1);
+    for amount in [250_000, 300_000, 300_001] {
+        let error = chain.open_or_top_up(config, usdc(amount)).await.unwrap_err();
+        assert!(matches!(error, ChainError::GasTooDear { .. }), "{error}");
+    }
+    let handed_out = proxy.simulated();
+    assert_eq!(handed_out.len(), 3);
+
+    // The endpoint brings them all.
+    let someone = world.anvil.rpc("eth_accounts", json!([])).await[1].clone();
+    let mut used = 0;
+    for data in handed_out {
+        let contract = pay_channels_address().to_string();
+        let transaction = json!({ "from": someone, "to": contract, "data": data, "gas": "0x7a120" });
+        let hash = world.anvil.rpc("eth_sendTransaction", json!([transaction])).await;
+        let receipt = world.anvil.rpc("eth_getTransactionReceipt", json!([hash])).await;
+        used += u64::from(receipt["status"] == "0x1");
+    }
+    assert_eq!(used, 1);
+    let payer = world.payer_chain().await;
+    let deposited = payer.read_channel(config).await.unwrap().deposited;
+    assert_eq!(
+        payer.balances_of(world.payer.address()).await.unwrap().usdc,
+        usdc(100_000_000 - deposited.micros())
+    );
+
+    // What builds on the new deposit is another one.
+    payer.deposit_onto(config, deposited, usdc(100_000)).await.unwrap();
+    assert_eq!(payer.read_channel(config).await.unwrap().deposited, usdc(deposited.micros() + 100_000));
 }

@@ -152,6 +152,7 @@ impl StoredChannel {
             best: self.best,
             best_signature: self.best_signature,
             spent: self.spent,
+            opening: self.opening,
             ending: self.ending(),
             lost: self.lost.unwrap_or_default(),
         }

@@ -1,0 +1,145 @@
+//! A book whose ledger lacks what the chain has paid out.
+
+use std::collections::BTreeMap;
+
+use farthing_ledger::{Call, OpenMode, PayeeChannel as Facts, Served};
+use farthing_protocol::{Address, CallId, Outcome, SecretKey, ServiceId, call::Method};
+
+use super::super::*;
+
+const SAFE: View = View { safe_deposited: Usdc::MAX, close_at_secs: None };
+const PRICE: Usdc = usdc(2);
+
+const fn usdc(micros: u64) -> Usdc {
+    Usdc::from_micros(micros)
+}
+
+/// One channel with a ledger and a book behind it.
+struct Channel {
+    ledger: farthing_ledger::Ledger,
+    book: Book,
+    config: ChannelConfig,
+    domain: Domain,
+    key: SecretKey,
+    _folder: tempfile::TempDir,
+}
+
+impl Channel {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ledger.redb");
+        let key = SecretKey::from_bytes(&[7; 32]).unwrap();
+        let config = ChannelConfig {
+            payer: key.address(),
+            payee: Address::from_bytes([2; 20]),
+            token: Address::ZERO,
+            signer: key.address(),
+            close_delay_secs: 86_400,
+            salt: [0; 32],
+        };
+        Self {
+            ledger: farthing_ledger::Ledger::open(&path, OpenMode::Create).unwrap(),
+            book: Book::new(usdc(0), usdc(0)),
+            config,
+            domain: Domain::new(1, Address::ZERO),
+            key,
+            _folder: folder,
+        }
+    }
+
+    fn id(&self) -> ChannelId {
+        self.config.id(&self.domain)
+    }
+
+    /// The chain says that so much was paid out.
+    async fn observe(&self, claimed: u64) {
+        let facts = Facts {
+            id: self.id(),
+            config: self.config,
+            deposited: usdc(100),
+            claimed: usdc(claimed),
+            closing: false,
+        };
+        let row = self.ledger.put_payee_channel(facts).await.unwrap();
+        self.book.apply(&row, proof(&row, &self.domain), SAFE);
+    }
+
+    fn admit(&self, cumulative: u64) -> Result<Reserved, RefusalCode> {
+        let voucher = Voucher { channel: self.id(), cumulative: usdc(cumulative) };
+        let signature = voucher.sign(&self.domain, &self.key);
+        let voucher = voucher.verify(&self.domain, signature, self.key.address()).unwrap();
+        self.book.admit(self.id(), Some(&voucher), PRICE, Means::UNLIMITED)
+    }
+
+    /// Commits an admitted call; whether the ledger took it.
+    async fn commit(&self, number: u8, reserved: &Reserved) -> bool {
+        let call = Call {
+            call_id: CallId::from_bytes([number; 16]),
+            service: ServiceId::from_bytes([3; 16]),
+            method: Method::Get,
+            path: "/ok".to_owned(),
+            request_hash: [number; 32],
+            response_hash: [0; 32],
+            price: PRICE,
+            charged: PRICE,
+            outcome: Outcome::Answered,
+            status: 200,
+            headers: BTreeMap::new(),
+            body: None,
+            time_secs: 1,
+        };
+        let (channel, voucher) = (self.id(), reserved.voucher().cloned());
+        let served = Served { payer: self.key.address(), channel, voucher, call };
+        self.ledger.serve(served).await.is_ok()
+    }
+
+    fn entry(&self) -> PayeeChannel {
+        self.book.get(self.id()).unwrap()
+    }
+
+    fn stored(&self) -> PayeeState {
+        self.ledger.payee_channel(self.id()).unwrap().unwrap().state()
+    }
+}
+
+#[tokio::test]
+async fn what_was_paid_out_elsewhere_is_counted_once_beside_calls_that_are_under_way() {
+    let channel = Channel::new();
+    channel.observe(0).await;
+    let first = channel.admit(2).unwrap();
+    assert!(channel.commit(1, &first).await);
+    first.settle(PRICE);
+    let committed = channel.admit(4).unwrap();
+    assert!(channel.commit(2, &committed).await);
+    let uncommitted = channel.admit(6).unwrap();
+
+    channel.observe(10).await;
+    channel.observe(10).await;
+    committed.settle(PRICE);
+    assert!(!channel.commit(3, &uncommitted).await, "its promise is claimed already");
+    drop(uncommitted);
+    assert_eq!(channel.entry().state, channel.stored());
+    assert_eq!((channel.entry().state.spent, channel.entry().state.reserved), (usdc(10), usdc(0)));
+    assert_eq!(channel.entry().best_voucher, None, "no voucher here is worth anything");
+
+    assert_eq!(channel.admit(10).err(), Some(RefusalCode::InsufficientVoucher), "paid out is used up");
+    let next = channel.admit(12).unwrap();
+    assert!(channel.commit(4, &next).await);
+    next.settle(PRICE);
+    let entry = channel.entry();
+    assert_eq!((entry.state, entry.state.unclaimed()), (channel.stored(), PRICE));
+    assert_eq!(entry.best_voucher.map(|voucher| voucher.cumulative), Some(usdc(12)));
+}
+
+#[tokio::test]
+async fn nothing_is_served_on_a_restored_channel_before_the_chain_was_read() {
+    let channel = Channel::new();
+    channel.observe(0).await;
+    let restarted = Channel { book: Book::new(usdc(0), usdc(0)), ..channel };
+    let row = restarted.ledger.payee_channel(restarted.id()).unwrap().unwrap();
+    restarted.book.restore(&row, None);
+    assert_eq!(restarted.admit(2).err(), Some(RefusalCode::UnknownChannel));
+    restarted.observe(2).await;
+    assert_eq!(restarted.admit(2).err(), Some(RefusalCode::InsufficientVoucher));
+    restarted.admit(4).unwrap().settle(PRICE);
+}

@@ -1,0 +1,65 @@
+//! What an owner claims and takes on whose ETH pays for some of its claims.
+
+use farthing::{control::types::Alert, testnet::rpc};
+use serde_json::json;
+
+use super::*;
+
+/// At the usual tip and no base fee, this pays for a claim of four channels and not for one of five.
+const WEI_FOR_FOUR: &str = "0x2e90edd000";
+
+async fn set_eth_of_the_owner(world: &World, wei: &str) -> Result<()> {
+    let url = world.chain.rpc_url();
+    rpc::call(&url, "anvil_setBalance", json!([world.owner_wallet.to_string(), wei])).await?;
+    rpc::call(&url, "evm_mine", json!([])).await?;
+    Ok(())
+}
+
+async fn is_alarmed(world: &World) -> Result<bool> {
+    let alerts: Vec<Alert> = world.owner.control().get(route::ALERTS).await?;
+    Ok(alerts.iter().any(|alert| alert.kind == "claim-unaffordable"))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wallet_whose_eth_pays_for_some_claims_makes_the_dearest_and_takes_on_no_more_until_it_has_some()
+-> Result<()> {
+    let owner_settings = setting("settlement.without_gas_max", &cost(1).to_string());
+    let world = World::with(Setup { owner_settings, ..Setup::default() }).await?;
+    let payer = Payer::join(&world, 0x64, cost(1)).await?;
+    let call = |id: &str, channel: ChannelId, calls: u64| {
+        let cumulative = cost(calls);
+        let payment = payer.pays(channel, cumulative, Some(payer.voucher(channel, cumulative)));
+        CallRequest { payment, ..payer.request(id, cumulative) }
+    };
+    let mut channels = Vec::new();
+    for salt in 1..=10 {
+        let config = ChannelConfig { salt: [salt; 32], ..payer.config };
+        payer.open(config, cost(4)).await?;
+        channels.push(config.id(&payer.chain.domain()));
+    }
+    world.make_gas_cheap().await?;
+    // Four of them owe more than the others.
+    for (n, channel) in channels.iter().enumerate() {
+        for calls in 1..=(if n % 3 == 0 { 2 } else { 1 }) {
+            payer.served(call(&format!("{n}/{calls}"), *channel, calls)).await?;
+        }
+    }
+    ensure!(!is_alarmed(&world).await?);
+
+    set_eth_of_the_owner(&world, WEI_FOR_FOUR).await?;
+    eventually("the owner says that ETH is short", async || is_alarmed(&world).await).await?;
+    payer.refused("beyond its ETH", call("more", channels[1], 2), RefusalCode::OwnerCannotClaim).await?;
+    let settled = world.owner.control().post::<Settled>(route::SETTLE, &json!({})).await;
+    ensure!(
+        settled.is_err_and(|error| format!("{error:?}").contains("ETH")),
+        "it says why not all is claimed"
+    );
+    assert_eq!(world.chain.usdc_of(world.owner_wallet).await?, cost(8), "the dearest four");
+
+    set_eth_of_the_owner(&world, "0xde0b6b3a7640000").await?;
+    eventually("the owner has enough", async || Ok(!is_alarmed(&world).await?)).await?;
+    payer.served(call("more", channels[1], 2)).await?;
+    let settled: Settled = world.owner.control().post(route::SETTLE, &json!({})).await?;
+    assert_eq!(settled.claimed.0, cost(7));
+    Ok(())
+}

@@ -1,0 +1,86 @@
+//! Deposits with an owner that answers nothing more, or is not believed any more.
+
+use std::path::Path;
+
+use farthing::testnet::rpc;
+use tokio::process::Command;
+
+use super::*;
+use crate::support::setting;
+
+/// As long as a node waits by default for its next call, and then for the owner's answer.
+const IDLE_AND_UNANSWERED_SECS: u64 = 8 * 24 * 3_600;
+
+async fn state(world: &World) -> Result<String> {
+    let channels: Vec<Channel> = world.consumer.control().get(route::CHANNELS).await?;
+    Ok(channels[0].state.clone())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_that_stays_undecided_does_not_lock_the_deposit() -> Result<()> {
+    let mut world = World::start().await?;
+    expect_served(&world.get("/ok").await?)?;
+    world.wait_until_decided().await?;
+    let nothing: Answers = |_, _, _| None;
+    let (_owner, _network) = Owner::replaces(&mut world, nothing).await?;
+    let answer = world.get("/ok").await?;
+    ensure!(answer.problem() == "undecided", "{answer:?}");
+    world.make_gas_cheap().await?;
+    let url = world.chain.rpc_url();
+    let sent = rpc::transactions_of(&url, world.consumer_wallet).await?;
+
+    // Its clock is put forward once it runs.
+    let folder = tempfile::tempdir()?;
+    let text = |name: &str| folder.path().join(name).display().to_string();
+    std::fs::write(text("later"), "0")?;
+    let library = text("later.so");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/paid_calls/later.c");
+    // Whatever links this test links that.
+    let compiled = Command::new("cc").args(["-shared", "-fPIC", "-o", &library]).arg(source).output().await;
+    let compiled = compiled.context("cc cannot be run")?;
+    ensure!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+    let environment = [
+        ("LD_PRELOAD", library),
+        ("LATER_FILE", text("later")),
+        ("FARTHING_SETTLEMENT__INTERVAL_SECS", "1".into()),
+    ];
+    world.consumer.stop().await?;
+    world.consumer.restart(environment.map(|(key, value)| (key.to_owned(), value)).to_vec()).await?;
+    world.consumer.wait_until_ready().await?;
+    ensure!(state(&world).await? == "open", "{}", state(&world).await?);
+    std::fs::write(text("later"), IDLE_AND_UNANSWERED_SECS.to_string())?;
+    eventually("the chain is asked", async || Ok(state(&world).await?.starts_with("closing"))).await?;
+    let audit: Audit = world.consumer.control().get(route::AUDIT).await?;
+    assert_eq!(audit.calls_undecided, 1, "the call may still be charged");
+    assert_eq!(rpc::transactions_of(&url, world.consumer_wallet).await?, sent + 1, "once");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stopped_channel_asks_the_chain_until_that_has_its_request() -> Result<()> {
+    let consumer_settings = setting("settlement.interval_secs", "1");
+    let mut world = World::with(Setup { consumer_settings, ..Setup::default() }).await?;
+    expect_served(&world.get("/ok").await?)?;
+    world.wait_until_decided().await?;
+    let served_before_it_came: Answers = |owner, request, _| Some(owner.receipt(request));
+    let (_owner, _network) = Owner::replaces(&mut world, served_before_it_came).await?;
+    let url = world.chain.rpc_url();
+    let set_eth = async |wei: &str| {
+        rpc::call(&url, "anvil_setBalance", json!([world.consumer_wallet.to_string(), wei])).await
+    };
+    set_eth("0x0").await?;
+    world.make_gas_cheap().await?;
+    let sent = rpc::transactions_of(&url, world.consumer_wallet).await?;
+    let answer = world.get("/ok").await?;
+    ensure!(answer.problem() == "bad-answer", "{answer:?}");
+    eventually("the first request fails", async || {
+        Ok(world.consumer.log().contains("the close was not requested"))
+    })
+    .await?;
+    ensure!(state(&world).await?.starts_with("stopped"), "{}", state(&world).await?);
+
+    set_eth("0xde0b6b3a7640000").await?;
+    eventually("the chain is asked", async || Ok(state(&world).await?.starts_with("closing"))).await?;
+    assert_eq!(rpc::transactions_of(&url, world.consumer_wallet).await?, sent + 1, "once");
+    Ok(())
+}
