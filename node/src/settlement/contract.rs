@@ -117,7 +117,7 @@ impl Settlement {
             let told = format!("this node has read the chain up to block {seen}, and it is at {block}");
             return Err(NotChecked::Chain(told));
         }
-        if !self.intake.catch_up().await {
+        if !self.intake.catch_up().await.is_stored {
             return Err(NotChecked::Chain("what the chain says could not be stored".to_owned()));
         }
         Ok(())

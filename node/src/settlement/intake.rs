@@ -87,6 +87,14 @@ enum Place {
     None,
 }
 
+/// How far the books follow the chain's views.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CaughtUp {
+    pub is_stored: bool,
+    /// No channel waits for a place in the book.
+    pub is_placed: bool,
+}
+
 impl Intake {
     pub(super) fn new(
         wallet: Address,
@@ -111,12 +119,13 @@ impl Intake {
                 changed = views.changed() => if changed.is_err() { return },
                 () = tokio::time::sleep(RETRY_EVERY), if is_behind => {}
             }
-            is_behind = !self.catch_up().await;
+            let done = self.catch_up().await;
+            is_behind = !done.is_stored || !done.is_placed;
         }
     }
 
-    /// Brings everything the chain now says into the books; whether all of it found its place and could be stored.
-    pub(super) async fn catch_up(&self) -> bool {
+    /// Brings everything the chain now says into the books.
+    pub(super) async fn catch_up(&self) -> CaughtUp {
         let mut progress = self.0.progress.lock().await;
         let views = self.0.chain.channels().borrow().clone();
         progress.left_out.retain(|id| views.contains_key(id));
@@ -124,17 +133,17 @@ impl Intake {
         let mut stored = stream::iter(news)
             .map(|view| async move { (view, self.take_over(&view).await) })
             .buffer_unordered(STORED_AT_ONCE);
-        let mut is_whole = true;
+        let mut is_stored = true;
         while let Some((view, result)) = stored.next().await {
             match result {
                 Ok(place) => progress.note(view, place),
                 Err(error) => {
-                    is_whole = false;
+                    is_stored = false;
                     tracing::error!(channel = %view.id, %error, "a channel's state was not stored");
                 }
             }
         }
-        is_whole && progress.left_out.is_empty()
+        CaughtUp { is_stored, is_placed: progress.left_out.is_empty() }
     }
 
     pub(super) fn parts(&self) -> (&ChainHandle, &Ledger) {

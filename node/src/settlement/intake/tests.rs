@@ -80,7 +80,7 @@ async fn a_channel_that_found_no_place_enters_the_book_when_there_is_one() {
     let voucher = voucher.verify(&owner.domain(), signature, first.wallet()).unwrap();
     let call = book.admit(small, Some(&voucher), usdc(2_000), Means::UNLIMITED).unwrap();
     let (config, large) = open(&second, &owner, 10_000).await;
-    assert!(!intake.catch_up().await, "there is a call on the first");
+    assert!(!intake.catch_up().await.is_placed, "there is a call on the first");
     assert!(book.get(large).is_none());
 
     // The chain shows nothing new of either.
