@@ -367,6 +367,7 @@ internal sealed class Transport : IDisposable
             order["headers"] = new Dictionary<string, string> { { "content-type", body.MediaType } };
         }
         var text = Json.Write(order);
+        var isLost = false;
         for (var attempt = 0; ; attempt++)
         {
             // A random part keeps many clients from coming back at the same moment.
@@ -402,15 +403,18 @@ internal sealed class Transport : IDisposable
                 {
                     // Without a trusted connection nothing can have been charged.
                     var isTrust = cause.GetBaseException() is AuthenticationException;
+                    var isUnsent = isTrust || cause.GetBaseException() is SocketException && Refused(cause);
+                    // That this attempt was not sent does not undo an earlier one that may have arrived.
+                    isLost = isLost || !isUnsent;
                     if (isTrust || attempt >= retries)
                     {
-                        var isUnsent = isTrust || cause.GetBaseException() is SocketException && Refused(cause);
-                        throw new ConnectionException(isUnsent ? false : (bool?)null, callId, cause);
+                        throw new ConnectionException(isLost ? (bool?)null : false, callId, cause);
                     }
                 }
                 catch (OperationCanceledException cause)
                 {
                     options.Cancellation.ThrowIfCancellationRequested();
+                    isLost = true;
                     if (attempt >= retries)
                     {
                         throw new ConnectionException(null, callId, new TimeoutException("it took too long", cause));

@@ -225,10 +225,18 @@ func call[T any](ctx context.Context, c *Client, method, path string, params map
 	if err != nil {
 		return nil, &Error{Kind: RequestError, Detail: "the call cannot be written as JSON: " + err.Error(), Charged: new(bool), CallID: o.callID, cause: err}
 	}
+	lost := false
 	for attempt := 0; ; attempt++ {
 		answer, failed, mayPass := send[T](ctx, c, o, text)
 		if failed == nil {
 			return answer, nil
+		}
+		if failed.Kind == ConnectionFailed {
+			// That this attempt was not sent does not undo an earlier one that may have arrived.
+			lost = lost || failed.Charged == nil
+			if lost {
+				failed.Charged = nil
+			}
 		}
 		if !mayPass || attempt >= o.maxRetries || failed.retryAfter > retryAfterMax {
 			return nil, failed

@@ -384,6 +384,7 @@ public {{ "static " if single_file }}final class Farthing {
           .POST(HttpRequest.BodyPublishers.ofString(Json.write(order)))
           .build();
       int retries = options.maxRetries < 0 ? config.maxRetries : options.maxRetries;
+      boolean isLost = false;
       for (int attempt = 0; ; attempt++) {
         // A random part keeps many clients from coming back at the same moment.
         long waitMillis = Math.min(200L << Math.min(attempt, 8), 8_000);
@@ -408,8 +409,10 @@ public {{ "static " if single_file }}final class Farthing {
           // Without a trusted connection nothing can have been charged.
           boolean isTrust = causedBy(e, CertificateException.class) || causedBy(e, CertPathBuilderException.class);
           boolean isUnsent = isTrust || e instanceof ConnectException || e instanceof HttpConnectTimeoutException;
+          // That this attempt was not sent does not undo an earlier one that may have arrived.
+          isLost = isLost || !isUnsent;
           if (isTrust || attempt >= retries) {
-            throw new ConnectionException(isUnsent ? Boolean.FALSE : null, callId, e);
+            throw new ConnectionException(isLost ? null : Boolean.FALSE, callId, e);
           }
         }
         try {

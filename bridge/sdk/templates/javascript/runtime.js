@@ -139,12 +139,14 @@ export class Transport {
     check(options);
     const timeoutMs = options.timeoutMs ?? this.#options.timeoutMs ?? 60_000;
     const retries = options.maxRetries ?? this.#options.maxRetries ?? 2;
+    let lost = false;
     for (let attempt = 0;; attempt += 1) {
       let waitMs;
       try {
-        return await this.#attempt(request, timeoutMs, asked.kind, callId, options.signal);
+        return await this.#attempt(request, timeoutMs, asked.kind, callId, lost, options.signal);
       }
       catch (error) {
+        lost ||= error instanceof ConnectionFailed && error.charged === null;
         if (attempt >= retries || !mayRepeat(error) || options.signal?.aborted)
           throw error;
         waitMs = error instanceof NodeError ? error.retryAfterMs : undefined;
@@ -154,8 +156,8 @@ export class Transport {
       await sleep(waitMs ?? backoffMs, undefined, { signal: options.signal });
     }
   }
-  async #attempt(request, timeoutMs, kind, callId, signal) {
-    const { status, headers, body } = await this.#exchange(request, timeoutMs, callId, signal);
+  async #attempt(request, timeoutMs, kind, callId, lost, signal) {
+    const { status, headers, body } = await this.#exchange(request, timeoutMs, callId, lost, signal);
     const price = headers["x-farthing-price-usdc"];
     if (price === undefined)
       throw problem(status, headers, body, callId);
@@ -178,9 +180,9 @@ export class Transport {
       throw new AnswerError(`the answer cannot be read: ${String(error)}`, raw, error);
     }
   }
-  #exchange(request, timeoutMs, callId, signal) {
+  #exchange(request, timeoutMs, callId, lost, signal) {
     return new Promise((resolve, reject) => {
-      // Before the request is sent nothing can have been charged.
+      // Before the request is sent nothing can have been charged, unless by an earlier attempt that may have arrived.
       let sent = false;
       const fail = (error) => {
         clearTimeout(timer);
@@ -188,7 +190,7 @@ export class Transport {
         const what = untrusted
           ? "the node's certificate is not trusted; set caFile (FARTHING_CA_FILE)"
           : `no answer from the node at ${this.#url.hostname}`;
-        const failed = new ConnectionFailed(`${what}: ${error.message}`, sent ? null : false, callId, error);
+        const failed = new ConnectionFailed(`${what}: ${error.message}`, sent || lost ? null : false, callId, error);
         reject(untrusted ? Object.assign(failed, { untrusted }) : failed);
       };
       const options = {

@@ -196,6 +196,7 @@ internal class Transport(private val config: FarthingConfig) {
             .POST(HttpRequest.BodyPublishers.ofString(Json.write(order)))
             .build()
         var attempt = 0
+        var isLost = false
         while (true) {
             // A random part keeps many clients from coming back at the same moment.
             val backoff = minOf(200L shl minOf(attempt, 8), 8_000L)
@@ -214,7 +215,9 @@ internal class Transport(private val config: FarthingConfig) {
                 val isTrust = generateSequence<Throwable>(e) { it.cause }
                     .any { it is CertificateException || it is CertPathBuilderException }
                 val isUnsent = isTrust || e is ConnectException || e is HttpConnectTimeoutException
-                if (isTrust || attempt >= retries) throw ConnectionException(if (isUnsent) false else null, callId, e)
+                // That this attempt was not sent does not undo an earlier one that may have arrived.
+                isLost = isLost || !isUnsent
+                if (isTrust || attempt >= retries) throw ConnectionException(if (isLost) null else false, callId, e)
             }
             Thread.sleep(waitMillis)
             attempt++

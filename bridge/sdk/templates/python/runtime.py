@@ -279,6 +279,7 @@ class Transport:
         timeout = self.timeout if options.timeout is None else _timeout(options.timeout)
         retries = self.max_retries if options.max_retries is None else _retries(options.max_retries)
         attempt = 0
+        lost = False
         while True:
             try:
                 return self._attempt(request, timeout, kind, call_id)
@@ -289,6 +290,9 @@ class Transport:
                 if wait is not None and wait > RETRY_AFTER_MAX:
                     raise
             except ConnectionFailed as error:
+                #: That this attempt was not sent does not undo an earlier one that may have arrived.
+                lost = lost or error.charged is None
+                error.charged = None if lost else error.charged
                 if attempt >= retries or isinstance(error.__cause__, ssl.SSLError):
                     raise
                 wait = None

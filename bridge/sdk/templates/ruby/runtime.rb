@@ -138,9 +138,11 @@ module {{ package.pascal }}
       end
       text = ::JSON.generate(order)
       attempt = 0
+      lost = false
       begin
-        attempt(text, timeout, call_id, &read)
+        attempt(text, timeout, call_id, lost, &read)
       rescue NodeError, ConnectionFailed => e
+        lost ||= e.is_a?(ConnectionFailed) && e.charged.nil?
         after = e.is_a?(NodeError) ? e.retry_after : nil
         raise if attempt >= retries || !e.may_pass? || after.to_i > RETRY_AFTER_MAX
 
@@ -207,9 +209,9 @@ module {{ package.pascal }}
       raise ArgumentError, "ca_file (FARTHING_CA_FILE) #{file} cannot be used: #{e.message}"
     end
 
-    def attempt(text, timeout, call_id, &read)
-      # Before the request is sent nothing can have been charged.
-      charged = false
+    def attempt(text, timeout, call_id, lost, &read)
+      # Before the request is sent nothing can have been charged, unless by an earlier attempt that may have arrived.
+      charged = lost ? nil : false
       http = connection(timeout)
       begin
         # The time-outs of the connection begin anew with every byte.

@@ -131,7 +131,7 @@ farthing_is_among() {
 
 # Sends the request until there is an answer that repeating would not change.
 farthing_send() {
-  local folder=$1 call_id=$2 url=${3%/}/internal/call attempt=0 status failed wait code
+  local folder=$1 call_id=$2 url=${3%/}/internal/call attempt=0 status failed wait code lost=
   local retries=${FARTHING_MAX_RETRIES:-2}
   # Neither a configuration file of curl's nor a proxy has a part in it. Of plain http only this machine's is let through.
   local options=(--disable --noproxy '*' --globoff --silent --show-error --max-time "${FARTHING_TIMEOUT:-60}"
@@ -150,7 +150,7 @@ farthing_send() {
         # A certificate that is not trusted stays so.
         51 | 53 | 54 | 58 | 59 | 60 | 66 | 77 | 80 | 82 | 83 | 90 | 91)
           farthing_say "$(head -n 1 "$folder/curl")"
-          farthing_say "the node's certificate is not trusted; set FARTHING_CA_FILE (charged: false, call id $call_id)"
+          farthing_say "the node's certificate is not trusted; set FARTHING_CA_FILE (charged: ${lost:-false}, call id $call_id)"
           return 3
           ;;
         # What is wrong with the address or the arguments as well.
@@ -159,10 +159,11 @@ farthing_send() {
           return 2
           ;;
       esac
+      # That this attempt was not sent does not undo an earlier one that may have arrived.
+      case $failed in 5 | 6 | 7 | 35) ;; *) lost=null ;; esac
       if ((attempt >= retries)); then
-        case $failed in 5 | 6 | 7 | 35) code=false ;; *) code=null ;; esac
         farthing_say "$(head -n 1 "$folder/curl")"
-        farthing_say "no answer from the node (charged: $code, call id $call_id)"
+        farthing_say "no answer from the node (charged: ${lost:-false}, call id $call_id)"
         return 3
       fi
     elif [[ -n $(farthing_header x-farthing-price-usdc "$folder/headers") ]]; then

@@ -294,6 +294,7 @@ final class Transport: NSObject, URLSessionTaskDelegate {
         request.setValue("application/json", forHTTPHeaderField: "Content-Type")
         request.httpBody = try JSONSerialization.data(withJSONObject: order)
         var attempt = 0
+        var isLost = false
         while true {
             // A random part keeps many clients from coming back at the same moment.
             var wait = min(0.2 * pow(2.0, Double(min(attempt, 8))), 8.0) * Double.random(in: 0.5...1.0)
@@ -313,9 +314,11 @@ final class Transport: NSObject, URLSessionTaskDelegate {
                 ]
                 let isTrust = untrusted.contains(error.code)
                 let isUnsent = isTrust || error.code == .cannotConnectToHost || error.code == .cannotFindHost
+                // That this attempt was not sent does not undo an earlier one that may have arrived.
+                isLost = isLost || !isUnsent
                 if isTrust || attempt >= retries {
                     let message = "no answer from the node: " + error.localizedDescription
-                    throw FarthingError.connectionFailed(message: message, charged: isUnsent ? false : nil, callId: callId)
+                    throw FarthingError.connectionFailed(message: message, charged: isLost ? nil : false, callId: callId)
                 }
             }
             try await Task.sleep(nanoseconds: UInt64(wait * 1_000_000_000))

@@ -228,11 +228,13 @@ export class Transport {
     check(options);
     const timeoutMs = options.timeoutMs ?? this.#options.timeoutMs ?? 60_000;
     const retries = options.maxRetries ?? this.#options.maxRetries ?? 2;
+    let lost = false;
     for (let attempt = 0; ; attempt += 1) {
       let waitMs: number | undefined;
       try {
-        return await this.#attempt(request, timeoutMs, asked.kind, callId, options.signal);
+        return await this.#attempt(request, timeoutMs, asked.kind, callId, lost, options.signal);
       } catch (error) {
+        lost ||= error instanceof ConnectionFailed && error.charged === null;
         if (attempt >= retries || !mayRepeat(error) || options.signal?.aborted) throw error;
         waitMs = error instanceof NodeError ? error.retryAfterMs : undefined;
       }
@@ -247,9 +249,10 @@ export class Transport {
     timeoutMs: number,
     kind: AnswerKind,
     callId: string,
+    lost: boolean,
     signal: AbortSignal | undefined,
   ): Promise<Answer<unknown>> {
-    const { status, headers, body } = await this.#exchange(request, timeoutMs, callId, signal);
+    const { status, headers, body } = await this.#exchange(request, timeoutMs, callId, lost, signal);
     const price = headers["x-farthing-price-usdc"];
     if (price === undefined) throw problem(status, headers, body, callId);
     const raw: Answer<Uint8Array> = {
@@ -274,10 +277,11 @@ export class Transport {
     request: string,
     timeoutMs: number,
     callId: string,
+    lost: boolean,
     signal: AbortSignal | undefined,
   ): Promise<{ status: number; headers: Record<string, string>; body: Uint8Array }> {
     return new Promise((resolve, reject) => {
-      // Before the request is sent nothing can have been charged.
+      // Before the request is sent nothing can have been charged, unless by an earlier attempt that may have arrived.
       let sent = false;
       const fail = (error: Error & { code?: string }): void => {
         clearTimeout(timer);
@@ -285,7 +289,7 @@ export class Transport {
         const what = untrusted
           ? "the node's certificate is not trusted; set caFile (FARTHING_CA_FILE)"
           : `no answer from the node at ${this.#url.hostname}`;
-        const failed = new ConnectionFailed(`${what}: ${error.message}`, sent ? null : false, callId, error);
+        const failed = new ConnectionFailed(`${what}: ${error.message}`, sent || lost ? null : false, callId, error);
         reject(untrusted ? Object.assign(failed, { untrusted }) : failed);
       };
       const options: https.RequestOptions = {
