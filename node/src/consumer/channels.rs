@@ -32,7 +32,7 @@ pub struct PayerChannel {
     /// The highest total that the owner has told, or the chain has paid to it.
     pub seen_total: Usdc,
     /// Calls were promised since the start, so what a crash made this node forget is known.
-    is_compared: bool,
+    pub is_compared: bool,
     pub claimed: Usdc,
     /// The payer's withdrawal is possible from this second on.
     pub close_at_secs: Option<u64>,

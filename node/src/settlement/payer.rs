@@ -126,7 +126,10 @@ impl Payer {
             // An owner that does not answer any more may still keep its word within the term.
             match self.ask_to_close(&channel).await {
                 Word::Promised => return Ok(Closed::Promised { until_secs: self.note(channel.id).await }),
-                Word::Signed(close) => return self.bring(&channel, close).await,
+                Word::Signed(close) => match self.bring(&channel, close).await {
+                    Ok(closed) => return Ok(closed),
+                    Err(error) => tracing::warn!(%owner, %error, "a signed close was not brought"),
+                },
                 Word::Nothing => {}
             }
             if let Some(until_secs) = promised {
@@ -155,7 +158,7 @@ impl Payer {
                         None => Word::Promised,
                         Some(close) if self.is_fair(channel, &close) => Word::Signed(close),
                         Some(_) => {
-                            tracing::warn!(%owner, "an owner signed a close that this node does not owe it");
+                            tracing::warn!(%owner, "an owner signed a close that is void, or takes more than it is owed");
                             Word::Nothing
                         }
                     };
@@ -174,7 +177,16 @@ impl Payer {
         let SignedClose { consent, signature } = close;
         let owed = channel.state.acknowledged.max(channel.claimed);
         let signed = consent.verify(self.signer.domain(), *signature, channel.config.payee);
-        consent.channel == channel.id && consent.amount <= owed && signed.is_ok()
+        // The contract takes the word for the channel as it is, and a void one closes nothing.
+        let view = self.chain.channel(&channel.id);
+        let is_of_now =
+            view.is_some_and(|view| (view.deposited, view.round) == (consent.deposited, consent.round));
+        let now_secs = self.chain.head().borrow().as_ref().map_or(0, |head| head.timestamp_secs);
+        consent.channel == channel.id
+            && consent.amount <= owed
+            && is_of_now
+            && now_secs <= consent.deadline_secs
+            && signed.is_ok()
     }
 
     /// Brings the owner's signed close to the chain. What it takes is acknowledged, so the voucher promises nothing new.
@@ -265,7 +277,10 @@ impl Payer {
                 self.note(channel.id).await;
                 Ok(())
             }
-            Word::Signed(close) => self.bring(&channel, close).await.map(drop),
+            Word::Signed(close) => match self.bring(&channel, close).await {
+                Err(_) if way == Way::OwnerThenChain => self.request_close(&channel).await.map(drop),
+                brought => brought.map(drop),
+            },
             Word::Nothing if way == Way::Owner => Ok(()),
             Word::Nothing => self.request_close(&channel).await.map(drop),
         };

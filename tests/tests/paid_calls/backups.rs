@@ -4,15 +4,16 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use farthing::{
-    control::types::{SpendingState, route},
+    control::types::{Settled, SpendingState, route},
     testnet::{NodeOptions, NodeProcess},
 };
+use farthing_protocol::Usdc;
 use farthing_tests::{
     command::{farthing, run},
     world::{FUNDS, World, eventually},
 };
 
-use crate::support::{cost, expect_served, fixed_owner};
+use crate::support::{cost, expect_served, fixed_owner, setting};
 
 #[tokio::test]
 async fn a_lost_node_comes_back_from_its_backup_buys_nothing_until_told_and_its_books_add_up() -> Result<()> {
@@ -90,6 +91,46 @@ async fn a_lost_node_comes_back_from_its_backup_buys_nothing_until_told_and_its_
     let compared = compared.ends_with(0)?.json()?["compared"].clone();
     ensure!(compared["adjusted"] == cost(1).to_string(), "{compared:#}");
     assert_eq!(world.settle_and_check(FUNDS).await?, cost(3));
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_owner_that_comes_back_from_a_backup_of_before_a_claim_can_claim_what_it_earns_then() -> Result<()>
+{
+    let setup = fixed_owner()?;
+    let listen = setup.owner_settings.clone();
+    let mut world = World::with(setup).await?;
+    let folder = tempfile::tempdir()?;
+    let text = |name: &str| folder.path().join(name).display().to_string();
+    let (file, passphrase, elsewhere) = (text("node.backup"), text("passphrase"), text("restored"));
+    std::fs::write(&passphrase, "four random words here\n")?;
+    expect_served(&world.get("/ok").await?)?;
+    let create = ["backup", "create", "--to", &file, "--passphrase-file", &passphrase];
+    farthing(&world.owner, &create).await?.ends_with(0)?;
+    let claim = async |world: &World| -> Result<Usdc> {
+        let settled: Settled = world.owner.control().post(route::SETTLE, &serde_json::json!({})).await?;
+        Ok(settled.claimed.0)
+    };
+
+    // What is served and claimed after the backup is not in it.
+    for _ in 0..3 {
+        expect_served(&world.get("/ok").await?)?;
+    }
+    world.wait_until_decided().await?;
+    assert_eq!(claim(&world).await?, cost(4));
+    world.owner.kill().await?;
+    let restore = ["backup", "restore", &file, "--passphrase-file", &passphrase];
+    run(&elsewhere, &restore).await?.ends_with(0)?;
+    let mut options = NodeOptions::new(&elsewhere);
+    options.settings = [setting("settlement.channel_min", "0.000001"), listen].concat();
+    world.owner = NodeProcess::start(&world.chain, options).await?;
+    world.owner.wait_until_ready().await?;
+
+    eventually("the restored owner serves", async || Ok(world.get("/ok").await?.status.is_success())).await?;
+    expect_served(&world.get("/ok").await?)?;
+    world.wait_until_decided().await?;
+    assert_eq!(claim(&world).await?, cost(2), "what was earned since");
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(6));
     Ok(())
 }
 

@@ -18,8 +18,8 @@ use farthing::{
 use farthing_ledger::{Ledger, OpenMode, PayeeChannelRow};
 use farthing_network::{Inbound, Network, NetworkConfig, NetworkHandle};
 use farthing_protocol::{
-    CallId, CallMessage, CallReply, CallRequest, Domain, Outcome, Receipt, Refusal, RefusalCode, SecretKey,
-    Usdc,
+    CallId, CallMessage, CallReply, CallRequest, CloseConsent, Domain, Outcome, Receipt, Refusal,
+    RefusalCode, SecretKey, SignedClose, Usdc,
     books::{CallRecord, CallsAsked, CallsPage},
     call::{CallStatus, ChannelSync, Payment},
     wire::NetworkName,
@@ -29,6 +29,7 @@ use serde_json::{Value, json};
 
 use crate::support::{cost, expect_served, with};
 
+mod claimed;
 mod compared;
 mod healed;
 mod hostile_books;
@@ -65,6 +66,8 @@ struct State {
     records: Vec<CallRecord>,
     pages: Option<Pages>,
     books: Option<Books>,
+    /// The close that it signs.
+    consent: Option<CloseConsent>,
 }
 
 impl Owner {
@@ -109,7 +112,7 @@ impl Owner {
                 CallMessage::Status(call_id) => Some(self.status(call_id)),
                 CallMessage::Calls(asked) => self.page(asked),
                 CallMessage::Sync(_) => self.books(),
-                CallMessage::Close(_) => Some(busy()),
+                CallMessage::Close(_) => self.close(),
             };
             match answer {
                 Some(answer) => drop(call.reply.send(answer, Bytes::new())),
@@ -160,6 +163,18 @@ impl Owner {
             }
         });
         CallReply::Status(CallStatus::Done { receipt, signature: receipt.sign(&self.domain, &self.key) })
+    }
+
+    /// Its books with the close that it signs, when it signs one.
+    fn close(&self) -> Option<CallReply> {
+        let consent = self.state.lock().unwrap_or_else(PoisonError::into_inner).consent;
+        match (consent, self.books()) {
+            (Some(consent), Some(CallReply::Channel(books))) => {
+                let close = SignedClose { consent, signature: consent.sign(&self.domain, &self.key) };
+                Some(CallReply::Channel(ChannelSync { close: Some(close), ..books }))
+            }
+            _ => Some(busy()),
+        }
     }
 
     /// Its books of the channel.

@@ -1,7 +1,10 @@
 //! Prices that change while scripts run: never more than the caller accepted, never an error for less.
 
 use anyhow::{Context, Result, ensure};
-use farthing::control::types::{Api, CatalogService, OperationName, PriceRequest, Text, route};
+use farthing::control::types::{
+    Api, CatalogService, OperationName, PriceRequest, Rescan, RescanRequest, ServiceFile, SourceFile,
+    SourceKind, Text, route,
+};
 use farthing_protocol::{Usdc, call::Method};
 use farthing_tests::{
     command::farthing,
@@ -216,5 +219,65 @@ async fn an_offer_that_is_remembered_as_too_dear_is_asked_for_again_before_a_cal
     }
     assert_eq!(world.upstream.hits(), 1);
     assert_eq!(world.settle_and_check(FUNDS).await?, PRICE);
+    Ok(())
+}
+
+/// A description whose operations are these paths, each with its one parameter.
+fn described(paths: &[(&str, Option<&str>)]) -> SourceFile {
+    let operation = |(path, parameter): &(&str, Option<&str>)| {
+        let parameters = parameter.map_or(String::new(), |name| {
+            format!(r#""parameters":[{{"name":"{name}","in":"path","required":true,"schema":{{"type":"string"}}}}],"#)
+        });
+        format!(r#""{path}":{{"get":{{{parameters}"responses":{{"200":{{"description":"said so"}}}}}}}}"#)
+    };
+    let paths: Vec<String> = paths.iter().map(operation).collect();
+    let text = format!(
+        r#"{{"openapi":"3.1.0","info":{{"title":"Renamed","version":"1"}},"paths":{{{}}}}}"#,
+        paths.join(",")
+    );
+    SourceFile { kind: SourceKind::Openapi, url: None, text: Some(text), file: "openapi.json".to_owned() }
+}
+
+#[tokio::test]
+async fn a_price_is_raised_by_no_other_name_of_the_same_operation() -> Result<()> {
+    let mut world = World::with(fixed_owner()?).await?;
+    for (what, restarts, renamed) in [
+        ("its parameter has another name", false, &[("/status/{code}", Some("code"))][..]),
+        ("over a restart", true, &[("/status/{code}", Some("code"))][..]),
+        (
+            "the path has an operation of its own",
+            false,
+            &[("/status/{status}", Some("status")), ("/status/200", None)][..],
+        ),
+    ] {
+        let file = ServiceFile {
+            upstream: world.upstream.url(),
+            source: Some(described(&[("/status/{status}", Some("status"))])),
+            ..ServiceFile::priced(PRICE)
+        };
+        let api = world.publish(&file).await?;
+        let first = world.call_of(&api, "GET", "/status/200").await?;
+        expect_served(&first).context(what)?;
+        assert_eq!(first.header("x-farthing-charged"), PRICE.to_string(), "{what}");
+
+        let path = |route: &str| route.replace("{id}", &api.id.to_string());
+        let newer = RescanRequest { source: Some(described(renamed)), apply: true };
+        let _: Rescan = world.owner.control().post(&path(route::API_RESCAN), &newer).await?;
+        let raised = PriceRequest { price: MICROS(3_000).into(), operation: None };
+        let _: Api = world.owner.control().post(&path(route::API_PRICE), &raised).await?;
+        if restarts {
+            restart(&mut world).await?;
+        }
+        for n in 0..3 {
+            let answer = world.call_of(&api, "GET", "/status/200").await?;
+            ensure!(
+                answer.charged() == false,
+                "{what}, call {n}: paid {}",
+                answer.header("x-farthing-charged")
+            );
+            expect_free(what, &answer, 409, "price-changed")?;
+        }
+        let _: Api = world.owner.control().delete(&path(route::API)).await?;
+    }
     Ok(())
 }

@@ -84,3 +84,28 @@ async fn a_stopped_channel_asks_the_chain_until_that_has_its_request() -> Result
     assert_eq!(rpc::transactions_of(&url, world.consumer_wallet).await?, sent + 1, "once");
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_signed_close_that_closes_nothing_is_no_answer_and_the_chain_is_asked() -> Result<()> {
+    for what in ["another round", "another deposit", "it is over"] {
+        let mut world = World::start().await?;
+        expect_served(&world.get("/ok").await?)?;
+        world.wait_until_decided().await?;
+        let no_call: Answers = |_, _, _| None;
+        let (owner, _network) = Owner::replaces(&mut world, no_call).await?;
+        let channels: Vec<Channel> = world.consumer.control().get(route::CHANNELS).await?;
+        let (channel, deposited) = (channels[0].id.0, channels[0].deposited.0);
+        let good =
+            CloseConsent { channel, amount: PRICE, deposited, round: 0, deadline_secs: u64::from(u32::MAX) };
+        let consent = match what {
+            "another round" => CloseConsent { round: 1, ..good },
+            "another deposit" => CloseConsent { deposited: PRICE, ..good },
+            _ => CloseConsent { deadline_secs: 1, ..good },
+        };
+        owner.state.lock().unwrap_or_else(PoisonError::into_inner).consent = Some(consent);
+        let path = route::CHANNEL_CLOSE.replace("{id}", &channel.to_string());
+        let closed: Channel = world.consumer.control().post(&path, &json!({})).await.context(what)?;
+        ensure!(closed.state.starts_with("closing: this node asked the chain"), "{what}: {}", closed.state);
+    }
+    Ok(())
+}

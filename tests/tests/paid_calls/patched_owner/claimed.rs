@@ -1,0 +1,58 @@
+//! An owner that claims what it holds and never served: nobody can prevent the first time.
+
+use farthing::control::types::Alert;
+use farthing_chain::{Chain, ChainSpec, ClaimRow, MemoryJournal};
+use farthing_protocol::ChannelConfig;
+
+use super::*;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_owner_that_claims_more_than_any_call_explains_gets_no_further_promise_and_raises_an_alert()
+-> Result<()> {
+    let mut world = World::start().await?;
+    expect_served(&world.get("/ok").await?)?;
+    world.wait_until_decided().await?;
+    let refused: Answers = |_, _, _| Some(busy());
+    let (owner, _network) = Owner::replaces(&mut world, refused).await?;
+    let answer = world.get("/ok").await?;
+    ensure!(answer.charged() == json!(false), "{answer:?}");
+
+    // The voucher of the refused call is good, and the owner claims it.
+    let request = {
+        let state = owner.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.calls.values().next().context("no call arrived")?.0.clone()
+    };
+    let Payment::Channel { channel, cumulative, signature } = request.payment else { anyhow::bail!("free") };
+    assert_eq!(cumulative, cost(2));
+    let config = ChannelConfig {
+        payer: world.consumer_wallet,
+        payee: world.owner_wallet,
+        token: world.chain.token,
+        signer: world.consumer_wallet,
+        close_delay_secs: farthing_protocol::limits::CLOSE_DELAY_SECS_DEFAULT,
+        salt: [0; 32],
+    };
+    assert_eq!(config.id(&owner.domain), channel);
+    let spec = farthing_chain::local(world.chain.rpc_url(), Anvil::CHAIN_ID, world.chain.token);
+    let spec = ChainSpec { gas_price_cap_wei: u128::MAX / 4, ..spec };
+    let key = Wallet::open(world.owner.data_dir(), None)?.secret_for_network();
+    let chain = Chain::start(spec, key, Arc::new(MemoryJournal::default())).await?;
+    let signature = signature.context("no voucher")?;
+    chain.claim_many(vec![ClaimRow { config, cumulative, amount: cumulative, signature }]).await?;
+    assert_eq!(world.chain.usdc_of(world.owner_wallet).await?, cost(2));
+    eventually("the consumer has seen the claim", async || {
+        let channels: Vec<Channel> = world.consumer.control().get(route::CHANNELS).await?;
+        Ok(channels[0].claimed.0 == cost(2))
+    })
+    .await?;
+
+    let _ = world.get("/ok").await?;
+    eventually("the disagreement raises an alert", async || {
+        let alerts: Vec<Alert> = world.consumer.control().get(route::ALERTS).await?;
+        Ok(alerts.iter().any(|alert| alert.kind == "channel-stopped"))
+    })
+    .await?;
+    let next = world.get("/ok").await?;
+    ensure!(next.problem() == "owner-distrusted", "{next:?}");
+    Ok(())
+}
