@@ -15,7 +15,7 @@ use std::{
 
 use bytes::Bytes;
 use farthing_chain::ChainHandle;
-use farthing_ledger::{Ledger, LedgerError};
+use farthing_ledger::Ledger;
 use farthing_network::NetworkHandle;
 use farthing_protocol::{
     Address, CallId, ChannelId, Outcome, Refusal, ServiceId, Usdc,

@@ -352,7 +352,9 @@ mod tests {
                 ..PayerState::default()
             },
             forgotten: Usdc::ZERO,
+            forgettable: Usdc::ZERO,
             forgotten_cause: Cause::Crash,
+            is_compared: true,
             seen_total: Usdc::ZERO,
             claimed: Usdc::ZERO,
             close_at_secs: None,
