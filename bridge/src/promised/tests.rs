@@ -167,10 +167,10 @@ proptest! {
     /// An answer made of the schema keeps it, and no answer and description together end the judge.
     #[test]
     fn whatever_is_described_and_answered_is_judged(
-        description in testing::descriptions(), status in 100_u16..600, body in "[\\[{\"a:,0-9}\\] n]{0,60}"
+        description in testing::descriptions(), code in 100_u16..600, body in "[\\[{\"a:,0-9}\\] n]{0,60}"
     ) {
         for operation in &description.operations {
-            let answer = Answer { status, body: body.as_bytes(), accept: None, is_conditional: false };
+            let answer = Answer { status: code, body: body.as_bytes(), accept: None, is_conditional: false };
             let _ = breach(&description, operation, &answer);
         }
     }
@@ -184,7 +184,7 @@ proptest! {
                 continue;
             }
             let body = value.to_string();
-            let answer = Answer { status, body: body.as_bytes(), accept: None, is_conditional: false };
+            let answer = Answer { status: 200, body: body.as_bytes(), accept: None, is_conditional: false };
             prop_assert_eq!(breach(&description, operation, &answer), None, "{}", body);
         }
     }

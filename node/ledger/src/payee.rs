@@ -18,6 +18,7 @@
 mod bodies;
 mod checks;
 pub(crate) mod stored;
+mod uncharged;
 
 use std::collections::BTreeMap;
 
@@ -41,7 +42,7 @@ use crate::{
     adjustment::{self, Cause, Side},
     error::{LedgerError, Result, within},
     history, settlement,
-    tables::{self, BODIES, CALLS, CALLS_BY_TIME, PAYEE_CHANNELS},
+    tables::{self, BODIES, CALLS, CALLS_BY_TIME, PAYEE_CHANNELS, UNCHARGED_BY_TIME},
 };
 
 /// A kept body. Larger ones stay in the caller's memory for a while and are then gone.
@@ -373,6 +374,9 @@ fn serve(tx: &WriteTransaction, served: Served) -> Result<Recorded> {
     calls.insert(&key, tables::encode(&row).as_slice())?;
     let by_time = time_key(call.time_secs, &key);
     tx.open_table(CALLS_BY_TIME)?.insert(&by_time, ())?;
+    if call.charged.is_zero() && call.method.is_safe() {
+        uncharged::keep_newest(tx, &mut calls, by_time, uncharged::ROWS_MAX)?;
+    }
     if let Some(body) = &call.body {
         tx.open_table(BODIES)?.insert(&by_time, body.as_ref())?;
         add_body_bytes(tx, body.len() as u64)?;
@@ -423,6 +427,7 @@ fn charge(
 pub(crate) fn forget(tx: &WriteTransaction, key: &[u8; 36], row: &StoredCall) -> Result<()> {
     let by_time = time_key(row.time_secs, key);
     tx.open_table(CALLS_BY_TIME)?.remove(&by_time)?;
+    tx.open_table(UNCHARGED_BY_TIME)?.remove(&by_time)?;
     forget_body(tx, &by_time).map(drop)
 }
 

@@ -26,6 +26,8 @@ pub(crate) const PAYEE_CHANNELS: Table<&[u8; 32], Bytes> = Table::new("payee_cha
 pub(crate) const CALLS: Table<&[u8; 36], Bytes> = Table::new("calls");
 /// Seconds ‖ payer ‖ call id: the calls in the order of time.
 pub(crate) const CALLS_BY_TIME: Table<&[u8; 44], ()> = Table::new("calls_by_time");
+/// Seconds ‖ payer ‖ call id: those that cost nothing and can be made anew, in the order of time.
+pub(crate) const UNCHARGED_BY_TIME: Table<&[u8; 44], ()> = Table::new("uncharged_by_time");
 /// Seconds ‖ payer ‖ call id → the answer's body, while kept.
 pub(crate) const BODIES: Table<&[u8; 44], Bytes> = Table::new("bodies");
 /// Settlement number → one claim transaction.
@@ -103,6 +105,7 @@ fn add_since_schema_1(transaction: &WriteTransaction) -> Result<(), OpenError> {
     transaction.open_table(DAY_FIGURES)?;
     transaction.open_table(TRANSACTIONS)?;
     transaction.open_table(DAY_LIMITS)?;
+    transaction.open_table(UNCHARGED_BY_TIME)?;
     if transaction.list_tables()?.all(|table| table.name() != ADJUSTMENTS.name()) {
         transaction.open_table(ADJUSTMENTS)?;
         adjustment::explain_earlier(transaction).map_err(while_opening)?;

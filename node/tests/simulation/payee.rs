@@ -6,10 +6,11 @@ use bytes::Bytes;
 use farthing::{
     clock,
     owner::{
-        book::{self, Book, Reserved},
+        book::{self, Book, Reserved, View},
         record::record_of,
         running::{Answer, Arrival, Calls, Running},
     },
+    settlement::worth::Means,
     wallet::{Signer, Wallet},
 };
 use farthing_ledger::{
@@ -51,7 +52,7 @@ impl Payee {
         Self {
             signer: Wallet::from_key(terms.payee.clone()).signer(terms.domain),
             ledger: in_memory(),
-            book: Book::new(Usdc::ZERO),
+            book: Book::new(Usdc::ZERO, Usdc::MAX),
             calls: Calls::default(),
             serving: BTreeMap::new(),
             channel: terms.channel,
@@ -133,7 +134,7 @@ impl Payee {
                     voucher.verify(self.signer.domain(), signature.unwrap(), config.signer).unwrap()
                 });
                 let before = self.book.get(channel).map(|entry| entry.state);
-                let reserved = self.book.admit(channel, voucher.as_ref(), request.price, Usdc::MAX);
+                let reserved = self.book.admit(channel, voucher.as_ref(), request.price, Means::UNLIMITED);
                 let after = self.book.get(channel).map(|entry| entry.state);
                 assert!(reserved.is_ok() || before == after, "a refusal changes nothing");
                 Some(reserved?)
@@ -257,9 +258,10 @@ impl Payee {
     pub fn crash(&mut self) {
         self.serving.clear();
         self.calls = Calls::default();
-        self.book = Book::new(Usdc::ZERO);
+        self.book = Book::new(Usdc::ZERO, Usdc::MAX);
         for row in self.ledger.payee_channels().unwrap() {
-            self.book.apply(&row, row.claimed, None, book::proof(&row, self.signer.domain()));
+            let view = View { safe_deposited: row.claimed, close_at_secs: None };
+            self.book.apply(&row, book::proof(&row, self.signer.domain()), view);
         }
     }
 
@@ -273,7 +275,8 @@ impl Payee {
             closing: false,
         };
         let row = block_on(self.ledger.put_payee_channel(facts)).unwrap();
-        self.book.apply(&row, chain.deposited, None, book::proof(&row, self.signer.domain()));
+        let view = View { safe_deposited: chain.deposited, close_at_secs: None };
+        self.book.apply(&row, book::proof(&row, self.signer.domain()), view);
         self.check();
     }
 

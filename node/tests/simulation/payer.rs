@@ -172,6 +172,7 @@ impl Payer {
             owner,
             secret: SECRET.to_owned(),
             time_secs: now_secs,
+            limits: None,
             seen_total: reservation.map_or(Usdc::ZERO, |reservation| reservation.seen_total),
         };
         self.unstored.push_back(promise.clone());

@@ -1,8 +1,8 @@
 //! The history: read backwards in steps, and added up by day.
 
-use farthing_ledger::{Call, Ledger};
+use farthing_ledger::{Accepted, Call, Ledger, Served};
 use farthing_ledger::{DayFigures, OpenMode, Position, Stretch, Transaction, Window, day_of};
-use farthing_protocol::{Outcome, Usdc};
+use farthing_protocol::{Outcome, Usdc, call::Method};
 
 use crate::world::*;
 
@@ -129,4 +129,32 @@ async fn a_transaction_is_noted_once_and_kept_over_restarts() {
     let ledger = Ledger::open(&path, OpenMode::Existing).unwrap();
     let (rows, _) = all(|before| ledger.transactions_in(&window(before, 2, 100), |_| true).unwrap());
     assert_eq!(rows, [transaction(3), transaction(2), transaction(1)]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_that_cost_nothing_are_kept_by_number_and_others_beside_however_many_of_them() {
+    const KEPT: u64 = 50_000;
+    let ledger = in_memory();
+    ledger.put_payee_channel(payee_channel(1)).await.unwrap();
+    ledger.serve(served(1, PRICE, call(0))).await.unwrap();
+    let effect = Call { method: Method::Post, ..failed_call(1) };
+    ledger.accept(Accepted { method: Method::Post, ..accepted(1) }).await.unwrap();
+    ledger.serve(served(1, PRICE, effect)).await.unwrap();
+    let numbers: Vec<u64> = (2..KEPT + 12).collect();
+    let Served { payer, channel, voucher, .. } = served(1, PRICE, call(0));
+    for some in numbers.chunks(1_000) {
+        let mut calls = tokio::task::JoinSet::new();
+        for number in some {
+            let served = Served { payer, channel, voucher: voucher.clone(), call: failed_call(*number) };
+            let ledger = ledger.clone();
+            calls.spawn(async move { ledger.serve(served).await.unwrap() });
+        }
+        calls.join_all().await;
+    }
+    let is_kept = |number| ledger.served(world().payer.address(), call_id(number)).unwrap().is_some();
+    assert!(is_kept(0) && is_kept(1), "what was charged, and what may have had an effect");
+    assert_eq!((2..20).map(is_kept).filter(|kept| !kept).count(), 10, "the oldest went");
+    assert!(is_kept(KEPT + 11));
+    assert_eq!(ledger.served_calls(usize::MAX).unwrap().len() as u64, KEPT + 2);
+    assert_eq!(ledger.audit(None).unwrap().violations, []);
 }
