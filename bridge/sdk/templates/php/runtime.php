@@ -253,12 +253,12 @@ final class Transport
         $timeout = $options?->timeout ?? $this->timeout;
         $retries = $options?->maxRetries ?? $this->maxRetries;
         self::check($timeout, $retries, $maxPrice);
-        $isLost = false;
+        $lost = null;
         for ($attempt = 0; ; $attempt++) {
             // A random part keeps many clients from coming back at the same moment.
             $wait = min(0.2 * 2 ** min($attempt, 8), 8.0) * random_int(500, 1000) / 1000;
             try {
-                return $this->attempt($text, $timeout, $callId, $isLost, $read);
+                return $this->attempt($text, $timeout, $callId, $read);
             } catch (NodeError $error) {
                 $after = $error->retryAfter ?? 0;
                 if ($attempt >= $retries || !$error->mayPass() || $after > self::RETRY_AFTER_MAX) {
@@ -266,9 +266,9 @@ final class Transport
                 }
                 $wait = $after > 0 ? (float) $after : $wait;
             } catch (ConnectionFailed $error) {
-                $isLost = $isLost || $error->charged === null;
+                $lost ??= $error->charged === null ? $error : null;
                 if ($attempt >= $retries || !$error->mayPass) {
-                    throw $error;
+                    throw $lost ?? $error;
                 }
             }
             usleep((int) ($wait * 1_000_000));
@@ -276,7 +276,7 @@ final class Transport
     }
 
     /** @return Answer<mixed> */
-    private function attempt(string $text, float $timeout, string $callId, bool $isLost, callable $read): Answer
+    private function attempt(string $text, float $timeout, string $callId, callable $read): Answer
     {
         $headers = [];
         $collect = static function (\CurlHandle $curl, string $line) use (&$headers): int {
@@ -314,9 +314,7 @@ final class Transport
             $isTrust = in_array(curl_errno($curl), [CURLE_SSL_CACERT, CURLE_SSL_PEER_CERTIFICATE, CURLE_SSL_CACERT_BADFILE], true);
             $isUnreached = in_array(curl_errno($curl), [CURLE_COULDNT_CONNECT, CURLE_COULDNT_RESOLVE_HOST], true);
             $message = 'no answer from the node: ' . curl_error($curl);
-            // That this attempt was not sent does not undo an earlier one that may have arrived.
-            $charged = !$isLost && ($isTrust || $isUnreached) ? false : null;
-            throw new ConnectionFailed($message, $charged, $callId, !$isTrust);
+            throw new ConnectionFailed($message, $isTrust || $isUnreached ? false : null, $callId, !$isTrust);
         }
         $status = curl_getinfo($curl, CURLINFO_RESPONSE_CODE);
         if (!isset($headers['x-farthing-price-usdc'])) {
