@@ -100,8 +100,10 @@ impl Initiator {
                 let (difference, next) = comparison.learn(&message)?;
                 self.have.extend(difference.have);
                 self.need.extend(difference.need);
-                // More than a catalog can hold is not worth knowing.
-                self.need.truncate(self.catalog.inner.shared.options.limits.listings_max);
+                // More than a catalog can hold is not worth knowing, of either side.
+                let listings_max = self.catalog.inner.shared.options.limits.listings_max;
+                self.need.truncate(listings_max);
+                self.have.truncate(listings_max);
                 if let Some(next) = next {
                     self.summary.rounds += 1;
                     return Ok(Step::Send(SyncMessage::Compare(next.into())));
