@@ -79,8 +79,9 @@ impl Consumer {
             timing: Timing {
                 funding: attempt.funding,
                 network,
-                owner: Duration::from_micros(response.owner_us),
-                upstream: Duration::from_micros(response.upstream_us),
+                // Whatever the owner says, its part took no longer than the whole.
+                owner: Duration::from_micros(response.owner_us).min(network),
+                upstream: Duration::from_micros(response.upstream_us).min(network),
             },
         };
         self.acknowledge(attempt, receipt, response.status, &bought.timing, turn)?;

@@ -453,7 +453,8 @@ impl From<&BuyError> for Problem {
                     "answer-no-longer-kept",
                     "The call is done and its answer is no longer kept",
                     detail,
-                    "Use a new call_id to buy it again.",
+                    "Repeat the call with the same call_id: it is never charged twice. When that brings no answer either, a new call_id buys \
+                     it again.",
                 );
                 if *charged == Usdc::ZERO { problem } else { problem.charged() }
             }
