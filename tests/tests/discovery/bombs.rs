@@ -23,12 +23,12 @@ use crate::support::{Nodes, show};
 
 const NETWORK: &str = "31337";
 const SERVICES: u8 = 6;
-/// Of a value that a stranger sends; each becomes hundreds of bytes in memory.
-const VALUES: usize = 480_000;
-/// A node on a small board has a gigabyte in all.
-const MEMORY_MIB: u64 = 160;
+/// As many as a description may have; each becomes hundreds of bytes in memory.
+const VALUES: usize = 190_000;
+/// For the one that is shown and the one before it. Six of them take 1.2 GB when a node keeps what it looked into.
+const MEMORY_MIB: u64 = 320;
 
-/// Some kilobytes that say half a million values.
+/// Some kilobytes that say as many values as a description may have.
 fn bomb() -> Result<Details> {
     let choices: Vec<Value> = vec![json!({ "a": 0 }); VALUES];
     let parameter = Parameter {
@@ -126,7 +126,9 @@ async fn details_that_unpack_to_far_more_than_they_weigh_take_no_memory_that_a_n
     for listing in &signed {
         eventually("the node is told", async || Ok(owner.gossip_listing(listing).await)).await?;
     }
-    eventually("the node looks into the services", async || Ok(fetched.load(Ordering::Relaxed) > 0)).await?;
+    let all = usize::from(SERVICES);
+    eventually("the node looks into the services", async || Ok(fetched.load(Ordering::Relaxed) >= all))
+        .await?;
     for listing in &listings {
         // Answered when it was read, or refused to be.
         eventually("the service is shown", async || Ok(show(&node, listing.service).await.is_ok())).await?;

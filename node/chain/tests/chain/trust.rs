@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use farthing_chain::{ChainError, ChainSpec, ChainStatus, MemoryJournal, pay_channels_address};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     proxy::{Mode, Proxy},
@@ -100,7 +100,10 @@ async fn of_the_authorizations_of_deposits_that_failed_one_can_be_used_at_most()
         let contract = pay_channels_address().to_string();
         let transaction = json!({ "from": someone, "to": contract, "data": data, "gas": "0x7a120" });
         let hash = world.anvil.rpc("eth_sendTransaction", json!([transaction])).await;
-        let receipt = world.anvil.rpc("eth_getTransactionReceipt", json!([hash])).await;
+        let mut receipt = Value::Null;
+        while receipt.is_null() {
+            receipt = world.anvil.rpc("eth_getTransactionReceipt", json!([hash])).await;
+        }
         used += u64::from(receipt["status"] == "0x1");
     }
     assert_eq!(used, 1);

@@ -9,10 +9,10 @@ use crate::support::on_a_fixed_port;
 
 #[tokio::test]
 async fn an_owner_restored_from_a_backup_gives_nothing_away_and_claims_what_it_serves() -> Result<()> {
+    let folder = tempfile::tempdir()?;
     let owner_settings = on_a_fixed_port()?;
     let mut world = World::with(Setup { owner_settings: owner_settings.clone(), ..Setup::default() }).await?;
     let payer = Payer::join(&world, 0x63, cost(10)).await?;
-    let folder = tempfile::tempdir()?;
     let text = |name: &str| folder.path().join(name).display().to_string();
     let (file, passphrase, elsewhere) = (text("node.backup"), text("passphrase"), text("restored"));
     std::fs::write(&passphrase, "four random words here\n")?;

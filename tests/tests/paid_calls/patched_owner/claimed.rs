@@ -54,5 +54,6 @@ async fn an_owner_that_claims_more_than_any_call_explains_gets_no_further_promis
     .await?;
     let next = world.get("/ok").await?;
     ensure!(next.problem() == "owner-distrusted", "{next:?}");
+    world.expect_differences(&["0.002 USDC paid, 0.004 earned"]);
     Ok(())
 }
