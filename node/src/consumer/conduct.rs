@@ -102,7 +102,7 @@ impl Conduct {
             let service = ServiceId::from_bytes(id);
             match serde_json::from_slice::<Window>(&bytes) {
                 Ok(window) if window.is_worth_keeping(now_secs) => {
-                    drop(state.windows.insert(service, window))
+                    state.windows.insert(service, window);
                 }
                 Ok(_) => drop(state.dirty.insert(service)),
                 Err(error) => tracing::warn!(%service, %error, "how a service behaved cannot be read"),

@@ -79,6 +79,7 @@ impl Progress {
 }
 
 /// What became of a view.
+#[derive(Clone, Copy, Debug)]
 enum Place {
     /// It is in the books, perhaps in the place of another channel; or its terms keep it out of them, and that only
     /// another view changes.
