@@ -255,7 +255,7 @@ final class Transport
         self::check($timeout, $retries, $maxPrice);
         $lost = null;
         for ($attempt = 0; ; $attempt++) {
-            // A random part keeps many clients from coming back at the same moment.
+            // Random: many clients do not come back at once.
             $wait = min(0.2 * 2 ** min($attempt, 8), 8.0) * random_int(500, 1000) / 1000;
             try {
                 return $this->attempt($text, $timeout, $callId, $read);
