@@ -126,9 +126,7 @@ async fn details_that_unpack_to_far_more_than_they_weigh_take_no_memory_that_a_n
     for listing in &signed {
         eventually("the node is told", async || Ok(owner.gossip_listing(listing).await)).await?;
     }
-    let all = usize::from(SERVICES);
-    eventually("the node looks into the services", async || Ok(fetched.load(Ordering::Relaxed) >= all))
-        .await?;
+    eventually("the node looks into the services", async || Ok(fetched.load(Ordering::Relaxed) > 0)).await?;
     for listing in &listings {
         // Answered when it was read, or refused to be.
         eventually("the service is shown", async || Ok(show(&node, listing.service).await.is_ok())).await?;
