@@ -16,7 +16,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use farthing_bridge::document::Bounds;
 use farthing_catalog as store;
 use farthing_network::NetworkHandle;
 use farthing_protocol::{
@@ -361,31 +360,6 @@ impl Catalog {
         }
         let before = services.insert(id, known.clone());
         self.0.seen.note(before.as_deref(), known);
-    }
-
-    async fn read(&self, listing: Verified<Listing>) -> Result<Known, CatalogError> {
-        let owner = listing.owner;
-        let blob = self.content(listing.details_hash, owner).await;
-        let blob = blob.map_err(|reason| CatalogError::DetailsUnavailable { owner, reason })?;
-        self.read_details(listing, blob, Bounds::ASKED_FOR).await
-    }
-
-    async fn read_details(
-        &self,
-        listing: Verified<Listing>,
-        blob: Vec<u8>,
-        bounds: Bounds,
-    ) -> Result<Known, CatalogError> {
-        let owner = listing.owner;
-        let unavailable = |reason: String| CatalogError::DetailsUnavailable { owner, reason };
-        // Unpacking and checking a large description would hold up the other calls.
-        let reading = tokio::task::spawn_blocking(move || Known::within(listing, &blob, bounds));
-        let known = reading
-            .await
-            .map_err(|_| unavailable("the node failed while it read them".to_owned()))?
-            .map_err(|e| unavailable(e.to_string()))?;
-        self.index(&known).await;
-        Ok(known)
     }
 
     fn in_use(&self, id: ServiceId) -> Result<Option<Arc<Known>>, CatalogError> {

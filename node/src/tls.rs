@@ -6,6 +6,7 @@
 //! not belong together.
 
 mod authority;
+mod pair;
 
 use std::{
     collections::BTreeSet,
@@ -19,17 +20,11 @@ use std::{
 };
 
 use rcgen::{CertificateParams, DnType, ExtendedKeyUsagePurpose, KeyPair, KeyUsagePurpose};
-use rustls::{
-    ServerConfig,
-    pki_types::{
-        CertificateDer, PrivateKeyDer,
-        pem::{self, PemObject},
-    },
-};
+use rustls::{ServerConfig, pki_types::CertificateDer};
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-use self::authority::Authority;
+use self::{authority::Authority, pair::Pair};
 use crate::files;
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -275,39 +270,6 @@ fn lan_address() -> Option<IpAddr> {
     // An address reserved for documentation stands for "elsewhere".
     socket.connect((Ipv4Addr::new(192, 0, 2, 1), 9)).ok()?;
     socket.local_addr().ok().map(|address| address.ip()).filter(|ip| !ip.is_unspecified())
-}
-
-struct Pair {
-    chain: Vec<CertificateDer<'static>>,
-    key: Option<PrivateKeyDer<'static>>,
-}
-
-impl Pair {
-    fn parse(path: &Path, text: &str) -> Result<Self, TlsError> {
-        let unusable = |error: pem::Error| TlsError::Unusable { path: path.into(), what: error.to_string() };
-        let chain = CertificateDer::pem_slice_iter(text.as_bytes());
-        let chain = chain.collect::<Result<_, _>>().map_err(unusable)?;
-        let key = match PrivateKeyDer::from_pem_slice(text.as_bytes()) {
-            Ok(key) => Some(key),
-            Err(pem::Error::NoItemsFound) => None,
-            Err(error) => return Err(unusable(error)),
-        };
-        Ok(Self { chain, key })
-    }
-
-    fn server_config(&self, path: &Path) -> Result<Arc<ServerConfig>, TlsError> {
-        let unusable = |what: String| TlsError::Unusable { path: path.into(), what };
-        let key = self.key.as_ref().ok_or_else(|| unusable("there is no private key".into()))?;
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let mut config = ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .map_err(|error| unusable(error.to_string()))?
-            .with_no_client_auth()
-            .with_single_cert(self.chain.clone(), key.clone_key())
-            .map_err(|error| unusable(error.to_string()))?;
-        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        Ok(Arc::new(config))
-    }
 }
 
 fn read(path: &Path) -> Result<Zeroizing<String>, TlsError> {

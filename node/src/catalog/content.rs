@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use farthing_bridge::{description::Operation, document::Bounds};
 use farthing_protocol::{
-    Address, Hash, ServiceId,
+    Address, Hash, Listing, ServiceId, Verified,
     info::{InfoRequest, InfoResponse},
     keccak256,
 };
@@ -131,6 +131,32 @@ impl Catalog {
             self.content_soon(samples.hash, known.listing().owner).await?;
         }
         Ok(())
+    }
+
+    /// A service with its details, whatever they take.
+    pub(super) async fn read(&self, listing: Verified<Listing>) -> Result<Known, CatalogError> {
+        let owner = listing.owner;
+        let blob = self.content(listing.details_hash, owner).await;
+        let blob = blob.map_err(|reason| CatalogError::DetailsUnavailable { owner, reason })?;
+        self.read_details(listing, blob, Bounds::ASKED_FOR).await
+    }
+
+    async fn read_details(
+        &self,
+        listing: Verified<Listing>,
+        blob: Vec<u8>,
+        bounds: Bounds,
+    ) -> Result<Known, CatalogError> {
+        let owner = listing.owner;
+        let unavailable = |reason: String| CatalogError::DetailsUnavailable { owner, reason };
+        // Unpacking and checking a large description would hold up the other calls.
+        let reading = tokio::task::spawn_blocking(move || Known::within(listing, &blob, bounds));
+        let known = reading
+            .await
+            .map_err(|_| unavailable("the node failed while it read them".to_owned()))?
+            .map_err(|e| unavailable(e.to_string()))?;
+        self.index(&known).await;
+        Ok(known)
     }
 
     async fn content_soon(&self, hash: Hash, owner: Address) -> Result<Vec<u8>, CatalogError> {

@@ -220,7 +220,7 @@ mod tests {
             r#"{{"api_id_public":"{ID}","path":"/a","method":"GET","params":{{{}}}}}"#,
             numbers.join(",")
         );
-        let (done, told) = std::sync::mpsc::channel();
+        let (done, told) = std::sync::mpsc::sync_channel(1);
         std::thread::spawn(move || done.send(read(&body).map(|order| order.params.len())));
         let read = told.recv_timeout(std::time::Duration::from_secs(120)).expect("it is read in the end");
         assert_eq!(read.unwrap(), 250_000);

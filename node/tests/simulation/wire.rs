@@ -9,6 +9,7 @@ const HEAD_WITHIN: Duration = Duration::from_secs(5);
 
 /// What came back on a stream.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "a handful is under way at once")]
 pub enum Brought {
     Reply(CallReply),
     /// The stream broke; its message may have arrived.

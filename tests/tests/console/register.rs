@@ -137,7 +137,7 @@ async fn the_worst_query_of_an_operation_stands_where_its_price_is_chosen() -> R
     let schema = "type Query { users: [User!]! } type User { name: String! friends: [User!]! }";
     let page = browser.upload(NEW, &[("price", None, b"0.002"), ("text", None, schema.as_bytes())]).await?;
     ensure!(page.status == 303, "{page:?}");
-    let page = browser.get(&page.header("location").to_owned()).await?;
+    let page = browser.get(page.header("location")).await?;
     for words in ["1 warning", "GET /users", "2 lists within each other", "fields=friends", "name=\"p0\""] {
         ensure!(page.body.contains(words), "`{words}` is not in {}", page.body);
     }

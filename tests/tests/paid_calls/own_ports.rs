@@ -25,8 +25,8 @@ async fn serve(port: u16) -> Result<JoinHandle<()>> {
 
 /// `https://localhost:1` or `/ip4/127.0.0.1/tcp/1/p2p/…` → 1
 fn port_in(text: &str, before: char) -> Result<u16> {
-    let numbers = text.trim_end_matches("/panel").split(before).filter_map(|part| part.parse().ok());
-    numbers.last().with_context(|| format!("no port in {text}"))
+    let mut parts = text.trim_end_matches("/panel").split(before).rev();
+    parts.find_map(|part| part.parse().ok()).with_context(|| format!("no port in {text}"))
 }
 
 #[tokio::test]

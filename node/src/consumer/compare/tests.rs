@@ -1,3 +1,5 @@
+//! The comparison of both books as a pure decision: every difference is named, and nothing else is.
+
 use super::*;
 
 const ID: CallId = CallId::from_bytes([7; 16]);

@@ -1,3 +1,5 @@
+//! What is told apart when the books are held against the contract: differences, and what is not confirmed.
+
 use super::*;
 
 const ID: ChannelId = ChannelId::from_bytes([3; 32]);

@@ -294,7 +294,7 @@ fn objection(attempt: &Attempt, planned: usize, head: &[u8], host: &str) -> Resu
         return Err(format!("the request line has other parts: {line}"));
     };
     let (template, names) = TEMPLATES[planned];
-    let expected_method = if planned % 2 == 0 { "GET" } else { "DELETE" };
+    let expected_method = if planned.is_multiple_of(2) { "GET" } else { "DELETE" };
     if (method, version) != (expected_method, "HTTP/1.1") {
         return Err(format!("another method or version: {line}"));
     }
@@ -405,7 +405,7 @@ async fn a_server_reads_the_template_with_one_segment_for_each_value_or_nothing_
     let (mut arrived, mut refused, mut unsent) = (0, 0, 0);
     for number in 0..CALLS {
         let attempt = Attempt::new(&mut random);
-        let method = if attempt.operation % 2 == 0 { "GET" } else { "DELETE" };
+        let method = if attempt.operation.is_multiple_of(2) { "GET" } else { "DELETE" };
         let call =
             Call { method, path: &attempt.path, params: &attempt.params, content_type: None, body: &[] };
         let told = || format!("call {number} of seed {seed}: {} with {:?}", attempt.path, attempt.params);
