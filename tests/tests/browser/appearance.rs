@@ -50,7 +50,7 @@ async fn every_page_is_accessible_in_both_themes_and_at_every_width() -> Result<
 
     report.end()?;
     browser.client.clone().close().await?;
-    site.demo.stop().await
+    farthing_tests::agreement::end(site.demo).await
 }
 
 /// What is seen only when something is wrong.

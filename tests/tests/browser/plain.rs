@@ -32,7 +32,7 @@ async fn without_scripts_every_page_is_there() -> Result<()> {
     let complaints = browser.complaints().await?;
     ensure!(complaints.is_empty(), "{complaints:?}");
     browser.client.clone().close().await?;
-    site.demo.stop().await
+    farthing_tests::agreement::end(site.demo).await
 }
 
 async fn searches(browser: &Browser) -> Result<()> {
