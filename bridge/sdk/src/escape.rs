@@ -174,13 +174,16 @@ fn comment(prefix: &str, text: &str, indent: usize) -> String {
     joined(lines(text).into_iter().map(line), indent, prefix)
 }
 
+/// What becomes of Python's prompt, behind which `doctest` finds code to run.
+const PROMPT: &str = "> >>";
+
 /// `goes_on`: whether the template itself puts a word behind it.
 fn doc(doc: Doc, text: &str, indent: usize, goes_on: bool) -> String {
     let lines = lines(text).into_iter();
     match doc {
         Doc::TripleQuotes => {
             // Three in a row would end it, and one at the very end would belong to those that do.
-            let text = joined(lines, indent, "").replace('\\', "\\\\");
+            let text = joined(lines, indent, "").replace('\\', "\\\\").replace(">>>", PROMPT);
             let last = if goes_on { None } else { text.strip_suffix('"') };
             let (inside, last) = last.map_or((&*text, ""), |inside| (inside, "\\\""));
             format!("{}{last}", inside.replace("\"\"\"", "\\\"\\\"\\\""))
@@ -188,7 +191,8 @@ fn doc(doc: Doc, text: &str, indent: usize, goes_on: bool) -> String {
         Doc::Stars => {
             // Comments nest in Kotlin and Swift, tags are read by compilers, and these show HTML.
             let line = |line: String| {
-                line.replace('&', "&amp;")
+                unfenced(&line)
+                    .replace('&', "&amp;")
                     .replace('<', "&lt;")
                     .replace("*/", "*&#47;")
                     .replace("/*", "/&#42;")
@@ -198,15 +202,18 @@ fn doc(doc: Doc, text: &str, indent: usize, goes_on: bool) -> String {
             };
             joined(lines.map(line), indent, " * ")
         }
-        // Rust runs what looks like code in documentation.
         Doc::Lines(prefix) => {
-            let line = |line: String| {
-                line.trim_start().replace("```", "'''").replace("~~~", "'''").replace('\\', "\\\\")
-            };
-            joined(lines.map(line), indent, prefix)
+            // Rust runs what is indented, be it in a list or a quotation: one blank indents nothing.
+            let flat = |line: String| line.split_whitespace().collect::<Vec<_>>().join(" ");
+            joined(lines.map(|line| unfenced(&flat(line)).replace('\\', "\\\\")), indent, prefix)
         }
         Doc::XmlLines => joined(lines.map(|line| xml(&line)), indent, "/// "),
     }
+}
+
+/// Nothing begins a block of code: tools that test examples in documentation run what stands there.
+fn unfenced(line: &str) -> String {
+    line.replace("```", "'''").replace("~~~", "'''")
 }
 
 fn xml(text: &str) -> String {

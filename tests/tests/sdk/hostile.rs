@@ -175,3 +175,75 @@ async fn a_thousand_hostile_descriptions_generate_the_code_of_a_harmless_one() -
     }
     Ok(())
 }
+
+/// Ways to begin a block of code in Markdown, and the prompt of Python.
+const EXAMPLES: [&str; 12] = [
+    "    CODE",
+    "-     CODE",
+    "1.     CODE",
+    ">     CODE",
+    "> -     CODE",
+    "- - -     CODE",
+    "```\nCODE\n```",
+    "~~~rust\nCODE\n~~~",
+    "-\tCODE",
+    "> ```\n> CODE\n> ```",
+    ">>> CODE",
+    "word\n\n - word\n\n       CODE",
+];
+
+/// `rustdoc --test` and `doctest` run the examples of documentation with all that a developer has.
+#[tokio::test]
+async fn no_text_of_a_stranger_is_run_as_an_example() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let small = read(SMALL.as_bytes()).map_err(|error| anyhow::anyhow!("{error:?}"))?.description;
+    let (mut rust, mut python) = (String::new(), Vec::new());
+    for (number, example) in EXAMPLES.into_iter().enumerate() {
+        let (description, options) = saying(&small, &example.replace("CODE", "assert!(true)"));
+        for file in generate(&description, Language::parse("rust").context("no Rust")?, &options)?.files {
+            rust.push_str(&documented(&file.text, number));
+        }
+        for file in generate(&description, Language::parse("python").context("no Python")?, &options)?.files {
+            if file.path.ends_with(".py") {
+                let path = folder.path().join(format!("{number}_{}", file.path.replace('/', "_")));
+                std::fs::write(&path, &file.text)?;
+                python.push(path);
+            }
+        }
+    }
+    let file = folder.path().join("documented.rs");
+    std::fs::write(&file, format!("/// ```\n/// assert!(true)\n/// ```\npub struct Own;\n{rust}"))?;
+    let listing = ["--test", "--edition", "2024", "--test-args", "--list"];
+    let listed = said(Command::new("rustdoc").args(listing).arg(&file)).await?;
+    ensure!(listed.contains("\n1 test, "), "but for the one of this test, rustdoc runs:\n{listed}");
+    let find = "import doctest, sys\nfor file in sys.argv[1:]:\n for example in \
+                doctest.DocTestParser().get_examples(open(file).read()): print(file, example.source)";
+    let found = said(Command::new("python3").args(["-c", find]).args(&python)).await?;
+    ensure!(found.is_empty(), "Python would run:\n{found}");
+    Ok(())
+}
+
+/// The documentation of a Rust file, each piece above an item of its own.
+fn documented(text: &str, number: usize) -> String {
+    let mut pieces = String::new();
+    let mut is_open = false;
+    for (line_number, line) in text.lines().map(str::trim_start).enumerate() {
+        let words = line.strip_prefix("///").or_else(|| line.strip_prefix("//!"));
+        match words {
+            Some(words) => pieces.push_str(&format!("///{words}\n")),
+            None if is_open => {
+                pieces.push_str(&format!("pub struct D{number}L{line_number}F{};\n", pieces.len()))
+            }
+            None => {}
+        }
+        is_open = words.is_some();
+    }
+    pieces
+}
+
+async fn said(command: &mut Command) -> Result<String> {
+    let output = command.stdin(Stdio::null()).output().await?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    ensure!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    Ok(text)
+}
