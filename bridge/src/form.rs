@@ -9,11 +9,15 @@ use serde_json::{Number, Value};
 
 use crate::{
     description::{ApiDescription, BodyKind, Operation, Parameter, Place, Schema, Shape},
+    pretty::pretty,
     samples::made_up_value,
 };
 
 /// Longer lists of choices are typed in: nobody looks through them.
 const CHOICES_MAX: usize = 250;
+
+/// Examples that are longer in lines stand in one.
+const EXAMPLE_BYTES_MAX: usize = 64 * 1024;
 
 /// Everything that a call of one operation is made of.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -124,11 +128,17 @@ pub fn of(description: &ApiDescription, operation: &Operation) -> Form {
             description: body.description.clone(),
             example: example.map(|example| match example {
                 Value::String(text) if !matches!(body.kind, BodyKind::Json | BodyKind::Form) => text,
-                value => serde_json::to_string_pretty(&value).unwrap_or_default(),
+                value => lines(&value),
             }),
         }
     });
     Form { fields, any_params: operation.any_params, body }
+}
+
+/// In lines, unless these would be so long that nobody edits them.
+fn lines(value: &Value) -> String {
+    let lines = pretty(value, EXAMPLE_BYTES_MAX);
+    if lines.is_cut { value.to_string() } else { lines.text }
 }
 
 fn field(description: &ApiDescription, parameter: &Parameter) -> Field {

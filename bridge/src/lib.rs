@@ -22,6 +22,7 @@ mod json;
 pub mod limits;
 pub mod openapi;
 mod parameters;
+pub mod pretty;
 pub mod problem;
 pub mod promised;
 pub mod read;

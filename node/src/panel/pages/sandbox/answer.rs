@@ -5,6 +5,7 @@
 
 use std::fmt::Write as _;
 
+use farthing_bridge::pretty::pretty;
 use http::StatusCode;
 use serde_json::Value;
 
@@ -139,7 +140,7 @@ impl Shown {
         let view = wanted.or_else(|| views.first().copied()).unwrap_or(View::Raw);
         let text = std::str::from_utf8(&answer.body).ok();
         let whole = match (view, &json, text) {
-            (View::Pretty, Some(json), _) => serde_json::to_string_pretty(json).unwrap_or_default(),
+            (View::Pretty, Some(json), _) => pretty(json, 2 * TEXT_BYTES_MAX).text,
             (View::Raw, _, Some(text)) => text.to_owned(),
             (View::Raw, _, None) => hex(&answer.body),
             _ => String::new(),

@@ -3,7 +3,7 @@
 //! The answer is a stranger's. GeoJSON becomes a map, a list of objects a table; anything else stays text. All of it
 //! is bounded and escaped by the template.
 
-use farthing_bridge::samples::Origin;
+use farthing_bridge::{pretty::pretty, samples::Origin};
 use serde_json::Value;
 
 use crate::{
@@ -34,10 +34,8 @@ impl Sample {
     pub(in crate::panel::pages) fn new(named: &OperationSample) -> Self {
         let sample = &named.sample;
         let json: Option<Value> = serde_json::from_str(&sample.body).ok();
-        let text = json
-            .as_ref()
-            .and_then(|json| serde_json::to_string_pretty(json).ok())
-            .unwrap_or_else(|| sample.body.clone());
+        let text =
+            json.as_ref().map_or_else(|| sample.body.clone(), |json| pretty(json, 5 * TEXT_CHARS_MAX).text);
         Self {
             operation: show::visible(&named.operation),
             status: sample.status,
