@@ -32,6 +32,7 @@ mod content;
 pub mod documents;
 pub mod known;
 mod liveness;
+mod looking;
 mod neighbours;
 pub mod sdk;
 mod versions;
@@ -48,8 +49,6 @@ const ASK_TIMEOUT: Duration = Duration::from_secs(5);
 const SERVICES_IN_MEMORY_MAX: usize = 1024;
 /// Descriptions of the services in memory, by the upper bound of each. One that is larger is kept alone.
 const DESCRIPTIONS_IN_MEMORY_BYTES_MAX: usize = 128 * 1024 * 1024;
-/// Look-ups at once. Calls of one service share a lock, so that a burst of first calls makes one look-up.
-const LOOKUPS_MAX: usize = 64;
 
 /// What was seen of versions may be lost since then.
 const REMEMBER_EVERY: Duration = Duration::from_secs(10);
@@ -83,7 +82,7 @@ struct Inner {
     network_name: String,
     registry: Registry,
     services: RwLock<HashMap<ServiceId, Arc<Known>>>,
-    looking: [tokio::sync::Mutex<()>; LOOKUPS_MAX],
+    looking: looking::Looking,
     /// When a service's owner was last asked for a newer version.
     asked: Mutex<HashMap<ServiceId, Instant>>,
     seen: versions::Seen,
@@ -135,7 +134,7 @@ impl Catalog {
             network_name,
             registry,
             services: RwLock::default(),
-            looking: std::array::from_fn(|_| tokio::sync::Mutex::default()),
+            looking: looking::Looking::default(),
             asked: Mutex::default(),
             seen: versions::Seen::default(),
             news,
@@ -208,7 +207,7 @@ impl Catalog {
         if let Some(known) = self.in_use(id)? {
             return Ok(known);
         }
-        let _looking = self.0.looking[usize::from(id.as_bytes()[0]) % LOOKUPS_MAX].lock().await;
+        let _looking = self.0.looking.of(id).lock().await;
         if let Some(known) = self.in_use(id)? {
             return Ok(known);
         }

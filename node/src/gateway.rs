@@ -18,7 +18,7 @@ use farthing_protocol::limits;
 use serde_json::json;
 
 use crate::{
-    catalog::documents,
+    catalog,
     consumer::{BuyError, Consumer, Order, spending::Grant},
     status::Readiness,
 };
@@ -26,11 +26,14 @@ use crate::{
 mod answer;
 pub mod auth;
 pub mod call;
+mod documents;
 pub mod metrics;
 pub mod problem;
 pub mod services;
 
 use auth::Secrets;
+pub use documents::Documents;
+use documents::{Document, Wanted};
 use problem::Problem;
 
 /// The JSON around a body adds escapes: a little more than the body itself may arrive.
@@ -42,6 +45,7 @@ pub struct Gateway {
     pub consumer: Consumer,
     pub secrets: Arc<Secrets>,
     pub readiness: Readiness,
+    pub documents: Documents,
     /// Where this gateway is, as far as the node knows: `https://localhost:3000`.
     pub url: String,
 }
@@ -109,22 +113,17 @@ pub async fn answer(
 /// Buys what is for sale, and hands out what is free.
 async fn carry_out(gateway: &Gateway, order: Order, origin: &str, started: Instant) -> Response {
     let call_id = order.call_id;
-    let document = match order.in_scope() {
-        Ok(()) => gateway.document(&order, origin).await,
-        Err(error) => Some(Err(error)),
+    let answer = match order.in_scope() {
+        Err(error) => Err(refused(&error)),
+        Ok(()) => match gateway.document(&order, origin).await {
+            Some(document) => document.map(IntoResponse::into_response),
+            None => {
+                let bought = gateway.consumer.buy(order).await;
+                bought.map(|bought| answer::bought(bought, started.elapsed())).map_err(|e| refused(&e))
+            }
+        },
     };
-    let bought = match document {
-        Some(Ok(document)) => return document.into_response(),
-        Some(Err(error)) => Err(error),
-        None => gateway.consumer.buy(order).await,
-    };
-    match bought {
-        Ok(bought) => answer::bought(bought, started.elapsed()),
-        Err(error) => {
-            log(&error);
-            Problem::from(&error).with_call_id(call_id).into_response()
-        }
-    }
+    answer.unwrap_or_else(|problem| problem.with_call_id(call_id).into_response())
 }
 
 impl Gateway {
@@ -138,33 +137,23 @@ impl Gateway {
     }
 
     /// The free document that an order asks for, if it asks for one.
-    async fn document(&self, order: &Order, origin: &str) -> Option<Result<Document, BuyError>> {
-        if !documents::is_path(&order.path) {
+    async fn document(&self, order: &Order, origin: &str) -> Option<Result<Document, Problem>> {
+        if !catalog::documents::is_path(&order.path) {
             return None;
         }
         let known = match self.consumer.service(order.service).await {
             Ok(known) => known,
-            Err(error) => return Some(Err(error)),
+            Err(error) => return Some(Err(refused(&error))),
         };
-        let document = documents::asked(&known, order.method, &order.path)?;
+        let document = catalog::documents::asked(&known, order.method, &order.path)?;
         let server = services::address(origin, order.service);
-        let written = documents::write_document(&known, document, &server, &order.params);
-        Some(written.map(Document).map_err(BuyError::from))
+        Some(self.documents.write(Wanted { known, document, server, params: order.params.clone() }).await)
     }
 }
 
-/// A free document as an answer: nothing was bought.
-struct Document(documents::Document);
-
-impl IntoResponse for Document {
-    fn into_response(self) -> Response {
-        let headers = [
-            ("content-type", self.0.content_type),
-            ("x-farthing-price-usdc", "0"),
-            ("x-farthing-charged", "0"),
-        ];
-        (headers, self.0.body).into_response()
-    }
+fn refused(error: &BuyError) -> Problem {
+    log(error);
+    Problem::from(error)
 }
 
 fn log(error: &BuyError) {

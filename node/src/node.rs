@@ -107,6 +107,9 @@ pub struct Node {
     _lock: Arc<DataFolder>,
 }
 
+/// Of the memory for bodies, free documents take one part in so many.
+const DOCUMENTS_PART: usize = 4;
+
 impl Node {
     /// Brings the node up. It starts whether or not the chain answers.
     ///
@@ -298,6 +301,7 @@ impl Node {
             consumer: self.consumer.clone(),
             secrets: self.secrets.clone(),
             readiness: self.readiness.clone(),
+            documents: Documents::new(self.budget.part(self.budget.bytes_max() / DOCUMENTS_PART)),
             url: self.gateway_url(),
         }
     }

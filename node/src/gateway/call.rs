@@ -1,13 +1,23 @@
 //! The body of `POST /internal/call`: from JSON to an [`Order`], every bound applied once, here.
+//!
+//! What is sent is not built up as values, which take many times the room of their text: each member is read as what it
+//! is to be, and a JSON body is passed on as it was written, without the blanks between its parts.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use axum::http::HeaderMap;
 use bytes::Bytes;
 use farthing_protocol::{CallId, ServiceId, Usdc, call::Method, limits};
-use serde_json::{Map, Value, value::RawValue};
+use serde::{
+    Deserialize, Deserializer,
+    de::{Error, MapAccess, Visitor},
+};
+use serde_json::value::RawValue;
 
-use crate::consumer::{Order, spending::Grant};
+use crate::{
+    consumer::{Order, spending::Grant},
+    secret::file::DEFAULT_SECRET,
+};
 
 use super::problem::Problem;
 
@@ -15,23 +25,38 @@ use super::problem::Problem;
 const FIELDS: [&str; 8] =
     ["api_id_public", "path", "method", "params", "body", "headers", "max_price", "call_id"];
 
+/// The members of the body, as they were written. The last one of a name counts.
+type Fields<'b> = BTreeMap<Field, &'b RawValue>;
+
+/// One of [`FIELDS`].
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Field(&'static str);
+
+impl<'de> Deserialize<'de> for Field {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        FIELDS.into_iter().find(|field| *field == name).map(Self).ok_or_else(|| {
+            D::Error::custom(format_args!(
+                "unknown field `{}`; the fields are {}",
+                clip(&name),
+                FIELDS.join(", ")
+            ))
+        })
+    }
+}
+
 /// Reads a call. The content type is not asked for: whatever is sent must be JSON.
 ///
 /// # Errors
 /// A [`Problem`] that names the field, what was expected, and what came.
 pub fn read_order(grant: Arc<Grant>, http_headers: &HeaderMap, body: &[u8]) -> Result<Order, Problem> {
-    let value: Value = serde_json::from_slice(body)
+    let whole: &RawValue = serde_json::from_slice(body)
         .map_err(|e| Problem::malformed(format!("the body is not valid JSON: {e}")))?;
-    let Value::Object(mut fields) = value else {
-        return Err(Problem::malformed(format!("the body is {}, expected an object", kind_of(&value))));
-    };
-    if let Some(unknown) = fields.keys().find(|name| !FIELDS.contains(&name.as_str())) {
-        return Err(Problem::malformed(format!(
-            "unknown field `{}`; the fields are {}",
-            clip(unknown),
-            FIELDS.join(", ")
-        )));
+    if !whole.get().starts_with('{') {
+        return Err(Problem::malformed(format!("the body is {}, expected an object", kind_of(whole))));
     }
+    let mut fields: Fields<'_> =
+        serde_json::from_str(whole.get()).map_err(|e| Problem::malformed(format!("the body: {e}")))?;
     let service: ServiceId = required_text(&mut fields, "api_id_public", "the UUID of a service")?
         .parse()
         .map_err(|e| Problem::malformed(format!("`api_id_public`: {e}")))?;
@@ -39,25 +64,19 @@ pub fn read_order(grant: Arc<Grant>, http_headers: &HeaderMap, body: &[u8]) -> R
     let method: Method = required_text(&mut fields, "method", "an HTTP method")?
         .parse()
         .map_err(|e| Problem::malformed(format!("`method`: {e}")))?;
-    let params = texts(&mut fields, "params", body)?;
-    let headers = texts(&mut fields, "headers", body)?
-        .into_iter()
-        .map(|(name, v)| (name.to_ascii_lowercase(), v))
-        .collect();
-    let max_price = fields
-        .remove("max_price")
-        .map(|value| match value {
-            Value::String(text) => {
-                text.parse::<Usdc>().map_err(|e| Problem::malformed(format!("`max_price`: {e}")))
-            }
-            other => Err(expected("max_price", "a decimal string in USDC such as \"0.01\"", &other)),
-        })
+    let params = texts(&mut fields, "params")?;
+    let mut headers: BTreeMap<String, String> =
+        texts(&mut fields, "headers")?.into_iter().map(|(name, v)| (name.to_ascii_lowercase(), v)).collect();
+    let max_price = optional_text(&mut fields, "max_price", "a decimal string in USDC such as \"0.01\"")?
+        .map(|text| text.parse::<Usdc>().map_err(|e| Problem::malformed(format!("`max_price`: {e}"))))
         .transpose()?;
-    let call_id = call_id(&mut fields, http_headers)?;
-    let (body, body_type) = match fields.remove("body") {
-        None | Some(Value::Null) => (Bytes::new(), None),
-        Some(Value::String(text)) => (Bytes::from(text), Some("text/plain; charset=utf-8")),
-        Some(value) => (Bytes::from(value.to_string()), Some("application/json")),
+    let call_id = id_of(&grant, optional_text(&mut fields, "call_id", "a string")?, http_headers)?;
+    let (body, body_type) = match take(&mut fields, "body") {
+        None => (Bytes::new(), None),
+        Some(value) => match text(value) {
+            Some(text) => (Bytes::from(text), Some("text/plain; charset=utf-8")),
+            None => (Bytes::from(without_blanks(value.get())), Some("application/json")),
+        },
     };
     if body.len() > limits::REQUEST_BODY_BYTES_MAX {
         return Err(Problem::too_large(format!(
@@ -66,27 +85,18 @@ pub fn read_order(grant: Arc<Grant>, http_headers: &HeaderMap, body: &[u8]) -> R
             limits::REQUEST_BODY_BYTES_MAX
         )));
     }
-    let mut headers: BTreeMap<String, String> = headers;
     if let Some(body_type) = body_type {
         headers.entry("content-type".to_owned()).or_insert_with(|| body_type.to_owned());
     }
     Ok(Order { grant, call_id, service, method, path, params, headers, body, max_price })
 }
 
-/// The id of the call: from the body or the `Idempotency-Key` header, or a new one.
-fn call_id(fields: &mut Map<String, Value>, http_headers: &HeaderMap) -> Result<CallId, Problem> {
-    let in_body = fields
-        .remove("call_id")
-        .map(|value| match value {
-            Value::String(text) => Ok(text),
-            other => Err(expected("call_id", "a string", &other)),
-        })
-        .transpose()?;
-    id_of(in_body, http_headers)
-}
-
-/// The id of a call whose body names `in_body`.
-pub(super) fn id_of(in_body: Option<String>, http_headers: &HeaderMap) -> Result<CallId, Problem> {
+/// The id of a call whose body names `in_body`: from there or the `Idempotency-Key` header, or a new one.
+pub(super) fn id_of(
+    grant: &Grant,
+    in_body: Option<String>,
+    http_headers: &HeaderMap,
+) -> Result<CallId, Problem> {
     let in_header = http_headers
         .get("idempotency-key")
         .map(|value| value.to_str().map(str::to_owned))
@@ -103,69 +113,119 @@ pub(super) fn id_of(in_body: Option<String>, http_headers: &HeaderMap) -> Result
         Some(key) if key.is_empty() || key.len() > 128 => {
             Err(Problem::malformed("`call_id` must have 1 to 128 bytes"))
         }
-        Some(key) => Ok(CallId::from_idempotency_key(&key)),
+        Some(key) => Ok(named(grant, &key)),
     }
 }
 
-/// An object of texts; numbers and booleans stand for their own text. `body` is where they came from: a number
-/// is passed on digit by digit as it was written there, whatever its size or form.
-fn texts(
-    fields: &mut Map<String, Value>,
-    field: &str,
-    body: &[u8],
-) -> Result<BTreeMap<String, String>, Problem> {
-    let entries = match fields.remove(field) {
-        None | Some(Value::Null) => return Ok(BTreeMap::new()),
-        Some(Value::Object(entries)) => entries,
-        Some(other) => return Err(expected(field, "an object of names and strings", &other)),
-    };
-    let has_numbers = entries.values().any(Value::is_number);
-    let written = has_numbers.then(|| as_written(body, field)).flatten().unwrap_or_default();
-    entries
+/// Programs choose keys that others could foresee, so each secret has its own: nobody takes those of another, nor gets
+/// its answers. UUIDs are the node's own words, and nobody foresees them.
+fn named(grant: &Grant, key: &str) -> CallId {
+    let is_shared = grant.name == DEFAULT_SECRET || key.parse::<CallId>().is_ok();
+    CallId::from_idempotency_key(&if is_shared { key.to_owned() } else { format!("{}\0{key}", grant.name) })
+}
+
+/// A member that is there and not `null`.
+fn take<'b>(fields: &mut Fields<'b>, field: &'static str) -> Option<&'b RawValue> {
+    fields.remove(&Field(field)).filter(|value| value.get() != "null")
+}
+
+/// An object of texts; numbers and booleans stand for their own text, digit by digit as it was written.
+fn texts(fields: &mut Fields<'_>, field: &'static str) -> Result<BTreeMap<String, String>, Problem> {
+    let Some(value) = take(fields, field) else { return Ok(BTreeMap::new()) };
+    if !value.get().starts_with('{') {
+        return Err(expected(field, "an object of names and strings", value));
+    }
+    let Texts(texts) =
+        serde_json::from_str(value.get()).map_err(|e| Problem::malformed(format!("`{field}`: {e}")))?;
+    texts
         .into_iter()
-        .map(|(name, value)| match value {
-            Value::String(text) => Ok((name, text)),
-            Value::Number(number) => {
-                let text =
-                    written.get(&name).map_or_else(|| number.to_string(), |text| text.get().to_owned());
-                Ok((name, text))
-            }
-            Value::Bool(flag) => Ok((name, flag.to_string())),
-            other => Err(Problem::malformed(format!(
+        .map(|(name, value)| match (text(value), value.get().as_bytes().first()) {
+            (Some(text), _) => Ok((name, text)),
+            (None, Some(b'-' | b'0'..=b'9' | b't' | b'f')) => Ok((name, value.get().to_owned())),
+            _ => Err(Problem::malformed(format!(
                 "`{field}.{}` is {}, expected a string",
                 clip(&name),
-                kind_of(&other)
+                kind_of(value)
             ))),
         })
         .collect()
 }
 
-/// The texts of what `field` has in `body`. Reads the whole body, so it is asked once for all of them.
-fn as_written<'b>(body: &'b [u8], field: &str) -> Option<BTreeMap<String, &'b RawValue>> {
-    let mut fields: BTreeMap<String, &'b RawValue> = serde_json::from_slice(body).ok()?;
-    serde_json::from_str(fields.remove(field)?.get()).ok()
-}
+/// Names and what was written for them, no more than a call may have.
+struct Texts<'b>(BTreeMap<String, &'b RawValue>);
 
-fn required_text(fields: &mut Map<String, Value>, field: &str, what: &str) -> Result<String, Problem> {
-    match fields.remove(field) {
-        Some(Value::String(text)) => Ok(text),
-        None => Err(Problem::malformed(format!("`{field}` is missing; it is {what}"))),
-        Some(other) => Err(expected(field, &format!("a string: {what}"), &other)),
+impl<'de: 'b, 'b> Deserialize<'de> for Texts<'b> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(TextsVisitor).map(Texts)
     }
 }
 
-fn expected(field: &str, what: &str, found: &Value) -> Problem {
+struct TextsVisitor;
+
+impl<'de> Visitor<'de> for TextsVisitor {
+    type Value = BTreeMap<String, &'de RawValue>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object of names and strings")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
+        let mut texts = BTreeMap::new();
+        while let Some((name, value)) = members.next_entry()? {
+            texts.insert(name, value);
+            if texts.len() > limits::PARAMS_MAX {
+                return Err(A::Error::custom(format_args!("more than {} names", limits::PARAMS_MAX)));
+            }
+        }
+        Ok(texts)
+    }
+}
+
+/// What a JSON string says; `None` for anything else.
+fn text(value: &RawValue) -> Option<String> {
+    value.get().starts_with('"').then(|| serde_json::from_str(value.get()).ok()).flatten()
+}
+
+fn required_text(fields: &mut Fields<'_>, field: &'static str, what: &str) -> Result<String, Problem> {
+    optional_text(fields, field, &format!("a string: {what}"))?
+        .ok_or_else(|| Problem::malformed(format!("`{field}` is missing; it is {what}")))
+}
+
+fn optional_text(
+    fields: &mut Fields<'_>,
+    field: &'static str,
+    what: &str,
+) -> Result<Option<String>, Problem> {
+    take(fields, field).map(|value| text(value).ok_or_else(|| expected(field, what, value))).transpose()
+}
+
+/// JSON without the blanks between its parts, so that a call that is repeated with others is the same call.
+fn without_blanks(json: &str) -> String {
+    let (mut is_text, mut is_escaped) = (false, false);
+    let is_part = |c: &char| {
+        let is_blank = !is_text && c.is_ascii_whitespace();
+        match c {
+            '"' if !is_escaped => is_text = !is_text,
+            _ => {}
+        }
+        is_escaped = is_text && *c == '\\' && !is_escaped;
+        !is_blank
+    };
+    json.chars().filter(is_part).collect()
+}
+
+fn expected(field: &str, what: &str, found: &RawValue) -> Problem {
     Problem::malformed(format!("`{field}` is {}, expected {what}", kind_of(found)))
 }
 
-fn kind_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "an array",
-        Value::Object(_) => "an object",
+fn kind_of(value: &RawValue) -> &'static str {
+    match value.get().as_bytes().first() {
+        Some(b'n') => "null",
+        Some(b't' | b'f') => "a boolean",
+        Some(b'"') => "a string",
+        Some(b'[') => "an array",
+        Some(b'{') => "an object",
+        _ => "a number",
     }
 }
 
@@ -212,18 +272,47 @@ mod tests {
         assert_eq!(read(&escaped).unwrap().params.into_values().collect::<Vec<_>>(), params);
     }
 
-    /// Reading the body again for each number would take hours here.
+    /// As values these would take hundreds of megabytes.
     #[test]
-    fn a_call_with_very_many_numbers_is_read_at_once() {
+    fn very_many_names_are_refused_before_they_are_kept() {
         let numbers: Vec<String> = (0..250_000).map(|n| format!(r#""p{n}":{n}"#)).collect();
-        let body = format!(
-            r#"{{"api_id_public":"{ID}","path":"/a","method":"GET","params":{{{}}}}}"#,
-            numbers.join(",")
-        );
-        let (done, told) = std::sync::mpsc::sync_channel(1);
-        std::thread::spawn(move || done.send(read(&body).map(|order| order.params.len())));
-        let read = told.recv_timeout(std::time::Duration::from_secs(120)).expect("it is read in the end");
-        assert_eq!(read.unwrap(), 250_000);
+        let many = numbers.join(",");
+        let with = |field: &str| {
+            refusal(&format!(r#"{{"api_id_public":"{ID}","path":"/a","method":"GET",{field}}}"#))
+        };
+        for field in ["params", "headers"] {
+            let told = with(&format!(r#""{field}":{{{many}}}"#));
+            assert!(told.starts_with(&format!("`{field}`: more than 64 names")), "{told}");
+        }
+        assert!(with(&many).contains("unknown field `p0`"));
+        assert!(with(&format!(r#""{}":1"#, "long\\u001b".repeat(9_000))).len() < 300);
+    }
+
+    #[test]
+    fn a_body_is_passed_on_as_it_was_written_but_for_blanks() {
+        let sent = |body: &str| {
+            let call = format!(r#"{{"api_id_public":"{ID}","path":"/a","method":"POST","body": {body} }}"#);
+            let order = read(&call).unwrap();
+            let kind = order.headers.get("content-type").cloned().unwrap_or_default();
+            (String::from_utf8(order.body.to_vec()).unwrap(), kind)
+        };
+        let json = r#"{"n":12345678901234567890123,"f":1.50,"t":"a \" b\\","é":[1,2]}"#;
+        let spaced =
+            "{ \"n\" : 12345678901234567890123,\n\t\"f\": 1.50, \"t\":\"a \\\" b\\\\\" , \"é\": [ 1, 2 ] }";
+        for written in [json, spaced] {
+            assert_eq!(sent(written), (json.to_owned(), "application/json".to_owned()));
+        }
+        assert_eq!(sent(r#""a b\n""#), ("a b\n".to_owned(), "text/plain; charset=utf-8".to_owned()));
+        assert_eq!(sent("null"), (String::new(), String::new()));
+    }
+
+    #[test]
+    fn a_key_of_one_secret_is_no_key_of_another() {
+        let with = |secret: &str, key: &str| named(&Grant::unlimited(secret), key);
+        assert_eq!(with("default", "order-8"), CallId::from_idempotency_key("order-8"));
+        assert_ne!(with("limited", "order-8"), with("default", "order-8"));
+        assert_ne!(with("limited", "order-8"), with("other", "order-8"));
+        assert_eq!(with("limited", ID), with("default", ID), "the id that an answer names finds it");
     }
 
     #[test]

@@ -75,8 +75,11 @@ impl Request<'_> {
             .id
             .parse()
             .map_err(|e| Problem::malformed(format!("the service's id in the address: {e}")))?;
+        if !grant.covers(service) {
+            return Err(Problem::from(&BuyError::NotScoped { secret: grant.name.clone(), service }));
+        }
         let method: Method = self.method.as_str().parse().map_err(|e| Problem::malformed(format!("{e}")))?;
-        let call_id = call::id_of(None, self.headers)?;
+        let call_id = call::id_of(&grant, None, self.headers)?;
         let known = gateway.consumer.service(service).await.map_err(|e| Problem::from(&e))?;
         let params = if documents::asked(&known, method, &self.path).is_some() {
             form_urlencoded::parse(self.query.as_bytes()).into_owned().collect()

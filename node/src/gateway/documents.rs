@@ -1,0 +1,81 @@
+//! Free documents as answers: written one at a time beside the tasks that serve calls, and held within a part of the
+//! memory for bodies.
+//!
+//! They cost nothing, so whoever has any consumer secret may ask for as many as it likes, and read them slowly.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use axum::{
+    body::Bytes,
+    response::{IntoResponse, Response},
+};
+use farthing_bounds::ByteBudget;
+use tokio::sync::Semaphore;
+
+use crate::{
+    catalog::{Known, documents},
+    consumer::BuyError,
+};
+
+use super::problem::Problem;
+
+/// Writes documents. A cheap handle.
+#[derive(Clone, Debug)]
+pub struct Documents {
+    budget: ByteBudget,
+    writing: Arc<Semaphore>,
+}
+
+/// A document that was written.
+#[derive(Debug)]
+pub(super) struct Document {
+    content_type: &'static str,
+    body: Bytes,
+}
+
+/// What is written for whom.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    pub known: Arc<Known>,
+    pub document: &'static str,
+    /// The service's address as the caller sees it.
+    pub server: String,
+    pub params: BTreeMap<String, String>,
+}
+
+impl Documents {
+    #[must_use]
+    pub fn new(budget: ByteBudget) -> Self {
+        Self { budget, writing: Arc::new(Semaphore::new(1)) }
+    }
+
+    /// Waits for its turn, and writes.
+    ///
+    /// # Errors
+    /// A parameter that the document does not have; no room.
+    pub(super) async fn write(&self, wanted: Wanted) -> Result<Document, Problem> {
+        let turn = Arc::clone(&self.writing).acquire_owned().await.map_err(|_| Problem::no_room())?;
+        let written = tokio::task::spawn_blocking(move || {
+            // A caller that leaves does not let the next one write beside it.
+            let _turn = turn;
+            let Wanted { known, document, server, params } = wanted;
+            documents::write_document(&known, document, &server, &params)
+        });
+        let written = written.await.map_err(|_| Problem::no_room())?;
+        let documents::Document { content_type, body } =
+            written.map_err(|error| Problem::from(&BuyError::from(error)))?;
+        let room = self.budget.take(body.len()).ok_or_else(Problem::no_room)?;
+        Ok(Document { content_type, body: room.attach(body.into()) })
+    }
+}
+
+impl IntoResponse for Document {
+    fn into_response(self) -> Response {
+        let headers = [
+            ("content-type", self.content_type),
+            ("x-farthing-price-usdc", "0"),
+            ("x-farthing-charged", "0"),
+        ];
+        (headers, self.body).into_response()
+    }
+}
