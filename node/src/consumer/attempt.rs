@@ -124,7 +124,8 @@ impl Consumer {
 
     /// What was accepted for the operation before this call.
     fn accepted(&self, order: &Order, service: &Known, plan: &Plan) -> Result<Accepted, BuyError> {
-        let accepted = self.0.prices.accepted(order.service, &plan.operation, || service.price_list());
+        let accepted =
+            self.0.prices.accepted(order.service, (&plan.operation, &order.path), || service.price_list());
         accepted.map_err(|error| BuyError::LedgerClosed(error.to_string()))
     }
 

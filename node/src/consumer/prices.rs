@@ -5,10 +5,11 @@
 //! service. Nothing that a script repeats accepts a price for others.
 //!
 //! Operations have the names that their owner gives them, so a renamed one looks like a new one. Once the price list is
-//! not the one of the first purchase any more, an operation that was never called may cost what is accepted for another
-//! of the service, and not more.
+//! not the one of the first purchase any more, an operation that was never called may cost what is accepted for those
+//! that its path belonged to before, or, where there is none, for another of the service, and not more.
 
 use bytes::Bytes;
+use farthing_bridge::routing::{Route, Routes};
 use farthing_ledger::{Ledger, LedgerError, Namespace};
 use farthing_protocol::{Hash, ServiceId, Usdc, keccak256};
 
@@ -22,15 +23,15 @@ impl Prices {
         Self(ledger)
     }
 
-    /// What a call of the operation may cost. `price_list` is the digest of all that the service offers now, which is
-    /// asked for only when the operation was never called.
+    /// What a call of the operation, which has `path`, may cost. `price_list` is the digest of all that the service
+    /// offers now, which is asked for only when the operation was never called.
     ///
     /// # Errors
     /// [`LedgerError`] when the ledger cannot be read.
     pub fn accepted(
         &self,
         service: ServiceId,
-        operation: &str,
+        (operation, path): (&str, &str),
         price_list: impl FnOnce() -> Hash,
     ) -> Result<Accepted, LedgerError> {
         let of_service = self.read(&key(service, None))?;
@@ -38,8 +39,23 @@ impl Prices {
             return Ok(Accepted { most: Some(of_operation).max(of_service), is_first: false });
         }
         let changed = self.first_bought(service)?.filter(|first| first.price_list != price_list());
-        let most = of_service.max(changed.map(|first| first.highest));
-        Ok(Accepted { most, is_first: of_service.is_none() })
+        let most = match changed {
+            None => None,
+            Some(first) => Some(self.of_path(service, operation, path)?.unwrap_or(first.highest)),
+        };
+        Ok(Accepted { most: of_service.max(most), is_first: of_service.is_none() })
+    }
+
+    /// The lowest price that was accepted for an operation with the same method to which `path` belongs.
+    fn of_path(&self, service: ServiceId, operation: &str, path: &str) -> Result<Option<Usdc>, LedgerError> {
+        let Some((method, _)) = operation.split_once(' ') else { return Ok(None) };
+        let rows = self.0.list(Namespace::Prices)?.into_iter();
+        let of_service = rows.filter(|(key, _)| key.starts_with(service.as_bytes()));
+        let accepted = of_service.filter_map(|(_, value)| {
+            let (price, begun) = begun(&value)?;
+            is_path_of(begun, method, path).then_some(price)
+        });
+        Ok(accepted.min())
     }
 
     /// Accepts the price of an operation's first call, durably.
@@ -56,7 +72,8 @@ impl Prices {
         let before = self.first_bought(service)?.unwrap_or(FirstBought { price_list, highest: price });
         let now = FirstBought { highest: before.highest.max(price), ..before };
         self.0.put(Namespace::Prices, first_bought_key(service), now.to_bytes()).await?;
-        self.write(key(service, Some(operation)), price).await
+        let value = [&price.micros().to_be_bytes()[..], operation.as_bytes()].concat();
+        self.0.put(Namespace::Prices, key(service, Some(operation)), value).await
     }
 
     /// Lets every operation of a service cost up to `price`, or what was accepted for it where that is more.
@@ -75,7 +92,7 @@ impl Prices {
     fn read(&self, key: &Bytes) -> Result<Option<Usdc>, LedgerError> {
         let stored = self.0.get(Namespace::Prices, key)?;
         // What cannot be read was not accepted.
-        Ok(stored.and_then(|bytes| Some(Usdc::from_micros(u64::from_be_bytes(bytes[..].try_into().ok()?)))))
+        Ok(stored.and_then(|bytes| begun(&bytes).map(|(price, _)| price)))
     }
 
     async fn write(&self, key: Bytes, price: Usdc) -> Result<(), LedgerError> {
@@ -113,6 +130,22 @@ impl FirstBought {
     }
 }
 
+/// A price, and the operation whose first call was made at it; empty where only the price was kept.
+fn begun(value: &[u8]) -> Option<(Usdc, &str)> {
+    let (price, operation) = value.split_first_chunk()?;
+    Some((Usdc::from_micros(u64::from_be_bytes(*price)), std::str::from_utf8(operation).ok()?))
+}
+
+/// Whether a call of `path` was a call of `operation`, such as `GET /users/{id}`.
+fn is_path_of(operation: &str, method: &str, path: &str) -> bool {
+    let Some((own_method, template)) = operation.split_once(' ').filter(|(own, _)| *own == method) else {
+        return false;
+    };
+    let Ok(own_method) = own_method.parse() else { return false };
+    let route = Route { method: own_method, template: template.to_owned(), operation: 0 };
+    Routes::new(&[route]).is_ok_and(|routes| routes.find(method, path).is_ok())
+}
+
 /// Service ‖ 1, which no other key is as long as.
 fn first_bought_key(service: ServiceId) -> Bytes {
     [service.as_bytes(), &[1][..]].concat().into()
@@ -146,7 +179,8 @@ mod tests {
     }
 
     fn accepted(prices: &Prices, service: ServiceId, operation: &str, list: Hash) -> (Option<Usdc>, bool) {
-        let accepted = prices.accepted(service, operation, || list).unwrap();
+        let path = operation.split_once(' ').unwrap().1;
+        let accepted = prices.accepted(service, (operation, path), || list).unwrap();
         (accepted.most, accepted.is_first)
     }
 
@@ -203,5 +237,28 @@ mod tests {
             (usdc(5), true),
             "the list stays the first"
         );
+    }
+
+    #[tokio::test]
+    async fn a_dear_operation_raises_no_price_of_a_cheap_one_under_another_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let prices = open(folder.path(), OpenMode::Create);
+        let service = ServiceId::from_bytes([1; 16]);
+        prices.begin(service, "GET /cheap/{id}", Usdc::from_micros(200), LIST).await.unwrap();
+        prices.begin(service, "GET /big", Usdc::from_micros(10_000), LIST).await.unwrap();
+        drop(prices);
+        let prices = open(folder.path(), OpenMode::Existing);
+        let most = |operation: &str, path: &str| {
+            prices.accepted(service, (operation, path), || OTHER_LIST).unwrap().most
+        };
+        assert_eq!(most("GET /cheap/{key}", "/cheap/7"), usdc(200));
+        assert_eq!(most("GET /cheap/7", "/cheap/7"), usdc(200));
+        assert_eq!(most("GET /{a}/{b}", "/cheap/7"), usdc(200));
+        assert_eq!(
+            most("POST /cheap/{key}", "/cheap/7"),
+            usdc(10_000),
+            "another method is another operation"
+        );
+        assert_eq!(most("GET /other", "/other"), usdc(10_000));
     }
 }
