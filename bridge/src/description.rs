@@ -280,6 +280,9 @@ impl std::fmt::Display for Status {
     }
 }
 
+/// Any media type.
+pub const ANYTHING: &str = "*/*";
+
 /// What a body holds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Content {
@@ -288,6 +291,9 @@ pub struct Content {
     pub schema: Schema,
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     pub example: Option<Value>,
+    /// Other media types that may come instead, of which nothing is known; `*/*` is any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<String>,
 }
 
 impl ApiDescription {

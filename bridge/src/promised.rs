@@ -18,7 +18,9 @@ use std::fmt;
 use self::sketch::Sketch;
 use crate::{
     body::is_json,
-    description::{ApiDescription, Content, Method, Object, Operation, Response, Schema, Shape, Status},
+    description::{
+        ANYTHING, ApiDescription, Content, Method, Object, Operation, Response, Schema, Shape, Status,
+    },
     shown,
 };
 
@@ -36,6 +38,8 @@ pub struct Answer<'a> {
     pub body: &'a [u8],
     /// The call's `accept`, when it named one.
     pub accept: Option<&'a str>,
+    /// What the answer says it is.
+    pub media_type: Option<&'a str>,
     /// Whether the call asked for an answer only if it changed.
     pub is_conditional: bool,
 }
@@ -93,10 +97,18 @@ pub fn breach(description: &ApiDescription, operation: &Operation, answer: &Answ
     let wants_json = answer.accept.is_none_or(|accept| accept.contains("json") || accept.contains('*'));
     // Frameworks have no content to show of what was changed, whatever is described.
     let is_done = answer.status == 204 && operation.method != Method::Get;
-    if operation.method == Method::Head || is_done || !wants_json {
+    if operation.method == Method::Head || is_done || !wants_json || is_another(content, answer.media_type) {
         return None;
     }
     json(description, operation, content, answer.body)
+}
+
+/// Whether the answer is one of those that may come instead, as a call chose that names a format by a parameter.
+fn is_another(content: &Content, media_type: Option<&str>) -> bool {
+    let Some(media_type) = media_type else { return false };
+    let essence = media_type.split(';').next().unwrap_or_default().trim();
+    let is_it = |also: &String| also == ANYTHING || also.eq_ignore_ascii_case(essence);
+    !is_json(&essence.to_ascii_lowercase()) && content.also.iter().any(is_it)
 }
 
 /// What is promised for a status. Frameworks answer 201 where a description says 200, so a success that is not described is

@@ -150,7 +150,8 @@ impl Describer<'_> {
     fn response(&mut self, field: &Field, planned: &plan::Operation) -> Response {
         let selection = planned.default_selection(self.schema, field);
         let schema = output(self.schema, &mut self.inputs, &field.ty, selection.as_ref());
-        let content = Content { media_type: "application/json".into(), schema, example: None };
+        let content =
+            Content { media_type: "application/json".into(), schema, example: None, also: Vec::new() };
         Response {
             status: Status::Code(200),
             description: format!("The value of `{}`.", field.name),

@@ -21,7 +21,8 @@ fn answers(schema: &Value) -> Value {
 }
 
 fn told(api: &Api, status: u16, body: &str) -> String {
-    let answer = Answer { status, body: body.as_bytes(), accept: None, is_conditional: false };
+    let answer =
+        Answer { status, body: body.as_bytes(), accept: None, media_type: None, is_conditional: false };
     let operation = api.operation_at("GET", "/x").unwrap();
     breach(api.description(), operation, &answer).map(|breach| breach.to_string()).unwrap_or_default()
 }
@@ -116,10 +117,32 @@ fn a_status_that_is_not_described_breaks_a_promise_unless_it_is_a_success_beside
 }
 
 #[test]
+fn another_media_type_that_is_described_is_judged_by_nobody() {
+    let two = json!({ "application/json": { "schema": { "type": "object" } }, "text/csv": {} });
+    let any = json!({ "*/*": { "schema": { "type": "object" } } });
+    let one = json!({ "application/json": { "schema": { "type": "object" } } });
+    for (content, media_type, keeps) in [
+        (&two, Some("text/csv; charset=utf-8"), true),
+        (&two, Some("Text/CSV"), true),
+        (&two, Some("text/html"), false),
+        (&two, Some("application/json"), false),
+        (&two, None, false),
+        (&any, Some("text/html"), true),
+        (&any, Some("application/json"), false),
+        (&one, Some("text/csv"), false),
+    ] {
+        let api = api(&json!({ "200": { "description": "", "content": content } }), &json!({}));
+        let operation = api.operation_at("GET", "/x").unwrap();
+        let plain = Answer { status: 200, body: b"a,b", accept: None, media_type, is_conditional: false };
+        assert_eq!(breach(api.description(), operation, &plain).is_none(), keeps, "{content} {media_type:?}");
+    }
+}
+
+#[test]
 fn what_the_call_asked_for_is_not_held_against_the_answer() {
     let api = api(&answers(&json!({ "type": "object" })), &json!({}));
     let operation = api.operation_at("GET", "/x").unwrap();
-    let plain = Answer { status: 200, body: b"a,b", accept: None, is_conditional: false };
+    let plain = Answer { status: 200, body: b"a,b", accept: None, media_type: None, is_conditional: false };
     for (answer, keeps) in [
         (plain, false),
         (Answer { accept: Some("text/csv"), ..plain }, true),
@@ -170,7 +193,7 @@ proptest! {
         description in testing::descriptions(), code in 100_u16..600, body in "[\\[{\"a:,0-9}\\] n]{0,60}"
     ) {
         for operation in &description.operations {
-            let answer = Answer { status: code, body: body.as_bytes(), accept: None, is_conditional: false };
+            let answer = Answer { status: code, body: body.as_bytes(), accept: None, media_type: None, is_conditional: false };
             let _ = breach(&description, operation, &answer);
         }
     }
@@ -184,7 +207,7 @@ proptest! {
                 continue;
             }
             let body = value.to_string();
-            let answer = Answer { status: 200, body: body.as_bytes(), accept: None, is_conditional: false };
+            let answer = Answer { status: 200, body: body.as_bytes(), accept: None, media_type: None, is_conditional: false };
             prop_assert_eq!(breach(&description, operation, &answer), None, "{}", body);
         }
     }

@@ -18,7 +18,8 @@ fn object(names: &[&str]) -> Schema {
 /// A description whose operations answer with these schemas.
 fn answering(schemas: Vec<Schema>) -> ApiDescription {
     let operation = |(index, schema)| {
-        let content = Content { media_type: "application/json".into(), schema, example: None };
+        let content =
+            Content { media_type: "application/json".into(), schema, example: None, also: Vec::new() };
         let response =
             Response { status: Status::Code(200), description: String::new(), content: Some(content) };
         let id = format!("op_{index}");

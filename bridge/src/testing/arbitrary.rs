@@ -140,7 +140,7 @@ fn response() -> impl Strategy<Value = Response> {
     let statuses = [200, 201, 204, 400, 404, 502, 42].map(Status::Code).into_iter();
     let statuses = statuses.chain([Status::Class(2), Status::Class(4), Status::Class(7), Status::Default]);
     let content = (media_type(), schema(), option::of(value()))
-        .prop_map(|(media_type, schema, example)| Content { media_type, schema, example });
+        .prop_map(|(media_type, schema, example)| Content { media_type, schema, example, also: Vec::new() });
     (select(statuses.collect::<Vec<_>>()), words(), option::of(content))
         .prop_map(|(status, description, content)| Response { status, description, content })
 }

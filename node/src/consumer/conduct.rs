@@ -7,7 +7,8 @@
 //! restarts and services that are well cost nothing.
 //!
 //! Invariant: nobody but the service's owner can flag it. What counts is signed by the owner, or came over a connection
-//! that proved its wallet; what is lost on the way is nobody's word.
+//! that proved its wallet; what is lost on the way is nobody's word. What a caller asks for decides what comes, so the
+//! calls of each consumer secret are counted apart ([`caller`]), and a flag stops the secret that met it.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -19,13 +20,15 @@ use farthing_protocol::ServiceId;
 
 use crate::{clock, config::FlagRule};
 
+mod caller;
 pub mod window;
 
+use caller::Key;
 pub use window::Flag;
 use window::{Came, Window};
 
-/// Services that are remembered; each of them was paid.
-const SERVICES_MAX: usize = 1_000;
+/// Services that are remembered, each for each secret; all of them were paid.
+const WINDOWS_MAX: usize = 1_000;
 /// While one trial is under way.
 const SOON_SECS: u64 = 1;
 
@@ -60,12 +63,12 @@ pub struct Known {
 #[derive(Debug)]
 pub struct Trial {
     conduct: Conduct,
-    service: ServiceId,
+    key: Key,
 }
 
 impl Drop for Trial {
     fn drop(&mut self) {
-        self.conduct.state().trying.remove(&self.service);
+        self.conduct.state().trying.remove(&self.key);
     }
 }
 
@@ -84,10 +87,10 @@ struct Inner {
 
 #[derive(Debug, Default)]
 struct State {
-    windows: HashMap<ServiceId, Window>,
-    trying: BTreeSet<ServiceId>,
+    windows: HashMap<Key, Window>,
+    trying: BTreeSet<Key>,
     /// What differs from the ledger.
-    dirty: BTreeSet<ServiceId>,
+    dirty: BTreeSet<Key>,
 }
 
 impl Conduct {
@@ -98,53 +101,63 @@ impl Conduct {
     pub fn restore(ledger: Ledger, settings: Settings) -> Result<Self, LedgerError> {
         let (mut state, now_secs) = (State::default(), clock::now_secs());
         for (key, bytes) in ledger.list(Namespace::Conduct)? {
-            let Ok(id) = <[u8; 16]>::try_from(&key[..]) else { continue };
-            let service = ServiceId::from_bytes(id);
+            let Some(key) = Key::from_bytes(&key) else { continue };
             match serde_json::from_slice::<Window>(&bytes) {
                 Ok(window) if window.is_worth_keeping(now_secs) => {
-                    state.windows.insert(service, window);
+                    state.windows.insert(key, window);
                 }
-                Ok(_) => drop(state.dirty.insert(service)),
-                Err(error) => tracing::warn!(%service, %error, "how a service behaved cannot be read"),
+                Ok(_) => drop(state.dirty.insert(key)),
+                Err(error) => {
+                    tracing::warn!(service = %key.service, %error, "how a service behaved cannot be read")
+                }
             }
         }
         Ok(Self(Arc::new(Inner { ledger, settings, state: Mutex::new(state), storing: Default::default() })))
     }
 
-    /// Whether a paid call of the service may be made now; the trial it is, if the service is flagged and stopped.
+    /// Whether a paid call of the service may be made now with a secret; the trial it is, if the service is flagged for
+    /// that secret and stopped.
     ///
     /// # Errors
     /// [`Refused`].
-    pub fn admit(&self, service: ServiceId) -> Result<Option<Trial>, Refused> {
+    pub fn admit(&self, service: ServiceId, secret: &str) -> Result<Option<Trial>, Refused> {
         let (mut state, now_secs) = (self.state(), clock::now_secs());
-        let Some(window) = state.windows.get(&service) else { return Ok(None) };
-        let rule = window.rule.unwrap_or(self.0.settings.rule);
+        let key = Key::new(service, secret);
+        let Some(window) = state.windows.get(&key) else { return Ok(None) };
+        let rule = state.own_rule(service).unwrap_or(self.0.settings.rule);
         let Some(flag) = window.flag(now_secs).filter(|_| rule == FlagRule::Stop) else { return Ok(None) };
         let wait_secs = window.wait_secs(now_secs, self.0.settings.trial_after_secs);
         if wait_secs > 0 {
             return Err(Refused { flag, wait_secs });
         }
-        if !state.trying.insert(service) {
+        if !state.trying.insert(key) {
             return Err(Refused { flag, wait_secs: SOON_SECS });
         }
-        Ok(Some(Trial { conduct: self.clone(), service }))
+        Ok(Some(Trial { conduct: self.clone(), key }))
     }
 
-    /// Counts what a call came to; `why` says what was wrong with it.
-    pub async fn note(&self, service: ServiceId, came: Came, why: &str, trial: Option<Trial>) {
+    /// Counts what a call with a secret came to; `why` says what was wrong with it.
+    pub async fn note(
+        &self,
+        (service, secret): (ServiceId, &str),
+        came: Came,
+        why: &str,
+        trial: Option<Trial>,
+    ) {
+        let key = Key::new(service, secret);
         {
             let (mut state, now_secs) = (self.state(), clock::now_secs());
-            let window = state.windows.entry(service).or_default();
+            let window = state.windows.entry(key).or_default();
             let (was_kept, was_flagged) =
                 (window.is_worth_keeping(now_secs), window.flag(now_secs).is_some());
             window.note(came, why, trial.is_some(), now_secs);
             match (was_flagged, window.flag(now_secs)) {
-                (false, Some(flag)) => tracing::warn!(%service, %flag, "a service is flagged"),
-                (true, None) => tracing::info!(%service, "a service is no longer flagged"),
+                (false, Some(flag)) => tracing::warn!(%service, secret, %flag, "a service is flagged"),
+                (true, None) => tracing::info!(%service, secret, "a service is no longer flagged"),
                 _ => {}
             }
             if was_kept || window.is_worth_keeping(now_secs) {
-                state.dirty.insert(service);
+                state.dirty.insert(key);
             }
             state.make_room();
         }
@@ -161,8 +174,9 @@ impl Conduct {
     pub async fn set_rule(&self, service: ServiceId, rule: Option<FlagRule>) -> Result<(), LedgerError> {
         {
             let mut state = self.state();
-            state.windows.entry(service).or_default().rule = rule;
-            state.dirty.insert(service);
+            let key = Key::of_user(service);
+            state.windows.entry(key).or_default().rule = rule;
+            state.dirty.insert(key);
             state.make_room();
         }
         self.store().await
@@ -174,28 +188,26 @@ impl Conduct {
         self.0.settings
     }
 
-    /// What is known of a service.
+    /// What is known of a service, from the calls of all secrets.
     #[must_use]
     pub fn of(&self, service: ServiceId) -> Known {
-        let state = self.state();
-        self.known(service, state.windows.get(&service), clock::now_secs())
+        self.known(&self.state(), service, clock::now_secs())
     }
 
     /// Every service that is flagged, or of which the user said something.
     #[must_use]
     pub fn all(&self) -> Vec<Known> {
         let (state, now_secs) = (self.state(), clock::now_secs());
-        let known =
-            state.windows.iter().map(|(service, window)| self.known(*service, Some(window), now_secs));
-        let mut told: Vec<_> =
-            known.filter(|known| known.flag.is_some() || known.own_rule.is_some()).collect();
-        told.sort_by_key(|known| *known.service.as_bytes());
-        told
+        let services: BTreeSet<ServiceId> = state.windows.keys().map(|key| key.service).collect();
+        let known = services.into_iter().map(|service| self.known(&state, service, now_secs));
+        known.filter(|known| known.flag.is_some() || known.own_rule.is_some()).collect()
     }
 
-    fn known(&self, service: ServiceId, window: Option<&Window>, now_secs: u64) -> Known {
-        let own_rule = window.and_then(|window| window.rule);
-        let flag = window.and_then(|window| window.flag(now_secs));
+    /// Of several flags, the one that counts most bad calls.
+    fn known(&self, state: &State, service: ServiceId, now_secs: u64) -> Known {
+        let windows = state.windows.iter().filter(|(key, _)| key.service == service);
+        let flag = windows.filter_map(|(_, window)| window.flag(now_secs)).max_by_key(Flag::bad);
+        let own_rule = state.own_rule(service);
         Known { service, flag, own_rule, rule: own_rule.unwrap_or(self.0.settings.rule) }
     }
 
@@ -208,7 +220,7 @@ impl Conduct {
         }
         let documents = {
             let (state, now_secs) = (self.state(), clock::now_secs());
-            dirty.iter().map(|service| document(*service, state.windows.get(service), now_secs)).collect()
+            dirty.iter().map(|key| document(*key, state.windows.get(key), now_secs)).collect()
         };
         let stored = self.0.ledger.put_many(documents).await;
         if stored.is_err() {
@@ -223,10 +235,13 @@ impl Conduct {
 }
 
 impl State {
+    fn own_rule(&self, service: ServiceId) -> Option<FlagRule> {
+        self.windows.get(&Key::of_user(service)).and_then(|window| window.rule)
+    }
+
     fn make_room(&mut self) {
-        while self.windows.len() > SERVICES_MAX {
-            let least =
-                self.windows.iter().min_by_key(|(_, window)| window.worth()).map(|(service, _)| *service);
+        while self.windows.len() > WINDOWS_MAX {
+            let least = self.windows.iter().min_by_key(|(_, window)| window.worth()).map(|(key, _)| *key);
             let Some(least) = least else { return };
             self.windows.remove(&least);
             self.dirty.insert(least);
@@ -234,11 +249,11 @@ impl State {
     }
 }
 
-fn document(service: ServiceId, window: Option<&Window>, now_secs: u64) -> Document {
+fn document(key: Key, window: Option<&Window>, now_secs: u64) -> Document {
     let kept = window.filter(|window| window.is_worth_keeping(now_secs));
     Document {
         namespace: Namespace::Conduct,
-        key: service.as_bytes().to_vec().into(),
+        key: key.to_bytes().into(),
         value: kept
             .map(|window| serde_json::to_vec(window).expect("text and numbers are always JSON").into()),
     }
@@ -247,6 +262,8 @@ fn document(service: ServiceId, window: Option<&Window>, now_secs: u64) -> Docum
 #[cfg(test)]
 mod tests {
     use farthing_ledger::OpenMode;
+
+    use crate::secret::file::DEFAULT_SECRET;
 
     use super::*;
 
@@ -264,7 +281,7 @@ mod tests {
 
     async fn noted(conduct: &Conduct, service: ServiceId, came: Came, times: usize) {
         for _ in 0..times {
-            conduct.note(service, came, "garbage", None).await;
+            conduct.note((service, DEFAULT_SECRET), came, "garbage", None).await;
         }
     }
 
@@ -278,13 +295,13 @@ mod tests {
         assert_eq!(ledger.list(Namespace::Conduct).unwrap().len(), 0);
         noted(&conduct, service(1), Came::Broke, 4).await;
         conduct.set_rule(service(2), Some(FlagRule::Warn)).await.unwrap();
-        let (before, refused) = (conduct.all(), conduct.admit(service(1)).unwrap_err());
+        let (before, refused) = (conduct.all(), conduct.admit(service(1), DEFAULT_SECRET).unwrap_err());
         assert_eq!((before.len(), refused.flag.figures().of), (2, 7));
         drop((conduct, ledger));
 
         let conduct = Conduct::restore(open(OpenMode::Existing), STOP).unwrap();
         assert_eq!(conduct.all(), before);
-        assert_eq!(conduct.admit(service(1)).unwrap_err().flag, refused.flag);
+        assert_eq!(conduct.admit(service(1), DEFAULT_SECRET).unwrap_err().flag, refused.flag);
         noted(&conduct, service(1), Came::Good, window::GOOD_IN_A_ROW).await;
         conduct.set_rule(service(2), None).await.unwrap();
         assert_eq!(conduct.all(), []);
@@ -295,19 +312,38 @@ mod tests {
     async fn a_stopped_service_is_tried_by_one_call_at_a_time_and_the_users_word_goes_before_the_setting() {
         let (_folder, ledger) = ledger();
         let conduct = Conduct::restore(ledger.clone(), Settings { trial_after_secs: 0, ..STOP }).unwrap();
-        assert!(conduct.admit(service(1)).unwrap().is_none(), "nothing is known");
+        assert!(conduct.admit(service(1), DEFAULT_SECRET).unwrap().is_none(), "nothing is known");
         noted(&conduct, service(1), Came::Failed, 6).await;
-        let trial = conduct.admit(service(1)).unwrap();
-        assert!(trial.is_some() && conduct.admit(service(1)).is_err(), "one at a time");
+        let trial = conduct.admit(service(1), DEFAULT_SECRET).unwrap();
+        assert!(trial.is_some() && conduct.admit(service(1), DEFAULT_SECRET).is_err(), "one at a time");
         drop(trial);
-        assert!(conduct.admit(service(1)).unwrap().is_some(), "the next one");
-        assert!(conduct.admit(service(2)).unwrap().is_none(), "another service");
+        assert!(conduct.admit(service(1), DEFAULT_SECRET).unwrap().is_some(), "the next one");
+        assert!(conduct.admit(service(2), DEFAULT_SECRET).unwrap().is_none(), "another service");
 
         let waiting = Conduct::restore(ledger, STOP).unwrap();
-        assert!(waiting.admit(service(1)).is_err());
+        assert!(waiting.admit(service(1), DEFAULT_SECRET).is_err());
         waiting.set_rule(service(1), Some(FlagRule::Warn)).await.unwrap();
-        assert!(waiting.admit(service(1)).unwrap().is_none());
+        assert!(waiting.admit(service(1), DEFAULT_SECRET).unwrap().is_none());
         assert!(waiting.of(service(1)).flag.is_some(), "it is flagged all the same");
+    }
+
+    #[tokio::test]
+    async fn what_the_holder_of_one_secret_asks_for_stops_no_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = |mode| Ledger::open(&folder.path().join("ledger.redb"), mode).unwrap();
+        let conduct = Conduct::restore(open(OpenMode::Create), STOP).unwrap();
+        for _ in 0..30 {
+            conduct.note((service(1), "limited"), Came::Failed, "timed out", None).await;
+        }
+        drop(conduct);
+        let conduct = Conduct::restore(open(OpenMode::Existing), STOP).unwrap();
+        assert!(conduct.admit(service(1), "limited").is_err());
+        for other in [DEFAULT_SECRET, "other"] {
+            assert!(conduct.admit(service(1), other).unwrap().is_none(), "{other}");
+        }
+        assert!(conduct.of(service(1)).flag.is_some(), "it is shown all the same");
+        conduct.set_rule(service(1), Some(FlagRule::Warn)).await.unwrap();
+        assert!(conduct.admit(service(1), "limited").unwrap().is_none(), "the user's word counts for all");
     }
 
     #[tokio::test]
@@ -315,11 +351,12 @@ mod tests {
         let (_folder, ledger) = ledger();
         let conduct = Conduct::restore(ledger, STOP).unwrap();
         noted(&conduct, service(255), Came::Broke, 4).await;
-        for n in 0..=SERVICES_MAX as u128 {
-            conduct.state().windows.insert(ServiceId::from_bytes(n.to_be_bytes()), Window::default());
+        for n in 0..=WINDOWS_MAX as u128 {
+            let key = Key::of_user(ServiceId::from_bytes(n.to_be_bytes()));
+            conduct.state().windows.insert(key, Window::default());
         }
         noted(&conduct, service(254), Came::Good, 1).await;
-        assert_eq!(conduct.state().windows.len(), SERVICES_MAX);
+        assert_eq!(conduct.state().windows.len(), WINDOWS_MAX);
         assert!(conduct.of(service(255)).flag.is_some());
     }
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use farthing_bridge::promised;
+use farthing_protocol::Outcome;
 
 use crate::catalog::{Known, Plan};
 
@@ -28,6 +29,8 @@ struct Charged {
     accept: Option<String>,
     is_conditional: bool,
     status: u16,
+    /// As the owner's server named it.
+    media_type: Option<String>,
     body: Bytes,
 }
 
@@ -44,7 +47,10 @@ impl Consumer {
             return Ok(None);
         }
         let service = order.service;
-        self.0.conduct.admit(service).map_err(|refused| BuyError::Flagged { service, refused })
+        self.0
+            .conduct
+            .admit(service, &order.grant.name)
+            .map_err(|refused| BuyError::Flagged { service, refused })
     }
 
     /// Counts how a call ended, in the background.
@@ -56,7 +62,7 @@ impl Consumer {
         is_left_open: bool,
         trial: Option<Trial>,
     ) {
-        let (id, conduct) = (order.service, self.0.conduct.clone());
+        let (id, grant, conduct) = (order.service, Arc::clone(&order.grant), self.0.conduct.clone());
         let failed = match bought {
             Ok(bought) if bought.charged.is_zero() => return,
             Ok(bought) => {
@@ -66,15 +72,19 @@ impl Consumer {
                         None => (Came::Good, ""),
                         Some(why) => (Came::Broke, &*why.to_owned()),
                     };
-                    conduct.note(id, came, why, trial).await;
+                    conduct.note((id, &grant.name), came, why, trial).await;
                 });
                 return;
             }
+            // Who asked for more than is passed on may ask for less.
+            Err(BuyError::UpstreamFailed { outcome: Outcome::Oversize, .. }) => return,
             Err(error @ (BuyError::UpstreamFailed { .. } | BuyError::BadAnswer { .. })) => error.to_string(),
             Err(BuyError::Undecided(_)) if is_left_open => "the owner's node left the call open".to_owned(),
             Err(_) => return,
         };
-        self.0.tasks.spawn(async move { conduct.note(id, Came::Failed, &failed, trial).await });
+        self.0
+            .tasks
+            .spawn(async move { conduct.note((id, &grant.name), Came::Failed, &failed, trial).await });
     }
 }
 
@@ -88,6 +98,7 @@ impl Charged {
             path: order.path,
             service,
             status: bought.status,
+            media_type: bought.headers.get("content-type").cloned(),
             body: bought.body.clone(),
         }
     }
@@ -106,6 +117,7 @@ impl Charged {
             status: self.status,
             body: &self.body,
             accept: self.accept.as_deref(),
+            media_type: self.media_type.as_deref(),
             is_conditional: self.is_conditional,
         };
         let operation = api.operation_at(self.method, &self.path)?;

@@ -7,9 +7,12 @@ use super::{
     values::{Members, cost, flag, is_json, media_type, object, text},
 };
 use crate::{
-    description::{Body, BodyKind, Content, Method, Response, Schema, Status},
+    description::{ANYTHING, Body, BodyKind, Content, Method, Response, Schema, Status},
     shown,
 };
+
+/// Media types of one answer that are kept beside the one that is described.
+const ALSO_MAX: usize = 8;
 
 impl<'d> Reader<'d> {
     /// The body of a request; `Err` says why the operation cannot be offered.
@@ -74,10 +77,11 @@ impl<'d> Reader<'d> {
         let preferred = contents.iter().find(|(kind, _)| is_json(&media_type(kind)));
         let any = || contents.iter().find(|(kind, _)| is_anything(&media_type(kind)));
         let (kind, content) = preferred.or_else(any).or_else(|| contents.iter().next())?;
+        let also = also(contents, kind);
         let kind = media_type(kind);
         let media_type = if is_anything(&kind) { "application/json".into() } else { shown(&kind) };
         let (schema, example) = self.schema_and_example(content);
-        Some(Content { media_type, schema, example })
+        Some(Content { media_type, schema, example, also })
     }
 
     fn schema_and_example(&mut self, content: &'d Value) -> (Schema, Option<Value>) {
@@ -86,6 +90,15 @@ impl<'d> Reader<'d> {
         let example = if self.spend(cost(content)) { self.example(content) } else { None };
         (schema, example)
     }
+}
+
+/// What may come instead of `chosen`.
+fn also(contents: &Members, chosen: &str) -> Vec<String> {
+    if contents.keys().any(|kind| is_anything(&media_type(kind))) {
+        return vec![ANYTHING.to_owned()];
+    }
+    let others = contents.keys().filter(|kind| *kind != chosen).map(|kind| media_type(kind));
+    others.filter(|kind| is_plain(kind)).take(ALSO_MAX).collect()
 }
 
 /// How a body of this media type is read, and the media type to send; `None` when it cannot be sent.

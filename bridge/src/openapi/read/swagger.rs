@@ -239,6 +239,8 @@ fn response(source: &mut Value, produces: &[String]) {
     let is_file = schema.as_ref().is_some_and(|schema| schema.get("type").is_some_and(|kind| kind == "file"));
     let fallback = if is_file { "application/octet-stream" } else { "application/json" };
     let media_type = preferred(produces).unwrap_or(fallback).to_owned();
+    let others = produces.iter().filter(|kind| **kind != media_type);
+    let mut contents: Map<String, Value> = others.map(|kind| (kind.clone(), json!({}))).collect();
     let mut content = Map::new();
     content.extend(schema.map(|schema| ("schema".to_owned(), schema)));
     let example = examples.and_then(|examples| match examples {
@@ -248,7 +250,8 @@ fn response(source: &mut Value, produces: &[String]) {
         _ => None,
     });
     content.extend(example.map(|example| ("example".to_owned(), example)));
-    source.insert("content".into(), Value::Object(Map::from_iter([(media_type, Value::Object(content))])));
+    contents.insert(media_type, Value::Object(content));
+    source.insert("content".into(), Value::Object(contents));
 }
 
 fn media_types(members: &Members, key: &str) -> Vec<String> {

@@ -235,6 +235,9 @@ impl<'a, 'd> Operations<'a, 'd> {
             let media_type = if media_type.is_empty() { "*/*" } else { media_type };
             let media = self.media(&content.schema, content.example.as_ref());
             written["content"] = json!({ media_type: media });
+            for kind in &content.also {
+                written["content"][kind] = json!({});
+            }
         }
         written
     }

@@ -58,6 +58,13 @@ pub struct Figures {
 }
 
 impl Flag {
+    /// Calls that ended badly, in whatever way.
+    #[must_use]
+    pub const fn bad(&self) -> usize {
+        let figures = self.figures();
+        figures.failed + figures.broke
+    }
+
     #[must_use]
     pub const fn figures(&self) -> &Figures {
         let (Self::Breaks(figures) | Self::Fails(figures)) = self;
