@@ -30,11 +30,12 @@ use farthing_protocol::{
 use redb::{ReadTransaction, ReadableTable, WriteTransaction};
 
 use self::{
-    bodies::add_body_bytes,
+    bodies::keep_body,
     checks::{check_call, check_not_finished},
+    uncharged::Kind,
 };
 pub(crate) use self::{
-    bodies::forget_body,
+    bodies::{BODIES_BYTES_MAX, forget_body},
     stored::{StoredCall, StoredChannel, StoredState},
 };
 use crate::{
@@ -42,7 +43,7 @@ use crate::{
     adjustment::{self, Cause, Side},
     error::{LedgerError, Result, within},
     history, settlement,
-    tables::{self, BODIES, CALLS, CALLS_BY_TIME, PAYEE_CHANNELS, UNCHARGED_BY_TIME},
+    tables::{self, BODIES, CALLS, CALLS_BY_TIME, PAYEE_CHANNELS},
 };
 
 /// A kept body. Larger ones stay in the caller's memory for a while and are then gone.
@@ -374,12 +375,11 @@ fn serve(tx: &WriteTransaction, served: Served) -> Result<Recorded> {
     calls.insert(&key, tables::encode(&row).as_slice())?;
     let by_time = time_key(call.time_secs, &key);
     tx.open_table(CALLS_BY_TIME)?.insert(&by_time, ())?;
-    if call.charged.is_zero() && call.method.is_safe() {
-        uncharged::keep_newest(tx, &mut calls, by_time, uncharged::ROWS_MAX)?;
+    if call.charged.is_zero() {
+        uncharged::keep_newest(tx, &mut calls, by_time, Kind::of(call.method))?;
     }
     if let Some(body) = &call.body {
-        tx.open_table(BODIES)?.insert(&by_time, body.as_ref())?;
-        add_body_bytes(tx, body.len() as u64)?;
+        keep_body(tx, &by_time, body, BODIES_BYTES_MAX)?;
     }
     history::count_served(tx, &call)?;
     Ok(Recorded { receipt: receipt(&call, channel, spent_total) })
@@ -427,7 +427,7 @@ fn charge(
 pub(crate) fn forget(tx: &WriteTransaction, key: &[u8; 36], row: &StoredCall) -> Result<()> {
     let by_time = time_key(row.time_secs, key);
     tx.open_table(CALLS_BY_TIME)?.remove(&by_time)?;
-    tx.open_table(UNCHARGED_BY_TIME)?.remove(&by_time)?;
+    Kind::ALL.into_iter().try_for_each(|kind| kind.forget(tx, &by_time))?;
     forget_body(tx, &by_time).map(drop)
 }
 

@@ -39,7 +39,11 @@ pub struct Retention {
 impl Default for Retention {
     /// A day and 256 MiB of bodies, a year of rows.
     fn default() -> Self {
-        Self { bodies_kept_secs: DAY_SECS, body_bytes_max: 256 * 1024 * 1024, rows_kept_secs: 365 * DAY_SECS }
+        Self {
+            bodies_kept_secs: DAY_SECS,
+            body_bytes_max: payee::BODIES_BYTES_MAX,
+            rows_kept_secs: 365 * DAY_SECS,
+        }
     }
 }
 

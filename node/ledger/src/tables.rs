@@ -28,6 +28,8 @@ pub(crate) const CALLS: Table<&[u8; 36], Bytes> = Table::new("calls");
 pub(crate) const CALLS_BY_TIME: Table<&[u8; 44], ()> = Table::new("calls_by_time");
 /// Seconds ‖ payer ‖ call id: those that cost nothing and can be made anew, in the order of time.
 pub(crate) const UNCHARGED_BY_TIME: Table<&[u8; 44], ()> = Table::new("uncharged_by_time");
+/// Of those with effects.
+pub(crate) const UNCHARGED_EFFECTS_BY_TIME: Table<&[u8; 44], ()> = Table::new("uncharged_effects_by_time");
 /// Seconds ‖ payer ‖ call id → the answer's body, while kept.
 pub(crate) const BODIES: Table<&[u8; 44], Bytes> = Table::new("bodies");
 /// Settlement number → one claim transaction.
@@ -106,6 +108,7 @@ fn add_since_schema_1(transaction: &WriteTransaction) -> Result<(), OpenError> {
     transaction.open_table(TRANSACTIONS)?;
     transaction.open_table(DAY_LIMITS)?;
     transaction.open_table(UNCHARGED_BY_TIME)?;
+    transaction.open_table(UNCHARGED_EFFECTS_BY_TIME)?;
     if transaction.list_tables()?.all(|table| table.name() != ADJUSTMENTS.name()) {
         transaction.open_table(ADJUSTMENTS)?;
         adjustment::explain_earlier(transaction).map_err(while_opening)?;

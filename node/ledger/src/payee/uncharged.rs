@@ -1,42 +1,70 @@
 //! Calls that cost nothing are kept by number, not by time: whoever makes them for nothing fills no disk.
 //!
-//! Only calls without effects, which may be made anew under their ids. What was charged, and what may have had an effect,
-//! is kept as long as the ledger keeps anything.
+//! Those with effects are counted apart: a call without any may be made anew under its id, so however many of these come,
+//! they push out no call that must not run twice. What was charged is kept as long as the ledger keeps anything.
 
-use redb::{ReadableTable, ReadableTableMetadata, Table, WriteTransaction};
+use farthing_protocol::call::Method;
+use redb::{ReadableTable, ReadableTableMetadata, Table, TableDefinition, WriteTransaction};
 
 use super::forget;
 use crate::{
     error::Result,
-    tables::{self, UNCHARGED_BY_TIME},
+    tables::{self, UNCHARGED_BY_TIME, UNCHARGED_EFFECTS_BY_TIME},
 };
 
-/// Some 50 MB with their indices, and a day of a service that fails every other second.
-pub(super) const ROWS_MAX: u64 = 50_000;
+/// Some 50 MB with their indices, and a day of a service that fails every other second; with the longest paths, which
+/// nobody needs, six times as much.
+const ROWS_MAX: u64 = 50_000;
+/// Each of them was work for the owner's server.
+const EFFECTS_MAX: u64 = 20_000;
 
-/// Notes one more, and removes the oldest beyond `rows_max`.
+/// Calls that cost nothing of one kind, and how many of them are kept.
+#[derive(Clone, Copy)]
+pub(super) struct Kind {
+    by_time: TableDefinition<'static, &'static [u8; 44], ()>,
+    rows_max: u64,
+}
+
+impl Kind {
+    pub(super) const fn of(method: Method) -> Self {
+        if method.is_safe() {
+            Self { by_time: UNCHARGED_BY_TIME, rows_max: ROWS_MAX }
+        } else {
+            Self { by_time: UNCHARGED_EFFECTS_BY_TIME, rows_max: EFFECTS_MAX }
+        }
+    }
+
+    pub(super) const ALL: [Self; 2] = [Self::of(Method::Get), Self::of(Method::Post)];
+
+    pub(super) fn forget(self, tx: &WriteTransaction, by_time: &[u8; 44]) -> Result<()> {
+        tx.open_table(self.by_time)?.remove(by_time)?;
+        Ok(())
+    }
+}
+
+/// Notes one more, and removes the oldest of its kind beyond its number.
 pub(super) fn keep_newest(
     tx: &WriteTransaction,
     calls: &mut Table<'_, &'static [u8; 36], &'static [u8]>,
     by_time: [u8; 44],
-    rows_max: u64,
+    kind: Kind,
 ) -> Result<()> {
-    tx.open_table(UNCHARGED_BY_TIME)?.insert(&by_time, ())?;
-    while let Some(oldest) = beyond(tx, rows_max)? {
+    tx.open_table(kind.by_time)?.insert(&by_time, ())?;
+    while let Some(oldest) = beyond(tx, kind)? {
         let key: [u8; 36] = tables::join(&[&oldest[8..]]);
         let row = calls.remove(&key)?.map(|bytes| bytes.value().to_vec());
         match row {
             Some(row) => forget(tx, &key, &tables::decode("calls", &row)?)?,
-            None => drop(tx.open_table(UNCHARGED_BY_TIME)?.remove(&oldest)?),
+            None => kind.forget(tx, &oldest)?,
         }
     }
     Ok(())
 }
 
 /// The oldest, when there are too many.
-fn beyond(tx: &WriteTransaction, rows_max: u64) -> Result<Option<[u8; 44]>> {
-    let table = tx.open_table(UNCHARGED_BY_TIME)?;
-    if table.len()? <= rows_max {
+fn beyond(tx: &WriteTransaction, kind: Kind) -> Result<Option<[u8; 44]>> {
+    let table = tx.open_table(kind.by_time)?;
+    if table.len()? <= kind.rows_max {
         return Ok(None);
     }
     Ok(table.first()?.map(|(key, _)| *key.value()))

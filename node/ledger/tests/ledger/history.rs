@@ -158,3 +158,31 @@ async fn calls_that_cost_nothing_are_kept_by_number_and_others_beside_however_ma
     assert_eq!(ledger.served_calls(usize::MAX).unwrap().len() as u64, KEPT + 2);
     assert_eq!(ledger.audit(None).unwrap().violations, []);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_with_effects_that_cost_nothing_are_kept_by_number_too() {
+    const KEPT: u64 = 20_000;
+    let ledger = in_memory();
+    ledger.put_payee_channel(payee_channel(1)).await.unwrap();
+    ledger.serve(served(1, PRICE, call(0))).await.unwrap();
+    let Served { payer, channel, voucher, .. } = served(1, PRICE, call(0));
+    let numbers: Vec<u64> = (1..KEPT + 11).collect();
+    for some in numbers.chunks(1_000) {
+        let mut calls = tokio::task::JoinSet::new();
+        for &number in some {
+            let call = Call { method: Method::Post, ..failed_call(number) };
+            let served = Served { payer, channel, voucher: voucher.clone(), call };
+            let ledger = ledger.clone();
+            calls.spawn(async move {
+                ledger.accept(Accepted { method: Method::Post, ..accepted(number) }).await.unwrap();
+                ledger.serve(served).await.unwrap()
+            });
+        }
+        calls.join_all().await;
+    }
+    let is_kept = |number| ledger.served(payer, call_id(number)).unwrap().is_some();
+    assert!(is_kept(0), "what was charged");
+    assert!(!is_kept(1) && is_kept(KEPT + 10), "the oldest went");
+    assert_eq!(ledger.served_calls(usize::MAX).unwrap().len() as u64, KEPT + 1);
+    assert_eq!(ledger.audit(None).unwrap().violations, []);
+}
