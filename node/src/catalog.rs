@@ -35,6 +35,7 @@ mod liveness;
 mod looking;
 mod neighbours;
 pub mod sdk;
+mod unused;
 mod versions;
 
 pub use known::{Known, KnownError, Plan, PlanError, kind_of, method_of, operation_name};
@@ -83,6 +84,7 @@ struct Inner {
     registry: Registry,
     services: RwLock<HashMap<ServiceId, Arc<Known>>>,
     looking: looking::Looking,
+    unused: unused::Unused,
     /// When a service's owner was last asked for a newer version.
     asked: Mutex<HashMap<ServiceId, Instant>>,
     seen: versions::Seen,
@@ -135,6 +137,7 @@ impl Catalog {
             registry,
             services: RwLock::default(),
             looking: looking::Looking::default(),
+            unused: unused::Unused::default(),
             asked: Mutex::default(),
             seen: versions::Seen::default(),
             news,
@@ -219,7 +222,12 @@ impl Catalog {
     /// [`Catalog::use_from_now`].
     pub async fn newer(&self, known: &Known) -> Option<Arc<Known>> {
         let listing = self.newer_listing(known)?;
-        self.read(listing).await.ok().map(Arc::new)
+        if let Some(read) = self.0.unused.get(&listing) {
+            return Some(read);
+        }
+        let read = Arc::new(self.read(listing).await.ok()?);
+        self.0.unused.keep(&read);
+        Some(read)
     }
 
     /// The newest version that this node has, to look at: no call is planned with it.

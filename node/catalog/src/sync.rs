@@ -40,6 +40,8 @@ pub const SESSION_MESSAGES_MAX: u32 = 2_048;
 /// Rounds of comparison. Sixteen to the power of the rounds is what they tell apart; frames of full lists need
 /// one round each.
 pub const SESSION_ROUNDS_MAX: u32 = 64;
+/// A listing as most are, signature included.
+const LISTING_BYTES: usize = 1_300;
 /// How long a session may take. Checking the signatures of 200,000 listings takes about two minutes.
 pub const SESSION_SECS_MAX: u64 = 600;
 
@@ -116,6 +118,21 @@ impl Catalog {
         let catalog = self.clone();
         let done = task::spawn_blocking(move || work(&catalog)).await;
         done.map_err(|_| SyncError::Catalog(CatalogError::Closed))
+    }
+
+    /// What a neighbour asks for, as much as fits into a frame. Its address range is counted for the work, whoever opened
+    /// the session and however often it asks for the same.
+    async fn hand_out(
+        &self,
+        peer: Neighbour,
+        names: Vec<ItemName>,
+        now_secs: u64,
+    ) -> Result<SyncMessage, SyncError> {
+        check_names(&names)?;
+        let work_bytes = names.len().saturating_mul(LISTING_BYTES).min(limits::SYNC_FRAME_BYTES_MAX);
+        self.admit_work(peer, Work::Pack, work_bytes, now_secs)?;
+        let packed = self.at_leisure(move |catalog| catalog.pack(&names)).await??;
+        Ok(SyncMessage::Listings(packed.into()))
     }
 
     /// The listings with these names, as many as fit into a frame, packed.

@@ -128,10 +128,9 @@ impl Catalog {
 
     /// One session that this node opens.
     async fn begin(&self, peer: Address) -> Ended {
-        let before = self.0.store.counts().taken;
-        let compared = self.compare(peer).await;
-        // Others may bring something meanwhile; at worst that costs one session more.
-        let learned = self.0.store.counts().taken > before;
+        let mut stored = 0;
+        let compared = self.compare(peer, &mut stored).await;
+        let learned = stored > 0;
         if learned {
             self.ask_for_records(peer).await;
         }
@@ -162,14 +161,17 @@ impl Catalog {
         }
     }
 
-    async fn compare(&self, peer: Address) -> Result<store::Summary, SessionError> {
+    /// `stored` is what came until it ended, in whatever way.
+    async fn compare(&self, peer: Address, stored: &mut usize) -> Result<store::Summary, SessionError> {
         let mut stream = self.0.network.sync(peer).await?;
         let neighbour = store::Neighbour { wallet: peer, range: stream.range() };
         let (mut session, mut message) = self.0.store.initiator(neighbour, clock::now_secs())?;
         loop {
             stream.send(wire::encode(&message).into()).await?;
             let answer = receive(&mut stream).await?.ok_or(SessionError::Silent)?;
-            match session.on(answer, clock::now_secs()).await? {
+            let step = session.on(answer, clock::now_secs()).await;
+            *stored = session.stored();
+            match step? {
                 store::Step::Send(next) => message = next,
                 store::Step::Done(summary) => {
                     stream.close().await;

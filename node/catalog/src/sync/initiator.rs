@@ -8,7 +8,9 @@ use farthing_protocol::{
 };
 
 use super::{
-    SESSION_MESSAGES_MAX, SESSION_SECS_MAX, SyncError, check_names, compare::Comparison, judge, name_of, pack,
+    SESSION_MESSAGES_MAX, SESSION_SECS_MAX, SyncError,
+    compare::{Comparison, Difference},
+    judge, name_of, pack,
 };
 use crate::{
     catalog::Catalog,
@@ -84,6 +86,12 @@ impl Catalog {
 }
 
 impl Initiator {
+    /// Versions that were new here until now.
+    #[must_use]
+    pub const fn stored(&self) -> usize {
+        self.summary.stored
+    }
+
     /// Takes the peer's answer.
     ///
     /// # Errors
@@ -96,8 +104,8 @@ impl Initiator {
         }
         match (&mut self.phase, answer) {
             (_, SyncMessage::Refused(reason)) => Err(SyncError::Refused(reason.chars().take(200).collect())),
-            (Phase::Comparing(comparison), SyncMessage::Compare(message)) => {
-                let (difference, next) = comparison.learn(&message)?;
+            (Phase::Comparing(_), SyncMessage::Compare(message)) => {
+                let (difference, next) = self.learn(message.into()).await?;
                 self.have.extend(difference.have);
                 self.need.extend(difference.need);
                 // More than a catalog can hold is not worth knowing, of either side.
@@ -114,15 +122,29 @@ impl Initiator {
             }
             (Phase::Fetching(_), SyncMessage::Listings(packed)) => self.take(&packed, now_secs).await,
             (Phase::Offering(offered), SyncMessage::Fetch(names)) => {
-                check_names(&names)?;
                 if names.is_empty() || !names.iter().all(|name| offered.contains(name)) {
                     return Err(SyncError::Unexpected("a request for what was not offered"));
                 }
-                Ok(Step::Send(SyncMessage::Listings(self.catalog.pack(&names)?.into())))
+                self.catalog.hand_out(self.peer, names, now_secs).await.map(Step::Send)
             }
             (Phase::Offering(_), SyncMessage::Done) => Ok(self.next()),
             (_, other) => Err(SyncError::Unexpected(name_of(&other))),
         }
+    }
+
+    /// What the peer's part of the comparison tells, worked out away from the tasks that serve calls.
+    async fn learn(&mut self, message: Vec<u8>) -> Result<(Difference, Option<Vec<u8>>), SyncError> {
+        let phase = std::mem::replace(&mut self.phase, Phase::Fetching(HashSet::new()));
+        let Phase::Comparing(mut comparison) = phase else {
+            return Err(SyncError::Unexpected("a comparison"));
+        };
+        let learning = move |_: &Catalog| {
+            let learned = comparison.learn(&message);
+            (comparison, learned)
+        };
+        let (comparison, learned) = self.catalog.at_leisure(learning).await?;
+        self.phase = Phase::Comparing(comparison);
+        learned
     }
 
     /// Fetches what is still lacking, then offers what is left to give.

@@ -2,10 +2,7 @@
 
 use std::collections::HashSet;
 
-use farthing_protocol::{
-    limits,
-    sync::{ItemName, SyncMessage},
-};
+use farthing_protocol::sync::{ItemName, SyncMessage};
 
 use super::{
     SESSION_MESSAGES_MAX, SESSION_SECS_MAX, SyncError, check_names, compare::Comparison, judge, name_of, pack,
@@ -19,8 +16,6 @@ use crate::{
 /// What a session's first comparison counts as at least: taking a picture of a large catalog takes as long as comparing
 /// this much.
 const FIRST_BYTES: usize = 128 * 1024;
-/// A listing as most are, signature included.
-const LISTING_BYTES: usize = 1_300;
 
 /// A reconciliation that a peer began.
 #[derive(Debug)]
@@ -63,13 +58,7 @@ impl Responder {
         }
         match message {
             SyncMessage::Compare(message) => self.compare(message.into(), now_secs).await,
-            SyncMessage::Fetch(names) => {
-                check_names(&names)?;
-                let work_bytes = names.len().saturating_mul(LISTING_BYTES).min(limits::SYNC_FRAME_BYTES_MAX);
-                self.catalog.admit_work(self.peer, Work::Pack, work_bytes, now_secs)?;
-                let packed = self.catalog.at_leisure(move |catalog| catalog.pack(&names)).await??;
-                Ok(SyncMessage::Listings(packed.into()))
-            }
+            SyncMessage::Fetch(names) => self.catalog.hand_out(self.peer, names, now_secs).await,
             SyncMessage::Offer(mut names) => {
                 check_names(&names)?;
                 self.catalog.wanted(&mut names, now_secs);

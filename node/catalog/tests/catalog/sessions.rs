@@ -114,6 +114,33 @@ async fn listings_asked_for_again_and_again_are_packed_as_often_as_a_share_allow
 }
 
 #[tokio::test]
+async fn whoever_asks_a_session_of_this_side_for_the_same_again_uses_up_its_share_too() {
+    let world = bounded().await;
+    let empty = World::new();
+    let mut handed_out = 0;
+    for wallet in 0..5 {
+        let mut peer = empty.catalog.responder(crate::world::key(250 + wallet).address(), NOW_SECS);
+        let (mut session, mut message) = world.catalog.initiator(hostile(wallet), NOW_SECS).unwrap();
+        let names = loop {
+            if let SyncMessage::Offer(names) = &message {
+                break names.clone();
+            }
+            let answer = peer.on(message, NOW_SECS).await.unwrap();
+            let Step::Send(next) = session.on(answer, NOW_SECS).await.unwrap() else {
+                panic!("nothing is offered")
+            };
+            message = next;
+        };
+        while let Ok(step) = session.on(SyncMessage::Fetch(names.clone()), NOW_SECS).await {
+            assert!(matches!(step, Step::Send(SyncMessage::Listings(_))), "{step:?}");
+            handed_out += 1;
+            assert!(handed_out < ENOUGH, "without end");
+        }
+    }
+    assert_eq!(handed_out, 2);
+}
+
+#[tokio::test]
 async fn lies_about_ranges_end_the_session_and_are_held_against_their_sender() {
     let world = bounded().await;
     let mut too_many = vec![VERSION];

@@ -1,0 +1,43 @@
+//! Newer versions that were read and are not in use yet, say because they are dearer than what was accepted: reading one
+//! takes up to a second, and no call pays for that twice.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use farthing_protocol::{Listing, ServiceId};
+
+use super::Known;
+
+const VERSIONS_MAX: usize = 64;
+const BYTES_MAX: usize = 128 * 1024 * 1024;
+
+/// At most one version of a service.
+#[derive(Debug, Default)]
+pub(super) struct Unused(Mutex<HashMap<ServiceId, Arc<Known>>>);
+
+impl Unused {
+    /// What was read of exactly this version.
+    pub(super) fn get(&self, listing: &Listing) -> Option<Arc<Known>> {
+        let versions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        versions.get(&listing.service).filter(|known| is_same(known.listing(), listing)).cloned()
+    }
+
+    /// Keeps a version; others make room for it.
+    pub(super) fn keep(&self, known: &Arc<Known>) {
+        let mut versions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        versions.remove(&known.listing().service);
+        let bytes =
+            |versions: &HashMap<_, Arc<Known>>| versions.values().map(|v| v.memory_bytes()).sum::<usize>();
+        while versions.len() >= VERSIONS_MAX || bytes(&versions) + known.memory_bytes() > BYTES_MAX {
+            let Some(any) = versions.keys().next().copied() else { break };
+            versions.remove(&any);
+        }
+        versions.insert(known.listing().service, Arc::clone(known));
+    }
+}
+
+fn is_same(one: &Listing, other: &Listing) -> bool {
+    (one.service, one.seq, one.details_hash) == (other.service, other.seq, other.details_hash)
+}
