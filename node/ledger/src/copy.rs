@@ -17,7 +17,7 @@ use crate::{
     tables::{
         ADJUSTMENTS, BODIES, BODY_BYTES, CALLS, CALLS_BY_TIME, DAY_FIGURES, DAY_LIMITS, DAY_TOTALS,
         DOCUMENTS, META, PAYEE_CHANNELS, PAYER_CHANNELS, PROMISES, PURCHASES, PURCHASES_BY_TIME, SETTLEMENTS,
-        TRANSACTIONS,
+        TRANSACTIONS, UNCHARGED_BY_TIME, UNCHARGED_EFFECTS_BY_TIME,
     },
 };
 
@@ -43,6 +43,8 @@ fn copy_all(read: &ReadTransaction, write: &WriteTransaction) -> Result<()> {
     copy(read, write, PAYEE_CHANNELS)?;
     copy(read, write, CALLS)?;
     copy(read, write, CALLS_BY_TIME)?;
+    copy(read, write, UNCHARGED_BY_TIME)?;
+    copy(read, write, UNCHARGED_EFFECTS_BY_TIME)?;
     copy(read, write, SETTLEMENTS)?;
     copy(read, write, PAYER_CHANNELS)?;
     copy(read, write, PROMISES)?;

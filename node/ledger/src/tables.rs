@@ -126,7 +126,14 @@ fn while_opening(error: LedgerError) -> OpenError {
 }
 
 fn added_since_schema_1_is_there(transaction: &WriteTransaction) -> Result<bool, OpenError> {
-    let mut missing = vec![DAY_FIGURES.name(), TRANSACTIONS.name(), ADJUSTMENTS.name(), DAY_LIMITS.name()];
+    let mut missing = vec![
+        DAY_FIGURES.name(),
+        TRANSACTIONS.name(),
+        ADJUSTMENTS.name(),
+        DAY_LIMITS.name(),
+        UNCHARGED_BY_TIME.name(),
+        UNCHARGED_EFFECTS_BY_TIME.name(),
+    ];
     for table in transaction.list_tables()? {
         missing.retain(|name| *name != table.name());
     }

@@ -117,8 +117,8 @@ impl std::fmt::Display for Difference {
     }
 }
 
-/// How both sides' records of one call differ. What neither answered nor cost anything may have been tried several
-/// times, and an owner need not have it.
+/// How both sides' records of one call differ. What cost nothing an owner need not have kept, and what was not answered
+/// either may have been tried several times.
 #[must_use]
 pub fn differ(mine: Option<Mine>, theirs: Option<&CallRecord>) -> Option<Difference> {
     let charged = theirs.map_or(Usdc::ZERO, |record| record.charged);
@@ -126,9 +126,8 @@ pub fn differ(mine: Option<Mine>, theirs: Option<&CallRecord>) -> Option<Differe
         (Some(Mine::Undecided), _) => None,
         (Some(Mine::NotCharged), _) => (!charged.is_zero()).then_some(Difference::ChargedThere { charged }),
         (None, _) => (!charged.is_zero()).then_some(Difference::UnknownHere { charged }),
-        (Some(Mine::Receipt { outcome, charged, .. }), None) => {
-            let counts = !charged.is_zero() || outcome.is_the_services_answer();
-            counts.then_some(Difference::UnknownThere { charged })
+        (Some(Mine::Receipt { charged, .. }), None) => {
+            (!charged.is_zero()).then_some(Difference::UnknownThere { charged })
         }
         (Some(Mine::Receipt { outcome, charged: here, channel }), Some(record)) => {
             let is_answer = |outcome: Outcome| outcome.is_the_services_answer();
