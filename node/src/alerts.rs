@@ -15,7 +15,12 @@ use crate::{
     backup::{Automatic, automatic::Failing},
     chain_view, clock,
     config::FlagRule,
-    consumer::{Consumer, channels::Channels, conduct::Known, rules::Stopped},
+    consumer::{
+        Consumer,
+        channels::{Channels, PayerChannel},
+        conduct::Known,
+        rules::Stopped,
+    },
     eth::Eth,
     owner::{
         book::Book,
@@ -333,8 +338,10 @@ impl Alerts {
         let balances = *parts.readiness.chain.balances().borrow();
         let unclaimed =
             parts.book.all().iter().map(|(_, channel)| channel.state.unclaimed()).collect::<Vec<_>>();
-        let channels =
-            parts.channels.all().into_iter().filter(|channel| channel.state.deposited > channel.claimed);
+        // Whoever emptied a channel that was stopped for it is not bought from any more.
+        let counts =
+            |channel: &PayerChannel| channel.state.deposited > channel.claimed || channel.state.stopped;
+        let channels = parts.channels.all().into_iter().filter(counts);
         Facts {
             waiting_for: parts.readiness.waiting_for(),
             clock_off: parts.readiness.clock_off(),

@@ -198,9 +198,12 @@ impl Intake {
         let Inner { ledger, channels, .. } = &*self.0;
         // An owner with an open channel is asked before the next call to it; on an emptied one there is nothing to ask.
         let is_emptied = view.deposited <= view.claimed;
-        let is_overclaimed = is_emptied
-            && channels.is_overclaimed(view.config.payee, view.id, view.claimed)
-            && ledger.released_in_doubt(view.id, PURCHASES_MAX)?.is_empty();
+        let is_overclaimed = is_emptied && {
+            // Calls that were given up in doubt may have been charged, at their prices and not more.
+            let doubtful = ledger.released_in_doubt(view.id, PURCHASES_MAX)?;
+            let doubtful = doubtful.iter().fold(Usdc::ZERO, |sum, call| sum.saturating_add(call.price));
+            channels.is_overclaimed(view.config.payee, view.id, view.claimed.saturating_sub(doubtful))
+        };
         let facts = PayerChannel {
             id: view.id,
             config: view.config,
