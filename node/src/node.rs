@@ -33,7 +33,7 @@ use crate::{
         funding::{self, Funding},
         rules::Rules,
     },
-    gateway::{Gateway, auth::Secrets},
+    gateway::{Documents, Gateway, auth::Secrets},
     home::{self, Home},
     journal::LedgerJournal,
     lock::DataFolder,

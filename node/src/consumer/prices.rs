@@ -9,7 +9,10 @@
 //! that its path belonged to before, or, where there is none, for another of the service, and not more.
 
 use bytes::Bytes;
-use farthing_bridge::routing::{Route, Routes};
+use farthing_bridge::{
+    description::Method,
+    routing::{Route, Routes},
+};
 use farthing_ledger::{Ledger, LedgerError, Namespace};
 use farthing_protocol::{Hash, ServiceId, Usdc, keccak256};
 
@@ -141,7 +144,7 @@ fn is_path_of(operation: &str, method: &str, path: &str) -> bool {
     let Some((own_method, template)) = operation.split_once(' ').filter(|(own, _)| *own == method) else {
         return false;
     };
-    let Ok(own_method) = own_method.parse() else { return false };
+    let Some(own_method) = Method::parse(own_method) else { return false };
     let route = Route { method: own_method, template: template.to_owned(), operation: 0 };
     Routes::new(&[route]).is_ok_and(|routes| routes.find(method, path).is_ok())
 }
