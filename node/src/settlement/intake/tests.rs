@@ -1,10 +1,14 @@
 //! A book without a free place, and a real chain.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
-use farthing_chain::{Chain, ChainHandle, ClaimRow, MemoryJournal};
-use farthing_ledger::OpenMode;
-use farthing_protocol::{ChannelConfig, SecretKey, Signature, Voucher};
+use bytes::Bytes;
+use farthing_chain::{Chain, ChainHandle, ClaimRow, MemoryJournal, Role};
+use farthing_ledger::{OpenMode, Promise};
+use farthing_protocol::{
+    CallId, CallRequest, ChannelConfig, SecretKey, ServiceId, Signature, Voucher,
+    call::{Method, Payment},
+};
 
 use super::*;
 use crate::{
@@ -14,6 +18,10 @@ use crate::{
 
 const fn usdc(micros: u64) -> Usdc {
     Usdc::from_micros(micros)
+}
+
+const fn terms() -> Terms {
+    Terms { deposit_min: usdc(1), close_delay_secs: 0, unsafe_max: Usdc::ZERO, without_gas_max: Usdc::ZERO }
 }
 
 /// A funded wallet's view of the chain.
@@ -63,14 +71,8 @@ async fn a_channel_that_found_no_place_enters_the_book_when_there_is_one() {
         (wallet(&chain, 1).await, wallet(&chain, 2).await, wallet(&chain, 3).await);
     let folder = tempfile::tempdir().unwrap();
     let ledger = Ledger::open(&folder.path().join("ledger.redb"), OpenMode::Create).unwrap();
-    let terms = Terms {
-        deposit_min: usdc(1),
-        close_delay_secs: 0,
-        unsafe_max: Usdc::ZERO,
-        without_gas_max: Usdc::ZERO,
-    };
     let book = Book::with_places(1);
-    let intake = Intake::new(owner.wallet(), owner.clone(), ledger, book.clone(), Arc::default(), terms);
+    let intake = Intake::new(owner.wallet(), owner.clone(), ledger, book.clone(), Arc::default(), terms());
     let following = tokio::spawn(intake.clone().follow());
 
     let (_, small) = open(&first, &owner, 5_000).await;
@@ -96,4 +98,114 @@ async fn a_channel_that_found_no_place_enters_the_book_when_there_is_one() {
     owner.close(nothing).await.unwrap();
     until("the first has it again", || book.get(small).is_some()).await;
     following.abort();
+}
+
+#[test]
+fn a_channel_without_a_place_is_looked_at_once_it_holds_as_much_as_a_place_takes() {
+    let view = |n: u8, micros: u64| ChannelView {
+        id: ChannelId::from_bytes([n; 32]),
+        config: ChannelConfig {
+            payer: Address::from_bytes([n; 20]),
+            payee: Address::ZERO,
+            token: Address::ZERO,
+            signer: Address::ZERO,
+            close_delay_secs: 0,
+            salt: [0; 32],
+        },
+        role: Role::Payee,
+        deposited: usdc(micros + 5),
+        safe_deposited: usdc(0),
+        claimed: usdc(5),
+        close_at_secs: None,
+        round: 0,
+    };
+    let [first, second] = [view(1, 10), view(2, 20)];
+    let news = |progress: &Progress, views: &[ChannelView], least: u64| {
+        let views = views.iter().map(|view| (view.id, *view)).collect::<HashMap<_, _>>().into();
+        progress.news(&views, usdc(least)).iter().map(|view| view.id).collect::<Vec<_>>()
+    };
+    let mut progress = Progress::default();
+    progress.note(first, Place::None);
+    assert_eq!(news(&progress, &[first], 11), []);
+    assert_eq!(news(&progress, &[first], 10), [first.id], "it is enough");
+    assert_eq!(news(&progress, &[view(1, 11)], 11), [first.id], "it holds more");
+    progress.note(first, Place::Taken { of: None });
+    assert_eq!(news(&progress, &[first], 0), []);
+    // Whoever made room is treated like one that found none.
+    progress.note(second, Place::Taken { of: Some(first.id) });
+    assert_eq!(news(&progress, &[first, second], 21), []);
+    assert_eq!(news(&progress, &[first, second], 10), [first.id]);
+}
+
+/// A promise of a call at this price, with nothing in it.
+fn promise(call_id: CallId, owner: Address, price: Usdc, payment: Payment) -> Promise {
+    let request = CallRequest {
+        call_id,
+        service: ServiceId::from_bytes([7; 16]),
+        listing_version: 1,
+        method: Method::Get,
+        path: "/ok".to_owned(),
+        params: BTreeMap::new(),
+        headers: BTreeMap::new(),
+        body_bytes: 0,
+        price,
+        deadline_ms: 30_000,
+        payment,
+    };
+    Promise {
+        request_hash: request.request_hash(&[]),
+        request,
+        body: Bytes::new(),
+        owner,
+        secret: "laptop".to_owned(),
+        time_secs: 1,
+        limits: None,
+        seen_total: Usdc::ZERO,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_owner_that_empties_a_channel_by_what_no_call_explains_gets_no_further_promise() {
+    let chain = LocalChain::start().await.unwrap();
+    let (key, payer) = wallet(&chain, 1).await;
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = Ledger::open(&folder.path().join("ledger.redb"), OpenMode::Create).unwrap();
+    let (channels, book) = (Arc::<Channels>::default(), Book::with_places(1));
+    let intake = Intake::new(payer.wallet(), payer.clone(), ledger.clone(), book, channels.clone(), terms());
+    for (seed, claimed, is_in_doubt, stops) in
+        [(2, 5_000, false, true), (3, 4_000, false, false), (4, 5_000, true, false)]
+    {
+        let (_, owner) = wallet(&chain, seed).await;
+        let (config, id) = open(&payer, &owner, 5_000).await;
+        let seen = async |claimed: u64| {
+            let is_seen = |views: &ChannelViews| {
+                views
+                    .get(&id)
+                    .is_some_and(|view| (view.deposited, view.claimed) == (usdc(5_000), usdc(claimed)))
+            };
+            payer.channels().wait_for(is_seen).await.unwrap();
+            assert!(intake.catch_up().await.is_stored);
+        };
+        seen(0).await;
+
+        // A call is refused, and its voucher is good all the same.
+        let call = channels.reserve(owner.wallet(), usdc(claimed), 0).unwrap();
+        let voucher = Voucher { channel: id, cumulative: call.cumulative };
+        let signature = voucher.sign(&payer.domain(), &key);
+        let payment =
+            Payment::Channel { channel: id, cumulative: call.cumulative, signature: Some(signature) };
+        let call_id = CallId::from_bytes([seed; 16]);
+        let promised = ledger.promise(promise(call_id, owner.wallet(), call.price, payment)).await.unwrap();
+        promised.await.unwrap();
+        channels.release(&call);
+        match is_in_doubt {
+            true => ledger.release_in_doubt(call_id, "refused", 1).await.unwrap(),
+            false => ledger.release(call_id, "refused", 1).await.unwrap(),
+        }
+        let (cumulative, amount) = (call.cumulative, call.cumulative);
+        owner.claim_many(vec![ClaimRow { config, cumulative, amount, signature }]).await.unwrap();
+        seen(claimed).await;
+        let channel = channels.get(owner.wallet()).unwrap();
+        assert_eq!(channel.state.stopped, stops, "{claimed} of 5000 claimed, a call in doubt: {is_in_doubt}");
+    }
 }
