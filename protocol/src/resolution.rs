@@ -300,6 +300,9 @@ mod tests {
         assert_eq!(copies.hear(Heard::Answer { is_final: false }, LATER, LATER), Step::Answered);
         assert_eq!(copies.hear(Heard::Lost, AT, LATER), Step::Again);
         assert!(copies.may_arrive(LATER), "a loss counts from when it was noticed");
+        let mut asked_again = Copies::in_doubt(AT);
+        asked_again.doubt(LATER);
+        assert!(!asked_again.may_arrive(LATER), "asking again does not put it off");
     }
 
     #[test]

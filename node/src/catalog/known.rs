@@ -231,3 +231,76 @@ impl From<BridgeError> for PlanError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use farthing_bridge::openapi;
+    use farthing_protocol::{
+        SecretKey, ServiceId, ServiceNonce, Signed, call::ChargePolicy, listing::OperationPrice,
+    };
+
+    use super::*;
+
+    /// A service with these operations, each with its price.
+    fn known(operations: &[(&str, u64)]) -> Known {
+        let path = |path: &str| {
+            format!(r#""{path}":{{"get":{{"responses":{{"200":{{"description":"said so"}}}}}}}}"#)
+        };
+        let paths: Vec<String> = operations.iter().map(|(of, _)| path(of)).collect();
+        let text = format!(
+            r#"{{"openapi":"3.1.0","info":{{"title":"T","version":"1"}},"paths":{{{}}}}}"#,
+            paths.join(",")
+        );
+        let api = document::encode(&openapi::read(text.as_bytes()).unwrap().description).unwrap();
+        let price = |(path, micros): &(&str, u64)| OperationPrice {
+            method: Method::Get,
+            path: (*path).to_owned(),
+            price: Usdc::from_micros(*micros),
+        };
+        let details = Details { api, prices: operations.iter().map(price).collect(), samples: None };
+        let (blob, details_hash) = details.to_blob();
+        let key = SecretKey::from_bytes(&[7; 32]).unwrap();
+        let (owner, nonce) = (key.address(), ServiceNonce::from_bytes([1; 16]));
+        let listing = Listing {
+            network: "test".to_owned(),
+            service: ServiceId::derive(owner, nonce),
+            owner,
+            seq: 1,
+            name: "Test".to_owned(),
+            summary: String::new(),
+            category: "other".to_owned(),
+            tags: Vec::new(),
+            kind: ServiceKind::Rest,
+            price: Usdc::from_micros(1),
+            charge_policy: ChargePolicy::Success,
+            accepts: Vec::new(),
+            operations_count: u32::try_from(operations.len()).unwrap(),
+            details_hash,
+            details_bytes: u32::try_from(blob.len()).unwrap(),
+            created_secs: 1,
+            updated_secs: 1,
+            tombstone: false,
+            paused: false,
+            samples_count: 0,
+            history: None,
+            nonce,
+        };
+        Known::new(Signed::sign(&listing, &key).unwrap().verify().unwrap(), &blob).unwrap()
+    }
+
+    #[test]
+    fn a_price_list_is_another_when_a_name_or_a_price_is_and_in_another_order_the_same() {
+        let list = |operations: &[(&str, u64)]| known(operations).price_list();
+        let first = list(&[("/a", 1), ("/b", 9)]);
+        assert_eq!(list(&[("/b", 9), ("/a", 1)]), first);
+        for (what, operations) in [
+            ("a price", &[("/a", 2), ("/b", 9)][..]),
+            ("a name", &[("/c", 1), ("/b", 9)]),
+            ("prices that change places", &[("/a", 9), ("/b", 1)]),
+            ("one more", &[("/a", 1), ("/b", 9), ("/c", 1)]),
+            ("one less", &[("/b", 9)]),
+        ] {
+            assert_ne!(list(operations), first, "{what}");
+        }
+    }
+}

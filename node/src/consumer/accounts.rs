@@ -344,6 +344,8 @@ mod tests {
 
     use super::*;
 
+    mod days;
+
     #[test]
     fn an_owner_tells_of_all_copies_once_none_of_an_earlier_run_can_arrive() {
         assert!(!tells_of_all(COPY_LIFETIME - Duration::from_millis(1)));

@@ -219,8 +219,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let prices = open(folder.path(), OpenMode::Create);
         let service = ServiceId::from_bytes([1; 16]);
-        prices.begin(service, "GET /{id}", Usdc::from_micros(5), LIST).await.unwrap();
-        prices.begin(service, "GET /cheap", Usdc::from_micros(2), LIST).await.unwrap();
+        // The dearest of them is neither the first nor the last.
+        for (operation, micros) in [("GET /cheap", 2), ("GET /{id}", 5), ("GET /cheaper", 1)] {
+            prices.begin(service, operation, Usdc::from_micros(micros), LIST).await.unwrap();
+        }
         drop(prices);
         let prices = open(folder.path(), OpenMode::Existing);
         assert_eq!(

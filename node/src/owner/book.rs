@@ -377,6 +377,7 @@ mod tests {
 
     use super::*;
 
+    mod order;
     mod restored;
 
     const ID: ChannelId = ChannelId::from_bytes([1; 32]);

@@ -247,6 +247,14 @@ async fn neither_a_lost_connection_nor_what_a_caller_gets_wrong_flags_a_service(
         ensure!(declined.status == StatusCode::NOT_FOUND, "{declined:?}");
         expect_free("unknown", &world.get("/nowhere").await?, 404, "unknown-path")?;
     }
+    // What is declined is free, and the description says nothing of it.
+    let (moody, api) = Moody::sold_in(&world).await?;
+    expect_served(&call(&world, &api).await?)?;
+    moody.answers((StatusCode::NOT_FOUND, "none"));
+    for _ in 0..8 {
+        let declined = call(&world, &api).await?;
+        ensure!(declined.status == StatusCode::NOT_FOUND, "{declined:?}");
+    }
     world.owner.kill().await?;
     for _ in 0..8 {
         let lost = world.get("/ok").await?;

@@ -10,6 +10,7 @@ use farthing_tests::{
     command::farthing,
     world::{FUNDS, PRICE, Setup, World, eventually},
 };
+use serde_json::json;
 
 use crate::support::{expect_free, expect_served, fixed_owner, setting, with};
 
@@ -277,6 +278,13 @@ async fn a_price_is_raised_by_no_other_name_of_the_same_operation() -> Result<()
             );
             expect_free(what, &answer, 409, "price-changed")?;
         }
+        // A call that names the price pays it, and accepts it for no other.
+        let body = json!({ "api_id_public": api.id.to_string(), "path": "/status/200", "method": "GET" });
+        let named = world.call(&with(body, "max_price", "0.003")).await?;
+        expect_served(&named).context(what)?;
+        assert_eq!(named.header("x-farthing-charged"), "0.003", "{what}");
+        let answer = world.call_of(&api, "GET", "/status/200").await?;
+        expect_free(what, &answer, 409, "price-changed").context("after a call that named it")?;
         let _: Api = world.owner.control().delete(&path(route::API)).await?;
     }
     Ok(())

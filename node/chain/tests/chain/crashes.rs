@@ -232,8 +232,43 @@ async fn a_stuck_transaction_is_replaced_by_a_dearer_one_with_the_same_nonce() {
     assert_eq!(chain.channel(&config.id(&chain.domain())).unwrap().deposited, usdc(250_000));
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transaction_that_is_withheld_offers_no_tip_beyond_what_the_base_fee_allows_for() {
+    let world = World::new().await;
+    world.anvil.rpc("evm_setAutomine", json!([false])).await;
+    let proxy = Proxy::to(world.anvil.port(), Mode::Pass).await;
+    let spec = ChainSpec { resend_after_ms: 50, ..world.spec_at(&[proxy.url()]) };
+    let chain = start_ready(spec, &world.payer, Arc::new(MemoryJournal::default())).await;
+    let config = world.terms(1);
+    let opening = tokio::spawn({
+        let chain = chain.clone();
+        async move { chain.open_or_top_up(config, usdc(250_000)).await }
+    });
+    let tip = async || wei(&waiting(&world).await, "maxPriorityFeePerGas");
+    let first = tip().await;
+    let block = world.anvil.rpc("eth_getBlockByNumber", json!(["latest", false])).await;
+    // A first tip has twice the base fee, and one that is raised twice that.
+    let most = 4 * wei(&block, "baseFeePerGas");
+    assert!(first < most, "{first} of {most}");
+    // Each time that it is sent again it would rise by an eighth.
+    until_true(|| async { proxy.transactions() >= 25 }).await;
+    let last = tip().await;
+    assert!((first + 1..=most).contains(&last), "{first} → {last} of {most}");
+    world.anvil.mine().await;
+    opening.await.unwrap().unwrap();
+}
+
 /// Hash and fee of the payer's transaction with nonce 0 that waits to be mined.
 async fn waiting_form(world: &World) -> (String, u128) {
+    let form = waiting(world).await;
+    (form["hash"].as_str().unwrap().to_owned(), wei(&form, "maxFeePerGas"))
+}
+
+fn wei(of: &serde_json::Value, field: &str) -> u128 {
+    u128::from_str_radix(of[field].as_str().unwrap().trim_start_matches("0x"), 16).unwrap()
+}
+
+async fn waiting(world: &World) -> serde_json::Value {
     let wallet = world.payer.address().to_string();
     let found = std::sync::Mutex::new(None);
     until_true(|| async {
@@ -246,9 +281,7 @@ async fn waiting_form(world: &World) -> (String, u128) {
         is_there
     })
     .await;
-    let form = found.into_inner().unwrap().unwrap();
-    let fee = form["maxFeePerGas"].as_str().unwrap().trim_start_matches("0x");
-    (form["hash"].as_str().unwrap().to_owned(), u128::from_str_radix(fee, 16).unwrap())
+    found.into_inner().unwrap().unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -139,6 +139,9 @@ async fn channels_that_pay_or_are_kept_never_make_room_and_others_only_for_large
     payee.shutdown().await;
     let payee = start_ready(spec, &world.payee, journal).await;
     until_followed(&payee, 5).await;
+    // The deposits of a wallet's own are, however many they are.
+    let payer = start(&ChainSpec { channels_max: 2, ..world.spec() }, &world.payer).await;
+    until_followed(&payer, 6).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -178,6 +178,24 @@ async fn a_block_whose_events_cannot_be_read_is_skipped_and_told_and_the_next_on
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_block_that_was_skipped_is_read_and_not_told_any_more_once_an_endpoint_answers_about_it() {
+    let world = World::new().await;
+    let payer = world.payer_chain().await;
+    let inside = world.terms(1);
+    let block = payer.open_or_top_up(inside, usdc(200_000)).await.unwrap().block;
+    for _ in 0..3 {
+        world.anvil.mine().await;
+    }
+    let (proxy, mut spec) = through(&world, LogsMode::TooLargeWith(block)).await;
+    spec.logs_again_ms = 500;
+    let payee = start_ready(spec, &world.payee, Arc::new(MemoryJournal::default())).await;
+    until(payee.logs(), |logs| logs.skipped == [block]).await;
+    proxy.set_logs(LogsMode::Pass);
+    until(payee.logs(), |logs| logs.skipped.is_empty()).await;
+    until_deposited(&payee, inside.id(&payer.domain()), 200_000).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn dust_of_strangers_is_not_followed_and_a_deposit_of_ones_own_is() {
     let world = World::new().await;
     let mut spec = world.spec();

@@ -140,6 +140,10 @@ async fn calls_that_cost_nothing_are_kept_by_number_and_others_beside_however_ma
     let effect = Call { method: Method::Post, ..failed_call(1) };
     ledger.accept(Accepted { method: Method::Post, ..accepted(1) }).await.unwrap();
     ledger.serve(served(1, PRICE, effect)).await.unwrap();
+    // The first that cost nothing, and is charged the second time.
+    let again = KEPT + 20;
+    ledger.serve(served(1, PRICE, Call { time_secs: NOW_SECS, ..failed_call(again) })).await.unwrap();
+    ledger.serve(served(1, micros(2 * PRICE.micros()), call(again))).await.unwrap();
     let numbers: Vec<u64> = (2..KEPT + 12).collect();
     let Served { payer, channel, voucher, .. } = served(1, PRICE, call(0));
     for some in numbers.chunks(1_000) {
@@ -153,9 +157,10 @@ async fn calls_that_cost_nothing_are_kept_by_number_and_others_beside_however_ma
     }
     let is_kept = |number| ledger.served(world().payer.address(), call_id(number)).unwrap().is_some();
     assert!(is_kept(0) && is_kept(1), "what was charged, and what may have had an effect");
+    assert!(is_kept(again), "what was charged in the end");
     assert_eq!((2..20).map(is_kept).filter(|kept| !kept).count(), 10, "the oldest went");
     assert!(is_kept(KEPT + 11));
-    assert_eq!(ledger.served_calls(usize::MAX).unwrap().len() as u64, KEPT + 2);
+    assert_eq!(ledger.served_calls(usize::MAX).unwrap().len() as u64, KEPT + 3);
     assert_eq!(ledger.audit(None).unwrap().violations, []);
 }
 

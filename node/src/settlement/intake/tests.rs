@@ -1,12 +1,13 @@
 //! A book without a free place, and a real chain.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
-use farthing_chain::{Chain, ChainHandle, ClaimRow, MemoryJournal};
+use bytes::Bytes;
+use farthing_chain::{Chain, ChainHandle, ClaimRow, MemoryJournal, Role};
 use farthing_ledger::{OpenMode, Promise};
 use farthing_protocol::{
-    CallId, ChannelConfig, SecretKey, ServiceId, Signature, Voucher,
-    call::{CallRequest, Method, Payment},
+    CallId, CallRequest, ChannelConfig, SecretKey, ServiceId, Signature, Voucher,
+    call::{Method, Payment},
 };
 
 use super::*;
@@ -17,6 +18,10 @@ use crate::{
 
 const fn usdc(micros: u64) -> Usdc {
     Usdc::from_micros(micros)
+}
+
+const fn terms() -> Terms {
+    Terms { deposit_min: usdc(1), close_delay_secs: 0, unsafe_max: Usdc::ZERO, without_gas_max: Usdc::ZERO }
 }
 
 /// A funded wallet's view of the chain.
@@ -66,14 +71,8 @@ async fn a_channel_that_found_no_place_enters_the_book_when_there_is_one() {
         (wallet(&chain, 1).await, wallet(&chain, 2).await, wallet(&chain, 3).await);
     let folder = tempfile::tempdir().unwrap();
     let ledger = Ledger::open(&folder.path().join("ledger.redb"), OpenMode::Create).unwrap();
-    let terms = Terms {
-        deposit_min: usdc(1),
-        close_delay_secs: 0,
-        unsafe_max: Usdc::ZERO,
-        without_gas_max: Usdc::ZERO,
-    };
     let book = Book::with_places(1);
-    let intake = Intake::new(owner.wallet(), owner.clone(), ledger, book.clone(), Arc::default(), terms);
+    let intake = Intake::new(owner.wallet(), owner.clone(), ledger, book.clone(), Arc::default(), terms());
     let following = tokio::spawn(intake.clone().follow());
 
     let (_, small) = open(&first, &owner, 5_000).await;
@@ -101,74 +100,116 @@ async fn a_channel_that_found_no_place_enters_the_book_when_there_is_one() {
     following.abort();
 }
 
-/// A call that was given up in doubt, as an owner makes one at will.
-async fn given_up(ledger: &Ledger, channels: &Channels, owner: Address, price: Usdc) {
-    let reservation = channels.reserve(owner, price, 1).unwrap();
+#[test]
+fn a_channel_without_a_place_is_looked_at_once_it_holds_as_much_as_a_place_takes() {
+    let view = |n: u8, micros: u64| ChannelView {
+        id: ChannelId::from_bytes([n; 32]),
+        config: ChannelConfig {
+            payer: Address::from_bytes([n; 20]),
+            payee: Address::ZERO,
+            token: Address::ZERO,
+            signer: Address::ZERO,
+            close_delay_secs: 0,
+            salt: [0; 32],
+        },
+        role: Role::Payee,
+        deposited: usdc(micros + 5),
+        safe_deposited: usdc(0),
+        claimed: usdc(5),
+        close_at_secs: None,
+        round: 0,
+    };
+    let [first, second] = [view(1, 10), view(2, 20)];
+    let news = |progress: &Progress, views: &[ChannelView], least: u64| {
+        let views = views.iter().map(|view| (view.id, *view)).collect::<HashMap<_, _>>().into();
+        progress.news(&views, usdc(least)).iter().map(|view| view.id).collect::<Vec<_>>()
+    };
+    let mut progress = Progress::default();
+    progress.note(first, Place::None);
+    assert_eq!(news(&progress, &[first], 11), []);
+    assert_eq!(news(&progress, &[first], 10), [first.id], "it is enough");
+    assert_eq!(news(&progress, &[view(1, 11)], 11), [first.id], "it holds more");
+    progress.note(first, Place::Taken { of: None });
+    assert_eq!(news(&progress, &[first], 0), []);
+    // Whoever made room is treated like one that found none.
+    progress.note(second, Place::Taken { of: Some(first.id) });
+    assert_eq!(news(&progress, &[first, second], 21), []);
+    assert_eq!(news(&progress, &[first, second], 10), [first.id]);
+}
+
+/// A promise of a call at this price, with nothing in it.
+fn promise(call_id: CallId, owner: Address, price: Usdc, payment: Payment) -> Promise {
     let request = CallRequest {
-        call_id: CallId::from_bytes([1; 16]),
-        service: ServiceId::from_bytes([1; 16]),
+        call_id,
+        service: ServiceId::from_bytes([7; 16]),
         listing_version: 1,
         method: Method::Get,
-        path: "/a".into(),
-        params: Default::default(),
-        headers: Default::default(),
+        path: "/ok".to_owned(),
+        params: BTreeMap::new(),
+        headers: BTreeMap::new(),
         body_bytes: 0,
         price,
         deadline_ms: 30_000,
-        payment: Payment::Channel {
-            channel: reservation.channel,
-            cumulative: reservation.cumulative,
-            signature: None,
-        },
+        payment,
     };
-    let promise = Promise {
-        request_hash: request.request_hash(b""),
+    Promise {
+        request_hash: request.request_hash(&[]),
         request,
-        body: bytes::Bytes::new(),
+        body: Bytes::new(),
         owner,
-        secret: "default".to_owned(),
+        secret: "laptop".to_owned(),
         time_secs: 1,
         limits: None,
         seen_total: Usdc::ZERO,
-    };
-    let call_id = promise.request.call_id;
-    ledger.promise(promise).await.unwrap().await.unwrap();
-    ledger.release_in_doubt(call_id, "its connection broke", 2).await.unwrap();
-    channels.release(&reservation);
-}
-
-/// What an owner claims with `claimed` and closes at once: whether nothing more is promised to it.
-async fn is_stopped_after(claimed: Usdc) -> bool {
-    let chain = LocalChain::start().await.unwrap();
-    let ((_, owner), (payer_key, payer)) = (wallet(&chain, 1).await, wallet(&chain, 2).await);
-    let folder = tempfile::tempdir().unwrap();
-    let ledger = Ledger::open(&folder.path().join("ledger.redb"), OpenMode::Create).unwrap();
-    let terms = Terms {
-        deposit_min: usdc(1),
-        close_delay_secs: 0,
-        unsafe_max: Usdc::ZERO,
-        without_gas_max: Usdc::ZERO,
-    };
-    let channels: Arc<Channels> = Arc::default();
-    let book = Book::with_places(1);
-    let intake =
-        Intake::new(payer.wallet(), payer.clone(), ledger.clone(), book, Arc::clone(&channels), terms);
-    let following = tokio::spawn(intake.follow());
-    let (config, id) = open(&payer, &owner, 10_000).await;
-    until("the payer has its channel", || channels.get(owner.wallet()).is_some()).await;
-    given_up(&ledger, &channels, owner.wallet(), usdc(2_000)).await;
-
-    let voucher = Voucher { channel: id, cumulative: claimed };
-    let signature = voucher.sign(&payer.domain(), &payer_key);
-    owner.close(ClaimRow { config, cumulative: claimed, amount: claimed, signature }).await.unwrap();
-    let state = || channels.get(owner.wallet()).unwrap();
-    until("the payer sees it emptied", || state().state.deposited <= state().claimed).await;
-    following.abort();
-    state().state.stopped
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_that_was_given_up_in_doubt_explains_its_price_and_no_more() {
-    assert!(!is_stopped_after(usdc(2_000)).await);
-    assert!(is_stopped_after(usdc(9_000)).await);
+async fn an_owner_that_empties_a_channel_by_what_no_call_explains_gets_no_further_promise() {
+    let chain = LocalChain::start().await.unwrap();
+    let (key, payer) = wallet(&chain, 1).await;
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = Ledger::open(&folder.path().join("ledger.redb"), OpenMode::Create).unwrap();
+    let (channels, book) = (Arc::<Channels>::default(), Book::with_places(1));
+    let intake = Intake::new(payer.wallet(), payer.clone(), ledger.clone(), book, channels.clone(), terms());
+    for (seed, price, claimed, is_in_doubt, stops) in [
+        (2, 5_000, 5_000, false, true),
+        (3, 4_000, 4_000, false, false),
+        (4, 5_000, 5_000, true, false),
+        // It may have cost its price, and not more.
+        (5, 2_000, 5_000, true, true),
+    ] {
+        let (_, owner) = wallet(&chain, seed).await;
+        let (config, id) = open(&payer, &owner, 5_000).await;
+        let seen = async |claimed: u64| {
+            let is_seen = |views: &ChannelViews| {
+                views
+                    .get(&id)
+                    .is_some_and(|view| (view.deposited, view.claimed) == (usdc(5_000), usdc(claimed)))
+            };
+            payer.channels().wait_for(is_seen).await.unwrap();
+            assert!(intake.catch_up().await.is_stored);
+        };
+        seen(0).await;
+
+        // A call is refused, and its voucher is good all the same.
+        let call = channels.reserve(owner.wallet(), usdc(price), 0).unwrap();
+        let voucher = Voucher { channel: id, cumulative: usdc(claimed) };
+        let signature = voucher.sign(&payer.domain(), &key);
+        let payment =
+            Payment::Channel { channel: id, cumulative: usdc(claimed), signature: Some(signature) };
+        let call_id = CallId::from_bytes([seed; 16]);
+        let promised = ledger.promise(promise(call_id, owner.wallet(), call.price, payment)).await.unwrap();
+        promised.await.unwrap();
+        channels.release(&call);
+        match is_in_doubt {
+            true => ledger.release_in_doubt(call_id, "refused", 1).await.unwrap(),
+            false => ledger.release(call_id, "refused", 1).await.unwrap(),
+        }
+        let (cumulative, amount) = (usdc(claimed), usdc(claimed));
+        owner.claim_many(vec![ClaimRow { config, cumulative, amount, signature }]).await.unwrap();
+        seen(claimed).await;
+        let channel = channels.get(owner.wallet()).unwrap();
+        assert_eq!(channel.state.stopped, stops, "{claimed} of 5000 claimed, a call in doubt: {is_in_doubt}");
+    }
 }

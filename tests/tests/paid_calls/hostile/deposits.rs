@@ -5,6 +5,39 @@ use farthing::testnet::rpc;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::support::on_a_fixed_port;
+
+#[tokio::test]
+async fn a_channel_that_was_served_before_keeps_to_what_the_owner_lists_now() -> Result<()> {
+    let mut world = World::with(Setup { owner_settings: on_a_fixed_port()?, ..Setup::default() }).await?;
+    let payer = Payer::join(&world, 0x66, cost(10)).await?;
+    payer.served(payer.request("before", cost(1))).await?;
+    world.owner.stop().await?;
+    let least = ("FARTHING_SETTLEMENT__CHANNEL_MIN".to_owned(), cost(20).to_string());
+    world.owner.restart(vec![least]).await?;
+    world.owner.wait_until_ready().await?;
+
+    let mut listing_version = 0;
+    eventually("the listing tells it", async || {
+        let Ok(listing) = listing_of(&payer.network, &world).await else { return Ok(false) };
+        listing_version = listing.seq;
+        Ok(listing.accepts[0].min_deposit == cost(20))
+    })
+    .await?;
+    let request = CallRequest { listing_version, ..payer.request("now", cost(2)) };
+    eventually("the owner has read the chain", async || match payer.send(request.clone()).await? {
+        Reply::Refused(refusal) if refusal.code == RefusalCode::DepositTooSmall => Ok(true),
+        Reply::Refused(refusal) if refusal.code == RefusalCode::UnknownChannel => Ok(false),
+        other => bail!("{other:?}"),
+    })
+    .await?;
+    payer.open(payer.config, cost(10)).await?;
+    eventually("the deposit is what is listed", async || {
+        Ok(matches!(payer.send(request.clone()).await?, Reply::Served(_)))
+    })
+    .await?;
+    expect_paid(&world, 2).await
+}
 
 #[tokio::test]
 async fn a_deposit_that_the_chain_may_take_back_serves_each_payer_up_to_a_bound() -> Result<()> {

@@ -36,6 +36,8 @@ async fn one_charge_buys_one_further_execution_and_none_after_a_restart() -> Res
         world.owner.wait_until_ready().await?;
         payer.receipt(large("large", 3)).await?;
         let small = payer.request("small", cost(1));
+        let other = CallRequest { path: "/status/200".to_owned(), ..small.clone() };
+        payer.refused("another call of that id", other, RefusalCode::CallIdConflict).await?;
         if is_first {
             payer.served(small).await?;
         } else {

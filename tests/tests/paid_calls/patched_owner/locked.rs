@@ -89,7 +89,7 @@ async fn a_stopped_channel_asks_the_chain_until_that_has_its_request() -> Result
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_signed_close_that_closes_nothing_is_no_answer_and_the_chain_is_asked() -> Result<()> {
-    for what in ["another round", "another deposit", "it is over"] {
+    for what in ["another round", "another deposit", "it is over", "more than is owed"] {
         let mut world = World::start().await?;
         expect_served(&world.get("/ok").await?)?;
         world.wait_until_decided().await?;
@@ -102,12 +102,15 @@ async fn a_signed_close_that_closes_nothing_is_no_answer_and_the_chain_is_asked(
         let consent = match what {
             "another round" => CloseConsent { round: 1, ..good },
             "another deposit" => CloseConsent { deposited: PRICE, ..good },
+            "more than is owed" => CloseConsent { amount: cost(2), ..good },
             _ => CloseConsent { deadline_secs: 1, ..good },
         };
         owner.state.lock().unwrap_or_else(PoisonError::into_inner).consent = Some(consent);
         let path = route::CHANNEL_CLOSE.replace("{id}", &channel.to_string());
         let closed: Channel = world.consumer.control().post(&path, &json!({})).await.context(what)?;
         ensure!(closed.state.starts_with("closing: this node asked the chain"), "{what}: {}", closed.state);
+        let told = "an owner signed a close that is void, or takes more than it is owed";
+        ensure!(world.consumer.log().contains(told), "{what}: it was brought to the chain");
     }
     Ok(())
 }

@@ -1,0 +1,101 @@
+//! A day's limits go on from what the ledger holds of that day, and of no other.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use farthing_ledger::{OpenMode, PayerChannel, Timing};
+use farthing_protocol::{CallRequest, ChannelConfig, Outcome, SecretKey, ServiceId, call::Method};
+
+use super::*;
+use crate::consumer::spending::{Grant, Limits};
+
+const SECRET: &str = "laptop";
+const DAY_SECS: u64 = 24 * 3_600;
+/// A price of 10 that is charged with 4 of them, and one that stays open.
+const CHARGED: u64 = 4;
+const OPEN: u64 = 100;
+
+const fn usdc(micros: u64) -> Usdc {
+    Usdc::from_micros(micros)
+}
+
+fn promise(number: u8, day: u32, price: u64, owner: Address) -> Promise {
+    let request = CallRequest {
+        call_id: CallId::from_bytes([number; 16]),
+        service: ServiceId::from_bytes([7; 16]),
+        listing_version: 1,
+        method: Method::Get,
+        path: "/ok".to_owned(),
+        params: BTreeMap::new(),
+        headers: BTreeMap::new(),
+        body_bytes: 0,
+        price: usdc(price),
+        deadline_ms: 30_000,
+        payment: Payment::Channel { channel: ID, cumulative: usdc(1_000), signature: None },
+    };
+    Promise {
+        request_hash: request.request_hash(&[]),
+        request,
+        body: Bytes::new(),
+        owner,
+        secret: SECRET.to_owned(),
+        time_secs: u64::from(day) * DAY_SECS + 1,
+        limits: None,
+        seen_total: Usdc::ZERO,
+    }
+}
+
+const ID: ChannelId = ChannelId::from_bytes([1; 32]);
+
+#[tokio::test]
+async fn a_day_begins_with_what_the_ledger_holds_of_it_and_is_not_begun_twice() {
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = Ledger::open(&folder.path().join("ledger.redb"), OpenMode::Create).unwrap();
+    let (domain, key) = (Domain::new(1, Address::ZERO), SecretKey::from_bytes(&[2; 32]).unwrap());
+    let (wallet, owner) = (Address::from_bytes([1; 20]), key.address());
+    let config = ChannelConfig {
+        payer: wallet,
+        payee: owner,
+        token: Address::ZERO,
+        signer: wallet,
+        close_delay_secs: 86_400,
+        salt: [0; 32],
+    };
+    let channel =
+        PayerChannel { id: ID, config, deposited: usdc(1_000), claimed: Usdc::ZERO, stopped: false };
+    ledger.put_payer_channel(channel).await.unwrap();
+    let mut spent = Usdc::ZERO;
+    for (number, day) in [(1, 10), (3, 11), (4, 11)] {
+        let promise = promise(number, day, 10, owner);
+        ledger.promise(promise.clone()).await.unwrap().await.unwrap();
+        spent = spent.saturating_add(usdc(CHARGED));
+        let receipt = Receipt {
+            channel: ID,
+            call_id: promise.request.call_id,
+            request_hash: promise.request_hash,
+            response_hash: [0; 32],
+            outcome: Outcome::Answered.code(),
+            charged: usdc(CHARGED),
+            spent_total: spent,
+            time_secs: promise.time_secs,
+        };
+        let receipt = receipt.verify(&domain, receipt.sign(&domain, &key), owner).unwrap();
+        let (timing, time_secs) = (Timing::default(), promise.time_secs);
+        let acknowledgement = Acknowledgement { receipt, status: 200, timing, time_secs };
+        ledger.acknowledge(promise.request.call_id, acknowledgement).await.unwrap();
+    }
+    for (number, day) in [(5, 10), (6, 11), (7, 11)] {
+        ledger.promise(promise(number, day, OPEN, owner)).await.unwrap().await.unwrap();
+    }
+
+    let accounts = Accounts::new(ledger, Arc::default(), (wallet, domain));
+    let total = |day| accounts.spending_of(day).unwrap().total_of(day, SECRET);
+    assert_eq!(total(10), usdc(CHARGED + OPEN), "what was charged, and what is open");
+    assert_eq!(total(11), usdc(2 * (CHARGED + OPEN)));
+    assert_eq!(total(12), Usdc::ZERO);
+    // A call that is not promised yet is in memory alone.
+    let limits = Limits { price_max: usdc(1), per_day: Usdc::MAX, per_secret_day: Usdc::MAX };
+    accounts.spending_of(11).unwrap().reserve(&limits, 11, &Grant::unlimited(SECRET), usdc(1)).unwrap();
+    assert_eq!(total(10), usdc(CHARGED + OPEN), "the clock goes back");
+    assert_eq!(total(11), usdc(2 * (CHARGED + OPEN) + 1), "and forth");
+}
