@@ -1,33 +1,38 @@
-// Holds the key that changes need. The log-in hands it over behind the `#` of an address, which browsers send to no
-// server; the storage it is put into belongs to this origin alone, unlike the cookie, which goes to every port of the
-// host. Without this script, or without the key, every change asks for the password.
+// Holds the key that changes need, and the one that tells the node that this browser was here before. The log-in hands
+// them over behind the `#` of an address, which browsers send to no server; the storage they are put into belongs to this
+// origin alone, unlike the cookie, which goes to every port of the host. Without this script, or without the key, every
+// change asks for the password.
 
-const NAME = "farthing-key";
+const PREFIX = "farthing-";
 
-function held() {
+function held(name) {
   try {
-    return localStorage.getItem(NAME) ?? "";
+    return localStorage.getItem(PREFIX + name) ?? "";
   } catch {
     return "";
   }
 }
 
-const given = /^#key=([0-9a-f]{64})$/.exec(location.hash);
-if (given) {
+const given = [...new URLSearchParams(location.hash.slice(1))].filter(
+  ([name, value]) => ["key", "device"].includes(name) && /^[0-9a-f]{64}$/.test(value),
+);
+if (given.length > 0) {
   try {
-    localStorage.setItem(NAME, given[1]);
+    for (const [name, value] of given) localStorage.setItem(PREFIX + name, value);
   } catch {
     // A browser that stores nothing is asked for the password.
   }
   history.replaceState(history.state, "", location.pathname + location.search);
 }
 
-// Whatever reads a form of ours, a submit or a script, gets the key in the field that waits for it.
+// Whatever reads a form of ours, a submit or a script, gets the keys in the fields that wait for them.
 document.addEventListener("formdata", (event) => {
-  if (event.formData.has("console_key")) event.formData.set("console_key", held());
+  for (const [field, name] of [["console_key", "key"], ["device", "device"]]) {
+    if (event.formData.has(field)) event.formData.set(field, held(name));
+  }
 });
 
 // Forms with files ask for the password where there is no key.
-if (held()) {
+if (held("key")) {
   for (const field of document.querySelectorAll("[data-without-key]")) field.remove();
 }

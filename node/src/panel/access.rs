@@ -2,9 +2,10 @@
 //!
 //! 1. A node that has no password makes a one-time code at start and prints it. Whoever types it chooses the
 //!    password ([`password`]); the code is then void.
-//! 2. The password begins a session ([`sessions`]), at a pace that makes guessing hopeless ([`attempts`]). Its cookie
-//!    reads; its key, or the password again, changes.
-//! 3. Password hash and sessions are kept in `console.json` (0600) in the data folder, so that a restart logs
+//! 2. The password begins a session ([`sessions`]), at a pace that makes guessing hopeless ([`attempts`]) and that
+//!    nobody's guesses slow down for who was here before ([`devices`]). Its cookie reads; its key, or the password again,
+//!    changes.
+//! 3. Password hash, sessions and devices are kept in `console.json` (0600) in the data folder, so that a restart logs
 //!    nobody out. What is stored opens nothing by itself.
 //!
 //! Invariant: a session exists only because the right code or password was given to this node.
@@ -25,14 +26,16 @@ use serde::{Deserialize, Serialize};
 use crate::{clock, files, secret::SecretText};
 
 mod attempts;
+mod devices;
 mod password;
 mod sessions;
 mod setup_code;
 
-use attempts::Attempts;
+use attempts::{Attempts, Guesser};
+use devices::{DeviceKey, Devices};
 use password::{Hasher, Unfit};
 use sessions::Sessions;
-pub use sessions::{ABSOLUTE_SECS, Begun, Confirmed, Key, Reauthenticated, Session, SessionId, Token};
+pub use sessions::{ABSOLUTE_SECS, Begun, Confirmed, Reauthenticated, Session, SessionId, Token};
 pub use setup_code::SetupCode;
 
 const FILE: &str = "console.json";
@@ -50,6 +53,8 @@ pub enum Refused {
     WrongCode,
     #[error("Too many wrong tries. The next one is possible in {} s.", .0.as_secs().max(1))]
     Wait(Duration),
+    #[error("Too many passwords are being checked. Try again in a moment.")]
+    Busy,
     #[error(transparent)]
     Unfit(#[from] Unfit),
     #[error("The console has been set up already. Log in with its password.")]
@@ -82,6 +87,28 @@ struct Stored {
     /// `$argon2id$…`
     password: Option<String>,
     sessions: Sessions,
+    devices: Devices,
+}
+
+/// Where a password comes from.
+#[derive(Debug, Clone)]
+pub struct Asker {
+    pub address: IpAddr,
+    /// The device key, as it was presented.
+    pub device: String,
+}
+
+impl From<IpAddr> for Asker {
+    fn from(address: IpAddr) -> Self {
+        Self { address, device: String::new() }
+    }
+}
+
+impl Stored {
+    fn end_others(&mut self, session: &Session) {
+        self.sessions.end_all(Some(session.id()));
+        self.devices.keep(session.device());
+    }
 }
 
 #[derive(Default)]
@@ -155,22 +182,24 @@ impl Access {
     /// [`Refused`]; nothing is then set up.
     pub async fn set_up(&self, code: &str, password: SecretText, from: IpAddr) -> Result<Begun, Refused> {
         let expected = self.setup_code().ok_or(Refused::SetUpAlready)?;
-        self.book(from)?;
+        // Its 60 bits are not guessed, at whatever pace, so who has it never waits for others' guesses.
         if !expected.matches(code) {
+            self.book(Guesser::Address(from))?;
             return Err(Refused::WrongCode);
         }
-        // The code was right; what follows is no guess.
-        self.attempts().succeeded(from);
         password::fit(&password)?;
         let hash = self.0.hasher.hash(password).await.map_err(|_| Refused::System)?;
-        let begun = Begun::generate().map_err(|_| Refused::System)?;
+        let mut begun = Begun::generate().map_err(|_| Refused::System)?;
+        let device = DeviceKey::generate().map_err(|_| Refused::System)?;
         {
             let mut state = self.state();
             // Two browsers may have come here at once; the code is good for one.
             state.setup_code.take().ok_or(Refused::SetUpAlready)?;
             state.stored.password = Some(hash);
-            state.stored.sessions.begin(&begun, clock::now_secs());
+            let id = state.stored.devices.add(&device, clock::now_secs());
+            state.stored.sessions.begin(&begun, Some(id), clock::now_secs());
         }
+        begun.device = Some(device);
         if let Err(error) = self.store().await {
             let mut state = self.state();
             *state = State { stored: Stored::default(), setup_code: Some(expected) };
@@ -187,22 +216,35 @@ impl Access {
         &self,
         password: SecretText,
         had: Option<&Session>,
-        from: IpAddr,
+        from: impl Into<Asker>,
     ) -> Result<Begun, Refused> {
-        self.check(password, from).await?;
-        let begun = Begun::generate().map_err(|_| Refused::System)?;
+        let Asker { address, device } = from.into();
+        let known = self.state().stored.devices.find(&device);
+        self.check(password, known.map_or(Guesser::Address(address), Guesser::Device)).await?;
+        let mut begun = Begun::generate().map_err(|_| Refused::System)?;
+        let fresh = DeviceKey::generate().map_err(|_| Refused::System)?;
         {
-            let mut state = self.state();
+            let (mut state, now_secs) = (self.state(), clock::now_secs());
             if let Some(had) = had {
                 state.stored.sessions.end(had.id());
             }
-            state.stored.sessions.begin(&begun, clock::now_secs());
+            let devices = &mut state.stored.devices;
+            // Others may have been forgotten meanwhile.
+            let id = match devices.find(&device) {
+                Some(id) => {
+                    devices.seen(id, now_secs);
+                    id
+                }
+                None => devices.add(begun.device.insert(fresh), now_secs),
+            };
+            state.stored.sessions.begin(&begun, Some(id), now_secs);
         }
         self.store_or_warn().await;
         Ok(begun)
     }
 
-    /// Takes the password that came with a request, which then may do what is dangerous.
+    /// Takes the password that came with a request, which then may do what is dangerous. `has_key`: whether the
+    /// session's key came, too; a cookie alone, which another program may hold, counts as its address.
     ///
     /// # Errors
     /// As [`Access::log_in`].
@@ -211,8 +253,10 @@ impl Access {
         session: &Session,
         password: SecretText,
         from: IpAddr,
+        has_key: bool,
     ) -> Result<Confirmed, Refused> {
-        self.check(password, from).await?;
+        let known = session.device().filter(|_| has_key);
+        self.check(password, known.map_or(Guesser::Address(from), Guesser::Device)).await?;
         self.state().stored.sessions.password_entered(session.id(), clock::now_secs());
         Ok(Confirmed::new())
     }
@@ -236,7 +280,7 @@ impl Access {
             let mut state = self.state();
             let before = state.stored.clone();
             state.stored.password = Some(hash);
-            state.stored.sessions.end_all(Some(session.id()));
+            state.stored.end_others(session);
             before
         };
         self.store().await.inspect_err(|_| self.state().stored = before)
@@ -278,7 +322,7 @@ impl Access {
 
     /// Ends every session but this one.
     pub async fn log_out_others(&self, session: &Session) {
-        self.state().stored.sessions.end_all(Some(session.id()));
+        self.state().stored.end_others(session);
         self.store_or_warn().await;
     }
 
@@ -302,19 +346,21 @@ impl Access {
         Ok(code)
     }
 
-    async fn check(&self, password: SecretText, from: IpAddr) -> Result<(), Refused> {
+    async fn check(&self, password: SecretText, guesser: Guesser) -> Result<(), Refused> {
         let stored = self.0.configured.clone().or_else(|| self.state().stored.password.clone());
         let stored = stored.ok_or(Refused::NotSetUp)?;
-        self.book(from)?;
-        if !self.0.hasher.matches(password, stored).await {
+        // First, so that what is not compared is no wrong try.
+        let place = self.0.hasher.place(matches!(guesser, Guesser::Device(_))).ok_or(Refused::Busy)?;
+        self.book(guesser)?;
+        if !place.matches(password, stored).await {
             return Err(Refused::WrongPassword);
         }
-        self.attempts().succeeded(from);
+        self.attempts().succeeded(guesser);
         Ok(())
     }
 
-    fn book(&self, from: IpAddr) -> Result<(), Refused> {
-        self.attempts().book(from, Instant::now()).map_err(Refused::Wait)
+    fn book(&self, guesser: Guesser) -> Result<(), Refused> {
+        self.attempts().book(guesser, Instant::now()).map_err(Refused::Wait)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -16,8 +16,9 @@ use http_body_util::Limited;
 
 use super::{
     Panel,
-    access::{Begun, Refused},
+    access::{Asker, Begun, Refused},
     failure::Failure,
+    form::wait_of,
     guard::{KEY_HEADER, session_of},
     pages::cookie_of,
 };
@@ -144,26 +145,27 @@ pub(crate) async fn log_in(
     Json(fields): Json<LogIn>,
 ) -> Response {
     let had = session_of(&panel, &headers);
-    let from = super::address_or_here(from);
+    let from = Asker { address: super::address_or_here(from), device: fields.device };
     let begun = panel.access().log_in(SecretText::new(fields.password), had.as_ref(), from).await;
     logged_in(begun)
 }
 
 fn logged_in(begun: Result<Begun, Refused>) -> Response {
     match begun {
-        Ok(Begun { token, key }) => {
+        Ok(Begun { token, key, device }) => {
             let key = key.expose().to_owned();
-            ([cookie_of(&token)], Json(LoggedIn { key })).into_response()
+            let device = device.map(|device| device.expose().to_owned());
+            ([cookie_of(&token)], Json(LoggedIn { key, device })).into_response()
         }
         Err(refused) => {
             let status = match refused {
-                Refused::Wait(_) => StatusCode::TOO_MANY_REQUESTS,
+                Refused::Wait(_) | Refused::Busy => StatusCode::TOO_MANY_REQUESTS,
                 Refused::NotSetUp | Refused::SetUpAlready => StatusCode::CONFLICT,
                 Refused::Unfit(_) => StatusCode::UNPROCESSABLE_ENTITY,
                 Refused::NotStored(..) | Refused::System => StatusCode::INTERNAL_SERVER_ERROR,
                 _ => StatusCode::UNAUTHORIZED,
             };
-            let Refused::Wait(wait) = refused else {
+            let Some(wait_secs) = wait_of(&refused) else {
                 return problem(status, &refused.to_string(), "Nothing was changed.");
             };
             let mut response = problem(
@@ -171,7 +173,7 @@ fn logged_in(begun: Result<Begun, Refused>) -> Response {
                 &refused.to_string(),
                 "Wait as long as `Retry-After` says; nothing was changed.",
             );
-            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(wait.as_secs().max(1)));
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(wait_secs));
             response
         }
     }

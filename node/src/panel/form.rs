@@ -161,8 +161,9 @@ async fn came(request: Request, panel: &Panel) -> Result<(Visit, Sent, Request),
         }
     }
     let sent = Sent { address: visit.address.clone(), pairs, proof: Proof::Nothing };
-    let proof = match (password.is_empty(), visit.session.has_key(&key)) {
-        (false, _) => match confirm(&visit, password, from(&parts)).await {
+    let has_key = visit.session.has_key(&key);
+    let proof = match (password.is_empty(), has_key) {
+        (false, _) => match confirm(&visit, password, from(&parts), has_key).await {
             Ok(confirmed) => Proof::Password(confirmed),
             Err(refused) => return Err(sent.ask(&visit, Why::Refused(refused))),
         },
@@ -211,7 +212,8 @@ impl Gate {
         let text = String::from_utf8_lossy(&text).into_owned();
         if is_password {
             if !text.is_empty() {
-                let confirmed = confirm(visit, text, self.from).await;
+                let has_key = matches!(self.proof, Proof::Key);
+                let confirmed = confirm(visit, text, self.from, has_key).await;
                 self.proof =
                     Proof::Password(confirmed.map_err(|refused| Failure::password_refused(&refused))?);
             }
@@ -287,7 +289,7 @@ impl IntoResponse for PasswordFirst {
 /// How a page says that a password was not taken.
 pub(super) const fn status_of(refused: &Refused) -> StatusCode {
     match refused {
-        Refused::Wait(_) => StatusCode::TOO_MANY_REQUESTS,
+        Refused::Wait(_) | Refused::Busy => StatusCode::TOO_MANY_REQUESTS,
         _ => StatusCode::UNPROCESSABLE_ENTITY,
     }
 }
@@ -296,12 +298,13 @@ pub(super) const fn status_of(refused: &Refused) -> StatusCode {
 pub(super) fn wait_of(refused: &Refused) -> Option<u64> {
     match refused {
         Refused::Wait(left) => Some(left.as_secs().max(1)),
+        Refused::Busy => Some(1),
         _ => None,
     }
 }
 
-async fn confirm(visit: &Visit, password: String, from: IpAddr) -> Result<Confirmed, Refused> {
-    visit.panel.access().confirm(&visit.session, SecretText::new(password), from).await
+async fn confirm(visit: &Visit, password: String, from: IpAddr, has_key: bool) -> Result<Confirmed, Refused> {
+    visit.panel.access().confirm(&visit.session, SecretText::new(password), from, has_key).await
 }
 
 fn from(parts: &Parts) -> IpAddr {

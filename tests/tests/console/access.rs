@@ -111,6 +111,57 @@ async fn guesses_are_slowed_and_nobody_is_locked_out() -> Result<()> {
     .await
 }
 
+/// Another program of this machine, which posts wrong passwords all the time on many connections.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_local_program_that_guesses_all_the_time_keeps_no_browser_out_that_was_here_before() -> Result<()> {
+    let node = Node::start().await?;
+    let mut browser = node.set_up().await?;
+    let (slowed, mut seen) = tokio::sync::watch::channel(0_usize);
+    let guessers: Result<Vec<_>> = (0..48)
+        .map(|number| {
+            let (mut guesser, slowed) = (node.browser()?, slowed.clone());
+            Ok(tokio::spawn(async move {
+                loop {
+                    let address = if number % 2 == 0 { "/panel/login" } else { "/api/v1/session" };
+                    let page = match address {
+                        "/panel/login" => guesser.post(address, &[("password", "a wrong password")]).await,
+                        _ => {
+                            let body = r#"{"password":"a wrong password"}"#;
+                            let guess = guesser.request(Method::POST, address);
+                            let guess = guess.header("sec-fetch-site", "same-origin").body(body);
+                            guesser.send(guess.header(header::CONTENT_TYPE, "application/json")).await
+                        }
+                    };
+                    if page.is_ok_and(|page| page.status == 429) {
+                        slowed.send_modify(|count| *count += 1);
+                    }
+                }
+            }))
+        })
+        .collect();
+    let guessers = guessers?;
+    seen.wait_for(|count| *count > 100).await?;
+    for round in 0..10 {
+        // Idle connections make room for others, so each request has one of its own.
+        browser = browser.reconnected(&node)?;
+        let page = browser.post("/panel/login", &[("password", PASSWORD)]).await?;
+        ensure!(page.status == 303, "log-in {round}: {page:?}");
+        browser = browser.reconnected(&node)?;
+        let page = browser.press("/panel/settings/secret", &[("console_password", PASSWORD)]).await?;
+        ensure!(page.status == 200 && page.body.contains("farthing_sk_"), "password {round}: {page:?}");
+        let device = browser.device.as_deref().context("no device")?;
+        let body = format!(r#"{{"password":"{PASSWORD}","device":"{device}"}}"#);
+        let mut program = browser.reconnected(&node)?;
+        let request =
+            program.request(Method::POST, "/api/v1/session").header("sec-fetch-site", "same-origin");
+        let page = program.send(request.header(header::CONTENT_TYPE, "application/json").body(body)).await?;
+        ensure!(page.status == 200, "a program's log-in {round}: {page:?}");
+        browser.cookies = program.cookies;
+    }
+    guessers.iter().for_each(tokio::task::JoinHandle::abort);
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_is_made_only_by_a_page_of_ours() -> Result<()> {
     let node = Node::start().await?;

@@ -96,8 +96,9 @@ pub struct Browser {
     client: Client,
     url: String,
     pub cookies: Vec<(String, String)>,
-    /// As `key.js` keeps it.
+    /// As `key.js` keeps them.
     pub key: Option<String>,
+    pub device: Option<String>,
 }
 
 impl Browser {
@@ -114,7 +115,13 @@ impl Browser {
             .redirect(Policy::none())
             .no_proxy()
             .build()?;
-        Ok(Self { client, url: url.to_owned(), cookies: Vec::new(), key: None })
+        Ok(Self { client, url: url.to_owned(), cookies: Vec::new(), key: None, device: None })
+    }
+
+    /// The same browser on a connection that is not there yet.
+    pub fn reconnected(&self, node: &Node) -> Result<Self> {
+        let client = Self::of(&node.process, &self.url)?.client;
+        Ok(Self { client, ..self.clone() })
     }
 
     pub async fn get(&mut self, path: &str) -> Result<Page> {
@@ -136,6 +143,8 @@ impl Browser {
         let mut fields: Vec<(String, String)> =
             fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         fields.extend(self.key.iter().map(|key| ("console_key".to_owned(), key.clone())));
+        let device = self.device.iter().filter(|_| path == "/panel/login");
+        fields.extend(device.map(|device| ("device".to_owned(), device.clone())));
         let request = self.form(path, &fields);
         self.send(request).await
     }
@@ -198,8 +207,11 @@ impl Browser {
         self.keep(&response);
         let mut headers = response.headers().clone();
         let place = headers.get(header::LOCATION).and_then(|value| value.to_str().ok());
-        if let Some((place, key)) = place.and_then(|place| place.split_once("#key=")) {
-            self.key = Some(key.to_owned());
+        if let Some((place, handed)) = place.and_then(|place| place.split_once('#')) {
+            for (name, value) in handed.split('&').filter_map(|pair| pair.split_once('=')) {
+                let kept = if name == "key" { &mut self.key } else { &mut self.device };
+                *kept = Some(value.to_owned());
+            }
             let place = header::HeaderValue::from_str(place)?;
             headers.insert(header::LOCATION, place);
         }
@@ -215,7 +227,7 @@ impl Browser {
 
     /// A program that was sent the cookie and nothing else.
     pub fn thief(&self) -> Self {
-        Self { key: None, ..self.clone() }
+        Self { key: None, device: None, ..self.clone() }
     }
 
     pub fn session(&self) -> Option<String> {

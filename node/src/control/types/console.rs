@@ -56,6 +56,9 @@ impl fmt::Debug for SetUp {
 #[serde(deny_unknown_fields)]
 pub struct LogIn {
     pub password: String,
+    /// What an earlier log-in answered as `device`: then wrong passwords of other programs do not make this one wait.
+    #[serde(default)]
+    pub device: String,
 }
 
 impl fmt::Debug for LogIn {
@@ -68,6 +71,9 @@ impl fmt::Debug for LogIn {
 #[derive(Clone, Serialize, Deserialize, ToSchema)]
 pub struct LoggedIn {
     pub key: String,
+    /// To be kept, and sent with every later log-in; absent where the one that was sent is still good.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
 }
 
 impl fmt::Debug for LoggedIn {

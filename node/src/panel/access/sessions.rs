@@ -14,6 +14,8 @@ use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
+use super::devices::{DeviceId, DeviceKey};
+
 /// A person has a few browsers; beyond this the one unused for longest is logged out.
 const SESSIONS_MAX: usize = 32;
 /// A browser left alone over night asks again.
@@ -75,7 +77,7 @@ impl Key {
     }
 
     fn hash(presented: &str) -> KeyHash {
-        KeyHash(keccak256(&[b"farthing console key\0", presented.as_bytes()]))
+        KeyHash::of(b"farthing console key\0", presented)
     }
 }
 
@@ -85,17 +87,19 @@ impl std::fmt::Debug for Key {
     }
 }
 
-fn random_text() -> io::Result<Zeroizing<String>> {
+pub(super) fn random_text() -> io::Result<Zeroizing<String>> {
     let mut random = Zeroizing::new([0; 32]);
     getrandom::fill(&mut *random).map_err(io::Error::from)?;
     Ok(Zeroizing::new(hex::encode(*random)))
 }
 
-/// What a log-in hands out: the token becomes the cookie, the key goes to the console's own origin.
+/// What a log-in hands out: the token becomes the cookie, the keys go to the console's own origin.
 #[derive(Debug)]
 pub struct Begun {
     pub token: Token,
     pub key: Key,
+    /// For who was not known yet.
+    pub device: Option<DeviceKey>,
 }
 
 impl Begun {
@@ -104,7 +108,7 @@ impl Begun {
     /// # Errors
     /// When the system has no randomness to give.
     pub fn generate() -> io::Result<Self> {
-        Ok(Self { token: Token::generate()?, key: Key::generate()? })
+        Ok(Self { token: Token::generate()?, key: Key::generate()?, device: None })
     }
 }
 
@@ -113,14 +117,21 @@ impl Begun {
 pub struct SessionId([u8; 32]);
 
 /// A key's hash.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct KeyHash([u8; 32]);
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct KeyHash([u8; 32]);
+
+impl KeyHash {
+    pub(super) fn of(kind: &[u8], presented: &str) -> Self {
+        Self(keccak256(&[kind, presented.as_bytes()]))
+    }
+}
 
 /// A logged-in browser, as one request sees it.
 #[derive(Clone)]
 pub struct Session {
     id: SessionId,
     key: Option<KeyHash>,
+    device: Option<DeviceId>,
     password_at_secs: u64,
 }
 
@@ -169,6 +180,11 @@ impl Session {
         self.key.is_some_and(|key| key.0.ct_eq(&Key::hash(presented).0).into())
     }
 
+    /// Who logged in.
+    pub(super) const fn device(&self) -> Option<DeviceId> {
+        self.device
+    }
+
     /// The proof that dangerous actions ask for; `None` when the password was entered too long ago.
     #[must_use]
     pub const fn reauthenticated(&self, now_secs: u64) -> Option<Reauthenticated> {
@@ -187,6 +203,8 @@ struct Entry {
     id: SessionId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     key: Option<KeyHash>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    device: Option<DeviceId>,
     created_secs: u64,
     seen_secs: u64,
     /// Not stored: after a restart the password is asked for again.
@@ -201,7 +219,7 @@ pub struct Sessions(Vec<Entry>);
 
 impl Sessions {
     /// Begins a session; the password was just entered.
-    pub fn begin(&mut self, begun: &Begun, now_secs: u64) {
+    pub fn begin(&mut self, begun: &Begun, device: Option<DeviceId>, now_secs: u64) {
         self.expire(now_secs);
         if self.0.len() >= SESSIONS_MAX
             && let Some(oldest) = (0..self.0.len()).min_by_key(|&index| self.0[index].seen_secs)
@@ -211,6 +229,7 @@ impl Sessions {
         self.0.push(Entry {
             id: begun.token.id(),
             key: Some(Key::hash(begun.key.expose())),
+            device,
             created_secs: now_secs,
             seen_secs: now_secs,
             password_at_secs: now_secs,
@@ -223,7 +242,8 @@ impl Sessions {
         let id = token.id();
         let entry = self.0.iter_mut().find(|entry| entry.id == id)?;
         entry.seen_secs = entry.seen_secs.max(now_secs);
-        Some(Session { id, key: entry.key, password_at_secs: entry.password_at_secs })
+        let Entry { key, device, password_at_secs, .. } = *entry;
+        Some(Session { id, key, device, password_at_secs })
     }
 
     /// The password was entered again.
@@ -301,7 +321,7 @@ mod tests {
 
     fn begun_with_key(now_secs: u64) -> (Sessions, Begun) {
         let (mut sessions, begun) = (Sessions::default(), Begun::generate().unwrap());
-        sessions.begin(&begun, now_secs);
+        sessions.begin(&begun, None, now_secs);
         (sessions, begun)
     }
 
@@ -333,9 +353,9 @@ mod tests {
     fn the_session_unused_for_longest_makes_room() {
         let (mut sessions, first) = begun(0);
         let others: Vec<Begun> = (1..SESSIONS_MAX).map(|_| Begun::generate().unwrap()).collect();
-        others.iter().for_each(|begun| sessions.begin(begun, 1));
+        others.iter().for_each(|begun| sessions.begin(begun, None, 1));
         assert!(sessions.find(&first, 2).is_some(), "there is room for it");
-        sessions.begin(&Begun::generate().unwrap(), 3);
+        sessions.begin(&Begun::generate().unwrap(), None, 3);
         assert_eq!(sessions.0.len(), SESSIONS_MAX);
         assert!(sessions.find(&others[0].token, 3).is_none());
         assert!(sessions.find(&first, 3).is_some());
@@ -360,7 +380,7 @@ mod tests {
     fn a_key_belongs_to_one_session_and_nothing_else_leads_to_it() {
         let (mut sessions, first) = begun_with_key(0);
         let other = Begun::generate().unwrap();
-        sessions.begin(&other, 0);
+        sessions.begin(&other, None, 0);
         let (one, two) = (sessions.find(&first.token, 0).unwrap(), sessions.find(&other.token, 0).unwrap());
         assert!(one.has_key(first.key.expose()) && two.has_key(other.key.expose()));
         for wrong in [other.key.expose(), "", first.token.expose(), &first.key.expose()[1..]] {

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use crate::{
     panel::{
         Panel,
-        access::{ABSOLUTE_SECS, Begun, Key, Refused, Token},
+        access::{ABSOLUTE_SECS, Asker, Begun, Refused, Token},
         address_or_here,
         door::SharedName,
         failure::Failure,
@@ -64,17 +64,16 @@ pub(in crate::panel) fn cookie_of(token: &Token) -> (HeaderName, String) {
     (header::SET_COOKIE, value)
 }
 
-/// Leads on to `next`, and hands the key over behind the `#`, which browsers send to no server. At the name that all
-/// programs share none is handed over: there the password does.
+/// Leads on to `next`, and hands the keys over behind the `#`, which browsers send to no server. At the name that all
+/// programs share, none for changes is handed over: there the password does.
 pub(super) fn entered(begun: &Begun, next: &str, shared: Option<Extension<SharedName>>) -> Response {
     let next = next.split('#').next().unwrap_or_default();
     let is_shared = shared.is_some_and(|Extension(SharedName(shared))| shared);
-    let place = if is_shared { next.to_owned() } else { with_key(next, &begun.key) };
+    let key = (!is_shared).then(|| format!("key={}", begun.key.expose()));
+    let device = begun.device.as_ref().map(|device| format!("device={}", device.expose()));
+    let handed: Vec<String> = key.into_iter().chain(device).collect();
+    let place = if handed.is_empty() { next.to_owned() } else { format!("{next}#{}", handed.join("&")) };
     ([cookie_of(&begun.token)], Redirect::to(&place)).into_response()
-}
-
-fn with_key(next: &str, key: &Key) -> String {
-    format!("{next}#key={}", key.expose())
 }
 
 pub(super) async fn show(
@@ -95,6 +94,9 @@ pub(super) async fn show(
 pub(super) struct Fields {
     password: String,
     next: Option<String>,
+    /// Filled in by `key.js`.
+    #[serde(default)]
+    device: String,
 }
 
 pub(super) async fn log_in(
@@ -105,7 +107,7 @@ pub(super) async fn log_in(
     GuestForm(fields): GuestForm<Fields>,
 ) -> Response {
     let had = session_of(&panel, &headers);
-    let from = address_or_here(from);
+    let from = Asker { address: address_or_here(from), device: fields.device };
     match panel.access().log_in(SecretText::new(fields.password), had.as_ref(), from).await {
         Ok(begun) => entered(&begun, next_or_home(fields.next.as_deref()), shared),
         Err(Refused::NotSetUp) => Failure::NotSetUp.into_response(),
