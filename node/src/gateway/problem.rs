@@ -24,7 +24,8 @@ const ROOM_AFTER_MS: u64 = 1000;
 pub enum Charged {
     No,
     Yes,
-    /// Not known yet: the node keeps asking; repeat the call with the same call id to learn it.
+    /// Not known yet: the node keeps asking; repeat the call with the same call id to learn it. Nor is it known of what is
+    /// refused before its call id was looked up: it may repeat a call that was charged.
     Undecided,
 }
 
@@ -93,6 +94,7 @@ impl Problem {
             detail,
             "`farthing secret show` prints the right one; it is sent as `Authorization: Bearer <CONSUMER_SECRET>`.",
         )
+        .undecided()
     }
 
     #[must_use]
@@ -148,6 +150,7 @@ impl Problem {
             "the request has the header `Origin`, which browsers add for web pages",
             "Call from a script or a server; a page asks its own server, which then calls.",
         )
+        .undecided()
     }
 
     #[must_use]
@@ -157,9 +160,10 @@ impl Problem {
             "no-room",
             "This node holds too much",
             "the bodies of requests and answers under way fill the memory that this node has for them",
-            "Wait as Retry-After says, then send it again; nothing was done.",
+            "Wait as Retry-After says, then send it again with the same call_id; nothing was done this time.",
         )
         .retry_after(Some(ROOM_AFTER_MS))
+        .undecided()
     }
 
     #[must_use]
@@ -253,7 +257,8 @@ impl From<&BuyError> for Problem {
                 "The secret is not made for this service",
                 detail,
                 "Use a secret that is, or add the service with `farthing secret limit`.",
-            ),
+            )
+            .undecided(),
             BuyError::UnknownPath(_) => Self::new(
                 StatusCode::NOT_FOUND,
                 "unknown-path",
