@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use crate::consumer::{BuyError, Cap, rules::Stopped};
 
 mod refused;
+mod room;
 
 use refused::refused;
 
@@ -150,19 +151,6 @@ impl Problem {
             "the request has the header `Origin`, which browsers add for web pages",
             "Call from a script or a server; a page asks its own server, which then calls.",
         )
-        .undecided()
-    }
-
-    #[must_use]
-    pub fn no_room() -> Self {
-        Self::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "no-room",
-            "This node holds too much",
-            "the bodies of requests and answers under way fill the memory that this node has for them",
-            "Wait as Retry-After says, then send it again with the same call_id; nothing was done this time.",
-        )
-        .retry_after(Some(ROOM_AFTER_MS))
         .undecided()
     }
 
