@@ -1,13 +1,13 @@
 // Leads from the name that all programs of this machine share to the console's own, where the browser finds it. Without
-// this script a button stays.
+// this script a button stays. A page to log in at names the place to go on to, and stays where nothing is found.
 
 const PATIENCE_MS = 3000;
-const { there } = document.body.dataset;
-const place = location.pathname + location.search;
+const { there, next } = document.querySelector("[data-there]").dataset;
+const place = next ?? location.pathname + location.search;
 
 try {
   await fetch(`${there}/reached`, { cache: "no-store", signal: AbortSignal.timeout(PATIENCE_MS) });
   location.replace(`${there}/panel/enter?next=${encodeURIComponent(place)}`);
 } catch {
-  location.replace(`/panel/stay?next=${encodeURIComponent(place)}`);
+  if (next === undefined) location.replace(`/panel/stay?next=${encodeURIComponent(place)}`);
 }

@@ -39,6 +39,8 @@ use seal::PASSPHRASE_CHARS_MIN;
 /// Made and opened in memory, twice over.
 const CONTENTS_BYTES_MAX: usize = 512 * 1024 * 1024;
 const FORMAT: u8 = 1;
+/// Opened ledgers of backups that are looked at.
+const VERIFY_FOLDER: &str = ".verify";
 const LEDGER_FILE: &str = "ledger.redb";
 const WALLET_FILE: &str = "wallet.json";
 /// In the order in which they are restored: with a wallet the folder is complete, and without one a node does not
@@ -212,18 +214,58 @@ pub fn is_backup(bytes: &[u8]) -> bool {
     seal::is_sealed(bytes)
 }
 
-/// Opens a backup and looks at everything in it, without touching anything. Takes its time, as [`make`].
+/// Opens a backup and looks at everything in it. Its ledger lies in a folder of its own within `data_dir` meanwhile: nobody
+/// else reads there, there is room, and the next start removes what an interruption leaves. Takes its time, as [`make`].
 ///
 /// # Errors
 /// [`BackupError`]: what keeps it from being restored.
-pub fn verify(bytes: &[u8], passphrase: &SecretText) -> Result<Facts, BackupError> {
+pub fn verify(bytes: &[u8], passphrase: &SecretText, data_dir: &Path) -> Result<Facts, BackupError> {
     let contents = open(bytes, passphrase)?;
-    let folder = std::env::temp_dir().join(format!(".farthing-{}", uuid::Uuid::new_v4().simple()));
-    let made = std::os::unix::fs::DirBuilderExt::mode(&mut fs::DirBuilder::new(), 0o700).create(&folder);
-    made.map_err(|source| BackupError::Io { path: folder.clone(), source })?;
-    let facts = look(&contents, &folder);
-    let _ = fs::remove_dir_all(&folder);
-    facts
+    look(&contents, &Aside::within(data_dir)?.folder)
+}
+
+/// A folder for one look at a backup, which only this user reads, until dropped.
+#[derive(Debug)]
+struct Aside {
+    all: PathBuf,
+    folder: PathBuf,
+}
+
+impl Aside {
+    fn within(data_dir: &Path) -> Result<Self, BackupError> {
+        let all = data_dir.join(VERIFY_FOLDER);
+        let folder = all.join(uuid::Uuid::new_v4().simple().to_string());
+        let mut private = fs::DirBuilder::new();
+        std::os::unix::fs::DirBuilderExt::mode(&mut private, 0o700);
+        let made = private.recursive(true).create(&folder);
+        made.map_err(|source| BackupError::Io { path: folder.clone(), source })?;
+        Ok(Self { all, folder })
+    }
+}
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+        // It stays while another backup is looked at.
+        let _ = fs::remove_dir(&self.all);
+    }
+}
+
+/// Removes the opened ledgers that a look at a backup left when it was interrupted, before anything else is looked at.
+///
+/// # Errors
+/// [`BackupError::Io`]
+pub fn remove_leftovers(data_dir: &Path) -> Result<(), BackupError> {
+    discard(&data_dir.join(VERIFY_FOLDER))
+}
+
+fn discard(folder: &Path) -> Result<(), BackupError> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(BackupError::Io { path: folder.to_owned(), source: error })
+        }
+        _ => Ok(()),
+    }
 }
 
 fn look(contents: &Contents, folder: &Path) -> Result<Facts, BackupError> {
@@ -255,9 +297,9 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), BackupError> {
 /// # Errors
 /// [`BackupError`]; a folder that holds a wallet or a ledger is left as it is.
 pub fn restore(bytes: &[u8], passphrase: &SecretText, data_dir: &Path) -> Result<Facts, BackupError> {
-    let facts = verify(bytes, passphrase)?;
-    let contents = open(bytes, passphrase)?;
     let _lock = DataFolder::lock(data_dir)?;
+    let facts = verify(bytes, passphrase, data_dir)?;
+    let contents = open(bytes, passphrase)?;
     let is_there = |name: &str| data_dir.join(name).symlink_metadata().is_ok();
     if Wallet::exists(data_dir) || FILES.iter().any(|name| is_there(name)) {
         return Err(BackupError::InUse { path: data_dir.to_owned() });

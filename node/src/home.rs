@@ -11,6 +11,7 @@ use farthing_ledger::{Ledger, OpenMode};
 use farthing_protocol::wire::NetworkName;
 
 use crate::{
+    backup,
     config::Config,
     lock::DataFolder,
     secret::file::{SecretFile, Stored},
@@ -36,6 +37,7 @@ impl Home {
     pub fn open(config: &Config) -> anyhow::Result<Self> {
         let data_dir = &config.node.data_dir;
         let lock = DataFolder::lock(data_dir)?;
+        backup::remove_leftovers(data_dir)?;
         let mode = if Wallet::exists(data_dir) { OpenMode::Existing } else { OpenMode::Create };
         let ledger =
             Ledger::open(&data_dir.join("ledger.redb"), mode).context("the ledger cannot be opened")?;

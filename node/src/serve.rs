@@ -1,7 +1,7 @@
 //! The HTTP ports: our own accept loop, with a bound on everything a stranger can hold.
 //!
 //! 1. A connection is accepted when there is room for it, in all and per subscriber ([`Limits`]); one that does nothing
-//!    makes room ([`places`]).
+//!    makes room, and otherwise it waits ([`places`]).
 //! 2. On a TLS port the first byte tells TLS from plain HTTP, which gets a helpful answer; then the handshake.
 //! 3. Requests with too long an address or too many headers are refused before routing.
 //! 4. A watch ([`activity`]) closes connections whose request head does not arrive in time, and those on which
@@ -34,7 +34,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt},
     net::{TcpListener, TcpStream},
-    time::timeout,
+    time::{Instant, timeout},
 };
 use tokio_rustls::TlsAcceptor;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -42,12 +42,15 @@ use tower::ServiceExt;
 
 use crate::gateway::problem::Problem;
 
-pub use self::guard::{Hosts, guarded};
 use self::{
     activity::{Activity, Watched},
     answer::Answer,
     body::{Room, TimedBody},
-    places::{Full, Place, Places},
+    places::{Full, Place, Places, Waiting},
+};
+pub use self::{
+    guard::{Hosts, guarded},
+    places::Desk,
 };
 
 /// Unread bytes of one request, and of one connection: on 128 connections together 32 MiB.
@@ -68,6 +71,8 @@ pub struct Limits {
     pub body: Duration,
     /// A connection on which nothing moves and nothing is being worked on.
     pub idle: Duration,
+    /// A newcomer for a place, while all those of its subscriber are at work.
+    pub wait: Duration,
     pub head_bytes_max: usize,
     pub headers_max: usize,
     pub uri_bytes_max: usize,
@@ -86,6 +91,7 @@ impl Default for Limits {
             head: Duration::from_secs(5),
             body: Duration::from_secs(30),
             idle: Duration::from_secs(30),
+            wait: Duration::from_secs(10),
             head_bytes_max: 16 * 1024,
             headers_max: 64,
             uri_bytes_max: 4 * 1024,
@@ -143,9 +149,17 @@ impl Port {
                         () = stop.cancelled() => break,
                         entered = shared.enter(address.ip()) => entered,
                     };
-                    if let Some((place, activity)) = entered {
-                        let shared = Arc::clone(&shared);
-                        tasks.spawn(async move { shared.connection(stream, address, activity, place).await });
+                    let shared = Arc::clone(&shared);
+                    match entered {
+                        Entered::At(place, activity) => {
+                            tasks.spawn(
+                                async move { shared.connection(stream, address, activity, place).await },
+                            );
+                        }
+                        Entered::Waits(turn) => {
+                            tasks.spawn(async move { shared.later(stream, address, turn).await });
+                        }
+                        Entered::No => {}
                     }
                 }
                 Err(error) => {
@@ -169,27 +183,57 @@ struct Shared {
     stop: CancellationToken,
 }
 
+/// What becomes of a newcomer.
+enum Entered {
+    At(Place, Arc<Activity>),
+    /// For others of its own; nobody else waits for it.
+    Waits(Waiting),
+    No,
+}
+
 impl Shared {
-    /// Waits for room, so that what is over the limit waits in the system's queue. `None` when the address may not
-    /// connect, or has enough connections.
-    async fn enter(&self, ip: IpAddr) -> Option<(Place, Arc<Activity>)> {
+    /// Waits for room, so that what is over the limit waits in the system's queue. No, when the address may not
+    /// connect, or too many of its subscriber wait.
+    async fn enter(&self, ip: IpAddr) -> Entered {
         let Port { trusted_proxies, limits, .. } = &self.port;
         let ip = ip.to_canonical();
         let trusted = trusted_proxies.contains(&ip);
         if !trusted_proxies.is_empty() && !trusted {
             tracing::debug!(%ip, "not a trusted proxy");
-            return None;
+            return Entered::No;
         }
         let activity = Activity::new(limits.head, limits.idle);
         loop {
-            match self.places.enter((!trusted).then_some(ip), &activity) {
-                Ok(place) => return Some((place, activity)),
+            match self.places.enter((!trusted).then_some(ip), &activity, None, Instant::now()) {
+                Ok(place) => return Entered::At(place, activity),
                 Err(Full::All) => self.places.room().await,
                 Err(Full::Subscriber) => {
                     tracing::debug!(%ip, "too many connections");
-                    return None;
+                    return self.places.wait(ip).map_or(Entered::No, Entered::Waits);
                 }
             }
+        }
+    }
+
+    /// Serves a newcomer when it is its turn, and closes it when that does not come in time.
+    async fn later(&self, stream: TcpStream, address: SocketAddr, turn: Waiting) {
+        let entered = timeout(self.port.limits.wait, async {
+            loop {
+                let activity = Activity::new(self.port.limits.head, self.port.limits.idle);
+                let ip = Some(address.ip().to_canonical());
+                match self.places.enter(ip, &activity, Some(&turn), Instant::now()) {
+                    Ok(place) => return (place, activity),
+                    Err(_) => self.places.room().await,
+                }
+            }
+        });
+        let entered = tokio::select! {
+            () = self.stop.cancelled() => return,
+            entered = entered => entered,
+        };
+        drop(turn);
+        if let Ok((place, activity)) = entered {
+            self.connection(stream, address, activity, place).await;
         }
     }
 
@@ -198,12 +242,12 @@ impl Shared {
         stream: TcpStream,
         address: SocketAddr,
         activity: Arc<Activity>,
-        _place: Place,
+        place: Place,
     ) {
         // Answers are small; waiting to fill packets would only delay them.
         let _ = stream.set_nodelay(true);
         let limits = &self.port.limits;
-        let Some(tls) = &self.port.tls else { return self.http1(stream, address, activity).await };
+        let Some(tls) = &self.port.tls else { return self.http1(stream, address, activity, &place).await };
         let handshake = timeout(limits.handshake, async {
             if !begins_tls(&stream).await? {
                 explain_tls(stream, tls, address.ip()).await?;
@@ -218,9 +262,9 @@ impl Shared {
         match handshake {
             Ok(Ok(Some(stream))) if stream.get_ref().1.alpn_protocol() == Some(b"h2") => {
                 activity.speaks_http2();
-                self.http2(stream, address, activity).await;
+                self.http2(stream, address, activity, &place).await;
             }
-            Ok(Ok(Some(stream))) => self.http1(stream, address, activity).await,
+            Ok(Ok(Some(stream))) => self.http1(stream, address, activity, &place).await,
             Ok(Ok(None)) => {}
             Ok(Err(error)) => tracing::debug!(%address, %error, "no TLS handshake"),
             Err(_) => tracing::debug!(%address, "no TLS handshake in time"),
@@ -232,6 +276,7 @@ impl Shared {
         stream: S,
         address: SocketAddr,
         activity: Arc<Activity>,
+        place: &Place,
     ) {
         let limits = &self.port.limits;
         let io = TokioIo::new(Watched::new(stream, Arc::clone(&activity)));
@@ -239,7 +284,7 @@ impl Shared {
             .half_close(false)
             .max_buf_size(limits.head_bytes_max)
             .max_headers(limits.headers_max)
-            .serve_connection(io, self.service(address, &activity));
+            .serve_connection(io, self.service(address, &activity, place));
         let mut connection = pin!(connection);
         tokio::select! {
             _ = connection.as_mut() => return,
@@ -257,6 +302,7 @@ impl Shared {
         stream: S,
         address: SocketAddr,
         activity: Arc<Activity>,
+        place: &Place,
     ) {
         let limits = &self.port.limits;
         let io = TokioIo::new(Watched::new(stream, Arc::clone(&activity)));
@@ -270,7 +316,7 @@ impl Shared {
             .initial_connection_window_size(HTTP2_CONNECTION_BYTES)
             .keep_alive_interval(Duration::from_secs(10))
             .keep_alive_timeout(Duration::from_secs(10))
-            .serve_connection(io, self.service(address, &activity));
+            .serve_connection(io, self.service(address, &activity, place));
         let mut connection = pin!(connection);
         tokio::select! {
             _ = connection.as_mut() => return,
@@ -287,6 +333,7 @@ impl Shared {
         &self,
         address: SocketAddr,
         activity: &Arc<Activity>,
+        place: &Place,
     ) -> impl hyper::service::Service<
         Request<Incoming>,
         Response = Response<Body>,
@@ -297,6 +344,7 @@ impl Shared {
         let limits = self.port.limits.clone();
         let budget = self.port.budget.clone();
         let activity = Arc::clone(activity);
+        let desks = place.desks();
         hyper::service::service_fn(move |request: Request<Incoming>| {
             let router = router.clone();
             let activity = Arc::clone(&activity);
@@ -304,6 +352,7 @@ impl Shared {
             let refusal = refuse(&request, &limits);
             let body_deadline = limits.body;
             let room = Room::new(&budget);
+            let desk = desks.desk();
             async move {
                 let _working = working;
                 if let Some(refusal) = refusal {
@@ -313,10 +362,12 @@ impl Shared {
                 let (body, unread) = TimedBody::new(body, body_deadline, &activity, &room);
                 let mut request = Request::from_parts(head, Body::new(body));
                 request.extensions_mut().insert(ClientAddress(address));
+                request.extensions_mut().insert(desk.clone());
                 let answer = match router.oneshot(request).await? {
                     _ if room.was_short() => Problem::no_room().into_response(),
                     answer => answer,
                 };
+                drop(desk);
                 unread.drain(&activity).await;
                 Ok(answer.map(|body| Body::new(Answer::new(body, &activity))))
             }

@@ -7,7 +7,11 @@ use farthing_protocol::Usdc;
 use serde::{Deserialize, Serialize};
 
 use super::webhook::{WebhookAddress, WebhookError};
-use crate::{eth::Eth, owner::upstream::UpstreamOptions, text::Text};
+use crate::{
+    eth::Eth,
+    owner::upstream::{AddressClass, UpstreamOptions},
+    text::Text,
+};
 
 const STORED_KEY: &[u8] = b"alerts";
 
@@ -51,6 +55,9 @@ struct Stored {
     eth_below: Text<Eth>,
     channel_below: Text<Usdc>,
     webhook: Option<String>,
+    /// How far away it was when it was set.
+    #[serde(default)]
+    webhook_class: Option<AddressClass>,
 }
 
 /// The levels, in memory and in the ledger.
@@ -71,7 +78,7 @@ impl Kept {
                 usdc_below: stored.usdc_below.0,
                 eth_below: stored.eth_below.0,
                 channel_below: stored.channel_below.0,
-                webhook: stored.webhook.map(WebhookAddress::stored),
+                webhook: stored.webhook.map(|text| WebhookAddress::stored(text, stored.webhook_class)),
             },
             Some(Err(_)) => {
                 tracing::error!(
@@ -96,13 +103,14 @@ impl Kept {
         let mut changed = self.get();
         edit(&mut changed);
         if let Some(webhook) = &changed.webhook {
-            webhook.check(upstream)?;
+            webhook.fix(upstream).await?;
         }
         let stored = Stored {
             usdc_below: changed.usdc_below.into(),
             eth_below: changed.eth_below.into(),
             channel_below: changed.channel_below.into(),
             webhook: changed.webhook.as_ref().map(|webhook| webhook.expose().to_owned()),
+            webhook_class: changed.webhook.as_ref().and_then(WebhookAddress::class),
         };
         let bytes = serde_json::to_vec(&stored).expect("texts are always JSON");
         let stored = self.ledger.put(Namespace::Settings, STORED_KEY, bytes).await;

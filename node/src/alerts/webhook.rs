@@ -1,6 +1,7 @@
 //! Telling a server of the user's own, under the same rules as asking an upstream.
 //!
-//! Its address often is a secret in itself, so it is never shown whole: not in errors, logs or answers.
+//! Its address often is a secret in itself, so it is never shown whole: not in errors, logs or answers. Whether its name
+//! leads to this machine, the LAN or beyond is decided when it is set, and it leads nowhere else later.
 
 use std::{
     fmt,
@@ -11,7 +12,7 @@ use std::{
 use url::Url;
 
 use crate::{
-    owner::upstream::{self, UpstreamOptions},
+    owner::upstream::{self, AddressClass, ForbiddenAddress, ResolverError, UpstreamOptions},
     secret::SecretText,
 };
 
@@ -20,7 +21,11 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 
 /// Where alerts are posted to.
 #[derive(Clone)]
-pub struct WebhookAddress(SecretText);
+pub struct WebhookAddress {
+    text: SecretText,
+    /// How far away it may be.
+    class: Arc<OnceLock<AddressClass>>,
+}
 
 /// Why an address is none for a webhook, or why it was not told.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -33,6 +38,8 @@ pub enum WebhookError {
     TimedOut(String),
     #[error("{0} was not reached")]
     Unreachable(String),
+    #[error("{0} leads elsewhere than when the webhook was set; set it again if that is right")]
+    Moved(String),
     #[error("{host} answered with status {status}")]
     Declined { host: String, status: u16 },
 }
@@ -64,15 +71,33 @@ impl WebhookAddress {
     /// As the user wrote it; it is looked at before it is kept.
     #[must_use]
     pub fn new(text: &str) -> Self {
-        Self(SecretText::new(text.trim()))
+        Self { text: SecretText::new(text.trim()), class: Arc::default() }
     }
 
-    pub(super) fn stored(text: String) -> Self {
-        Self(SecretText::new(text))
+    /// As it was kept; without a class by earlier versions, where the next post decides.
+    pub(super) fn stored(text: String, class: Option<AddressClass>) -> Self {
+        Self {
+            text: SecretText::new(text),
+            class: Arc::new(class.map_or_else(OnceLock::new, OnceLock::from)),
+        }
     }
 
     pub(super) fn expose(&self) -> &str {
-        self.0.expose()
+        self.text.expose()
+    }
+
+    pub(super) fn class(&self) -> Option<AddressClass> {
+        self.class.get().copied()
+    }
+
+    /// Checks it, and decides how far away it may be, where that is open.
+    pub(super) async fn fix(&self, options: &UpstreamOptions) -> Result<(), WebhookError> {
+        let url = self.check(options)?;
+        if let Some(class) = upstream::literal_class(&url) {
+            self.class.get_or_init(|| class);
+        }
+        let fixed = upstream::fix_class(&url, &self.class, options).await;
+        fixed.map_err(|_| WebhookError::Forbidden(self.host()))
     }
 
     /// `https://example.org`, which may be shown.
@@ -108,16 +133,21 @@ impl WebhookAddress {
         document: &serde_json::Value,
     ) -> Result<(), WebhookError> {
         let url = self.check(options)?;
-        let class = Arc::new(upstream::literal_class(&url).map_or_else(OnceLock::new, OnceLock::from));
         let unreachable = || WebhookError::Unreachable(self.host());
-        let client = upstream::client(&url, &class, options).ok_or_else(unreachable)?;
+        let client = upstream::client(&url, &self.class, options).ok_or_else(unreachable)?;
         let request = client
             .post(url)
             .header(http::header::CONTENT_TYPE, "application/json")
             .header(http::header::USER_AGENT, concat!("farthing/", env!("CARGO_PKG_VERSION")))
             .body(document.to_string());
         let answer = tokio::time::timeout(ANSWER_WITHIN, request.send()).await;
-        let answer = answer.map_err(|_| WebhookError::TimedOut(self.host()))?.map_err(|_| unreachable())?;
+        let answer = answer.map_err(|_| WebhookError::TimedOut(self.host()))?;
+        let answer = answer.map_err(|error| match upstream::resolver_error(&error) {
+            Some(ResolverError::Forbidden(ForbiddenAddress::Moved { .. })) => {
+                WebhookError::Moved(self.host())
+            }
+            _ => unreachable(),
+        })?;
         // A redirect is not followed: it would lead elsewhere.
         if answer.status().is_success() {
             return Ok(());

@@ -6,13 +6,13 @@
 //! start goes on where it ended.
 
 use std::{
-    fs, io,
+    fs,
     path::{Path, PathBuf},
 };
 
 use serde::{Deserialize, Serialize};
 
-use super::{BackupError, Contents, FILES, Facts, open, put_into, replaced, verify};
+use super::{BackupError, Contents, FILES, Facts, discard, open, put_into, replaced, verify};
 use crate::{clock, files, secret::SecretText, wallet::Wallet};
 
 const FOLDER: &str = ".restore";
@@ -41,7 +41,7 @@ pub fn stage(
     data_dir: &Path,
     check_settings: impl FnOnce(&Path) -> Result<(), String>,
 ) -> Result<(Facts, PathBuf), BackupError> {
-    let facts = verify(bytes, passphrase)?;
+    let facts = verify(bytes, passphrase, data_dir)?;
     if facts.violations > 0 {
         return Err(BackupError::Violated(facts.violations));
     }
@@ -77,15 +77,6 @@ fn write_plan(folder: &Path, plan: &Plan) -> Result<(), BackupError> {
     let path = folder.join(READY);
     let json = serde_json::to_vec(plan).unwrap_or_default();
     files::create_private(&path, &json).map_err(|source| BackupError::Io { path, source })
-}
-
-fn discard(folder: &Path) -> Result<(), BackupError> {
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(BackupError::Io { path: folder.to_owned(), source: error })
-        }
-        _ => Ok(()),
-    }
 }
 
 /// Whether a backup waits to take the node's place.

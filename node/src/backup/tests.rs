@@ -48,7 +48,7 @@ fn what_is_restored_is_what_was_backed_up_with_spending_stopped() {
     let backup = made(old.path(), None);
     let names = fs::read_dir(old.path()).unwrap().count();
     assert_eq!(names, FILES.len(), "the copy of the ledger is not left behind");
-    let facts = verify(&backup, &passphrase()).unwrap();
+    let facts = verify(&backup, &passphrase(), old.path()).unwrap();
     assert_eq!((facts.made_secs, facts.channels, facts.violations), (7, 0, 0));
     let data_dir = new.path().join("node");
     assert_eq!(restore(&backup, &passphrase(), &data_dir).unwrap(), facts);
@@ -65,6 +65,29 @@ fn what_is_restored_is_what_was_backed_up_with_spending_stopped() {
     let limits = Limits { price_max: Usdc::ZERO, per_day: Usdc::ZERO, per_secret_day: Usdc::ZERO };
     let rules = Rules::restore(ledger, limits, true).unwrap();
     assert!(rules.stopped().is_some(), "nothing is bought before its user says so");
+}
+
+#[test]
+fn a_backup_is_looked_at_where_nobody_else_reads_and_an_interrupted_look_leaves_nothing_for_long() {
+    let folder = tempfile::tempdir().unwrap();
+    let backup = made(folder.path(), None);
+    let all = folder.path().join(".verify");
+    let (interrupted, other) = (Aside::within(folder.path()).unwrap(), Aside::within(folder.path()).unwrap());
+    for private in [&all, &interrupted.folder, &other.folder] {
+        assert_eq!(fs::metadata(private).unwrap().permissions().mode() & 0o777, 0o700, "{private:?}");
+    }
+    drop(other);
+    assert!(interrupted.folder.exists());
+    std::mem::forget(interrupted);
+    verify(&backup, &passphrase(), folder.path()).unwrap();
+    assert_eq!(fs::read_dir(&all).unwrap().count(), 1, "the one that was interrupted");
+    remove_leftovers(folder.path()).unwrap();
+    assert!(!all.exists());
+    verify(&backup, &passphrase(), folder.path()).unwrap();
+    assert!(!all.exists());
+    fs::write(&all, "in the way").unwrap();
+    let refused = verify(&backup, &passphrase(), folder.path()).unwrap_err();
+    assert!(refused.to_string().contains("/.verify/"), "it is looked at nowhere else: {refused}");
 }
 
 #[test]
@@ -89,20 +112,23 @@ fn a_folder_with_a_node_is_left_as_it_is() {
 fn another_passphrase_and_a_changed_byte_are_noticed() {
     let folder = tempfile::tempdir().unwrap();
     let backup = made(folder.path(), None);
-    let wrong = verify(&backup, &SecretText::new("four random words there"));
+    let wrong = verify(&backup, &SecretText::new("four random words there"), Path::new("/nowhere"));
     assert!(matches!(wrong, Err(BackupError::WrongPassphrase)), "{wrong:?}");
     for at in [12, 30, HEAD_BYTES, backup.len() / 2, backup.len() - 1] {
         let mut changed = backup.clone();
         changed[at] ^= 1;
-        let found = verify(&changed, &passphrase());
+        let found = verify(&changed, &passphrase(), Path::new("/nowhere"));
         assert!(matches!(found, Err(BackupError::WrongPassphrase)), "byte {at}: {found:?}");
     }
     for broken in
         [&backup[..HEAD_BYTES - 1], b"", b"PK\x03\x04", &[b"FARTHBK1\xff\x08\x01", &[0; 60][..]].concat()]
     {
-        assert!(matches!(verify(broken, &passphrase()), Err(BackupError::NoBackup)));
+        assert!(matches!(verify(broken, &passphrase(), Path::new("/nowhere")), Err(BackupError::NoBackup)));
     }
-    assert!(matches!(verify(&backup[..backup.len() - 1], &passphrase()), Err(BackupError::WrongPassphrase)));
+    assert!(matches!(
+        verify(&backup[..backup.len() - 1], &passphrase(), Path::new("/nowhere")),
+        Err(BackupError::WrongPassphrase)
+    ));
 }
 
 #[test]
@@ -120,17 +146,20 @@ fn what_a_node_closes_for_a_recipient_only_the_passphrase_opens() {
     let lock = recipient();
     let backup = made(old.path(), Some(&lock));
     assert!(is_backup(&backup));
-    let facts = verify(&backup, &passphrase()).unwrap();
+    let facts = verify(&backup, &passphrase(), old.path()).unwrap();
     assert_eq!(restore(&backup, &passphrase(), &new.path().join("node")).unwrap(), facts);
-    let wrong = verify(&backup, &SecretText::new("four random words there"));
+    let wrong = verify(&backup, &SecretText::new("four random words there"), Path::new("/nowhere"));
     assert!(matches!(wrong, Err(BackupError::WrongPassphrase)), "{wrong:?}");
     for at in [12, 30, 60, 83, 84, backup.len() / 2, backup.len() - 1] {
         let mut changed = backup.clone();
         changed[at] ^= 1;
-        let found = verify(&changed, &passphrase());
+        let found = verify(&changed, &passphrase(), Path::new("/nowhere"));
         assert!(matches!(found, Err(BackupError::WrongPassphrase)), "byte {at}: {found:?}");
     }
-    assert!(matches!(verify(&backup[..84], &passphrase()), Err(BackupError::NoBackup)));
+    assert!(matches!(
+        verify(&backup[..84], &passphrase(), Path::new("/nowhere")),
+        Err(BackupError::NoBackup)
+    ));
     // The same contents, for the same recipient: another key each time.
     let plain = b"the same".to_vec();
     let (one, other) = (seal::seal(&plain, &lock).unwrap(), seal::seal(&plain, &lock).unwrap());

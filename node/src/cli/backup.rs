@@ -18,6 +18,7 @@ use crate::{
     clock,
     control::types::{AutomaticBackups, AutomaticBackupsRequest, Backup, BackupRequest, ReplacedNode, route},
     files,
+    lock::{DataFolder, DataFolderError},
     secret::SecretText,
 };
 
@@ -47,7 +48,8 @@ pub(super) async fn backup(context: &Context, verb: args::Backup) -> Result<(), 
         args::Backup::Forget { name, yes } => forget(context, &name, yes).await,
         args::Backup::Verify { file, passphrase } => {
             let (bytes, passphrase) = (read(&file)?, read_passphrase(&passphrase)?);
-            let facts = on_the_side(move || backup::verify(&bytes, &passphrase)).await?;
+            let data_dir = crate::config::load(&context.sources())?.config.node.data_dir;
+            let facts = on_the_side(move || verify(&bytes, &passphrase, &data_dir)).await?;
             context.output.data(&Shown::from(&facts), Shown::text)?;
             if facts.violations == 0 {
                 return Ok(());
@@ -145,6 +147,16 @@ async fn forget(context: &Context, name: &str, yes: bool) -> Result<(), Failure>
     let name: String = url::form_urlencoded::byte_serialize(name.as_bytes()).collect();
     let gone: ReplacedNode = node.delete(&route::REPLACED_NODE.replace("{name}", &name)).await?;
     context.output.data(&gone, |gone| replaced(std::slice::from_ref(gone)))
+}
+
+/// With or without a node that runs on the folder, which is looked through before anything is written there.
+fn verify(bytes: &[u8], passphrase: &SecretText, data_dir: &Path) -> Result<Facts, BackupError> {
+    // A node may start meanwhile.
+    let looked_through = DataFolder::lock(data_dir).map(drop);
+    match looked_through {
+        Ok(()) | Err(DataFolderError::InUse { .. }) => backup::verify(bytes, passphrase, data_dir),
+        Err(error) => Err(error.into()),
+    }
 }
 
 async fn restore(context: &Context, file: &Path, passphrase: &PassphraseFile) -> Result<(), Failure> {

@@ -153,7 +153,8 @@ pub(super) async fn verify(
 ) -> Result<Json<BackupFacts>, Failed> {
     let passphrase = SecretText::new(request.passphrase);
     let bytes = read(&Backups::of(&node.config.node), &name).await?;
-    let found = on_the_side(move || backup::verify(&bytes, &passphrase)).await?;
+    let data_dir = node.config.node.data_dir.clone();
+    let found = on_the_side(move || backup::verify(&bytes, &passphrase, &data_dir)).await?;
     Ok(Json(facts(found)))
 }
 

@@ -24,6 +24,7 @@ use crate::{
             check_name,
         },
     },
+    serve::Desk,
 };
 
 use super::{Gateway, problem::Problem};
@@ -245,7 +246,12 @@ impl FromRequestParts<Gateway> for Consumer {
             .map(|(_, secret)| secret.trim())
             .ok_or_else(|| Problem::unauthorized("`Authorization` must be `Bearer <CONSUMER_SECRET>`"))?;
         let grant = gateway.secrets.grant_of(secret).map(Arc::new);
-        grant.map(Self).ok_or_else(|| Problem::unauthorized("the secret is not this node's"))
+        let grant = grant.ok_or_else(|| Problem::unauthorized("the secret is not this node's"))?;
+        // Whoever has one secret, however limited, leaves connections to those who have others.
+        if parts.extensions.get::<Desk>().is_some_and(|desk| !desk.works_for(&grant.name)) {
+            return Err(Problem::no_connection());
+        }
+        Ok(Self(grant))
     }
 }
 

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use crate::consumer::{BuyError, Cap, rules::Stopped};
 
 mod refused;
+mod room;
 
 use refused::refused;
 
@@ -24,7 +25,8 @@ const ROOM_AFTER_MS: u64 = 1000;
 pub enum Charged {
     No,
     Yes,
-    /// Not known yet: the node keeps asking; repeat the call with the same call id to learn it.
+    /// Not known yet: the node keeps asking; repeat the call with the same call id to learn it. Nor is it known of what is
+    /// refused before its call id was looked up: it may repeat a call that was charged.
     Undecided,
 }
 
@@ -93,6 +95,7 @@ impl Problem {
             detail,
             "`farthing secret show` prints the right one; it is sent as `Authorization: Bearer <CONSUMER_SECRET>`.",
         )
+        .undecided()
     }
 
     #[must_use]
@@ -148,18 +151,7 @@ impl Problem {
             "the request has the header `Origin`, which browsers add for web pages",
             "Call from a script or a server; a page asks its own server, which then calls.",
         )
-    }
-
-    #[must_use]
-    pub fn no_room() -> Self {
-        Self::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "no-room",
-            "This node holds too much",
-            "the bodies of requests and answers under way fill the memory that this node has for them",
-            "Wait as Retry-After says, then send it again; nothing was done.",
-        )
-        .retry_after(Some(ROOM_AFTER_MS))
+        .undecided()
     }
 
     #[must_use]
@@ -253,7 +245,8 @@ impl From<&BuyError> for Problem {
                 "The secret is not made for this service",
                 detail,
                 "Use a secret that is, or add the service with `farthing secret limit`.",
-            ),
+            )
+            .undecided(),
             BuyError::UnknownPath(_) => Self::new(
                 StatusCode::NOT_FOUND,
                 "unknown-path",

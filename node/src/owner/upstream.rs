@@ -35,9 +35,12 @@ use tokio::time::timeout;
 use url::Url;
 
 use self::address::Resolver;
-pub(crate) use self::base::{check_base, literal_class};
 pub(super) use self::request::secret_header;
 use self::times::Times;
+pub(crate) use self::{
+    address::resolver_error,
+    base::{check_base, literal_class},
+};
 pub use self::{
     address::{AddressClass, ForbiddenAddress, ResolverError},
     options::UpstreamOptions,
@@ -184,26 +187,15 @@ impl Upstream {
     /// # Errors
     /// [`UpstreamError::Leads`] for a name that leads only where no upstream may be.
     pub(super) async fn fix_class(&self) -> Result<(), UpstreamError> {
-        if self.class().is_some() {
-            return Ok(());
-        }
-        match timeout(self.options.connect, self.addresses()).await {
-            Ok(Err(ResolverError::Forbidden(why))) => {
-                Err(UpstreamError::Leads { host: self.base.host_str().unwrap_or_default().to_owned(), why })
-            }
-            Ok(Ok(_)) => Ok(()),
-            Ok(Err(ResolverError::Lookup(_))) | Err(_) => {
-                self.class.get_or_init(|| AddressClass::Public);
-                Ok(())
-            }
-        }
+        fix_class(&self.base, &self.class, &self.options).await.map_err(|why| UpstreamError::Leads {
+            host: self.base.host_str().unwrap_or_default().to_owned(),
+            why,
+        })
     }
 
     /// Where it may be connected to now.
     pub(super) async fn addresses(&self) -> Result<Vec<SocketAddr>, ResolverError> {
-        let host = self.base.host_str().unwrap_or_default();
-        let host = host.trim_start_matches('[').trim_end_matches(']');
-        resolver(&self.base, &self.class, &self.options).addresses(host, base::port_of(&self.base)).await
+        addresses(&self.base, &self.class, &self.options).await
     }
 
     /// Whether it leads to this node now, so that no call reaches it.
@@ -402,6 +394,38 @@ impl Body {
     fn finish(self) -> Bytes {
         if self.rest.is_empty() { self.first } else { self.rest.freeze() }
     }
+}
+
+/// Fixes how far away `base` may be, where that is open: a name that nobody knows yet may turn out to be public.
+///
+/// # Errors
+/// Where a name leads when nothing may be there.
+pub(crate) async fn fix_class(
+    base: &Url,
+    class: &Arc<OnceLock<AddressClass>>,
+    options: &UpstreamOptions,
+) -> Result<(), ForbiddenAddress> {
+    if class.get().is_some() {
+        return Ok(());
+    }
+    match timeout(options.connect, addresses(base, class, options)).await {
+        Ok(Err(ResolverError::Forbidden(why))) => Err(why),
+        Ok(Ok(_)) => Ok(()),
+        Ok(Err(ResolverError::Lookup(_))) | Err(_) => {
+            class.get_or_init(|| AddressClass::Public);
+            Ok(())
+        }
+    }
+}
+
+async fn addresses(
+    base: &Url,
+    class: &Arc<OnceLock<AddressClass>>,
+    options: &UpstreamOptions,
+) -> Result<Vec<SocketAddr>, ResolverError> {
+    let host = base.host_str().unwrap_or_default();
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    resolver(base, class, options).addresses(host, base::port_of(base)).await
 }
 
 fn resolver(base: &Url, class: &Arc<OnceLock<AddressClass>>, options: &UpstreamOptions) -> Resolver {

@@ -3,7 +3,10 @@
 //! Browsers send a cookie of `localhost` to every port of it, and thereby to other programs' servers. A cookie of the
 //! node's own name, such as `0123….localhost`, goes only to who knows that name. Whether a browser finds such names is
 //! not known beforehand, so a page at `localhost` tries and leads on, to the same place. A browser that finds nothing
-//! there, or runs no scripts, stays; it is handed no key, so every change asks for the password.
+//! there, or runs no scripts, may log in where it is; it is handed no key, so every change asks for the password.
+//!
+//! Who stays is remembered by nothing but that log-in: a cookie would be set by any server of this machine, and an address
+//! be opened by any page. The page that one logs in at tries the other name once more.
 
 use askama::Template;
 use axum::{
@@ -18,15 +21,12 @@ use serde::Deserialize;
 use super::{
     Panel,
     frame::{THEME_COOKIE, Theme},
-    guard::cookie,
+    guard::{cookie, session_of},
     headers::MayAsk,
     page::{Html, next_or_home, with_next},
+    pages,
 };
 
-/// Set where the other name is not found.
-const STAY_COOKIE: &str = "farthing-stay";
-/// A browser that learns to find such names, or a certificate that is trusted meanwhile, is noticed after this.
-const STAY_SECS: u64 = 24 * 3600;
 const PLAIN: &str = "localhost";
 
 /// Whether a request came to the name that every program of this machine shares, although there is a better one.
@@ -41,6 +41,14 @@ struct Page {
     there: String,
     /// Where one goes on without scripts.
     stay: String,
+}
+
+/// What a page to log in at, at the shared name, needs to try the other one once more.
+#[derive(Debug)]
+pub(super) struct Again {
+    pub(super) there: String,
+    /// The place to go on to.
+    pub(super) next: String,
 }
 
 /// The name and the port of a `Host`.
@@ -59,21 +67,23 @@ pub(super) fn shared(panel: &Panel, host: &str) -> SharedName {
 
 /// Answers what is asked for at the shared name with a page that leads to the node's own.
 pub(super) async fn lead(State(panel): State<Panel>, request: Request, next: Next) -> Response {
-    let host = panel.0.hosts.asked(&request);
-    let Some((name, host)) = panel.0.parts.name.as_deref().zip(host).filter(|_| asks_for_page(&request))
-    else {
+    let there = there(&panel, &request).filter(|_| asks_for_page(&request));
+    // Who logged in here has found nothing there.
+    let Some(there) = there.filter(|_| session_of(&panel, request.headers()).is_none()) else {
         return next.run(request).await;
     };
-    if !is_plain(host) || cookie(request.headers(), STAY_COOKIE).is_some() {
-        return next.run(request).await;
-    }
-    let there = format!("https://{name}{}", parts(host).1);
     let theme = Theme::named(cookie(request.headers(), THEME_COOKIE).unwrap_or_default());
     let place = request.uri().path_and_query().map(ToString::to_string);
     let page = Page { theme, there, stay: with_next("/panel/stay", place) };
     let mut response = Html(&page).into_response();
     response.extensions_mut().insert(MayAsk(page.there));
     response
+}
+
+/// The console's own name, for a request to the shared one: `https://0123….localhost:3002`.
+fn there(panel: &Panel, request: &Request) -> Option<String> {
+    let host = panel.0.hosts.asked(request).filter(|host| is_plain(host))?;
+    panel.0.parts.name.as_deref().map(|name| format!("https://{name}{}", parts(host).1))
 }
 
 /// A page, and not what only forms, scripts or programs ask for.
@@ -88,10 +98,20 @@ pub(super) struct Asked {
     next: Option<String>,
 }
 
-/// The browser does not find the other name.
-pub(super) async fn stay(Query(asked): Query<Asked>) -> Response {
-    let kept = format!("{STAY_COOKIE}=1; Path=/; Secure; HttpOnly; SameSite=Strict; Max-Age={STAY_SECS}");
-    ([(header::SET_COOKIE, kept)], Redirect::to(next_or_home(asked.next.as_deref()))).into_response()
+/// The browser does not find the other name, or somebody led it here: it may log in, after another try.
+pub(super) async fn stay(
+    State(panel): State<Panel>,
+    Query(asked): Query<Asked>,
+    request: Request,
+) -> Response {
+    let next = next_or_home(asked.next.as_deref()).to_owned();
+    let is_in = session_of(&panel, request.headers()).is_some();
+    let Some(there) = there(&panel, &request).filter(|_| !is_in) else {
+        return Redirect::to(&next).into_response();
+    };
+    let mut response = pages::log_in_here(&panel, request.headers(), Again { there: there.clone(), next });
+    response.extensions_mut().insert(MayAsk(there));
+    response
 }
 
 #[derive(Template)]

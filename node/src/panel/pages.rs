@@ -31,7 +31,7 @@ mod settings;
 mod setup;
 
 pub(super) use finance::send::Orders;
-pub(super) use login::cookie_of;
+pub(super) use login::{cookie_of, log_in_here};
 pub(super) use register::Drafts;
 
 /// Forms here are a few lines; pages that take texts or files say so themselves.

@@ -29,8 +29,12 @@ pub(super) struct Activity {
     evicted: CancellationToken,
 }
 
+/// So long a new connection may take for its handshake and its first request before it counts as one that does nothing.
+const ARRIVES_WITHIN: Duration = Duration::from_secs(1);
+
 #[derive(Debug)]
 struct State {
+    began: Instant,
     is_http2: bool,
     has_asked: bool,
     /// Requests being worked on.
@@ -52,6 +56,8 @@ pub(super) enum Standing {
     Silent,
     /// Has its answers.
     Idle,
+    /// Is new, and has not asked yet. It makes room for one of another subscriber only.
+    Arriving,
     /// Takes its answers.
     Answering,
     /// Sends the bodies of its requests.
@@ -60,14 +66,16 @@ pub(super) enum Standing {
 
 impl Activity {
     pub(super) fn new(head: Duration, idle: Duration) -> Arc<Self> {
+        let now = Instant::now();
         let state = State {
+            began: now,
             is_http2: false,
             has_asked: false,
             working: 0,
             waiting: 0,
             answering: 0,
             head_began: None,
-            moved: Instant::now(),
+            moved: now,
         };
         Arc::new(Self { head, idle, state: Mutex::new(state), evicted: CancellationToken::new() })
     }
@@ -104,7 +112,7 @@ impl Activity {
     }
 
     /// How soon it makes room, and since when nothing moves; `None` while it does not.
-    pub(super) fn standing(&self) -> Option<(Standing, Instant)> {
+    pub(super) fn standing(&self, now: Instant) -> Option<(Standing, Instant)> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let standing = if state.working > state.waiting {
             return None;
@@ -114,6 +122,8 @@ impl Activity {
             Standing::Answering
         } else if state.has_asked {
             Standing::Idle
+        } else if now.duration_since(state.began) < ARRIVES_WITHIN {
+            Standing::Arriving
         } else {
             Standing::Silent
         };

@@ -2,21 +2,34 @@
 //!
 //! A connection costs nothing to whoever opens it, so none is held by being first. When there is no room, the one that
 //! is least of use goes ([`Standing`]): of the newcomer's own when its [`subscriber`] has as many as it may, of all when
-//! the port has. Whose requests are being worked on stays.
+//! the port has. Whose requests are being worked on stays: a call that is cut off may have been charged.
+//!
+//! So that those at work do not hold all places, whoever presents one secret works on a part of them ([`Desk`]), and a
+//! newcomer waits for its turn ([`Waiting`]).
 
 use std::{
+    collections::VecDeque,
     net::IpAddr,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use farthing_bounds::subscriber;
-use tokio::{sync::Notify, time::timeout};
+use tokio::{
+    sync::Notify,
+    time::{Instant, timeout},
+};
 
 use super::activity::{Activity, Standing};
 
 /// A connection that is at work now may be idle soon, which nobody tells.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
+/// Newcomers of one subscriber that wait for a place, and of all.
+const WAITING_PER_SUBSCRIBER_MAX: usize = 128;
+const WAITING_MAX: usize = 256;
+/// A secret has at most so many times the connections that are left to others: three quarters when it is alone, and the less
+/// the more others have.
+const SHARE: usize = 3;
 
 /// The places of one port.
 #[derive(Debug)]
@@ -31,6 +44,8 @@ pub(super) struct Places {
 struct Held {
     next: u64,
     connections: Vec<Connection>,
+    /// The first of a subscriber's comes first.
+    waiting: VecDeque<(u64, IpAddr)>,
 }
 
 #[derive(Debug)]
@@ -39,6 +54,8 @@ struct Connection {
     /// `None` for a proxy, behind which there are many.
     subscriber: Option<IpAddr>,
     activity: Arc<Activity>,
+    /// For whom requests are being worked on, with how many of each.
+    works_for: Vec<(String, usize)>,
 }
 
 /// A connection's place, until dropped.
@@ -48,12 +65,19 @@ pub(super) struct Place {
     number: u64,
 }
 
+/// A newcomer's turn, until dropped.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    places: Arc<Places>,
+    number: u64,
+}
+
 /// Why there is no place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Full {
     /// All of the port's are at work.
     All,
-    /// All of this subscriber's are.
+    /// All of this subscriber's are at work or have just come, or others of it wait for one.
     Subscriber,
 }
 
@@ -62,25 +86,46 @@ impl Places {
         Arc::new(Self { connections_max, per_subscriber_max, held: Mutex::default(), left: Notify::new() })
     }
 
-    /// A place for a connection from `ip`, or from a trusted proxy; another one goes when there is no room.
+    /// A place for a connection from `ip`, or from a trusted proxy; another one goes when there is no room. `turn`: of
+    /// one that waited.
     pub(super) fn enter(
         self: &Arc<Self>,
         ip: Option<IpAddr>,
         activity: &Arc<Activity>,
+        turn: Option<&Waiting>,
+        now: Instant,
     ) -> Result<Place, Full> {
         let subscriber = ip.map(subscriber);
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.held();
+        let first = held.waiting.iter().find(|(_, waits)| Some(*waits) == subscriber);
+        if first.is_some_and(|(number, _)| Some(*number) != turn.map(|turn| turn.number)) {
+            return Err(Full::Subscriber);
+        }
         let is_own = |connection: &Connection| subscriber.is_some() && connection.subscriber == subscriber;
         let own = held.connections.iter().filter(|connection| is_own(connection)).count();
         if own >= self.per_subscriber_max {
-            held.evict(is_own).ok_or(Full::Subscriber)?;
+            // One that has just come would never get to its request if the next one took its place.
+            held.evict(is_own, now, |standing| standing != Standing::Arriving).ok_or(Full::Subscriber)?;
         } else if held.connections.len() >= self.connections_max {
-            held.evict(|_| true).ok_or(Full::All)?;
+            held.evict(|_| true, now, |_| true).ok_or(Full::All)?;
         }
-        let number = held.next;
-        held.next += 1;
-        held.connections.push(Connection { number, subscriber, activity: Arc::clone(activity) });
+        let number = held.number();
+        let activity = Arc::clone(activity);
+        held.connections.push(Connection { number, subscriber, activity, works_for: Vec::new() });
         Ok(Place { places: Arc::clone(self), number })
+    }
+
+    /// A turn for a newcomer from `ip`, behind the others of its subscriber; `None` when too many wait.
+    pub(super) fn wait(self: &Arc<Self>, ip: IpAddr) -> Option<Waiting> {
+        let subscriber = subscriber(ip);
+        let mut held = self.held();
+        let own = held.waiting.iter().filter(|(_, waits)| *waits == subscriber).count();
+        if own >= WAITING_PER_SUBSCRIBER_MAX || held.waiting.len() >= WAITING_MAX {
+            return None;
+        }
+        let number = held.number();
+        held.waiting.push_back((number, subscriber));
+        Some(Waiting { places: Arc::clone(self), number })
     }
 
     /// Returns when there may be room again.
@@ -88,27 +133,153 @@ impl Places {
         // Looking is cheap, and only a port whose connections all work does it.
         let _ = timeout(LOOK_AGAIN, self.left.notified()).await;
     }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn works_for(&self, number: u64, party: &str) -> bool {
+        let mut held = self.held();
+        let Some(own) = held.connections.iter().find(|connection| connection.number == number) else {
+            // Its place went to another.
+            return false;
+        };
+        let subscriber = own.subscriber;
+        let is_allowed = own.is_for(party)
+            || held.leaves_room(own, party, self.connections_max, |_| true)
+                && (subscriber.is_none()
+                    || held.leaves_room(own, party, self.per_subscriber_max, |other| {
+                        other.subscriber == subscriber
+                    }));
+        if is_allowed {
+            held.count(number, party, true);
+        }
+        is_allowed
+    }
+}
+
+impl Connection {
+    fn is_for(&self, party: &str) -> bool {
+        self.works_for.iter().any(|(whom, _)| whom == party)
+    }
 }
 
 impl Held {
-    fn evict(&mut self, among: impl Fn(&Connection) -> bool) -> Option<()> {
+    fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    fn evict(
+        &mut self,
+        among: impl Fn(&Connection) -> bool,
+        now: Instant,
+        may_go: impl Fn(Standing) -> bool,
+    ) -> Option<()> {
         let standing = |(place, connection): (usize, &Connection)| {
-            let standing: (Standing, _) = connection.activity.standing()?;
+            let standing: (Standing, _) = connection.activity.standing(now)?;
             Some((standing, place))
         };
         let candidates = self.connections.iter().enumerate().filter(|(_, connection)| among(connection));
-        let (_, place) = candidates.filter_map(standing).min()?;
+        let (_, place) = candidates.filter_map(standing).min().filter(|((least, _), _)| may_go(*least))?;
         self.connections.swap_remove(place).activity.evict();
         Some(())
+    }
+
+    /// Whether one connection more may work for `party`, of the `max` that `among` may have.
+    fn leaves_room(
+        &self,
+        own: &Connection,
+        party: &str,
+        max: usize,
+        among: impl Fn(&Connection) -> bool,
+    ) -> bool {
+        let at_work = |other: &&Connection| other.number != own.number && !other.works_for.is_empty();
+        let (mut busy, mut of_party) = (0, 0);
+        for other in self.connections.iter().filter(at_work).filter(|other| among(other)) {
+            busy += 1;
+            of_party += usize::from(other.is_for(party));
+        }
+        of_party < SHARE * max.saturating_sub(busy)
+    }
+
+    fn count(&mut self, number: u64, party: &str, begins: bool) {
+        let Some(own) = self.connections.iter_mut().find(|own| own.number == number) else { return };
+        let works_for = &mut own.works_for;
+        match works_for.iter_mut().find(|(whom, _)| whom == party) {
+            Some((_, requests)) if begins => *requests += 1,
+            Some((_, requests)) => *requests -= 1,
+            None => works_for.push((party.to_owned(), 1)),
+        }
+        works_for.retain(|(_, requests)| *requests > 0);
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut held = self.places.held.lock().unwrap_or_else(PoisonError::into_inner);
-        held.connections.retain(|connection| connection.number != self.number);
-        drop(held);
-        self.places.left.notify_one();
+        self.places.held().connections.retain(|connection| connection.number != self.number);
+        self.places.left.notify_waiters();
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.places.held().waiting.retain(|(number, _)| *number != self.number);
+        self.places.left.notify_waiters();
+    }
+}
+
+/// Where one request is worked on, among its extensions.
+#[derive(Debug, Clone)]
+pub struct Desk(Arc<Working>);
+
+#[derive(Debug)]
+struct Working {
+    places: Arc<Places>,
+    number: u64,
+    party: Mutex<Option<String>>,
+}
+
+/// Makes the desks of one connection.
+#[derive(Debug)]
+pub(super) struct Desks {
+    places: Arc<Places>,
+    number: u64,
+}
+
+impl Place {
+    pub(super) fn desks(&self) -> Desks {
+        Desks { places: Arc::clone(&self.places), number: self.number }
+    }
+}
+
+impl Desks {
+    pub(super) fn desk(&self) -> Desk {
+        let (places, number) = (Arc::clone(&self.places), self.number);
+        Desk(Arc::new(Working { places, number, party: Mutex::default() }))
+    }
+}
+
+impl Desk {
+    /// Whether the request may be worked on for `party`, such as who has a certain secret. No, when so many connections
+    /// work for it that too few would be left to others; then nothing may be begun. It counts until it is answered.
+    #[must_use]
+    pub fn works_for(&self, party: &str) -> bool {
+        let mut kept = self.0.party.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_allowed = kept.is_none() && self.0.places.works_for(self.0.number, party);
+        if is_allowed {
+            *kept = Some(party.to_owned());
+        }
+        is_allowed
+    }
+}
+
+impl Drop for Working {
+    fn drop(&mut self) {
+        let party = self.party.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(party) = party {
+            self.places.held().count(self.number, &party, false);
+        }
     }
 }
 
@@ -117,6 +288,13 @@ mod tests {
     use super::*;
 
     const LONG: Duration = Duration::from_secs(60);
+
+    impl Places {
+        /// As [`Places::enter`], when the others are not new any more.
+        fn enter_late(self: &Arc<Self>, ip: Option<IpAddr>, activity: &Arc<Activity>) -> Result<Place, Full> {
+            self.enter(ip, activity, None, Instant::now() + Duration::from_secs(2))
+        }
+    }
 
     fn connection() -> Arc<Activity> {
         Activity::new(LONG, LONG)
@@ -134,7 +312,7 @@ mod tests {
         let [silent, idle, answering, sending, working] = std::array::from_fn(|_| connection());
         let mut held: Vec<Place> = Vec::new();
         for activity in [&working, &sending, &answering, &idle, &silent] {
-            held.push(places.enter(ip(), activity).unwrap());
+            held.push(places.enter_late(ip(), activity).unwrap());
         }
         drop(Activity::work(&idle));
         let _work = (Activity::work(&working), Activity::work(&sending), Activity::wait(&sending));
@@ -142,17 +320,17 @@ mod tests {
         for going in [&silent, &idle, &answering, &sending] {
             assert!(!is_gone(going), "{going:?}");
             let at_work = connection();
-            held.push(places.enter(ip(), &at_work).unwrap());
+            held.push(places.enter_late(ip(), &at_work).unwrap());
             assert!(is_gone(going), "{going:?}");
             std::mem::forget(Activity::work(&at_work));
         }
-        assert_eq!(places.enter(ip(), &connection()).unwrap_err(), Full::Subscriber);
+        assert_eq!(places.enter_late(ip(), &connection()).unwrap_err(), Full::Subscriber);
         assert!(!is_gone(&working));
         // Others come in until the port is full.
         let other = || Some("10.0.0.1".parse().unwrap());
         let others: [_; 4] = std::array::from_fn(|_| connection());
-        held.extend(others.iter().map(|activity| places.enter(other(), activity).unwrap()));
-        held.push(places.enter(Some("10.0.0.2".parse().unwrap()), &connection()).unwrap());
+        held.extend(others.iter().map(|activity| places.enter_late(other(), activity).unwrap()));
+        held.push(places.enter_late(Some("10.0.0.2".parse().unwrap()), &connection()).unwrap());
         assert!(is_gone(&others[0]) && !is_gone(&others[1]), "who was silent for longest goes first");
         drop(held);
         assert!(places.held.lock().unwrap().connections.is_empty());
@@ -167,7 +345,7 @@ mod tests {
             let enter = |ip: &str| {
                 let activity = connection();
                 std::mem::forget(Activity::work(&activity));
-                places.enter(Some(ip.parse().unwrap()), &activity)
+                places.enter_late(Some(ip.parse().unwrap()), &activity)
             };
             let _first = (enter(together[0]).unwrap(), enter(together[1]).unwrap());
             assert_eq!(enter(together[2]).unwrap_err(), Full::Subscriber, "{together:?}");
@@ -176,8 +354,78 @@ mod tests {
         let places = Places::new(3, 1);
         let activities: [_; 3] = std::array::from_fn(|_| connection());
         let proxies: Vec<_> =
-            activities.iter().map(|activity| places.enter(None, activity).unwrap()).collect();
+            activities.iter().map(|activity| places.enter_late(None, activity).unwrap()).collect();
         assert!(!activities.iter().any(|activity| is_gone(activity)));
         drop(proxies);
+    }
+
+    #[test]
+    fn who_has_just_come_stays_before_whoever_has_its_answers() {
+        let places = Places::new(9, 2);
+        let ip = || Some("9.9.9.9".parse().unwrap());
+        let (arriving, idle) = (connection(), connection());
+        let _held = (places.enter_late(ip(), &arriving).unwrap(), places.enter_late(ip(), &idle).unwrap());
+        drop(Activity::work(&idle));
+        let enter = || places.enter(ip(), &connection(), None, Instant::now());
+        let _next = enter().unwrap();
+        assert!(is_gone(&idle) && !is_gone(&arriving));
+        assert_eq!(enter().unwrap_err(), Full::Subscriber, "both have just come");
+        assert!(places.enter_late(ip(), &connection()).is_ok() && is_gone(&arriving));
+    }
+
+    #[test]
+    fn a_secret_leaves_some_places_to_others() {
+        let here = || Some("127.0.0.1".parse().unwrap());
+        let places = Places::new(1_000, 16);
+        let enter = || {
+            let activity = connection();
+            let place = places.enter_late(here(), &activity).unwrap();
+            (Activity::work(&activity), place)
+        };
+        let mut held: Vec<(Desk, _)> = Vec::new();
+        let mut begin = |party: &str| {
+            let connection = enter();
+            let desk = connection.1.desks().desk();
+            let is_allowed = desk.works_for(party);
+            if is_allowed {
+                held.push((desk, connection));
+            }
+            is_allowed
+        };
+        assert_eq!((0..16).filter(|_| begin("one")).count(), 12, "three quarters");
+        assert!(!begin("one") && begin("two") && begin("two"));
+        assert!(!begin("one") && begin("three") && begin("four"), "each of them finds one");
+        // Another request on a connection of its own takes nothing from anybody.
+        let (desk, (_, place)) = &held[0];
+        let next = place.desks().desk();
+        assert!(next.works_for("one") && !next.works_for("one"), "each request counts once");
+        drop(next);
+        assert!(desk.0.places.held().connections.iter().any(|own| own.is_for("one")));
+        held.clear();
+        assert!(places.held().connections.is_empty());
+        let places = Places::new(4, 4);
+        let proxied: Vec<_> = (0..4).map(|_| places.enter_late(None, &connection()).unwrap()).collect();
+        let desks: Vec<_> = proxied.iter().map(|place| place.desks().desk()).collect();
+        assert_eq!(desks.iter().filter(|desk| desk.works_for("one")).count(), 3, "behind a proxy, too");
+    }
+
+    #[test]
+    fn newcomers_of_a_subscriber_wait_in_their_order_and_in_a_bounded_number() {
+        let places = Places::new(9, 1);
+        let (here, other) = (IpAddr::from([127, 0, 0, 1]), Some("9.9.9.9".parse().unwrap()));
+        let working = connection();
+        let place = places.enter_late(Some(here), &working).unwrap();
+        let work = Activity::work(&working);
+        let turns: Vec<_> = std::iter::from_fn(|| places.wait(here)).take(1_000).collect();
+        assert_eq!(turns.len(), WAITING_PER_SUBSCRIBER_MAX);
+        let enter = |turn| places.enter(Some(here), &connection(), turn, Instant::now());
+        assert_eq!(enter(Some(&turns[0])).unwrap_err(), Full::Subscriber, "it is at work still");
+        assert!(places.enter_late(other, &connection()).is_ok(), "others wait for nothing");
+        drop((work, place));
+        assert_eq!(enter(None).unwrap_err(), Full::Subscriber, "others came before");
+        assert_eq!(enter(Some(&turns[1])).unwrap_err(), Full::Subscriber);
+        assert!(enter(Some(&turns[0])).is_ok());
+        drop(turns);
+        assert!(places.held().waiting.is_empty() && enter(None).is_ok());
     }
 }

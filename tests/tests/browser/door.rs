@@ -1,6 +1,7 @@
 //! What is typed at `localhost`: led to the node's own name where the browser finds it, and usable where it does not.
 
 use anyhow::{Result, ensure};
+use fantoccini::cookies::Cookie;
 use farthing::control::types::{Console, SpendingState, route};
 use farthing_tests::world::eventually;
 
@@ -36,6 +37,11 @@ async fn a_bookmark_at_localhost_leads_to_the_same_page_under_the_nodes_own_name
     let there = browser.wait_for_address(&format!("{origin}{BOOKMARK}")).await?;
     ensure!(there.as_str() == format!("{origin}{BOOKMARK}"), "{there}");
     browser.client.delete_all_cookies().await?;
+    // Another site may lead to where one stays, and another server of this machine sets whatever cookie it likes.
+    browser.client.goto(&format!("{typed}/panel/stay?next=%2Fpanel%2Ffinance")).await?;
+    browser.wait_for_address(&format!("{origin}/panel/login?next=%2Fpanel%2Ffinance")).await?;
+    browser.client.goto(&format!("{typed}/api/v1/status")).await?;
+    browser.client.add_cookie(Cookie::new("farthing-stay", "1")).await?;
     browser.client.goto(&format!("{typed}{BOOKMARK}")).await?;
     log_in(&browser).await?;
     browser.wait_for_address(&format!("{origin}{BOOKMARK}")).await?;

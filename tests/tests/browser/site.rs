@@ -195,6 +195,7 @@ pub async fn set_up(browser: &Browser, node: &NodeProcess) -> Result<()> {
     let console: Console = node.control().get(route::CONSOLE).await?;
     let code = console.setup_code.context("no setup code")?;
     browser.goto("/panel").await?;
+    browser.wait_for("Set up your node").await?;
     browser.fill(&[("code", &code), ("password", PASSWORD), ("repeated", PASSWORD)]).await?;
     browser.press("button.primary").await?;
     eventually("the password is taken", async || {

@@ -21,6 +21,7 @@ use tokio::net::TcpListener;
 
 use crate::{
     browser::{Browser, STRANGER, Tools},
+    keyboard::node,
     site::{PASSWORD, confirm, set_up},
 };
 
@@ -336,6 +337,52 @@ async fn forms_of_other_sites_and_ports_change_nothing() -> Result<()> {
     browser.press("form[action$='/show'] button").await?;
     confirm(&browser).await?;
     browser.wait_for("farthing_sk_").await?;
+    browser.client.clone().close().await?;
+    Ok(())
+}
+
+/// Anybody can link to the console with a key of his own behind the `#`.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_link_of_another_site_replaces_no_key() -> Result<()> {
+    let Some(tools) = Tools::find() else { return Ok(()) };
+    let folder = tempfile::tempdir()?;
+    let (node, origin) = node(&folder).await?;
+    let browser = Browser::open(&tools, &origin, true).await?;
+    set_up(&browser, &node).await?;
+    let held = async || -> Result<Vec<String>> {
+        let read = "return ['key', 'device'].map((name) => localStorage.getItem(`farthing-${name}`) ?? '');";
+        Ok(serde_json::from_value(browser.client.execute(read, Vec::new()).await?)?)
+    };
+    let own = held().await?;
+    ensure!(own.iter().all(|key| key.len() == 64), "{own:?}");
+    let other = "0".repeat(64);
+    let page = |to: &str| format!("<!doctype html><title>Kittens</title><a href=\"{to}\">Look</a>");
+    for place in ["/panel", "/panel/login", "/panel/enter?next=%2Fpanel", "/panel/apis/new"] {
+        let link = format!("{origin}{place}#key={other}&device={other}");
+        let neighbour = Neighbour::start(page(&link)).await?;
+        browser.client.goto(&format!("http://{STRANGER}:{}/", neighbour.port)).await?;
+        browser.press("a").await?;
+        eventually("the console takes it out of the address", async || {
+            let url = browser.client.current_url().await?;
+            Ok(url.as_str().starts_with(&origin) && url.fragment().is_none())
+        })
+        .await
+        .with_context(|| place.to_owned())?;
+        ensure!(held().await? == own, "{place}: {:?}", held().await?);
+    }
+    // The key is the right one still, and so is what a later log-in hands over.
+    browser.goto("/panel/finance/limits").await?;
+    browser.press("form[action='/panel/finance/stop'] button").await?;
+    browser.wait_for("All spending is stopped").await?;
+    browser.client.delete_all_cookies().await?;
+    browser.goto("/panel/login").await?;
+    browser.fill(&[("password", PASSWORD)]).await?;
+    browser.press("button.primary").await?;
+    eventually("another key is held, and the same device", async || {
+        let now = held().await?;
+        Ok(now[0].len() == 64 && now[0] != own[0] && now[1] == own[1])
+    })
+    .await?;
     browser.client.clone().close().await?;
     Ok(())
 }

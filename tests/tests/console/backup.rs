@@ -109,6 +109,13 @@ async fn a_backup_is_made_downloaded_and_restored_in_the_place_of_another_node()
     ensure!(place.starts_with(LIST) && place.contains("uploaded"), "{page:?}");
     let page = browser.post(&place, &[("passphrase", "the wrong words"), ("go", "check")]).await?;
     ensure!(page.status == 422 && page.body.contains("passphrase is wrong"), "{page:?}");
+    let looked_at = new.process.data_dir().join(".verify");
+    std::fs::write(&looked_at, "in the way")?;
+    let page = browser.post(&place, &[("passphrase", PASSPHRASE), ("go", "check")]).await?;
+    ensure!(!page.body.contains("its books add up"), "it is opened elsewhere: {page:?}");
+    std::fs::remove_file(&looked_at)?;
+    std::fs::create_dir(&looked_at)?;
+    std::fs::write(looked_at.join("left.redb"), "a ledger of an interrupted look")?;
     let page = browser.post(&place, &[("passphrase", PASSPHRASE), ("go", "check")]).await?;
     ensure!(page.body.contains("its books add up") && page.body.contains(&wallet.to_string()), "{page:?}");
     let page = browser.post(&place, &[("passphrase", PASSPHRASE), ("go", "restore")]).await?;
@@ -122,6 +129,7 @@ async fn a_backup_is_made_downloaded_and_restored_in_the_place_of_another_node()
         Ok(status.is_ok_and(|status| status.address.0 == wallet && !status.spending))
     })
     .await?;
+    ensure!(!looked_at.exists(), "what an interrupted look left is there still");
     ensure!(new.process.secret().await? == secret, "another secret");
     let kept = replaced(&new)?;
     for name in ["wallet.json", "ledger.redb", "secrets.toml"] {

@@ -63,12 +63,15 @@ async fn where_the_name_is_not_found_localhost_goes_on_and_every_change_asks_for
     node.set_up().await?;
     let mut stays = at_localhost(&node).await?;
     let page = stays.get("/panel/stay?next=%2Fpanel%2Fcatalog").await?;
+    ensure!(page.status == 200 && page.body.contains("<h1>Log in</h1>"), "{page:?}");
+    ensure!(page.field("next")? == "/panel/catalog", "{page:?}");
+    let fields = [("password", PASSWORD), ("next", "/panel/catalog")];
+    let page = stays.post("/panel/login", &fields).await?;
     ensure!(page.status == 303 && page.header("location") == "/panel/catalog", "{page:?}");
-    let page = stays.get("/panel/catalog").await?;
-    ensure!(page.header("location").starts_with("/panel/login"), "{page:?}");
-    let page = stays.post("/panel/login", &[("password", PASSWORD)]).await?;
-    ensure!(page.status == 303 && stays.key.is_none(), "a key is handed over: {page:?}");
-    ensure!(stays.get("/panel").await?.status == 200);
+    ensure!(stays.key.is_none() && stays.device.is_some(), "a key is handed over, or no device is known");
+    ensure!(stays.get("/panel").await?.body.contains("<nav class=\"places\""), "it is logged in here");
+    let page = stays.get("/panel/stay?next=%2Fpanel%2Fcatalog").await?;
+    ensure!(page.status == 303 && page.header("location") == "/panel/catalog", "{page:?}");
     const STOP: &str = "/panel/finance/stop";
     let stopped = async || -> Result<bool> {
         let state: SpendingState = node.process.control().get(route::SPENDING).await?;
@@ -77,5 +80,34 @@ async fn where_the_name_is_not_found_localhost_goes_on_and_every_change_asks_for
     ensure!(stays.press(STOP, &[]).await?.asks_for_password() && !stopped().await?);
     let page = stays.press(STOP, &[("console_password", PASSWORD)]).await?;
     ensure!(page.status == 303 && stopped().await?, "{page:?}");
+    Ok(())
+}
+
+/// Any page may open an address of the console, and any server of this machine set a cookie of `localhost`.
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_else_keeps_a_browser_at_localhost() -> Result<()> {
+    let node = Node::start().await?;
+    let there = format!("data-there=\"{}\"", node.url);
+    let led = async |browser: &mut Browser, path: &str| -> Result<()> {
+        let page = browser.get(path).await?;
+        let policy = page.header("content-security-policy");
+        ensure!(page.status == 200 && page.body.contains(&there), "{path} leads nowhere: {page:?}");
+        ensure!(policy.contains(&format!("connect-src 'self' {};", node.url)), "{path}: {policy}");
+        Ok(())
+    };
+    let mut lured = at_localhost(&node).await?;
+    // Neither before the console is set up nor afterwards.
+    for round in ["before", "after"] {
+        led(&mut lured, "/panel/stay?next=%2Fpanel%2Ffinance").await.context(round)?;
+        for cookie in ["farthing-stay", "__Host-farthing-console"] {
+            lured.cookies.push((cookie.to_owned(), "1".to_owned()));
+        }
+        for path in ["/panel", "/panel/login", "/panel/setup", "/panel/finance", "/panel/stay"] {
+            led(&mut lured, path).await.context(round)?;
+        }
+        if round == "before" {
+            node.set_up().await?;
+        }
+    }
     Ok(())
 }

@@ -12,7 +12,10 @@ use farthing_tests::{
 use reqwest::StatusCode;
 use serde_json::Value;
 
-use crate::support::{cost, expect_served};
+use crate::{
+    names::Names,
+    support::{cost, expect_served},
+};
 
 /// What a webhook was told; while it refuses, it keeps nothing.
 #[derive(Clone, Default)]
@@ -104,5 +107,43 @@ async fn an_alert_is_listed_with_its_cause_and_the_webhook_is_told_when_it_comes
     farthing(consumer, &["alert", "test"]).await?.ends_with(1)?;
     farthing(consumer, &["alert", "set"]).await?.ends_with(2)?;
     assert_eq!(world.settle_and_check(FUNDS).await?, cost(1));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_webhook_whose_name_leads_closer_than_when_it_was_set_is_not_told_over_restarts_either()
+-> Result<()> {
+    let names = Names::new().await?;
+    let mut world = World::start().await?;
+    world.consumer.restart(names.environment()).await?;
+    let heard = Heard::default();
+    let port = heard
+        .listen()
+        .await?
+        .split('/')
+        .nth(2)
+        .and_then(|host| host.split(':').nth(1))
+        .context("no port")?
+        .to_owned();
+    let hook = format!("http://hook.test:{port}/hook/very-secret-token");
+    let told = || heard.told.lock().unwrap().len();
+    for (whence, told_first) in [("127.0.0.1", true), ("fd12:3456:789a::1", false)] {
+        names.lead(&[("hook.test", whence)])?;
+        farthing(&world.consumer, &["alert", "set", "--webhook", &hook]).await?.ends_with(0)?;
+        // Another level leaves the webhook what it is.
+        names.lead(&[("hook.test", "127.0.0.1")])?;
+        farthing(&world.consumer, &["alert", "set", "--usdc-below", "0"]).await?.ends_with(0)?;
+        for round in ["before", "after"] {
+            let before = told();
+            let tested = farthing(&world.consumer, &["alert", "test"]).await?;
+            ensure!((told() > before) == told_first, "{whence}, {round} a restart: {tested:?}");
+            let is_refused = tested.code != 0 && tested.err.contains("leads elsewhere");
+            ensure!(told_first != is_refused, "{whence}, {round} a restart: {tested:?}");
+            world.consumer.restart(names.environment()).await?;
+        }
+    }
+    names.lead(&[("hook.test", "169.254.169.254")])?;
+    let refused = farthing(&world.consumer, &["alert", "set", "--webhook", &hook]).await?;
+    ensure!(refused.ends_with(2)?.err.contains("must not lead"), "{refused:?}");
     Ok(())
 }

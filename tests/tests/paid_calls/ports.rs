@@ -8,7 +8,10 @@ use farthing::{
     control::types::{Console, route},
     testnet::NodeProcess,
 };
-use farthing_tests::world::{FUNDS, World, eventually};
+use farthing_tests::{
+    command::farthing,
+    world::{FUNDS, World, eventually},
+};
 use futures::{StreamExt, future::join_all, stream};
 use hyper::client::conn::http2::{self, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo};
@@ -17,10 +20,10 @@ use rustls::{
     ClientConfig, RootCertStore,
     pki_types::{CertificateDer, ServerName, pem::PemObject},
 };
-use tokio::{net::TcpStream, time::timeout};
+use tokio::{net::TcpStream, sync::watch, time::timeout};
 use tokio_rustls::TlsConnector;
 
-use crate::support::{cost, fixed_owner};
+use crate::support::{cost, expect_served, fixed_owner, setting};
 
 /// As many as one subscriber may have on each port.
 const SILENT: usize = 32;
@@ -69,6 +72,73 @@ async fn silent_connections_of_a_local_program_shut_nobody_out_of_any_port() -> 
     served.await.with_context(|| format!("{last:?}"))?;
     drop((on_network, on_panel, on_gateway));
     assert_eq!(world.settle_and_check(FUNDS).await?, cost(1));
+    Ok(())
+}
+
+/// A client of its own connections, one for each request under way.
+fn program(node: &NodeProcess) -> Result<reqwest::Client> {
+    farthing::tls::install_provider();
+    let authority = reqwest::Certificate::from_pem(&fs::read(node.ca_file())?)?;
+    Ok(reqwest::Client::builder().tls_certs_only([authority]).http1_only().no_proxy().build()?)
+}
+
+/// Posts calls of `body` with `secret` until it is told to stop, and counts what is served and what finds no room.
+async fn hold(
+    client: reqwest::Client,
+    url: String,
+    secret: String,
+    body: String,
+    stop: watch::Receiver<bool>,
+    counts: watch::Sender<(usize, usize)>,
+) {
+    while !*stop.borrow() {
+        let sent = client.post(&url).bearer_auth(&secret).body(body.clone()).send().await;
+        let status = sent.map(|answer| answer.status());
+        counts.send_modify(|(served, refused)| match status {
+            Ok(status) if status.is_success() => *served += 1,
+            Ok(StatusCode::SERVICE_UNAVAILABLE) => *refused += 1,
+            _ => {}
+        });
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_local_program_with_slow_calls_on_all_connections_shuts_no_other_program_out() -> Result<()> {
+    const THREADS: usize = 40;
+    let mut setup = fixed_owner()?;
+    setup.consumer_settings.extend(setting("gateway.connections_per_ip_max", "16"));
+    let world = World::with(setup).await?;
+    expect_served(&world.get("/ok").await?)?;
+    let service = world.api.id.to_string();
+    let made = farthing(&world.consumer, &["secret", "create", "slow", "--service", &service]).await?;
+    let secret = made.ends_with(0)?.out.trim().to_owned();
+    let url = format!("{}/internal/call", world.consumer.status().await?.gateway_url);
+    let ((stop, stopped), body) = (watch::channel(false), world.body("GET", "/slow/3000").to_string());
+    let (counts, mut seen) = watch::channel((0, 0));
+    let threads: Vec<_> = (0..THREADS)
+        .map(|_| {
+            let client = program(&world.consumer)?;
+            let held =
+                hold(client, url.clone(), secret.clone(), body.clone(), stopped.clone(), counts.clone());
+            Ok(tokio::spawn(held))
+        })
+        .collect::<Result<_>>()?;
+    seen.wait_for(|(_, refused)| *refused > THREADS).await?;
+    for call in 0..20 {
+        // Another program each time, on a connection that is not there yet.
+        let asked = program(&world.consumer)?.post(&url).bearer_auth(&world.secret);
+        let asked = asked.body(world.body("GET", "/ok").to_string()).send();
+        let answer = timeout(SOON, asked).await.with_context(|| format!("call {call} is not answered"))?;
+        let answer = answer.with_context(|| format!("call {call}"))?;
+        ensure!(answer.status().is_success(), "call {call}: {}", answer.status());
+    }
+    let other = world.consumer.https_client()?.get(url.replace("/internal/call", "/healthz")).send();
+    ensure!(timeout(SOON, other).await??.status().is_success());
+    stop.send_replace(true);
+    join_all(threads).await;
+    let (served, refused) = *counts.borrow();
+    println!("{THREADS} threads: {served} slow calls served, {refused} found no room");
+    ensure!(served > 0, "no slow call was served");
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use farthing_tests::{
 use reqwest::StatusCode;
 use serde_json::Value;
 
-use crate::support::{cost, expect_free, expect_served, fixed_owner, setting};
+use crate::support::{cost, expect_free, expect_refused, expect_served, fixed_owner, setting, with};
 
 #[tokio::test]
 async fn stopped_spending_refuses_every_call_over_restarts_while_selling_and_settling_go_on() -> Result<()> {
@@ -103,7 +103,7 @@ async fn a_named_secret_buys_what_it_is_made_for_up_to_its_caps_and_until_it_is_
     expect_served(&call_with(&world, &capped).await?)?;
     expect_free("its day's budget", &call_with(&world, &capped).await?, 402, "over-limit")?;
     expect_free("its cap per call", &call_with(&world, &thrifty).await?, 402, "over-limit")?;
-    expect_free("another service", &call_with(&world, &elsewhere).await?, 403, "secret-not-scoped")?;
+    expect_refused("another service", &call_with(&world, &elsewhere).await?, 403, "secret-not-scoped")?;
     expect_served(&world.get("/ok").await?).context("the default secret has its own budget")?;
 
     // What is changed holds for the next call.
@@ -111,14 +111,20 @@ async fn a_named_secret_buys_what_it_is_made_for_up_to_its_caps_and_until_it_is_
     expect_served(&call_with(&world, &capped).await?)?;
     farthing(consumer, &["secret", "limit", "elsewhere", "--reset"]).await?.ends_with(0)?;
     expect_served(&call_with(&world, &elsewhere).await?)?;
+    // What was charged is not called free where its repeat is refused.
+    let charged = with(world.body("GET", "/ok"), "call_id", "00000000-0000-4000-8000-000000000013");
+    expect_served(&send_with(&world, &elsewhere, &charged).await?)?;
+    farthing(consumer, &["secret", "limit", "elsewhere", "--service", nothing]).await?.ends_with(0)?;
+    expect_refused("a repeat", &send_with(&world, &elsewhere, &charged).await?, 403, "secret-not-scoped")?;
+    farthing(consumer, &["secret", "limit", "elsewhere", "--reset"]).await?.ends_with(0)?;
     let fresh = farthing(consumer, &["secret", "rotate", "elsewhere"]).await?;
     let fresh = fresh.ends_with(0)?.out.trim().to_owned();
-    expect_free("rotated", &call_with(&world, &elsewhere).await?, 401, "unauthorized")?;
+    expect_refused("rotated", &call_with(&world, &elsewhere).await?, 401, "unauthorized")?;
     expect_served(&call_with(&world, &fresh).await?)?;
     let shown = farthing(consumer, &["secret", "show", "elsewhere"]).await?;
     ensure!(shown.ends_with(0)?.out.trim() == fresh, "another secret is shown");
     farthing(consumer, &["secret", "revoke", "elsewhere"]).await?.ends_with(0)?;
-    expect_free("revoked", &call_with(&world, &fresh).await?, 401, "unauthorized")?;
+    expect_refused("revoked", &call_with(&world, &fresh).await?, 401, "unauthorized")?;
 
     let listed = farthing(consumer, &["secret", "list", "--json"]).await?;
     let all = listed.ends_with(0)?.json()?;
@@ -142,14 +148,18 @@ async fn a_named_secret_buys_what_it_is_made_for_up_to_its_caps_and_until_it_is_
     ] {
         farthing(consumer, wrong).await?.ends_with(code).with_context(|| format!("{wrong:?}"))?;
     }
-    assert_eq!(world.settle_and_check(FUNDS).await?, cost(6));
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(7));
     Ok(())
 }
 
 /// `GET /ok` with another secret than the world's.
 async fn call_with(world: &World, secret: &str) -> Result<Answer> {
+    send_with(world, secret, &world.body("GET", "/ok")).await
+}
+
+async fn send_with(world: &World, secret: &str, body: &Value) -> Result<Answer> {
     let url = format!("{}/internal/call", world.consumer.status().await?.gateway_url);
-    let request = world.client().post(url).bearer_auth(secret).body(world.body("GET", "/ok").to_string());
+    let request = world.client().post(url).bearer_auth(secret).body(body.to_string());
     let response = request.send().await?;
     let (status, headers): (StatusCode, _) = (response.status(), response.headers().clone());
     Ok(Answer { status, headers, body: response.bytes().await? })

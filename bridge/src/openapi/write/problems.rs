@@ -28,7 +28,7 @@ const fn plain(status: u16, name: &'static str, description: &'static str) -> Fa
 
 /// Without the consumer's secret nothing is bought.
 pub(super) const UNAUTHORIZED: Failure =
-    failure(401, "Unauthorized", "The consumer secret is missing or wrong. Not charged.");
+    failure(401, "Unauthorized", "The consumer secret is missing or wrong. This request is not charged.");
 
 /// By status.
 pub(super) const FAILURES: [Failure; 12] = [

@@ -13,11 +13,13 @@ use std::{
 
 use minicbor::{Decode, Encode};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use serde::{Deserialize, Serialize};
 
 use super::OwnPorts;
 
 /// How far away an upstream is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 #[cbor(index_only)]
 pub enum AddressClass {
     #[n(0)]
@@ -162,21 +164,29 @@ pub enum ForbiddenAddress {
 
 /// Why there was no connection, for the owner's log.
 pub(super) fn why_not(error: &reqwest::Error) -> &'static str {
+    match resolver_error(error) {
+        Some(ResolverError::Forbidden(ForbiddenAddress::Own)) => LEADS_HERE,
+        Some(ResolverError::Forbidden(ForbiddenAddress::Never)) => {
+            "its name leads only to addresses that are never an upstream's"
+        }
+        Some(ResolverError::Forbidden(ForbiddenAddress::Moved { .. })) => {
+            "its name leads elsewhere than when the service was registered; register it again if that is right"
+        }
+        Some(ResolverError::Lookup(_)) => "its name is not found",
+        None => "no connection to the upstream",
+    }
+}
+
+/// Why a name had no address to connect to, where that is why a request failed.
+pub(crate) fn resolver_error(error: &reqwest::Error) -> Option<&ResolverError> {
     let mut source = error.source();
     while let Some(cause) = source {
-        match cause.downcast_ref::<ResolverError>() {
-            Some(ResolverError::Forbidden(ForbiddenAddress::Own)) => return LEADS_HERE,
-            Some(ResolverError::Forbidden(ForbiddenAddress::Never)) => {
-                return "its name leads only to addresses that are never an upstream's";
-            }
-            Some(ResolverError::Forbidden(ForbiddenAddress::Moved { .. })) => {
-                return "its name leads elsewhere than when the service was registered; register it again if that is right";
-            }
-            Some(ResolverError::Lookup(_)) => return "its name is not found",
-            None => source = cause.source(),
+        if let Some(found) = cause.downcast_ref() {
+            return Some(found);
         }
+        source = cause.source();
     }
-    "no connection to the upstream"
+    None
 }
 
 #[cfg(test)]

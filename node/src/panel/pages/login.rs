@@ -13,7 +13,7 @@ use crate::{
         Panel,
         access::{ABSOLUTE_SECS, Asker, Begun, Refused, Token},
         address_or_here,
-        door::SharedName,
+        door::{Again, SharedName},
         failure::Failure,
         form::{GuestForm, HarmlessForm, status_of, wait_of},
         frame::{THEME_COOKIE, Theme},
@@ -24,12 +24,15 @@ use crate::{
     serve::ClientAddress,
 };
 
+use super::setup;
+
 #[derive(Template)]
 #[template(path = "login.html")]
 struct Page {
     theme: Theme,
     next: String,
     problem: Option<String>,
+    again: Option<Again>,
 }
 
 #[derive(Deserialize)]
@@ -43,6 +46,7 @@ impl Page {
             theme: Theme::named(cookie(headers, THEME_COOKIE).unwrap_or_default()),
             next: next_or_home(next).to_owned(),
             problem: None,
+            again: None,
         }
     }
 
@@ -88,6 +92,15 @@ pub(super) async fn show(
         return Ok(Redirect::to(next_or_home(asked.next.as_deref())).into_response());
     }
     Ok(Html(&Page::new(&headers, asked.next.as_deref())).into_response())
+}
+
+/// At the name that all programs share: where the other one is not found, one logs in or sets up here.
+pub(in crate::panel) fn log_in_here(panel: &Panel, headers: &HeaderMap, again: Again) -> Response {
+    if panel.access().setup_code().is_some() {
+        return setup::page(headers, Some(again));
+    }
+    let page = Page::new(headers, Some(&again.next));
+    Html(&Page { again: Some(again), ..page }).into_response()
 }
 
 #[derive(Deserialize)]

@@ -22,7 +22,7 @@ use crate::{
     },
     panel::{
         Panel, address_or_here,
-        door::SharedName,
+        door::{Again, SharedName},
         form::GuestForm,
         frame::{THEME_COOKIE, Theme},
         guard::cookie,
@@ -97,14 +97,20 @@ struct Page {
     step: Step,
     code: String,
     problem: Option<String>,
+    again: Option<Again>,
 }
 
 pub(super) async fn show(State(panel): State<Panel>, headers: HeaderMap) -> Response {
     if panel.access().setup_code().is_none() {
         return Redirect::to("/panel").into_response();
     }
-    let theme = Theme::named(cookie(&headers, THEME_COOKIE).unwrap_or_default());
-    Html(&Page { theme, step: Step::Access, code: String::new(), problem: None }).into_response()
+    page(&headers, None)
+}
+
+/// The code and a password are asked for.
+pub(super) fn page(headers: &HeaderMap, again: Option<Again>) -> Response {
+    let theme = Theme::named(cookie(headers, THEME_COOKIE).unwrap_or_default());
+    Html(&Page { theme, step: Step::Access, code: String::new(), problem: None, again }).into_response()
 }
 
 #[derive(Deserialize)]
@@ -136,7 +142,7 @@ pub(super) async fn set_up(
         }
         Err(problem) => {
             let theme = Theme::named(cookie(&headers, THEME_COOKIE).unwrap_or_default());
-            let page = Page { theme, step: Step::Access, code, problem: Some(problem) };
+            let page = Page { theme, step: Step::Access, code, problem: Some(problem), again: None };
             (StatusCode::UNPROCESSABLE_ENTITY, Html(&page)).into_response()
         }
     }

@@ -1,0 +1,27 @@
+//! This node has no room for a request.
+
+use axum::http::StatusCode;
+
+use super::{Problem, ROOM_AFTER_MS};
+
+impl Problem {
+    #[must_use]
+    pub fn no_room() -> Self {
+        Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "no-room",
+            "This node holds too much",
+            "the bodies of requests and answers under way fill the memory that this node has for them",
+            "Wait as Retry-After says, then send it again with the same call_id; nothing was done this time.",
+        )
+        .retry_after(Some(ROOM_AFTER_MS))
+        .undecided()
+    }
+
+    /// The caller works on as many connections as one may.
+    #[must_use]
+    pub fn no_connection() -> Self {
+        let detail = "requests with this secret are under way on as many connections as one secret may have";
+        Self { detail: detail.to_owned(), ..Self::no_room() }
+    }
+}
