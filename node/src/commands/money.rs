@@ -13,8 +13,8 @@ use crate::{
     chain_view, clock,
     consumer::BuyError,
     control::types::{
-        Channel, ChannelRole, CloseQuery, Eth, OpenRequest, SendAmount, SendRequest, Sent, Settled, Text,
-        WalletBalance, route,
+        Channel, ChannelRole, CloseQuery, Eth, MAY_HAVE_BEEN_MADE, OpenRequest, SendAmount, SendRequest,
+        Sent, Settled, Text, WalletBalance, route,
     },
     node::Node,
     settlement::{Closed, SettlementError},
@@ -75,11 +75,24 @@ pub(super) async fn send(
 
 /// A chain that does not answer is noticed while it is only asked: what is signed is pursued for as long as it takes.
 fn unsent(error: ChainError) -> Failed {
-    if matches!(error, ChainError::Unreachable { .. }) {
-        let next = "Nothing was sent. `farthing doctor` checks the chain; send again when it answers.";
-        return Failed::new(StatusCode::BAD_GATEWAY, &error, next);
+    match error {
+        error if error.may_have_been_made() => {
+            let next = "`farthing wallet history` shows it once it is made, and so does a block explorer. Look there before \
+                        you send again: a second transfer is paid, too.";
+            let mut failed = Failed::new(StatusCode::GATEWAY_TIMEOUT, &error, next);
+            MAY_HAVE_BEEN_MADE.clone_into(&mut failed.0.kind);
+            failed
+        }
+        error @ ChainError::Unreachable { .. } => {
+            let next = "Nothing was sent. `farthing doctor` checks the chain; send again when it answers.";
+            Failed::new(StatusCode::BAD_GATEWAY, &error, next)
+        }
+        error @ ChainError::Stopped => {
+            let next = "Nothing was sent: the node stops. Send again when it runs.";
+            Failed::new(StatusCode::SERVICE_UNAVAILABLE, &error, next)
+        }
+        error => error.into(),
     }
-    error.into()
 }
 
 #[utoipa::path(
