@@ -446,3 +446,17 @@ async fn a_signed_close_is_remembered_until_a_later_round_holds_a_deposit_that_s
     let emptied = PayeeChannel { claimed: filled.deposited, ..filled };
     assert_eq!(ledger.put_payee_channel(emptied).await.unwrap().ending, Ending::None, "it is closed");
 }
+
+#[tokio::test]
+async fn when_a_channel_was_last_used_is_when_it_was_promised_on_or_filled() {
+    let ledger = in_memory();
+    let used = async |facts| ledger.put_payer_channel(facts).await.unwrap().used_secs;
+    let opened = used(payer_channel(1)).await.unwrap();
+    assert_eq!(used(payer_channel(1)).await, Some(opened), "the chain shows nothing new");
+    let late = Promise { time_secs: opened + 500, ..promise(1, 1, PRICE) };
+    ledger.promise(late).await.unwrap().await.unwrap();
+    assert_eq!(used(payer_channel(1)).await, Some(opened + 500));
+    let early = Promise { time_secs: opened - 500, ..promise(1, 2, PRICE) };
+    ledger.promise(early).await.unwrap().await.unwrap();
+    assert_eq!(used(payer_channel(1)).await, Some(opened + 500));
+}
