@@ -182,7 +182,8 @@ fn current(facts: &Facts, levels: &Levels) -> Vec<Alert> {
             let cause = format!(
                 "the books of the owner {owner} contradict its receipts, so nothing more is promised to it"
             );
-            let action = "`farthing channel close` takes the deposit back";
+            let action = "`farthing channel close` takes the deposit back; then `farthing channel resume` would buy from \
+                          it again";
             alerts.push(alert("channel-stopped", subject, Severity::Error, cause, action));
         } else if !channel.closing && channel.available < levels.channel_below {
             let cause = format!("{} USDC are left on the channel with the owner {owner}", channel.available);

@@ -226,6 +226,22 @@ pub(super) async fn close_channel(
 
 #[utoipa::path(
     post,
+    path = route::CHANNEL_RESUME,
+    summary = "Buy again from an owner whose channel was stopped, once that is empty; asks for the password again",
+    tag = "Money",
+    params(("id" = String, Path, description = "Channel")),
+    responses((status = 200, description = "Done", body = Channel))
+)]
+pub(super) async fn resume_channel(
+    State(node): State<Node>,
+    Path(id): Path<Text<ChannelId>>,
+) -> Result<Json<Channel>, Failed> {
+    node.consumer.trust_again(id.0).await?;
+    channel(&node, id.0)
+}
+
+#[utoipa::path(
+    post,
     path = route::SETTLE,
     summary = "Claim what was earned",
     tag = "Money",

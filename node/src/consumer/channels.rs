@@ -294,6 +294,14 @@ impl Channels {
         }
     }
 
+    /// Trusts an owner again whose channel was stopped and is empty: what it was paid is what it is owed.
+    pub fn resume(&self, owner: Address) {
+        if let Some(channel) = self.lock().get_mut(&owner) {
+            channel.state.stopped = false;
+            channel.seen_total = channel.claimed.max(channel.state.acknowledged);
+        }
+    }
+
     /// Promises nothing more to this owner.
     pub fn stop(&self, owner: Address) {
         if let Some(channel) = self.lock().get_mut(&owner) {
