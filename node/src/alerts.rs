@@ -5,6 +5,7 @@
 
 use std::{
     collections::BTreeMap,
+    path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -16,6 +17,7 @@ use crate::{
     chain_view, clock,
     config::FlagRule,
     consumer::{Consumer, channels::Channels, conduct::Known, rules::Stopped},
+    disk::{LOW, LOW_NEXT, Space},
     eth::Eth,
     owner::{
         book::Book,
@@ -102,6 +104,8 @@ struct Facts {
     flagged: Vec<Known>,
     /// Why there is no backup of today.
     backup: Option<Failing>,
+    /// Where the data folder lies.
+    disk: Option<Space>,
 }
 
 /// What is amiss, in a fixed order; the time is filled in by [`Alerts`].
@@ -119,6 +123,10 @@ fn current(facts: &Facts, levels: &Levels) -> Vec<Alert> {
         let (part, cause) = waiting.split_once(": ").unwrap_or(("node", waiting));
         let action = "`farthing doctor` says what mends it";
         alerts.push(alert("not-ready", part.to_owned(), Severity::Error, cause.to_owned(), action));
+    }
+    if let Some(space) = facts.disk.filter(Space::is_low) {
+        let cause = format!("{space} are free where the data folder lies: {LOW}");
+        alerts.push(alert("disk-low", String::new(), Severity::Error, cause, LOW_NEXT));
     }
     if let Some(off) = &facts.clock_off {
         let severity = if off.is_bad() { Severity::Error } else { Severity::Warning };
@@ -261,6 +269,7 @@ pub struct Parts {
     pub terms: Terms,
     pub backups: Automatic,
     pub health: Health,
+    pub data_dir: PathBuf,
     /// What a webhook may connect to is what an upstream may.
     pub upstream: UpstreamOptions,
 }
@@ -358,6 +367,7 @@ impl Alerts {
             ailing: parts.health.ailing(),
             flagged: parts.consumer.conduct().all(),
             backup: parts.backups.failing(),
+            disk: Space::of(&parts.data_dir),
             unclaimed_max: (!chain_view::means(&parts.readiness.chain).cover(unclaimed.iter().copied()))
                 .then_some(parts.terms.without_gas_max),
             unclaimed: unclaimed.into_iter().fold(Usdc::ZERO, Usdc::saturating_add),
