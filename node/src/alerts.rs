@@ -5,6 +5,7 @@
 
 use std::{
     collections::BTreeMap,
+    path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -21,6 +22,7 @@ use crate::{
         conduct::Known,
         rules::Stopped,
     },
+    disk::{LOW, LOW_NEXT, Space},
     eth::Eth,
     owner::{
         book::Book,
@@ -107,6 +109,8 @@ struct Facts {
     flagged: Vec<Known>,
     /// Why there is no backup of today.
     backup: Option<Failing>,
+    /// Where the data folder lies.
+    disk: Option<Space>,
 }
 
 /// What is amiss, in a fixed order; the time is filled in by [`Alerts`].
@@ -124,6 +128,10 @@ fn current(facts: &Facts, levels: &Levels) -> Vec<Alert> {
         let (part, cause) = waiting.split_once(": ").unwrap_or(("node", waiting));
         let action = "`farthing doctor` says what mends it";
         alerts.push(alert("not-ready", part.to_owned(), Severity::Error, cause.to_owned(), action));
+    }
+    if let Some(space) = facts.disk.filter(Space::is_low) {
+        let cause = format!("{space} are free where the data folder lies: {LOW}");
+        alerts.push(alert("disk-low", String::new(), Severity::Error, cause, LOW_NEXT));
     }
     if let Some(off) = &facts.clock_off {
         let severity = if off.is_bad() { Severity::Error } else { Severity::Warning };
@@ -187,7 +195,8 @@ fn current(facts: &Facts, levels: &Levels) -> Vec<Alert> {
             let cause = format!(
                 "the books of the owner {owner} contradict its receipts, so nothing more is promised to it"
             );
-            let action = "`farthing channel close` takes the deposit back";
+            let action = "`farthing channel close` takes the deposit back; then `farthing channel resume` would buy from \
+                          it again";
             alerts.push(alert("channel-stopped", subject, Severity::Error, cause, action));
         } else if !channel.closing && channel.available < levels.channel_below {
             let cause = format!("{} USDC are left on the channel with the owner {owner}", channel.available);
@@ -265,6 +274,7 @@ pub struct Parts {
     pub terms: Terms,
     pub backups: Automatic,
     pub health: Health,
+    pub data_dir: PathBuf,
     /// What a webhook may connect to is what an upstream may.
     pub upstream: UpstreamOptions,
 }
@@ -364,6 +374,7 @@ impl Alerts {
             ailing: parts.health.ailing(),
             flagged: parts.consumer.conduct().all(),
             backup: parts.backups.failing(),
+            disk: Space::of(&parts.data_dir),
             unclaimed_max: (!chain_view::means(&parts.readiness.chain).cover(unclaimed.iter().copied()))
                 .then_some(parts.terms.without_gas_max),
             unclaimed: unclaimed.into_iter().fold(Usdc::ZERO, Usdc::saturating_add),

@@ -18,7 +18,7 @@ use farthing_network::CallFailure;
 
 use crate::{
     clock,
-    consumer::{BuyError, spending::Grant},
+    consumer::{BuyError, spending::Grant, trust::NotResumed},
     control::types::{
         CallRequest, Lookup, LookupRecord, LookupRequest, LookupStep, Peer, PingRequest, Pong, Problem,
         Reach, route,
@@ -87,6 +87,7 @@ pub fn router(node: Node) -> Router {
         .route(route::SDK_LANGUAGES, get(sdk::languages))
         .route(route::CHANNELS, get(money::channels).post(money::open_channel))
         .route(route::CHANNEL_CLOSE, post(money::close_channel))
+        .route(route::CHANNEL_RESUME, post(money::resume_channel))
         .route(route::SETTLE, post(money::settle))
         .route(route::AUDIT, get(audit::audit))
         .route(route::SPENDING, get(spending::show))
@@ -383,6 +384,21 @@ impl From<SettlementError> for Failed {
             error @ SettlementError::Policy(_) => Self::new(StatusCode::INTERNAL_SERVER_ERROR, &error, ""),
             error @ SettlementError::NoSuchChannel(_) => Self::new(StatusCode::NOT_FOUND, &error, ""),
             error @ SettlementError::ShuttingDown => Self::new(StatusCode::SERVICE_UNAVAILABLE, &error, ""),
+        }
+    }
+}
+
+impl From<NotResumed> for Failed {
+    fn from(error: NotResumed) -> Self {
+        match error {
+            NotResumed::Ledger(error) => error.into(),
+            NotResumed::NoSuchChannel(_) => Self::new(StatusCode::NOT_FOUND, &error, ""),
+            NotResumed::NotStopped(_) => Self::new(StatusCode::CONFLICT, &error, "Nothing was changed."),
+            NotResumed::NotEmpty(_) => {
+                let next =
+                    "Nothing was changed. `farthing channel list` says `closed` once the deposit is back.";
+                Self::new(StatusCode::CONFLICT, &error, next)
+            }
         }
     }
 }

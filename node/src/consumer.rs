@@ -48,6 +48,7 @@ pub mod rest;
 pub mod rules;
 pub mod spending;
 pub mod terms;
+pub mod trust;
 mod turns;
 
 use accounts::{Accounts, Earlier};

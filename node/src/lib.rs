@@ -10,6 +10,7 @@ pub mod commands;
 pub mod config;
 pub mod consumer;
 pub mod control;
+mod disk;
 pub mod eth;
 pub mod files;
 pub mod gateway;

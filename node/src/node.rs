@@ -238,6 +238,7 @@ impl Node {
             terms,
             backups: backups.clone(),
             health: health.clone(),
+            data_dir: config.node.data_dir.clone(),
             upstream: upstream.clone(),
         })?;
         let node = Self {

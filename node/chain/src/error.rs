@@ -44,6 +44,10 @@ pub enum ChainError {
         listed(hashes)
     )]
     Unaccounted { what: &'static str, nonce: u64, hashes: Vec<TxHash> },
+    /// A transfer that was signed, and whose end nobody was here to see. What the journal holds is pursued, after a restart
+    /// too.
+    #[error("{what} may have been made, or will be: {}", of_forms(hashes))]
+    UnderWay { what: &'static str, hashes: Vec<TxHash> },
     #[error("{0}")]
     Invalid(String),
     #[error(transparent)]
@@ -52,6 +56,25 @@ pub enum ChainError {
     Busy { waiting: usize },
     #[error("the chain connection has been shut down")]
     Stopped,
+}
+
+impl ChainError {
+    /// Whether a transfer that ended like this may have been made all the same, or may be yet: whoever sends again before
+    /// it was looked for may pay twice. A commit that failed may be found after a restart.
+    #[must_use]
+    pub const fn may_have_been_made(&self) -> bool {
+        matches!(
+            self,
+            Self::UnderWay { .. } | Self::Unaccounted { .. } | Self::Replaced { .. } | Self::Journal(_)
+        )
+    }
+}
+
+fn of_forms(hashes: &[TxHash]) -> String {
+    if hashes.is_empty() {
+        return "it waits for the transaction before it".to_owned();
+    }
+    format!("this node goes on with its transaction {}, after a restart too", listed(hashes))
 }
 
 fn listed(hashes: &[TxHash]) -> String {

@@ -19,7 +19,7 @@ use crate::{
     store::Store,
     views::{BaseFee, ChainStatus, ChannelView, ChannelViews, Head, LogsView, Views},
     watcher::{self, Watcher},
-    writer::{Request, Writer},
+    writer::{Forms, Request, Writer},
 };
 
 mod operations;
@@ -132,12 +132,15 @@ impl Chain {
             store,
             requests,
             watcher: watcher.clone(),
+            forms: Forms::default(),
             stop: stop.clone(),
         };
         tasks.spawn(write.run(remembered.entries));
         tasks.close();
         let reader = reader(Purpose::OnDemand);
-        Ok(ChainHandle(Arc::new(Inner { reader, wallet, domain, views, watcher, writer, stop, tasks })))
+        let let_go = CancellationToken::new();
+        let inner = Inner { reader, wallet, domain, views, watcher, writer, stop, let_go, tasks };
+        Ok(ChainHandle(Arc::new(inner)))
     }
 }
 
@@ -154,6 +157,8 @@ struct Inner {
     watcher: mpsc::Sender<watcher::Command>,
     writer: mpsc::Sender<Request>,
     stop: CancellationToken,
+    /// Nobody waits for the end of a transfer any more.
+    let_go: CancellationToken,
     tasks: TaskTracker,
 }
 

@@ -61,6 +61,8 @@ pub struct ChainSpec {
     /// How long the receipt of a transfer is looked for once its nonce is used: nothing else tells whether it was made,
     /// and endpoints may know nonces long before receipts.
     pub receipt_patience_ms: u64,
+    /// Who asked for a transfer that is not mined so long after is told its hash, while it is pursued further.
+    pub transfer_told_within_ms: u64,
     /// The most this node pays per unit of gas, tip included.
     pub gas_price_cap_wei: u128,
     /// Blocks in one log query; public endpoints refuse wide ranges.
@@ -86,6 +88,8 @@ pub const LOOKBACK_BLOCKS: u64 = 302_400;
 const CHANNEL_MIN: Usdc = Usdc::from_micros(10_000);
 /// Some 600 bytes each.
 const CHANNELS_MAX: usize = 10_000;
+/// Before those give up who ask a node for a transfer, which they do after ten minutes.
+const TRANSFER_TOLD_WITHIN_MS: u64 = 540_000;
 /// Two requests more in ten minutes.
 const LOGS_AGAIN_MS: u64 = 600_000;
 const GWEI: u128 = 1_000_000_000;
@@ -185,6 +189,7 @@ pub fn preset(name: &str) -> Option<ChainSpec> {
         request_timeout_ms: 5_000,
         resend_after_ms: if is_l2 { 30_000 } else { 90_000 },
         receipt_patience_ms: 300_000,
+        transfer_told_within_ms: TRANSFER_TOLD_WITHIN_MS,
         // Far above what these chains cost on a busy day, far below what empties a wallet.
         gas_price_cap_wei: if is_l2 { 5 * GWEI } else { 200 * GWEI },
         logs_range_blocks: 5_000,
@@ -214,6 +219,7 @@ pub fn local(rpc_url: impl Into<String>, chain_id: u64, token: Address) -> Chain
         request_timeout_ms: 5_000,
         resend_after_ms: 3_000,
         receipt_patience_ms: 300_000,
+        transfer_told_within_ms: TRANSFER_TOLD_WITHIN_MS,
         gas_price_cap_wei: 500 * GWEI,
         logs_range_blocks: 10_000,
         logs_again_ms: LOGS_AGAIN_MS,

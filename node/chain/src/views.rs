@@ -146,6 +146,9 @@ pub struct BaseFee {
     pub median_wei: u128,
     /// What miners and sequencers usually get on top.
     pub tip_wei: u128,
+    /// What a transaction that is sent now offers at most for each unit of gas, its tip included: a wallet has to hold that
+    /// for all of its limit. The cap where gas costs more.
+    pub bid_wei: u128,
     /// What layer 1 charges for a claim's data, where there is one.
     pub l1: L1Fee,
 }

@@ -23,8 +23,8 @@ use crate::{
     spec::ChainKind,
     store::{Remembered, Store},
     token::TokenDomain,
-    views::{ChainStatus, Head, L1Fee, Views},
-    writer::fees::usual_tip_wei,
+    views::{BaseFee, ChainStatus, Head, L1Fee, Views},
+    writer::fees::{bid, usual_tip_wei},
 };
 
 mod channels;
@@ -73,6 +73,8 @@ pub(crate) struct Watcher {
     channels: Channels,
     fees: FeeHistory,
     l1: L1Fee,
+    /// As the endpoint told it last.
+    tip_wei: Option<u128>,
     last: Option<Header>,
     seen_at: Instant,
     reread_at: Instant,
@@ -120,6 +122,7 @@ impl Watcher {
             channels,
             fees: FeeHistory::default(),
             l1: L1Fee::default(),
+            tip_wei: None,
             last: None,
             seen_at: now,
             reread_at: now,
@@ -326,14 +329,23 @@ impl Watcher {
             changed
         });
         if scope != Scope::Touched {
-            self.l1 = fees::l1(&self.reader, head.base_fee_wei(), self.tip_wei()).await?;
+            self.l1 = fees::l1(&self.reader, head.base_fee_wei(), self.usual_tip_wei()).await?;
+            self.tip_wei = self.reader.tip_wei().await?;
             self.reread_at = Instant::now();
         }
         Ok(())
     }
 
-    fn tip_wei(&self) -> u128 {
+    fn usual_tip_wei(&self) -> u128 {
         usual_tip_wei(self.reader.spec.is_l2)
+    }
+
+    fn base_fee(&mut self, current_wei: u128, now: Instant) -> BaseFee {
+        let spec = &self.reader.spec;
+        let bid_wei =
+            bid(spec, current_wei, self.tip_wei).map_or(spec.gas_price_cap_wei, |fees| fees.max_wei);
+        let median_wei = self.fees.observe(current_wei, now);
+        BaseFee { current_wei, median_wei, tip_wei: self.usual_tip_wei(), bid_wei, l1: self.l1 }
     }
 
     fn publish(&mut self, head: Header, moved: bool) {
@@ -345,7 +357,7 @@ impl Watcher {
             self.reader.rpc.turn_to_next();
         }
         if moved {
-            let fee = self.fees.observe(head.base_fee_wei(), self.tip_wei(), self.l1, now);
+            let fee = self.base_fee(head.base_fee_wei(), now);
             self.views.base_fee.send_replace(Some(fee));
         }
         self.last = Some(head);

@@ -10,7 +10,7 @@
 //! Invariant: no bytes signed here leave the process before the journal holds them.
 
 use std::{
-    sync::{Arc, OnceLock},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
     time::Duration,
 };
 
@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     error::ChainError,
+    handle::TxHash,
     reader::{Reader, Receipt},
     rpc::RpcError,
     store::Store,
@@ -62,6 +63,23 @@ pub(crate) struct Outcome {
 pub(crate) struct Request {
     pub intent: Intent,
     pub done: oneshot::Sender<Result<Outcome, ChainError>>,
+    pub forms: Forms,
+}
+
+/// The signed forms of a request's transaction, for who waits for it: from before the journal has them on, so that what is
+/// not here was never stored nor sent.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Forms(Arc<Mutex<Vec<TxHash>>>);
+
+impl Forms {
+    pub(crate) fn get(&self) -> Vec<TxHash> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set(&self, entry: &Entry) {
+        let hashes = entry.hashes().map(|hash| TxHash(hash.0)).collect();
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = hashes;
+    }
 }
 
 pub(crate) struct Writer {
@@ -73,6 +91,8 @@ pub(crate) struct Writer {
     pub store: Store,
     pub requests: mpsc::Receiver<Request>,
     pub watcher: mpsc::Sender<watcher::Command>,
+    /// Of what is under way.
+    pub forms: Forms,
     pub stop: CancellationToken,
 }
 
@@ -92,7 +112,8 @@ impl Writer {
             }
             self.refresh_views().await;
         }
-        while let Some(Request { intent, done }) = self.requests.recv().await {
+        while let Some(Request { intent, done, forms }) = self.requests.recv().await {
+            self.forms = forms;
             let result = self.carry_out(intent).await;
             self.refresh_views().await;
             // The caller may have given up waiting; the chain's state tells it later.

@@ -60,6 +60,10 @@ pub struct PayeeChannel {
     pub claimed: Usdc,
     /// The payer asked to close.
     pub closing: bool,
+    /// The part of the deposit that the chain does not take back any more.
+    pub safe_deposited: Usdc,
+    /// How often the channel was emptied.
+    pub round: u32,
 }
 
 /// A channel with the ledger's own part.
@@ -83,15 +87,15 @@ pub struct PayeeChannelRow {
     pub lost: Usdc,
 }
 
-/// What this node has taken on towards the end of a channel. It is over when the channel is empty.
+/// What this node has taken on towards the end of a channel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ending {
     #[default]
     None,
     /// This node closes it.
     Closes,
-    /// This node has signed a close that counts until then, on the chain's clock, for whoever brings it.
-    SignedAway { until_secs: u64 },
+    /// This node has signed a close of this round that counts until then, on the chain's clock, for whoever brings it.
+    SignedAway { until_secs: u64, round: u32 },
 }
 
 impl PayeeChannelRow {

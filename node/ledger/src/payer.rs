@@ -81,7 +81,7 @@ impl Ledger {
         .await
     }
 
-    /// Lets a stopped channel be used again, after it was filled anew.
+    /// Lets a stopped channel be used again, when it is filled anew.
     ///
     /// # Errors
     /// [`LedgerError::UnknownChannel`].
@@ -260,7 +260,9 @@ impl Ledger {
 
 fn observe(tx: &WriteTransaction, channel: &PayerChannel) -> Result<PayerChannelRow> {
     let id = channel.id;
-    let row = update_channel(tx, id, Some(&channel.config), Cause::Earlier, |row| row.observe(channel))?;
+    let row = update_channel(tx, id, Some(&channel.config), Cause::Earlier, |row| {
+        row.observe(channel, adjustment::now_secs());
+    })?;
     // What an emptied channel paid beyond every call that is known was charged, and nobody is asked about it again.
     let unexplained = row.claimed.saturating_sub(row.acknowledged.saturating_add(row.in_flight));
     if row.deposited > row.claimed || unexplained.is_zero() {

@@ -111,3 +111,12 @@ fn a_flagged_service_is_told_unless_its_user_buys_it_all_the_same() {
     assert_eq!(kinds(&known(flag, Some(warn), warn)), [""; 0]);
     assert_eq!(kinds(&known(None, Some(stop), stop)), [""; 0]);
 }
+
+#[test]
+fn a_disk_that_is_nearly_full_is_told_first() {
+    let space = |free_mib: u64| Space { free_bytes: free_mib << 20, total_bytes: 10_000 << 20 };
+    assert_eq!(kinds(&Facts { disk: Some(space(512)), ..well() }), [""; 0]);
+    let alerts = current(&Facts { disk: Some(space(511)), ..well() }, &levels());
+    assert_eq!(alerts[0].kind, "disk-low");
+    assert!(alerts[0].cause.starts_with("511 of 10000 MiB are free"), "{}", alerts[0].cause);
+}

@@ -346,6 +346,14 @@ pub enum Channel {
         #[arg(long)]
         force: bool,
     },
+    /// Buy again from an owner whose channel was stopped, once that is closed; accepts what was lost with it
+    Resume {
+        /// Its id, as `farthing channel list` shows it
+        channel: ChannelId,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
 }
 
 #[derive(Debug, Subcommand)]

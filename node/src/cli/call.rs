@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use farthing_protocol::Usdc;
+use uuid::Uuid;
 
 use super::{
     Context,
@@ -11,7 +12,7 @@ use super::{
     failure::{CallFacts, Exit, Failure},
 };
 use crate::control::{
-    RawAnswer,
+    ControlError, RawAnswer,
     types::{CallRequest, HEADER_CALL_ID, HEADER_CHARGED, HEADER_PRICE, HEADER_TIMING, Text, route},
 };
 
@@ -19,17 +20,35 @@ pub(super) async fn call(context: &Context, arguments: Call) -> Result<(), Failu
     if arguments.sample {
         return catalog::call_sample(context, arguments.service, arguments.method, &arguments.path).await;
     }
-    let timing = arguments.timing;
-    let request = request(arguments)?;
-    let answer = context.node()?.post_raw(route::CALL, &request).await?;
+    let (timing, is_repeat) = (arguments.timing, arguments.call_id.is_some());
+    // Made here, so that whoever loses the answer has it.
+    let call_id = arguments.call_id.clone().unwrap_or_else(|| Uuid::new_v4().to_string());
+    let request = CallRequest { call_id: Some(call_id.clone()), ..request(arguments)? };
+    let answer = context.node()?.post_raw(route::CALL, &request).await;
+    let answer = answer.map_err(|error| unanswered(error, call_id.clone(), is_repeat))?;
     if answer.is_problem() {
         let problem = answer.problem();
-        let facts = CallFacts { charged: problem.charged, call_id: problem.call_id.clone() };
+        let call_id = problem.call_id.clone().unwrap_or(call_id);
+        let facts = CallFacts { charged: problem.charged, call_id: Some(call_id) };
         return Err(Failure::from(&problem).of_call(facts));
     }
     context.output.body(&answer.body)?;
     context.output.prose(&summary(&answer, timing));
     if answer.status.is_success() { Ok(()) } else { Err(declined(&answer)) }
+}
+
+/// Only a call that was not brought to the node, and never before, was surely not charged.
+fn unanswered(error: ControlError, call_id: String, is_repeat: bool) -> Failure {
+    let was_brought = !matches!(error, ControlError::NotRunning { .. } | ControlError::NotAllowed { .. });
+    let charged = if was_brought || is_repeat { None } else { Some(false) };
+    let failure = match error {
+        ControlError::Unreadable(why) => {
+            let lost = format!("the node's answer did not arrive ({why}); ask again under the same call id");
+            Failure::new(Exit::Unreachable, lost)
+        }
+        error => error.into(),
+    };
+    failure.of_call(CallFacts { charged, call_id: Some(call_id) })
 }
 
 /// The service's own answer was no success. People have seen it.

@@ -23,6 +23,14 @@ pub(super) async fn channel(context: &Context, verb: args::Channel) -> Result<()
             let path = if force { format!("{path}?force=true") } else { path };
             vec![node.post(&path, &()).await?]
         }
+        args::Channel::Resume { channel, yes } => {
+            if !yes {
+                context.output.confirm(
+                    "This owner was paid what no call explains, or answered other than it signed. Buy from it again?",
+                )?;
+            }
+            vec![node.post(&route::CHANNEL_RESUME.replace("{id}", &channel.to_string()), &()).await?]
+        }
     };
     context.output.data(&channels, |channels| list(channels))
 }

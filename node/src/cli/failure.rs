@@ -26,6 +26,7 @@ pub enum Exit {
     Authentication = 4,
     Payment = 5,
     Upstream = 6,
+    MayHaveBeenMade = 7,
 }
 
 impl From<Exit> for ExitCode {
@@ -123,20 +124,25 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ErrorObject { message, next, call, .. } = &self.error;
+        let end = |text: &str| if text.ends_with(['.', '?']) { "" } else { "." };
         match next.as_deref() {
             None | Some("") => f.write_str(message)?,
             // A sentence of its own.
             Some(next) if !next.starts_with(|first: char| first.is_ascii_lowercase()) => {
-                let end = |text: &str| if text.ends_with(['.', '?']) { "" } else { "." };
                 write!(f, "{message}{} {next}{}", end(message), end(next))?;
             }
+            Some(next) if call.is_some() => write!(f, "{message}; {next}{}", end(next))?,
             Some(next) => write!(f, "{message}; {next}")?,
         }
         match call {
             Some(CallFacts { charged: Some(false), .. }) => f.write_str(" You were not charged."),
             // Without its id the call could not be repeated, but only made, and paid, a second time.
             Some(CallFacts { charged: None, call_id: Some(call_id) }) => {
-                write!(f, " Its call id, for `--call-id`: {call_id}")
+                write!(
+                    f,
+                    " Whether it was charged is not known: repeat it with `--call-id {call_id}`, which is charged once at \
+                     most."
+                )
             }
             _ => Ok(()),
         }
@@ -152,6 +158,7 @@ impl Exit {
             Self::Authentication => "authentication",
             Self::Payment => "payment-refused",
             Self::Upstream => "upstream",
+            Self::MayHaveBeenMade => "may-have-been-made",
         }
     }
 
@@ -160,6 +167,7 @@ impl Exit {
     pub(super) fn of_problem(problem: &Problem) -> Self {
         match (name(problem), problem.status) {
             ("unknown-path", _) => Self::Usage,
+            ("may-have-been-made", _) => Self::MayHaveBeenMade,
             ("price-changed" | "spending-stopped", _) => Self::Payment,
             ("chain-unreachable", _) => Self::Unreachable,
             (

@@ -61,6 +61,7 @@ pub(super) async fn run(context: &Context) -> Result<(), Failure> {
         () = restart.cancelled() => context.output.prose("Restarting: running calls end first."),
     }
     stop.cancel();
+    node.chain.let_go();
     let (gateway, panel, control) = tokio::join!(gateway, panel, control);
     let ports = [gateway, panel].map(|ended| ended.map_err(io::Error::other));
     for ended in ports.into_iter().chain([control.map_err(io::Error::other).flatten()]) {

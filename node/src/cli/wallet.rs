@@ -6,10 +6,13 @@ mod keys;
 use super::{
     Context,
     args::{Amount, Wallet},
-    failure::Failure,
+    failure::{Exit, Failure},
     output::pairs,
 };
-use crate::control::types::{SendAmount, SendRequest, Sent, Text, WalletBalance, route};
+use crate::control::{
+    ControlError,
+    types::{SendAmount, SendRequest, Sent, Text, WalletBalance, route},
+};
 
 pub(super) async fn wallet(context: &Context, verb: Wallet) -> Result<(), Failure> {
     let node = context.node()?;
@@ -32,12 +35,31 @@ pub(super) async fn wallet(context: &Context, verb: Wallet) -> Result<(), Failur
             if !yes {
                 context.output.confirm(&format!("Send {shown} to {to}?"))?;
             }
-            let sent: Sent = node.post(route::WALLET_SEND, &SendRequest { to: to.into(), amount }).await?;
+            let sent = node.post(route::WALLET_SEND, &SendRequest { to: to.into(), amount }).await;
+            let sent: Sent = sent.map_err(unsent)?;
             context.output.data(&sent, |sent| sent.transaction.clone())
         }
         Wallet::History(arguments) => history::history(context, &node, arguments).await,
         Wallet::Settlement { number } => history::settlement(context, &node, number).await,
     }
+}
+
+/// A node that was asked and did not answer may have made the transfer, or makes it when it runs again.
+fn unsent(error: ControlError) -> Failure {
+    let lost = match error {
+        ControlError::TimedOut(after) => format!("the node did not answer in {} s", after.as_secs()),
+        ControlError::Unreadable(why) => format!("the node's answer did not arrive ({why})"),
+        ControlError::NotRunning { .. } | ControlError::NotAllowed { .. } | ControlError::Refused(_) => {
+            return error.into();
+        }
+    };
+    Failure::new(
+        Exit::MayHaveBeenMade,
+        format!(
+            "{lost}, so the transfer may have been made, or will be, after a restart of the node too; look at \
+             `farthing wallet history` and `farthing wallet balance` before you send again"
+        ),
+    )
 }
 
 fn read_amount(amount: &Amount) -> Result<(SendAmount, String), Failure> {

@@ -13,8 +13,8 @@ use crate::{
     chain_view, clock,
     consumer::BuyError,
     control::types::{
-        Channel, ChannelRole, CloseQuery, Eth, OpenRequest, SendAmount, SendRequest, Sent, Settled, Text,
-        WalletBalance, route,
+        Channel, ChannelRole, CloseQuery, Eth, MAY_HAVE_BEEN_MADE, OpenRequest, SendAmount, SendRequest,
+        Sent, Settled, Text, WalletBalance, route,
     },
     node::Node,
     settlement::{Closed, SettlementError},
@@ -75,11 +75,24 @@ pub(super) async fn send(
 
 /// A chain that does not answer is noticed while it is only asked: what is signed is pursued for as long as it takes.
 fn unsent(error: ChainError) -> Failed {
-    if matches!(error, ChainError::Unreachable { .. }) {
-        let next = "Nothing was sent. `farthing doctor` checks the chain; send again when it answers.";
-        return Failed::new(StatusCode::BAD_GATEWAY, &error, next);
+    match error {
+        error if error.may_have_been_made() => {
+            let next = "`farthing wallet history` shows it once it is made, and so does a block explorer. Look there before \
+                        you send again: a second transfer is paid, too.";
+            let mut failed = Failed::new(StatusCode::GATEWAY_TIMEOUT, &error, next);
+            MAY_HAVE_BEEN_MADE.clone_into(&mut failed.0.kind);
+            failed
+        }
+        error @ ChainError::Unreachable { .. } => {
+            let next = "Nothing was sent. `farthing doctor` checks the chain; send again when it answers.";
+            Failed::new(StatusCode::BAD_GATEWAY, &error, next)
+        }
+        error @ ChainError::Stopped => {
+            let next = "Nothing was sent: the node stops. Send again when it runs.";
+            Failed::new(StatusCode::SERVICE_UNAVAILABLE, &error, next)
+        }
+        error => error.into(),
     }
-    error.into()
 }
 
 #[utoipa::path(
@@ -208,6 +221,22 @@ pub(super) async fn close_channel(
         None if node.book.get(id.0).is_some() => node.settlement.close_as_payee(id.0).await?,
         None => return Err(SettlementError::NoSuchChannel(id.0).into()),
     }
+    channel(&node, id.0)
+}
+
+#[utoipa::path(
+    post,
+    path = route::CHANNEL_RESUME,
+    summary = "Buy again from an owner whose channel was stopped, once that is empty; asks for the password again",
+    tag = "Money",
+    params(("id" = String, Path, description = "Channel")),
+    responses((status = 200, description = "Done", body = Channel))
+)]
+pub(super) async fn resume_channel(
+    State(node): State<Node>,
+    Path(id): Path<Text<ChannelId>>,
+) -> Result<Json<Channel>, Failed> {
+    node.consumer.trust_again(id.0).await?;
     channel(&node, id.0)
 }
 

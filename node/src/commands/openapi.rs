@@ -80,6 +80,7 @@ use crate::{control::types::Problem, panel::api};
         money::channels,
         money::open_channel,
         money::close_channel,
+        money::resume_channel,
         money::settle,
         history::history,
         history::csv,

@@ -15,6 +15,7 @@ use crate::{
     alerts::{TWIN, TWIN_NEXT},
     chain_view, clock,
     control::types::{ChainStatus, Check, Doctor, Eth, Health, Status, route},
+    disk::{LOW, LOW_NEXT, Space},
     node::Node,
     status::{clock_off, has_public_head},
 };
@@ -137,6 +138,7 @@ pub(super) async fn doctor(State(node): State<Node>) -> Json<Doctor> {
             },
         ),
     ];
+    checks.extend(Space::of(&node.config.node.data_dir).map(disk_check));
     checks.push(clock_check(&node, &network));
     checks.extend(bootstrap(&network));
     checks.push(check("reach", reach(&node, &network)));
@@ -154,6 +156,16 @@ fn check(name: &str, result: Result<String, (String, &str)>) -> Check {
         Err((detail, next)) => (false, detail, Some(next.to_owned())),
     };
     Check { name: name.to_owned(), good, detail, next }
+}
+
+/// A node works until the last byte is written.
+fn disk_check(space: Space) -> Check {
+    let detail = format!("{space} are free where the data folder lies");
+    let (detail, next) = match space.is_low() {
+        true => (format!("{detail}: {LOW}"), Some(LOW_NEXT.to_owned())),
+        false => (detail, None),
+    };
+    Check { name: "disk".to_owned(), good: true, detail, next }
 }
 
 fn wallet(node: &Node) -> Check {

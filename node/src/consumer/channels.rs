@@ -112,6 +112,9 @@ impl Channels {
     ///
     /// An owner that changed its terms has a second channel: the first one is used until nothing is left in it.
     pub fn apply(&self, row: &PayerChannelRow, close_at_secs: Option<u64>) {
+        let now_secs = crate::clock::now_secs();
+        // A clock that was ahead once puts nothing off for longer than a restart does.
+        let used_secs = row.used_secs.map(|used| used.min(now_secs));
         let mut channels = self.lock();
         match channels.get(&row.config.payee) {
             Some(other) if other.id != row.id && other.holds_something() => return,
@@ -133,11 +136,12 @@ impl Channels {
             claimed: row.claimed,
             close_at_secs,
             last_deposit: Usdc::ZERO,
-            last_used_secs: crate::clock::now_secs(),
+            last_used_secs: used_secs.unwrap_or(now_secs),
         });
         if row.deposited > channel.state.deposited {
             channel.last_deposit = row.deposited.saturating_sub(channel.state.deposited.max(row.claimed));
         }
+        channel.last_used_secs = channel.last_used_secs.max(used_secs.unwrap_or_default());
         channel.state.deposited = row.deposited;
         channel.state.acknowledged = channel.state.acknowledged.max(row.acknowledged);
         channel.state.stopped |= row.stopped;
@@ -287,6 +291,14 @@ impl Channels {
         if let Some(channel) = self.lock().get_mut(&owner) {
             let forgotten = std::mem::take(&mut channel.forgotten);
             channel.state.release(forgotten);
+        }
+    }
+
+    /// Trusts an owner again whose channel was stopped and is empty: what it was paid is what it is owed.
+    pub fn resume(&self, owner: Address) {
+        if let Some(channel) = self.lock().get_mut(&owner) {
+            channel.state.stopped = false;
+            channel.seen_total = channel.claimed.max(channel.state.acknowledged);
         }
     }
 

@@ -148,6 +148,7 @@ mod tests {
             acknowledged: usdc(claimed),
             signed: usdc(claimed),
             in_flight: usdc(0),
+            used_secs: None,
         };
         channels.apply(&row, None);
     }

@@ -66,6 +66,9 @@ mod secrets;
 mod services;
 mod spending;
 
+/// The type of a problem with a transfer whose end is not known: to repeat it may pay twice.
+pub const MAY_HAVE_BEEN_MADE: &str = "urn:farthing:problem:may-have-been-made";
+
 /// Why a request was not carried out (RFC 9457).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Problem {

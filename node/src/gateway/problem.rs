@@ -332,7 +332,8 @@ impl From<&BuyError> for Problem {
                 "owner-distrusted",
                 "The owner's books contradict its receipts",
                 detail,
-                "Nothing more is promised to this owner; `farthing channel close` takes the deposit back.",
+                "Nothing more is promised to this owner: `farthing channel close` takes the deposit back, and then \
+                 `farthing channel resume` buys from it again.",
             ),
             BuyError::ChainNotReady(_) => unavailable(
                 "chain-unreachable",

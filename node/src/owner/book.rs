@@ -49,6 +49,8 @@ pub struct View {
     pub safe_deposited: Usdc,
     /// The payer started the delay after which it may withdraw, which ends then.
     pub close_at_secs: Option<u64>,
+    /// How often the channel was emptied.
+    pub round: u32,
 }
 
 impl PayeeChannel {
@@ -78,7 +80,7 @@ impl PayeeChannel {
         self.state.deposited = row.deposited;
         self.state.claimed = self.state.claimed.max(row.claimed);
         self.view = Some(view);
-        if row.deposited == row.claimed {
+        if self.ending.is_over(row.deposited, row.claimed, view.safe_deposited, view.round) {
             self.ending = Ending::None;
         }
         self.state.closing = self.is_closing();
@@ -215,7 +217,8 @@ impl Book {
     /// it is, so that it serves again as soon as it is filled. Returns whether there is something to do.
     pub fn set_ending(&self, id: ChannelId, ending: Ending) -> bool {
         let mut channels = self.lock();
-        let open = channels.get_mut(&id).filter(|channel| channel.state.deposited > channel.state.claimed);
+        let is_open = |state: &PayeeState| ending == Ending::None || state.deposited > state.claimed;
+        let open = channels.get_mut(&id).filter(|channel| is_open(&channel.state));
         let Some(channel) = open else { return false };
         channel.ending = ending;
         channel.state.closing = channel.is_closing();
@@ -224,11 +227,11 @@ impl Book {
 
     /// Stops serving on a channel whose close this node signs away. `false` while a call runs on it, and then nothing
     /// is changed.
-    pub fn sign_away(&self, id: ChannelId, until_secs: u64) -> bool {
+    pub fn sign_away(&self, id: ChannelId, until_secs: u64, round: u32) -> bool {
         let mut channels = self.lock();
         let idle = channels.get_mut(&id).filter(|channel| channel.state.reserved.is_zero());
         let Some(channel) = idle else { return false };
-        channel.ending = Ending::SignedAway { until_secs };
+        channel.ending = Ending::SignedAway { until_secs, round };
         channel.state.closing = true;
         true
     }
@@ -237,7 +240,7 @@ impl Book {
     #[must_use]
     pub fn signed_away(&self) -> Vec<(ChannelId, u64)> {
         let until = |channel: &PayeeChannel| match channel.ending {
-            Ending::SignedAway { until_secs } => Some(until_secs),
+            Ending::SignedAway { until_secs, .. } => Some(until_secs),
             Ending::None | Ending::Closes => None,
         };
         self.lock().iter().filter_map(|(id, channel)| Some((*id, until(channel)?))).collect()
@@ -379,9 +382,10 @@ mod tests {
 
     mod order;
     mod restored;
+    mod signed;
 
     const ID: ChannelId = ChannelId::from_bytes([1; 32]);
-    const SAFE: View = View { safe_deposited: Usdc::MAX, close_at_secs: None };
+    const SAFE: View = View { safe_deposited: Usdc::MAX, close_at_secs: None, round: 0 };
 
     fn row(deposited: u64, claimed: u64) -> PayeeChannelRow {
         let payer = Address::from_bytes([1; 20]);
@@ -416,10 +420,7 @@ mod tests {
         assert!(!book.get(ID).unwrap().state.closing);
         assert!(book.set_ending(ID, Ending::Closes));
         book.apply(&row(20, 10), None, SAFE);
-        assert!(
-            book.get(ID).unwrap().state.closing,
-            "the chain's view does not end a close that is asked for"
-        );
+        assert!(book.get(ID).unwrap().state.closing, "a view does not end a close that is asked for");
         book.apply(&row(10, 10), None, SAFE);
         assert!(!book.get(ID).unwrap().state.closing, "done");
     }

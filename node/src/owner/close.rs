@@ -42,11 +42,16 @@ impl Owner {
         let gas = gas.ok_or_else(|| busy("the chain has not answered yet", 1_000))?;
         let is_paid = gas.is_paid_by(entry.state.unclaimed());
         match entry.ending {
-            Ending::SignedAway { until_secs } => self.sign_away(&view, until_secs).await.map(Some),
+            Ending::SignedAway { until_secs, round } if round == view.round => {
+                self.sign_away(&view, until_secs).await.map(Some)
+            }
+            Ending::SignedAway { .. } => {
+                Err(busy("the close of before is not in a block that stays yet", 5_000))
+            }
             Ending::None if !is_paid => {
                 let now_secs = parts.chain.head().borrow().as_ref().map_or(0, |head| head.timestamp_secs);
                 let until_secs = now_secs.max(clock::now_secs()).saturating_add(SIGNED_FOR_SECS);
-                if !parts.book.sign_away(channel, until_secs) {
+                if !parts.book.sign_away(channel, until_secs, view.round) {
                     return Err(busy("a call runs on the channel", 500));
                 }
                 self.sign_away(&view, until_secs).await.map(Some)
@@ -65,7 +70,7 @@ impl Owner {
     /// stored stays unserved until the deadline: another request may have been given the close meanwhile.
     async fn sign_away(&self, view: &ChannelView, until_secs: u64) -> Result<SignedClose, Refusal> {
         let parts = &self.0;
-        let ending = Ending::SignedAway { until_secs };
+        let ending = Ending::SignedAway { until_secs, round: view.round };
         if let Err(error) = self.store_ending(view.id, ending).await {
             tracing::error!(channel = %view.id, %error, "a close is not signed, because it was not stored");
             return Err(Refusal::new(RefusalCode::Unavailable, "the owner's node cannot store the close"));

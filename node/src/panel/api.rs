@@ -37,10 +37,11 @@ const DETAIL_BYTES_MAX: usize = 4 * 1024;
 const DESCRIBED: &str = "GET /api/v1/openapi.json describes what the address takes.";
 
 /// What asks for the password again: it moves money, shows a secret, or cannot be undone.
-const DANGEROUS: [(Method, &str); 31] = [
+const DANGEROUS: [(Method, &str); 32] = [
     (Method::POST, "/wallet/send"),
     (Method::POST, "/channels"),
     (Method::POST, "/channels/{id}/close"),
+    (Method::POST, "/channels/{id}/resume"),
     (Method::POST, "/wallet/phrase"),
     (Method::POST, "/wallet/phrase/check"),
     (Method::POST, "/backups/upload"),

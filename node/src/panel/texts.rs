@@ -30,6 +30,7 @@ pub(super) fn alert(alert: &str) -> Alert {
             ("A node to join through cannot be used", "See the network", Some("/panel/network"))
         }
         "clock-off" => ("This machine's clock is wrong", "Set it, and keep it right by NTP", None),
+        "disk-low" => ("The disk is nearly full", "Free disk space", None),
         "wallet-twice" => (
             "Two nodes run with this wallet",
             "Stop one of the two: a copy must not run beside the original",

@@ -426,6 +426,7 @@ mod tests {
         assert_eq!(enter(Some(&turns[1])).unwrap_err(), Full::Subscriber);
         assert!(enter(Some(&turns[0])).is_ok());
         drop(turns);
-        assert!(places.held().waiting.is_empty() && enter(None).is_ok());
+        assert!(places.held().waiting.is_empty());
+        assert!(places.enter(Some(here), &connection(), None, Instant::now()).is_ok());
     }
 }

@@ -186,11 +186,13 @@ impl Intake {
             deposited: view.deposited,
             claimed: view.claimed,
             closing: view.close_at_secs.is_some(),
+            safe_deposited: view.safe_deposited,
+            round: view.round,
         };
         let row = ledger.put_payee_channel(facts).await?;
         let proof = book::proof(&row, &chain.domain());
-        let ChannelView { safe_deposited, close_at_secs, .. } = *view;
-        books.apply(&row, proof, View { safe_deposited, close_at_secs });
+        let ChannelView { safe_deposited, close_at_secs, round, .. } = *view;
+        books.apply(&row, proof, View { safe_deposited, close_at_secs, round });
         Ok(Place::Taken { of })
     }
 

@@ -6,16 +6,14 @@
 
 use std::{cmp::Reverse, collections::HashSet};
 
-use farthing_chain::BaseFee;
+use farthing_chain::{BaseFee, gas_limit};
 use farthing_protocol::{ChannelId, Usdc};
 
 use super::policy::Policy;
 
 /// Gas of a claim transaction: the base and each further channel (measured, `docs/contracts.md`).
-pub const CLAIM_GAS_BASE: u128 = 65_000;
-pub const CLAIM_GAS_PER_CHANNEL: u128 = 19_000;
-/// What the limit that a claim is sent with has besides a fifth above what it takes.
-const CLAIM_GAS_MARGIN: u128 = 25_000;
+pub const CLAIM_GAS_BASE: u64 = 65_000;
+pub const CLAIM_GAS_PER_CHANNEL: u64 = 19_000;
 /// The price of ETH that gas is weighed with against USDC. Being wrong by a factor of two moves a claim by a
 /// few hours; asking someone would add a party to trust.
 const MICROS_PER_ETH: u128 = 3_000_000_000;
@@ -55,7 +53,8 @@ impl Gas {
     #[must_use]
     pub fn at(fee: &BaseFee, is_dear: bool) -> Self {
         let wei_per_gas = fee.current_wei.saturating_add(fee.tip_wei);
-        let cost = |gas: u128, l1_wei| micros_of(gas.saturating_mul(wei_per_gas).saturating_add(l1_wei));
+        let cost =
+            |gas, l1_wei| micros_of(u128::from(gas).saturating_mul(wei_per_gas).saturating_add(l1_wei));
         let (base, row) =
             (cost(CLAIM_GAS_BASE, fee.l1.base_wei), cost(CLAIM_GAS_PER_CHANNEL, fee.l1.row_wei));
         Self { base, row, is_dear }
@@ -75,16 +74,14 @@ impl Gas {
     }
 }
 
-/// What a wallet must hold for a claim of so many channels in one transaction, which bids twice what gas costs now. Where
-/// gas is free, it still needs something.
+/// What a wallet must hold for a claim of so many channels in one transaction: what it bids for all of its limit, and
+/// layer 1's fee. Where gas is free, it still needs something.
 #[must_use]
 pub fn claim_wei_max(fee: &BaseFee, rows: usize) -> u128 {
-    let rows = rows as u128;
-    let wei_per_gas = fee.current_wei.saturating_mul(2).saturating_add(fee.tip_wei);
+    let rows = rows as u64;
     let gas = CLAIM_GAS_PER_CHANNEL.saturating_mul(rows).saturating_add(CLAIM_GAS_BASE);
-    let gas_limit = gas.saturating_add(gas / 5).saturating_add(CLAIM_GAS_MARGIN);
-    let l1_wei = fee.l1.row_wei.saturating_mul(rows).saturating_add(fee.l1.base_wei);
-    gas_limit.saturating_mul(wei_per_gas).saturating_add(l1_wei).max(1)
+    let l1_wei = fee.l1.row_wei.saturating_mul(rows.into()).saturating_add(fee.l1.base_wei);
+    u128::from(gas_limit(gas)).saturating_mul(fee.bid_wei).saturating_add(l1_wei).max(1)
 }
 
 /// What a wallet can bring to the chain of what it has earned.
@@ -225,6 +222,13 @@ mod tests {
 
     use super::*;
 
+    const FREE: BaseFee = BaseFee {
+        current_wei: 0,
+        median_wei: 0,
+        tip_wei: 0,
+        bid_wei: 0,
+        l1: L1Fee { base_wei: 0, row_wei: 0 },
+    };
     const GAS: Gas = Gas { base: usdc(50), row: usdc(50), is_dear: false };
 
     const fn usdc(micros: u64) -> Usdc {
@@ -309,7 +313,7 @@ mod tests {
 
     #[test]
     fn what_costs_gas_is_never_weighed_as_free() {
-        let fee = |current_wei| BaseFee { current_wei, median_wei: 0, tip_wei: 0, l1: L1Fee::default() };
+        let fee = |current_wei| BaseFee { current_wei, ..FREE };
         assert_eq!(Gas::at(&fee(1), false).of(1), usdc(2));
         // 84,000 gas at 1 gwei are 0.000084 ETH.
         let one = Gas::at(&fee(1_000_000_000), false);
@@ -324,13 +328,12 @@ mod tests {
 
     #[test]
     fn the_tip_and_layer_1_are_part_of_what_a_claim_costs() {
-        let none = BaseFee { current_wei: 0, median_wei: 0, tip_wei: 0, l1: L1Fee::default() };
-        let tip = BaseFee { tip_wei: 1_000_000_000, ..none };
+        let tip = BaseFee { tip_wei: 1_000_000_000, bid_wei: 3_000_000_000, ..FREE };
         assert_eq!(Gas::at(&tip, false).of(1), usdc(252_000));
-        assert_eq!(claim_wei_max(&tip, 1), 125_800 * 1_000_000_000);
-        assert_eq!(claim_wei_max(&tip, 100), 2_383_000 * 1_000_000_000);
-        assert_eq!(claim_wei_max(&none, 1), 1, "where gas is free, something is needed");
-        let l1 = BaseFee { l1: L1Fee { base_wei: 2_000_000_000_000, row_wei: 1_000_000_000_000 }, ..none };
+        assert_eq!(claim_wei_max(&tip, 1), 125_800 * 3_000_000_000);
+        assert_eq!(claim_wei_max(&tip, 100), 2_383_000 * 3_000_000_000);
+        assert_eq!(claim_wei_max(&FREE, 1), 1, "where gas is free, something is needed");
+        let l1 = BaseFee { l1: L1Fee { base_wei: 2_000_000_000_000, row_wei: 1_000_000_000_000 }, ..FREE };
         assert_eq!(Gas::at(&l1, false), Gas { base: usdc(6_000), row: usdc(3_000), is_dear: false });
         assert_eq!(claim_wei_max(&l1, 1), 3_000_000_000_000);
         assert_eq!(claim_wei_max(&l1, 3), 5_000_000_000_000);
@@ -338,7 +341,7 @@ mod tests {
 
     #[test]
     fn what_can_be_claimed_is_what_the_eth_pays_for() {
-        let fee = BaseFee { current_wei: 500_000_000, median_wei: 0, tip_wei: 0, l1: L1Fee::default() };
+        let fee = BaseFee { current_wei: 500_000_000, bid_wei: 1_000_000_000, ..FREE };
         let cost = |rows| claim_wei_max(&fee, rows);
         for (wei, rows) in [
             (0, 0),
@@ -353,8 +356,7 @@ mod tests {
             assert_eq!(Means::of(&fee, wei).rows, rows, "{wei}");
         }
         assert!(Means::of(&fee, u128::MAX).rows > 1_000_000);
-        let free = BaseFee { current_wei: 0, ..fee };
-        assert_eq!((Means::of(&free, 0).rows, Means::of(&free, 1).rows), (0, 100));
+        assert_eq!((Means::of(&FREE, 0).rows, Means::of(&FREE, 1).rows), (0, 100));
 
         let means = |rows| Means { rows, row_cost: usdc(50) };
         let cover = |rows, due: &[u64]| means(rows).cover(due.iter().map(|due| usdc(*due)));

@@ -260,7 +260,7 @@ impl Payee {
         self.calls = Calls::default();
         self.book = Book::new(Usdc::ZERO, Usdc::MAX);
         for row in self.ledger.payee_channels().unwrap() {
-            let view = View { safe_deposited: row.claimed, close_at_secs: None };
+            let view = View { safe_deposited: row.claimed, close_at_secs: None, round: 0 };
             self.book.apply(&row, book::proof(&row, self.signer.domain()), view);
         }
     }
@@ -273,9 +273,11 @@ impl Payee {
             deposited: chain.deposited,
             claimed: chain.claimed,
             closing: false,
+            safe_deposited: chain.deposited,
+            round: 0,
         };
         let row = block_on(self.ledger.put_payee_channel(facts)).unwrap();
-        let view = View { safe_deposited: chain.deposited, close_at_secs: None };
+        let view = View { safe_deposited: chain.deposited, close_at_secs: None, round: 0 };
         self.book.apply(&row, book::proof(&row, self.signer.domain()), view);
         self.check();
     }

@@ -122,6 +122,7 @@ async fn what_is_dangerous_asks_for_the_password_again() -> Result<()> {
         "spending/resume",
         "channels",
         "channels/0x0000000000000000000000000000000000000000000000000000000000000001/close",
+        "channels/0x0000000000000000000000000000000000000000000000000000000000000001/resume",
         "wallet/phrase",
         "backups",
         "chain/settings",

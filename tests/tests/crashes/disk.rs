@@ -12,7 +12,7 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 use farthing::{
-    control::types::{Doctor, Health, route},
+    control::types::{Alert, Doctor, Health, route},
     testnet::NodeProcess,
 };
 use farthing_tests::world::{Answer, FUNDS, PRICE, World, eventually};
@@ -158,6 +158,8 @@ async fn call_until_refused(world: &World) -> Result<(Value, Answer)> {
 }
 
 async fn says_what_is_wrong(node: &NodeProcess) -> Result<()> {
+    let alerts: Vec<Alert> = node.control().get(route::ALERTS).await?;
+    ensure!(alerts.iter().any(|alert| alert.kind == "disk-low"), "{alerts:?}");
     let health: Health = node.control().get_any_status(route::HEALTH).await?;
     ensure!(
         !health.ready && health.waiting_for.iter().any(|text| text.starts_with("ledger: ")),
@@ -166,6 +168,8 @@ async fn says_what_is_wrong(node: &NodeProcess) -> Result<()> {
     let doctor: Doctor = node.control().get(route::DOCTOR).await?;
     let ledger =
         doctor.checks.iter().find(|check| check.name == "ledger").context("no check of the ledger")?;
+    let disk = doctor.checks.iter().find(|check| check.name == "disk").context("no check of the disk")?;
+    ensure!(disk.detail.contains("MiB are free") && disk.next.is_some(), "{disk:?}");
     ensure!(!ledger.good, "{ledger:?}");
     ensure!(ledger.next.as_ref().is_some_and(|next| next.contains("disk space")), "{ledger:?}");
     ensure!(!node.log().contains("panicked"), "{}", tail(node));

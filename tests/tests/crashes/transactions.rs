@@ -2,11 +2,14 @@
 
 use anyhow::{Context, Result, ensure};
 use farthing::{
-    control::types::{Channel, Settled, route},
+    control::types::{Channel, HistoryKind, HistoryPage, Settled, route},
     testnet::{NodeProcess, rpc},
 };
 use farthing_protocol::Usdc;
-use farthing_tests::world::{FUNDS, PRICE, Setup, World, eventually};
+use farthing_tests::{
+    command::{farthing, run},
+    world::{FUNDS, PRICE, Setup, World, eventually},
+};
 use reqwest::StatusCode;
 use serde_json::json;
 
@@ -140,6 +143,71 @@ async fn an_interrupted_top_up_counts_once() -> Result<()> {
         deposited(world).await?
     );
     ensure!(world.settle_and_check(FUNDS).await? == agreed);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transfer_whose_answer_is_lost_is_never_told_as_unsent_and_is_made_once() -> Result<()> {
+    let mut lasting = Lasting::start().await?;
+    let world = &mut lasting.world;
+    let to = "0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf";
+    let friend = to.parse()?;
+    for (sent, is_killed) in [(1, true), (2, false)] {
+        mine_by_hand(world).await?;
+        let data = world.consumer.data_dir().display().to_string();
+        let sending = tokio::spawn(async move {
+            run(&data, &["--json", "wallet", "send", to, "--usdc", "0.5", "--yes"]).await
+        });
+        wait_for_pending(world).await?;
+        if is_killed {
+            world.consumer.kill().await?
+        } else {
+            world.consumer.stop().await?
+        }
+        let ran = sending.await??;
+        let error = ran.ends_with(7)?.error()?;
+        assert_eq!(error["code"], "may-have-been-made", "{error}");
+        let text = error.to_string();
+        for words in ["may have been made", "or will be", "wallet history", "before you send again"] {
+            ensure!(text.contains(words), "no `{words}` in {text}");
+        }
+        ensure!(is_killed || text.contains("transaction 0x"), "a node that stops tells the hash: {text}");
+        mine_at_once(world).await?;
+        world.consumer.restart(Vec::new()).await?;
+        let due = Usdc::from_micros(500_000).saturating_mul(sent);
+        eventually("it is made", async || Ok(world.chain.usdc_of(friend).await? == due)).await?;
+    }
+    world.consumer.wait_until_ready().await?;
+    let history: HistoryPage = world.consumer.control().get(route::HISTORY).await?;
+    let made = history.entries.iter().filter(|entry| entry.kind == HistoryKind::Transaction).count();
+    ensure!(made == 2, "the history shows both: {history:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_of_the_command_line_whose_answer_is_lost_names_an_id_that_is_charged_once() -> Result<()> {
+    let mut lasting = Lasting::warm().await?;
+    let world = &mut lasting.world;
+    let before = agreed_spent(world).await?;
+    world.consumer.restart(kill_at("consumer.after_answer")).await?;
+    world.consumer.wait_until_ready().await?;
+    let service = world.api.id.to_string();
+    let call = ["--json", "call", &service, "GET", "/ok"];
+    let error = farthing(&world.consumer, &call).await?.error()?;
+    ensure!(error["charged"].is_null(), "{error}");
+    let id = error["call_id"].as_str().context("no call id")?.to_owned();
+    world.consumer.restart(Vec::new()).await?;
+    world.consumer.wait_until_ready().await?;
+    let with_id = [&call[..], &["--call-id", &id]].concat();
+    eventually("the call is answered", async || Ok(farthing(&world.consumer, &with_id).await?.code == 0))
+        .await?;
+    let after = agreed_spent(world).await?;
+    ensure!(after == before.saturating_add(PRICE), "{before} before and {after} after");
+    let plain: Vec<&str> = with_id.iter().copied().filter(|word| *word != "--json").collect();
+    world.consumer.kill().await?;
+    let told = farthing(&world.consumer, &plain).await?;
+    let words = format!("`--call-id {id}`, which is charged once at most");
+    ensure!(told.code == 3 && told.err.contains(&words), "{told:?}");
     Ok(())
 }
 

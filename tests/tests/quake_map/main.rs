@@ -1,10 +1,16 @@
 //! A consumer's application, `quake-map`, beside a real node: what its visitors see, and who may spend.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use anyhow::{Context, Result};
 use farthing::testnet::demo::{Demo, Setup};
 use farthing_protocol::Usdc;
 use reqwest::{Client, StatusCode};
 use tempfile::TempDir;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+};
 
 async fn press(
     client: &Client,
@@ -24,7 +30,7 @@ async fn press(
 #[tokio::test]
 async fn a_visitor_buys_with_one_press_and_a_foreign_page_cannot() -> Result<()> {
     let folder = TempDir::new()?;
-    let demo = Demo::start(folder.path(), Setup { gateway_port: 0, ..Setup::default() }).await?;
+    let mut demo = Demo::start(folder.path(), Setup { gateway_port: 0, ..Setup::default() }).await?;
     let spent = async || anyhow::Ok(demo.consumer.status().await?.spent_today.0);
     let map = demo.quake_map(folder.path(), 0).await?;
     let client = Client::new();
@@ -53,5 +59,53 @@ async fn a_visitor_buys_with_one_press_and_a_foreign_page_cannot() -> Result<()>
     assert!(page.contains("minmagnitude") && page.contains("Nothing was charged"), "{page}");
     assert_eq!(spent().await?.to_string(), "0.002", "none of them cost anything");
     drop(map);
+
+    // An answer that is lost is asked for again, and not paid again.
+    let again = folder.path().join("again");
+    std::fs::create_dir(&again)?;
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let between = format!("https://localhost:{}", listener.local_addr()?.port());
+    let node = std::mem::replace(&mut demo.gateway_url, between);
+    let node = node.trim_start_matches("https://").replace("localhost", "127.0.0.1");
+    let map = demo.quake_map(&again, 0).await?;
+    let before = demo.consumer.status().await?.spent_today.0;
+    let is_paid = async || demo.consumer.status().await.is_ok_and(|status| status.spent_today.0 > before);
+    let pressed = press(&client, &map.url, "5.0", &[]);
+    let (_, page) = tokio::select! {
+        pressed = pressed => pressed?,
+        ended = lose_the_first_answer(listener, &node, is_paid) => anyhow::bail!("the way broke: {ended:?}"),
+    };
+    assert!(page.contains("<strong>0.002 USDC</strong>"), "{page}");
+    assert_eq!(demo.consumer.status().await?.spent_today.0.to_string(), "0.004", "paid once");
+    drop(map);
     farthing_tests::agreement::end(demo).await
+}
+
+/// Passes on what comes to a node, but for the first answer to a call that was paid: its connection breaks instead.
+async fn lose_the_first_answer(
+    listener: TcpListener,
+    node: &str,
+    is_paid: impl AsyncFn() -> bool,
+) -> Result<()> {
+    let is_lost = AtomicBool::new(false);
+    loop {
+        let (mut client, _) = listener.accept().await?;
+        let mut node = TcpStream::connect(node).await?;
+        let (mut asked, mut answered) = ([0; 16 * 1024], [0; 16 * 1024]);
+        loop {
+            tokio::select! {
+                read = client.read(&mut asked) => match read? {
+                    0 => break,
+                    read => node.write_all(&asked[..read]).await?,
+                },
+                read = node.read(&mut answered) => {
+                    let read = read?;
+                    if read == 0 || is_paid().await && !is_lost.swap(true, Ordering::Relaxed) {
+                        break;
+                    }
+                    client.write_all(&answered[..read]).await?;
+                }
+            }
+        }
+    }
 }

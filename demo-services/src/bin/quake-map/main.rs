@@ -1,9 +1,17 @@
 //! A consumer's application: a web page on which visitors pick a magnitude, and whose server buys the matching
 //! earthquakes through the Farthing node beside it, one paid call for each time somebody asks.
 //!
-//! Everything Farthing needs is in [`Node::buy`]: one HTTPS request with the node's secret.
+//! Everything Farthing needs is in [`Node::buy`]: one HTTPS request with the node's secret, and the same again under the
+//! same call id when its answer is lost.
 
-use std::{fs, net::SocketAddr, path::PathBuf, time::Instant};
+use std::{
+    fmt, fs,
+    net::SocketAddr,
+    path::PathBuf,
+    process,
+    sync::atomic::{AtomicU64, Ordering},
+    time::{Duration, Instant, SystemTime},
+};
 
 use anyhow::Context;
 use axum::{
@@ -46,6 +54,10 @@ struct Arguments {
     max_price: String,
 }
 
+/// How often a call whose end is not known is sent in all, and the pause between.
+const ATTEMPTS: u32 = 3;
+const PAUSE: Duration = Duration::from_secs(1);
+
 /// The node that pays.
 #[derive(Debug)]
 struct Node {
@@ -73,33 +85,44 @@ impl Node {
         })
     }
 
-    /// One paid call. The error is for the visitor: what happened, and that nothing was charged where that is so.
+    /// One paid call. Its call id makes a repeat safe: the node charges it once, and gives its answer again. The error is for
+    /// the visitor: what happened, and that nothing was charged where that is so.
     async fn buy(&self, magnitude: &str) -> Result<Bought, String> {
         let call = json!({
+            "call_id": new_call_id(),
             "api_id_public": self.service,
             "method": "GET",
             "path": "/v1/earthquakes/recent",
             "params": { "minmagnitude": magnitude, "limit": "50" },
             "max_price": self.max_price,
         });
+        let mut attempt = 1;
+        loop {
+            match self.try_to_buy(&call).await {
+                Err(Failed { charged: None, .. }) if attempt < ATTEMPTS => attempt += 1,
+                bought => return bought.map_err(|failed| failed.to_string()),
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    async fn try_to_buy(&self, call: &Value) -> Result<Bought, Failed> {
+        let lost = |what: &str| Failed { what: what.to_owned(), charged: None };
         let began = Instant::now();
-        let request = self.client.post(&self.url).bearer_auth(&self.secret).json(&call);
-        let answer =
-            request.send().await.map_err(|_| "The node does not answer. Is it running?".to_owned())?;
+        let request = self.client.post(&self.url).bearer_auth(&self.secret).json(call);
+        let answer = request.send().await.map_err(|_| lost("The node does not answer. Is it running?"))?;
         let (status, headers) = (answer.status(), answer.headers().clone());
-        let body = answer.bytes().await.map_err(|_| "The node stopped in the middle.".to_owned())?;
+        let body = answer.bytes().await.map_err(|_| lost("The node stopped in the middle."))?;
         if status != StatusCode::OK {
             let problem: Value = serde_json::from_slice(&body).unwrap_or_default();
             let text = |name: &str| problem[name].as_str().unwrap_or_default().to_owned();
-            let charged = match problem["charged"].as_bool() {
-                Some(true) => "It was charged.",
-                Some(false) => "Nothing was charged.",
-                None => "Whether it was charged is not known yet.",
-            };
-            return Err(format!("{}. {} {charged}", text("title"), text("detail")));
+            let what = format!("{}. {}", text("title"), text("detail"));
+            return Err(Failed { what, charged: problem["charged"].as_bool() });
         }
-        let Answer { features: quakes } =
-            serde_json::from_slice(&body).map_err(|_| "The service answered something else.".to_owned())?;
+        let Answer { features: quakes } = serde_json::from_slice(&body).map_err(|_| Failed {
+            what: "The service answered something else.".to_owned(),
+            charged: Some(true),
+        })?;
         let charged = headers.get("x-farthing-charged").and_then(|value| value.to_str().ok());
         Ok(Bought {
             quakes,
@@ -107,6 +130,33 @@ impl Node {
             milliseconds: began.elapsed().as_millis(),
         })
     }
+}
+
+/// Why nothing was bought, as far as is known.
+#[derive(Debug)]
+struct Failed {
+    what: String,
+    /// `None`: nobody knows yet, and the same call id is to be asked again.
+    charged: Option<bool>,
+}
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let charged = match self.charged {
+            Some(true) => "It was charged.",
+            Some(false) => "Nothing was charged.",
+            None => "Whether it was charged is not known yet.",
+        };
+        write!(f, "{} {charged}", self.what)
+    }
+}
+
+/// A name that no other call of this wallet has.
+fn new_call_id() -> String {
+    static CALLS: AtomicU64 = AtomicU64::new(0);
+    let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let (process, call) = (process::id(), CALLS.fetch_add(1, Ordering::Relaxed));
+    format!("quake-map {} {process} {call}", since_epoch.as_nanos())
 }
 
 #[derive(Debug, Deserialize)]

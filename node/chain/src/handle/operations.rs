@@ -1,5 +1,7 @@
 //! Operations: each is checked here, queued to the writer, and answered when the chain's state shows it done.
 
+use std::time::Duration;
+
 use farthing_protocol::{Address, ChannelConfig, ChannelId, CloseConsent, CloseRequest, Signature, Usdc};
 use tokio::sync::{mpsc, oneshot};
 
@@ -10,7 +12,7 @@ use crate::{
     rpc::RpcError,
     views::{ChainStatus, ChannelView, Role},
     watcher,
-    writer::{CLAIM_ROWS_MAX, ClaimRow, Intent, Outcome, Request},
+    writer::{CLAIM_ROWS_MAX, ClaimRow, Forms, Intent, Outcome, Request},
 };
 
 impl ChainHandle {
@@ -170,22 +172,22 @@ impl ChainHandle {
     /// A plain transfer. Unlike the other operations it is not safe to ask for twice.
     ///
     /// # Errors
-    /// See [`ChainError`].
+    /// See [`ChainError`]; nothing was sent, nor will be, unless [`ChainError::may_have_been_made`].
     pub async fn send_usdc(&self, to: Address, amount: Usdc) -> Result<TxReport, ChainError> {
         require(!amount.is_zero(), "a transfer of nothing")?;
         require(to != Address::ZERO, "the zero address would burn the money")?;
-        self.operate(Intent::SendUsdc { to, amount }).await.map(|outcome| report(&outcome))
+        self.transfer(Intent::SendUsdc { to, amount }).await
     }
 
     /// A plain transfer of the chain's own coin. Not safe to ask for twice.
     ///
     /// # Errors
-    /// See [`ChainError`].
+    /// As [`ChainHandle::send_usdc`].
     pub async fn send_eth(&self, to: Address, wei: u128) -> Result<TxReport, ChainError> {
         require(wei != 0, "a transfer of nothing")?;
         require(to != Address::ZERO, "the zero address would burn the money")?;
         let wei = wei.to_be_bytes();
-        self.operate(Intent::SendEth { to, wei }).await.map(|outcome| report(&outcome))
+        self.transfer(Intent::SendEth { to, wei }).await
     }
 
     /// Deploys `PayChannels` where [`ChainStatus::ContractMissing`] says there is none. Anyone may; the
@@ -269,6 +271,11 @@ impl ChainHandle {
         Ok(ContractBooks { head, block, escrow, confirmed, newest })
     }
 
+    /// Whoever waits for a transfer is told how far it is, so that a node which stops does not wait for the chain.
+    pub fn let_go(&self) {
+        self.0.let_go.cancel();
+    }
+
     /// Ends both tasks. A transaction under way stays in the journal and is reconciled at the next start.
     pub async fn shutdown(&self) {
         self.0.stop.cancel();
@@ -285,7 +292,32 @@ impl ChainHandle {
         self.operate(intent).await.map(|outcome| report(&outcome))
     }
 
+    /// What was signed is never told as unsent: without a word on its end, its hashes are told.
+    async fn transfer(&self, intent: Intent) -> Result<TxReport, ChainError> {
+        let (what, forms) = (intent.what(), Forms::default());
+        let patience = Duration::from_millis(self.spec().transfer_told_within_ms);
+        let told = tokio::select! {
+            told = self.request(intent, forms.clone()) => Some(told),
+            () = tokio::time::sleep(patience) => None,
+            () = self.0.let_go.cancelled() => None,
+        };
+        let hashes = forms.get();
+        match told {
+            Some(Ok(outcome)) => Ok(report(&outcome)),
+            Some(Err(ChainError::Stopped)) if !hashes.is_empty() => {
+                Err(ChainError::UnderWay { what, hashes })
+            }
+            Some(Err(error)) => Err(error),
+            // Without any it waits for its turn, and has it when what is before it ends.
+            None => Err(ChainError::UnderWay { what, hashes }),
+        }
+    }
+
     async fn operate(&self, intent: Intent) -> Result<Outcome, ChainError> {
+        self.request(intent, Forms::default()).await
+    }
+
+    async fn request(&self, intent: Intent, forms: Forms) -> Result<Outcome, ChainError> {
         let usable = self.require_usable().await;
         let needs_contract =
             !matches!(intent, Intent::DeployContract | Intent::SendUsdc { .. } | Intent::SendEth { .. });
@@ -294,7 +326,7 @@ impl ChainHandle {
             usable => usable?,
         }
         let (done, told) = oneshot::channel();
-        self.0.writer.try_send(Request { intent, done }).map_err(|error| match error {
+        self.0.writer.try_send(Request { intent, done, forms }).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => ChainError::Busy { waiting: REQUESTS_MAX },
             mpsc::error::TrySendError::Closed(_) => ChainError::Stopped,
         })?;

@@ -16,7 +16,7 @@ use crate::{
     contracts::{Channel, Claim, PayChannels, to_eth},
     reader::Reader,
     rpc::RpcError,
-    views::{BaseFee, L1Fee},
+    views::L1Fee,
 };
 
 const SAMPLE_EVERY: Duration = Duration::from_secs(600);
@@ -77,7 +77,8 @@ pub(super) struct FeeHistory {
 }
 
 impl FeeHistory {
-    pub(super) fn observe(&mut self, base_fee_wei: u128, tip_wei: u128, l1: L1Fee, now: Instant) -> BaseFee {
+    /// The median with this one.
+    pub(super) fn observe(&mut self, base_fee_wei: u128, now: Instant) -> u128 {
         if self.sampled_at.is_none_or(|at| now.saturating_duration_since(at) >= SAMPLE_EVERY) {
             if self.samples.len() == SAMPLES_MAX {
                 self.samples.pop_front();
@@ -85,7 +86,7 @@ impl FeeHistory {
             self.samples.push_back(base_fee_wei);
             self.sampled_at = Some(now);
         }
-        BaseFee { current_wei: base_fee_wei, median_wei: self.median(), tip_wei, l1 }
+        self.median()
     }
 
     fn median(&self) -> u128 {
@@ -98,12 +99,6 @@ impl FeeHistory {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const L1: L1Fee = L1Fee { base_wei: 3, row_wei: 4 };
-
-    fn observed(current_wei: u128, median_wei: u128) -> BaseFee {
-        BaseFee { current_wei, median_wei, tip_wei: 1, l1: L1 }
-    }
 
     #[test]
     fn one_word_on_the_layer_1_fee_is_worth_ten_times_the_gas_at_most() {
@@ -121,12 +116,11 @@ mod tests {
         let mut history = FeeHistory::default();
         let at = |n: u64| start + SAMPLE_EVERY * u32::try_from(n).unwrap();
         for n in 0..20 {
-            history.observe(100, 1, L1, at(n));
+            history.observe(100, at(n));
         }
-        let spike = history.observe(9_000, 1, L1, at(20));
-        assert_eq!(spike, observed(9_000, 100));
+        assert_eq!(history.observe(9_000, at(20)), 100);
         for n in 21..2_000 {
-            history.observe(300, 1, L1, at(n));
+            history.observe(300, at(n));
         }
         assert_eq!(history.samples.len(), SAMPLES_MAX);
         assert_eq!(history.median(), 300);
@@ -136,9 +130,8 @@ mod tests {
     fn blocks_between_two_samples_do_not_crowd_out_the_past() {
         let start = Instant::now();
         let mut history = FeeHistory::default();
-        history.observe(100, 1, L1, start);
-        let last = history.observe(500, 1, L1, start + SAMPLE_EVERY - Duration::from_millis(1));
-        assert_eq!(last, observed(500, 100));
+        history.observe(100, start);
+        assert_eq!(history.observe(500, start + SAMPLE_EVERY - Duration::from_millis(1)), 100);
         assert_eq!(history.samples.len(), 1);
     }
 }

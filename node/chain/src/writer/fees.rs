@@ -1,5 +1,7 @@
 //! How much to pay for gas, as pure arithmetic (EIP-1559).
 
+use crate::spec::ChainSpec;
+
 /// Fees of one transaction, in wei per unit of gas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fees {
@@ -23,6 +25,22 @@ const RAISED_TIP_FACTOR: u128 = 2;
 /// beyond the usual one where that is more, and none beyond a tenth of the cap.
 pub(crate) fn tip_max(base_fee_wei: u128, usual_tip_wei: u128, cap_wei: u128) -> u128 {
     base_fee_wei.saturating_mul(2).max(usual_tip_wei).min(cap_wei / 10)
+}
+
+/// What a transaction of this chain bids now, at the tip that an endpoint tells: of the writer, which sends it, and of
+/// whoever asks beforehand whether a wallet pays for it. `None` when gas costs more than the cap.
+pub(crate) fn bid(spec: &ChainSpec, base_fee_wei: u128, tip_wei: Option<u128>) -> Option<Fees> {
+    suggest(base_fee_wei, tip_wei, usual_tip_wei(spec.is_l2), spec.gas_price_cap_wei)
+}
+
+/// Besides a fifth, the margin over an estimate: a balance that is emptied before the transaction is mined
+/// makes writing to it cost 22,100 (EIP-2929) where 5,000 were counted. What is not used is not paid.
+const FRESH_SLOT_GAS: u64 = 25_000;
+
+/// The limit that a transaction is sent with which takes so much gas; the wallet has to hold what all of it may cost.
+#[must_use]
+pub const fn gas_limit(gas: u64) -> u64 {
+    gas.saturating_add(gas / 5).saturating_add(FRESH_SLOT_GAS)
 }
 
 /// Twice the base fee covers six full blocks in a row. `None` when even the next block costs more than the cap.

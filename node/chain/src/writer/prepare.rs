@@ -18,9 +18,6 @@ use crate::{
 /// Above any transaction of this crate (a claim of 100 rows executes in 1.8 million, and Arbitrum counts its
 /// publication on top), so that an endpoint's estimate cannot empty the wallet.
 const GAS_LIMIT_MAX: u64 = 16_000_000;
-/// Besides a fifth, the margin over an estimate: a balance that is emptied before the transaction is mined
-/// makes writing to it cost 22,100 (EIP-2929) where 5,000 were counted. What is not used is not paid.
-const FRESH_SLOT_GAS: u64 = 25_000;
 
 impl Writer {
     /// The estimate is also the simulation. When this returns, the journal holds the transaction.
@@ -43,7 +40,7 @@ impl Writer {
             }
             Err(error) => return Err(failed(error)),
         };
-        let gas_limit = gas.saturating_add(gas / 5).saturating_add(FRESH_SLOT_GAS);
+        let gas_limit = fees::gas_limit(gas);
         if gas_limit > GAS_LIMIT_MAX {
             let reason = format!("it would take {gas_limit} gas, more than the {GAS_LIMIT_MAX} allowed");
             return Err(ChainError::Reverted { what, reason });
@@ -60,6 +57,7 @@ impl Writer {
             data: body.data,
         };
         let entry = Entry::new(body.intent, unsigned.nonce, gas_limit, sign(unsigned, fees, &self.key));
+        self.forms.set(&entry);
         self.store.put_entry(&entry).await?;
         Ok(entry)
     }
@@ -76,9 +74,9 @@ impl Writer {
         let gas_price_wei = head.map_err(failed)?.base_fee_wei();
         let cap_wei = self.reader.spec.gas_price_cap_wei;
         let chain = self.reader.spec.name.clone();
-        let usual = fees::usual_tip_wei(self.reader.spec.is_l2);
-        let fees = fees::suggest(gas_price_wei, tip_wei.map_err(failed)?, usual, cap_wei);
+        let fees = fees::bid(&self.reader.spec, gas_price_wei, tip_wei.map_err(failed)?);
         let fees = fees.ok_or(ChainError::GasTooDear { chain, gas_price_wei, cap_wei })?;
+        let usual = fees::usual_tip_wei(self.reader.spec.is_l2);
         Ok((fees, fees::tip_max(gas_price_wei, usual, cap_wei)))
     }
 

@@ -338,6 +338,53 @@ async fn a_transfer_whose_receipt_never_comes_is_told_with_its_hash_as_one_that_
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_transfer_that_is_under_way_at_the_end_of_the_wait_or_of_the_node_is_told_with_its_hash_and_goes_on()
+ {
+    enum End {
+        Stopped,
+        LetGo,
+        Waited,
+    }
+    for end in [End::Stopped, End::LetGo, End::Waited] {
+        let world = World::new().await;
+        let proxy = Proxy::to(world.anvil.port(), Mode::LoseTransactions).await;
+        let mut spec = ChainSpec { resend_after_ms: 3_600_000, ..world.spec_at(&[proxy.url()]) };
+        spec.transfer_told_within_ms = if matches!(end, End::Waited) { 1_000 } else { 3_600_000 };
+        let journal = Arc::new(MemoryJournal::default());
+        let chain = start_ready(spec.clone(), &world.payer, journal.clone()).await;
+        let friend = new_key().address();
+        let sending = tokio::spawn({
+            let chain = chain.clone();
+            async move { chain.send_usdc(friend, usdc(7)).await }
+        });
+        until_true(|| async { proxy.transactions() >= 1 }).await;
+        match end {
+            End::Stopped => chain.shutdown().await,
+            End::LetGo => chain.let_go(),
+            End::Waited => {}
+        }
+        let error = sending.await.unwrap().unwrap_err();
+        let ChainError::UnderWay { hashes, .. } = &error else { panic!("{error}") };
+        assert!(error.may_have_been_made() && error.to_string().contains("may have been made"), "{error}");
+        chain.shutdown().await;
+        proxy.set(Mode::Pass);
+        let again = start_ready(spec, &world.payer, journal).await;
+        until_true(|| async { again.balances_of(friend).await.unwrap().usdc == usdc(7) }).await;
+        let block = world.anvil.rpc("eth_getBlockByNumber", json!(["latest", false])).await;
+        assert_eq!(block["transactions"][0], json!(hashes[0].to_string()));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transfer_that_was_not_signed_when_the_node_stops_is_told_as_unsent() {
+    let world = World::new().await;
+    let chain = start_ready(world.spec(), &world.payer, Arc::new(MemoryJournal::default())).await;
+    chain.shutdown().await;
+    let error = chain.send_usdc(new_key().address(), usdc(7)).await.unwrap_err();
+    assert!(error == ChainError::Stopped && !error.may_have_been_made(), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_foreign_transaction_of_the_same_key_replaces_a_transfer_but_only_delays_a_deposit() {
     for is_transfer in [true, false] {
         let world = World::new().await;

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use alloy::{primitives::hex, sol, sol_types::SolCall as _};
-use farthing_chain::{ChainError, ChainStatus, MemoryJournal, Role, pay_channels_address};
+use farthing_chain::{
+    BaseFee, ChainError, ChainStatus, MemoryJournal, Role, gas_limit, pay_channels_address,
+};
 use farthing_protocol::{Address, ChannelConfig, Usdc};
 use serde_json::json;
 
@@ -302,4 +304,32 @@ async fn a_claim_that_the_eth_does_not_pay_for_is_made_in_parts_the_first_rows_f
     set_eth(ETH).await;
     let claim = payee.claim_many(rows()).await.unwrap();
     assert!(claim.failed.is_none() && claim.claimed.iter().all(|(_, claimed)| *claimed == usdc(1_000)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_known_of_the_bid_is_what_the_next_transaction_asks_the_wallet_to_hold() {
+    let world = World::new().await;
+    let (payer, payee) = (world.payer_chain().await, world.payee_chain().await);
+    let config = world.terms(1);
+    payer.open_or_top_up(config, usdc(100_000)).await.unwrap();
+    let row = world.row(&payee, config, 1_000);
+    let wallet = world.payee.address().to_string();
+    world.anvil.rpc("anvil_setBalance", json!([wallet, "0x1"])).await;
+    // The endpoint tells a tip of 1 gwei, of which twice the base fee is believed.
+    for (base_fee_wei, tip_wei) in [(100_000_000_u128, 200_000_000), (3_000_000_000, 1_000_000_000)] {
+        let fee = format!("{base_fee_wei:#x}");
+        world.anvil.rpc("anvil_setNextBlockBaseFeePerGas", json!([fee])).await;
+        world.anvil.rpc("evm_mine", json!([])).await;
+        let is_read = |fee: &Option<BaseFee>| fee.is_some_and(|fee| fee.current_wei == base_fee_wei);
+        let known = until(payee.base_fee(), is_read).await.unwrap();
+        assert_eq!(known.bid_wei, 2 * base_fee_wei + tip_wei);
+        let error = payee.claim_many(vec![row]).await.unwrap_err();
+        let ChainError::InsufficientEth { need_wei, .. } = error else { panic!("{error}") };
+        assert_eq!(need_wei % known.bid_wei, 0, "{need_wei} for a bid of {}", known.bid_wei);
+        let claim = u128::from(gas_limit(84_000)) * known.bid_wei;
+        assert!(
+            (claim * 3 / 4..=claim).contains(&need_wei),
+            "{need_wei}, where {claim} were expected at most"
+        );
+    }
 }

@@ -42,7 +42,18 @@ async fn ledger() -> (Ledger, ChannelId) {
     let deposited = Usdc::from_micros(10_000);
     let ledger = Ledger::with_backend(InMemoryBackend::new()).unwrap();
     let claimed = Usdc::ZERO;
-    ledger.put_payee_channel(PayeeChannel { id, config, deposited, claimed, closing: false }).await.unwrap();
+    ledger
+        .put_payee_channel(PayeeChannel {
+            id,
+            config,
+            deposited,
+            claimed,
+            closing: false,
+            safe_deposited: deposited,
+            round: 0,
+        })
+        .await
+        .unwrap();
     ledger.put_payer_channel(PayerChannel { id, config, deposited, claimed, stopped: false }).await.unwrap();
 
     let voucher = Voucher { channel: id, cumulative: PRICE };

@@ -50,6 +50,22 @@ pub(crate) struct StoredChannel {
     /// [`Ending::SignedAway`].
     #[n(14)]
     signed_until_secs: Option<u64>,
+    /// Of [`Ending::SignedAway`]; `None` in ledgers of before, where it was not noted.
+    #[n(15)]
+    signed_round: Option<u32>,
+}
+
+impl Ending {
+    /// Whether the chain shows that it is done. A signed close is only once a later round holds a deposit that stays: a
+    /// newest block that shows it brought may be taken back, and then the same word closes the channel again.
+    #[must_use]
+    pub fn is_over(&self, deposited: Usdc, claimed: Usdc, safe_deposited: Usdc, round: u32) -> bool {
+        match *self {
+            Self::None => false,
+            Self::Closes => deposited == claimed,
+            Self::SignedAway { round: of, .. } => round > of && safe_deposited.min(deposited) > claimed,
+        }
+    }
 }
 
 impl StoredChannel {
@@ -68,6 +84,7 @@ impl StoredChannel {
             closes: None,
             lost: None,
             signed_until_secs: None,
+            signed_round: None,
         }
     }
 
@@ -92,7 +109,8 @@ impl StoredChannel {
             self.best = self.spent;
             self.best_signature = None;
         }
-        if self.deposited == self.claimed {
+        let PayeeChannel { safe_deposited, round, .. } = *channel;
+        if self.ending().is_over(self.deposited, self.claimed, safe_deposited, round) {
             self.end(Ending::None);
         }
     }
@@ -106,17 +124,19 @@ impl StoredChannel {
     }
 
     pub(crate) fn end(&mut self, ending: Ending) {
-        (self.closes, self.signed_until_secs) = match ending {
-            Ending::None => (None, None),
-            Ending::Closes => (Some(true), None),
-            Ending::SignedAway { until_secs } => (None, Some(until_secs)),
+        (self.closes, self.signed_until_secs, self.signed_round) = match ending {
+            Ending::None => (None, None, None),
+            Ending::Closes => (Some(true), None, None),
+            Ending::SignedAway { until_secs, round } => (None, Some(until_secs), Some(round)),
         };
     }
 
     pub(crate) fn ending(&self) -> Ending {
         match (self.closes, self.signed_until_secs) {
             (Some(true), _) => Ending::Closes,
-            (_, Some(until_secs)) => Ending::SignedAway { until_secs },
+            (_, Some(until_secs)) => {
+                Ending::SignedAway { until_secs, round: self.signed_round.unwrap_or(u32::MAX) }
+            }
             (_, None) => Ending::None,
         }
     }

@@ -38,6 +38,9 @@ pub struct PayerChannelRow {
     pub signed: Usdc,
     /// Sum of the prices of open promises.
     pub in_flight: Usdc,
+    /// When the newest promise on it was made or its deposit last rose, in seconds since the Unix epoch; `None` in
+    /// ledgers of before.
+    pub used_secs: Option<u64>,
 }
 
 impl PayerChannelRow {

@@ -40,6 +40,9 @@ pub(crate) struct StoredChannel {
     /// When the newest promise on it was made, in seconds since the Unix epoch.
     #[n(9)]
     pub(crate) promised_secs: Option<u64>,
+    /// When the deposit was last seen to rise, in seconds since the Unix epoch.
+    #[n(10)]
+    filled_secs: Option<u64>,
 }
 
 impl StoredChannel {
@@ -55,6 +58,7 @@ impl StoredChannel {
             opening: Usdc::ZERO,
             pruned: Usdc::ZERO,
             promised_secs: None,
+            filled_secs: None,
         }
     }
 
@@ -63,8 +67,11 @@ impl StoredChannel {
     }
 
     /// Takes over what the chain says.
-    pub(crate) fn observe(&mut self, channel: &PayerChannel) {
+    pub(crate) fn observe(&mut self, channel: &PayerChannel, now_secs: u64) {
         let is_new = self.deposited_peak.is_zero();
+        if channel.deposited > self.deposited {
+            self.filled_secs = Some(now_secs);
+        }
         self.deposited = channel.deposited;
         self.claimed = self.claimed.max(channel.claimed);
         self.deposited_peak = self.deposited_peak.max(channel.deposited).max(self.claimed);
@@ -96,6 +103,7 @@ impl StoredChannel {
             acknowledged: self.acknowledged,
             signed: self.signed,
             in_flight,
+            used_secs: self.promised_secs.max(self.filled_secs),
         }
     }
 }

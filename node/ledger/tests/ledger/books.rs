@@ -409,7 +409,7 @@ async fn a_channel_whose_close_was_signed_away_is_not_forgotten() {
         ledger.put_payee_channel(payee_channel(number)).await.unwrap();
     }
     let [kept, forgotten] = [1, 2].map(|number| payee_channel(number).id);
-    let signed_away = Ending::SignedAway { until_secs: 5 };
+    let signed_away = Ending::SignedAway { until_secs: 5, round: 0 };
     ledger.end_payee_channel(kept, signed_away).await.unwrap();
     for id in [kept, forgotten] {
         ledger.forget_unused_payee_channel(id).await.unwrap();
@@ -420,4 +420,43 @@ async fn a_channel_whose_close_was_signed_away_is_not_forgotten() {
     ledger.end_payee_channel(kept, Ending::None).await.unwrap();
     ledger.forget_unused_payee_channel(kept).await.unwrap();
     assert_eq!(ledger.payee_channel(kept).unwrap(), None, "nobody can bring the close any more");
+}
+
+#[tokio::test]
+async fn a_signed_close_is_remembered_until_a_later_round_holds_a_deposit_that_stays() {
+    let ledger = in_memory();
+    let open = payee_channel(1);
+    let signed = Ending::SignedAway { until_secs: 5, round: 0 };
+    ledger.put_payee_channel(open).await.unwrap();
+    ledger.end_payee_channel(open.id, signed).await.unwrap();
+    let emptied = PayeeChannel { claimed: DEPOSIT, safe_deposited: DEPOSIT, round: 1, ..open };
+    let filled = PayeeChannel { deposited: micros(2 * DEPOSIT.micros()), ..emptied };
+    let safe = PayeeChannel { safe_deposited: filled.deposited, ..filled };
+    for (seen, ending) in [
+        (emptied, signed),
+        // The block with the close is taken back, and then mined again.
+        (PayeeChannel { claimed: Usdc::ZERO, ..open }, signed),
+        (emptied, signed),
+        (filled, signed),
+        (safe, Ending::None),
+    ] {
+        assert_eq!(ledger.put_payee_channel(seen).await.unwrap().ending, ending, "{seen:?}");
+    }
+    ledger.end_payee_channel(open.id, Ending::Closes).await.unwrap();
+    let emptied = PayeeChannel { claimed: filled.deposited, ..filled };
+    assert_eq!(ledger.put_payee_channel(emptied).await.unwrap().ending, Ending::None, "it is closed");
+}
+
+#[tokio::test]
+async fn when_a_channel_was_last_used_is_when_it_was_promised_on_or_filled() {
+    let ledger = in_memory();
+    let used = async |facts| ledger.put_payer_channel(facts).await.unwrap().used_secs;
+    let opened = used(payer_channel(1)).await.unwrap();
+    assert_eq!(used(payer_channel(1)).await, Some(opened), "the chain shows nothing new");
+    let late = Promise { time_secs: opened + 500, ..promise(1, 1, PRICE) };
+    ledger.promise(late).await.unwrap().await.unwrap();
+    assert_eq!(used(payer_channel(1)).await, Some(opened + 500));
+    let early = Promise { time_secs: opened - 500, ..promise(1, 2, PRICE) };
+    ledger.promise(early).await.unwrap().await.unwrap();
+    assert_eq!(used(payer_channel(1)).await, Some(opened + 500));
 }

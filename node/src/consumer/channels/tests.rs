@@ -32,6 +32,7 @@ fn row(config: ChannelConfig, micros: u64) -> PayerChannelRow {
         acknowledged: usdc(0),
         signed: usdc(0),
         in_flight: usdc(0),
+        used_secs: None,
     }
 }
 
@@ -225,4 +226,22 @@ fn nothing_is_promised_while_a_close_is_pending() {
     let config = channels.get(OWNER).unwrap().config;
     channels.apply(&row(config, 100), Some(1));
     assert_eq!(channels.reserve(OWNER, usdc(10), 0), Err(Shortage::Closing));
+}
+
+#[test]
+fn a_channel_is_as_long_unused_after_a_restart_as_it_was_before() {
+    let (now_secs, owner) = (crate::clock::now_secs(), Address::from_bytes([2; 20]));
+    let restarted = |used_secs: Option<u64>| {
+        let channels = Channels::default();
+        let config = funded(1).all()[0].config;
+        channels.apply(
+            &PayerChannelRow { used_secs, ..row(ChannelConfig { payee: owner, ..config }, 100) },
+            None,
+        );
+        channels.get(owner).unwrap().last_used_secs
+    };
+    assert_eq!(restarted(Some(now_secs - 86_400)), now_secs - 86_400);
+    assert!(restarted(None) >= now_secs, "a ledger of before does not tell");
+    let ahead = restarted(Some(now_secs + 86_400));
+    assert!((now_secs..now_secs + 86_400).contains(&ahead), "a clock was ahead");
 }

@@ -183,6 +183,7 @@ mod tests {
             acknowledged: usdc(5),
             signed: usdc(7),
             in_flight: Usdc::ZERO,
+            used_secs: None,
         }
     }
 

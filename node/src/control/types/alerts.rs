@@ -9,7 +9,7 @@ use super::{Eth, Text};
 /// Something that needs a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Alert {
-    /// `not-ready`, `clock-off`, `wallet-twice`, `spending-stopped`, `usdc-low`, `eth-low`, `budget-low`, `channel-low`,
+    /// `not-ready`, `disk-low`, `clock-off`, `wallet-twice`, `spending-stopped`, `usdc-low`, `eth-low`, `budget-low`, `channel-low`,
     /// `channel-stopped`, `server-down`, `listing-unseen` or `backup-failed`
     pub kind: String,
     /// Which of several of a kind: a part of the node, a channel's or a service's id. Empty where there is only one.

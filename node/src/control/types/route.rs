@@ -61,6 +61,7 @@ pub const SDK_LANGUAGES: &str = "/sdk/languages";
 pub const CHANNELS: &str = "/channels";
 /// `POST` → [`super::Channel`]
 pub const CHANNEL_CLOSE: &str = "/channels/{id}/close";
+pub const CHANNEL_RESUME: &str = "/channels/{id}/resume";
 /// `POST` → [`super::Settled`]
 pub const SETTLE: &str = "/settle";
 /// `GET` → [`super::Audit`]

@@ -96,6 +96,32 @@ async fn a_signed_close_stops_its_channel_until_nobody_can_bring_it_any_more() -
 }
 
 #[tokio::test]
+async fn a_signed_close_whose_block_is_taken_back_still_counts() -> Result<()> {
+    let world = World::start().await?;
+    let payer = Payer::join(&world, 0x66, cost(10)).await?;
+    payer.served(payer.request("paid", PRICE)).await?;
+    let close = payer.ask_to_close(payer.channel).await?.context("one call does not pay for its gas")?;
+    let url = world.chain.rpc_url();
+    let before = rpc::call(&url, "evm_snapshot", json!([])).await?;
+    payer.bring(payer.config, close).await?;
+    let deposited = async || -> Result<Usdc> {
+        let question = CallMessage::Sync(payer.channel);
+        match payer.network.call(payer.owner, question, Bytes::new(), DEADLINE).await? {
+            (CallReply::Channel(books), ..) => Ok(books.deposited),
+            other => bail!("{other:?}"),
+        }
+    };
+    eventually("the owner sees it closed", async || Ok(deposited().await? == PRICE)).await?;
+    rpc::call(&url, "evm_revert", json!([before])).await?;
+    rpc::call(&url, "anvil_mine", json!(["0x8"])).await?;
+    eventually("the owner sees the deposit again", async || Ok(deposited().await? == cost(10))).await?;
+    payer.refused("it counts again", payer.request("later", cost(2)), RefusalCode::ChannelClosing).await?;
+    payer.bring(payer.config, close).await?;
+    assert_eq!(world.chain.usdc_of(world.owner_wallet).await?, PRICE);
+    Ok(())
+}
+
+#[tokio::test]
 async fn an_owner_closes_what_pays_for_its_gas_and_its_payer_brings_what_does_not() -> Result<()> {
     let world = World::start().await?;
     expect_served(&world.get("/ok").await?)?;

@@ -63,3 +63,24 @@ async fn a_wallet_whose_eth_pays_for_some_claims_makes_the_dearest_and_takes_on_
     assert_eq!(settled.claimed.0, cost(7));
     Ok(())
 }
+
+/// Of a base fee of 0.5 gwei and a tip of 1 gwei, a claim of one row asks for some 0.00025 ETH. This is more than half of it.
+const WEI_FOR_NO_TIP: &str = "0x9184e72a0000";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wallet_whose_eth_pays_for_a_claim_without_its_tip_is_told_and_takes_on_no_more() -> Result<()> {
+    let owner_settings = setting("settlement.without_gas_max", &cost(2).to_string());
+    let world = World::with(Setup { owner_settings, ..Setup::default() }).await?;
+    let payer = Payer::join(&world, 0x65, cost(10)).await?;
+    payer.served(payer.request("first", cost(1))).await?;
+
+    let base_fee = json!([format!("{:#x}", 500_000_000)]);
+    rpc::call(&world.chain.rpc_url(), "anvil_setNextBlockBaseFeePerGas", base_fee).await?;
+    set_eth_of_the_owner(&world, WEI_FOR_NO_TIP).await?;
+    let settled = world.owner.control().post::<Settled>(route::SETTLE, &json!({})).await;
+    ensure!(settled.is_err_and(|error| format!("{error:?}").contains("ETH")), "the claim is not paid for");
+    eventually("the owner says that ETH is short", async || is_alarmed(&world).await).await?;
+    payer.served(payer.request("second", cost(2))).await?;
+    payer.refused("beyond", payer.request("third", cost(3)), RefusalCode::OwnerCannotClaim).await?;
+    Ok(())
+}

@@ -38,7 +38,8 @@ async fn an_owner_that_claims_more_than_any_call_explains_gets_no_further_promis
     let key = Wallet::open(world.owner.data_dir(), None)?.secret_for_network();
     let chain = Chain::start(spec, key, Arc::new(MemoryJournal::default())).await?;
     let signature = signature.context("no voucher")?;
-    chain.claim_many(vec![ClaimRow { config, cumulative, amount: cumulative, signature }]).await?;
+    let row = ClaimRow { config, cumulative, amount: cumulative, signature };
+    chain.claim_many(vec![row]).await?;
     assert_eq!(world.chain.usdc_of(world.owner_wallet).await?, cost(2));
     eventually("the consumer has seen the claim", async || {
         let channels: Vec<Channel> = world.consumer.control().get(route::CHANNELS).await?;
@@ -54,6 +55,27 @@ async fn an_owner_that_claims_more_than_any_call_explains_gets_no_further_promis
     .await?;
     let next = world.get("/ok").await?;
     ensure!(next.problem() == "owner-distrusted", "{next:?}");
-    world.expect_differences(&["0.002 USDC paid, 0.004 earned"]);
+
+    // The user may trust it again, once the deposit is back.
+    let path = route::CHANNEL_RESUME.replace("{id}", &channel.to_string());
+    let control = world.consumer.control().clone();
+    let resume = async || control.post::<Channel>(&path, &json!({})).await;
+    let early = resume().await.err().context("it still holds the deposit")?;
+    ensure!(early.to_string().contains("still holds a deposit"), "{early}");
+    chain.close(row).await?;
+    eventually("the deposit is back", async || {
+        let channels: Vec<Channel> = world.consumer.control().get(route::CHANNELS).await?;
+        Ok(channels[0].state == "closed")
+    })
+    .await?;
+    let next = world.get("/ok").await?;
+    ensure!(next.problem() == "owner-distrusted", "being empty is no trust: {next:?}");
+    world.consumer.restart(Vec::new()).await?;
+    world.consumer.wait_until_ready().await?;
+    resume().await?;
+    ensure!(resume().await.is_err(), "it is not stopped any more");
+    let answer = world.get("/ok").await?;
+    ensure!(answer.problem() != "owner-distrusted", "{answer:?}");
+    world.expect_differences(&["forgotten calls of 0.00 USDC, adjustments of 0.002"]);
     Ok(())
 }

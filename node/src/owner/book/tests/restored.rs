@@ -7,7 +7,7 @@ use farthing_protocol::{Address, CallId, Outcome, SecretKey, ServiceId, call::Me
 
 use super::super::*;
 
-const SAFE: View = View { safe_deposited: Usdc::MAX, close_at_secs: None };
+const SAFE: View = View { safe_deposited: Usdc::MAX, close_at_secs: None, round: 0 };
 const PRICE: Usdc = usdc(2);
 
 const fn usdc(micros: u64) -> Usdc {
@@ -59,6 +59,8 @@ impl Channel {
             deposited: usdc(100),
             claimed: usdc(claimed),
             closing: false,
+            safe_deposited: usdc(100),
+            round: 0,
         };
         let row = self.ledger.put_payee_channel(facts).await.unwrap();
         self.book.apply(&row, proof(&row, &self.domain), SAFE);

@@ -15,7 +15,7 @@ use serde::Deserialize;
 use crate::{
     control::{
         ControlError,
-        types::{Eth, SendAmount, SendRequest, Sent, Text, route},
+        types::{Eth, MAY_HAVE_BEEN_MADE, SendAmount, SendRequest, Sent, Text, route},
     },
     panel::{
         Panel,
@@ -248,7 +248,9 @@ async fn carry_out(panel: Panel, session: SessionId, name: String, order: Order)
     let stage = match outcome {
         Ok(sent) => Stage::Sent(sent),
         // What the node refuses before it asks the chain, and a chain that did not answer before anything was signed.
-        Err(ControlError::Refused(problem)) if matches!(problem.status, 400..=499 | 502) => {
+        Err(ControlError::Refused(problem))
+            if matches!(problem.status, 400..=499 | 502 | 503) && problem.kind != MAY_HAVE_BEEN_MADE =>
+        {
             Stage::NotSent(sentence(&problem.detail))
         }
         Err(error) => Stage::Unknown(sentence(&error.to_string())),

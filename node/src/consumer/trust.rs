@@ -1,0 +1,43 @@
+//! An owner whose channel was stopped is trusted again: by this node's user alone, and once nothing lies in the channel.
+//!
+//! What it was paid beyond every call is booked as an adjustment by then, so this accepts the loss and hides none.
+
+use farthing_ledger::LedgerError;
+use farthing_protocol::ChannelId;
+
+use super::Consumer;
+
+/// Why a channel stays as it is.
+#[derive(Debug, thiserror::Error)]
+pub enum NotResumed {
+    #[error("this node pays on no channel {0}; `farthing channel list` shows them")]
+    NoSuchChannel(ChannelId),
+    #[error("the channel {0} is not stopped")]
+    NotStopped(ChannelId),
+    #[error("the channel {0} still holds a deposit; `farthing channel close` takes that back first")]
+    NotEmpty(ChannelId),
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+}
+
+impl Consumer {
+    /// Lets the next call fill a stopped channel anew.
+    ///
+    /// # Errors
+    /// [`NotResumed`]; nothing is changed then.
+    pub async fn trust_again(&self, id: ChannelId) -> Result<(), NotResumed> {
+        let (channels, ledger) = (&self.0.channels, &self.0.ledger);
+        let channel = channels.all().into_iter().find(|channel| channel.id == id);
+        let channel = channel.ok_or(NotResumed::NoSuchChannel(id))?;
+        if !channel.state.stopped {
+            return Err(NotResumed::NotStopped(id));
+        }
+        if channel.state.deposited > channel.claimed {
+            return Err(NotResumed::NotEmpty(id));
+        }
+        ledger.resume_payer_channel(id).await?;
+        channels.resume(channel.config.payee);
+        tracing::warn!(owner = %channel.config.payee, channel = %id, "an owner is trusted again");
+        Ok(())
+    }
+}

@@ -1,0 +1,73 @@
+//! How much room is left where the data folder lies.
+//!
+//! A full disk closes the ledger: then nothing is promised, served, bought or claimed, because no claim leaves this node
+//! that a restart would not know of. So it is told long before.
+
+use std::{fmt, path::Path};
+
+const MIB: u64 = 1024 * 1024;
+/// Room for weeks of calls on a busy node, and for the backup of a large ledger.
+const LOW_BYTES: u64 = 512 * MIB;
+/// On a file system that is small itself, a tenth of it.
+const LOW_PART: u64 = 10;
+
+/// What a full disk does, and what to do about it.
+pub(crate) const LOW: &str = "once the disk is full nothing is stored, so nothing is served, bought or claimed until the node starts again";
+pub(crate) const LOW_NEXT: &str = "free disk space, or give the node a larger disk";
+
+/// What a file system has for this user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Space {
+    pub free_bytes: u64,
+    pub total_bytes: u64,
+}
+
+impl Space {
+    /// `None` where the system does not say.
+    pub(crate) fn of(folder: &Path) -> Option<Self> {
+        let told = rustix::fs::statvfs(folder).ok()?;
+        let bytes = |blocks: u64| blocks.saturating_mul(told.f_frsize);
+        Some(Self { free_bytes: bytes(told.f_bavail), total_bytes: bytes(told.f_blocks) })
+    }
+
+    pub(crate) fn is_low(&self) -> bool {
+        self.free_bytes < LOW_BYTES.min(self.total_bytes / LOW_PART)
+    }
+}
+
+impl fmt::Display for Space {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {} MiB", self.free_bytes / MIB, self.total_bytes / MIB)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_a_gibibyte_is_little_and_on_a_small_disk_a_tenth() {
+        let is_low = |free_mib: u64, total_mib: u64| {
+            Space { free_bytes: free_mib * MIB, total_bytes: total_mib * MIB }.is_low()
+        };
+        for (free, total, low) in [
+            (511, 1_000_000, true),
+            (512, 1_000_000, false),
+            (511, 5_120, true),
+            (512, 5_120, false),
+            (99, 1_000, true),
+            (100, 1_000, false),
+            (0, 4, true),
+        ] {
+            assert_eq!(is_low(free, total), low, "{free} of {total} MiB");
+        }
+    }
+
+    #[test]
+    fn the_system_tells_the_space_of_a_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let space = Space::of(folder.path()).unwrap();
+        assert!(space.total_bytes > 0 && space.free_bytes <= space.total_bytes, "{space:?}");
+        assert_eq!(Space::of(&folder.path().join("none")), None);
+    }
+}
