@@ -78,6 +78,10 @@ pub enum NotStarted {
     NotFound(Address),
     #[error("{0} was looked for a moment ago and not found; try again in {retry_secs} s", retry_secs = .1.as_secs() + 1)]
     NotFoundLately(Address, Duration),
+    #[error("{0} could not be reached a moment ago; try again in {retry_secs} s", retry_secs = .1.as_secs() + 1)]
+    NotReachedLately(Address, Duration),
+    #[error("{0} is not connected")]
+    NotConnected(Address),
     #[error("{0} has gone offline")]
     Offline(Address),
     #[error("{peer} cannot be reached: {reason}")]
