@@ -49,9 +49,9 @@ pub mod upstream;
 
 use admit::Admitted;
 use book::Book;
-use load::Load;
+use load::{Caller, Load};
 use registry::Registry;
-use running::{Answer, Arrival, Calls, Running};
+use running::{Answer, Arrival, Calls, Conflict, Running};
 use terms::Terms;
 use told::Told;
 
@@ -83,20 +83,19 @@ impl Owner {
         Self(Arc::new(parts))
     }
 
-    /// Answers everything that arrives, each call in a task of its own, until the network ends.
+    /// Answers everything that arrives, each call in a task of its own, until the network ends. All calls pass through
+    /// here, so nothing is done here that takes time.
     pub async fn run(&self, mut inbound: mpsc::Receiver<InboundCall>) {
         while let Some(call) = inbound.recv().await {
-            let InboundCall { peer, message, body, reply } = call;
+            let InboundCall { peer, is_partner, message, body, reply } = call;
             match message {
-                // Registered before the next message is read, so a status question finds it.
-                CallMessage::Call(request) => match self.arrive(peer, &request, &body) {
-                    Ok(arrival) => {
-                        let owner = self.clone();
-                        let work = async move { owner.respond(peer, request, body, arrival, reply).await };
-                        self.0.tasks.spawn(work);
-                    }
-                    Err(refusal) => drop(reply.send(CallReply::Refused(refusal), Bytes::new())),
-                },
+                CallMessage::Call(request) => {
+                    // Registered before the next message is read, so a status question finds it.
+                    let arrival = self.0.calls.arrive((peer, request.call_id));
+                    let (owner, caller) = (self.clone(), Caller { wallet: peer, has_channel: is_partner });
+                    let work = async move { owner.respond(caller, request, body, arrival, reply).await };
+                    self.0.tasks.spawn(work);
+                }
                 CallMessage::Status(call_id) => {
                     let (answer, body) = self.status(peer, call_id);
                     reply.send(answer, body);
@@ -120,23 +119,18 @@ impl Owner {
         }
     }
 
-    fn arrive(&self, payer: Address, request: &CallRequest, body: &[u8]) -> Result<Arrival, Refusal> {
-        request.check_bounds().map_err(|e| Refusal::new(RefusalCode::Malformed, e.to_string()))?;
-        Ok(self.0.calls.arrive((payer, request.call_id), request.request_hash(body)))
-    }
-
     /// Answers one copy of a call. When a call with effects outlasts its payer's deadline, the payer hears that it is
     /// running; its end is recorded and charged like any other, and told when it is asked for.
     async fn respond(
         &self,
-        payer: Address,
+        caller: Caller,
         request: CallRequest,
         body: Bytes,
         arrival: Arrival,
         reply: Responder,
     ) {
         let patience = answer_within(&request);
-        let mut answering = std::pin::pin!(self.answer(payer, request, body, arrival));
+        let mut answering = std::pin::pin!(self.answer(caller, request, body, arrival));
         match tokio::time::timeout(patience, &mut answering).await {
             Ok(Some(answer)) => {
                 killpoint::reached("owner.during_answer");
@@ -153,29 +147,33 @@ impl Owner {
     /// The one answer of a call id; `None` when there can be none.
     async fn answer(
         &self,
-        payer: Address,
+        caller: Caller,
         request: CallRequest,
         body: Bytes,
         arrival: Arrival,
     ) -> Option<Arc<Answer>> {
         match arrival {
-            Arrival::Conflict => Some(conflict()),
-            Arrival::Repeat(mut answer) => answer.wait_for(Option::is_some).await.ok()?.clone(),
-            Arrival::First(running) => self.first(payer, request, body, running).await,
+            Arrival::Repeat(joined) => match admit::request_hash(&request, &body).await {
+                Ok(request_hash) => {
+                    joined.answer(request_hash).await.unwrap_or_else(|Conflict| Some(conflict()))
+                }
+                Err(refusal) => Some(refused(refusal)),
+            },
+            Arrival::First(running) => self.first(caller, request, body, running).await,
         }
     }
 
     async fn first(
         &self,
-        payer: Address,
+        caller: Caller,
         request: CallRequest,
         body: Bytes,
         running: Running,
     ) -> Option<Arc<Answer>> {
         let started = Instant::now();
-        let (answer, is_final) = match self.recorded_earlier(payer, &request, &body).await {
+        let (answer, is_final) = match self.recorded_earlier(caller.wallet, &request, &body, &running).await {
             Ok(Some(answer)) => (answer, true),
-            Ok(None) => match self.admit(payer, request, body).await {
+            Ok(None) => match self.admit(caller, request, body, &running).await {
                 Ok(admitted) => self.serve(admitted, started).await?,
                 Err(refusal) => (refused(refusal), false),
             },

@@ -21,6 +21,8 @@ pub(crate) use self::{inbound::CallServer, missed::Missed, outbound::exchange};
 pub struct InboundCall {
     /// The wallet that calls, proven by its connection.
     pub peer: Address,
+    /// Whether a channel is open with it.
+    pub is_partner: bool,
     pub message: CallMessage,
     pub body: Bytes,
     pub reply: Responder,

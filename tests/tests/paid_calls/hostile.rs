@@ -32,6 +32,7 @@ mod free_rides;
 mod pending;
 mod poor;
 mod restored;
+mod unpaid;
 mod withdrawals;
 
 const DEADLINE: Duration = Duration::from_secs(20);
