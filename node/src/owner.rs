@@ -1,8 +1,9 @@
 //! Serving one paid call: admission, upstream, charge, commit, answer.
 //!
-//! In order: a repeat gets the first one's answer; the call is checked against the listing and its price; the
-//! voucher is verified and the price reserved ([`admit`]); the upstream is asked; the outcome decides the
-//! charge; voucher, call and charge are committed together; only then the answer leaves, with a receipt.
+//! In order: a repeat gets the first one's answer, and a copy that comes too late is refused ([`late`]); the call is
+//! checked against the listing and its price; the voucher is verified and the price reserved ([`admit`]); the upstream is
+//! asked; the outcome decides the charge; voucher, call and charge are committed together; only then the answer leaves,
+//! with a receipt.
 //!
 //! Invariants: O1–O6. [`upstream`] is reached only with an [`Admitted`], and an answer only with the ledger's
 //! [`Recorded`], so an unpaid call cannot be served and an unrecorded one cannot be answered.
@@ -35,6 +36,7 @@ pub mod edit;
 pub mod health;
 pub mod inspect;
 pub mod intake;
+pub mod late;
 pub mod load;
 pub mod new_service;
 pub mod publish;
@@ -49,6 +51,7 @@ pub mod upstream;
 
 use admit::Admitted;
 use book::Book;
+use late::Unserved;
 use load::{Caller, Load};
 use registry::Registry;
 use running::{Answer, Arrival, Calls, Conflict, Running};
@@ -68,6 +71,8 @@ pub struct Parts {
     pub registry: Registry,
     pub book: Book,
     pub calls: Calls,
+    /// Calls that payers were told were never served.
+    pub unserved: Unserved,
     pub load: Load,
     /// How much payers were told of their calls.
     pub told: Told,
@@ -87,9 +92,14 @@ impl Owner {
     /// here, so nothing is done here that takes time.
     pub async fn run(&self, mut inbound: mpsc::Receiver<InboundCall>) {
         while let Some(call) = inbound.recv().await {
-            let InboundCall { peer, is_partner, message, body, reply } = call;
+            let InboundCall { peer, is_partner, origin, message, body, reply } = call;
             match message {
                 CallMessage::Call(request) => {
+                    let late = self.0.unserved.check(peer, request.call_id, origin, Instant::now());
+                    if let Err(refusal) = late {
+                        reply.send(CallReply::Refused(refusal), Bytes::new());
+                        continue;
+                    }
                     // Registered before the next message is read, so a status question finds it.
                     let arrival = self.0.calls.arrive((peer, request.call_id));
                     let (owner, caller) = (self.clone(), Caller { wallet: peer, has_channel: is_partner });
@@ -98,6 +108,9 @@ impl Owner {
                 }
                 CallMessage::Status(call_id) => {
                     let (answer, body) = self.status(peer, call_id);
+                    if answer == CallReply::Status(CallStatus::Unknown) {
+                        self.0.unserved.note(peer, is_partner, call_id, origin, Instant::now());
+                    }
                     reply.send(answer, body);
                 }
                 CallMessage::Sync(channel) => drop(reply.send(self.sync(peer, channel), Bytes::new())),

@@ -15,6 +15,7 @@ use farthing_protocol::{Address, CallMessage, CallReply};
 use tokio::sync::oneshot;
 
 pub(crate) use self::{inbound::CallServer, missed::Missed, outbound::exchange};
+use crate::line::Origin;
 
 /// A call that another node makes, complete and within its bounds. Nothing else about it is checked.
 #[derive(Debug)]
@@ -23,6 +24,7 @@ pub struct InboundCall {
     pub peer: Address,
     /// Whether a channel is open with it.
     pub is_partner: bool,
+    pub origin: Origin,
     pub message: CallMessage,
     pub body: Bytes,
     pub reply: Responder,
