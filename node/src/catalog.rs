@@ -28,6 +28,7 @@ use tokio::sync::mpsc;
 use crate::{clock, files, owner::registry::Registry};
 
 mod agenda;
+mod ahead;
 mod content;
 pub mod documents;
 pub mod known;

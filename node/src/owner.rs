@@ -1,8 +1,9 @@
 //! Serving one paid call: admission, upstream, charge, commit, answer.
 //!
-//! In order: a repeat gets the first one's answer; the call is checked against the listing and its price; the
-//! voucher is verified and the price reserved ([`admit`]); the upstream is asked; the outcome decides the
-//! charge; voucher, call and charge are committed together; only then the answer leaves, with a receipt.
+//! In order: a repeat gets the first one's answer, and a copy that comes too late is refused ([`late`]); the call is
+//! checked against the listing and its price; the voucher is verified and the price reserved ([`admit`]); the upstream is
+//! asked; the outcome decides the charge; voucher, call and charge are committed together; only then the answer leaves,
+//! with a receipt.
 //!
 //! Invariants: O1–O6. [`upstream`] is reached only with an [`Admitted`], and an answer only with the ledger's
 //! [`Recorded`], so an unpaid call cannot be served and an unrecorded one cannot be answered.
@@ -35,6 +36,7 @@ pub mod edit;
 pub mod health;
 pub mod inspect;
 pub mod intake;
+pub mod late;
 pub mod load;
 pub mod new_service;
 pub mod publish;
@@ -49,9 +51,10 @@ pub mod upstream;
 
 use admit::Admitted;
 use book::Book;
-use load::Load;
+use late::Unserved;
+use load::{Caller, Load};
 use registry::Registry;
-use running::{Answer, Arrival, Calls, Running};
+use running::{Answer, Arrival, Calls, Conflict, Running};
 use terms::Terms;
 use told::Told;
 
@@ -68,6 +71,8 @@ pub struct Parts {
     pub registry: Registry,
     pub book: Book,
     pub calls: Calls,
+    /// Calls that payers were told were never served.
+    pub unserved: Unserved,
     pub load: Load,
     /// How much payers were told of their calls.
     pub told: Told,
@@ -83,22 +88,29 @@ impl Owner {
         Self(Arc::new(parts))
     }
 
-    /// Answers everything that arrives, each call in a task of its own, until the network ends.
+    /// Answers everything that arrives, each call in a task of its own, until the network ends. All calls pass through
+    /// here, so nothing is done here that takes time.
     pub async fn run(&self, mut inbound: mpsc::Receiver<InboundCall>) {
         while let Some(call) = inbound.recv().await {
-            let InboundCall { peer, message, body, reply } = call;
+            let InboundCall { peer, is_partner, origin, message, body, reply } = call;
             match message {
-                // Registered before the next message is read, so a status question finds it.
-                CallMessage::Call(request) => match self.arrive(peer, &request, &body) {
-                    Ok(arrival) => {
-                        let owner = self.clone();
-                        let work = async move { owner.respond(peer, request, body, arrival, reply).await };
-                        self.0.tasks.spawn(work);
+                CallMessage::Call(request) => {
+                    let late = self.0.unserved.check(peer, request.call_id, origin, Instant::now());
+                    if let Err(refusal) = late {
+                        reply.send(CallReply::Refused(refusal), Bytes::new());
+                        continue;
                     }
-                    Err(refusal) => drop(reply.send(CallReply::Refused(refusal), Bytes::new())),
-                },
+                    // Registered before the next message is read, so a status question finds it.
+                    let arrival = self.0.calls.arrive((peer, request.call_id));
+                    let (owner, caller) = (self.clone(), Caller { wallet: peer, has_channel: is_partner });
+                    let work = async move { owner.respond(caller, request, body, arrival, reply).await };
+                    self.0.tasks.spawn(work);
+                }
                 CallMessage::Status(call_id) => {
                     let (answer, body) = self.status(peer, call_id);
+                    if answer == CallReply::Status(CallStatus::Unknown) {
+                        self.0.unserved.note(peer, is_partner, call_id, origin, Instant::now());
+                    }
                     reply.send(answer, body);
                 }
                 CallMessage::Sync(channel) => drop(reply.send(self.sync(peer, channel), Bytes::new())),
@@ -120,23 +132,18 @@ impl Owner {
         }
     }
 
-    fn arrive(&self, payer: Address, request: &CallRequest, body: &[u8]) -> Result<Arrival, Refusal> {
-        request.check_bounds().map_err(|e| Refusal::new(RefusalCode::Malformed, e.to_string()))?;
-        Ok(self.0.calls.arrive((payer, request.call_id), request.request_hash(body)))
-    }
-
     /// Answers one copy of a call. When a call with effects outlasts its payer's deadline, the payer hears that it is
     /// running; its end is recorded and charged like any other, and told when it is asked for.
     async fn respond(
         &self,
-        payer: Address,
+        caller: Caller,
         request: CallRequest,
         body: Bytes,
         arrival: Arrival,
         reply: Responder,
     ) {
         let patience = answer_within(&request);
-        let mut answering = std::pin::pin!(self.answer(payer, request, body, arrival));
+        let mut answering = std::pin::pin!(self.answer(caller, request, body, arrival));
         match tokio::time::timeout(patience, &mut answering).await {
             Ok(Some(answer)) => {
                 killpoint::reached("owner.during_answer");
@@ -153,29 +160,33 @@ impl Owner {
     /// The one answer of a call id; `None` when there can be none.
     async fn answer(
         &self,
-        payer: Address,
+        caller: Caller,
         request: CallRequest,
         body: Bytes,
         arrival: Arrival,
     ) -> Option<Arc<Answer>> {
         match arrival {
-            Arrival::Conflict => Some(conflict()),
-            Arrival::Repeat(mut answer) => answer.wait_for(Option::is_some).await.ok()?.clone(),
-            Arrival::First(running) => self.first(payer, request, body, running).await,
+            Arrival::Repeat(joined) => match admit::request_hash(&request, &body).await {
+                Ok(request_hash) => {
+                    joined.answer(request_hash).await.unwrap_or_else(|Conflict| Some(conflict()))
+                }
+                Err(refusal) => Some(refused(refusal)),
+            },
+            Arrival::First(running) => self.first(caller, request, body, running).await,
         }
     }
 
     async fn first(
         &self,
-        payer: Address,
+        caller: Caller,
         request: CallRequest,
         body: Bytes,
         running: Running,
     ) -> Option<Arc<Answer>> {
         let started = Instant::now();
-        let (answer, is_final) = match self.recorded_earlier(payer, &request, &body).await {
+        let (answer, is_final) = match self.recorded_earlier(caller.wallet, &request, &body, &running).await {
             Ok(Some(answer)) => (answer, true),
-            Ok(None) => match self.admit(payer, request, body).await {
+            Ok(None) => match self.admit(caller, request, body, &running).await {
                 Ok(admitted) => self.serve(admitted, started).await?,
                 Err(refusal) => (refused(refusal), false),
             },

@@ -15,12 +15,16 @@ use farthing_protocol::{Address, CallMessage, CallReply};
 use tokio::sync::oneshot;
 
 pub(crate) use self::{inbound::CallServer, missed::Missed, outbound::exchange};
+use crate::line::Origin;
 
 /// A call that another node makes, complete and within its bounds. Nothing else about it is checked.
 #[derive(Debug)]
 pub struct InboundCall {
     /// The wallet that calls, proven by its connection.
     pub peer: Address,
+    /// Whether a channel is open with it.
+    pub is_partner: bool,
+    pub origin: Origin,
     pub message: CallMessage,
     pub body: Bytes,
     pub reply: Responder,
@@ -78,6 +82,10 @@ pub enum NotStarted {
     NotFound(Address),
     #[error("{0} was looked for a moment ago and not found; try again in {retry_secs} s", retry_secs = .1.as_secs() + 1)]
     NotFoundLately(Address, Duration),
+    #[error("{0} could not be reached a moment ago; try again in {retry_secs} s", retry_secs = .1.as_secs() + 1)]
+    NotReachedLately(Address, Duration),
+    #[error("{0} is not connected")]
+    NotConnected(Address),
     #[error("{0} has gone offline")]
     Offline(Address),
     #[error("{peer} cannot be reached: {reason}")]

@@ -28,7 +28,7 @@ use crate::{
     line::Line,
     partners::Partners,
     publisher::Publication,
-    reach::Reach,
+    reach::{Purpose, Reach},
     records::SharedRecords,
     report::{Reporter, Strike},
     status::Counters,
@@ -157,6 +157,19 @@ impl NetworkHandle {
         self.0.ask(peer, &request).await
     }
 
+    /// Asks `peer` one free question if it is connected. Nobody is dialled for it: what nobody waits for is asked this
+    /// way, because a record may name the addresses of anybody.
+    ///
+    /// # Errors
+    /// As [`Self::ask`], and [`NotStarted::NotConnected`].
+    pub async fn ask_connected(
+        &self,
+        peer: Address,
+        request: InfoRequest,
+    ) -> Result<InfoResponse, CallFailure> {
+        self.0.ask_connected(peer, &request).await
+    }
+
     /// Asks `peer` for the records of these wallets, at most [`limits::INFO_ITEMS_MAX`], and keeps those that are
     /// newer than what is known. Returns how many were.
     ///
@@ -179,7 +192,7 @@ impl NetworkHandle {
         if self.connected_peers().await.contains(&peer) {
             return Ok(());
         }
-        self.0.reach(peer).await
+        self.0.reach(peer, Purpose::Call).await
     }
 
     /// The round trip of a question to `peer`, over a connection that is there or made first.
@@ -346,9 +359,11 @@ impl Inner {
             return Err(NotStarted::OwnWallet(owner));
         }
         if let Some(stream) = self.open(owner, protocol).await? {
+            self.reach.is_there(owner);
             return Ok((stream, true));
         }
-        self.reach(owner).await?;
+        let is_call = matches!(protocol, Protocol::Call);
+        self.reach(owner, if is_call { Purpose::Call } else { Purpose::Question }).await?;
         let lost = || NotStarted::Unreachable { peer: owner, reason: "the connection was closed".to_owned() };
         self.open(owner, protocol).await?.map(|stream| (stream, false)).ok_or_else(lost)
     }
@@ -379,6 +394,20 @@ impl Inner {
         request: &InfoRequest,
     ) -> Result<InfoResponse, CallFailure> {
         let (stream, _) = self.stream(peer, Protocol::Info).await.map_err(CallFailure::NeverStarted)?;
+        self.ask_on(stream, request).await
+    }
+
+    pub(crate) async fn ask_connected(
+        &self,
+        peer: Address,
+        request: &InfoRequest,
+    ) -> Result<InfoResponse, CallFailure> {
+        let stream = self.open(peer, Protocol::Info).await.map_err(CallFailure::NeverStarted)?;
+        let stream = stream.ok_or(CallFailure::NeverStarted(NotStarted::NotConnected(peer)))?;
+        self.ask_on(stream, request).await
+    }
+
+    async fn ask_on(&self, stream: Line, request: &InfoRequest) -> Result<InfoResponse, CallFailure> {
         let answer = timeout(INFO_DEADLINE, info::exchange(stream, request, &self.budget)).await;
         answer.unwrap_or(Err(Interrupted::Deadline)).map_err(CallFailure::Unknown)
     }

@@ -67,6 +67,7 @@ pub use config::{NetworkConfig, NetworkError, NetworkLimits, ReachConfig};
 pub use gossip::{InboundListing, ListingResponder, Verdict};
 pub use handle::NetworkHandle;
 pub use info::{InboundInfo, InfoResponder};
+pub use line::Origin;
 pub use lookup::{Lookup, LookupStep};
 pub use reachability::{AddressCheck, CheckFailure, Gateway, ReachState, Reachability, Source, Transport};
 pub use start::{Inbound, Network};

@@ -12,9 +12,10 @@ use std::{
     pin::Pin,
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     task::{Context, Poll},
+    time::Instant,
 };
 
 use futures::{AsyncRead, AsyncWrite};
@@ -26,11 +27,28 @@ use crate::{
     usage::{InUse, Usage},
 };
 
+/// The connection that something came over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// Another one for each connection of this process.
+    pub number: u64,
+    /// When the connection was made.
+    pub since: Instant,
+}
+
+impl Origin {
+    fn of_new_connection() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Self { number: NEXT.fetch_add(1, Ordering::Relaxed), since: Instant::now() }
+    }
+}
+
 /// What the streams of one protocol on one connection have in common. The connection's own part: when it is dropped,
 /// they end.
 #[derive(Debug)]
 pub(crate) struct Source {
     connection: ConnectionId,
+    origin: Origin,
     /// See [`crate::admission::Visitor`].
     range: Option<IpAddr>,
     usage: Usage,
@@ -42,7 +60,8 @@ impl Source {
     /// Of a connection whose other end is at `remote`.
     pub(crate) fn new(connection: ConnectionId, remote: &Multiaddr, usage: Usage) -> Self {
         let range = addresses::range(remote);
-        Self { connection, range, usage, moved: Arc::default(), alive: watch::Sender::new(()) }
+        let origin = Origin::of_new_connection();
+        Self { connection, origin, range, usage, moved: Arc::default(), alive: watch::Sender::new(()) }
     }
 
     pub(crate) fn line(&self, stream: Stream) -> Line {
@@ -52,7 +71,8 @@ impl Source {
             while alive.changed().await.is_ok() {}
         });
         let traffic = Traffic { connection: self.connection, moved: Arc::clone(&self.moved) };
-        Line { stream, traffic, range: self.range, end, _in_use: self.usage.begin(self.connection) }
+        let in_use = self.usage.begin(self.connection);
+        Line { stream, traffic, origin: self.origin, range: self.range, end, _in_use: in_use }
     }
 }
 
@@ -80,6 +100,7 @@ impl Traffic {
 pub(crate) struct Line {
     stream: Stream,
     traffic: Traffic,
+    origin: Origin,
     range: Option<IpAddr>,
     _in_use: InUse,
     end: Pin<Box<dyn Future<Output = ()> + Send>>,
@@ -88,6 +109,10 @@ pub(crate) struct Line {
 impl Line {
     pub(crate) fn traffic(&self) -> Traffic {
         self.traffic.clone()
+    }
+
+    pub(crate) const fn origin(&self) -> Origin {
+        self.origin
     }
 
     /// The address range of the other end, unless it is private.

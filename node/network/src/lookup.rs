@@ -10,7 +10,7 @@ use std::{
 
 use farthing_protocol::{Address, NodeRecord, Verified};
 
-use crate::{NotStarted, addresses, handle::Inner};
+use crate::{NotStarted, addresses, handle::Inner, reach::Purpose};
 
 const DIRECTORY: &str = "directory";
 
@@ -159,7 +159,7 @@ impl Inner {
             Some(record) if record.check_time(crate::now_secs()).is_err() => {
                 (false, NotStarted::Offline(owner).to_string())
             }
-            Some(record) => match self.connect(record).await {
+            Some(record) => match self.connect(record, Purpose::Call).await {
                 Ok(()) => (true, "connected".to_owned()),
                 Err(error) => (false, error.to_string()),
             },

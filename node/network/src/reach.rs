@@ -5,11 +5,13 @@
 //! second after the first valid record and takes the newest, which is then dialled. When nothing was found,
 //! the other connected peers are asked as well.
 //!
-//! One wallet is looked for once at a time, whoever waits; what was not found is not looked for again for
-//! a while. Nothing is ever charged on this path.
+//! One wallet is looked for once at a time, whoever waits; what was not found is not looked for again for a while. A
+//! record may name anybody's addresses, so one that led nowhere is not dialled again for a while either: for a
+//! question ever longer, for a call a second. Nothing is ever charged on this path.
+
+mod pauses;
 
 use std::{
-    collections::HashMap,
     pin::pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
@@ -30,15 +32,15 @@ use tokio::{
     time::{timeout, timeout_at},
 };
 
+use self::pauses::Pauses;
 use crate::{
     NotStarted,
     flights::Flights,
     handle::Inner,
-    info,
     lookup::Sightings,
     records::{self, Rejected},
     status::Counters,
-    swarm::{Command, Protocol},
+    swarm::Command,
 };
 
 /// Finding and connecting together.
@@ -62,55 +64,109 @@ const FLIGHTS_MAX: usize = 64;
 /// How long a wallet that was not found is not looked for again: doubling.
 const ABSENT_MIN: Duration = Duration::from_secs(30);
 const ABSENT_MAX: Duration = Duration::from_secs(600);
-/// Wallets remembered as absent.
-const ABSENTEES_MAX: usize = 1024;
+/// How long a wallet is not dialled again for a question after its record led nowhere: doubling.
+const UNREACHED_MIN: Duration = Duration::from_secs(1);
+const UNREACHED_MAX: Duration = Duration::from_secs(60);
+/// A call waits for this long after the last dial in vain, and dials then: its owner may have come back meanwhile, and
+/// whoever calls wants it to be asked.
+const CALL_DIALS_AGAIN: Duration = Duration::from_secs(1);
 
 /// What is being reached or looked for, and what was not found.
 #[derive(Debug)]
 pub(crate) struct Reach {
-    connecting: Flights<()>,
+    /// For calls.
+    calling: Flights<()>,
+    /// For questions.
+    asking: Flights<()>,
     finding: Flights<Verified<NodeRecord>>,
-    absentees: Mutex<Absentees>,
+    absentees: Mutex<Pauses>,
+    unreached: Mutex<Pauses>,
 }
 
 impl Default for Reach {
     fn default() -> Self {
         Self {
-            connecting: Flights::new(FLIGHTS_MAX),
+            calling: Flights::new(FLIGHTS_MAX),
+            asking: Flights::new(FLIGHTS_MAX),
             finding: Flights::new(FLIGHTS_MAX),
-            absentees: Mutex::default(),
+            absentees: Mutex::new(Pauses::new(ABSENT_MIN, ABSENT_MAX)),
+            unreached: Mutex::new(Pauses::new(UNREACHED_MIN, UNREACHED_MAX)),
+        }
+    }
+}
+
+impl Reach {
+    /// `owner` is connected, whoever dialled whom.
+    pub(crate) fn is_there(&self, owner: Address) {
+        lock(&self.unreached).found(owner);
+    }
+
+    /// What is left of a call's pause after the last dial in vain.
+    fn pause_of_call(&self, owner: Address) -> Duration {
+        let since = lock(&self.unreached).since(owner, Instant::now());
+        since.map_or(Duration::ZERO, |since| CALL_DIALS_AGAIN.saturating_sub(since))
+    }
+}
+
+/// What a wallet is to be reached for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    Call,
+    Question,
+}
+
+/// A dial of one record. Unless it succeeds, and also when nobody waits for it any more, it was in vain.
+struct Dial<'a> {
+    reach: &'a Reach,
+    owner: Address,
+    seq: u64,
+    is_reached: bool,
+}
+
+impl Drop for Dial<'_> {
+    fn drop(&mut self) {
+        if self.is_reached {
+            self.reach.is_there(self.owner);
+        } else {
+            lock(&self.reach.unreached).missed(self.owner, self.seq, Instant::now());
         }
     }
 }
 
 impl Inner {
     /// Connects to `owner`. Whoever asks meanwhile shares the outcome.
-    pub(crate) async fn reach(self: &Arc<Self>, owner: Address) -> Result<(), NotStarted> {
+    pub(crate) async fn reach(self: &Arc<Self>, owner: Address, purpose: Purpose) -> Result<(), NotStarted> {
         let inner = Arc::clone(self);
         let connecting = || async move {
-            let reached = timeout(REACH_DEADLINE, inner.find_and_connect(owner)).await;
+            if purpose == Purpose::Call {
+                tokio::time::sleep(inner.reach.pause_of_call(owner)).await;
+            }
+            let reached = timeout(REACH_DEADLINE, inner.find_and_connect(owner, purpose)).await;
             reached.unwrap_or_else(|_| {
                 let reason = format!("no answer within {} s", REACH_DEADLINE.as_secs());
                 Err(NotStarted::Unreachable { peer: owner, reason })
             })
         };
-        self.reach.connecting.join(owner, connecting).await
+        let flights = match purpose {
+            Purpose::Call => &self.reach.calling,
+            Purpose::Question => &self.reach.asking,
+        };
+        flights.join(owner, connecting).await
     }
 
-    async fn find_and_connect(self: &Arc<Self>, owner: Address) -> Result<(), NotStarted> {
+    async fn find_and_connect(self: &Arc<Self>, owner: Address, purpose: Purpose) -> Result<(), NotStarted> {
         let Some(known) = self.records.get_alive(owner) else {
-            return self.connect(&self.look_up(owner).await?).await;
+            return self.connect(&self.look_up(owner).await?, purpose).await;
         };
-        let mut dial = pin!(self.connect(&known));
+        let connect_anew = || self.connect_anew(owner, known.seq, purpose);
+        let mut dial = pin!(self.connect(&known, purpose));
         let first = match timeout(DIAL_ALONE, &mut dial).await {
             Ok(Ok(())) => return Ok(()),
-            Ok(Err(error)) => {
-                return self.connect_anew(owner, known.seq).await.map_err(|anew| anew.unwrap_or(error));
-            }
+            Ok(Err(error)) => return connect_anew().await.map_err(|anew| anew.unwrap_or(error)),
             Err(_) => dial,
         };
         // The dial goes on meanwhile, and may still be the one that gets through.
-        match future::select(first, pin!(self.connect_anew(owner, known.seq))).await {
+        match future::select(first, pin!(connect_anew())).await {
             Either::Left((Ok(()), _)) => Ok(()),
             Either::Left((Err(error), anew)) => anew.await.map_err(|anew| anew.unwrap_or(error)),
             Either::Right((Ok(()), _)) => Ok(()),
@@ -126,9 +182,10 @@ impl Inner {
         self: &Arc<Self>,
         owner: Address,
         known_seq: u64,
+        purpose: Purpose,
     ) -> Result<(), Option<NotStarted>> {
         match self.look_up(owner).await {
-            Ok(fresh) if fresh.seq > known_seq => self.connect(&fresh).await.map_err(Some),
+            Ok(fresh) if fresh.seq > known_seq => self.connect(&fresh, purpose).await.map_err(Some),
             Err(NotStarted::Offline(owner)) => Err(Some(NotStarted::Offline(owner))),
             Ok(_) | Err(_) => Err(None),
         }
@@ -144,16 +201,27 @@ impl Inner {
         }
     }
 
-    pub(crate) async fn connect(&self, record: &Verified<NodeRecord>) -> Result<(), NotStarted> {
+    /// Dials where `record` says, unless that is for a question and was in vain a moment ago.
+    pub(crate) async fn connect(
+        &self,
+        record: &Verified<NodeRecord>,
+        purpose: Purpose,
+    ) -> Result<(), NotStarted> {
+        let (owner, seq) = (record.signer(), record.seq);
+        let pause = lock(&self.reach.unreached).wait(owner, seq, Instant::now());
+        if let Some(wait) = pause.filter(|_| purpose == Purpose::Question) {
+            return Err(NotStarted::NotReachedLately(owner, wait));
+        }
+        let mut dial = Dial { reach: &self.reach, owner, seq, is_reached: false };
         let (reply, answer) = oneshot::channel();
         self.send(Command::Connect { record: Box::new(record.clone()), reply }).await?;
-        match timeout(DIAL_DEADLINE, answer).await {
-            Ok(answer) => answer.unwrap_or(Err(NotStarted::Stopped)),
-            Err(_) => {
-                let reason = format!("no answer within {} s", DIAL_DEADLINE.as_secs());
-                Err(NotStarted::Unreachable { peer: record.signer(), reason })
-            }
-        }
+        let connected = timeout(DIAL_DEADLINE, answer).await.unwrap_or_else(|_| {
+            let reason = format!("no answer within {} s", DIAL_DEADLINE.as_secs());
+            Ok(Err(NotStarted::Unreachable { peer: owner, reason }))
+        });
+        connected.unwrap_or(Err(NotStarted::Stopped))?;
+        dial.is_reached = true;
+        Ok(())
     }
 
     /// The newest record of `owner`, from memory or from the network.
@@ -174,7 +242,7 @@ impl Inner {
     }
 
     async fn look_up_alone(self: &Arc<Self>, owner: Address) -> Result<Verified<NodeRecord>, NotStarted> {
-        if let Some(wait) = lock(&self.reach.absentees).wait(owner, Instant::now()) {
+        if let Some(wait) = lock(&self.reach.absentees).wait(owner, 0, Instant::now()) {
             // Somebody may have told us of it since.
             return self.records.get_alive(owner).ok_or(NotStarted::NotFoundLately(owner, wait));
         }
@@ -190,7 +258,7 @@ impl Inner {
                 Counters::add(&self.counters.lookups_failed);
                 if anybody {
                     // Without anybody to ask, nothing was learned.
-                    lock(&self.reach.absentees).missed(owner, Instant::now());
+                    lock(&self.reach.absentees).missed(owner, 0, Instant::now());
                 }
                 Err(NotStarted::NotFound(owner))
             }
@@ -274,7 +342,7 @@ impl Inner {
 
     async fn who_has(&self, peer: Address, owner: Address) -> (Address, Option<Verified<NodeRecord>>) {
         let Some(InfoResponse::Records(records)) =
-            self.ask_connected(peer, &InfoRequest::Records(vec![owner])).await
+            self.ask_in_look_up(peer, &InfoRequest::Records(vec![owner])).await
         else {
             return (peer, None);
         };
@@ -285,16 +353,15 @@ impl Inner {
     }
 
     /// Asks a peer that is connected; connecting to it is not worth while here.
-    async fn ask_connected(&self, peer: Address, question: &InfoRequest) -> Option<InfoResponse> {
-        let stream = self.open(peer, Protocol::Info).await.ok()??;
-        timeout(LOOKUP_DEADLINE, info::exchange(stream, question, &self.budget)).await.ok()?.ok()
+    async fn ask_in_look_up(&self, peer: Address, question: &InfoRequest) -> Option<InfoResponse> {
+        timeout(LOOKUP_DEADLINE, self.ask_connected(peer, question)).await.ok()?.ok()
     }
 
     /// Tells peers that hold an older record of the newest, so that the next to ask them fares better.
     fn refresh(self: &Arc<Self>, holders: Vec<(Address, u64)>, newest: &Verified<NodeRecord>) {
         for (holder, _) in holders.into_iter().filter(|(_, seq)| *seq < newest.seq) {
             let (inner, push) = (Arc::clone(self), InfoRequest::Push(vec![newest.to_signed()]));
-            tokio::spawn(async move { inner.ask_connected(holder, &push).await });
+            tokio::spawn(async move { inner.ask_in_look_up(holder, &push).await });
         }
     }
 }
@@ -306,68 +373,4 @@ fn distance(a: Address, b: Address) -> [u8; 20] {
 /// These locks guard maps that are changed by single operations, so a panic elsewhere leaves them whole.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Wallets that were looked for in vain: until when they are left alone, and how often that happened.
-#[derive(Debug, Default)]
-struct Absentees(HashMap<Address, (Instant, u32)>);
-
-impl Absentees {
-    /// How long to leave `owner` alone yet.
-    fn wait(&self, owner: Address, now: Instant) -> Option<Duration> {
-        let (until, _) = self.0.get(&owner)?;
-        until.checked_duration_since(now).filter(|wait| !wait.is_zero())
-    }
-
-    fn missed(&mut self, owner: Address, now: Instant) {
-        if self.0.len() >= ABSENTEES_MAX && !self.0.contains_key(&owner) {
-            self.0.retain(|_, (until, _)| *until > now);
-            if self.0.len() >= ABSENTEES_MAX {
-                return;
-            }
-        }
-        let times = self.0.get(&owner).map_or(0, |(_, times)| times + 1);
-        let wait = ABSENT_MIN.saturating_mul(1 << times.min(8)).min(ABSENT_MAX);
-        self.0.insert(owner, (now + wait, times));
-    }
-
-    fn found(&mut self, owner: Address) {
-        self.0.remove(&owner);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_absent_wallet_is_left_alone_ever_longer() {
-        let owner = Address::from_bytes([1; 20]);
-        let mut absentees = Absentees::default();
-        let mut now = Instant::now();
-        let mut waits = Vec::new();
-        for _ in 0..8 {
-            assert_eq!(absentees.wait(owner, now), None);
-            absentees.missed(owner, now);
-            let wait = absentees.wait(owner, now).unwrap();
-            waits.push(wait.as_secs());
-            now += wait;
-        }
-        assert_eq!(waits, [30, 60, 120, 240, 480, 600, 600, 600]);
-        absentees.found(owner);
-        absentees.missed(owner, now);
-        assert_eq!(absentees.wait(owner, now), Some(ABSENT_MIN));
-    }
-
-    #[test]
-    fn the_list_of_absent_wallets_is_bounded() {
-        let mut absentees = Absentees::default();
-        let now = Instant::now();
-        for n in 0..2 * ABSENTEES_MAX {
-            let mut bytes = [0; 20];
-            bytes[..8].copy_from_slice(&n.to_be_bytes());
-            absentees.missed(Address::from_bytes(bytes), now);
-        }
-        assert_eq!(absentees.0.len(), ABSENTEES_MAX);
-    }
 }

@@ -52,12 +52,19 @@ pub(crate) struct Strikes {
 
 impl Strikes {
     /// Notes one strike. When it is one too many, the peer is to be blocked for this long.
+    ///
+    /// Wallets are free, so a full list makes nobody immune: who has fewest strikes makes room, and of these the one
+    /// whose last is the oldest.
     pub(crate) fn note(&mut self, peer: Address, now: Instant) -> Option<Duration> {
         let is_recent = |at: &Instant| now.duration_since(*at) < STRIKES_WINDOW;
         if self.recent.len() >= STRUCK_PEERS_MAX && !self.recent.contains_key(&peer) {
             self.recent.retain(|_, strikes| strikes.back().is_some_and(is_recent));
             if self.recent.len() >= STRUCK_PEERS_MAX {
-                return None;
+                let weight = |strikes: &VecDeque<Instant>| (strikes.len(), strikes.back().copied());
+                let least = self.recent.iter().min_by_key(|(_, strikes)| weight(strikes));
+                if let Some(least) = least.map(|(peer, _)| *peer) {
+                    self.recent.remove(&least);
+                }
             }
         }
         let strikes = self.recent.entry(peer).or_default();
@@ -106,6 +113,39 @@ mod tests {
         for n in 0..20 {
             assert_eq!(strikes.note(PEER, start + Duration::from_secs(n * 150)), None, "strike {n}");
         }
+    }
+
+    #[test]
+    fn a_flood_of_wallets_with_a_strike_each_makes_nobody_immune() {
+        let (mut strikes, mut now) = (Strikes::default(), Instant::now());
+        let wallet = |n: usize| {
+            let mut bytes = [0; 20];
+            bytes[..8].copy_from_slice(&n.to_be_bytes());
+            Address::from_bytes(bytes)
+        };
+        let mut flood = (0..STRUCK_PEERS_MAX).map(wallet);
+        for wallet in flood.by_ref() {
+            now += Duration::from_millis(1);
+            assert_eq!(strikes.note(wallet, now), None);
+        }
+        let (worse, mut others) = (wallet(usize::MAX), (STRUCK_PEERS_MAX..).map(wallet));
+        assert_eq!(strikes.note(worse, now), None);
+        assert_eq!(strikes.note(worse, now), None);
+        for _ in 0..2 * STRUCK_PEERS_MAX {
+            now += Duration::from_millis(1);
+            strikes.note(others.next().unwrap(), now);
+        }
+        assert!(strikes.recent.len() <= STRUCK_PEERS_MAX, "bounded");
+        assert_eq!(strikes.note(worse, now), None);
+        assert_eq!(strikes.note(worse, now), None);
+        assert_eq!(
+            strikes.note(worse, now),
+            Some(BLOCK_MIN),
+            "those with one strike made room, and it did not"
+        );
+        let fresh = wallet(usize::MAX - 1);
+        let blocked = (0..STRIKES_MAX).find_map(|_| strikes.note(fresh, now));
+        assert_eq!(blocked, Some(BLOCK_MIN), "nor is a newcomer passed over");
     }
 
     #[test]

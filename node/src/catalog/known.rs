@@ -145,6 +145,13 @@ impl Known {
         keccak256(&[lines.concat().as_bytes()])
     }
 
+    /// What a call of this operation costs, without looking at what is asked of it.
+    #[must_use]
+    pub fn price_at(&self, method: Method, path: &str) -> Option<Usdc> {
+        let operation = self.api.operation_at(method.as_str(), path)?;
+        self.operations().find(|(own, _)| std::ptr::eq(*own, operation)).map(|(_, price)| price)
+    }
+
     /// Checks a call against the description and prices it.
     ///
     /// # Errors

@@ -1,12 +1,16 @@
-//! The ordered checks between a call's arrival and its upstream. Cheap ones first, money last.
+//! The ordered checks between a call's arrival and its upstream. Wallets are free, so what costs next to nothing comes
+//! first: whether the call is for sale at its price, and names a channel that is known. Only then it takes a place, and
+//! what it asks is checked and hashed, off the threads that all calls share. The voucher comes last.
 //!
 //! [`Admitted`] and [`AdmittedAgain`] are made here alone, and theirs are the only ways to the upstream.
 
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
+use farthing_ledger::CallRow;
 use farthing_protocol::{
-    Address, CallId, CallRequest, ChannelId, Hash, Refusal, RefusalCode, Signature, Usdc, Verified, Voucher,
+    Address, CallId, CallRequest, ChannelConfig, ChannelId, Hash, Refusal, RefusalCode, Signature, Usdc,
+    Verified, Voucher,
     call::{ChargePolicy, Method, Payment},
     limits,
 };
@@ -19,11 +23,15 @@ use crate::{
 use super::{
     Owner,
     book::{Reserved, Room},
-    load::Place,
+    load::{Caller, Place},
     registry::Registered,
+    running::Running,
     unknown_channel,
     upstream::{UpstreamAnswer, UpstreamRequest},
 };
+
+/// A body of this size is hashed in the time that handing it to another thread takes.
+const HASHED_AT_ONCE_BYTES_MAX: usize = 16 * 1024;
 
 /// A call that may be served: known, well-formed, paid for, and within the owner's capacity.
 #[derive(Debug)]
@@ -48,42 +56,46 @@ pub struct AdmittedAgain {
 }
 
 impl Owner {
-    /// Checks a call in order. Everything refused here is free and leaves no trace.
+    /// Checks a call in order. Everything refused here is free and leaves no trace, but that a call which does not fit
+    /// counts as uncharged work of its payer: honest nodes check their calls before they send them.
     ///
     /// # Errors
     /// The [`Refusal`] of the first check that fails.
     pub(super) async fn admit(
         &self,
-        payer: Address,
+        caller: Caller,
         request: CallRequest,
         body: Bytes,
+        running: &Running,
     ) -> Result<Admitted, Refusal> {
-        let parts = &self.0;
+        let (parts, payer) = (&self.0, caller.wallet);
         if parts.ledger.closed().is_some() {
             return Err(Refusal::new(RefusalCode::Unavailable, "the owner's node cannot store new calls"));
         }
+        request.check_bounds().map_err(|e| Refusal::new(RefusalCode::Malformed, e.to_string()))?;
         parts.load.check_failures(payer)?;
         let service = self.registered(&request)?;
-        let plan = check_offer(&service, &request, &body)?;
-        let place = parts.load.enter(payer, request.service).await?;
-        let reserved = match (&request.payment, plan.price.is_zero()) {
-            (_, true) => None,
-            (Payment::Free, false) => {
-                let detail = format!("this call costs {} USDC", plan.price);
-                return Err(Refusal::new(RefusalCode::PaymentRequired, detail));
-            }
-            (Payment::Channel { channel, cumulative, signature }, false) => {
-                if !chain_view::is_fresh(&parts.chain) {
-                    let detail = "the owner's view of the chain is too old to take on new value";
-                    return Err(Refusal::new(RefusalCode::ChainStale, detail).retry_after_ms(5_000));
-                }
-                let voucher = self.verify(payer, *channel, *cumulative, signature.as_ref())?;
-                let means = chain_view::means(&parts.chain);
-                let reserved = parts.book.admit(*channel, voucher.as_ref(), plan.price, means);
+        check_offer(&service, &request)?;
+        let has_channel = self.check_means(payer, &request, request.price)?.is_some() || caller.has_channel;
+        let place = parts.load.enter(Caller { has_channel, ..caller }, request.service).await?;
+        let plan = planned(&service, &request, &body).await?;
+        let plan = plan.inspect_err(|_| parts.load.count_failure(payer))?;
+        check_price(&service, &request, Some(plan.price))?;
+        let request_hash = request_hash(&request, &body).await?;
+        running.asks_for(request_hash);
+        let reserved = match self.check_means(payer, &request, plan.price)? {
+            None => None,
+            Some(means) => {
+                let voucher = self.verify(&means)?;
+                let reserved = parts.book.admit(
+                    means.channel,
+                    voucher.as_ref(),
+                    plan.price,
+                    chain_view::means(&parts.chain),
+                );
                 Some(reserved.map_err(|code| self.payment_refusal(code, plan.price))?)
             }
         };
-        let request_hash = request.request_hash(&body);
         let admitted =
             Admitted { payer, request, request_hash, body, service, plan, reserved, _place: place };
         killpoint::reached("owner.after_reserve");
@@ -94,26 +106,27 @@ impl Owner {
     }
 
     /// Whether a finished call may reach its service once more: what is offered today still has it, at no higher
-    /// price than `price`, which was paid. Capacity is checked as for any call; the payment is not, because it was
+    /// price than was paid. Capacity is checked as for any call; the payment is not, because it was
     /// made. `None` when it is not offered any more.
     ///
     /// # Errors
     /// A refusal that time mends: the service is paused, or the node is busy.
     pub(super) async fn admit_again(
         &self,
-        payer: Address,
+        row: &CallRow,
         request: &CallRequest,
         body: &Bytes,
-        price: Usdc,
     ) -> Result<Option<AdmittedAgain>, Refusal> {
+        let (payer, price) = (row.payer, row.call.price);
         self.0.load.check_failures(payer)?;
         let Ok(service) = self.registered(request) else { return Ok(None) };
         check_not_paused(&service)?;
-        let Ok(plan) = plan(&service, request, body) else { return Ok(None) };
+        let caller = Caller { wallet: payer, has_channel: !row.call.charged.is_zero() };
+        let place = self.0.load.enter(caller, request.service).await?;
+        let Ok(plan) = planned(&service, request, body).await? else { return Ok(None) };
         if plan.price > price {
             return Ok(None);
         }
-        let place = self.0.load.enter(payer, request.service).await?;
         self.0.load.count_failure(payer);
         Ok(Some(AdmittedAgain { request: upstream_request(&plan, request, body), service, _place: place }))
     }
@@ -168,42 +181,75 @@ impl Owner {
         Refusal::new(code, detail)
     }
 
-    /// The voucher of a call, verified against the channel's signer; `None` when it brings nothing new.
-    fn verify(
+    /// Whether a call that costs `price` names a channel that can pay for it, as far as that is to be had without
+    /// arithmetic; `None` when it costs nothing.
+    fn check_means<'a>(
         &self,
         payer: Address,
-        channel: ChannelId,
-        cumulative: Usdc,
-        signature: Option<&Signature>,
-    ) -> Result<Option<Verified<Voucher>>, Refusal> {
-        let Some((config, deposited, best)) = self.0.book.terms(channel) else {
-            return Err(self.not_in_the_book(payer, channel));
+        request: &'a CallRequest,
+        price: Usdc,
+    ) -> Result<Option<Means<'a>>, Refusal> {
+        if price.is_zero() {
+            return Ok(None);
+        }
+        let Payment::Channel { channel, cumulative, signature } = &request.payment else {
+            let detail = format!("this call costs {price} USDC");
+            return Err(Refusal::new(RefusalCode::PaymentRequired, detail));
+        };
+        if !chain_view::is_fresh(&self.0.chain) {
+            let detail = "the owner's view of the chain is too old to take on new value";
+            return Err(Refusal::new(RefusalCode::ChainStale, detail).retry_after_ms(5_000));
+        }
+        let Some((config, deposited, best)) = self.0.book.terms(*channel) else {
+            return Err(self.not_in_the_book(payer, *channel));
         };
         if config.payer != payer {
             let detail = "the channel belongs to another payer";
             return Err(Refusal::new(RefusalCode::BadSignature, detail));
         }
         self.0.terms.check(&config, deposited)?;
-        let Some(signature) = signature.filter(|_| cumulative > best) else { return Ok(None) };
-        Voucher { channel, cumulative }
-            .verify(self.0.signer.domain(), *signature, config.signer)
+        let signature = signature.as_ref().filter(|_| *cumulative > best);
+        Ok(Some(Means { channel: *channel, config, cumulative: *cumulative, signature }))
+    }
+
+    /// The voucher of a call, verified against the channel's signer; `None` when it brings nothing new.
+    fn verify(&self, means: &Means<'_>) -> Result<Option<Verified<Voucher>>, Refusal> {
+        let Some(signature) = means.signature else { return Ok(None) };
+        Voucher { channel: means.channel, cumulative: means.cumulative }
+            .verify(self.0.signer.domain(), *signature, means.config.signer)
             .map(Some)
             .map_err(|e| Refusal::new(RefusalCode::BadSignature, e.to_string()))
     }
 }
 
-/// Listing version, operation, parameters and price: what the owner offers today.
-fn check_offer(service: &Registered, request: &CallRequest, body: &[u8]) -> Result<Plan, Refusal> {
+/// The channel that a call is to be paid from.
+struct Means<'a> {
+    channel: ChannelId,
+    config: ChannelConfig,
+    cumulative: Usdc,
+    /// Of a voucher that brings something new.
+    signature: Option<&'a Signature>,
+}
+
+/// Listing version and price: whether the owner offers today what the call says. What it asks is not looked at yet.
+fn check_offer(service: &Registered, request: &CallRequest) -> Result<(), Refusal> {
     check_not_paused(service)?;
+    // An operation that does not exist has no price; the plan says what is wrong.
+    check_price(service, request, service.known().price_at(request.method, &request.path))
+}
+
+fn check_price(service: &Registered, request: &CallRequest, price: Option<Usdc>) -> Result<(), Refusal> {
     let listing = service.listing();
-    let plan = plan(service, request, body)?;
-    if request.listing_version != listing.seq || request.price != plan.price {
-        let detail = format!("the price is {} USDC since version {}", plan.price, listing.seq);
-        let mut refusal = Refusal::new(RefusalCode::PriceChanged, detail);
-        refusal.listing = Some(listing.to_signed());
-        return Err(refusal);
+    if request.listing_version == listing.seq && price.is_none_or(|price| price == request.price) {
+        return Ok(());
     }
-    Ok(plan)
+    let detail = match price {
+        Some(price) => format!("the price is {price} USDC since version {}", listing.seq),
+        None => format!("the service is offered otherwise since version {}", listing.seq),
+    };
+    let mut refusal = Refusal::new(RefusalCode::PriceChanged, detail);
+    refusal.listing = Some(listing.to_signed());
+    Err(refusal)
 }
 
 fn check_not_paused(service: &Registered) -> Result<(), Refusal> {
@@ -226,6 +272,40 @@ fn plan(service: &Registered, request: &CallRequest, body: &[u8]) -> Result<Plan
         return Err(Refusal::new(RefusalCode::BadParameter, detail));
     }
     Ok(plan)
+}
+
+/// What a call asks of its service, or why it does not fit, which may take as long as its owner's description lets it.
+///
+/// # Errors
+/// A refusal when this node failed.
+async fn planned(
+    service: &Arc<Registered>,
+    request: &CallRequest,
+    body: &Bytes,
+) -> Result<Result<Plan, Refusal>, Refusal> {
+    if request.params.is_empty() && body.is_empty() {
+        return Ok(plan(service, request, body));
+    }
+    let (service, request, body) = (service.clone(), request.clone(), body.clone());
+    aside(move || plan(&service, &request, &body)).await
+}
+
+/// See [`CallRequest::request_hash`].
+///
+/// # Errors
+/// A refusal when this node failed.
+pub(super) async fn request_hash(request: &CallRequest, body: &Bytes) -> Result<Hash, Refusal> {
+    if body.len() <= HASHED_AT_ONCE_BYTES_MAX {
+        return Ok(request.request_hash(body));
+    }
+    let (request, body) = (request.clone(), body.clone());
+    aside(move || request.request_hash(&body)).await
+}
+
+/// Does work that would hold up other calls.
+async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|_| Refusal::new(RefusalCode::Unavailable, "the owner's node failed while it read the call"))
 }
 
 fn upstream_request(plan: &Plan, request: &CallRequest, body: &Bytes) -> UpstreamRequest {

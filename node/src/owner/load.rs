@@ -1,7 +1,8 @@
 //! How much an owner's node works on at once, and how much of it for nothing.
 //!
 //! 64 calls in all, 16 per payer and 32 per service are at the upstreams; a bounded number waits its turn;
-//! everyone else is told to come back. Calls that end uncharged are counted per payer, because they cost the
+//! everyone else is told to come back. Of all these places, half are for payers with channels alone: wallets are free,
+//! and so are the calls of a free operation. Calls that end uncharged are counted per payer, because they cost the
 //! owner and not the payer.
 
 use std::{
@@ -43,17 +44,63 @@ impl Default for Limits {
 pub struct Load {
     /// Of the answers.
     budget: ByteBudget,
+    payers: Keyed<Address>,
+    all: Places,
+    /// What strangers may take of them.
+    strangers: Places,
+    failures: Mutex<HashMap<Address, Window>>,
+}
+
+/// Who calls, as far as places go.
+#[derive(Clone, Copy, Debug)]
+pub struct Caller {
+    pub wallet: Address,
+    /// Everybody else is a stranger.
+    pub has_channel: bool,
+}
+
+/// Places of everybody, or of strangers.
+#[derive(Debug)]
+struct Places {
     waiting: Arc<Semaphore>,
     total: Arc<Semaphore>,
-    payers: Keyed<Address>,
     services: Keyed<ServiceId>,
-    failures: Mutex<HashMap<Address, Window>>,
+}
+
+impl Places {
+    fn new(limits: Limits) -> Self {
+        Self {
+            waiting: Arc::new(Semaphore::new(limits.waiting_max)),
+            total: Arc::new(Semaphore::new(limits.calls_max)),
+            services: Keyed::new(limits.per_service_max),
+        }
+    }
+
+    /// Waits for a place. Narrow before wide: who waits for its service must not hold what others could use.
+    async fn enter(&self, service: ServiceId) -> Option<[OwnedSemaphorePermit; 2]> {
+        let service = self.services.get(service).acquire_owned().await.ok()?;
+        let total = self.total.clone().acquire_owned().await.ok()?;
+        Some([service, total])
+    }
+}
+
+impl Limits {
+    fn half(self) -> Self {
+        Self {
+            calls_max: self.calls_max.div_ceil(2),
+            per_payer_max: self.per_payer_max,
+            per_service_max: self.per_service_max.div_ceil(2),
+            waiting_max: self.waiting_max.div_ceil(2),
+        }
+    }
 }
 
 /// A place at work; given back when dropped.
 #[derive(Debug)]
 pub struct Place {
-    _permits: [OwnedSemaphorePermit; 3],
+    _payer: OwnedSemaphorePermit,
+    _of_strangers: Option<[OwnedSemaphorePermit; 2]>,
+    _of_all: [OwnedSemaphorePermit; 2],
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -67,10 +114,9 @@ impl Load {
     pub fn new(limits: Limits, budget: ByteBudget) -> Self {
         Self {
             budget,
-            waiting: Arc::new(Semaphore::new(limits.waiting_max)),
-            total: Arc::new(Semaphore::new(limits.calls_max)),
             payers: Keyed::new(limits.per_payer_max),
-            services: Keyed::new(limits.per_service_max),
+            all: Places::new(limits),
+            strangers: Places::new(limits.half()),
             failures: Mutex::default(),
         }
     }
@@ -79,18 +125,23 @@ impl Load {
     ///
     /// # Errors
     /// A `Busy` refusal when too many wait already, or the wait takes too long.
-    pub async fn enter(&self, payer: Address, service: ServiceId) -> Result<Place, Refusal> {
+    pub async fn enter(&self, caller: Caller, service: ServiceId) -> Result<Place, Refusal> {
         let busy =
             || Refusal::new(RefusalCode::Busy, "the owner's node works at its limit").retry_after_ms(500);
         // An answer that cannot be held is not asked for: the upstream would have worked for nothing.
         drop(self.budget.take(ANSWER_BYTES_MIN).ok_or_else(busy)?);
-        let _waiting = self.waiting.clone().try_acquire_owned().map_err(|_| busy())?;
+        let strangers = (!caller.has_channel).then_some(&self.strangers);
+        let waits = |places: &Places| places.waiting.clone().try_acquire_owned().map_err(|_| busy());
+        let _waiting = (strangers.map(waits).transpose()?, waits(&self.all)?);
         let places = async {
-            // Narrow before wide: a payer waiting for itself must not hold what others could use.
-            let payer = self.payers.get(payer).acquire_owned().await.ok()?;
-            let service = self.services.get(service).acquire_owned().await.ok()?;
-            let total = self.total.clone().acquire_owned().await.ok()?;
-            Some(Place { _permits: [payer, service, total] })
+            // Narrow before wide here as well.
+            let payer = self.payers.get(caller.wallet).acquire_owned().await.ok()?;
+            let of_strangers = match strangers {
+                Some(strangers) => Some(strangers.enter(service).await?),
+                None => None,
+            };
+            let of_all = self.all.enter(service).await?;
+            Some(Place { _payer: payer, _of_strangers: of_strangers, _of_all: of_all })
         };
         tokio::time::timeout(WAIT_MAX, places).await.ok().flatten().ok_or_else(busy)
     }
@@ -156,19 +207,33 @@ impl<K: Eq + Hash> Keyed<K> {
 
 #[cfg(test)]
 mod tests {
+    use futures::FutureExt;
+
     use super::*;
 
     const PAYER: Address = Address::ZERO;
     const SERVICE: ServiceId = ServiceId::from_bytes([0; 16]);
 
+    fn customer() -> Caller {
+        Caller { wallet: PAYER, has_channel: true }
+    }
+
+    fn stranger(n: u8) -> Caller {
+        Caller { wallet: Address::from_bytes([n; 20]), has_channel: false }
+    }
+
+    fn load() -> Load {
+        Load::new(Limits::default(), ByteBudget::new(ANSWER_BYTES_MIN))
+    }
+
     #[tokio::test]
     async fn a_payer_gets_sixteen_places_and_the_next_waits_its_turn() {
-        let load = Load::new(Limits::default(), ByteBudget::new(ANSWER_BYTES_MIN));
+        let load = load();
         let mut places = Vec::new();
         for _ in 0..Limits::default().per_payer_max {
-            places.push(load.enter(PAYER, SERVICE).await.unwrap());
+            places.push(load.enter(customer(), SERVICE).await.unwrap());
         }
-        let mut next = Box::pin(load.enter(PAYER, SERVICE));
+        let mut next = Box::pin(load.enter(customer(), SERVICE));
         assert!(futures::poll!(next.as_mut()).is_pending());
         places.pop();
         assert!(next.await.is_ok());
@@ -176,16 +241,47 @@ mod tests {
 
     #[tokio::test]
     async fn when_too_many_wait_the_next_is_told_to_come_back() {
-        let load = Load::new(Limits::default(), ByteBudget::new(ANSWER_BYTES_MIN));
-        let _all = load.waiting.clone().try_acquire_many_owned(256).unwrap();
-        let refusal = load.enter(PAYER, SERVICE).await.unwrap_err();
+        let load = load();
+        let _all = load.all.waiting.clone().try_acquire_many_owned(256).unwrap();
+        let refusal = load.enter(customer(), SERVICE).await.unwrap_err();
         assert_eq!(refusal.code, RefusalCode::Busy);
         assert!(refusal.retry_after_ms.is_some());
     }
 
+    #[tokio::test]
+    async fn however_many_strangers_call_half_of_the_places_are_for_payers_with_channels() {
+        let load = load();
+        let limits = Limits::default();
+        let service = |n: u8| ServiceId::from_bytes([n; 16]);
+        let mut places = Vec::new();
+        // Without the runtime's budget for one poll, which so many would use up.
+        let enter = |caller, n| tokio::task::unconstrained(load.enter(caller, service(n)));
+        // Strangers at two services, as many as are let in.
+        let mut waiting: Vec<_> = (0..200_u8).map(|n| Box::pin(enter(stranger(1 + n / 8), n % 2))).collect();
+        let mut refused = 0;
+        waiting.retain_mut(|entering| {
+            let entered = entering.now_or_never();
+            match entered.as_ref() {
+                Some(Err(_)) => refused += 1,
+                Some(Ok(_)) | None => {}
+            }
+            let is_waiting = entered.is_none();
+            places.extend(entered.and_then(Result::ok));
+            is_waiting
+        });
+        assert_eq!(places.len(), limits.calls_max / 2);
+        assert_eq!((waiting.len(), refused), (limits.waiting_max / 2, 200 - 128 - 32));
+        for n in 0..2 {
+            for _ in 0..limits.per_payer_max / 2 {
+                let entered = enter(customer(), n).now_or_never();
+                places.push(entered.expect("customers wait behind strangers").unwrap());
+            }
+        }
+    }
+
     #[test]
     fn uncharged_work_is_limited_below_at_and_above_twenty_a_minute() {
-        let load = Load::new(Limits::default(), ByteBudget::new(ANSWER_BYTES_MIN));
+        let load = load();
         for _ in 0..19 {
             load.count_failure(PAYER);
         }

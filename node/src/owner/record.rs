@@ -11,7 +11,13 @@ use farthing_protocol::{
     resolution::{Record, Repeat, repeat},
 };
 
-use super::{Owner, admit::Admitted, conflict, running::Answer, upstream::UpstreamAnswer};
+use super::{
+    Owner,
+    admit::{Admitted, request_hash},
+    conflict,
+    running::{Answer, Running},
+    upstream::UpstreamAnswer,
+};
 use crate::killpoint;
 
 impl Owner {
@@ -80,9 +86,12 @@ impl Owner {
         payer: Address,
         request: &CallRequest,
         body: &Bytes,
+        running: &Running,
     ) -> Result<Option<Arc<Answer>>, Refusal> {
         let Some(row) = self.known(payer, request.call_id)? else { return Ok(None) };
-        if row.request_hash() != request.request_hash(body) {
+        let request_hash = request_hash(request, body).await?;
+        running.asks_for(request_hash);
+        if row.request_hash() != request_hash {
             return Ok(Some(conflict()));
         }
         let ServedRow::Done(row) = row else { return Err(interrupted()) };
@@ -143,7 +152,7 @@ impl Owner {
         request: &CallRequest,
         body: &Bytes,
     ) -> Result<Arc<Answer>, Refusal> {
-        let admitted = self.admit_again(row.payer, request, body, row.call.price).await?;
+        let admitted = self.admit_again(row, request, body).await?;
         let Some(admitted) = admitted else { return self.done(row) };
         let taken = self.0.ledger.repeat(row.payer, row.call.call_id, Self::now_secs()).await;
         if !taken.map_err(|error| ledger_refusal(&error))? {

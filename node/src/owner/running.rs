@@ -2,6 +2,9 @@
 //!
 //! A repeat of a running call joins it; a repeat of a finished one gets the same answer while it is kept
 //! (10 minutes, 1 MiB each, 128 MiB in all). The ledger remembers what the memory forgets.
+//!
+//! A call is registered by its id alone, which costs nothing. What it asks for is hashed when it is worth that, and
+//! then tells repeats from other calls under the same id.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -34,21 +37,48 @@ pub struct Answer {
 pub enum Arrival {
     /// Nobody works on it: serve it, and end with the guard.
     First(Running),
-    /// Somebody does, or it is done: wait for the answer. `None` means there will be none.
-    Repeat(watch::Receiver<Option<Arc<Answer>>>),
-    /// The id was used for something else.
-    Conflict,
+    /// Somebody does, or it is done: wait for the answer.
+    Repeat(Joined),
 }
 
+/// What is known of a call.
+#[derive(Debug, Default)]
+struct Progress {
+    /// Not known of a call that was refused before it was looked at.
+    request_hash: Option<Hash>,
+    answer: Option<Arc<Answer>>,
+}
+
+/// A call that was there before.
 #[derive(Debug)]
-struct Entry {
-    request_hash: Hash,
-    answer: watch::Receiver<Option<Arc<Answer>>>,
+pub struct Joined(watch::Receiver<Progress>);
+
+/// The call id was used for something else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Conflict;
+
+impl Joined {
+    /// The answer of the call, if it asks for the same as `request_hash`; `None` when there will be none.
+    ///
+    /// # Errors
+    /// [`Conflict`] when it asks for something else. A refusal of a call that nobody looked at is for both.
+    pub async fn answer(mut self, request_hash: Hash) -> Result<Option<Arc<Answer>>, Conflict> {
+        let is_known = |progress: &Progress| progress.request_hash.is_some() || progress.answer.is_some();
+        match self.0.wait_for(is_known).await {
+            Ok(progress) if progress.request_hash.is_some_and(|hash| hash != request_hash) => {
+                return Err(Conflict);
+            }
+            Ok(_) => {}
+            Err(_) => return Ok(None),
+        }
+        let answered = self.0.wait_for(|progress| progress.answer.is_some()).await;
+        Ok(answered.map_or(None, |progress| progress.answer.clone()))
+    }
 }
 
 #[derive(Debug, Default)]
 struct State {
-    calls: HashMap<CallKey, Entry>,
+    calls: HashMap<CallKey, watch::Receiver<Progress>>,
     /// Finished calls, oldest first, with what they cost in memory.
     kept: VecDeque<(Instant, CallKey, usize)>,
     kept_bytes: usize,
@@ -63,22 +93,21 @@ pub struct Calls(Arc<Mutex<State>>);
 pub struct Running {
     calls: Calls,
     key: CallKey,
-    sender: watch::Sender<Option<Arc<Answer>>>,
+    sender: watch::Sender<Progress>,
     kept: bool,
 }
 
 impl Calls {
     /// Registers an arriving call.
     #[must_use]
-    pub fn arrive(&self, key: CallKey, request_hash: Hash) -> Arrival {
+    pub fn arrive(&self, key: CallKey) -> Arrival {
         let mut state = self.lock();
         state.forget_old(Instant::now());
         match state.calls.get(&key) {
-            Some(entry) if entry.request_hash != request_hash => Arrival::Conflict,
-            Some(entry) => Arrival::Repeat(entry.answer.clone()),
+            Some(progress) => Arrival::Repeat(Joined(progress.clone())),
             None => {
-                let (sender, answer) = watch::channel(None);
-                state.calls.insert(key, Entry { request_hash, answer });
+                let (sender, progress) = watch::channel(Progress::default());
+                state.calls.insert(key, progress);
                 Arrival::First(Running { calls: self.clone(), key, sender, kept: false })
             }
         }
@@ -87,7 +116,7 @@ impl Calls {
     /// The answer of a finished call, or `Some(None)` while it runs.
     #[must_use]
     pub fn status(&self, key: &CallKey) -> Option<Option<Arc<Answer>>> {
-        self.lock().calls.get(key).map(|entry| entry.answer.borrow().clone())
+        self.lock().calls.get(key).map(|progress| progress.borrow().answer.clone())
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -96,6 +125,11 @@ impl Calls {
 }
 
 impl Running {
+    /// Notes what the call asks for. Whoever sends something else under its id hears of the conflict from now on.
+    pub fn asks_for(&self, request_hash: Hash) {
+        self.sender.send_modify(|progress| progress.request_hash = Some(request_hash));
+    }
+
     /// Gives everyone who waits `answer`, and keeps it for repeats when it is final and small enough.
     pub fn finish(mut self, mut answer: Arc<Answer>, is_final: bool) {
         if is_final && answer.body.len() <= KEEP_BODY_BYTES_MAX {
@@ -109,7 +143,7 @@ impl Running {
             let body = Bytes::copy_from_slice(&answer.body);
             answer = Arc::new(Answer { reply: answer.reply.clone(), body });
         }
-        self.sender.send_replace(Some(answer));
+        self.sender.send_modify(|progress| progress.answer = Some(answer));
     }
 }
 
@@ -150,30 +184,44 @@ mod tests {
     #[tokio::test]
     async fn a_repeat_joins_the_running_call_and_gets_its_answer() {
         let calls = Calls::default();
-        let Arrival::First(running) = calls.arrive(KEY, [1; 32]) else { panic!("first") };
-        let Arrival::Repeat(mut repeat) = calls.arrive(KEY, [1; 32]) else { panic!("repeat") };
-        assert!(matches!(calls.arrive(KEY, [2; 32]), Arrival::Conflict));
+        let Arrival::First(running) = calls.arrive(KEY) else { panic!("first") };
+        let repeat = || match calls.arrive(KEY) {
+            Arrival::Repeat(joined) => joined,
+            Arrival::First(_) => panic!("repeat"),
+        };
+        let (early, other) = (repeat(), repeat());
+        let mut early = Box::pin(early.answer([1; 32]));
+        assert!(futures::poll!(early.as_mut()).is_pending());
+        running.asks_for([1; 32]);
+        assert_eq!(other.answer([2; 32]).await.unwrap_err(), Conflict);
         running.finish(answer(), true);
-        assert!(repeat.wait_for(Option::is_some).await.is_ok());
-        let Arrival::Repeat(late) = calls.arrive(KEY, [1; 32]) else { panic!("kept") };
-        assert!(late.borrow().is_some());
+        assert!(early.await.unwrap().is_some());
+        assert!(repeat().answer([1; 32]).await.unwrap().is_some(), "kept");
+        assert_eq!(repeat().answer([2; 32]).await.unwrap_err(), Conflict);
     }
 
     #[tokio::test]
     async fn a_call_that_ends_without_an_answer_can_be_made_again() {
         let calls = Calls::default();
-        let Arrival::First(running) = calls.arrive(KEY, [1; 32]) else { panic!("first") };
-        let Arrival::Repeat(mut repeat) = calls.arrive(KEY, [1; 32]) else { panic!("repeat") };
+        let Arrival::First(running) = calls.arrive(KEY) else { panic!("first") };
+        let Arrival::Repeat(early) = calls.arrive(KEY) else { panic!("repeat") };
+        let Arrival::Repeat(late) = calls.arrive(KEY) else { panic!("repeat") };
+        let mut late = Box::pin(late.answer([1; 32]));
+        running.asks_for([1; 32]);
+        assert!(futures::poll!(late.as_mut()).is_pending());
         drop(running);
-        assert!(repeat.wait_for(Option::is_some).await.is_err(), "the waiter learns there is no answer");
-        assert!(matches!(calls.arrive(KEY, [2; 32]), Arrival::First(_)));
+        assert!(early.answer([1; 32]).await.unwrap().is_none(), "the waiter learns there is no answer");
+        assert!(late.await.unwrap().is_none());
+        assert!(matches!(calls.arrive(KEY), Arrival::First(_)));
     }
 
-    #[test]
-    fn a_refusal_is_not_kept() {
+    #[tokio::test]
+    async fn a_refusal_is_not_kept() {
         let calls = Calls::default();
-        let Arrival::First(running) = calls.arrive(KEY, [1; 32]) else { panic!("first") };
+        let Arrival::First(running) = calls.arrive(KEY) else { panic!("first") };
+        let Arrival::Repeat(meanwhile) = calls.arrive(KEY) else { panic!("repeat") };
         running.finish(answer(), false);
-        assert!(matches!(calls.arrive(KEY, [1; 32]), Arrival::First(_)));
+        assert!(meanwhile.answer([1; 32]).await.unwrap().is_some(), "nobody looked at what was asked for");
+        assert!(matches!(calls.arrive(KEY), Arrival::First(_)));
     }
 }

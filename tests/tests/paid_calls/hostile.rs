@@ -29,9 +29,11 @@ use crate::support::{cost, expect_free, expect_served, fixed_owner, setting};
 mod closes;
 mod deposits;
 mod free_rides;
+mod late;
 mod pending;
 mod poor;
 mod restored;
+mod unpaid;
 mod withdrawals;
 
 const DEADLINE: Duration = Duration::from_secs(20);
@@ -66,17 +68,7 @@ impl Payer {
         // Whatever gas costs.
         let spec = ChainSpec { poll_interval_ms: 100, gas_price_cap_wei: u128::MAX / 4, ..spec };
         let chain = Chain::start(spec, key()?, Arc::new(MemoryJournal::default())).await?;
-        let config = NetworkConfig {
-            listen: vec!["/ip4/127.0.0.1/tcp/0".to_owned()],
-            bootstrap: vec![world.owner.loopback_address().await?],
-            allow_private: true,
-            ..NetworkConfig::new(key()?, NetworkName::new(Anvil::CHAIN_ID.to_string())?)
-        };
-        let (network, inbound) = Network::start(config).await?;
-        eventually("the owner is connected", async || {
-            Ok(network.connected_peers().await.contains(&world.owner_wallet))
-        })
-        .await?;
+        let (network, inbound) = connect(world, key()?).await?;
         let listing = listing_of(&network, world).await?;
         let config = ChannelConfig {
             payer: wallet,
@@ -153,9 +145,13 @@ impl Payer {
     }
 
     async fn ask(&self, message: CallMessage) -> Result<Reply> {
+        self.ask_over(&self.network, message).await
+    }
+
+    async fn ask_over(&self, network: &NetworkHandle, message: CallMessage) -> Result<Reply> {
         // The owner's node takes a bounded number of streams at once; what it drops was never begun.
         for _ in 0..200 {
-            match self.network.call(self.owner, message.clone(), Bytes::new(), DEADLINE).await {
+            match network.call(self.owner, message.clone(), Bytes::new(), DEADLINE).await {
                 Ok((CallReply::Response(response), ..)) => return Ok(Reply::Served(Box::new(response))),
                 Ok((CallReply::Refused(refusal), ..)) if refusal.code == RefusalCode::Busy => {}
                 Ok((CallReply::Refused(refusal), ..)) => return Ok(Reply::Refused(refusal)),
@@ -199,6 +195,22 @@ impl Payer {
             other => bail!("{what}: {other:?}, expected {code:?}"),
         }
     }
+}
+
+/// A connection of its own to the owner.
+async fn connect(world: &World, key: SecretKey) -> Result<(NetworkHandle, Inbound)> {
+    let config = NetworkConfig {
+        listen: vec!["/ip4/127.0.0.1/tcp/0".to_owned()],
+        bootstrap: vec![world.owner.loopback_address().await?],
+        allow_private: true,
+        ..NetworkConfig::new(key, NetworkName::new(Anvil::CHAIN_ID.to_string())?)
+    };
+    let (network, inbound) = Network::start(config).await?;
+    eventually("the owner is connected", async || {
+        Ok(network.connected_peers().await.contains(&world.owner_wallet))
+    })
+    .await?;
+    Ok((network, inbound))
 }
 
 async fn listing_of(network: &NetworkHandle, world: &World) -> Result<Verified<Listing>> {

@@ -148,7 +148,9 @@ impl CallServer {
         let patience = Duration::from_millis(limits::CALL_DEADLINE_MS_MAX);
         let (reply, receiver) = Responder::new();
         // The queue has a place for every admitted call, so this does not wait.
-        if self.calls.send(InboundCall { peer, message, body, reply }).await.is_err() {
+        let (is_partner, origin) = (visitor.is_partner, stream.origin());
+        let call = InboundCall { peer, is_partner, origin, message, body, reply };
+        if self.calls.send(call).await.is_err() {
             return self.write(stream, &shutting_down(), &Bytes::new()).await;
         }
         let answer = timeout(patience, receiver).await;

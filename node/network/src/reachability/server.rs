@@ -2,8 +2,8 @@
 //!
 //! The order of checks: places, size, form, where the asker is connected from, how often it asked. Only then
 //! is anything dialled, and only addresses of the asker itself. A neighbour that asks on behalf of another is believed
-//! that the address is that one's: whoever would misuse that could as well publish a record with the address, and be
-//! dialled there by everybody.
+//! that the address is that one's. So that nobody scans ports with that, one host is dialled for it and what came of it
+//! is told in one bit: reached or not, and why not is neither said nor to be told from the time it took.
 
 use std::{
     net::IpAddr,
@@ -47,6 +47,8 @@ const FRAMES_DEADLINE: Duration = Duration::from_secs(5);
 
 /// Neighbours that are asked one after the other to dial as well, while they refuse.
 const STRANGERS_MAX: usize = 4;
+/// All that is told of a dial on behalf of another that failed.
+const NOT_REACHED: &str = "not reached";
 /// What a neighbour's request takes besides its dials; the asker waits for both.
 const ANOTHER_S_FRAMES_DEADLINE: Duration = Duration::from_secs(2);
 
@@ -185,18 +187,7 @@ impl ReachServer {
                 ReachResponse::Dialled(own, by_another)
             }
             Some(id) => match PeerId::from_bytes(id).ok().filter(|id| identity::wallet(id).is_some()) {
-                Some(id) => {
-                    let may_be_dialled = |address: &Multiaddr| {
-                        let is_dialable = addresses::is_dialable(address, self.allow_private);
-                        is_dialable
-                            .then_some(())
-                            .ok_or_else(|| "not dialled: this is no public address".to_owned())
-                    };
-                    ReachResponse::Dialled(
-                        self.dial_all(&request, BY_ANOTHER, id, may_be_dialled).await,
-                        None,
-                    )
-                }
+                Some(id) => ReachResponse::Dialled(self.dial_for_another(&request, id).await, None),
                 None => ReachResponse::Refused("this is no peer id of a wallet".to_owned()),
             },
         }
@@ -229,6 +220,29 @@ impl ReachServer {
             None
         };
         timeout(self.dial_deadline + ANOTHER_S_FRAMES_DEADLINE, ask_in_turn).await.ok()?
+    }
+
+    /// Dials the addresses of one host, the first that is named, and says no more than whether that was `expected`.
+    async fn dial_for_another(&self, request: &ReachRequest, expected: PeerId) -> Vec<DialBack> {
+        let told = Instant::now() + self.dial_deadline;
+        let is_dialable = |address: &Multiaddr| addresses::is_dialable(address, self.allow_private);
+        let named = request.addresses.iter().filter_map(|bytes| Multiaddr::try_from(bytes.to_vec()).ok());
+        let host = named.filter(|address| is_dialable(address)).find_map(|address| addresses::ip(&address));
+        let may_be_dialled = |address: &Multiaddr| match addresses::ip(address) {
+            _ if !is_dialable(address) => Err("not dialled: this is no public address".to_owned()),
+            ip if ip == host => Ok(()),
+            _ => Err("not dialled: one host is dialled for another".to_owned()),
+        };
+        let mut ends = self.dial_all(request, BY_ANOTHER, expected, may_be_dialled).await;
+        for end in &mut ends {
+            if let DialBack::Failed(why) = end {
+                NOT_REACHED.clone_into(why);
+            }
+        }
+        if ends.iter().any(|end| matches!(end, DialBack::Failed(_))) {
+            tokio::time::sleep_until(told.into()).await;
+        }
+        ends
     }
 
     /// Dials every address of a request, as far as `may_be_dialled` lets it.

@@ -10,6 +10,7 @@ mod floods;
 mod gossip;
 mod hostile;
 mod inside;
+mod knocking;
 mod lifecycle;
 mod proxy;
 mod raw;

@@ -9,7 +9,7 @@ use farthing_protocol::{
     record::{FLAG_ACCEPTS_CALLS, FLAG_QUIC_VERIFIED, FLAG_TCP_VERIFIED},
     wire,
 };
-use libp2p::{Multiaddr, Swarm};
+use libp2p::{Multiaddr, PeerId, Swarm};
 
 use crate::{
     raw::{self, RawBehaviour, raw_peer, wallet_keypair},
@@ -226,8 +226,17 @@ async fn node_with_stranger(reach: ReachConfig) -> (Node, Swarm<RawBehaviour>) {
 }
 
 async fn ask(stranger: &mut Swarm<RawBehaviour>, addresses: &[String]) -> ReachResponse {
+    ask_for(stranger, addresses, None).await
+}
+
+async fn ask_for(
+    stranger: &mut Swarm<RawBehaviour>,
+    addresses: &[String],
+    another: Option<PeerId>,
+) -> ReachResponse {
     let addresses = addresses.iter().map(|text| text.parse::<Multiaddr>().unwrap().to_vec().into()).collect();
-    let request = ReachRequest { nonce: [7; 32], addresses, known: None, on_behalf_of: None };
+    let on_behalf_of = another.map(|id| id.to_bytes().into());
+    let request = ReachRequest { nonce: [7; 32], addresses, known: None, on_behalf_of };
     let answer = raw::ask_reach(stranger, framed(&wire::encode(&request))).await.unwrap();
     wire::decode(&answer[4..]).unwrap()
 }
@@ -252,6 +261,39 @@ async fn nobody_is_dialled_but_who_asks() {
     }
     assert_eq!(node.handle.counters().dial_backs, 0);
     assert_eq!(victim.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+}
+
+#[tokio::test]
+async fn who_asks_on_behalf_of_another_learns_nothing_of_ports_and_of_one_host_alone() {
+    let dial_deadline = Duration::from_secs(1);
+    let (node, mut stranger) = node_with_stranger(ReachConfig { dial_deadline, ..quick() }).await;
+    let another = wallet_keypair(&new_key()).public().to_peer_id();
+    let (_dead, closed) = dead_tcp();
+    // It answers, as a server of somebody else would.
+    let elsewhere = Node::start(config()).await;
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let victim = TcpListener::bind("127.0.0.9:0").unwrap();
+    victim.set_nonblocking(true).unwrap();
+    let at = |listener: &TcpListener| {
+        let address = listener.local_addr().unwrap();
+        format!("/ip4/{}/tcp/{}", address.ip(), address.port())
+    };
+    let addresses = [closed.clone(), elsewhere.listening(), at(&silent), at(&victim)];
+    let answer = ask_for(&mut stranger, &addresses, Some(another)).await;
+    let ReachResponse::Dialled(ends, None) = answer else { panic!("{answer:?}") };
+    let not_reached = || DialBack::Failed("not reached".to_owned());
+    assert_eq!(ends[..3], [not_reached(), not_reached(), not_reached()], "one word for all");
+    assert!(matches!(&ends[3], DialBack::Declined(why) if why.contains("one host")), "{:?}", ends[3]);
+    assert_eq!(victim.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+    assert_eq!(node.handle.counters().dial_backs, 3);
+    // The answer of a closed port, which is there at once, is told as late as that of a silent one.
+    let asked = std::time::Instant::now();
+    let answer = ask_for(&mut stranger, &[closed], Some(another)).await;
+    assert!(
+        matches!(&answer, ReachResponse::Dialled(ends, None) if ends[..] == [not_reached()]),
+        "{answer:?}"
+    );
+    assert!(asked.elapsed() >= dial_deadline, "{:?}", asked.elapsed());
 }
 
 #[tokio::test]

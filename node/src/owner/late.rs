@@ -1,0 +1,159 @@
+//! Copies of calls that arrive after their payer was told that the call was never served.
+//!
+//! The payer takes that word as the call's end. A copy may be on its way all the same, in a connection that has died
+//! without anybody's notice and whose bytes come when its path is back. It would be served unpaid, or have its effect a
+//! second time, after the payer has called anew. A payer that sends the same call again on purpose does so over the
+//! connection it asked on, or over a newer one; a copy that comes over any other, older one is late.
+//!
+//! Invariant: what strangers ask takes the memory of no peer with a channel.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use farthing_network::Origin;
+use farthing_protocol::{Address, CallId, Refusal, RefusalCode};
+
+/// A line is found dead after 50 s at most, and nothing arrives over it then.
+const REMEMBERED: Duration = Duration::from_secs(120);
+/// Calls of one payer: as many as it may have under way, several times over.
+const CALLS_MAX: usize = 64;
+/// Payers, of those with channels and of strangers.
+const PAYERS_MAX: usize = 1_024;
+
+/// Who asked what, when, and over which connection.
+#[derive(Debug, Default)]
+pub struct Unserved {
+    partners: Mutex<Payers>,
+    strangers: Mutex<Payers>,
+}
+
+#[derive(Debug, Default)]
+struct Payers(HashMap<Address, VecDeque<Told>>);
+
+#[derive(Clone, Copy, Debug)]
+struct Told {
+    call_id: CallId,
+    at: Instant,
+    origin: Origin,
+}
+
+impl Unserved {
+    /// `payer` asked over `origin` and is told that the call was never served.
+    pub fn note(&self, payer: Address, is_partner: bool, call_id: CallId, origin: Origin, now: Instant) {
+        let payers = if is_partner { &self.partners } else { &self.strangers };
+        lock(payers).note(payer, Told { call_id, at: now, origin });
+    }
+
+    /// Whether a copy that comes over `origin` was sent before its payer was told so.
+    ///
+    /// # Errors
+    /// A refusal then.
+    pub fn check(
+        &self,
+        payer: Address,
+        call_id: CallId,
+        origin: Origin,
+        now: Instant,
+    ) -> Result<(), Refusal> {
+        let payers = [&self.partners, &self.strangers];
+        match payers.iter().find_map(|payers| lock(payers).late_for(payer, call_id, origin, now)) {
+            Some(wait) => {
+                let detail =
+                    "this call was said never to have been served, and comes over an older connection";
+                let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+                Err(Refusal::new(RefusalCode::Unavailable, detail).retry_after_ms(wait_ms))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl Payers {
+    fn note(&mut self, payer: Address, told: Told) {
+        if self.0.len() >= PAYERS_MAX && !self.0.contains_key(&payer) {
+            self.0.retain(|_, calls| calls.back().is_some_and(|last| told.at - last.at < REMEMBERED));
+        }
+        if self.0.len() >= PAYERS_MAX && !self.0.contains_key(&payer) {
+            let oldest = self.0.iter().min_by_key(|(_, calls)| calls.back().map(|last| last.at));
+            if let Some(oldest) = oldest.map(|(payer, _)| *payer) {
+                self.0.remove(&oldest);
+            }
+        }
+        let calls = self.0.entry(payer).or_default();
+        calls.retain(|earlier| earlier.call_id != told.call_id && told.at - earlier.at < REMEMBERED);
+        if calls.len() >= CALLS_MAX {
+            calls.pop_front();
+        }
+        calls.push_back(told);
+    }
+
+    /// For how long a copy over `origin` is late yet.
+    fn late_for(&self, payer: Address, call_id: CallId, origin: Origin, now: Instant) -> Option<Duration> {
+        let told = self.0.get(&payer)?.iter().find(|told| told.call_id == call_id)?;
+        let is_late = origin.number != told.origin.number && origin.since < told.at;
+        let wait = REMEMBERED.checked_sub(now.saturating_duration_since(told.at))?;
+        (is_late && !wait.is_zero()).then_some(wait)
+    }
+}
+
+/// The maps are changed by single operations, so a panic elsewhere leaves them whole.
+fn lock(payers: &Mutex<Payers>) -> MutexGuard<'_, Payers> {
+    payers.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAYER: Address = Address::from_bytes([1; 20]);
+    const CALL: CallId = CallId::from_bytes([1; 16]);
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn wallet(n: usize) -> Address {
+        let mut bytes = [0xee; 20];
+        bytes[..8].copy_from_slice(&n.to_be_bytes());
+        Address::from_bytes(bytes)
+    }
+
+    #[test]
+    fn a_copy_is_late_on_a_connection_that_is_older_than_the_word_and_not_the_one_it_was_asked_on() {
+        let start = Instant::now();
+        let at = |number, secs| Origin { number, since: start + SECOND * secs };
+        let (unserved, told) = (Unserved::default(), start + SECOND * 10);
+        let is_late = |call_id, origin, now| unserved.check(PAYER, call_id, origin, now).is_err();
+        assert!(!is_late(CALL, at(1, 0), told), "nobody asked");
+        unserved.note(PAYER, true, CALL, at(2, 5), told);
+        for secs in [0, 4, 6, 9] {
+            assert!(is_late(CALL, at(1, secs), told), "made after {secs} s");
+        }
+        assert!(!is_late(CALL, at(2, 5), told), "it was asked on this one, and its bytes come in order");
+        assert!(!is_late(CALL, at(3, 10), told), "nothing was sent over it before");
+        assert!(!is_late(CallId::from_bytes([2; 16]), at(1, 0), told), "another call");
+        assert!(unserved.check(wallet(7), CALL, at(1, 0), told).is_ok(), "of another payer");
+        assert!(is_late(CALL, at(1, 0), told + REMEMBERED - SECOND));
+        assert!(!is_late(CALL, at(1, 0), told + REMEMBERED));
+    }
+
+    #[test]
+    fn what_strangers_ask_takes_the_memory_of_no_peer_with_a_channel_and_both_are_bounded() {
+        let now = Instant::now();
+        let (old, asked_on) = (Origin { number: 1, since: now }, Origin { number: 2, since: now });
+        let (unserved, told) = (Unserved::default(), now + SECOND);
+        unserved.note(PAYER, true, CALL, asked_on, told);
+        for n in 0..2 * PAYERS_MAX {
+            unserved.note(wallet(n), false, CALL, asked_on, told);
+        }
+        for n in 0..2 * CALLS_MAX {
+            let mut id = [9; 16];
+            id[..8].copy_from_slice(&n.to_be_bytes());
+            unserved.note(wallet(usize::MAX), false, CallId::from_bytes(id), asked_on, told);
+        }
+        assert!(unserved.check(PAYER, CALL, old, told).is_err());
+        let strangers = lock(&unserved.strangers);
+        assert_eq!(strangers.0.len(), PAYERS_MAX);
+        assert_eq!(strangers.0[&wallet(usize::MAX)].len(), CALLS_MAX);
+    }
+}
