@@ -60,6 +60,18 @@ public static class Exact
                 Console.WriteLine("dripping" + path.Replace('/', '-') + " " + (error.Charged == null ? "null" : "known"));
             }
         }
+        foreach (var node in Environment.GetEnvironmentVariable("LEAVING_URLS").Split(' '))
+        {
+            var nameAndUrl = node.Split('=');
+            try
+            {
+                await new Client(new FarthingConfig { BaseUrl = nameAndUrl[1], MaxRetries = 1 }).GetThing("gone");
+            }
+            catch (FarthingException error)
+            {
+                Console.WriteLine(nameAndUrl[0] + " " + (error.Charged == null ? "null" : error.Charged == true ? "true" : "false"));
+            }
+        }
         Refused("Timeout", new FarthingConfig { Timeout = TimeSpan.Zero });
         Refused("MaxRetries", new FarthingConfig { MaxRetries = -1 });
         Refused("MaxPrice", new FarthingConfig { MaxPrice = "1e-05" });

@@ -52,6 +52,14 @@ public final class Exact {
                         "dripping" + path.replace('/', '-') + " " + e.charged().map(String::valueOf).orElse("null"));
             }
         }
+        for (var node : System.getenv("LEAVING_URLS").split(" ")) {
+            var nameAndUrl = node.split("=");
+            try {
+                new Client(settings().baseUrl(nameAndUrl[1]).maxRetries(1)).getThing("gone");
+            } catch (Farthing.FarthingException e) {
+                System.out.println(nameAndUrl[0] + " " + e.charged().map(String::valueOf).orElse("null"));
+            }
+        }
         refused("timeout", settings().timeout(Duration.ZERO));
         refused("maxRetries", settings().maxRetries(-1));
         refused("maxPrice", settings().maxPrice("1e-05"));

@@ -40,6 +40,12 @@ public fun main() {
         val failed = runCatching { slow.getThing("slow") }.exceptionOrNull() as FarthingException
         println("dripping${path.replace('/', '-')} ${failed.charged}")
     }
+    for (node in System.getenv("LEAVING_URLS").split(' ')) {
+        val (name, url) = node.split('=')
+        val leaving = Client(FarthingConfig(baseUrl = url, maxRetries = 1))
+        val failed = runCatching { leaving.getThing("gone") }.exceptionOrNull() as FarthingException
+        println("$name ${failed.charged}")
+    }
     val settings = listOf(
         "timeout" to FarthingConfig(timeout = Duration.ZERO),
         "maxRetries" to FarthingConfig(maxRetries = -1),

@@ -59,6 +59,21 @@ func main() {
 		}
 		fmt.Println(way[0], "null")
 	}
+	for _, node := range strings.Fields(os.Getenv("LEAVING_URLS")) {
+		name, url, _ := strings.Cut(node, "=")
+		leaving, err := things.New(things.Config{BaseURL: url, MaxRetries: 1})
+		if err != nil {
+			log.Fatal(err)
+		}
+		if _, err = leaving.GetThing(ctx, things.GetThingParams{ID: "gone"}); !errors.As(err, &failed) {
+			log.Fatal(name, err)
+		}
+		if failed.Charged == nil {
+			fmt.Println(name, "null")
+		} else {
+			fmt.Println(name, *failed.Charged)
+		}
+	}
 	for _, refused := range []struct {
 		named  string
 		config things.Config

@@ -40,6 +40,14 @@ foreach (['dripping' => '', 'dripping-headers' => '/headers'] as $name => $path)
         echo "{$name} ", json_encode($error->charged), "\n";
     }
 }
+foreach (explode(' ', getenv('LEAVING_URLS')) as $node) {
+    [$name, $url] = explode('=', $node);
+    try {
+        (new Things\Client(baseUrl: $url, maxRetries: 1))->getThing('gone');
+    } catch (Things\FarthingError $error) {
+        echo "{$name} ", json_encode($error->charged), "\n";
+    }
+}
 $settings = [
     ['timeout', 0.0], ['maxRetries', -1], ['maxPrice', '1e-05'], ['baseUrl', 'https://localhost:notaport'],
     ['baseUrl', 'http://127.0.0.1.example.com'], ['baseUrl', 'https://localhost:3000/?x'],

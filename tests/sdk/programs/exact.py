@@ -29,6 +29,13 @@ for name, path in (("dripping", ""), ("dripping-headers", "/headers")):
     except things.FarthingError as error:
         print(name, "null" if error.charged is None else error.charged)
 
+for node in os.environ["LEAVING_URLS"].split():
+    name, url = node.split("=")
+    try:
+        things.Client(base_url=url, max_retries=1).get_thing("gone")
+    except things.FarthingError as error:
+        print(name, "null" if error.charged is None else str(error.charged).lower())
+
 refused: list[tuple[str, Callable[[], things.Client]]] = [
     ("timeout", lambda: things.Client(timeout=0)),
     ("timeout", lambda: things.Client(timeout=float("inf"))),

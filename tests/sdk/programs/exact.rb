@@ -30,6 +30,12 @@ end
 rescue Things::FarthingError => e
   puts "#{name} #{e.charged.nil? ? 'null' : e.charged}"
 end
+ENV.fetch("LEAVING_URLS").split.each do |node|
+  name, url = node.split("=")
+  Things::Client.new(base_url: url, max_retries: 1).get_thing(id: "gone")
+rescue Things::FarthingError => e
+  puts "#{name} #{e.charged.nil? ? 'null' : e.charged}"
+end
 [
   { timeout: 0 }, { timeout: "2" }, { max_retries: -1 }, { max_price: "1e-05" }, { max_price: 0.00001 },
   { base_url: "https://localhost:notaport" }, { base_url: "http://127.0.0.1.example.com" },

@@ -23,6 +23,10 @@ for path in '' /headers; do
   fi
   echo "dripping${path/\//-} $(sed -n 's/.*charged: \([a-z]*\).*/\1/p' said)"
 done
+for node in $LEAVING_URLS; do
+  if FARTHING_URL=${node#*=} FARTHING_MAX_RETRIES=1 ./things/things.sh get_thing id=gone >answer 2>said; then exit 1; fi
+  echo "${node%%=*} $(sed -n 's/.*charged: \([a-z]*\).*/\1/p' said)"
+done
 for setting in FARTHING_TIMEOUT=0 FARTHING_TIMEOUT=x FARTHING_MAX_RETRIES=x FARTHING_MAX_PRICE=1e-05 CONSUMER_SECRET=$'a\nb' \
   FARTHING_URL=https:// FARTHING_URL=http://127.0.0.1.example.com FARTHING_URL=http://localhost:1@example.com \
   FARTHING_URL=https://localhost:3000/?x FARTHING_URL=https://u:p@localhost:3000 \

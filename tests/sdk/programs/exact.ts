@@ -35,6 +35,13 @@ for (const [name, path] of [["dripping", ""], ["dripping-headers", "/headers"]])
     console.log(name, error.charged);
   });
 }
+for (const node of process.env["LEAVING_URLS"]!.split(" ")) {
+  const [name, baseUrl] = node.split("=") as [string, string];
+  await new things.Client({ baseUrl, maxRetries: 1 }).getThing({ id: "gone" }).catch((error: unknown) => {
+    if (!(error instanceof things.FarthingError)) throw error;
+    console.log(name, error.charged);
+  });
+}
 for (const [named, options] of [
   ["timeoutMs", { timeoutMs: 0 }],
   ["maxRetries", { maxRetries: -1 }],

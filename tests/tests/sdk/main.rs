@@ -5,6 +5,7 @@ mod document;
 mod dropping;
 mod hostile;
 mod languages;
+mod leaving;
 mod offers;
 mod pages;
 mod program;
@@ -23,6 +24,7 @@ use tokio::{sync::Semaphore, task::JoinSet};
 use self::{
     dropping::Dropping,
     languages::Toolchain,
+    leaving::Leaving,
     offers::{Offers, spent_by},
     traps::Traps,
 };
@@ -46,6 +48,8 @@ async fn try_out(
         variables.push((name, one.url.clone()));
         dropping.push(one);
     }
+    let leaving = Leaving::start()?;
+    variables.push(("LEAVING_URLS", leaving.urls.clone()));
     let out = toolchain.run(folder.path(), &variables).await?;
     if toolchain.is_parsed_only {
         return Ok(());

@@ -17,7 +17,10 @@ use farthing_sdk::{Language, Options, Sdk, generate, snippet};
 use farthing_tests::{command::farthing, world::eventually};
 use serde_json::{Value, json};
 
-use super::things::{self, Things};
+use super::{
+    leaving,
+    things::{self, Things},
+};
 
 /// What nobody would offer has as many operations.
 const OPERATIONS: usize = 300;
@@ -146,9 +149,9 @@ impl Offers {
 
     /// Checks what a language's programs printed, and that what they sent arrived as it was meant.
     pub fn check(&self, language: Language, out: &str) -> Result<()> {
-        for line in &self.expected {
-            ensure!(out.lines().any(|said| said.starts_with(line.as_str())), "{line} is missing in:\n{out}");
-        }
+        let is_said = |line: &&String| out.lines().any(|said| said.starts_with(line.as_str()));
+        let missing: Vec<_> = self.expected.iter().filter(|line| !is_said(line)).collect();
+        ensure!(missing.is_empty(), "{missing:?} is missing in:\n{out}");
         if takes_any_value(language) {
             // One row of the two members that were asked for.
             ensure!(out.lines().any(|said| said.trim_end() == "chosen 1 2 0.003"), "{out}");
@@ -207,7 +210,7 @@ fn expected(events: &Value, found: &Value) -> Result<Vec<String>> {
     let magnitude = first["properties"]["mag"].as_f64().context("no magnitude")?;
     let (id, time) = (first["id"].as_str().context("no id")?, &first["properties"]["time"]);
     let (name, year) = (found[0]["name"].as_str().context("no name")?, &found[0]["discoveryYear"]);
-    Ok(vec![
+    let mut lines = vec![
         format!("recent 3 {id} {time} {} 0.002", (magnitude * 10.0).round()),
         "again 40 0.002".to_owned(),
         "refused bad-parameter false true".to_owned(),
@@ -224,5 +227,7 @@ fn expected(events: &Value, found: &Value) -> Result<Vec<String>> {
         "dripping null".to_owned(),
         "dripping-headers null".to_owned(),
         "settings refused".to_owned(),
-    ])
+    ];
+    lines.extend(leaving::expected());
+    Ok(lines)
 }

@@ -154,14 +154,9 @@ public sealed class NodeException : FarthingException
     /// <summary>What to do next.</summary>
     public string Next { get; }
 
-    internal bool MayPass
-    {
-        get
-        {
-            return (Status == 429 || Status == 502 || Status == 503 || Status == 504)
-                && Array.IndexOf(new[] { "bad-answer", "may-have-run", "owner-distrusted", "spending-stopped" }, Code) < 0;
-        }
-    }
+    internal bool MayPass =>
+        (Status == 429 || Status == 502 || Status == 503 || Status == 504)
+        && Array.IndexOf(new[] { "bad-answer", "may-have-run", "owner-distrusted", "spending-stopped" }, Code) < 0;
 }
 
 /// <summary>The service itself answered with an error.</summary>
@@ -390,7 +385,8 @@ internal sealed class Transport : IDisposable
                         {
                             return Read(response, bytes, price, callId, read);
                         }
-                        var refused = Refusal((int)response.StatusCode, bytes, callId);
+                        var refused = Refusal(response, bytes, callId, isLost);
+                        isLost = isLost || refused.Charged != false;
                         var after = response.Headers.RetryAfter?.Delta;
                         if (attempt >= retries || !refused.MayPass || after > RetryAfterMax)
                         {
@@ -403,8 +399,8 @@ internal sealed class Transport : IDisposable
                 {
                     // Without a trusted connection nothing can have been charged.
                     var isTrust = cause.GetBaseException() is AuthenticationException;
-                    var isUnsent = isTrust || cause.GetBaseException() is SocketException && Refused(cause);
-                    // That this attempt was not sent does not undo an earlier one that may have arrived.
+                    var isUnsent = isTrust || Refused(cause.GetBaseException() as SocketException);
+                    // That this attempt was not sent undoes no earlier one.
                     isLost = isLost || !isUnsent;
                     if (isTrust || attempt >= retries)
                     {
@@ -484,11 +480,8 @@ internal sealed class Transport : IDisposable
     }
 
 {% endif %}
-    private static bool Refused(Exception cause)
-    {
-        var error = ((SocketException)cause.GetBaseException()).SocketErrorCode;
-        return error == SocketError.ConnectionRefused || error == SocketError.HostNotFound;
-    }
+    private static bool Refused(SocketException error) =>
+        error?.SocketErrorCode == SocketError.ConnectionRefused || error?.SocketErrorCode == SocketError.HostNotFound;
 
     private static Answer<T> Read<T>(
         HttpResponseMessage response, byte[] bytes, string price, string callId, Func<byte[], bool, T> read)
@@ -514,8 +507,11 @@ internal sealed class Transport : IDisposable
     }
 
     /// <summary>The network's own answer (RFC 9457).</summary>
-    private static NodeException Refusal(int status, byte[] bytes, string callId)
+    private static NodeException Refusal(HttpResponseMessage response, byte[] bytes, string callId, bool isLost)
     {
+        var status = (int)response.StatusCode;
+        // Only what names the call speaks of its past.
+        var isWord = !isLost || Header(response, "x-farthing-call-id") != null;
         try
         {
             var problem = Json.Members(Json.Read(bytes));
@@ -525,21 +521,18 @@ internal sealed class Transport : IDisposable
                 type.Substring(type.LastIndexOf(':') + 1),
                 problem.Optional("detail", Json.Text) ?? problem.Optional("title", Json.Text) ?? "",
                 problem.Optional("next", Json.Text) ?? "",
-                problem.Optional("charged", value => Json.NullableValue(value, Json.Flag)),
+                isWord ? problem.Optional("charged", value => Json.NullableValue(value, Json.Flag)) : null,
                 callId);
         }
         catch (Exception cause) when (cause is JsonException || cause is FormatException)
         {
-            var charged = status < 500 ? false : (bool?)null;
+            var charged = isWord && status < 500 ? false : (bool?)null;
             return new NodeException(status, "", "the node answered " + status + ": " + Clip(bytes), "", charged, callId);
         }
     }
 
-    internal static string Header(HttpResponseMessage answer, string name)
-    {
-        IEnumerable<string> values;
-        return answer.Headers.TryGetValues(name, out values) ? string.Join(", ", values) : null;
-    }
+    internal static string Header(HttpResponseMessage answer, string name) =>
+        answer.Headers.TryGetValues(name, out var values) ? string.Join(", ", values) : null;
 
     internal static string Clip(byte[] bytes) => Clip(Encoding.UTF8.GetString(bytes));
 
@@ -558,10 +551,7 @@ public sealed class OrNull<T> : IOrNull
     /// <summary>The value, or null.</summary>
     public T Value { get; }
 
-    object IOrNull.ToObject()
-    {
-        return Value;
-    }
+    object IOrNull.ToObject() => Value;
 }
 
 internal interface IOrNull
@@ -729,23 +719,14 @@ internal static class Json
     private static JsonElement Digits(JsonElement value) =>
         value.ValueKind == JsonValueKind.Number ? value : throw Expected("a number", value);
 
-    internal static int Int32(JsonElement value)
-    {
-        int number;
-        return Digits(value).TryGetInt32(out number) ? number : (int)Whole(value, int.MinValue, int.MaxValue);
-    }
+    internal static int Int32(JsonElement value) =>
+        Digits(value).TryGetInt32(out var number) ? number : (int)Whole(value, int.MinValue, int.MaxValue);
 
-    internal static long Int64(JsonElement value)
-    {
-        long number;
-        return Digits(value).TryGetInt64(out number) ? number : (long)Whole(value, long.MinValue, long.MaxValue);
-    }
+    internal static long Int64(JsonElement value) =>
+        Digits(value).TryGetInt64(out var number) ? number : (long)Whole(value, long.MinValue, long.MaxValue);
 
-    internal static ulong UInt64(JsonElement value)
-    {
-        ulong number;
-        return Digits(value).TryGetUInt64(out number) ? number : (ulong)Whole(value, 0, ulong.MaxValue);
-    }
+    internal static ulong UInt64(JsonElement value) =>
+        Digits(value).TryGetUInt64(out var number) ? number : (ulong)Whole(value, 0, ulong.MaxValue);
 
     /// <summary>Whole numbers in other forms, such as 7.0 or 1e3.</summary>
     private static decimal Whole(JsonElement value, decimal least, decimal most)

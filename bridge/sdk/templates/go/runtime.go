@@ -227,17 +227,11 @@ func call[T any](ctx context.Context, c *Client, method, path string, params map
 	}
 	lost := false
 	for attempt := 0; ; attempt++ {
-		answer, failed, mayPass := send[T](ctx, c, o, text)
+		answer, failed, mayPass := send[T](ctx, c, o, text, lost)
 		if failed == nil {
 			return answer, nil
 		}
-		if failed.Kind == ConnectionFailed {
-			// That this attempt was not sent does not undo an earlier one that may have arrived.
-			lost = lost || failed.Charged == nil
-			if lost {
-				failed.Charged = nil
-			}
-		}
+		lost = lost || failed.Charged == nil || *failed.Charged
 		if !mayPass || attempt >= o.maxRetries || failed.retryAfter > retryAfterMax {
 			return nil, failed
 		}
@@ -318,7 +312,7 @@ func textBody(text, mediaType string) *carried {
 }
 
 // send makes one attempt, and tells whether another one may help.
-func send[T any](ctx context.Context, c *Client, o callOptions, text []byte) (*Answer[T], *Error, bool) {
+func send[T any](ctx context.Context, c *Client, o callOptions, text []byte, lost bool) (*Answer[T], *Error, bool) {
 	bounded, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
 	sent := false
@@ -327,7 +321,8 @@ func send[T any](ctx context.Context, c *Client, o callOptions, text []byte) (*A
 	})
 	unreached := func(err error) (*Answer[T], *Error, bool) {
 		failed := &Error{Kind: ConnectionFailed, Detail: "no answer from the node: " + err.Error(), CallID: o.callID, cause: err}
-		if !sent {
+		// Before the request is sent nothing can have been charged, unless by an earlier attempt.
+		if !sent && !lost {
 			failed.Charged = new(bool)
 		}
 		var untrusted *tls.CertificateVerificationError
@@ -351,6 +346,10 @@ func send[T any](ctx context.Context, c *Client, o callOptions, text []byte) (*A
 	price := response.Header.Get("X-Farthing-Price-Usdc")
 	if price == "" {
 		failed := refusal(response, body, o.callID)
+		// Only what names the call speaks of its past.
+		if lost && response.Header.Get("X-Farthing-Call-Id") == "" {
+			failed.Charged = nil
+		}
 		return nil, failed, mayPass(failed)
 	}
 	answer := &Answer[T]{

@@ -395,7 +395,8 @@ public {{ "static " if single_file }}final class Farthing {
           if (price.isPresent()) {
             return answer(response, price.get(), callId, reader);
           }
-          NodeException refused = refusal(response, callId);
+          NodeException refused = refusal(response, callId, isLost);
+          isLost = isLost || refused.charged().orElse(true);
           String seconds = response.headers().firstValue("retry-after").orElse("");
           Duration after = seconds.matches("[0-9]{1,6}") ? Duration.ofSeconds(Long.parseLong(seconds)) : null;
           boolean isTooLong = after != null && after.compareTo(RETRY_AFTER_MAX) > 0;
@@ -409,7 +410,7 @@ public {{ "static " if single_file }}final class Farthing {
           // Without a trusted connection nothing can have been charged.
           boolean isTrust = causedBy(e, CertificateException.class) || causedBy(e, CertPathBuilderException.class);
           boolean isUnsent = isTrust || e instanceof ConnectException || e instanceof HttpConnectTimeoutException;
-          // That this attempt was not sent does not undo an earlier one that may have arrived.
+          // That this attempt was not sent undoes no earlier one.
           isLost = isLost || !isUnsent;
           if (isTrust || attempt >= retries) {
             throw new ConnectionException(isLost ? null : Boolean.FALSE, callId, e);
@@ -512,19 +513,21 @@ public {{ "static " if single_file }}final class Farthing {
     }
 
     /** The network's own answer (RFC 9457). */
-    private static NodeException refusal(HttpResponse<byte[]> response, String callId) {
+    private static NodeException refusal(HttpResponse<byte[]> response, String callId, boolean isLost) {
       int status = response.statusCode();
+      // Only what names the call speaks of its past.
+      boolean isWord = !isLost || response.headers().firstValue("x-farthing-call-id").isPresent();
       String text = new String(response.body(), StandardCharsets.UTF_8);
       try {
         Map<String, Object> problem = Json.members(Json.read(text));
         String type = Json.text(problem.get("type"));
         String code = type.substring(type.lastIndexOf(':') + 1);
         String detail = String.valueOf(problem.getOrDefault("detail", problem.getOrDefault("title", "")));
-        Boolean charged = problem.get("charged") instanceof Boolean flag ? flag : null;
+        Boolean charged = isWord && problem.get("charged") instanceof Boolean flag ? flag : null;
         String next = String.valueOf(problem.getOrDefault("next", ""));
         return new NodeException(status, code, detail, next, charged, callId);
       } catch (IllegalArgumentException e) {
-        Boolean charged = status < 500 ? Boolean.FALSE : null;
+        Boolean charged = isWord && status < 500 ? Boolean.FALSE : null;
         return new NodeException(status, "", "the node answered " + status + ": " + clip(text), "", charged, callId);
       }
     }

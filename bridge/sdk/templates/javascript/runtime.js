@@ -146,7 +146,7 @@ export class Transport {
         return await this.#attempt(request, timeoutMs, asked.kind, callId, lost, options.signal);
       }
       catch (error) {
-        lost ||= error instanceof ConnectionFailed && error.charged === null;
+        lost ||= error instanceof FarthingError && error.charged !== false;
         if (attempt >= retries || !mayRepeat(error) || options.signal?.aborted)
           throw error;
         waitMs = error instanceof NodeError ? error.retryAfterMs : undefined;
@@ -160,7 +160,7 @@ export class Transport {
     const { status, headers, body } = await this.#exchange(request, timeoutMs, callId, lost, signal);
     const price = headers["x-farthing-price-usdc"];
     if (price === undefined)
-      throw problem(status, headers, body, callId);
+      throw problem(status, headers, body, callId, lost);
     const raw = {
       value: body,
       price,
@@ -182,7 +182,7 @@ export class Transport {
   }
   #exchange(request, timeoutMs, callId, lost, signal) {
     return new Promise((resolve, reject) => {
-      // Before the request is sent nothing can have been charged, unless by an earlier attempt that may have arrived.
+      // Before the request is sent nothing can have been charged, unless by an earlier attempt.
       let sent = false;
       const fail = (error) => {
         clearTimeout(timer);
@@ -282,7 +282,7 @@ function valueOf(kind, headers, body) {
       return isJson && body.length > 0 ? parseJson(text()) : body;
   }
 }
-function problem(status, headers, body, callId) {
+function problem(status, headers, body, callId, lost) {
   const text = new TextDecoder().decode(body.subarray(0, 65_536));
   let said;
   try {
@@ -308,7 +308,8 @@ function problem(status, headers, body, callId) {
     title: word("title"),
     detail: word("detail"),
     next: word("next"),
-    charged: typeof charged === "boolean" ? charged : null,
+    // Only what names the call speaks of its past.
+    charged: typeof charged === "boolean" && (!lost || "x-farthing-call-id" in headers) ? charged : null,
     callId: word("call_id") || callId,
     retryAfterMs: /^\d+$/.test(wait) ? Number(wait) * 1000 : undefined,
   });

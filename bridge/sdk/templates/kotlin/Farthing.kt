@@ -205,7 +205,8 @@ internal class Transport(private val config: FarthingConfig) {
                 val response = send(request, timeout)
                 val price = response.headers().firstValue("x-farthing-price-usdc").orElse(null)
                 if (price != null) return answer(response, price, callId, read)
-                val refused = refusal(response, callId)
+                val refused = refusal(response, callId, isLost)
+                isLost = isLost || refused.charged != false
                 val after = response.headers().firstValue("retry-after").orElse("").toLongOrNull()
                 val isTooLong = after != null && after > RETRY_AFTER_MAX_SECS
                 if (attempt >= retries || !refused.mayPass() || isTooLong) throw refused
@@ -215,7 +216,7 @@ internal class Transport(private val config: FarthingConfig) {
                 val isTrust = generateSequence<Throwable>(e) { it.cause }
                     .any { it is CertificateException || it is CertPathBuilderException }
                 val isUnsent = isTrust || e is ConnectException || e is HttpConnectTimeoutException
-                // That this attempt was not sent does not undo an earlier one that may have arrived.
+                // That this attempt was not sent undoes no earlier one.
                 isLost = isLost || !isUnsent
                 if (isTrust || attempt >= retries) throw ConnectionException(if (isLost) null else false, callId, e)
             }
@@ -317,8 +318,10 @@ internal class Transport(private val config: FarthingConfig) {
         }
 
         /** The network's own answer (RFC 9457). */
-        fun refusal(response: HttpResponse<ByteArray>, callId: String): NodeException {
+        fun refusal(response: HttpResponse<ByteArray>, callId: String, isLost: Boolean): NodeException {
             val status = response.statusCode()
+            // Only what names the call speaks of its past.
+            val isWord = !isLost || response.headers().firstValue("x-farthing-call-id").isPresent
             val text = response.body().decodeToString()
             val problem = try {
                 Json.members(Json.read(text))
@@ -328,7 +331,8 @@ internal class Transport(private val config: FarthingConfig) {
             val code = (problem["type"] as? String).orEmpty().substringAfterLast(':')
             val detail = (problem["detail"] ?: problem["title"]) as? String
             val next = problem["next"] as? String
-            return NodeException(status, code, detail.orEmpty(), next.orEmpty(), problem["charged"] as? Boolean, callId)
+            val charged = (problem["charged"] as? Boolean).takeIf { isWord }
+            return NodeException(status, code, detail.orEmpty(), next.orEmpty(), charged, callId)
         }
     }
 }

@@ -253,30 +253,27 @@ final class Transport
         $timeout = $options?->timeout ?? $this->timeout;
         $retries = $options?->maxRetries ?? $this->maxRetries;
         self::check($timeout, $retries, $maxPrice);
-        $lost = null;
+        $isLost = false;
         for ($attempt = 0; ; $attempt++) {
             // Random: many clients do not come back at once.
             $wait = min(0.2 * 2 ** min($attempt, 8), 8.0) * random_int(500, 1000) / 1000;
             try {
-                return $this->attempt($text, $timeout, $callId, $read);
-            } catch (NodeError $error) {
+                return $this->attempt($text, $timeout, $callId, $isLost, $read);
+            } catch (NodeError | ConnectionFailed $error) {
+                $isLost = $isLost || $error->charged !== false;
                 $after = $error->retryAfter ?? 0;
-                if ($attempt >= $retries || !$error->mayPass() || $after > self::RETRY_AFTER_MAX) {
+                $mayPass = $error->mayPass ?? $error->mayPass();
+                if ($attempt >= $retries || !$mayPass || $after > self::RETRY_AFTER_MAX) {
                     throw $error;
                 }
                 $wait = $after > 0 ? (float) $after : $wait;
-            } catch (ConnectionFailed $error) {
-                $lost ??= $error->charged === null ? $error : null;
-                if ($attempt >= $retries || !$error->mayPass) {
-                    throw $lost ?? $error;
-                }
             }
             usleep((int) ($wait * 1_000_000));
         }
     }
 
     /** @return Answer<mixed> */
-    private function attempt(string $text, float $timeout, string $callId, callable $read): Answer
+    private function attempt(string $text, float $timeout, string $callId, bool $isLost, callable $read): Answer
     {
         $headers = [];
         $collect = static function (\CurlHandle $curl, string $line) use (&$headers): int {
@@ -311,14 +308,15 @@ final class Transport
         curl_setopt_array($curl, $settings);
         $body = curl_exec($curl);
         if (!is_string($body)) {
-            $isTrust = in_array(curl_errno($curl), [CURLE_SSL_CACERT, CURLE_SSL_PEER_CERTIFICATE, CURLE_SSL_CACERT_BADFILE], true);
-            $isUnreached = in_array(curl_errno($curl), [CURLE_COULDNT_CONNECT, CURLE_COULDNT_RESOLVE_HOST], true);
+            $code = curl_errno($curl);
+            $isTrust = in_array($code, [CURLE_SSL_CACERT, CURLE_SSL_PEER_CERTIFICATE, CURLE_SSL_CACERT_BADFILE], true);
+            $isUnsent = $isTrust || in_array($code, [CURLE_COULDNT_CONNECT, CURLE_COULDNT_RESOLVE_HOST], true);
             $message = 'no answer from the node: ' . curl_error($curl);
-            throw new ConnectionFailed($message, $isTrust || $isUnreached ? false : null, $callId, !$isTrust);
+            throw new ConnectionFailed($message, $isUnsent && !$isLost ? false : null, $callId, !$isTrust);
         }
         $status = curl_getinfo($curl, CURLINFO_RESPONSE_CODE);
         if (!isset($headers['x-farthing-price-usdc'])) {
-            throw self::refusal($status, $headers, $body, $callId);
+            throw self::refusal($status, $headers, $body, $callId, $isLost);
         }
         $answer = new Answer(
             $body,
@@ -338,16 +336,7 @@ final class Transport
         } catch (\JsonException | \UnexpectedValueException $error) {
             throw new AnswerError($error->getMessage(), $answer, $error);
         }
-        return new Answer(
-            $value,
-            $answer->price,
-            $answer->charged,
-            $answer->receipt,
-            $answer->callId,
-            $status,
-            $headers,
-            $body,
-        );
+        return new Answer($value, $answer->price, $answer->charged, $answer->receipt, $answer->callId, $status, $headers, $body);
     }
 
     /**
@@ -355,7 +344,7 @@ final class Transport
      *
      * @param array<string, string> $headers
      */
-    private static function refusal(int $status, array $headers, string $body, string $callId): NodeError
+    private static function refusal(int $status, array $headers, string $body, string $callId, bool $isLost): NodeError
     {
         $problem = json_decode($body, true);
         if (!is_array($problem) || !isset($problem['type'])) {
@@ -364,7 +353,9 @@ final class Transport
         }
         $text = static fn (string $name): string => is_string($problem[$name] ?? null) ? $problem[$name] : '';
         $type = explode(':', $text('type'));
-        $charged = is_bool($problem['charged'] ?? null) ? $problem['charged'] : null;
+        // Only what names the call speaks of its past.
+        $isWord = !$isLost || isset($headers['x-farthing-call-id']);
+        $charged = $isWord && is_bool($problem['charged'] ?? null) ? $problem['charged'] : null;
         $after = $headers['retry-after'] ?? '';
         return new NodeError(
             $status,

@@ -282,17 +282,16 @@ class Transport:
         lost = False
         while True:
             try:
-                return self._attempt(request, timeout, kind, call_id)
+                return self._attempt(request, timeout, kind, call_id, lost)
             except NodeError as error:
+                lost = lost or error.charged is not False
                 if attempt >= retries or error.status not in RETRIED_STATUSES or error.code in NEVER_RETRIED:
                     raise
                 wait = error.retry_after
                 if wait is not None and wait > RETRY_AFTER_MAX:
                     raise
             except ConnectionFailed as error:
-                #: That this attempt was not sent does not undo an earlier one that may have arrived.
-                lost = lost or error.charged is None
-                error.charged = None if lost else error.charged
+                lost = lost or error.charged is not False
                 if attempt >= retries or isinstance(error.__cause__, ssl.SSLError):
                     raise
                 wait = None
@@ -301,10 +300,10 @@ class Transport:
             time.sleep(backoff if wait is None else wait)
             attempt += 1
 
-    def _attempt(self, request: bytes, timeout: float, kind: Any, call_id: str) -> Answer[Any]:
+    def _attempt(self, request: bytes, timeout: float, kind: Any, call_id: str, lost: bool) -> Answer[Any]:
         until = time.monotonic() + timeout
-        #: Before the request is sent nothing can have been charged.
-        charged: Optional[bool] = False
+        #: Before the request is sent nothing can have been charged, unless by an earlier attempt.
+        charged = unsent = None if lost else False
         #: It only frames what is said: neither a proxy nor anything else of the environment has a part in it.
         connection = http.client.HTTPConnection(self._host, self._port)
         try:
@@ -318,13 +317,14 @@ class Transport:
             body = response.read()
         except ssl.SSLCertVerificationError as error:
             message = f"the node's certificate is not trusted ({error.verify_message}); set ca_file (FARTHING_CA_FILE)"
-            raise ConnectionFailed(message, charged=False, call_id=call_id) from error
+            raise ConnectionFailed(message, charged=unsent, call_id=call_id) from error
         except (OSError, http.client.HTTPException) as error:
             message = f"no answer from the node at {self._host}: {error or type(error).__name__}"
             raise ConnectionFailed(message, charged=charged, call_id=call_id) from error
         finally:
             connection.close()
-        return _answer(response.status, {name.lower(): value for name, value in response.getheaders()}, body, kind, call_id)
+        headers = {name.lower(): value for name, value in response.getheaders()}
+        return _answer(response.status, headers, body, kind, call_id, lost)
 
     def _connect(self, until: float) -> socket.socket:
         plain = socket.create_connection((self._host, self._port), _left(until))
@@ -388,10 +388,10 @@ def _is_this_machine(host: str) -> bool:
         return host == "localhost"
 
 
-def _answer(status: int, headers: Mapping[str, str], body: bytes, kind: Any, call_id: str) -> Answer[Any]:
+def _answer(status: int, headers: Mapping[str, str], body: bytes, kind: Any, call_id: str, lost: bool) -> Answer[Any]:
     price = headers.get("x-farthing-price-usdc")
     if price is None:
-        raise _problem(status, headers, body, call_id)
+        raise _problem(status, headers, body, call_id, lost)
     raw = Answer(
         value=body,
         price=Decimal(price),
@@ -424,7 +424,7 @@ def _value(kind: Any, headers: Mapping[str, str], body: bytes) -> Any:
     return decode(kind, json.loads(body) if body else None)
 
 
-def _problem(status: int, headers: Mapping[str, str], body: bytes, call_id: str) -> NodeError:
+def _problem(status: int, headers: Mapping[str, str], body: bytes, call_id: str, lost: bool) -> NodeError:
     try:
         problem = json.loads(body)
     except ValueError:
@@ -440,7 +440,8 @@ def _problem(status: int, headers: Mapping[str, str], body: bytes, call_id: str)
         title=str(problem.get("title", "")),
         detail=str(problem.get("detail", "")),
         next=str(problem.get("next", "")),
-        charged=problem.get("charged"),
+        #: Only what names the call speaks of its past.
+        charged=None if lost and "x-farthing-call-id" not in headers else problem.get("charged"),
         call_id=str(problem.get("call_id") or call_id),
         retry_after=float(wait) if wait.isdecimal() else None,
     )

@@ -142,7 +142,7 @@ module {{ package.pascal }}
       begin
         attempt(text, timeout, call_id, lost, &read)
       rescue NodeError, ConnectionFailed => e
-        lost ||= e.is_a?(ConnectionFailed) && e.charged.nil?
+        lost ||= e.charged != false
         after = e.is_a?(NodeError) ? e.retry_after : nil
         raise if attempt >= retries || !e.may_pass? || after.to_i > RETRY_AFTER_MAX
 
@@ -210,7 +210,7 @@ module {{ package.pascal }}
     end
 
     def attempt(text, timeout, call_id, lost, &read)
-      # Before the request is sent nothing can have been charged, unless by an earlier attempt that may have arrived.
+      # Before the request is sent nothing can have been charged, unless by an earlier attempt.
       charged = lost ? nil : false
       http = connection(timeout)
       begin
@@ -230,7 +230,7 @@ module {{ package.pascal }}
       ensure
         http.finish if http.started?
       end
-      answer(response, call_id, &read)
+      answer(response, call_id, lost, &read)
     end
 
     def connection(timeout)
@@ -244,12 +244,12 @@ module {{ package.pascal }}
       http
     end
 
-    def answer(response, call_id)
+    def answer(response, call_id, lost)
       status = response.code.to_i
       body = response.body.to_s
       headers = response.each_header.to_h
       price = headers["x-farthing-price-usdc"]
-      raise refusal(status, headers, body, call_id) unless price
+      raise refusal(status, headers, body, call_id, lost) unless price
 
       answer = Answer.new(
         value: body, price: price, charged: headers.fetch("x-farthing-charged", "0"),
@@ -268,7 +268,7 @@ module {{ package.pascal }}
     end
 
     # The network's own answer (RFC 9457).
-    def refusal(status, headers, body, call_id)
+    def refusal(status, headers, body, call_id, lost)
       problem = begin
         ::JSON.parse(body)
       rescue ::JSON::ParserError
@@ -277,10 +277,12 @@ module {{ package.pascal }}
       unless problem.is_a?(Hash)
         problem = { "detail" => "the node answered #{status}: #{body[0, 300]}", "charged" => status < 500 ? false : nil }
       end
+      # Only what names the call speaks of its past.
+      charged = problem["charged"] unless lost && !headers["x-farthing-call-id"]
       after = headers["retry-after"].to_s
       NodeError.new(
         status: status, code: problem["type"].to_s.split(":").last.to_s, detail: (problem["detail"] || problem["title"]).to_s,
-        next_step: problem["next"].to_s, charged: problem["charged"], call_id: call_id,
+        next_step: problem["next"].to_s, charged: charged, call_id: call_id,
         retry_after: after.match?(/\A[0-9]+\z/) ? after.to_i : nil
       )
     end

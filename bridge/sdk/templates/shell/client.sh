@@ -131,7 +131,7 @@ farthing_is_among() {
 
 # Sends the request until there is an answer that repeating would not change.
 farthing_send() {
-  local folder=$1 call_id=$2 url=${3%/}/internal/call attempt=0 status failed wait code lost=
+  local folder=$1 call_id=$2 url=${3%/}/internal/call attempt=0 status failed wait code charged lost=
   local retries=${FARTHING_MAX_RETRIES:-2}
   # Neither a configuration file of curl's nor a proxy has a part in it. Of plain http only this machine's is let through.
   local options=(--disable --noproxy '*' --globoff --silent --show-error --max-time "${FARTHING_TIMEOUT:-60}"
@@ -159,7 +159,7 @@ farthing_send() {
           return 2
           ;;
       esac
-      # That this attempt was not sent does not undo an earlier one that may have arrived.
+      # That this attempt was not sent undoes no earlier one.
       case $failed in 5 | 6 | 7 | 35) ;; *) lost=null ;; esac
       if ((attempt >= retries)); then
         farthing_say "$(head -n 1 "$folder/curl")"
@@ -178,6 +178,10 @@ farthing_send() {
       return 0
     else
       code=$(jq -r '.type // "" | split(":") | last' <"$folder/answer" 2>/dev/null) || code=
+      charged=$(jq -r .charged <"$folder/answer" 2>/dev/null) || charged=null
+      # Only what names the call speaks of its past.
+      [[ -n $(farthing_header x-farthing-call-id "$folder/headers") ]] || charged=${lost:-$charged}
+      [[ $charged == false ]] || lost=null
       wait=$(farthing_header retry-after "$folder/headers")
       [[ $wait =~ ^[0-9]+$ && $wait != 0?* && $wait != ???????* ]] || wait=
       case $status:$code in
@@ -185,9 +189,9 @@ farthing_send() {
       esac
       case $status in 429 | 502 | 503 | 504) ;; *) attempt=1000000 ;; esac
       if ((attempt >= retries || ${wait:-0} > 60)); then
-        jq -r --arg id "$call_id" '(.detail // .title) as $what | (.next // "") as $next
+        jq -r --arg id "$call_id" --arg charged "$charged" '(.detail // .title) as $what | (.next // "") as $next
           | $what + (if $next == "" or ($what | endswith(".")) then "" else "." end) + " \($next) (\(.type | split(":") | last)"
-          + ", charged: \(.charged), call id \($id))"' <"$folder/answer" >"$folder/said" 2>/dev/null ||
+          + ", charged: \($charged), call id \($id))"' <"$folder/answer" >"$folder/said" 2>/dev/null ||
           { printf 'the node answered %s: ' "$status" && head -c 300 <"$folder/answer" && echo; } >"$folder/said"
         cat <"$folder/said" >&2
         return 1

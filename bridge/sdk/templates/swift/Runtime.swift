@@ -300,8 +300,9 @@ final class Transport: NSObject, URLSessionTaskDelegate {
             var wait = min(0.2 * pow(2.0, Double(min(attempt, 8))), 8.0) * Double.random(in: 0.5...1.0)
             do {
                 let (data, response) = try await Transport.send(session, request)
-                return try Transport.answer(data, response, callId, read)
+                return try Transport.answer(data, response, callId, isLost, read)
             } catch let refused as Refused {
+                isLost = isLost || refused.error.charged != false
                 let isTooLong = (refused.retryAfter ?? 0) > Transport.retryAfterMax
                 if attempt >= retries || isTooLong || !refused.error.mayPass {
                     throw refused.error
@@ -314,7 +315,7 @@ final class Transport: NSObject, URLSessionTaskDelegate {
                 ]
                 let isTrust = untrusted.contains(error.code)
                 let isUnsent = isTrust || error.code == .cannotConnectToHost || error.code == .cannotFindHost
-                // That this attempt was not sent does not undo an earlier one that may have arrived.
+                // That this attempt was not sent undoes no earlier one.
                 isLost = isLost || !isUnsent
                 if isTrust || attempt >= retries {
                     let message = "no answer from the node: " + error.localizedDescription
@@ -336,6 +337,7 @@ final class Transport: NSObject, URLSessionTaskDelegate {
         _ data: Data,
         _ response: URLResponse,
         _ callId: String,
+        _ isLost: Bool,
         _ read: (Data, Bool) throws -> T
     ) throws -> Answer<T> {
         guard let http = response as? HTTPURLResponse else {
@@ -346,7 +348,7 @@ final class Transport: NSObject, URLSessionTaskDelegate {
             headers["\(name)".lowercased()] = "\(value)"
         }
         guard let price = headers["x-farthing-price-usdc"] else {
-            throw refusal(data, http.statusCode, headers, callId)
+            throw refusal(data, http.statusCode, headers, callId, isLost)
         }
         func of<V>(_ value: V) -> Answer<V> {
             Answer<V>(
@@ -370,18 +372,27 @@ final class Transport: NSObject, URLSessionTaskDelegate {
         }
     }
 
-    private static func refusal(_ data: Data, _ status: Int, _ headers: [String: String], _ callId: String) -> Refused {
+    private static func refusal(
+        _ data: Data,
+        _ status: Int,
+        _ headers: [String: String],
+        _ callId: String,
+        _ isLost: Bool
+    ) -> Refused {
         let problem = (try? JSONSerialization.jsonObject(with: data)) as? [String: Any]
         let text = String(decoding: data.prefix(300), as: UTF8.self)
         let shown = "the node answered \(status): " + text
         let code = (problem?["type"] as? String ?? "").components(separatedBy: ":").last ?? ""
         let unread: Bool? = status < 500 ? false : nil
+        let said = problem == nil ? unread : problem?["charged"] as? Bool
+        // Only what names the call speaks of its past.
+        let isWord = !isLost || headers["x-farthing-call-id"] != nil
         let error = FarthingError.node(
             status: status,
             code: code,
             detail: problem?["detail"] as? String ?? problem?["title"] as? String ?? shown,
             next: problem?["next"] as? String ?? "",
-            charged: problem == nil ? unread : problem?["charged"] as? Bool,
+            charged: isWord ? said : nil,
             callId: callId
         )
         return Refused(error: error, retryAfter: Double(headers["retry-after"] ?? ""))

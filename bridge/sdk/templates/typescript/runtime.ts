@@ -234,7 +234,7 @@ export class Transport {
       try {
         return await this.#attempt(request, timeoutMs, asked.kind, callId, lost, options.signal);
       } catch (error) {
-        lost ||= error instanceof ConnectionFailed && error.charged === null;
+        lost ||= error instanceof FarthingError && error.charged !== false;
         if (attempt >= retries || !mayRepeat(error) || options.signal?.aborted) throw error;
         waitMs = error instanceof NodeError ? error.retryAfterMs : undefined;
       }
@@ -254,7 +254,7 @@ export class Transport {
   ): Promise<Answer<unknown>> {
     const { status, headers, body } = await this.#exchange(request, timeoutMs, callId, lost, signal);
     const price = headers["x-farthing-price-usdc"];
-    if (price === undefined) throw problem(status, headers, body, callId);
+    if (price === undefined) throw problem(status, headers, body, callId, lost);
     const raw: Answer<Uint8Array> = {
       value: body,
       price,
@@ -281,7 +281,7 @@ export class Transport {
     signal: AbortSignal | undefined,
   ): Promise<{ status: number; headers: Record<string, string>; body: Uint8Array }> {
     return new Promise((resolve, reject) => {
-      // Before the request is sent nothing can have been charged, unless by an earlier attempt that may have arrived.
+      // Before the request is sent nothing can have been charged, unless by an earlier attempt.
       let sent = false;
       const fail = (error: Error & { code?: string }): void => {
         clearTimeout(timer);
@@ -382,7 +382,13 @@ function valueOf(kind: AnswerKind, headers: Record<string, string>, body: Uint8A
   }
 }
 
-function problem(status: number, headers: Record<string, string>, body: Uint8Array, callId: string): NodeError {
+function problem(
+  status: number,
+  headers: Record<string, string>,
+  body: Uint8Array,
+  callId: string,
+  lost: boolean,
+): NodeError {
   const text = new TextDecoder().decode(body.subarray(0, 65_536));
   let said: Record<string, unknown>;
   try {
@@ -407,7 +413,8 @@ function problem(status: number, headers: Record<string, string>, body: Uint8Arr
     title: word("title"),
     detail: word("detail"),
     next: word("next"),
-    charged: typeof charged === "boolean" ? charged : null,
+    // Only what names the call speaks of its past.
+    charged: typeof charged === "boolean" && (!lost || "x-farthing-call-id" in headers) ? charged : null,
     callId: word("call_id") || callId,
     retryAfterMs: /^\d+$/.test(wait) ? Number(wait) * 1000 : undefined,
   });
