@@ -73,10 +73,9 @@ impl Payee {
     /// One copy of a call. `None` while its answer is waited for.
     pub fn call(&mut self, stream: u64, request: CallRequest) -> Option<CallReply> {
         let (call_id, hash) = (request.call_id, request.request_hash(&[]));
-        let running = match self.calls.arrive((self.payer, call_id), hash) {
-            Arrival::Conflict => panic!("{call_id} is one request"),
-            Arrival::Repeat(answer) => {
-                let answer = answer.borrow().clone();
+        let running = match self.calls.arrive((self.payer, call_id)) {
+            Arrival::Repeat(_) => {
+                let answer = self.calls.status(&(self.payer, call_id)).flatten();
                 if answer.is_none() {
                     self.serving.get_mut(&call_id).unwrap().waiting.push(stream);
                 }
@@ -84,6 +83,7 @@ impl Payee {
             }
             Arrival::First(running) => running,
         };
+        running.asks_for(hash);
         let (reply, is_final) = match self.recorded(&request) {
             Some(reply) => (reply, true),
             None => match self.admit(&request) {

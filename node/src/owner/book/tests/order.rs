@@ -33,11 +33,11 @@ fn a_close_is_signed_away_on_no_channel_on_which_a_call_runs() {
     let book = Book::new(Usdc::ZERO, Usdc::ZERO);
     book.apply(&PayeeChannelRow { best: usdc(6), ..row(10, 0) }, None, SAFE);
     let call = book.admit(ID, None, usdc(5), Means::UNLIMITED).unwrap();
-    assert!(!book.sign_away(ID, 9));
+    assert!(!book.sign_away(ID, 9, 0));
     assert_eq!(book.signed_away(), []);
     drop(book.admit(ID, None, usdc(1), Means::UNLIMITED).expect("nothing has changed"));
     call.settle(usdc(5));
-    assert!(book.sign_away(ID, 9));
+    assert!(book.sign_away(ID, 9, 0));
     assert_eq!(book.signed_away(), [(ID, 9)]);
     assert_eq!(book.admit(ID, None, usdc(1), Means::UNLIMITED).err(), Some(RefusalCode::ChannelClosing));
 }
