@@ -1,15 +1,17 @@
 //! Gossip: the fast path by which new records and listings travel. Everything works without it.
 //!
-//! 1. A neighbour's message arrives; its id is the hash of its content, so one object is looked at once,
-//!    however many neighbours send it.
+//! 1. A neighbour's message arrives, no sooner than the neighbours of its address range may send it ([`pace`]); its id is
+//!    the hash of its content, so one object is looked at once, however many neighbours send it.
 //! 2. [`Judge`] verifies it on a task of its own and has it stored: records in the record store, listings by
 //!    the node, which answers with a [`Verdict`].
-//! 3. What was new is passed on, what was known is not, and what is forged counts against the neighbour.
+//! 3. What was new is passed on, what was known is not, and what is forged, or no object at all, counts against the
+//!    neighbour, as does far more than an honest one has to tell.
 //!
 //! Messages carry neither author nor sequence number: the objects in them are signed and sequenced.
 
 mod aside;
 mod judge;
+mod pace;
 
 use std::{net::IpAddr, time::Duration};
 
@@ -50,11 +52,16 @@ const FRAME_BYTES_MAX: usize = 16 * 1024;
 const ENVELOPE_BYTES_MAX: usize = 128;
 /// A listing as it travels: the document's bytes, signature and framing.
 const LISTING_VALUE_BYTES_MAX: usize = limits::LISTING_BYTES_MAX + 128;
+/// Objects in one frame: nodes send each by itself. What is counted in frames is thereby counted in objects.
+const OBJECTS_IN_FRAME_MAX: usize = 1;
+/// For how long the id of an object is known again, be it good or bad: until a mesh of neighbours has brought all of its
+/// copies and offered it for the last time. What comes back later is told from news by its sequence number.
+const KNOWN_AGAIN: Duration = Duration::from_secs(20);
 /// Messages waiting for one slow neighbour; more are dropped, reconciliation makes up for it.
 const QUEUE_MAX: usize = 64;
 
 /// The two things that are gossiped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Subject {
     Record,
     Listing,
@@ -165,6 +172,8 @@ fn settings(
         .gossip_factor(0.0)
         .history_length(HISTORY)
         .history_gossip(HISTORY_OFFERED)
+        .duplicate_cache_time(KNOWN_AGAIN)
+        .max_publish_messages(OBJECTS_IN_FRAME_MAX)
         .max_control_messages_sent(OFFERED_IDS_MAX)
         .max_control_message_size(CONTROL_BYTES_MAX)
         .max_transmit_size(FRAME_BYTES_MAX)
