@@ -35,9 +35,10 @@ fn main() -> ExitCode {
     }
 }
 
-/// The network library's own words are for its programmers: what matters of them this program says in its own. That
-/// nobody is known to look for others through is one of them, and true of every first start.
-const DEFAULT_LOG: &str = "info,libp2p=warn,libp2p_kad=error,yamux=error";
+/// Libraries' own words are for their programmers: what matters of them this program says in its own. Strangers can cause
+/// warnings for every message that they send and, of streams within a connection, errors for every connection: a log that
+/// lets them through can be filled by anybody.
+const DEFAULT_LOG: &str = "error,farthing=info,yamux=off";
 
 /// Log on standard error, filtered by `FARTHING_LOG`; commands other than `run` tell only what went wrong, and with
 /// `--json` as their error alone.

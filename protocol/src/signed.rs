@@ -139,6 +139,13 @@ impl<T: Document> Signed<T> {
         Ok(Verified { value, signer, proof: Proof::Document(self.bytes, self.signature) })
     }
 
+    /// Whether the signed bytes can be a document at all, be it of a version that this one cannot read. Proves nothing
+    /// else.
+    #[must_use]
+    pub fn has_form(&self) -> bool {
+        wire::is_map(&self.bytes)
+    }
+
     /// Identifies this exact version of the document: the hash of the signed bytes.
     #[must_use]
     pub fn content_hash(&self) -> Hash {

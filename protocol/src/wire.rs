@@ -37,6 +37,15 @@ pub fn decode<'b, T: Decode<'b, ()>>(bytes: &'b [u8]) -> Result<T, DecodeError> 
     }
 }
 
+/// Whether these bytes are one structure of whatever version: a complete map and nothing else.
+#[must_use]
+pub(crate) fn is_map(bytes: &[u8]) -> bool {
+    let mut decoder = minicbor::Decoder::new(bytes);
+    decoder.datatype().is_ok_and(|kind| kind == minicbor::data::Type::Map)
+        && decoder.skip().is_ok()
+        && decoder.position() == bytes.len()
+}
+
 /// The name of a network in protocol names and documents: its chain id, or `<chosen name>-<chain id>`. Whoever settles
 /// on another chain is on another network, whatever that is called: neither could pay the other.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -197,6 +206,19 @@ mod tests {
     #[test]
     fn bytes_after_the_message_are_refused() {
         assert_eq!(decode::<u8>(&[1, 2]), Err(DecodeError::TrailingBytes(1)));
+    }
+
+    #[test]
+    fn what_a_newer_version_wrote_has_the_form_of_a_structure_and_noise_has_not() {
+        let newer =
+            std::collections::BTreeMap::from([(0_u8, "a kind of service nobody knows"), (99, "more")]);
+        let newer = encode(&newer);
+        assert!(is_map(&newer));
+        let cut = &newer[..newer.len() - 1];
+        let followed = [&newer[..], &[0]].concat();
+        for noise in [&[][..], &[7; 8], b"nonsense", cut, &followed, &encode(&"text"), &[0xbb, 0xff]] {
+            assert!(!is_map(noise), "{noise:?}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ pub mod agreement;
 pub mod anvil;
 pub mod command;
 pub mod crowd;
+pub mod flood;
 pub mod full;
 pub mod portal;
 pub mod proxies;

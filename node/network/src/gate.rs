@@ -60,7 +60,7 @@ pub(crate) struct Behaviour {
     closing: VecDeque<(PeerId, ConnectionId)>,
     /// Keys under which peers dial back, at our request.
     expected: HashSet<PeerId>,
-    blocked: HashMap<PeerId, Instant>,
+    blocked: HashMap<Address, Instant>,
 }
 
 #[derive(Debug)]
@@ -121,7 +121,7 @@ impl Behaviour {
     }
 
     /// Lets `peer` neither in nor out for `duration`. Existing connections are the caller's to close.
-    pub(crate) fn block(&mut self, peer: PeerId, duration: Duration) {
+    pub(crate) fn block(&mut self, peer: Address, duration: Duration) {
         let now = Instant::now();
         self.blocked.retain(|_, until| *until > now);
         if self.blocked.len() >= BLOCKED_MAX
@@ -133,10 +133,8 @@ impl Behaviour {
     }
 
     fn check_peer(&self, peer: &PeerId) -> Result<(), ConnectionDenied> {
-        if identity::wallet(peer).is_none() {
-            return Err(ConnectionDenied::new(NoWallet));
-        }
-        match self.blocked.get(peer) {
+        let Some(wallet) = identity::wallet(peer) else { return Err(ConnectionDenied::new(NoWallet)) };
+        match self.blocked.get(&wallet) {
             Some(until) if *until > Instant::now() => Err(ConnectionDenied::new(Blocked)),
             _ => Ok(()),
         }
@@ -444,17 +442,20 @@ mod tests {
     #[test]
     fn a_block_ends() {
         let mut gate = Scene::new().gate;
-        gate.block(peer(3), Duration::from_secs(600));
+        let wallet = identity::wallet(&peer(3)).unwrap();
+        gate.block(wallet, Duration::from_secs(600));
         assert!(gate.check_peer(&peer(3)).is_err());
-        gate.block(peer(3), Duration::ZERO);
+        gate.block(wallet, Duration::ZERO);
         assert!(gate.check_peer(&peer(3)).is_ok());
     }
 
     #[test]
     fn the_list_of_blocked_peers_is_bounded() {
         let mut gate = Scene::new().gate;
-        for _ in 0..BLOCKED_MAX + 10 {
-            gate.block(PeerId::random(), Duration::from_secs(600));
+        for n in 0..BLOCKED_MAX + 10 {
+            let mut wallet = [0; 20];
+            wallet[..8].copy_from_slice(&n.to_be_bytes());
+            gate.block(Address::from_bytes(wallet), Duration::from_secs(600));
         }
         assert_eq!(gate.blocked.len(), BLOCKED_MAX);
     }

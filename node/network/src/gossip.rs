@@ -1,23 +1,25 @@
 //! Gossip: the fast path by which new records and listings travel. Everything works without it.
 //!
-//! 1. A neighbour's message arrives; its id is the hash of its content, so one object is looked at once,
-//!    however many neighbours send it.
+//! 1. A neighbour's message arrives, no sooner than the neighbours of its address range may send it ([`pace`]); its id is
+//!    the hash of its content, so one object is looked at once, however many neighbours send it.
 //! 2. [`Judge`] verifies it on a task of its own and has it stored: records in the record store, listings by
 //!    the node, which answers with a [`Verdict`].
-//! 3. What was new is passed on, what was known is not, and what is forged counts against the neighbour.
+//! 3. What was new is passed on, what was known is not, and what is forged, or no object at all, counts against the
+//!    neighbour, as does far more than an honest one has to tell.
 //!
 //! Messages carry neither author nor sequence number: the objects in them are signed and sequenced.
 
 mod aside;
 mod judge;
+mod pace;
 
 use std::{net::IpAddr, time::Duration};
 
 use farthing_protocol::{Address, Listing, Verified, keccak256, limits, wire::NetworkName};
 use libp2p::{
     gossipsub::{
-        self, ConfigBuilder, IdentTopic, IdentityTransform, MessageAuthenticity, MessageId, TopicHash,
-        ValidationMode, Version, WhitelistSubscriptionFilter,
+        self, ConfigBuilder, IdentTopic, IdentityTransform, MessageAuthenticity, MessageId, PeerScoreParams,
+        PeerScoreThresholds, TopicHash, ValidationMode, Version, WhitelistSubscriptionFilter,
     },
     swarm::behaviour::toggle::Toggle,
 };
@@ -50,11 +52,18 @@ const FRAME_BYTES_MAX: usize = 16 * 1024;
 const ENVELOPE_BYTES_MAX: usize = 128;
 /// A listing as it travels: the document's bytes, signature and framing.
 const LISTING_VALUE_BYTES_MAX: usize = limits::LISTING_BYTES_MAX + 128;
+/// Objects in one frame: nodes send each by itself. What is counted in frames is thereby counted in objects.
+const OBJECTS_IN_FRAME_MAX: usize = 1;
+/// For how long the id of an object is known again, be it good or bad: until a mesh of neighbours has brought all of its
+/// copies and offered it for the last time. What comes back later is told from news by its sequence number.
+const KNOWN_AGAIN: Duration = Duration::from_secs(20);
+/// How often the library forgets those that have left.
+const FORGOTTEN_EVERY: Duration = Duration::from_secs(60);
 /// Messages waiting for one slow neighbour; more are dropped, reconciliation makes up for it.
 const QUEUE_MAX: usize = 64;
 
 /// The two things that are gossiped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Subject {
     Record,
     Listing,
@@ -140,7 +149,27 @@ pub(crate) fn behaviour(config: &NetworkConfig, topics: &Topics) -> Result<Toggl
     for topic in all {
         gossip.subscribe(topic).map_err(|_| refused())?;
     }
+    let (params, thresholds) = nobody_judged();
+    gossip.with_peer_score(params, thresholds).map_err(|_| refused())?;
     Ok(Some(gossip.into()).into())
+}
+
+/// The library's own judgement of neighbours, with every weight at zero: [`Judge`] has better reasons. But only with it does
+/// the library forget what neighbours offered and never brought, which it asks no other neighbour for meanwhile; without,
+/// offers of nothing fill the memory for good.
+fn nobody_judged() -> (PeerScoreParams, PeerScoreThresholds) {
+    let params = PeerScoreParams {
+        app_specific_weight: 0.0,
+        ip_colocation_factor_weight: 0.0,
+        behaviour_penalty_weight: 0.0,
+        slow_peer_weight: 0.0,
+        retain_score: Duration::ZERO,
+        decay_interval: FORGOTTEN_EVERY,
+        ..PeerScoreParams::default()
+    };
+    let thresholds =
+        PeerScoreThresholds { opportunistic_graft_threshold: 0.0, ..PeerScoreThresholds::default() };
+    (params, thresholds)
 }
 
 /// One protocol name, so that it is sent together with the first message; see [`crate::exchange`].
@@ -165,6 +194,8 @@ fn settings(
         .gossip_factor(0.0)
         .history_length(HISTORY)
         .history_gossip(HISTORY_OFFERED)
+        .duplicate_cache_time(KNOWN_AGAIN)
+        .max_publish_messages(OBJECTS_IN_FRAME_MAX)
         .max_control_messages_sent(OFFERED_IDS_MAX)
         .max_control_message_size(CONTROL_BYTES_MAX)
         .max_transmit_size(FRAME_BYTES_MAX)
@@ -172,4 +203,31 @@ fn settings(
         .max_transmit_size_for_topic(LISTING_VALUE_BYTES_MAX + ENVELOPE_BYTES_MAX, topics.listings.hash())
         .connection_handler_queue_len(QUEUE_MAX)
         .build()
+}
+
+#[cfg(test)]
+mod tests {
+    use farthing_protocol::SecretKey;
+    use libp2p::PeerId;
+
+    use super::*;
+
+    #[test]
+    fn what_neighbours_offer_and_never_bring_is_forgotten_and_nobody_is_judged_by_it() {
+        let network = NetworkName::new("local-test").unwrap();
+        let config = NetworkConfig::new(SecretKey::from_bytes(&[1; 32]).unwrap(), network.clone());
+        let gossip = behaviour(&config, &Topics::new(&network)).unwrap();
+        let gossip = gossip.as_ref().expect("gossip is on");
+        // The library looks for broken promises only where it keeps scores.
+        assert_eq!(gossip.peer_score(&PeerId::random()), Some(0.0));
+        let (params, thresholds) = nobody_judged();
+        let weights = [
+            params.app_specific_weight,
+            params.ip_colocation_factor_weight,
+            params.behaviour_penalty_weight,
+            params.slow_peer_weight,
+        ];
+        assert!(weights.iter().all(|weight| weight.abs() < f64::EPSILON) && params.topics.is_empty());
+        assert!(thresholds.opportunistic_graft_threshold.abs() < f64::EPSILON, "no graft for a low score");
+    }
 }

@@ -36,6 +36,11 @@ impl<S: Copy + Eq + Hash> Intake<S> {
 
     /// Whether to look at one more offer of `source`.
     pub(crate) fn admits(&mut self, source: S, now_secs: u64) -> bool {
+        self.count(source, now_secs) <= self.per_minute_max
+    }
+
+    /// The number of this offer of `source` in the current minute.
+    pub(crate) fn count(&mut self, source: S, now_secs: u64) -> u32 {
         let minute = now_secs / 60;
         if self.minute != minute {
             self.minute = minute;
@@ -48,7 +53,7 @@ impl<S: Copy + Eq + Hash> Intake<S> {
         }
         let offers = self.by_source.entry(source).or_default();
         *offers = offers.saturating_add(1);
-        *offers <= self.per_minute_max
+        *offers
     }
 }
 

@@ -25,6 +25,8 @@ pub(crate) enum Strike {
     Malformed,
     TooLarge,
     BadSignature,
+    /// Far more gossip than anybody has to tell.
+    Flood,
 }
 
 /// Tells the swarm's task about strikes. Never waits.
@@ -51,11 +53,15 @@ pub(crate) struct Strikes {
 }
 
 impl Strikes {
-    /// Notes one strike. When it is one too many, the peer is to be blocked for this long.
+    /// Notes one strike. When it is one too many, the peer is to be blocked for this long. What was under way when it was
+    /// blocked does not count for the next block.
     ///
     /// Wallets are free, so a full list makes nobody immune: who has fewest strikes makes room, and of these the one
     /// whose last is the oldest.
     pub(crate) fn note(&mut self, peer: Address, now: Instant) -> Option<Duration> {
+        if self.blocks.get(&peer).is_some_and(|(ends, _)| now < *ends) {
+            return None;
+        }
         let is_recent = |at: &Instant| now.duration_since(*at) < STRIKES_WINDOW;
         if self.recent.len() >= STRUCK_PEERS_MAX && !self.recent.contains_key(&peer) {
             self.recent.retain(|_, strikes| strikes.back().is_some_and(is_recent));
@@ -104,6 +110,18 @@ mod tests {
         }
         assert_eq!(strikes.note(PEER, start + Duration::from_secs(599)), Some(BLOCK_MIN));
         assert_eq!(strikes.note(PEER, start + Duration::from_secs(600)), None, "and counting starts again");
+    }
+
+    #[test]
+    fn a_burst_of_bad_frames_is_one_block() {
+        let mut strikes = Strikes::default();
+        let start = Instant::now();
+        let blocks: Vec<_> = (0..40).filter_map(|_| strikes.note(PEER, start)).collect();
+        assert_eq!(blocks, [BLOCK_MIN]);
+        let (during, after) = (start + BLOCK_MIN / 2, start + BLOCK_MIN);
+        assert_eq!((0..40).find_map(|_| strikes.note(PEER, during)), None, "it is blocked already");
+        assert_eq!((0..4).find_map(|_| strikes.note(PEER, after)), None, "counting begins anew");
+        assert_eq!(strikes.note(PEER, after), Some(2 * BLOCK_MIN), "and the next block is twice as long");
     }
 
     #[test]

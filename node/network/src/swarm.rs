@@ -19,7 +19,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use farthing_bounds::ByteBudget;
+use farthing_bounds::{ByteBudget, Sparing};
 use farthing_protocol::{Address, Hash, NodeRecord, Verified, reach::ReachResponse, wire::NetworkName};
 use futures::StreamExt;
 use libp2p::{
@@ -59,6 +59,9 @@ const TICK: Duration = Duration::from_secs(1);
 const STATUS_EVERY_TICKS: usize = 10;
 /// How long a goodbye may take to reach the directory.
 const GOODBYE_DEADLINE: Duration = Duration::from_millis(1500);
+
+/// Lines about peers that were blocked.
+const BLOCKS_TOLD_PER_MINUTE_MAX: u32 = 10;
 
 /// Which protocol a stream is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -201,6 +204,7 @@ pub(crate) struct SwarmTask {
     own_record_due: Instant,
     own_record_asked: usize,
     strikes: Strikes,
+    blocks_told: Sparing,
     /// How peers see this node, and how many said so.
     observed: BTreeMap<Multiaddr, u32>,
     /// Who waits for the end of a test of reachability.
@@ -232,6 +236,7 @@ impl SwarmTask {
             own_record_due: Instant::now(),
             own_record_asked: 0,
             strikes: Strikes::default(),
+            blocks_told: Sparing::new(BLOCKS_TOLD_PER_MINUTE_MAX),
             observed: BTreeMap::new(),
             awaiting_reach: Vec::new(),
             tick_due: Instant::now(),
@@ -387,19 +392,24 @@ impl SwarmTask {
 
     fn on_strike(&mut self, peer: Address, strike: Strike) {
         tracing::debug!(%peer, ?strike, "a peer broke the protocol");
-        if let Some(duration) = self.strikes.note(peer, Instant::now())
-            && let Some(id) = self.peers.id_of(peer)
-        {
-            self.block(id, peer, duration);
+        if let Some(duration) = self.strikes.note(peer, Instant::now()) {
+            self.block(peer, duration);
         }
     }
 
-    fn block(&mut self, id: PeerId, peer: Address, duration: Duration) {
-        tracing::warn!(%peer, minutes = duration.as_secs() / 60, "blocked a peer for bad frames");
+    /// Whether or not it is connected: who leaves in time must find the door shut as well.
+    fn block(&mut self, peer: Address, duration: Duration) {
+        let minutes = duration.as_secs() / 60;
+        // Wallets are free, so a stranger can have as many of these as it likes.
+        if let Some(left_out) = self.blocks_told.admits(Instant::now()) {
+            tracing::warn!(%peer, minutes, left_out, "blocked a peer for bad frames");
+        }
         Counters::add(&self.parts.counters.peers_blocked);
-        self.parts.swarm.behaviour_mut().gate.block(id, duration);
-        // An error would mean that it has gone already.
-        let _ = self.parts.swarm.disconnect_peer_id(id);
+        self.parts.swarm.behaviour_mut().gate.block(peer, duration);
+        if let Some(id) = self.peers.id_of(peer) {
+            // An error would mean that it has gone already.
+            let _ = self.parts.swarm.disconnect_peer_id(id);
+        }
     }
 
     fn show_status_if_stale(&mut self) {

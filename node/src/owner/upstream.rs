@@ -27,7 +27,7 @@ use std::{
 };
 
 use bytes::{Bytes, BytesMut};
-use farthing_bounds::HeldBytes;
+use farthing_bounds::{HeldBytes, Sparing};
 use farthing_bridge::Request;
 use farthing_protocol::{Outcome, limits};
 use http::{HeaderMap, HeaderName, HeaderValue, header};
@@ -63,6 +63,9 @@ const POOL_IDLE: Duration = Duration::from_secs(4);
 const POOL_IDLE_CONNECTIONS_MAX: usize = 32;
 const ANSWER_HEADERS_MAX: usize = 64;
 const NO_ROOM: &str = "this node holds as many bytes as limits.bodies_bytes_max allows";
+
+/// Lines about answers that upstreams did not give: callers cause them, some for nothing.
+static FAILURES_TOLD: Sparing = Sparing::new(30);
 
 /// Why an address cannot be an upstream.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -246,7 +249,9 @@ impl Upstream {
                 UpstreamAnswer { outcome, status, headers, body, elapsed, reason: "" }
             }
             Err(Failure { outcome, status, reason, .. }) => {
-                tracing::info!(upstream = %self.base, status, reason, "the upstream gave no answer");
+                if let Some(left_out) = FAILURES_TOLD.admits(Instant::now()) {
+                    tracing::info!(upstream = %self.base, status, reason, left_out, "the upstream gave no answer");
+                }
                 let (headers, body) = (BTreeMap::new(), Bytes::new());
                 UpstreamAnswer { outcome, status, headers, body, elapsed, reason }
             }

@@ -5,6 +5,7 @@
 mod bombs;
 mod clocks;
 mod commands;
+mod floods;
 mod knocking;
 mod networks;
 mod preview;

@@ -119,7 +119,8 @@ async fn whoever_asks_a_session_of_this_side_for_the_same_again_uses_up_its_shar
     let empty = World::new();
     let mut handed_out = 0;
     for wallet in 0..5 {
-        let mut peer = empty.catalog.responder(crate::world::key(250 + wallet).address(), NOW_SECS);
+        let mut peer =
+            empty.catalog.responder(crate::world::key(250 + u64::from(wallet)).address(), NOW_SECS);
         let (mut session, mut message) = world.catalog.initiator(hostile(wallet), NOW_SECS).unwrap();
         let names = loop {
             if let SyncMessage::Offer(names) = &message {

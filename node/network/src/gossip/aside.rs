@@ -1,10 +1,15 @@
-//! Gossip that keeps no connection for its own sake. Its streams stay open for as long as their connection, so by
-//! libp2p's count no connection would ever be idle. Here they do not count: gossip keeps its neighbours by saying
-//! so, and everybody else is kept or closed for other reasons (see [`crate::keep`]).
+//! Gossip that keeps no connection for its own sake, and reads no faster than it may (see [`super::pace`]).
+//!
+//! Its streams stay open for as long as their connection, so by libp2p's count no connection would ever be idle. Here they
+//! do not count: gossip keeps its neighbours by saying so, and everybody else is kept or closed for other reasons (see
+//! [`crate::keep`]).
 
 use std::{
+    future::Future,
     ops::{Deref, DerefMut},
-    task::{Context, Poll},
+    pin::Pin,
+    task::{Context, Poll, ready},
+    time::Instant,
 };
 
 use futures::future::Either;
@@ -18,16 +23,37 @@ use libp2p::{
         handler::ConnectionEvent,
     },
 };
+use tokio::time::Sleep;
+
+use super::pace::Frames;
+use crate::{addresses, identity, intake::Origin};
 
 type Gossipsub = gossipsub::Behaviour<IdentityTransform, WhitelistSubscriptionFilter>;
 type Inner = <Gossipsub as NetworkBehaviour>::ConnectionHandler;
 
-/// gossipsub, but for what its streams mean for a connection.
-pub(crate) struct Behaviour(Gossipsub);
+/// gossipsub, but for what its streams mean for a connection, and for how fast they are read.
+pub(crate) struct Behaviour {
+    inner: Gossipsub,
+    frames: Frames,
+}
+
+impl Behaviour {
+    /// gossipsub's part of a connection, with what it is counted by.
+    fn handler(
+        &self,
+        peer: &PeerId,
+        remote: &Multiaddr,
+        inner: Inner,
+    ) -> Result<THandler<Self>, ConnectionDenied> {
+        let wallet = identity::wallet(peer).ok_or_else(|| ConnectionDenied::new(crate::gate::NoWallet))?;
+        let origin = Origin::of(wallet, addresses::range(remote));
+        Ok(Handler { inner, pace: Pace { origin, frames: self.frames.clone(), wait: None } })
+    }
+}
 
 impl From<Gossipsub> for Behaviour {
-    fn from(gossipsub: Gossipsub) -> Self {
-        Self(gossipsub)
+    fn from(inner: Gossipsub) -> Self {
+        Self { inner, frames: Frames::default() }
     }
 }
 
@@ -35,13 +61,13 @@ impl Deref for Behaviour {
     type Target = Gossipsub;
 
     fn deref(&self) -> &Gossipsub {
-        &self.0
+        &self.inner
     }
 }
 
 impl DerefMut for Behaviour {
     fn deref_mut(&mut self) -> &mut Gossipsub {
-        &mut self.0
+        &mut self.inner
     }
 }
 
@@ -56,7 +82,8 @@ impl NetworkBehaviour for Behaviour {
         local: &Multiaddr,
         remote: &Multiaddr,
     ) -> Result<THandler<Self>, ConnectionDenied> {
-        self.0.handle_established_inbound_connection(connection, peer, local, remote).map(Handler)
+        let inner = self.inner.handle_established_inbound_connection(connection, peer, local, remote)?;
+        self.handler(&peer, remote, inner)
     }
 
     fn handle_established_outbound_connection(
@@ -67,11 +94,13 @@ impl NetworkBehaviour for Behaviour {
         role: Endpoint,
         port: PortUse,
     ) -> Result<THandler<Self>, ConnectionDenied> {
-        self.0.handle_established_outbound_connection(connection, peer, address, role, port).map(Handler)
+        let inner =
+            self.inner.handle_established_outbound_connection(connection, peer, address, role, port)?;
+        self.handler(&peer, address, inner)
     }
 
     fn on_swarm_event(&mut self, event: FromSwarm<'_>) {
-        self.0.on_swarm_event(event);
+        self.inner.on_swarm_event(event);
     }
 
     fn on_connection_handler_event(
@@ -80,16 +109,41 @@ impl NetworkBehaviour for Behaviour {
         connection: ConnectionId,
         event: THandlerOutEvent<Self>,
     ) {
-        self.0.on_connection_handler_event(peer, connection, event);
+        self.inner.on_connection_handler_event(peer, connection, event);
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<ToSwarm<Self::ToSwarm, THandlerInEvent<Self>>> {
-        self.0.poll(cx)
+        self.inner.poll(cx)
     }
 }
 
 /// gossipsub's part of one connection.
-pub(crate) struct Handler(Inner);
+pub(crate) struct Handler {
+    inner: Inner,
+    pace: Pace,
+}
+
+/// When the next frame may be read.
+struct Pace {
+    origin: Origin,
+    frames: Frames,
+    wait: Option<Pin<Box<Sleep>>>,
+}
+
+impl Pace {
+    fn poll_turn(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if let Some(wait) = &mut self.wait {
+            ready!(wait.as_mut().poll(cx));
+            self.wait = None;
+        }
+        Poll::Ready(())
+    }
+
+    fn read_one(&mut self) {
+        let wait = self.frames.spend(self.origin, Instant::now());
+        self.wait = (!wait.is_zero()).then(|| Box::pin(tokio::time::sleep(wait)));
+    }
+}
 
 type Event<'a> = ConnectionEvent<
     'a,
@@ -113,24 +167,31 @@ impl ConnectionHandler for Handler {
     type OutboundOpenInfo = <Inner as ConnectionHandler>::OutboundOpenInfo;
 
     fn listen_protocol(&self) -> SubstreamProtocol<Self::InboundProtocol, Self::InboundOpenInfo> {
-        self.0.listen_protocol()
+        self.inner.listen_protocol()
     }
 
     /// While the peer is a neighbour.
     fn connection_keep_alive(&self) -> bool {
-        self.0.connection_keep_alive()
+        self.inner.connection_keep_alive()
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Action> {
-        self.0.poll(cx)
+        // Nothing is read meanwhile, so that the neighbour's own line makes it wait.
+        ready!(self.pace.poll_turn(cx));
+        let action = self.inner.poll(cx);
+        // The library tells its behaviour of frames, of each once, and of little else.
+        if matches!(action, Poll::Ready(ConnectionHandlerEvent::NotifyBehaviour(_))) {
+            self.pace.read_one();
+        }
+        action
     }
 
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<Option<Self::ToBehaviour>> {
-        self.0.poll_close(cx)
+        self.inner.poll_close(cx)
     }
 
     fn on_behaviour_event(&mut self, event: Self::FromBehaviour) {
-        self.0.on_behaviour_event(event);
+        self.inner.on_behaviour_event(event);
     }
 
     fn on_connection_event(&mut self, mut event: Event<'_>) {
@@ -143,6 +204,6 @@ impl ConnectionHandler for Handler {
             ConnectionEvent::FullyNegotiatedOutbound(opened) => opened.protocol.0.ignore_for_keep_alive(),
             _ => {}
         }
-        self.0.on_connection_event(event);
+        self.inner.on_connection_event(event);
     }
 }

@@ -1,9 +1,13 @@
 //! What a gossiped object is worth: verified, stored, and then passed on, dropped or held against its sender.
 
-use std::{net::IpAddr, sync::Arc, time::Duration};
+use std::{
+    net::IpAddr,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use farthing_protocol::{
-    Address, Listing, Signed,
+    Address, Listing, NodeRecord, Signed,
     signed::DocumentError,
     wire::{self, NetworkName},
 };
@@ -32,6 +36,13 @@ const LISTINGS_PER_MINUTE_MAX: u32 = 50;
 /// The same for records, counted apart: many newcomers at once must not keep listings from spreading. What is
 /// more is found in the directory.
 const RECORDS_PER_MINUTE_MAX: u32 = 50;
+/// Objects of each kind that are passed on in a minute, whoever they are from. What is more is found by reconciliation and
+/// in the directory: nobody can make this node look like one that floods.
+const PASSED_ON_PER_MINUTE_MAX: u32 = 200;
+/// Objects that no honest neighbour has to tell in a minute: what it may pass on, and 200 of its own. A neighbour beyond
+/// that gets a strike, and another one for every hundred more.
+const FLOOD_PER_MINUTE: u32 = 600;
+const FLOOD_STRIKE_EVERY: u32 = 100;
 /// Objects being judged: of one neighbour as many as it may send in a minute, and in all.
 const JUDGED_PER_PEER_MAX: usize = (LISTINGS_PER_MINUTE_MAX + RECORDS_PER_MINUTE_MAX) as usize;
 pub(crate) const JUDGED_MAX: usize = 256;
@@ -62,6 +73,7 @@ struct Court {
     counters: Arc<Counters>,
     reporter: Reporter,
     listings: mpsc::Sender<InboundListing>,
+    passed_on: Mutex<Intake<Subject>>,
 }
 
 /// Judges gossiped objects, within bounds.
@@ -70,6 +82,8 @@ pub(crate) struct Judge {
     court: Arc<Court>,
     listings: Intake<Origin>,
     records: Intake<Origin>,
+    /// Of both kinds, by wallet: strikes are for who sends, not for who is nearby.
+    floods: Intake<Address>,
     admission: Arc<Admission>,
     judged: mpsc::Sender<Judged>,
 }
@@ -85,9 +99,17 @@ impl Judge {
         judged: mpsc::Sender<Judged>,
     ) -> Self {
         Self {
-            court: Arc::new(Court { records, network, counters, reporter, listings }),
+            court: Arc::new(Court {
+                records,
+                network,
+                counters,
+                reporter,
+                listings,
+                passed_on: Mutex::new(Intake::new(PASSED_ON_PER_MINUTE_MAX)),
+            }),
             listings: Intake::new(LISTINGS_PER_MINUTE_MAX),
             records: Intake::new(RECORDS_PER_MINUTE_MAX),
+            floods: Intake::new(FLOOD_PER_MINUTE),
             admission: Admission::new(JUDGED_PER_PEER_MAX, JUDGED_MAX),
             judged,
         }
@@ -104,21 +126,27 @@ impl Judge {
     ) -> bool {
         let wallet = sender.wallet;
         Counters::add(&self.court.counters.gossip_received);
+        let (now_secs, court) = (crate::now_secs(), Arc::clone(&self.court));
+        let told = self.floods.count(wallet, now_secs);
+        if told >= FLOOD_PER_MINUTE && told.is_multiple_of(FLOOD_STRIKE_EVERY) {
+            court.reporter.strike(wallet, Strike::Flood);
+        }
         let intake = match subject {
             Subject::Record => &mut self.records,
             Subject::Listing => &mut self.listings,
         };
-        let heard = intake.admits(Origin::of(wallet, sender.range), crate::now_secs());
+        let heard = intake.admits(Origin::of(wallet, sender.range), now_secs);
         let Some(permit) = heard.then(|| self.admission.admit(wallet)).flatten() else {
-            Counters::add(&self.court.counters.gossip_dropped);
+            Counters::add(&court.counters.gossip_dropped);
             return false;
         };
-        let (court, judged) = (Arc::clone(&self.court), self.judged.clone());
+        let judged = self.judged.clone();
         tokio::spawn(async move {
             let acceptance = match subject {
                 Subject::Record => court.record(wallet, &content),
                 Subject::Listing => court.listing(sender, &content).await,
             };
+            let acceptance = court.if_passed_on(subject, acceptance);
             // An error means that the network has stopped.
             let _ = judged.send(Judged { message, from: sender.peer, acceptance }).await;
             drop(permit);
@@ -128,8 +156,25 @@ impl Judge {
 }
 
 impl Court {
+    /// What is good is kept all the same when it is not passed on.
+    fn if_passed_on(&self, subject: Subject, acceptance: MessageAcceptance) -> MessageAcceptance {
+        // Changed by single operations, so a panic elsewhere leaves it whole.
+        let passed_on = || self.passed_on.lock().unwrap_or_else(PoisonError::into_inner);
+        match acceptance {
+            MessageAcceptance::Accept if !passed_on().admits(subject, crate::now_secs()) => {
+                MessageAcceptance::Ignore
+            }
+            other => other,
+        }
+    }
+
     fn record(&self, from: Address, content: &[u8]) -> MessageAcceptance {
-        let Ok(record) = wire::decode(content) else { return self.refuse(from, Strike::Malformed) };
+        let Ok(record) = wire::decode::<Signed<NodeRecord>>(content) else {
+            return self.refuse(from, Strike::Malformed);
+        };
+        if !record.has_form() {
+            return self.refuse(from, Strike::Malformed);
+        }
         match take_record(&self.records, &self.network, &self.counters, record, from) {
             Ok(()) => MessageAcceptance::Accept,
             Err(Rejected::Forged) => self.refuse(from, Strike::BadSignature),
@@ -153,11 +198,15 @@ impl Court {
         let Ok(listing) = wire::decode::<Signed<Listing>>(content) else {
             return self.refuse(from, Strike::Malformed);
         };
+        if !listing.has_form() {
+            return self.refuse(from, Strike::Malformed);
+        }
         let listing = match listing.verify() {
             Ok(listing) if listing.network == self.network.as_str() => listing,
             Err(error) if error.is_forgery() => return self.refuse(from, Strike::BadSignature),
             Err(DocumentError::TooLarge { .. }) => return self.refuse(from, Strike::TooLarge),
-            // A rule we have and the neighbour's version has not is no reason to block it.
+            // A rule we have and the neighbour's version has not is no reason to block it, nor are fields that only a newer
+            // one can read.
             Ok(_) | Err(_) => return MessageAcceptance::Reject,
         };
         let (reply, verdict) = oneshot::channel();
@@ -188,19 +237,77 @@ mod tests {
 
     const NEIGHBOUR: Address = Address::from_bytes([1; 20]);
 
-    #[tokio::test]
-    async fn many_wallets_of_one_address_range_are_heard_as_one() {
+    /// A judge with what is reported to the swarm's task; nobody takes listings.
+    fn judge() -> (Judge, mpsc::Receiver<(Address, Strike)>, mpsc::Receiver<Judged>) {
         let own = SecretKey::from_bytes(&[1; 32]).unwrap().public_key();
-        let (listings, _listings) = mpsc::channel(1);
-        let (judged, _judged) = mpsc::channel(JUDGED_MAX);
-        let mut judge = Judge::new(
+        let (reporter, reports) = Reporter::new();
+        let (sender, judged) = mpsc::channel(JUDGED_MAX);
+        let judge = Judge::new(
             SharedRecords::new(Records::new(&own, 10, 10, Partners::default())),
             NetworkName::new("local-test").unwrap(),
             Arc::default(),
-            Reporter::new().0,
-            listings,
-            judged,
+            reporter,
+            mpsc::channel(1).0,
+            sender,
         );
+        (judge, reports, judged)
+    }
+
+    fn strikes(reports: &mut mpsc::Receiver<(Address, Strike)>) -> Vec<(Address, Strike)> {
+        std::iter::from_fn(|| reports.try_recv().ok()).collect()
+    }
+
+    #[tokio::test]
+    async fn who_tells_far_more_than_anybody_has_to_tell_is_struck_and_no_neighbour_of_it() {
+        let (mut judge, mut reports, _judged) = judge();
+        let mut tell = |wallet: u8, n: u32| {
+            let range = Some([9, 9, 9, 0].into());
+            let sender = Sender { wallet: Address::from_bytes([wallet; 20]), peer: PeerId::random(), range };
+            judge.consider(sender, Subject::Listing, Vec::new(), MessageId::new(&n.to_be_bytes()));
+        };
+        (0..FLOOD_PER_MINUTE - 1).for_each(|n| tell(1, n));
+        assert!(strikes(&mut reports).is_empty());
+        // Of two calendar minutes, one has the half of them.
+        (0..2 * (FLOOD_PER_MINUTE + 4 * FLOOD_STRIKE_EVERY)).for_each(|n| tell(2, n));
+        let struck = strikes(&mut reports);
+        assert!(struck.len() >= 5, "{struck:?}");
+        let flooder = (Address::from_bytes([2; 20]), Strike::Flood);
+        assert!(struck.iter().all(|strike| *strike == flooder), "{struck:?}");
+    }
+
+    #[tokio::test]
+    async fn what_is_no_object_at_all_is_held_against_its_sender_and_what_a_newer_version_says_is_not() {
+        let (judge, mut reports, _judged) = judge();
+        let sender = Sender { wallet: NEIGHBOUR, peer: PeerId::random(), range: None };
+        // As `Signed` travels: a map of the document's bytes and of a signature, which nobody looks at here.
+        let signed = |document: &[u8]| {
+            let length = u8::try_from(document.len()).unwrap();
+            [&[0xa2, 0x00, 0x58, length][..], document, &[0x01, 0x58, 65], &[0; 65]].concat()
+        };
+        let newer = wire::encode(&std::collections::BTreeMap::from([(1_u8, "a name"), (77, "what is new")]));
+        assert!(matches!(judge.court.listing(sender, &signed(&newer)).await, MessageAcceptance::Reject));
+        assert!(matches!(judge.court.record(NEIGHBOUR, &signed(&newer)), MessageAcceptance::Reject));
+        assert!(strikes(&mut reports).is_empty());
+        assert!(matches!(judge.court.listing(sender, &signed(&[7; 8])).await, MessageAcceptance::Reject));
+        assert!(matches!(judge.court.record(NEIGHBOUR, &signed(&[7; 8])), MessageAcceptance::Reject));
+        assert_eq!(strikes(&mut reports), [(NEIGHBOUR, Strike::Malformed); 2]);
+    }
+
+    #[tokio::test]
+    async fn no_more_is_passed_on_than_an_honest_neighbour_has_to_tell() {
+        let (judge, _reports, _judged) = judge();
+        let passes = |subject| {
+            let acceptance = judge.court.if_passed_on(subject, MessageAcceptance::Accept);
+            matches!(acceptance, MessageAcceptance::Accept)
+        };
+        let passed = (0..1_000).filter(|_| passes(Subject::Listing)).count();
+        assert!((200..=400).contains(&passed), "{passed} in at most two calendar minutes");
+        assert!(passes(Subject::Record), "the other kind is not affected");
+    }
+
+    #[tokio::test]
+    async fn many_wallets_of_one_address_range_are_heard_as_one() {
+        let (mut judge, _reports, _judged) = judge();
         let mut heard = |wallet: u8, range: u8| {
             let sender = Sender {
                 wallet: Address::from_bytes([wallet; 20]),
@@ -217,17 +324,7 @@ mod tests {
     #[tokio::test]
     async fn a_flood_of_records_leaves_room_for_listings_and_the_other_way_round() {
         for (flood, other) in [(Subject::Record, Subject::Listing), (Subject::Listing, Subject::Record)] {
-            let own = SecretKey::from_bytes(&[1; 32]).unwrap().public_key();
-            let (listings, _listings) = mpsc::channel(1);
-            let (judged, _judged) = mpsc::channel(JUDGED_MAX);
-            let mut judge = Judge::new(
-                SharedRecords::new(Records::new(&own, 10, 10, Partners::default())),
-                NetworkName::new("local-test").unwrap(),
-                Arc::default(),
-                Reporter::new().0,
-                listings,
-                judged,
-            );
+            let (mut judge, _reports, _judged) = judge();
             let mut heard = |subject, n: u32| {
                 let id = MessageId::new(&n.to_be_bytes());
                 let sender = Sender { wallet: NEIGHBOUR, peer: PeerId::random(), range: None };

@@ -22,7 +22,7 @@ impl SwarmTask {
                 Counters::add(&self.parts.counters.gossip_sent);
                 true
             }
-            // It was told within the last minute.
+            // It was told a moment ago.
             Err(PublishError::Duplicate) => true,
             Err(error) => {
                 tracing::debug!(%error, ?subject, "nobody was told");

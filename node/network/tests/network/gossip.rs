@@ -1,6 +1,6 @@
 //! New records and listings travel at once, from neighbour to neighbour, and only good ones.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use farthing_network::{NetworkConfig, NetworkLimits, Verdict};
 use farthing_protocol::{Listing, SecretKey, Signed, record::FLAG_ACCEPTS_CALLS, wire};
@@ -184,6 +184,40 @@ async fn forged_objects_are_not_kept_and_cost_their_sender_the_connection() {
     assert_eq!(node.handle.counters().peers_blocked, 1);
     assert!(node.listings.try_recv().is_err());
     assert!(node.handle.records().is_empty());
+}
+
+#[tokio::test]
+async fn a_flood_waits_in_its_own_line_while_an_honest_neighbour_is_heard() {
+    let mut node = Node::start(config()).await;
+    let honest = leaf(&node).await;
+    honest.connected_to(node.address).await;
+    let owner = new_key();
+    let foreign = |n| {
+        let foreign = Listing { network: "other".to_owned(), ..listing(&owner, n) };
+        wire::encode(&Signed::sign(&foreign, &owner).unwrap())
+    };
+    // No more than anybody may tell in a minute. Of these, 256 may come at once, and then sixteen a second.
+    let flood: Vec<_> = (0..590).map(foreign).collect();
+    let mut flooder = gossiper(&new_key(), &node).await;
+    let begun = Instant::now();
+    let topic = gossipsub::IdentTopic::new(network().listings_topic());
+    for content in flood {
+        flooder.behaviour_mut().gossip.publish(topic.clone(), content).unwrap();
+    }
+    let driving = tokio::spawn(async move {
+        loop {
+            flooder.select_next_some().await;
+        }
+    });
+    let received = || node.handle.counters().gossip_received;
+    until("the flood is under way", async || received() >= 256).await;
+    let news = signed_listing(&owner, 1);
+    tell(&honest, &news).await;
+    let heard = node.listings.recv().await.unwrap();
+    assert_eq!((heard.from, heard.listing.to_signed()), (honest.address, news));
+    let (received, seconds) = (node.handle.counters().gossip_received, begun.elapsed().as_secs());
+    assert!(received <= 256 + 16 * (seconds + 1) + 8, "{received} in {seconds} s");
+    driving.abort();
 }
 
 #[tokio::test]

@@ -1,15 +1,18 @@
 //! A GraphQL server's answer: judged by its body, because its status says little.
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::{borrow::Cow, collections::BTreeMap, time::Instant};
 
 use bytes::Bytes;
 use farthing_bridge::graphql::{self, Unwrap, Verdict};
 use farthing_protocol::Outcome;
 
-use super::{Answered, Failure};
+use super::{Answered, FAILURES_TOLD, Failure};
 
 /// Errors of the service beside its data.
 const WARNINGS: &str = "x-farthing-warnings";
+
+/// What the log repeats of a server's messages.
+const MESSAGES_CHARS_MAX: usize = 500;
 
 /// Turns what the server said into the service's answer.
 pub(super) fn judge(
@@ -21,9 +24,12 @@ pub(super) fn judge(
     let content_type = headers.get("content-type").map_or("", String::as_str);
     let answer = graphql::answer(unwrap, status, content_type, body);
     if answer.verdict == Verdict::Failed {
-        // The caller gets a status at most; the owner is told what its server said.
-        let messages: Vec<_> = answer.errors.iter().map(|error| error.message.as_str()).collect();
-        tracing::info!(status, messages = messages.join("; "), "the GraphQL server gave no data");
+        // The caller gets a status at most; the owner is told what its server said, which may repeat what callers sent.
+        if let Some(left_out) = FAILURES_TOLD.admits(Instant::now()) {
+            let messages: Vec<_> = answer.errors.iter().map(|error| error.message.as_str()).collect();
+            let messages: String = messages.join("; ").chars().take(MESSAGES_CHARS_MAX).collect();
+            tracing::info!(status, messages, left_out, "the GraphQL server gave no data");
+        }
     }
     let outcome = match (answer.verdict, answer.status) {
         (Verdict::Ok | Verdict::Partial, _) => Outcome::Answered,
