@@ -108,7 +108,7 @@ impl Conduct {
                 }
                 Ok(_) => drop(state.dirty.insert(key)),
                 Err(error) => {
-                    tracing::warn!(service = %key.service, %error, "how a service behaved cannot be read")
+                    tracing::warn!(service = %key.service, %error, "how a service behaved cannot be read");
                 }
             }
         }

@@ -239,8 +239,8 @@ mod tests {
         );
         assert_eq!(
             accepted(&prices, service, "GET /7", OTHER_LIST),
-            (usdc(5), true),
-            "the list stays the first"
+            (usdc(4), true),
+            "the list stays the first, and the path belonged to both"
         );
     }
 

@@ -261,10 +261,7 @@ mod tests {
         let mut refused = 0;
         waiting.retain_mut(|entering| {
             let entered = entering.now_or_never();
-            match entered.as_ref() {
-                Some(Err(_)) => refused += 1,
-                Some(Ok(_)) | None => {}
-            }
+            refused += usize::from(entered.as_ref().is_some_and(Result::is_err));
             let is_waiting = entered.is_none();
             places.extend(entered.and_then(Result::ok));
             is_waiting

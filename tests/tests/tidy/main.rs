@@ -25,6 +25,7 @@ const LAYERS: [(&str, &[&str]); 4] = [
         &[
             "clock",
             "config",
+            "disk",
             "eth",
             "files",
             "killpoint",

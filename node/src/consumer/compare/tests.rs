@@ -24,7 +24,6 @@ fn each_kind_of_difference_has_its_word() {
     let elsewhere = CallRecord { channel: ChannelId::NONE, ..paid };
     for (here, there, word) in [
         (mine(Outcome::Answered, 5), None, "its owner has no such call"),
-        (mine(Outcome::Answered, 0), None, "its owner has no such call"),
         (Some(Mine::NotCharged), Some(paid), "cost nothing, and its owner charged 0.000005"),
         (None, Some(paid), "neither call nor adjustment"),
         (mine(Outcome::Answered, 4), Some(paid), "says 0.000004 USDC, and its owner's books 0.000005"),
@@ -44,6 +43,8 @@ fn what_agrees_or_is_not_decided_yet_is_no_difference() {
         (mine(Outcome::Answered, 5), Some(paid)),
         (mine(Outcome::TimedOut, 0), Some(theirs(Some(Outcome::Unreachable), 0))),
         (mine(Outcome::TimedOut, 0), None),
+        // What cost nothing an owner need not have kept.
+        (mine(Outcome::Answered, 0), None),
         (Some(Mine::NotCharged), None),
         (Some(Mine::NotCharged), Some(theirs(None, 0))),
         (Some(Mine::Undecided), Some(paid)),

@@ -170,7 +170,7 @@ async fn more_than_a_few_passwords_at_once_are_refused_in_words_and_count_as_no_
     let right = access.log_in(password("four random words"), None, from);
     let (outcomes, right) = futures::join!(futures::future::join_all(wrong), right);
     let count = |fits: fn(&Refused) -> bool| {
-        outcomes.iter().filter(|outcome| outcome.as_ref().is_err_and(|refused| fits(refused))).count()
+        outcomes.iter().filter(|outcome| outcome.as_ref().is_err_and(fits)).count()
     };
     assert_eq!(count(|refused| matches!(refused, Refused::WrongPassword)), 10);
     assert_eq!(count(|refused| matches!(refused, Refused::Busy)), 10);
