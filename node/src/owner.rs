@@ -168,7 +168,7 @@ impl Owner {
         match arrival {
             Arrival::Repeat(joined) => match admit::request_hash(&request, &body).await {
                 Ok(request_hash) => {
-                    joined.answer(request_hash).await.unwrap_or_else(|Conflict| Some(conflict()))
+                    joined.answer(request_hash).await.unwrap_or_else(|Conflict| Some(refused(conflict())))
                 }
                 Err(refusal) => Some(refused(refusal)),
             },
@@ -284,8 +284,8 @@ fn refused(refusal: Refusal) -> Arc<Answer> {
     Arc::new(Answer { reply: CallReply::Refused(refusal), body: Bytes::new() })
 }
 
-fn conflict() -> Arc<Answer> {
-    refused(Refusal::new(RefusalCode::CallIdConflict, "this call id was used for a different call"))
+fn conflict() -> Refusal {
+    Refusal::new(RefusalCode::CallIdConflict, "this call id was used for a different call")
 }
 
 fn unknown_channel() -> Refusal {

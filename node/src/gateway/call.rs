@@ -10,7 +10,7 @@ use bytes::Bytes;
 use farthing_protocol::{CallId, ServiceId, Usdc, call::Method, limits};
 use serde::{
     Deserialize, Deserializer,
-    de::{Error, MapAccess, Visitor},
+    de::{Error, IgnoredAny, MapAccess, Visitor},
 };
 use serde_json::value::RawValue;
 
@@ -137,7 +137,9 @@ fn texts(fields: &mut Fields<'_>, field: &'static str) -> Result<BTreeMap<String
     }
     let Texts(texts) =
         serde_json::from_str(value.get()).map_err(|e| Problem::malformed(format!("`{field}`: {e}")))?;
+    let too_many = || Problem::too_large(format!("`{field}` has more than {} names", limits::PARAMS_MAX));
     texts
+        .ok_or_else(too_many)?
         .into_iter()
         .map(|(name, value)| match (text(value), value.get().as_bytes().first()) {
             (Some(text), _) => Ok((name, text)),
@@ -151,8 +153,8 @@ fn texts(fields: &mut Fields<'_>, field: &'static str) -> Result<BTreeMap<String
         .collect()
 }
 
-/// Names and what was written for them, no more than a call may have.
-struct Texts<'b>(BTreeMap<String, &'b RawValue>);
+/// Names and what was written for them; `None` when there are more than a call may have.
+struct Texts<'b>(Option<BTreeMap<String, &'b RawValue>>);
 
 impl<'de: 'b, 'b> Deserialize<'de> for Texts<'b> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -163,7 +165,7 @@ impl<'de: 'b, 'b> Deserialize<'de> for Texts<'b> {
 struct TextsVisitor;
 
 impl<'de> Visitor<'de> for TextsVisitor {
-    type Value = BTreeMap<String, &'de RawValue>;
+    type Value = Option<BTreeMap<String, &'de RawValue>>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object of names and strings")
@@ -174,10 +176,11 @@ impl<'de> Visitor<'de> for TextsVisitor {
         while let Some((name, value)) = members.next_entry()? {
             texts.insert(name, value);
             if texts.len() > limits::PARAMS_MAX {
-                return Err(A::Error::custom(format_args!("more than {} names", limits::PARAMS_MAX)));
+                while members.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                return Ok(None);
             }
         }
-        Ok(texts)
+        Ok(Some(texts))
     }
 }
 
@@ -282,7 +285,7 @@ mod tests {
         };
         for field in ["params", "headers"] {
             let told = with(&format!(r#""{field}":{{{many}}}"#));
-            assert!(told.starts_with(&format!("`{field}`: more than 64 names")), "{told}");
+            assert!(told.starts_with(&format!("`{field}` has more than 64 names")), "{told}");
         }
         assert!(with(&many).contains("unknown field `p0`"));
         assert!(with(&format!(r#""{}":1"#, "long\\u001b".repeat(9_000))).len() < 300);

@@ -92,7 +92,8 @@ impl Owner {
         let request_hash = request_hash(request, body).await?;
         running.asks_for(request_hash);
         if row.request_hash() != request_hash {
-            return Ok(Some(conflict()));
+            // It is no end of the call: the right one may come afterwards.
+            return Err(conflict());
         }
         let ServedRow::Done(row) = row else { return Err(interrupted()) };
         let kept = self.stored_answer(&row)?;

@@ -13,10 +13,11 @@ use anyhow::{Context, Result, ensure};
 use axum::{Router, body::Body, extract::Path, response::Response, routing::any};
 use bytes::Bytes;
 use farthing::{
-    control::types::{Audit, route},
+    control::types::{Api, Audit, Charge, OperationFile, ServiceFile, route},
     testnet::NodeProcess,
 };
-use farthing_tests::world::{Answer, FUNDS, Setup, World, eventually};
+use farthing_protocol::call::Method;
+use farthing_tests::world::{Answer, FUNDS, Setup, World, eventually, service_file};
 use futures::{StreamExt, future::join_all, stream};
 use reqwest::Client;
 use serde_json::{Value, json};
@@ -273,6 +274,36 @@ async fn an_owner_asks_no_upstream_for_what_it_cannot_hold() -> Result<()> {
 }
 
 /// Callers that go away at any moment: before they sent all, while they wait, while they read.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn free_documents_count_as_bodies_and_are_refused_where_they_find_no_room() -> Result<()> {
+    let consumer_settings = setting("limits.bodies_bytes_max", &BODIES_MAX.to_string());
+    let world = World::with(Setup { consumer_settings, ..Setup::default() }).await?;
+    let summary = "what it does and what it is good for ".repeat(6);
+    let operation = |number| OperationFile {
+        summary: summary.clone(),
+        ..OperationFile::named(Method::Get, format!("/of/{number}/{{first}}/{{second}}"))
+    };
+    let operations = (0..2_000).map(operation).collect();
+    let file = ServiceFile { operations, ..service_file(&world.upstream.url(), Charge::Success) };
+    let large: Api = world.owner.control().post(route::APIS, &file).await?;
+    let client = world.consumer.https_client()?;
+    let gateway = world.consumer.status().await?.gateway_url;
+    let asked = async |id: String| {
+        let url = format!("{gateway}/services/{id}/openapi.json");
+        let answer = client.get(url).bearer_auth(&world.secret).send().await?;
+        anyhow::Ok((answer.status().as_u16(), answer.text().await?))
+    };
+    let (status, small) = asked(world.api.id.to_string()).await?;
+    ensure!(status == 200, "{status} {small}");
+    let [_, most, _] = bodies(&world.consumer).await?;
+    ensure!(most >= small.len() as u64, "{most} counted of {} bytes", small.len());
+    let (status, told) = asked(large.id.to_string()).await?;
+    ensure!(status == 503 && told.contains("room"), "{status} {}", told.get(..300).unwrap_or(&told));
+    let (status, _) = asked(world.api.id.to_string()).await?;
+    ensure!(status == 200, "{status}");
+    expect_given_back(&world).await
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn whatever_callers_break_off_gives_its_memory_back() -> Result<()> {
     let settings = setting("limits.bodies_bytes_max", &BODIES_MAX.to_string());

@@ -232,7 +232,7 @@ fn documented(text: &str, number: usize) -> String {
         match words {
             Some(words) => pieces.push_str(&format!("///{words}\n")),
             None if is_open => {
-                pieces.push_str(&format!("pub struct D{number}L{line_number}F{};\n", pieces.len()))
+                pieces.push_str(&format!("pub struct D{number}L{line_number}F{};\n", pieces.len()));
             }
             None => {}
         }
