@@ -160,9 +160,9 @@ async fn a_transfer_whose_answer_is_lost_is_never_told_as_unsent_and_is_made_onc
         });
         wait_for_pending(world).await?;
         if is_killed {
-            world.consumer.kill().await?
+            world.consumer.kill().await?;
         } else {
-            world.consumer.stop().await?
+            world.consumer.stop().await?;
         }
         let ran = sending.await??;
         let error = ran.ends_with(7)?.error()?;

@@ -27,19 +27,25 @@ pub fn expect_served(answer: &Answer) -> Result<()> {
 
 /// Checks an answer that is a problem: its status, its type, that it cost nothing, and that it says what to do.
 pub fn expect_free(what: &str, answer: &Answer, status: u16, problem: &str) -> Result<()> {
-    expect_problem(what, answer, status, problem, json!(false))
+    expect_problem(what, answer, status, problem, Some(false))
 }
 
 /// As [`expect_free`], of what is refused before its call id is looked at: an earlier call of it may have been charged.
 pub fn expect_refused(what: &str, answer: &Answer, status: u16, problem: &str) -> Result<()> {
-    expect_problem(what, answer, status, problem, Value::Null)
+    expect_problem(what, answer, status, problem, None)
 }
 
-fn expect_problem(what: &str, answer: &Answer, status: u16, problem: &str, charged: Value) -> Result<()> {
+fn expect_problem(
+    what: &str,
+    answer: &Answer,
+    status: u16,
+    problem: &str,
+    charged: Option<bool>,
+) -> Result<()> {
     let text = String::from_utf8_lossy(&answer.body);
     ensure!(answer.status == status, "{what}: {} and not {status}: {text}", answer.status);
     ensure!(answer.problem() == problem, "{what}: `{}` and not `{problem}`: {text}", answer.problem());
-    ensure!(answer.charged() == charged, "{what}: charged: {text}");
+    ensure!(answer.charged() == json!(charged), "{what}: charged: {text}");
     ensure!(
         answer.json()["next"].as_str().is_some_and(|next| !next.is_empty()),
         "{what}: no next step: {text}"
