@@ -1,7 +1,6 @@
 //! What is typed at `localhost`: led to the node's own name where the browser finds it, and usable where it does not.
 
 use anyhow::{Result, ensure};
-use fantoccini::cookies::Cookie;
 use farthing::control::types::{Console, SpendingState, route};
 use farthing_tests::world::eventually;
 
@@ -41,7 +40,7 @@ async fn a_bookmark_at_localhost_leads_to_the_same_page_under_the_nodes_own_name
     browser.client.goto(&format!("{typed}/panel/stay?next=%2Fpanel%2Ffinance")).await?;
     browser.wait_for_address(&format!("{origin}/panel/login?next=%2Fpanel%2Ffinance")).await?;
     browser.client.goto(&format!("{typed}/api/v1/status")).await?;
-    browser.client.add_cookie(Cookie::new("farthing-stay", "1")).await?;
+    browser.client.execute("document.cookie = 'farthing-stay=1; path=/'", Vec::new()).await?;
     browser.client.goto(&format!("{typed}{BOOKMARK}")).await?;
     log_in(&browser).await?;
     browser.wait_for_address(&format!("{origin}{BOOKMARK}")).await?;
