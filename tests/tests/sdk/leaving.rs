@@ -25,7 +25,7 @@ enum Word {
     Paid,
     /// 504, `charged` is false, of this very call.
     Free,
-    /// 503, `charged` is false, and no call is named: it was not even read.
+    /// 503, `charged` is null, and no call is named: it was not even read.
     NoRoom,
 }
 
@@ -38,7 +38,7 @@ const NODES: [(&str, &[Word], bool); 8] = [
     ("leaving-no-room", &[Word::Undecided, Word::NoRoom], false),
     ("leaving-dead-no-room", &[Word::Nothing, Word::NoRoom], false),
     ("leaving-decided", &[Word::Undecided, Word::Free], true),
-    ("leaving-free", &[Word::NoRoom], true),
+    ("leaving-free", &[Word::Free], true),
 ];
 
 /// The nodes, for one program: each serves one call of two attempts. They end with this value.
