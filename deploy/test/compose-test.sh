@@ -262,7 +262,7 @@ expect "published ports" "$published" "$(printf '127.0.0.1:%s->\n' "$port" "$con
 say "no node runs as root or can write outside of its volume; two ports are published, to this machine"
 
 beside_engine curl --silent --show-error --max-time 30 --noproxy '*' --cacert "$work/ca.pem" --location \
-    --cookie "farthing-stay=1" --output "$work/page" "https://localhost:$console_port/panel" || fail "the console does not answer"
+    --output "$work/page" "https://localhost:$console_port/panel/stay?next=%2Fpanel" || fail "the console does not answer"
 grep -qi "setup code" "$work/page" || { head -c 800 "$work/page" >&2; fail "the console does not ask for the set-up code"; }
 farthing consumer panel url 2>/dev/null | grep -q "Setup code" || fail "the consumer does not tell its set-up code"
 docker logs "$(container setup)" 2>/dev/null | grep -q "https://localhost:$console_port/panel" || fail "setup does not say where the console is"
