@@ -21,12 +21,14 @@ use farthing_protocol::{
     Address, CallId, ChannelId, Outcome, Refusal, ServiceId, Usdc,
     call::{Method, OutOfBounds},
     limits,
+    resolution::Copies,
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     catalog::{Catalog, Known},
     clock,
+    turns::Turns,
     wallet::Signer,
 };
 
@@ -49,7 +51,6 @@ pub mod rules;
 pub mod spending;
 pub mod terms;
 pub mod trust;
-mod turns;
 
 use accounts::{Accounts, Earlier};
 use channels::Channels;
@@ -59,7 +60,6 @@ use prices::Prices;
 use reconcile::Books;
 use rules::{Rules, Stopped};
 use spending::{Grant, OverLimit, Spending};
-use turns::Turns;
 
 /// A call as the gateway read it.
 #[derive(Clone, Debug)]
@@ -278,6 +278,10 @@ impl Default for Settings {
     }
 }
 
+/// The right to work on one call id, with what is known of the call's copies: a repeat sees the first one's end.
+type Turn = crate::turns::Turn<Copies>;
+type Slot = crate::turns::Slot<Copies>;
+
 /// The consumer half of the node. A cheap handle.
 #[derive(Clone, Debug)]
 pub struct Consumer(Arc<Inner>);
@@ -291,15 +295,15 @@ struct Inner {
     catalog: Catalog,
     channels: Arc<Channels>,
     funding: Funding,
-    accounts: Accounts,
+    accounts: Arc<Accounts>,
     rules: Rules,
     prices: Prices,
     conduct: Conduct,
     settings: Settings,
-    turns: Turns,
+    turns: Turns<CallId, Copies>,
     books: Books,
-    /// Differences with owners are looked into one at a time.
-    healing: tokio::sync::Mutex<()>,
+    /// Differences with one owner are looked into by one at a time.
+    healing: Turns<Address>,
     /// Work that outlives its caller: acknowledgements and resolutions. Shutdown waits for it.
     tasks: TaskTracker,
     /// Ends what would wait without end.
@@ -329,7 +333,7 @@ impl Consumer {
         let (ledger, channels) = (parts.ledger.clone(), parts.channels.clone());
         let who = (parts.signer.address(), *parts.signer.domain());
         Self(Arc::new(Inner {
-            accounts: Accounts::new(ledger, channels, who),
+            accounts: Arc::new(Accounts::new(ledger, channels, who)),
             prices: Prices::new(parts.ledger.clone()),
             signer: parts.signer,
             ledger: parts.ledger,
@@ -343,10 +347,16 @@ impl Consumer {
             settings: parts.settings,
             turns: Turns::default(),
             books: Books::default(),
-            healing: tokio::sync::Mutex::default(),
+            healing: Turns::default(),
             tasks: parts.tasks,
             stopping: parts.stopping,
         }))
+    }
+
+    /// The books of what this node buys.
+    #[must_use]
+    pub fn accounts(&self) -> Arc<Accounts> {
+        self.0.accounts.clone()
     }
 
     /// A service, to look at before buying.

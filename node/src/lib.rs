@@ -29,4 +29,5 @@ pub mod status;
 pub mod testnet;
 pub mod text;
 pub mod tls;
+mod turns;
 pub mod wallet;

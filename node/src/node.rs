@@ -206,6 +206,7 @@ impl Node {
             network: network.clone(),
             book: book.clone(),
             channels: channels.clone(),
+            accounts: consumer.accounts(),
             policy,
             terms,
             interval: config.settlement.interval,

@@ -6,7 +6,10 @@
 //! apart from that asks owners to close what is unused. What to claim is decided in [`worth`].
 //! [`contract`] holds the books against the contract, for an audit.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use farthing_chain::{ChainError, ChainHandle, TxReport};
 use farthing_ledger::{Ledger, LedgerError};
@@ -16,7 +19,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    consumer::channels::Channels,
+    consumer::{accounts::Accounts, channels::Channels},
     owner::{book::Book, terms::Terms},
     wallet::{PolicyError, Signer},
 };
@@ -42,6 +45,8 @@ pub struct Claimed {
     pub amount: Usdc,
     pub channels: usize,
     pub transactions: Vec<TxReport>,
+    /// Channels whose claims the contract refused, and why.
+    pub refused: Vec<(ChannelId, String)>,
 }
 
 /// Why a settlement failed; it is tried again by itself.
@@ -53,6 +58,8 @@ pub enum SettlementError {
     Ledger(#[from] LedgerError),
     #[error(transparent)]
     Policy(#[from] PolicyError),
+    #[error("the contract refuses the claims of all {channels} channels: {reason}")]
+    Refused { channels: usize, reason: String },
     #[error("no channel {0}; `farthing channel list` shows them")]
     NoSuchChannel(ChannelId),
     #[error("the node is shutting down")]
@@ -75,6 +82,7 @@ pub struct Parts {
     pub network: NetworkHandle,
     pub book: Book,
     pub channels: Arc<Channels>,
+    pub accounts: Arc<Accounts>,
     pub policy: Policy,
     pub terms: Terms,
     pub interval: Duration,
@@ -103,6 +111,7 @@ impl Settlement {
             network,
             book,
             channels,
+            accounts,
             policy,
             terms,
             interval,
@@ -112,8 +121,7 @@ impl Settlement {
         let wallet = signer.address();
         let (requests, receiver) = mpsc::channel(8);
         let promised = Promised::restore(ledger.clone())?;
-        let intake =
-            Intake::new(wallet, chain.clone(), ledger.clone(), book.clone(), channels.clone(), terms);
+        let intake = Intake::new(wallet, chain.clone(), ledger.clone(), book.clone(), accounts, terms);
         let (closing, ordered, kept, interrupted) = Default::default();
         let payee = Payee {
             chain: chain.clone(),
@@ -125,6 +133,7 @@ impl Settlement {
             ordered,
             kept,
             interrupted,
+            retry_refused: Instant::now(),
         };
         let asked_secs = Arc::default();
         let payer = Payer { chain, network, signer, channels, policy, promised, asked_secs };

@@ -165,16 +165,18 @@ pub(crate) fn now_secs() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-/// Notes that a channel's opening balance rose by `amount` now.
+/// Notes that a channel's opening balance rose by `amount` now. Gives what that adds to the limits of a day.
 pub(crate) fn record(
     tx: &WriteTransaction,
     (side, channel): (Side, ChannelId),
     terms: &ChannelConfig,
     amount: Usdc,
     cause: Cause,
-) -> Result<()> {
+) -> Result<Option<(u32, Usdc)>> {
     let peer = if side == Side::Payer { terms.payee } else { terms.payer };
-    book(tx, &Adjustment { side, channel, peer, amount, cause, time_secs: now_secs() })
+    let adjustment = Adjustment { side, channel, peer, amount, cause, time_secs: now_secs() };
+    book(tx, &adjustment)?;
+    Ok(adjustment.budget().filter(|_| !amount.is_zero()).map(|(day, _)| (day, amount)))
 }
 
 fn book(tx: &WriteTransaction, adjustment: &Adjustment) -> Result<()> {

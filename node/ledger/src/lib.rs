@@ -53,7 +53,7 @@ pub use payee::{
     ServedRow,
 };
 pub use payer::{
-    Acknowledgement, PayerChannel, PayerChannelRow, Promise, Promised, Purchase, PurchaseEnd,
+    Acknowledgement, Observed, PayerChannel, PayerChannelRow, Promise, Promised, Purchase, PurchaseEnd,
     SECRET_NAME_BYTES_MAX, Timing, day_of,
 };
 pub use retention::{Pruned, Retention};

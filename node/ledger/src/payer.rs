@@ -21,7 +21,8 @@ use redb::{ReadTransaction, ReadableTable, WriteTransaction};
 
 use self::receipts::{acknowledge, acknowledge_found};
 pub use self::records::{
-    Acknowledgement, PayerChannel, PayerChannelRow, Promise, Promised, Purchase, PurchaseEnd, Timing, day_of,
+    Acknowledgement, Observed, PayerChannel, PayerChannelRow, Promise, Promised, Purchase, PurchaseEnd,
+    Timing, day_of,
 };
 pub(crate) use self::stored::{StoredChannel, StoredEnd, StoredPromise, StoredPurchase};
 use crate::{
@@ -33,6 +34,9 @@ use crate::{
     writer::Pending,
 };
 
+/// A late charge is looked for among so many purchases.
+const DOUBTFUL_LOOK_BACK: usize = 40_000;
+
 /// The name of a consumer secret, as users write it in settings.
 pub const SECRET_NAME_BYTES_MAX: usize = 128;
 
@@ -40,11 +44,12 @@ impl Ledger {
     /// Records what the chain says, and whether the channel is stopped; what was signed and acknowledged
     /// stays as it is, `claimed` never falls. Gives the channel as recorded.
     ///
-    /// A channel new to this ledger starts with what was paid out as its opening balance.
+    /// A channel new to this ledger starts with what was paid out as its opening balance. What an emptied channel paid
+    /// beyond every call that is known is an adjustment.
     ///
     /// # Errors
     /// [`LedgerError::ChannelConflict`] when the id is known with other terms.
-    pub async fn put_payer_channel(&self, channel: PayerChannel) -> Result<PayerChannelRow> {
+    pub async fn put_payer_channel(&self, channel: PayerChannel) -> Result<Observed> {
         self.write(move |tx| observe(tx, &channel)).await
     }
 
@@ -55,7 +60,8 @@ impl Ledger {
     /// [`LedgerError::UnknownChannel`].
     pub async fn recover_signed(&self, id: ChannelId, signed: Usdc) -> Result<PayerChannelRow> {
         self.write(move |tx| {
-            update_channel(tx, id, None, Cause::Earlier, |row| row.recover(Usdc::ZERO, signed))
+            let recover = |row: &mut StoredChannel| row.recover(Usdc::ZERO, signed);
+            update_channel(tx, id, None, Cause::Earlier, recover).map(|observed| observed.row)
         })
         .await
     }
@@ -77,6 +83,7 @@ impl Ledger {
                 let acknowledged = row.acknowledged.saturating_add(charged).min(total);
                 row.recover(acknowledged, acknowledged);
             })
+            .map(|observed| observed.row)
         })
         .await
     }
@@ -86,7 +93,8 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError::UnknownChannel`].
     pub async fn resume_payer_channel(&self, id: ChannelId) -> Result<PayerChannelRow> {
-        self.write(move |tx| update_channel(tx, id, None, Cause::Earlier, |row| row.stopped = false)).await
+        let resume = |row: &mut StoredChannel| row.stopped = false;
+        self.write(move |tx| Ok(update_channel(tx, id, None, Cause::Earlier, resume)?.row)).await
     }
 
     /// Every channel this node pays on.
@@ -168,12 +176,13 @@ impl Ledger {
         self.write(move |tx| close(tx, call_id, time_secs, end)).await
     }
 
-    /// Calls on a channel that were released in doubt, newest first, among the newest `rows_max` purchases.
+    /// Calls on a channel that were released in doubt, newest first, among the newest 40,000 purchases: those of an hour
+    /// at eleven calls a second.
     ///
     /// # Errors
     /// Only failures of storage.
-    pub fn released_in_doubt(&self, channel: ChannelId, rows_max: usize) -> Result<Vec<Purchase>> {
-        let mut purchases = self.purchases(rows_max)?;
+    pub fn released_in_doubt(&self, channel: ChannelId) -> Result<Vec<Purchase>> {
+        let mut purchases = self.purchases(DOUBTFUL_LOOK_BACK)?;
         purchases.retain(|purchase| {
             purchase.channel == channel
                 && matches!(purchase.end, PurchaseEnd::Released { in_doubt: true, .. })
@@ -258,15 +267,16 @@ impl Ledger {
     }
 }
 
-fn observe(tx: &WriteTransaction, channel: &PayerChannel) -> Result<PayerChannelRow> {
+fn observe(tx: &WriteTransaction, channel: &PayerChannel) -> Result<Observed> {
     let id = channel.id;
-    let row = update_channel(tx, id, Some(&channel.config), Cause::Earlier, |row| {
+    let observed = update_channel(tx, id, Some(&channel.config), Cause::Earlier, |row| {
         row.observe(channel, adjustment::now_secs());
     })?;
     // What an emptied channel paid beyond every call that is known was charged, and nobody is asked about it again.
+    let row = observed.row;
     let unexplained = row.claimed.saturating_sub(row.acknowledged.saturating_add(row.in_flight));
     if row.deposited > row.claimed || unexplained.is_zero() {
-        return Ok(row);
+        return Ok(observed);
     }
     let promised_secs = channel_in(&tx.open_table(PAYER_CHANNELS)?, id)?.and_then(|row| row.promised_secs);
     let cause = match channel.stopped {
@@ -287,7 +297,7 @@ fn update_channel(
     config: Option<&ChannelConfig>,
     cause: Cause,
     update: impl FnOnce(&mut StoredChannel),
-) -> Result<PayerChannelRow> {
+) -> Result<Observed> {
     let mut table = tx.open_table(PAYER_CHANNELS)?;
     let known = channel_in(&table, id)?;
     let mut row = match (known, config) {
@@ -299,9 +309,9 @@ fn update_channel(
     let before = row.opening;
     update(&mut row);
     let risen = row.opening.saturating_sub(before);
-    adjustment::record(tx, (Side::Payer, id), &row.config(), risen, cause)?;
+    let counted = adjustment::record(tx, (Side::Payer, id), &row.config(), risen, cause)?;
     table.insert(id.as_bytes(), tables::encode(&row).as_slice())?;
-    Ok(row.into_row(id, in_flight(&tx.open_table(PROMISES)?, id)?))
+    Ok(Observed { row: row.into_row(id, in_flight(&tx.open_table(PROMISES)?, id)?), counted })
 }
 
 fn all_channels(tx: &ReadTransaction) -> Result<Vec<PayerChannelRow>> {

@@ -12,7 +12,9 @@ use std::{
     time::Duration,
 };
 
-use farthing_ledger::{Acknowledgement, Ledger, LedgerError, Promise, Purchase, PurchaseEnd};
+use farthing_ledger::{
+    Acknowledgement, Ledger, LedgerError, Observed, PayerChannel, Promise, Purchase, PurchaseEnd,
+};
 use farthing_protocol::{
     Address, CallId, ChannelId, Domain, Receipt, Usdc, Verified, Voucher,
     call::{ChannelSync, ChargePolicy, Payment},
@@ -311,6 +313,36 @@ impl Accounts {
         }
         self.book_forgotten(owner, sync.spent).await;
         Ok(())
+    }
+
+    /// Takes over what the chain says of a channel. What an emptied one paid beyond every call that is known counts for
+    /// today's limit, as in [`Accounts::book_forgotten`].
+    ///
+    /// # Errors
+    /// When the ledger cannot be read or written.
+    pub async fn observe(&self, facts: PayerChannel, close_at_secs: Option<u64>) -> Result<(), LedgerError> {
+        let Observed { row, counted } = self.ledger.put_payer_channel(facts).await?;
+        if let Some((day, amount)) = counted {
+            self.spending().rehold(day, NO_SECRET, amount);
+        }
+        self.channels.apply(&row, close_at_secs);
+        Ok(())
+    }
+
+    /// Whether the owner of an emptied channel was paid on chain for what no call explains.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub fn is_overclaimed(
+        &self,
+        owner: Address,
+        channel: ChannelId,
+        claimed: Usdc,
+    ) -> Result<bool, LedgerError> {
+        // Calls that were given up in doubt may have been charged, at their prices and not more.
+        let doubtful = self.ledger.released_in_doubt(channel)?;
+        let doubtful = doubtful.iter().fold(Usdc::ZERO, |sum, call| sum.saturating_add(call.price));
+        Ok(self.channels.is_overclaimed(owner, channel, claimed.saturating_sub(doubtful)))
     }
 
     /// Books what forgotten calls were charged, given a total of the owner, as an adjustment. It counts for today's

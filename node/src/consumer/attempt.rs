@@ -16,7 +16,7 @@ use crate::{
 };
 
 use super::{
-    Bought, BuyError, Cap, Consumer, Order,
+    Bought, BuyError, Cap, Consumer, Order, Turn,
     accounts::Attempt,
     answer::Expected,
     channels::{Reservation, Shortage},
@@ -24,7 +24,6 @@ use super::{
     observed,
     prices::Accepted,
     spending::{self, Grant},
-    turns::Turn,
 };
 
 impl Consumer {
@@ -80,7 +79,7 @@ impl Consumer {
                     if refusal.code == RefusalCode::InsufficientVoucher && round == 0 =>
                 {
                     self.0.accounts.release(&attempt, refusal.code.name(), &turn).await;
-                    self.heal(attempt.expected.owner).await.map_err(BuyError::OwnerUnreachable)?;
+                    self.heal_for_a_call(attempt.expected.owner).await?;
                 }
                 exchanged => {
                     let is_left_open = observed::is_left_open(&exchanged);
@@ -285,7 +284,7 @@ impl Consumer {
         self.0.funding.check_delay(accept)?;
         self.compare_books(owner).await.map_err(BuyError::OwnerUnreachable)?;
         if !self.0.channels.unexplained(owner).is_zero() {
-            self.heal(owner).await.map_err(BuyError::OwnerUnreachable)?;
+            self.heal_for_a_call(owner).await?;
         }
         // A deposit of before a crash may turn out to be used up, so a second one may be needed.
         for _ in 0..3 {

@@ -12,11 +12,10 @@ use farthing_protocol::{Address, CallResponse, Signature, Verified, channel::Rec
 use crate::clock;
 
 use super::{
-    Bought, BuyError, Consumer, Timing,
+    Bought, BuyError, Consumer, Timing, Turn,
     accounts::Attempt,
     answer::{self, Mismatch},
     exchange::Exchanged,
-    turns::Turn,
 };
 
 impl Consumer {
@@ -207,7 +206,7 @@ impl Consumer {
             claimed: channel.claimed,
             stopped: true,
         };
-        if let Err(error) = self.0.ledger.put_payer_channel(stopped).await {
+        if let Err(error) = self.0.accounts.observe(stopped, channel.close_at_secs).await {
             tracing::error!(%owner, %error, "a stopped channel was not stored");
         }
         tracing::error!(%owner, channel = %channel.id, "the channel is stopped; its close is being requested");

@@ -1,19 +1,14 @@
 //! Opening and topping up channels: one at a time per owner, as much as the policy says, within the limits of money
 //! at rest, and on no terms beyond the user's bounds.
 
-use std::{
-    collections::HashMap,
-    fmt,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{fmt, sync::Arc, time::Duration};
 
 use farthing_chain::{ChainError, ChainHandle};
 use farthing_ledger::Ledger;
 use farthing_protocol::{Address, ChannelConfig, Usdc, listing::Accept};
 use tokio_util::task::TaskTracker;
 
-use crate::{chain_view, killpoint, settlement::policy::Policy};
+use crate::{chain_view, killpoint, settlement::policy::Policy, turns::Turns};
 
 use super::{
     BuyError,
@@ -74,7 +69,7 @@ struct Inner {
     policy: Policy,
     bounds: Bounds,
     at_rest: AtRest,
-    one_at_a_time: Mutex<HashMap<Address, Arc<tokio::sync::Mutex<()>>>>,
+    one_at_a_time: Turns<Address>,
     tasks: TaskTracker,
 }
 
@@ -106,7 +101,7 @@ impl Funding {
         let Parts { wallet, chain, ledger, channels, policy, close_delay_max_secs, at_rest, tasks } = parts;
         let at_rest = AtRest::new(channels.clone(), at_rest);
         let bounds = Bounds { deposit_max: policy.deposit_max, close_delay_max_secs };
-        let one_at_a_time = Mutex::default();
+        let one_at_a_time = Turns::default();
         Self(Arc::new(Inner {
             wallet,
             chain,
@@ -138,8 +133,7 @@ impl Funding {
     /// # Errors
     /// [`BuyError`] saying what is missing, and nothing was deposited then.
     pub async fn ensure(&self, accept: &Accept, price: Usdc) -> Result<(), BuyError> {
-        let turn = self.turn(accept.pay_to);
-        let _turn = turn.lock().await;
+        let _turn = self.0.one_at_a_time.take(accept.pay_to).await;
         let channel = self.0.channels.get(accept.pay_to);
         if channel.as_ref().is_some_and(|channel| channel.state.available() >= price) {
             return Ok(());
@@ -204,8 +198,7 @@ impl Funding {
         let available = channel.state.available();
         let wanted = self.0.policy.top_up(price, available, channel.last_deposit, balance.usdc);
         let Some(amount) = wanted.filter(|_| balance.eth_wei >= ETH_WEI_MIN) else { return };
-        let turn = self.turn(accept.pay_to);
-        let Ok(turn) = turn.try_lock_owned() else { return };
+        let Some(turn) = self.0.one_at_a_time.try_take(accept.pay_to) else { return };
         let (funding, accept) = (self.clone(), accept.clone());
         let wanted = Wanted { deposited: channel.state.deposited, least: price, amount };
         self.0.tasks.spawn(async move {
@@ -224,8 +217,7 @@ impl Funding {
     /// [`BuyError`]; nothing was deposited then.
     pub async fn deposit_now(&self, accept: &Accept, amount: Usdc) -> Result<(), BuyError> {
         self.check_delay(accept)?;
-        let turn = self.turn(accept.pay_to);
-        let _turn = turn.lock().await;
+        let _turn = self.0.one_at_a_time.take(accept.pay_to).await;
         self.check_ready()?;
         let deposited =
             self.0.channels.get(accept.pay_to).map_or(Usdc::ZERO, |channel| channel.state.deposited);
@@ -309,10 +301,6 @@ impl Funding {
     fn balance(&self) -> Result<farthing_chain::Balances, BuyError> {
         let balances = *self.0.chain.balances().borrow();
         balances.ok_or_else(|| BuyError::ChainNotReady("the wallet's balance is not known yet".to_owned()))
-    }
-
-    fn turn(&self, owner: Address) -> Arc<tokio::sync::Mutex<()>> {
-        self.0.one_at_a_time.lock().unwrap_or_else(PoisonError::into_inner).entry(owner).or_default().clone()
     }
 }
 

@@ -7,24 +7,38 @@
 
 use farthing_ledger::PurchaseEnd;
 use farthing_protocol::{Address, CallId, resolution::Copies};
+use tokio::time::timeout;
 
 use super::{
-    Consumer,
+    BuyError, Consumer,
     accounts::expected_of,
     answer,
     exchange::{ASK_TIMEOUT, Word},
 };
 
-/// Among so many of the newest purchases a late charge is looked for: those of an hour at eleven calls a second.
-pub(crate) const PURCHASES_MAX: usize = 40_000;
-
 impl Consumer {
+    /// As [`Consumer::heal`], before a call: an owner that answers slowly holds up no caller for longer than a call may
+    /// take. What was begun goes on.
+    ///
+    /// # Errors
+    /// [`BuyError::OwnerUnreachable`] while the books cannot be compared.
+    pub(super) async fn heal_for_a_call(&self, owner: Address) -> Result<(), BuyError> {
+        let consumer = self.clone();
+        let healing = self.0.tasks.spawn(async move { consumer.heal(owner).await });
+        let unseen = match timeout(self.0.settings.owner_deadline(), healing).await {
+            Ok(Ok(healed)) => return healed.map_err(BuyError::OwnerUnreachable),
+            Ok(Err(_)) => "comparing the books with the owner's ended badly",
+            Err(_) => "the books are being compared with the owner's, which answers slowly",
+        };
+        Err(BuyError::OwnerUnreachable(unseen.to_owned()))
+    }
+
     /// Brings the books together with an owner's while this node runs.
     ///
     /// # Errors
     /// Why the owner's books cannot be seen; nothing may be promised to it then.
     pub(super) async fn heal(&self, owner: Address) -> Result<(), String> {
-        let _alone = self.0.healing.lock().await;
+        let _alone = self.0.healing.take(owner).await;
         let Some(channel) = self.0.channels.get(owner) else { return Ok(()) };
         if let Some(sync) = self.sync(owner, channel.id).await? {
             self.0.accounts.book_forgotten(owner, sync.spent).await;
@@ -35,7 +49,7 @@ impl Consumer {
             return Ok(());
         }
         tracing::warn!(%owner, unexplained = %unexplained(), "the owner counts more than this node; looking for the calls");
-        let doubtful = self.0.ledger.released_in_doubt(channel.id, PURCHASES_MAX);
+        let doubtful = self.0.ledger.released_in_doubt(channel.id);
         for purchase in doubtful.map_err(|error| error.to_string())? {
             if unexplained().is_zero() {
                 break;

@@ -16,11 +16,10 @@ use farthing_protocol::{
 use crate::clock;
 
 use super::{
-    Bought, BuyError, Consumer, Order, Timing,
+    Bought, BuyError, Consumer, Order, Slot, Timing, Turn,
     accounts::{Attempt, Earlier},
     answer,
     exchange::{ASK_TIMEOUT, Exchanged, Word},
-    turns::{Slot, Turn},
 };
 
 const ASK_EVERY_FIRST: Duration = Duration::from_millis(500);

@@ -27,6 +27,7 @@ use tokio::sync::Mutex;
 use crate::{
     catalog::{Known, VersionNote, kind_of, method_of, told},
     clock,
+    turns::Turns,
     wallet::Signer,
 };
 
@@ -37,8 +38,8 @@ use super::{
     upstream::{Upstream, UpstreamOptions, check_base},
 };
 
+use self::stored::Stored;
 pub use self::{error::RegistryError, turn::Turn};
-use self::{stored::Stored, turn::Turns};
 
 /// A service of this owner, ready to serve.
 #[derive(Debug)]
@@ -118,7 +119,8 @@ struct Inner {
     accepts: Vec<Accept>,
     options: UpstreamOptions,
     services: RwLock<HashMap<ServiceId, Arc<Registered>>>,
-    turns: Turns,
+    /// Changes of one service are one after another.
+    turns: Turns<ServiceId>,
     /// Held while a new service is added, so that its place is counted.
     adding: Mutex<()>,
 }
@@ -219,7 +221,7 @@ impl Registry {
     /// [`RegistryError::NotFound`], also when it was retired meanwhile.
     pub async fn turn(&self, service: ServiceId) -> Result<Turn, RegistryError> {
         self.find(service)?;
-        let alone = self.0.turns.wait(service).await;
+        let alone = self.0.turns.take(service).await;
         Ok(Turn { service: self.find(service)?, _alone: alone })
     }
 
@@ -382,7 +384,6 @@ impl Registry {
         let word = Document { namespace: Namespace::Retired, key, value: Some(wire::encode(&last).into()) };
         self.0.ledger.put_many(vec![gone, word]).await?;
         self.0.services.write().unwrap_or_else(PoisonError::into_inner).remove(&service);
-        self.0.turns.forget(service);
         Ok(())
     }
 

@@ -17,7 +17,7 @@ use futures::{StreamExt, stream};
 use tokio::sync::Mutex;
 
 use crate::{
-    consumer::{channels::Channels, heal::PURCHASES_MAX},
+    consumer::accounts::Accounts,
     owner::{
         book::{self, Book, Room, View},
         terms::Terms,
@@ -39,7 +39,7 @@ struct Inner {
     chain: ChainHandle,
     ledger: Ledger,
     book: Book,
-    channels: Arc<Channels>,
+    accounts: Arc<Accounts>,
     terms: Terms,
     /// Held while views are stored, so that an older one never follows a newer one.
     progress: Mutex<Progress>,
@@ -102,11 +102,11 @@ impl Intake {
         chain: ChainHandle,
         ledger: Ledger,
         book: Book,
-        channels: Arc<Channels>,
+        accounts: Arc<Accounts>,
         terms: Terms,
     ) -> Self {
         let progress = Mutex::default();
-        Self(Arc::new(Inner { wallet, chain, ledger, book, channels, terms, progress }))
+        Self(Arc::new(Inner { wallet, chain, ledger, book, accounts, terms, progress }))
     }
 
     /// Takes over every change of the chain's views, until the chain is shut down.
@@ -197,15 +197,11 @@ impl Intake {
     }
 
     async fn take_over_as_payer(&self, view: &ChannelView) -> Result<(), LedgerError> {
-        let Inner { ledger, channels, .. } = &*self.0;
+        let accounts = &self.0.accounts;
         // An owner with an open channel is asked before the next call to it; on an emptied one there is nothing to ask.
+        let (owner, channel) = (view.config.payee, view.id);
         let is_emptied = view.deposited <= view.claimed;
-        let is_overclaimed = is_emptied && {
-            // Calls that were given up in doubt may have been charged, at their prices and not more.
-            let doubtful = ledger.released_in_doubt(view.id, PURCHASES_MAX)?;
-            let doubtful = doubtful.iter().fold(Usdc::ZERO, |sum, call| sum.saturating_add(call.price));
-            channels.is_overclaimed(view.config.payee, view.id, view.claimed.saturating_sub(doubtful))
-        };
+        let is_overclaimed = is_emptied && accounts.is_overclaimed(owner, channel, view.claimed)?;
         let facts = PayerChannel {
             id: view.id,
             config: view.config,
@@ -213,10 +209,8 @@ impl Intake {
             claimed: view.claimed,
             stopped: is_overclaimed,
         };
-        let row = ledger.put_payer_channel(facts).await?;
-        channels.apply(&row, view.close_at_secs);
+        accounts.observe(facts, view.close_at_secs).await?;
         if is_overclaimed {
-            let (owner, channel) = (view.config.payee, view.id);
             tracing::error!(%owner, %channel, "the owner claimed what no call explains; nothing more is promised to it");
         }
         Ok(())

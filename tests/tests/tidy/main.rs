@@ -34,6 +34,7 @@ const LAYERS: [(&str, &[&str]); 4] = [
             "secret",
             "text",
             "tls",
+            "turns",
             "wallet",
         ],
     ),

@@ -43,6 +43,14 @@ pub struct PayerChannelRow {
     pub used_secs: Option<u64>,
 }
 
+/// What became of a channel's row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Observed {
+    pub row: PayerChannelRow,
+    /// What an adjustment adds to the limits of a day, which the row's change brought.
+    pub counted: Option<(u32, Usdc)>,
+}
+
 impl PayerChannelRow {
     /// The channel as the rules of promising see it.
     #[must_use]

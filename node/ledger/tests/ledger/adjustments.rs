@@ -130,11 +130,13 @@ async fn an_emptied_channel_paid_what_it_paid_whether_its_calls_are_known_or_not
     };
     ledger.put_payer_channel(view(5_000, true)).await.unwrap();
     assert_eq!(shown(&ledger), [], "the owner of an open channel is asked");
-    let row = ledger.put_payer_channel(view(5_000, false)).await.unwrap();
+    let farthing_ledger::Observed { row, counted } =
+        ledger.put_payer_channel(view(5_000, false)).await.unwrap();
+    assert_eq!(counted.map(|(_, amount)| amount), Some(micros(3_000)), "the limits of the day");
     assert_eq!((row.acknowledged, row.in_flight), (micros(3_000), PRICE), "one call may owe its price");
     assert_eq!(shown(&ledger), [(Side::Payer, micros(3_000), Cause::Crash)]);
-    ledger.put_payer_channel(view(5_000, false)).await.unwrap();
-    assert_eq!(shown(&ledger).len(), 1, "once");
+    let again = ledger.put_payer_channel(view(5_000, false)).await.unwrap();
+    assert_eq!((shown(&ledger).len(), again.counted), (1, None), "once");
     ledger.release(call_id(1), "never served", NOW_SECS).await.unwrap();
     ledger.put_payer_channel(view(5_000, false)).await.unwrap();
     assert_eq!(ledger.payer_channels().unwrap()[0].acknowledged, micros(5_000));

@@ -198,7 +198,7 @@ async fn a_lost_ledger_starts_from_what_the_chain_paid_out() {
 
     let row =
         ledger.put_payer_channel(PayerChannel { claimed: micros(9_000), ..payer_channel(1) }).await.unwrap();
-    assert_eq!((row.acknowledged, row.signed), (micros(9_000), micros(9_000)));
+    assert_eq!((row.row.acknowledged, row.row.signed), (micros(9_000), micros(9_000)));
     let row = ledger.recover_signed(channel(1), micros(12_000)).await.unwrap();
     assert_eq!((row.acknowledged, row.signed), (micros(9_000), micros(12_000)));
     let row = ledger.recover_signed(channel(1), PRICE).await.unwrap();
@@ -335,7 +335,7 @@ async fn nothing_is_promised_beyond_the_deposit_or_on_a_stopped_channel() {
 
     ledger.put_payer_channel(PayerChannel { stopped: true, ..payer_channel(1) }).await.unwrap();
     // A later view of the chain does not revive it.
-    assert!(ledger.put_payer_channel(payer_channel(1)).await.unwrap().stopped);
+    assert!(ledger.put_payer_channel(payer_channel(1)).await.unwrap().row.stopped);
     let stopped = ledger.promise(promise(1, 2, PRICE)).await.unwrap().await;
     assert!(matches!(stopped, Err(LedgerError::ChannelStopped(_))), "{stopped:?}");
     assert!(!ledger.resume_payer_channel(channel(1)).await.unwrap().stopped);
@@ -450,7 +450,7 @@ async fn a_signed_close_is_remembered_until_a_later_round_holds_a_deposit_that_s
 #[tokio::test]
 async fn when_a_channel_was_last_used_is_when_it_was_promised_on_or_filled() {
     let ledger = in_memory();
-    let used = async |facts| ledger.put_payer_channel(facts).await.unwrap().used_secs;
+    let used = async |facts| ledger.put_payer_channel(facts).await.unwrap().row.used_secs;
     let opened = used(payer_channel(1)).await.unwrap();
     assert_eq!(used(payer_channel(1)).await, Some(opened), "the chain shows nothing new");
     let late = Promise { time_secs: opened + 500, ..promise(1, 1, PRICE) };

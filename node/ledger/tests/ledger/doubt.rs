@@ -12,8 +12,8 @@ async fn a_call_that_was_released_in_doubt_takes_its_receipt_late_and_once() {
     let made = promise(1, 1, PRICE);
     ledger.promise(made.clone()).await.unwrap().await.unwrap();
     ledger.release_in_doubt(call_id(1), "never served", NOW_SECS + 9).await.unwrap();
-    assert_eq!(ledger.released_in_doubt(channel(1), 10).unwrap().len(), 1);
-    assert!(ledger.released_in_doubt(channel(2), 10).unwrap().is_empty());
+    assert_eq!(ledger.released_in_doubt(channel(1)).unwrap().len(), 1);
+    assert!(ledger.released_in_doubt(channel(2)).unwrap().is_empty());
 
     let mut dearer = receipt(&made, PRICE, Outcome::Answered);
     dearer.charged = micros(2_001);
@@ -26,7 +26,7 @@ async fn a_call_that_was_released_in_doubt_takes_its_receipt_late_and_once() {
         assert_eq!(ledger.day_totals(day_of(NOW_SECS)).unwrap(), [("laptop".to_owned(), PRICE)]);
         assert_eq!(ledger.purchase(call_id(1)).unwrap().unwrap().charged, PRICE);
     }
-    assert!(ledger.released_in_doubt(channel(1), 10).unwrap().is_empty());
+    assert!(ledger.released_in_doubt(channel(1)).unwrap().is_empty());
     assert_eq!(ledger.audit(None).unwrap().violations, []);
 }
 

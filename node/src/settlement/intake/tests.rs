@@ -12,6 +12,8 @@ use farthing_protocol::{
 
 use super::*;
 use crate::{
+    clock,
+    consumer::channels::Channels,
     settlement::worth::Means,
     testnet::{LocalChain, anvil::Anvil},
 };
@@ -72,7 +74,9 @@ async fn a_channel_that_found_no_place_enters_the_book_when_there_is_one() {
     let folder = tempfile::tempdir().unwrap();
     let ledger = Ledger::open(&folder.path().join("ledger.redb"), OpenMode::Create).unwrap();
     let book = Book::with_places(1);
-    let intake = Intake::new(owner.wallet(), owner.clone(), ledger, book.clone(), Arc::default(), terms());
+    let who = (owner.wallet(), owner.domain());
+    let accounts = Arc::new(Accounts::new(ledger.clone(), Arc::default(), who));
+    let intake = Intake::new(owner.wallet(), owner.clone(), ledger.clone(), book.clone(), accounts, terms());
     let following = tokio::spawn(intake.clone().follow());
 
     let (_, small) = open(&first, &owner, 5_000).await;
@@ -170,8 +174,15 @@ async fn an_owner_that_empties_a_channel_by_what_no_call_explains_gets_no_furthe
     let (key, payer) = wallet(&chain, 1).await;
     let folder = tempfile::tempdir().unwrap();
     let ledger = Ledger::open(&folder.path().join("ledger.redb"), OpenMode::Create).unwrap();
-    let (channels, book) = (Arc::<Channels>::default(), Book::with_places(1));
-    let intake = Intake::new(payer.wallet(), payer.clone(), ledger.clone(), book, channels.clone(), terms());
+    let channels = Arc::<Channels>::default();
+    let who = (payer.wallet(), payer.domain());
+    let accounts = Arc::new(Accounts::new(ledger.clone(), channels.clone(), who));
+    let counted_today = || {
+        let today = farthing_ledger::day_of(clock::now_secs());
+        accounts.spending_of(today).unwrap().total(today)
+    };
+    let book = Book::with_places(1);
+    let intake = Intake::new(payer.wallet(), payer.clone(), ledger.clone(), book, accounts.clone(), terms());
     for (seed, price, claimed, is_in_doubt, stops) in [
         (2, 5_000, 5_000, false, true),
         (3, 4_000, 4_000, false, false),
@@ -207,8 +218,12 @@ async fn an_owner_that_empties_a_channel_by_what_no_call_explains_gets_no_furthe
         }
         let (cumulative, amount) = (usdc(claimed), usdc(claimed));
         owner.claim_many(vec![ClaimRow { config, cumulative, amount, signature }]).await.unwrap();
+        let before = counted_today();
         seen(claimed).await;
         let channel = channels.get(owner.wallet()).unwrap();
         assert_eq!(channel.state.stopped, stops, "{claimed} of 5000 claimed, a call in doubt: {is_in_doubt}");
+        // What it was paid beyond every call counts for today's limit at once. A channel with something left is asked about.
+        let adjusted = counted_today().checked_sub(before).unwrap();
+        assert_eq!(adjusted, usdc(if claimed == 5_000 { claimed } else { 0 }), "{claimed}, {is_in_doubt}");
     }
 }

@@ -1,0 +1,115 @@
+//! One turn per key: whoever works on a call, an owner or a service waits for who works on the same one.
+//!
+//! A turn carries what is known of its key, for as long as anybody works on it or keeps its place.
+
+use std::{
+    collections::HashMap,
+    hash::Hash,
+    ops::{Deref, DerefMut},
+    sync::{Arc, Mutex, PoisonError, Weak},
+};
+
+use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
+
+/// The turns of everything that is worked on.
+#[derive(Debug)]
+pub struct Turns<K, V = ()>(Mutex<HashMap<K, Weak<AsyncMutex<V>>>>);
+
+/// The place of one key; what is known of it is kept while the place is.
+#[derive(Debug)]
+pub struct Slot<V>(Arc<AsyncMutex<V>>);
+
+/// The right to work on one key; ends when dropped.
+#[derive(Debug)]
+pub struct Turn<V = ()>(OwnedMutexGuard<V>);
+
+impl<K: Eq + Hash, V: Default> Turns<K, V> {
+    /// The place of `key`.
+    pub fn slot(&self, key: K) -> Slot<V> {
+        let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Forgotten entries are swept now and then, so the map stays as small as what is in progress.
+        if turns.len() >= 1024 {
+            turns.retain(|_, slot| slot.strong_count() > 0);
+        }
+        let slot = turns.get(&key).and_then(Weak::upgrade).unwrap_or_default();
+        turns.insert(key, Arc::downgrade(&slot));
+        Slot(slot)
+    }
+
+    /// Waits until no one else works on `key`.
+    pub async fn take(&self, key: K) -> Turn<V> {
+        self.slot(key).take().await
+    }
+
+    /// The turn, when no one else works on `key`.
+    pub fn try_take(&self, key: K) -> Option<Turn<V>> {
+        self.slot(key).0.try_lock_owned().ok().map(Turn)
+    }
+}
+
+impl<K, V> Default for Turns<K, V> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<V> Slot<V> {
+    pub async fn take(&self) -> Turn<V> {
+        Turn(self.0.clone().lock_owned().await)
+    }
+}
+
+impl<V> Clone for Slot<V> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<V> Turn<V> {
+    pub fn slot(&self) -> Slot<V> {
+        Slot(OwnedMutexGuard::mutex(&self.0).clone())
+    }
+}
+
+impl<V> Deref for Turn<V> {
+    type Target = V;
+
+    fn deref(&self) -> &V {
+        &self.0
+    }
+}
+
+impl<V> DerefMut for Turn<V> {
+    fn deref_mut(&mut self) -> &mut V {
+        &mut self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_has_one_key_waits_for_each_other_and_what_has_another_does_not() {
+        let turns = Turns::<u8>::default();
+        let first = turns.take(1).await;
+        let _other = turns.take(2).await;
+        assert!(turns.try_take(1).is_none());
+        let mut second = Box::pin(turns.take(1));
+        assert!(futures::poll!(second.as_mut()).is_pending());
+        drop(first);
+        second.await;
+    }
+
+    #[tokio::test]
+    async fn what_is_known_of_a_key_lasts_while_somebody_keeps_its_place() {
+        let turns = Turns::<u8, bool>::default();
+        let mut turn = turns.take(1).await;
+        *turn = true;
+        let place = turn.slot();
+        drop(turn);
+        assert!(*turns.take(1).await);
+        drop(place);
+        assert!(!*turns.take(1).await);
+    }
+}
