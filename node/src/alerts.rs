@@ -83,6 +83,15 @@ struct Paying {
     closing: bool,
 }
 
+/// Claims that the contract refuses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Refused {
+    channels: usize,
+    amount: Usdc,
+    /// Of one of them.
+    reason: String,
+}
+
 /// What is known of the node.
 #[derive(Clone, Debug, Default)]
 struct Facts {
@@ -99,8 +108,12 @@ struct Facts {
     paying: Vec<Paying>,
     /// Earned and to be claimed.
     unclaimed: Usdc,
-    /// The most that may be, because the wallet's ETH does not pay for the claim.
-    unclaimed_max: Option<Usdc>,
+    /// How much of it the wallet's ETH does not bring to the chain.
+    unaffordable: Usdc,
+    /// Claims that the contract refuses.
+    refused: Option<Refused>,
+    /// The most that is served and cannot be claimed.
+    without_gas_max: Usdc,
     /// Blocks whose events could not be read.
     skipped: Vec<u64>,
     /// Of the owner's services.
@@ -166,12 +179,22 @@ fn current(facts: &Facts, levels: &Levels) -> Vec<Alert> {
         alerts.push(alert("usdc-low", String::new(), Severity::Warning, cause, action));
     }
     let earns = !facts.unclaimed.is_zero();
-    if let Some(unclaimed_max) = facts.unclaimed_max.filter(|_| earns) {
+    if let Some(Refused { channels, amount, reason }) = facts.refused.as_ref().filter(|_| earns) {
+        let cause = format!(
+            "the contract refuses the claims of {channels} channels, {amount} USDC: {reason}. Beyond {} USDC no call is \
+             served on what cannot be claimed",
+            facts.without_gas_max
+        );
+        let action =
+            "`farthing settle now` tries again; if the token has blocked this wallet, ask its issuer";
+        alerts.push(alert("claim-refused", String::new(), Severity::Error, cause, action));
+    }
+    if !facts.unaffordable.is_zero() {
         let left = Eth { wei: facts.wei.unwrap_or_default() };
         let cause = format!(
-            "{left} ETH do not pay for the claims of the {} USDC that you have earned, and beyond {unclaimed_max} no call \
-             is served",
-            facts.unclaimed
+            "{left} ETH do not pay for the claims of {} of the {} USDC that you have earned, and beyond {} no call is \
+             served on what cannot be claimed",
+            facts.unaffordable, facts.unclaimed, facts.without_gas_max
         );
         let action = "send a little ETH to the wallet; calls then go on by themselves";
         alerts.push(alert("claim-unaffordable", String::new(), Severity::Error, cause, action));
@@ -250,6 +273,14 @@ fn flagged(known: &Known) -> Option<Alert> {
         action: action.to_owned(),
         since_secs: 0,
     })
+}
+
+fn refused(book: &Book) -> Option<Refused> {
+    let refused = book.claims().refused;
+    let (_, reason) = refused.first_key_value()?;
+    let due = refused.keys().filter_map(|id| book.get(*id)).map(|channel| channel.state.unclaimed());
+    let amount = due.fold(Usdc::ZERO, Usdc::saturating_add);
+    Some(Refused { channels: refused.len(), amount, reason: reason.clone() })
 }
 
 /// Which alert it is, over time.
@@ -375,8 +406,9 @@ impl Alerts {
             flagged: parts.consumer.conduct().all(),
             backup: parts.backups.failing(),
             disk: Space::of(&parts.data_dir),
-            unclaimed_max: (!chain_view::means(&parts.readiness.chain).cover(unclaimed.iter().copied()))
-                .then_some(parts.terms.without_gas_max),
+            unaffordable: chain_view::means(&parts.readiness.chain).left_behind(unclaimed.iter().copied()),
+            refused: refused(&parts.book),
+            without_gas_max: parts.terms.without_gas_max,
             unclaimed: unclaimed.into_iter().fold(Usdc::ZERO, Usdc::saturating_add),
         }
     }

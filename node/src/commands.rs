@@ -381,6 +381,11 @@ impl From<SettlementError> for Failed {
         match error {
             SettlementError::Chain(error) => error.into(),
             SettlementError::Ledger(error) => error.into(),
+            error @ SettlementError::Refused { .. } => {
+                let next =
+                    "It is tried again by itself; `farthing alert list` says what is served meanwhile.";
+                Self::new(StatusCode::CONFLICT, &error, next)
+            }
             error @ SettlementError::Policy(_) => Self::new(StatusCode::INTERNAL_SERVER_ERROR, &error, ""),
             error @ SettlementError::NoSuchChannel(_) => Self::new(StatusCode::NOT_FOUND, &error, ""),
             error @ SettlementError::ShuttingDown => Self::new(StatusCode::SERVICE_UNAVAILABLE, &error, ""),

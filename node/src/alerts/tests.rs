@@ -58,9 +58,12 @@ fn who_buys_nothing_needs_no_money_and_who_claims_needs_gas() {
     assert_eq!(kinds(&poor), [""; 0]);
     assert_eq!(kinds(&Facts { unclaimed: usdc(1), ..poor.clone() }), ["eth-low"]);
     assert_eq!(kinds(&Facts { skipped: vec![7, 9], ..poor.clone() }), ["events-skipped"]);
-    let stuck = Facts { unclaimed: usdc(1), unclaimed_max: Some(usdc(5)), ..poor.clone() };
+    let stuck = Facts { unclaimed: usdc(1), unaffordable: usdc(1), ..poor.clone() };
     assert_eq!(kinds(&stuck), ["claim-unaffordable", "eth-low"]);
-    assert_eq!(kinds(&Facts { unclaimed: Usdc::ZERO, ..stuck }), [""; 0]);
+    let refused = Refused { channels: 1, amount: usdc(1), reason: "the token refused".to_owned() };
+    let refused = Facts { unclaimed: usdc(1), refused: Some(refused), ..well() };
+    assert_eq!(kinds(&refused), ["claim-refused"]);
+    assert_eq!(kinds(&Facts { unclaimed: Usdc::ZERO, ..refused }), [""; 0]);
     let unknown = Facts { usdc: None, wei: None, ..well() };
     assert_eq!(kinds(&unknown), [""; 0], "what is not known yet is not told");
 }

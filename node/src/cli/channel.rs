@@ -1,7 +1,7 @@
 //! `farthing channel` and `farthing settle`: the money between two nodes.
 
 use super::{Context, args, failure::Failure, output::table};
-use crate::control::types::{Channel, OpenRequest, Settled, Text, route};
+use crate::control::types::{Channel, OpenRequest, RefusedClaim, Settled, Text, route};
 
 pub(super) async fn channel(context: &Context, verb: args::Channel) -> Result<(), Failure> {
     let node = context.node()?;
@@ -57,11 +57,10 @@ pub(super) async fn settle(context: &Context) -> Result<(), Failure> {
         if settled.transactions.is_empty() {
             return "nothing to claim".into();
         }
-        format!(
-            "{} USDC (channels: {})\n{}",
-            settled.claimed,
-            settled.channels,
-            settled.transactions.join("\n")
-        )
+        let mut lines = vec![format!("{} USDC (channels: {})", settled.claimed, settled.channels)];
+        lines.extend(settled.transactions.iter().cloned());
+        let refused = |refused: &RefusedClaim| format!("refused: {}: {}", refused.channel, refused.reason);
+        lines.extend(settled.refused.iter().map(refused));
+        lines.join("\n").into()
     })
 }

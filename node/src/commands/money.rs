@@ -252,6 +252,11 @@ pub(super) async fn settle(State(node): State<Node>) -> Result<Json<Settled>, Fa
     Ok(Json(Settled {
         claimed: claimed.amount.into(),
         channels: claimed.channels as u64,
+        refused: claimed
+            .refused
+            .into_iter()
+            .map(|(id, reason)| crate::control::types::RefusedClaim { channel: Text(id), reason })
+            .collect(),
         transactions: claimed
             .transactions
             .iter()

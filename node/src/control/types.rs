@@ -293,6 +293,17 @@ pub struct Settled {
     pub channels: u64,
     /// Hashes, `0x…`, each confirmed.
     pub transactions: Vec<String>,
+    /// Channels whose claims the contract refused.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<RefusedClaim>,
+}
+
+/// A claim that the contract refused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RefusedClaim {
+    #[schema(value_type = String)]
+    pub channel: Text<ChannelId>,
+    pub reason: String,
 }
 
 /// `farthing audit`

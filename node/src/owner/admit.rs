@@ -171,8 +171,8 @@ impl Owner {
             RefusalCode::OwnerCannotClaim => {
                 let most = self.0.terms.without_gas_max;
                 let detail = format!(
-                    "the owner's wallet cannot pay the chain for the claims that are due, so nothing is served beyond \
-                     {most} USDC unclaimed; it goes on once the wallet has ETH"
+                    "the owner cannot claim what it has earned: its wallet lacks ETH, or the contract refuses. So nothing is \
+                     served beyond {most} USDC that it cannot claim"
                 );
                 return Refusal::new(code, detail).retry_after_ms(60_000);
             }

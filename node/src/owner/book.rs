@@ -22,103 +22,14 @@ use farthing_protocol::{
 
 use crate::settlement::worth::Means;
 
+pub use channel::{PayeeChannel, View};
+pub use claims::Claims;
+
+mod channel;
+mod claims;
+
 /// Some 600 bytes each: 6 MB when full.
 const CHANNELS_MAX: usize = 10_000;
-
-/// One channel as the owner sees it.
-#[derive(Clone, Debug)]
-pub struct PayeeChannel {
-    pub config: ChannelConfig,
-    pub state: PayeeState,
-    /// Proof of `state.best`.
-    pub best_voucher: Option<Verified<Voucher>>,
-    /// When the oldest unclaimed charge was made.
-    pub unclaimed_since_secs: Option<u64>,
-    /// `None` before the chain was read since the start.
-    pub view: Option<View>,
-    /// What this node has taken on towards the channel's end; nothing is served until that is done.
-    pub ending: Ending,
-    /// The part of what is spent that the ledger has carried over and no call explains.
-    opening: Usdc,
-}
-
-/// What the chain alone tells of a channel, and no ledger keeps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct View {
-    /// The part of the deposit that the chain does not take back any more.
-    pub safe_deposited: Usdc,
-    /// The payer started the delay after which it may withdraw, which ends then.
-    pub close_at_secs: Option<u64>,
-    /// How often the channel was emptied.
-    pub round: u32,
-}
-
-impl PayeeChannel {
-    /// A channel as the ledger has it, on which no call runs.
-    fn new(row: &PayeeChannelRow, proof: Option<Verified<Voucher>>) -> Self {
-        Self {
-            config: row.config,
-            state: row.state(),
-            best_voucher: proof,
-            unclaimed_since_secs: (!row.state().unclaimed().is_zero()).then(crate::clock::now_secs),
-            view: None,
-            ending: row.ending,
-            opening: row.opening,
-        }
-    }
-
-    /// Takes over what the ledger has learned of the chain. Its total is not compared with the one here, because it
-    /// counts calls whose commits are under way, which count themselves here at their end: what it has carried over
-    /// beyond what was carried over before is added.
-    fn follow(&mut self, row: &PayeeChannelRow, proof: Option<Verified<Voucher>>, view: View) {
-        let carried = row.opening.saturating_sub(self.opening);
-        self.opening = self.opening.max(row.opening);
-        if row.best > self.state.best {
-            self.best_voucher = proof;
-        }
-        self.state.carry(carried, row.best);
-        self.state.deposited = row.deposited;
-        self.state.claimed = self.state.claimed.max(row.claimed);
-        self.view = Some(view);
-        if self.ending.is_over(row.deposited, row.claimed, view.safe_deposited, view.round) {
-            self.ending = Ending::None;
-        }
-        self.state.closing = self.is_closing();
-        if self.state.unclaimed().is_zero() {
-            self.unclaimed_since_secs = None;
-        }
-    }
-
-    /// What is served, calls in progress included, and not claimed.
-    fn due(&self) -> Usdc {
-        self.state.unclaimed().saturating_add(self.state.reserved)
-    }
-
-    fn is_closing(&self) -> bool {
-        self.close_at_secs().is_some() || self.ending != Ending::None
-    }
-
-    /// From this second on the payer may withdraw.
-    #[must_use]
-    pub fn close_at_secs(&self) -> Option<u64> {
-        self.view.and_then(|view| view.close_at_secs)
-    }
-
-    /// What is served, were `price` added, against a deposit that the chain may still take back.
-    fn at_risk(&self, price: Usdc) -> Usdc {
-        let served = self.state.spent.saturating_add(self.state.reserved).saturating_add(price);
-        let safe_deposited = self.view.map_or(self.state.claimed, |view| view.safe_deposited);
-        served.min(self.state.deposited).saturating_sub(safe_deposited)
-    }
-
-    /// How much it matters to keep a place for this channel; `None` when it must be kept.
-    fn standing(&self) -> Option<Usdc> {
-        let left = self.state.deposited.saturating_sub(self.state.claimed);
-        let pays = !self.state.spent.is_zero() && !left.is_zero();
-        let is_busy = !self.state.reserved.is_zero() || !self.state.unclaimed().is_zero();
-        (!pays && !is_busy).then_some(left)
-    }
-}
 
 /// The voucher that a stored channel rests on, as far as its signature proves it.
 #[must_use]
@@ -136,10 +47,16 @@ pub enum Room {
     Full,
 }
 
+#[derive(Debug, Default)]
+struct Books {
+    channels: HashMap<ChannelId, PayeeChannel>,
+    claims: Claims,
+}
+
 /// The owner's channels.
 #[derive(Debug, Clone)]
 pub struct Book {
-    channels: Arc<Mutex<HashMap<ChannelId, PayeeChannel>>>,
+    books: Arc<Mutex<Books>>,
     channels_max: usize,
     /// See [`Terms`](super::terms::Terms).
     unsafe_max: Usdc,
@@ -167,30 +84,44 @@ impl Book {
     /// No channels; the bounds are those of [`Terms`](super::terms::Terms).
     #[must_use]
     pub fn new(unsafe_max: Usdc, without_gas_max: Usdc) -> Self {
-        Self { channels: Arc::default(), channels_max: CHANNELS_MAX, unsafe_max, without_gas_max }
+        Self { books: Arc::default(), channels_max: CHANNELS_MAX, unsafe_max, without_gas_max }
     }
 
     /// Takes over a channel of the ledger at the start. `proof` is of its best voucher.
     pub fn restore(&self, row: &PayeeChannelRow, proof: Option<Verified<Voucher>>) {
-        self.lock().insert(row.id, PayeeChannel::new(row, proof));
+        self.lock().channels.insert(row.id, PayeeChannel::new(row, proof));
     }
 
     /// Takes over a channel of the ledger after that has stored what the chain says of it. `proof` is of the stored
     /// best voucher.
     pub fn apply(&self, row: &PayeeChannelRow, proof: Option<Verified<Voucher>>, view: View) {
-        let mut channels = self.lock();
+        let mut books = self.lock();
+        let Books { channels, claims } = &mut *books;
         let channel = channels.entry(row.id).or_insert_with(|| PayeeChannel::new(row, proof.clone()));
+        let claimed_before = channel.state.claimed;
         channel.follow(row, proof, view);
+        claims.see(row.id, channel.state.claimed > claimed_before, channel.state.unclaimed().is_zero());
+    }
+
+    /// Takes over which channels of a claim were paid, and which the contract refused, and why.
+    pub fn note_claims(&self, paid: &[ChannelId], refused: Vec<(ChannelId, String)>) {
+        self.lock().claims.note(paid, refused);
+    }
+
+    /// How it went with the last claims.
+    #[must_use]
+    pub fn claims(&self) -> Claims {
+        self.lock().claims.clone()
     }
 
     /// Whether a channel that holds `left` finds a place.
     #[must_use]
     pub fn room_for(&self, id: ChannelId, left: Usdc) -> Room {
-        let channels = self.lock();
+        let channels = &self.lock().channels;
         if channels.len() < self.channels_max || channels.contains_key(&id) {
             return Room::Free;
         }
-        match weakest(&channels) {
+        match weakest(channels) {
             Some((least, id)) if least < left => Room::Instead(id),
             _ => Room::Full,
         }
@@ -199,16 +130,16 @@ impl Book {
     /// Below this, no channel finds a place now.
     #[must_use]
     pub fn least_with_room(&self) -> Usdc {
-        let channels = self.lock();
+        let channels = &self.lock().channels;
         if channels.len() < self.channels_max {
             return Usdc::ZERO;
         }
-        weakest(&channels).map_or(Usdc::MAX, |(least, _)| least.saturating_add(Usdc::from_micros(1)))
+        weakest(channels).map_or(Usdc::MAX, |(least, _)| least.saturating_add(Usdc::from_micros(1)))
     }
 
     /// Takes a channel's place away, unless it has come to matter since. Returns whether it did.
     pub fn evict(&self, id: ChannelId) -> bool {
-        let mut channels = self.lock();
+        let channels = &mut self.lock().channels;
         let matters = channels.get(&id).is_none_or(|channel| channel.standing().is_none());
         !matters && channels.remove(&id).is_some()
     }
@@ -216,7 +147,7 @@ impl Book {
     /// Stops serving on a channel whose end this node takes on. An empty one has nothing to close: it stays as
     /// it is, so that it serves again as soon as it is filled. Returns whether there is something to do.
     pub fn set_ending(&self, id: ChannelId, ending: Ending) -> bool {
-        let mut channels = self.lock();
+        let channels = &mut self.lock().channels;
         let is_open = |state: &PayeeState| ending == Ending::None || state.deposited > state.claimed;
         let open = channels.get_mut(&id).filter(|channel| is_open(&channel.state));
         let Some(channel) = open else { return false };
@@ -228,7 +159,7 @@ impl Book {
     /// Stops serving on a channel whose close this node signs away. `false` while a call runs on it, and then nothing
     /// is changed.
     pub fn sign_away(&self, id: ChannelId, until_secs: u64, round: u32) -> bool {
-        let mut channels = self.lock();
+        let channels = &mut self.lock().channels;
         let idle = channels.get_mut(&id).filter(|channel| channel.state.reserved.is_zero());
         let Some(channel) = idle else { return false };
         channel.ending = Ending::SignedAway { until_secs, round };
@@ -243,13 +174,13 @@ impl Book {
             Ending::SignedAway { until_secs, .. } => Some(until_secs),
             Ending::None | Ending::Closes => None,
         };
-        self.lock().iter().filter_map(|(id, channel)| Some((*id, until(channel)?))).collect()
+        self.lock().channels.iter().filter_map(|(id, channel)| Some((*id, until(channel)?))).collect()
     }
 
     /// Channels that this node closes and has not closed yet.
     #[must_use]
     pub fn closing(&self) -> Vec<ChannelId> {
-        let channels = self.lock();
+        let channels = &self.lock().channels;
         channels.iter().filter(|(_, channel)| channel.ending == Ending::Closes).map(|(id, _)| *id).collect()
     }
 
@@ -257,12 +188,12 @@ impl Book {
     /// against.
     #[must_use]
     pub fn terms(&self, id: ChannelId) -> Option<(ChannelConfig, Usdc, Usdc)> {
-        let channels = self.lock();
+        let channels = &self.lock().channels;
         channels.get(&id).map(|channel| (channel.config, channel.state.deposited, channel.state.best))
     }
 
-    /// Reserves `price`, taking a verified voucher into account. While what is due is beyond the `means` to claim it, no
-    /// more than a bound over all channels is served.
+    /// Reserves `price`, taking a verified voucher into account. Of what the `means` do not bring to the chain, or the
+    /// contract refuses, no more than a bound over all channels is served.
     ///
     /// # Errors
     /// The rule that is broken; nothing is reserved then. A channel that the chain was not read of since the start
@@ -274,19 +205,19 @@ impl Book {
         price: Usdc,
         means: Means,
     ) -> Result<Reserved, RefusalCode> {
-        let mut channels = self.lock();
+        let books = &mut *self.lock();
+        let channels = &mut books.channels;
         let channel = channels.get(&id).filter(|channel| channel.view.is_some());
         let channel = channel.ok_or(RefusalCode::UnknownChannel)?;
         let (mut state, best_before) = (channel.state, channel.state.best);
         state.admit(voucher.map(|v| v.cumulative), price)?;
         let at_risk = channel.at_risk(price);
         // Most channels are safe, so the payer's others are seldom looked for.
-        if !at_risk.is_zero() && at_risk.saturating_add(at_risk_beside(&channels, id)) > self.unsafe_max {
+        if !at_risk.is_zero() && at_risk.saturating_add(at_risk_beside(channels, id)) > self.unsafe_max {
             return Err(RefusalCode::DepositNotSafe);
         }
-        if !means.cover(channels.values().map(PayeeChannel::due))
-            && unclaimed(&channels).saturating_add(price) > self.without_gas_max
-        {
+        let left_behind = |price| books.claims.left_behind(channels, means, (id, price));
+        if left_behind(price) > self.without_gas_max && left_behind(price) > left_behind(Usdc::ZERO) {
             return Err(RefusalCode::OwnerCannotClaim);
         }
         let channel = channels.get_mut(&id).ok_or(RefusalCode::UnknownChannel)?;
@@ -305,16 +236,16 @@ impl Book {
 
     #[must_use]
     pub fn get(&self, id: ChannelId) -> Option<PayeeChannel> {
-        self.lock().get(&id).cloned()
+        self.lock().channels.get(&id).cloned()
     }
 
     #[must_use]
     pub fn all(&self) -> Vec<(ChannelId, PayeeChannel)> {
-        self.lock().iter().map(|(id, channel)| (*id, channel.clone())).collect()
+        self.lock().channels.iter().map(|(id, channel)| (*id, channel.clone())).collect()
     }
 
     fn settle(&self, id: ChannelId, price: Usdc, charge: Usdc) {
-        if let Some(channel) = self.lock().get_mut(&id) {
+        if let Some(channel) = self.lock().channels.get_mut(&id) {
             channel.state.settle(price, charge);
             if !charge.is_zero() {
                 channel.unclaimed_since_secs.get_or_insert_with(crate::clock::now_secs);
@@ -322,14 +253,9 @@ impl Book {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<ChannelId, PayeeChannel>> {
-        self.channels.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Books> {
+        self.books.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// What is served on all channels, calls in progress included, and not claimed.
-fn unclaimed(channels: &HashMap<ChannelId, PayeeChannel>) -> Usdc {
-    channels.values().map(PayeeChannel::due).fold(Usdc::ZERO, Usdc::saturating_add)
 }
 
 /// The channel that makes room first, and what it holds.
@@ -380,6 +306,7 @@ mod tests {
 
     use super::*;
 
+    mod claims;
     mod order;
     mod restored;
     mod signed;

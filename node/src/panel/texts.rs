@@ -40,6 +40,7 @@ pub(super) fn alert(alert: &str) -> Alert {
         "claim-unaffordable" => {
             ("What you earn cannot be claimed", "Send a little ETH to the wallet", Some("/panel/finance"))
         }
+        "claim-refused" => ("The contract refuses your claims", "See Finance", Some("/panel/finance")),
         "events-skipped" => ("Some blocks of the chain could not be read", "Check `chain.rpc_urls`", None),
         "eth-low" => ("ETH for fees runs out", "See Finance", Some("/panel/finance")),
         "budget-low" => {

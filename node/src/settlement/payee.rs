@@ -6,8 +6,8 @@
 
 use std::{
     cmp::Reverse,
-    collections::{BTreeSet, HashSet},
-    time::Duration,
+    collections::{BTreeMap, BTreeSet, HashSet},
+    time::{Duration, Instant},
 };
 
 use farthing_chain::{ChainError, ChainHandle, ClaimRow};
@@ -31,6 +31,8 @@ const INTERRUPTED_LOOK_BACK: usize = 32;
 /// Calls on a channel end soon; a chain that refuses a close does not change its mind at once.
 const RETRY_BUSY_EVERY: Duration = Duration::from_millis(500);
 const RETRY_FAILED_AFTER: Duration = Duration::from_secs(5);
+/// What the contract refuses costs the endpoints two questions for each channel, and seldom changes.
+const RETRY_REFUSED_AFTER: Duration = Duration::from_secs(300);
 /// A chain may replace its newest blocks by others, which are dated no earlier than so much before.
 const REORGANISED_SECS_MAX: u64 = 120;
 
@@ -47,6 +49,8 @@ pub(super) struct Payee {
     pub ordered: BTreeSet<ChannelId>,
     /// Channels that the chain's watcher was asked to keep.
     pub kept: HashSet<ChannelId>,
+    /// When claims that the contract refused are due again.
+    pub retry_refused: Instant,
     /// Claims that were under way at the last stop.
     pub interrupted: Vec<farthing_ledger::Settlement>,
 }
@@ -94,6 +98,7 @@ impl Payee {
     async fn carry_out(&mut self, request: Request) {
         match request {
             Request::Claim(answer) => {
+                self.retry_refused = Instant::now();
                 let due = self.rows().into_iter().filter(|row| !row.due.is_zero());
                 let mut due: Vec<Row> = due.collect();
                 due.sort_by_key(|row| (row.close_at_secs.unwrap_or(u64::MAX), Reverse(row.due)));
@@ -163,11 +168,18 @@ impl Payee {
         }
     }
 
-    /// Every channel with a voucher to claim by, as the chain has been read.
+    /// Every channel with a voucher to claim by, as the chain has been read; what was refused only now and then.
     fn rows(&self) -> Vec<Row> {
         let now_secs = clock::now_secs();
+        let refused = match Instant::now() >= self.retry_refused {
+            true => BTreeMap::new(),
+            false => self.book.claims().refused,
+        };
         let with_voucher = |(channel, entry): (ChannelId, PayeeChannel)| {
-            entry.best_voucher.as_ref().filter(|_| entry.view.is_some())?;
+            entry
+                .best_voucher
+                .as_ref()
+                .filter(|_| entry.view.is_some() && !refused.contains_key(&channel))?;
             Some(row(channel, &entry, now_secs))
         };
         self.book.all().into_iter().filter_map(with_voucher).collect()
@@ -194,7 +206,17 @@ impl Payee {
                 break;
             }
         }
-        let Some(error) = failed else { return Ok(claimed) };
+        if !claimed.refused.is_empty() {
+            self.retry_refused = Instant::now() + RETRY_REFUSED_AFTER;
+        }
+        let refused = || claimed.refused.first().filter(|_| claimed.channels == 0);
+        let refused = || {
+            refused().map(|(_, reason)| SettlementError::Refused {
+                channels: claimed.refused.len(),
+                reason: reason.clone(),
+            })
+        };
+        let Some(error) = failed.or_else(refused) else { return Ok(claimed) };
         if !claimed.amount.is_zero() {
             tracing::info!(amount = %claimed.amount, channels = claimed.channels, "a part was claimed");
         }
@@ -223,20 +245,31 @@ impl Payee {
             Err(error) => {
                 settlement.state = SettlementState::Failed;
                 self.ledger.record_claim(settlement).await?;
+                if let ChainError::Reverted { reason, .. } = &error {
+                    self.book
+                        .note_claims(&[], entries.into_iter().map(|(id, _)| (id, reason.clone())).collect());
+                }
                 return Err(error.into());
             }
         };
         for (channel, reason) in &report.refused {
             tracing::warn!(%channel, reason, "the contract does not pay a claim");
         }
-        settlement.state = SettlementState::Confirmed;
         settlement.transaction = report.transactions.iter().find_map(|tx| tx.tx_hash).map(|hash| hash.0);
         for row in &mut settlement.rows {
             let total = report.claimed.iter().find(|(channel, _)| *channel == row.channel);
             row.to = total.map_or(row.from, |(_, total)| (*total).min(row.to));
             claimed.amount = claimed.amount.saturating_add(row.to.saturating_sub(row.from));
-            claimed.channels += usize::from(row.to > row.from);
         }
+        let paid: Vec<ChannelId> =
+            settlement.rows.iter().filter(|row| row.to > row.from).map(|row| row.channel).collect();
+        settlement.state = match paid.is_empty() && !report.refused.is_empty() {
+            true => SettlementState::Failed,
+            false => SettlementState::Confirmed,
+        };
+        claimed.channels += paid.len();
+        self.book.note_claims(&paid, report.refused.clone());
+        claimed.refused.extend(report.refused);
         self.ledger.record_claim(settlement).await?;
         claimed.transactions.extend(report.transactions);
         self.intake.catch_up().await;

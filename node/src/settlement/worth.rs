@@ -108,13 +108,20 @@ impl Means {
         Self { rows, row_cost: Gas::at(fee, false).row }
     }
 
-    /// Whether these sums can be claimed, as far as they pay for it; and one more when there are none.
+    /// Of a wallet that can claim nothing.
+    pub const NONE: Self = Self { rows: 0, row_cost: Usdc::ZERO };
+
+    /// What of these sums cannot be claimed: the dearest are claimed first, and what gas would eat up is let be, unless
+    /// there is no ETH for any claim.
     #[must_use]
-    pub fn cover(&self, due: impl ExactSizeIterator<Item = Usdc>) -> bool {
-        let is_beyond = due.len().max(1) > self.rows;
-        !is_beyond
-            || due.filter(|due| *due > self.row_cost).take(self.rows.saturating_add(1)).count().max(1)
-                <= self.rows
+    pub fn left_behind(&self, due: impl Iterator<Item = Usdc>) -> Usdc {
+        let least = if self.rows == 0 { Usdc::ZERO } else { self.row_cost };
+        let mut due: Vec<Usdc> = due.filter(|due| *due > least).collect();
+        if due.len() <= self.rows {
+            return Usdc::ZERO;
+        }
+        due.select_nth_unstable_by_key(self.rows, |due| Reverse(*due));
+        due.iter().skip(self.rows).fold(Usdc::ZERO, |sum, due| sum.saturating_add(*due))
     }
 
     /// Which channels to claim first: as many of the dearest as can be paid for, in the order they have; and the others,
@@ -359,14 +366,11 @@ mod tests {
         assert_eq!((Means::of(&FREE, 0).rows, Means::of(&FREE, 1).rows), (0, 100));
 
         let means = |rows| Means { rows, row_cost: usdc(50) };
-        let cover = |rows, due: &[u64]| means(rows).cover(due.iter().map(|due| usdc(*due)));
-        assert!(cover(1, &[]) && !cover(0, &[]), "the next claim");
-        assert!(cover(2, &[51, 51]) && !cover(1, &[51, 51]));
-        assert!(
-            cover(1, &[51, 50, 0, 50]) && !cover(0, &[50]),
-            "what does not pay for its row asks for no ETH"
-        );
-        assert!(Means::UNLIMITED.cover([usdc(1)].into_iter()));
+        let left = |rows, due: &[u64]| means(rows).left_behind(due.iter().map(|due| usdc(*due))).micros();
+        assert_eq!((left(0, &[]), left(0, &[50, 60])), (0, 110), "without ETH, all of it");
+        assert_eq!((left(2, &[51, 52]), left(1, &[51, 52]), left(2, &[90, 70, 60, 80])), (0, 51, 130));
+        assert_eq!(left(1, &[51, 50, 0, 50]), 0, "what does not pay for its row asks for no ETH");
+        assert_eq!(Means::UNLIMITED.left_behind([usdc(1)].into_iter()), Usdc::ZERO);
     }
 
     #[test]

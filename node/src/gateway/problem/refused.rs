@@ -83,7 +83,7 @@ pub(super) fn refused(code: RefusalCode, detail: String) -> Problem {
         RefusalCode::OwnerCannotClaim => (
             StatusCode::SERVICE_UNAVAILABLE,
             "owner-cannot-claim",
-            "The owner cannot pay the chain for its claims",
+            "The owner cannot claim what it has earned",
             "Try again later, or look for another service with `farthing catalog search`.",
         ),
         RefusalCode::MayHaveRun => (

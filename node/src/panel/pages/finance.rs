@@ -142,7 +142,11 @@ pub(super) async fn settle(State(panel): State<Panel>, form: Form<Nothing>) -> R
                 1 => "1 channel".to_owned(),
                 channels => format!("{channels} channels"),
             };
-            let done = format!("{} USDC of {channels} are in the wallet.", show::usdc(settled.claimed.0));
+            let mut done = format!("{} USDC of {channels} are in the wallet.", show::usdc(settled.claimed.0));
+            if let Some(first) = settled.refused.first() {
+                let number = settled.refused.len();
+                done.push_str(&format!(" The contract refused {number} more: {}.", first.reason));
+            }
             page(&form.visit, Some(done), None).await
         }
         Err(problem) => page(&form.visit, None, Some(problem)).await,

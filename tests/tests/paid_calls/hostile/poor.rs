@@ -1,6 +1,11 @@
 //! What an owner claims and takes on whose ETH pays for some of its claims.
 
-use farthing::{control::types::Alert, testnet::rpc};
+use farthing::{
+    control::types::{Alert, HistoryPage, HistoryState},
+    testnet::rpc,
+};
+use farthing_chain::deploy::dev_account;
+use farthing_protocol::keccak256;
 use serde_json::json;
 
 use super::*;
@@ -15,9 +20,24 @@ async fn set_eth_of_the_owner(world: &World, wei: &str) -> Result<()> {
     Ok(())
 }
 
-async fn is_alarmed(world: &World) -> Result<bool> {
+async fn has_alert(world: &World, kind: &str) -> Result<bool> {
     let alerts: Vec<Alert> = world.owner.control().get(route::ALERTS).await?;
-    Ok(alerts.iter().any(|alert| alert.kind == "claim-unaffordable"))
+    Ok(alerts.iter().any(|alert| alert.kind == kind))
+}
+
+async fn is_alarmed(world: &World) -> Result<bool> {
+    has_alert(world, "claim-unaffordable").await
+}
+
+/// Has the token's issuer call `function(address)` with the owner's wallet.
+async fn tell_the_token(world: &World, function: &str) -> Result<()> {
+    let selector = keccak256(&[format!("{function}(address)").as_bytes()]);
+    let wallet = hex::encode(world.owner_wallet.as_bytes());
+    let data = format!("0x{}{wallet:0>64}", hex::encode(&selector[..4]));
+    let issuer = dev_account(0)?.address().to_string();
+    let transaction = json!([{ "from": issuer, "to": world.chain.token.to_string(), "data": data }]);
+    rpc::call(&world.chain.rpc_url(), "eth_sendTransaction", transaction).await?;
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -49,12 +69,14 @@ async fn a_wallet_whose_eth_pays_for_some_claims_makes_the_dearest_and_takes_on_
     set_eth_of_the_owner(&world, WEI_FOR_FOUR).await?;
     eventually("the owner says that ETH is short", async || is_alarmed(&world).await).await?;
     payer.refused("beyond its ETH", call("more", channels[1], 2), RefusalCode::OwnerCannotClaim).await?;
+    // What many channels owe keeps nobody from calling whose claim is among those that are made.
+    payer.served(call("dear", channels[0], 3)).await?;
     let settled = world.owner.control().post::<Settled>(route::SETTLE, &json!({})).await;
     ensure!(
         settled.is_err_and(|error| format!("{error:?}").contains("ETH")),
         "it says why not all is claimed"
     );
-    assert_eq!(world.chain.usdc_of(world.owner_wallet).await?, cost(8), "the dearest four");
+    assert_eq!(world.chain.usdc_of(world.owner_wallet).await?, cost(9), "the dearest four");
 
     set_eth_of_the_owner(&world, "0xde0b6b3a7640000").await?;
     eventually("the owner has enough", async || Ok(!is_alarmed(&world).await?)).await?;
@@ -82,5 +104,40 @@ async fn a_wallet_whose_eth_pays_for_a_claim_without_its_tip_is_told_and_takes_o
     eventually("the owner says that ETH is short", async || is_alarmed(&world).await).await?;
     payer.served(payer.request("second", cost(2))).await?;
     payer.refused("beyond", payer.request("third", cost(3)), RefusalCode::OwnerCannotClaim).await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_owner_that_the_token_blocks_is_told_and_takes_on_no_more_until_it_is_paid() -> Result<()> {
+    let owner_settings = setting("settlement.without_gas_max", &cost(2).to_string());
+    let world = World::with(Setup { owner_settings, ..Setup::default() }).await?;
+    let payer = Payer::join(&world, 0x66, cost(10)).await?;
+    let other = Payer::join(&world, 0x67, cost(10)).await?;
+    for calls in 1..=2 {
+        payer.served(payer.request(&format!("{calls}"), cost(calls))).await?;
+    }
+
+    tell_the_token(&world, "blacklist").await?;
+    let settled = world.owner.control().post::<Settled>(route::SETTLE, &json!({})).await;
+    let said = format!("{:?}", settled.err());
+    ensure!(said.contains("the contract refuses the claims of all 1 channels"), "{said}");
+    ensure!(has_alert(&world, "claim-refused").await?, "the owner is told");
+    let history: HistoryPage =
+        world.owner.control().get(&format!("{}?kind=settlement", route::HISTORY)).await?;
+    ensure!(
+        !history.entries.is_empty()
+            && history.entries.iter().all(|entry| entry.state == HistoryState::Failed),
+        "no settlement that paid nothing is confirmed: {history:?}"
+    );
+    payer.refused("beyond", payer.request("beyond", cost(3)), RefusalCode::OwnerCannotClaim).await?;
+    // Whoever comes anew would be served for nothing just the same.
+    other.refused("anew", other.request("anew", cost(1)), RefusalCode::OwnerCannotClaim).await?;
+
+    tell_the_token(&world, "unBlacklist").await?;
+    let settled: Settled = world.owner.control().post(route::SETTLE, &json!({})).await?;
+    assert_eq!((settled.claimed.0, settled.refused.len()), (cost(2), 0));
+    ensure!(!has_alert(&world, "claim-refused").await?, "it is over");
+    payer.served(payer.request("third", cost(3))).await?;
+    other.served(other.request("first", cost(1))).await?;
     Ok(())
 }

@@ -1,0 +1,99 @@
+//! One channel that this node is paid with, and what the chain and the ledger say of it.
+
+use farthing_ledger::{Ending, PayeeChannelRow};
+use farthing_protocol::{ChannelConfig, Usdc, Verified, Voucher, channel::PayeeState};
+
+/// One channel as the owner sees it.
+#[derive(Clone, Debug)]
+pub struct PayeeChannel {
+    pub config: ChannelConfig,
+    pub state: PayeeState,
+    /// Proof of `state.best`.
+    pub best_voucher: Option<Verified<Voucher>>,
+    /// When the oldest unclaimed charge was made.
+    pub unclaimed_since_secs: Option<u64>,
+    /// `None` before the chain was read since the start.
+    pub view: Option<View>,
+    /// What this node has taken on towards the channel's end; nothing is served until that is done.
+    pub ending: Ending,
+    /// The part of what is spent that the ledger has carried over and no call explains.
+    opening: Usdc,
+}
+
+/// What the chain alone tells of a channel, and no ledger keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct View {
+    /// The part of the deposit that the chain does not take back any more.
+    pub safe_deposited: Usdc,
+    /// The payer started the delay after which it may withdraw, which ends then.
+    pub close_at_secs: Option<u64>,
+    /// How often the channel was emptied.
+    pub round: u32,
+}
+
+impl PayeeChannel {
+    /// A channel as the ledger has it, on which no call runs.
+    pub(super) fn new(row: &PayeeChannelRow, proof: Option<Verified<Voucher>>) -> Self {
+        Self {
+            config: row.config,
+            state: row.state(),
+            best_voucher: proof,
+            unclaimed_since_secs: (!row.state().unclaimed().is_zero()).then(crate::clock::now_secs),
+            view: None,
+            ending: row.ending,
+            opening: row.opening,
+        }
+    }
+
+    /// Takes over what the ledger has learned of the chain. Its total is not compared with the one here, because it
+    /// counts calls whose commits are under way, which count themselves here at their end: what it has carried over
+    /// beyond what was carried over before is added.
+    pub(super) fn follow(&mut self, row: &PayeeChannelRow, proof: Option<Verified<Voucher>>, view: View) {
+        let carried = row.opening.saturating_sub(self.opening);
+        self.opening = self.opening.max(row.opening);
+        if row.best > self.state.best {
+            self.best_voucher = proof;
+        }
+        self.state.carry(carried, row.best);
+        self.state.deposited = row.deposited;
+        self.state.claimed = self.state.claimed.max(row.claimed);
+        self.view = Some(view);
+        if self.ending.is_over(row.deposited, row.claimed, view.safe_deposited, view.round) {
+            self.ending = Ending::None;
+        }
+        self.state.closing = self.is_closing();
+        if self.state.unclaimed().is_zero() {
+            self.unclaimed_since_secs = None;
+        }
+    }
+
+    /// What is served, calls in progress included, and not claimed.
+    pub(super) fn due(&self) -> Usdc {
+        self.state.unclaimed().saturating_add(self.state.reserved)
+    }
+
+    pub(super) fn is_closing(&self) -> bool {
+        self.close_at_secs().is_some() || self.ending != Ending::None
+    }
+
+    /// From this second on the payer may withdraw.
+    #[must_use]
+    pub fn close_at_secs(&self) -> Option<u64> {
+        self.view.and_then(|view| view.close_at_secs)
+    }
+
+    /// What is served, were `price` added, against a deposit that the chain may still take back.
+    pub(super) fn at_risk(&self, price: Usdc) -> Usdc {
+        let served = self.state.spent.saturating_add(self.state.reserved).saturating_add(price);
+        let safe_deposited = self.view.map_or(self.state.claimed, |view| view.safe_deposited);
+        served.min(self.state.deposited).saturating_sub(safe_deposited)
+    }
+
+    /// How much it matters to keep a place for this channel; `None` when it must be kept.
+    pub(super) fn standing(&self) -> Option<Usdc> {
+        let left = self.state.deposited.saturating_sub(self.state.claimed);
+        let pays = !self.state.spent.is_zero() && !left.is_zero();
+        let is_busy = !self.state.reserved.is_zero() || !self.state.unclaimed().is_zero();
+        (!pays && !is_busy).then_some(left)
+    }
+}

@@ -1,0 +1,55 @@
+//! How it went with the last claims, and what of all that is served cannot be claimed.
+
+use std::collections::{BTreeMap, HashMap};
+
+use farthing_protocol::{ChannelId, Usdc};
+
+use super::PayeeChannel;
+use crate::settlement::worth::Means;
+
+/// How it went with the last claims.
+#[derive(Clone, Debug, Default)]
+pub struct Claims {
+    /// Channels whose claims the contract refuses, and why.
+    pub refused: BTreeMap<ChannelId, String>,
+    /// Nothing else was paid when they were refused, so the others have to expect the same: the token may have blocked
+    /// this wallet, or stand still.
+    pub are_all_refused: bool,
+}
+
+impl Claims {
+    /// Takes over which channels of a claim were paid, and which the contract refused, and why.
+    pub(super) fn note(&mut self, paid: &[ChannelId], refused: Vec<(ChannelId, String)>) {
+        self.are_all_refused = paid.is_empty() && (self.are_all_refused || !refused.is_empty());
+        self.refused.retain(|id, _| !paid.contains(id));
+        self.refused.extend(refused);
+    }
+
+    /// Takes over what the chain shows of a channel.
+    pub(super) fn see(&mut self, id: ChannelId, was_paid: bool, is_nothing_due: bool) {
+        self.are_all_refused &= !was_paid;
+        if was_paid || is_nothing_due {
+            self.refused.remove(&id);
+        }
+    }
+
+    /// What is served, were a call on one of the channels, and will not be claimed.
+    pub(super) fn left_behind(
+        &self,
+        channels: &HashMap<ChannelId, PayeeChannel>,
+        means: Means,
+        (id, price): (ChannelId, Usdc),
+    ) -> Usdc {
+        let means = if self.are_all_refused { Means::NONE } else { means };
+        if self.refused.is_empty() && channels.len() <= means.rows {
+            return Usdc::ZERO;
+        }
+        let due = |(of, channel): (&ChannelId, &PayeeChannel)| {
+            if *of == id { channel.due().saturating_add(price) } else { channel.due() }
+        };
+        let (refused, others): (Vec<_>, Vec<_>) =
+            channels.iter().partition(|(id, _)| self.refused.contains_key(*id));
+        let refused = refused.into_iter().map(due).fold(Usdc::ZERO, Usdc::saturating_add);
+        refused.saturating_add(means.left_behind(others.into_iter().map(due)))
+    }
+}
