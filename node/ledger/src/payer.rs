@@ -279,7 +279,10 @@ fn observe(tx: &WriteTransaction, channel: &PayerChannel) -> Result<Observed> {
         return Ok(observed);
     }
     let promised_secs = channel_in(&tx.open_table(PAYER_CHANNELS)?, id)?.and_then(|row| row.promised_secs);
-    let cause = match channel.stopped {
+    // What calls in doubt are believed to have cost is believed once: an owner that empties the channel again has to be
+    // explained by others.
+    let is_put_down_to_doubts = !channel.stopped && end_doubts(tx, id, unexplained)?;
+    let cause = match channel.stopped || is_put_down_to_doubts {
         true => Cause::Claimed,
         false => adjustment::why_missing(adjustment::restored_secs(tx)?, promised_secs),
     };
@@ -287,6 +290,31 @@ fn observe(tx: &WriteTransaction, channel: &PayerChannel) -> Result<Observed> {
         let acknowledged = row.acknowledged.saturating_add(unexplained);
         row.recover(acknowledged, acknowledged);
     })
+}
+
+/// Ends the doubt about calls on a channel, the newest first, until their prices come to `claimed`. Whether there were any.
+fn end_doubts(tx: &WriteTransaction, id: ChannelId, claimed: Usdc) -> Result<bool> {
+    let (mut left, mut ended) = (claimed, Vec::new());
+    let mut purchases = tx.open_table(PURCHASES)?;
+    for entry in tx.open_table(PURCHASES_BY_TIME)?.iter()?.rev().take(DOUBTFUL_LOOK_BACK) {
+        let call_id = CallId::from_bytes(tables::join(&[&entry?.0.value()[8..]]));
+        let known = purchase_in(&purchases, call_id)?;
+        let Some(mut purchase) = known.filter(|known| known.channel == Some(id) && known.is_in_doubt())
+        else {
+            continue;
+        };
+        if left.is_zero() {
+            break;
+        }
+        left = left.saturating_sub(purchase.price);
+        let reason = "the owner was paid as much on chain".to_owned();
+        purchase.end = StoredEnd::Released { reason, in_doubt: Some(false) };
+        ended.push((call_id, purchase));
+    }
+    for (call_id, purchase) in &ended {
+        purchases.insert(call_id.as_bytes(), tables::encode(purchase).as_slice())?;
+    }
+    Ok(!ended.is_empty())
 }
 
 /// Changes a channel's row; with `config` it is created when missing. What its opening balance rises by is an

@@ -9,6 +9,8 @@ use farthing_ledger::PurchaseEnd;
 use farthing_protocol::{Address, CallId, resolution::Copies};
 use tokio::time::timeout;
 
+use crate::turns::Turn;
+
 use super::{
     BuyError, Consumer,
     accounts::expected_of,
@@ -23,14 +25,23 @@ impl Consumer {
     /// # Errors
     /// [`BuyError::OwnerUnreachable`] while the books cannot be compared.
     pub(super) async fn heal_for_a_call(&self, owner: Address) -> Result<(), BuyError> {
-        let consumer = self.clone();
-        let healing = self.0.tasks.spawn(async move { consumer.heal(owner).await });
-        let unseen = match timeout(self.0.settings.owner_deadline(), healing).await {
-            Ok(Ok(healed)) => return healed.map_err(BuyError::OwnerUnreachable),
-            Ok(Err(_)) => "comparing the books with the owner's ended badly",
-            Err(_) => "the books are being compared with the owner's, which answers slowly",
+        let unseen = |why: &str| {
+            BuyError::OwnerUnreachable(format!("{why}, so what it counts beyond this node is not explained"))
         };
-        Err(BuyError::OwnerUnreachable(unseen.to_owned()))
+        let patience = self.0.settings.owner_deadline();
+        let Some(alone) = self.0.healing.try_take(owner) else {
+            // Who heals does it for all that wait.
+            let healed = timeout(patience, self.0.healing.take(owner)).await.is_ok();
+            let is_explained = healed && self.0.channels.unexplained(owner).is_zero();
+            return is_explained.then_some(()).ok_or_else(|| unseen("the owner's books are being looked at"));
+        };
+        let consumer = self.clone();
+        let healing = self.0.tasks.spawn(async move { consumer.heal_alone(owner, alone).await });
+        match timeout(patience, healing).await {
+            Ok(Ok(healed)) => healed.map_err(BuyError::OwnerUnreachable),
+            Ok(Err(_)) => Err(unseen("looking at the owner's books ended badly")),
+            Err(_) => Err(unseen("the owner is slow to show its books")),
+        }
     }
 
     /// Brings the books together with an owner's while this node runs.
@@ -38,7 +49,11 @@ impl Consumer {
     /// # Errors
     /// Why the owner's books cannot be seen; nothing may be promised to it then.
     pub(super) async fn heal(&self, owner: Address) -> Result<(), String> {
-        let _alone = self.0.healing.take(owner).await;
+        let alone = self.0.healing.take(owner).await;
+        self.heal_alone(owner, alone).await
+    }
+
+    async fn heal_alone(&self, owner: Address, _alone: Turn<()>) -> Result<(), String> {
         let Some(channel) = self.0.channels.get(owner) else { return Ok(()) };
         if let Some(sync) = self.sync(owner, channel.id).await? {
             self.0.accounts.book_forgotten(owner, sync.spent).await;

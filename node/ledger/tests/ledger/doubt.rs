@@ -90,3 +90,23 @@ async fn a_late_charge_may_pass_a_limit_and_is_told_apart_from_what_passed_it() 
     let found = ledger.audit(None).unwrap().violations;
     assert!(found.iter().all(|violation| violation.invariant == "C2") && found.len() == 2, "{found:?}");
 }
+
+#[tokio::test]
+async fn calls_in_doubt_explain_what_an_emptied_channel_paid_once() {
+    let ledger = in_memory();
+    ledger.put_payer_channel(payer_channel(1)).await.unwrap();
+    for (number, cumulative) in [(1, 1), (2, 2), (3, 3)] {
+        ledger.promise(promise(1, number, micros(PRICE.micros() * cumulative))).await.unwrap().await.unwrap();
+        ledger.release_in_doubt(call_id(number), "its answer was lost", NOW_SECS).await.unwrap();
+    }
+    let emptied = |micros_paid| {
+        let paid = micros(micros_paid);
+        farthing_ledger::PayerChannel { claimed: paid, deposited: paid, ..payer_channel(1) }
+    };
+    let price = PRICE.micros();
+    for (paid, left) in [(price, 2), (price, 2), (price * 2, 1), (price * 3, 0), (price * 4, 0)] {
+        ledger.put_payer_channel(emptied(paid)).await.unwrap();
+        assert_eq!(ledger.released_in_doubt(channel(1)).unwrap().len(), left, "{paid} paid");
+    }
+    assert_eq!(ledger.audit(None).unwrap().violations, []);
+}

@@ -310,7 +310,9 @@ const fn cause(cause: Cause) -> &'static str {
         Cause::Crash => "the node ended before it had noted the calls",
         Cause::Restored => "the calls were made after the backup that this node was restored from",
         Cause::Earlier => "the calls are older than this ledger",
-        Cause::Claimed => "the owner claimed it on chain, and no call of this node explains it",
+        Cause::Claimed => {
+            "the owner claimed it on chain, and no call that this node knows to be charged explains it"
+        }
     }
 }
 
