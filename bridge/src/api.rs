@@ -80,8 +80,7 @@ impl Api {
     /// The operation that a call of `method` and `path` is routed to.
     #[must_use]
     pub fn operation_at(&self, method: &str, path: &str) -> Option<&Operation> {
-        let routed = self.routes.find(method, path).ok()?;
-        self.description.operations.get(routed.operation)
+        self.description.operations.get(self.routes.operation_at(method, path)?)
     }
 
     /// Turns a call into a request.

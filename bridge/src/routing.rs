@@ -108,11 +108,34 @@ impl Routes {
     /// Finds the operation for a call. `method` in any case.
     ///
     /// # Errors
-    /// [`RouteError`], which tells an unknown path from a wrong method.
+    /// [`RouteError`], which tells an unknown path from a wrong method, and takes time to say what may have been meant.
     pub fn find<'a>(&'a self, method: &str, path: &'a str) -> Result<Routed<'a>, RouteError> {
-        let wanted = Method::parse(method);
         let path = Path::parse(path)?;
-        let mut passed: Vec<usize> = Vec::new();
+        let mut passed = Vec::new();
+        if let Some(routed) = self.search(method, &path, &mut passed) {
+            return Ok(routed);
+        }
+        Err(match passed.first() {
+            Some(best) => RouteError::MethodNotAllowed {
+                method: shown(method).to_ascii_uppercase(),
+                path: self.routes[*best].template.text().to_owned(),
+                allowed: self.methods_of(&passed),
+            },
+            None => self.unknown(path.raw()),
+        })
+    }
+
+    /// The operation that a call leads to. Unlike [`Routes::find`] it takes no longer where there is none, so that it may be
+    /// asked for a stranger.
+    #[must_use]
+    pub fn operation_at(&self, method: &str, path: &str) -> Option<usize> {
+        let path = Path::parse(path).ok()?;
+        self.search(method, &path, &mut Vec::new()).map(|routed| routed.operation)
+    }
+
+    /// `passed` are routes of this path with other methods.
+    fn search<'a>(&'a self, method: &str, path: &Path<'a>, passed: &mut Vec<usize>) -> Option<Routed<'a>> {
+        let wanted = Method::parse(method);
         let mut is_wanted = |route: usize| {
             let wanted = Some(self.routes[route].method) == wanted;
             if !wanted {
@@ -124,23 +147,16 @@ impl Routes {
         let same_text = path.raw().contains('{').then(|| self.by_template.get(path.raw())).flatten();
         let same_text = same_text.into_iter().flatten();
         if let Some(route) = same_text.copied().find(|route| is_wanted(*route)) {
-            return Ok(Routed { route, operation: self.routes[route].operation, path_values: None });
+            return Some(Routed { route, operation: self.routes[route].operation, path_values: None });
         }
-        let is_right = |route: usize| !self.routes[route].template.is_half_of(&path) && is_wanted(route);
-        if let Some(route) = self.tree.find(&path, is_right)
-            && let Some(values) = self.routes[route].template.values(&path)
+        let is_right = |route: usize| !self.routes[route].template.is_half_of(path) && is_wanted(route);
+        if let Some(route) = self.tree.find(path, is_right)
+            && let Some(values) = self.routes[route].template.values(path)
         {
             let Indexed { operation, .. } = self.routes[route];
-            return Ok(Routed { route, operation, path_values: Some(values) });
+            return Some(Routed { route, operation, path_values: Some(values) });
         }
-        Err(match passed.first() {
-            Some(best) => RouteError::MethodNotAllowed {
-                method: shown(method).to_ascii_uppercase(),
-                path: self.routes[*best].template.text().to_owned(),
-                allowed: self.methods_of(&passed),
-            },
-            None => self.unknown(path.raw()),
-        })
+        None
     }
 
     /// The template of a route.

@@ -16,7 +16,10 @@ fn routes(list: &[(&str, &str)]) -> Routes {
 
 /// What a path leads to: the operation, and the values in the path as `name=value` separated by blanks.
 fn found(routes: &Routes, method: &str, path: &str) -> Option<(usize, String)> {
-    let routed = routes.find(method, path).ok()?;
+    let routed = routes.find(method, path).ok();
+    let operation = routed.as_ref().map(|routed| routed.operation);
+    assert_eq!(routes.operation_at(method, path), operation, "{method} {path}");
+    let routed = routed?;
     let values = routed.path_values.map_or_else(
         || "template".to_owned(),
         |mut values| {
