@@ -251,7 +251,7 @@ impl Catalog {
         }
         let told = match listing.history {
             Some(pin) => {
-                let content = self.content(pin.hash, listing.owner);
+                let content = self.content(pin, listing.owner);
                 tokio::time::timeout(ASK_TIMEOUT, content).await.ok().and_then(Result::ok)
             }
             None => None,

@@ -17,6 +17,8 @@ use crate::{
     store::{attempt, cause_of, is_empty_file, move_aside},
 };
 
+/// What a blob counts at least: its rows, and its place in the index in memory, cost as much however small it is.
+const BLOB_COST_MIN: u64 = 512;
 const BLOBS: TableDefinition<&[u8; 32], &[u8]> = TableDefinition::new("blobs");
 /// Size in bytes and when it was last used, as a count of uses.
 const USES: TableDefinition<&[u8; 32], (u64, u64)> = TableDefinition::new("uses");
@@ -87,7 +89,7 @@ impl Content {
         for row in transaction.open_table(USES)?.iter()? {
             let (hash, row) = row?;
             let (bytes, used) = row.value();
-            uses.insert(*hash.value(), bytes, used);
+            uses.insert(*hash.value(), bytes.max(BLOB_COST_MIN), used);
         }
         transaction.commit()?;
         Ok(Self { database, bytes_max, uses: Mutex::new(uses) })
@@ -109,7 +111,7 @@ impl Content {
         if bytes.len() > limits::DETAILS_BYTES_MAX || keccak256(&[bytes]) != hash {
             return Ok(false);
         }
-        let size = bytes.len() as u64;
+        let size = (bytes.len() as u64).max(BLOB_COST_MIN);
         if size > self.bytes_max {
             return Ok(false);
         }

@@ -12,10 +12,10 @@ use std::{
 };
 
 use farthing_bridge::document::Bounds;
-use farthing_protocol::{Address, Hash, ServiceId};
+use farthing_protocol::{Address, Hash, ServiceId, listing::Pin};
 use tokio::{sync::broadcast, task::JoinSet};
 
-use super::{Catalog, CatalogError};
+use super::{Catalog, CatalogError, content::pin_of};
 use crate::clock;
 
 /// Details fetched ahead; most are a few KiB, and a network of thousands of services must not become a flood.
@@ -97,26 +97,28 @@ impl Catalog {
         }
         let listing = entry.listing;
         let owner = listing.owner;
-        let Some(blob) = self.content_ahead(listing.details_hash, owner, look.times).await else {
+        let Some(blob) = self.content_ahead(pin_of(&listing), owner, look.times).await else {
             return Ok(false);
         };
         // Its bounds limit the time; a limit on the waiting would leave the work behind, beyond those of its number.
         let known = self.read_details(listing, blob, Bounds::UNASKED).await?;
         match known.details().samples {
-            Some(samples) => Ok(self.content_ahead(samples.hash, owner, look.times).await.is_some()),
-            None => Ok(true),
+            Some(samples) if samples.bytes <= BYTES_MAX => {
+                Ok(self.content_ahead(samples, owner, look.times).await.is_some())
+            }
+            Some(_) | None => Ok(true),
         }
     }
 
-    /// Content by its hash, from who is connected.
-    async fn content_ahead(&self, hash: Hash, owner: Address, times: u32) -> Option<Vec<u8>> {
-        if let Some(content) = self.at_hand(&hash) {
+    /// Pinned content, from who is connected.
+    async fn content_ahead(&self, pin: Pin, owner: Address, times: u32) -> Option<Vec<u8>> {
+        if let Some(content) = self.at_hand(&pin.hash) {
             return Some(content);
         }
         let connected = self.0.network.connected_peers().await;
         let asking = async {
-            for peer in whom_to_ask(&connected, owner, &hash, times) {
-                if let Ok(content) = self.fetch_from_connected(peer, hash).await {
+            for peer in whom_to_ask(&connected, owner, &pin.hash, times) {
+                if let Ok(content) = self.fetch_from_connected(peer, pin).await {
                     return Some(content);
                 }
             }

@@ -8,6 +8,7 @@ use farthing_protocol::{
     Address, Hash, Listing, Verified,
     info::{InfoRequest, InfoResponse},
     keccak256,
+    listing::Pin,
 };
 
 use super::{ASK_TIMEOUT, Catalog, CatalogError, Known};
@@ -16,6 +17,11 @@ use super::{ASK_TIMEOUT, Catalog, CatalogError, Known};
 const OTHERS_ASKED_MAX: usize = 8;
 /// Words of one operation that the index takes.
 const OPERATION_CHARS_MAX: usize = 200;
+
+/// The details that a listing pins.
+pub(super) const fn pin_of(listing: &Listing) -> Pin {
+    Pin { hash: listing.details_hash, bytes: listing.details_bytes }
+}
 
 impl Catalog {
     /// The samples document that the service's details pin; free, and never asked of its upstream.
@@ -26,21 +32,21 @@ impl Catalog {
         let Some(pin) = known.details().samples else { return Ok(Vec::new()) };
         let owner = known.listing().owner;
         let unavailable = |reason| CatalogError::DetailsUnavailable { owner, reason };
-        self.content(pin.hash, owner).await.map_err(unavailable)
+        self.content(pin, owner).await.map_err(unavailable)
     }
 
-    /// Content by its hash, or why it cannot be had.
-    pub(super) async fn content(&self, hash: Hash, owner: Address) -> Result<Vec<u8>, String> {
-        if let Some(content) = self.at_hand(&hash) {
+    /// Pinned content, or why it cannot be had.
+    pub(super) async fn content(&self, pin: Pin, owner: Address) -> Result<Vec<u8>, String> {
+        if let Some(content) = self.at_hand(&pin.hash) {
             return Ok(content);
         }
-        let refused = match self.fetch(owner, hash).await {
+        let refused = match self.fetch(owner, pin).await {
             Ok(content) => return Ok(content),
             Err(refused) => refused,
         };
         let others = self.0.network.connected_peers().await;
         for peer in others.into_iter().filter(|peer| *peer != owner).take(OTHERS_ASKED_MAX) {
-            if let Ok(content) = self.fetch_from_connected(peer, hash).await {
+            if let Ok(content) = self.fetch_from_connected(peer, pin).await {
                 return Ok(content);
             }
         }
@@ -60,18 +66,18 @@ impl Catalog {
     }
 
     /// From `peer`, which is dialled for it.
-    async fn fetch(&self, peer: Address, hash: Hash) -> Result<Vec<u8>, String> {
-        self.take(self.0.network.ask(peer, InfoRequest::Blob(hash)), hash).await
+    async fn fetch(&self, peer: Address, pin: Pin) -> Result<Vec<u8>, String> {
+        self.take(self.0.network.ask(peer, InfoRequest::Blob(pin.hash)), pin).await
     }
 
-    pub(super) async fn fetch_from_connected(&self, peer: Address, hash: Hash) -> Result<Vec<u8>, String> {
-        self.take(self.0.network.ask_connected(peer, InfoRequest::Blob(hash)), hash).await
+    pub(super) async fn fetch_from_connected(&self, peer: Address, pin: Pin) -> Result<Vec<u8>, String> {
+        self.take(self.0.network.ask_connected(peer, InfoRequest::Blob(pin.hash)), pin).await
     }
 
     async fn take(
         &self,
         question: impl Future<Output = Result<InfoResponse, CallFailure>>,
-        hash: Hash,
+        pin: Pin,
     ) -> Result<Vec<u8>, String> {
         let content = match tokio::time::timeout(ASK_TIMEOUT, question).await {
             Ok(Ok(InfoResponse::Blob(Some(content)))) => Vec::from(content),
@@ -79,13 +85,15 @@ impl Catalog {
             Ok(Err(error)) => return Err(error.to_string()),
             Err(_) => return Err("the owner's node does not answer".to_owned()),
         };
-        if keccak256(&[&content]) != hash {
+        // Before anything of it is kept: what is fetched unasked is bounded by the size that is told.
+        let is_named_size = usize::try_from(pin.bytes).is_ok_and(|named| named == content.len());
+        if !is_named_size || keccak256(&[&content]) != pin.hash {
             return Err("the owner sent other content than its listing names".to_owned());
         }
         let (store, kept) = (self.0.store.clone(), content.clone());
         // Not waited for: it is a cache.
         tokio::task::spawn_blocking(move || {
-            if let Err(error) = store.put_blob(hash, &kept) {
+            if let Err(error) = store.put_blob(pin.hash, &kept) {
                 tracing::warn!(%error, "content is not kept");
             }
         });
@@ -95,7 +103,7 @@ impl Catalog {
     /// A service with its details, whatever they take.
     pub(super) async fn read(&self, listing: Verified<Listing>) -> Result<Known, CatalogError> {
         let owner = listing.owner;
-        let blob = self.content(listing.details_hash, owner).await;
+        let blob = self.content(pin_of(&listing), owner).await;
         let blob = blob.map_err(|reason| CatalogError::DetailsUnavailable { owner, reason })?;
         self.read_details(listing, blob, Bounds::ASKED_FOR).await
     }
