@@ -36,6 +36,12 @@ pub fn means(chain: &ChainHandle) -> Means {
     fee.zip(balances).map_or(Means::UNLIMITED, |(fee, balances)| Means::of(&fee, balances.eth_wei))
 }
 
+/// The time by the chain's newest block, in seconds since the Unix epoch; `None` before it was read.
+#[must_use]
+pub fn time_secs(chain: &ChainHandle) -> Option<u64> {
+    chain.head().borrow().as_ref().map(|head| head.timestamp_secs)
+}
+
 /// Whether the view of the chain is young enough to take on new value.
 #[must_use]
 pub fn is_fresh(chain: &ChainHandle) -> bool {

@@ -4,17 +4,12 @@
 //! settlement; then the ports. Shutdown is the reverse: the ports stop taking calls, running calls end, what
 //! they promised is stored, the network says goodbye.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    path::Path,
-    sync::Arc,
-    time::Duration,
-};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use farthing_bounds::ByteBudget;
 use farthing_chain::{Chain, ChainHandle};
-use farthing_ledger::{Ledger, Namespace, Retention, SettlementState};
+use farthing_ledger::{Ledger, Namespace, SettlementState};
 use farthing_network::{Network, NetworkConfig, NetworkHandle, ReachConfig};
 use farthing_protocol::{Address, Domain, record::FLAG_ACCEPTS_CALLS, wire::NetworkName};
 use tokio::sync::{Mutex, mpsc};
@@ -56,22 +51,19 @@ use crate::{
 };
 
 pub(crate) mod settings;
+mod upkeep;
 
 pub use settings::gateway_url;
 use settings::{
     accept, chain_spec, flagging, load_limits, policy, rest_limits, spending_limits, terms, upstream_options,
 };
+use upkeep::{favour, keep_uses, prune, used_before};
 
 /// How long shutdown waits for running calls.
 const DRAIN_MAX: Duration = Duration::from_secs(20);
 /// Cooperative closes waiting to be carried out.
 const CLOSES_QUEUED_MAX: usize = 256;
-const PRUNE_EVERY: Duration = Duration::from_secs(3600);
-/// A new channel is used at once, and a stranger's call may have to wait.
-const FAVOUR_EVERY: Duration = Duration::from_secs(2);
 const RECORD_SEQ_KEY: &[u8] = b"record-seq";
-const USED_KEY: &[u8] = b"used";
-const KEEP_USES_EVERY: Duration = Duration::from_secs(60);
 
 /// A running node, as the edges see it. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -286,7 +278,7 @@ impl Node {
         node.spawn(node.alerts.clone().watch());
         node.spawn(node.backups.clone().run());
         node.spawn(node.health.clone().run());
-        node.spawn(prune(node.ledger.clone()));
+        node.spawn(prune(node.ledger.clone(), node.chain.clone()));
         node.spawn(keep_uses(node.ledger.clone(), node.secrets.clone()));
         let (channels, book) = (node.channels.clone(), node.book.clone());
         node.spawn(favour(node.network.clone(), catalog.clone(), channels, book));
@@ -376,60 +368,6 @@ impl Node {
             tracing::warn!("background work did not end in time");
         }
         self.chain.shutdown().await;
-    }
-}
-
-/// Forgets old bodies and rows, so that the ledger stays as large as its retention.
-async fn prune(ledger: Ledger) {
-    loop {
-        tokio::time::sleep(PRUNE_EVERY).await;
-        if let Err(error) = ledger.prune(Retention::default(), clock::now_secs()).await {
-            tracing::warn!(%error, "old entries of the ledger were not removed");
-        }
-    }
-}
-
-/// When each secret was last presented, as far as it was stored.
-fn used_before(ledger: &Ledger) -> anyhow::Result<BTreeMap<String, u64>> {
-    let stored = ledger.get(Namespace::Secrets, USED_KEY)?;
-    // Only a date for people: nothing depends on it.
-    Ok(stored.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default())
-}
-
-/// Stores now and then when each secret was presented. Each call's own record has the secret's name and the time.
-async fn keep_uses(ledger: Ledger, secrets: Arc<Secrets>) {
-    let mut stored = secrets.used();
-    loop {
-        tokio::time::sleep(KEEP_USES_EVERY).await;
-        let used = secrets.used();
-        if used == stored {
-            continue;
-        }
-        let bytes = serde_json::to_vec(&used).unwrap_or_default();
-        match ledger.put(Namespace::Secrets, USED_KEY, bytes).await {
-            Ok(()) => stored = used,
-            Err(error) => tracing::warn!(%error, "when secrets were used was not stored"),
-        }
-    }
-}
-
-/// Keeps places of the network free for those with whom channels are open, and the listings of those that are paid.
-async fn favour(network: NetworkHandle, catalog: Catalog, channels: Arc<Channels>, book: Book) {
-    let (mut favoured, mut kept) = (BTreeSet::new(), BTreeSet::new());
-    loop {
-        let owners: BTreeSet<Address> =
-            channels.all().into_iter().map(|channel| channel.config.payee).collect();
-        let consumers = book.all().into_iter().map(|(_, channel)| channel.config.payer);
-        let partners: BTreeSet<Address> = consumers.chain(owners.iter().copied()).collect();
-        if partners != favoured {
-            network.favour(partners.iter().copied());
-            favoured = partners;
-        }
-        if owners != kept {
-            catalog.keep_listings_of(&owners);
-            kept = owners;
-        }
-        tokio::time::sleep(FAVOUR_EVERY).await;
     }
 }
 

@@ -12,7 +12,7 @@ use std::{
 };
 
 use farthing_chain::{ChainError, ChainHandle, TxReport};
-use farthing_ledger::{Ledger, LedgerError};
+use farthing_ledger::{Ledger, LedgerError, SettlementState};
 use farthing_network::NetworkHandle;
 use farthing_protocol::{Address, ChannelId, Usdc};
 use tokio::sync::{mpsc, oneshot};
@@ -43,7 +43,7 @@ use promised::Promised;
 #[derive(Clone, Debug, Default)]
 pub struct Claimed {
     pub amount: Usdc,
-    pub channels: usize,
+    pub paid: Vec<ChannelId>,
     pub transactions: Vec<TxReport>,
     /// Channels whose claims the contract refused, and why.
     pub refused: Vec<(ChannelId, String)>,
@@ -123,6 +123,8 @@ impl Settlement {
         let promised = Promised::restore(ledger.clone())?;
         let intake = Intake::new(wallet, chain.clone(), ledger.clone(), book.clone(), accounts, terms);
         let (closing, ordered, kept, interrupted) = Default::default();
+        let last = ledger.settlements(1)?.pop();
+        let is_probe_due = last.is_some_and(|last| last.state == SettlementState::Failed);
         let payee = Payee {
             chain: chain.clone(),
             ledger,
@@ -134,6 +136,7 @@ impl Settlement {
             kept,
             interrupted,
             retry_refused: Instant::now(),
+            is_probe_due,
         };
         let asked_secs = Arc::default();
         let payer = Payer { chain, network, signer, channels, policy, promised, asked_secs };

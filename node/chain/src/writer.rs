@@ -37,6 +37,8 @@ mod prepare;
 mod pursue;
 mod sign;
 
+pub(crate) use plan::claim_call;
+
 pub(crate) use entry::Entry;
 pub use intent::ClaimRow;
 pub(crate) use intent::Intent;

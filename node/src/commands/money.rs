@@ -251,7 +251,7 @@ pub(super) async fn settle(State(node): State<Node>) -> Result<Json<Settled>, Fa
     let claimed = node.settlement.claim().await?;
     Ok(Json(Settled {
         claimed: claimed.amount.into(),
-        channels: claimed.channels as u64,
+        channels: claimed.paid.len() as u64,
         refused: claimed
             .refused
             .into_iter()

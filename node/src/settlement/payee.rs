@@ -6,7 +6,7 @@
 
 use std::{
     cmp::Reverse,
-    collections::{BTreeMap, BTreeSet, HashSet},
+    collections::{BTreeSet, HashSet},
     time::{Duration, Instant},
 };
 
@@ -31,8 +31,10 @@ const INTERRUPTED_LOOK_BACK: usize = 32;
 /// Calls on a channel end soon; a chain that refuses a close does not change its mind at once.
 const RETRY_BUSY_EVERY: Duration = Duration::from_millis(500);
 const RETRY_FAILED_AFTER: Duration = Duration::from_secs(5);
-/// What the contract refuses costs the endpoints two questions for each channel, and seldom changes.
+/// What the contract refuses seldom changes, and asking again costs the endpoints a question for each channel.
 const RETRY_REFUSED_AFTER: Duration = Duration::from_secs(300);
+/// So many of the refused are asked about, the dearest.
+const PROBED_MAX: usize = 100;
 /// A chain may replace its newest blocks by others, which are dated no earlier than so much before.
 const REORGANISED_SECS_MAX: u64 = 120;
 
@@ -49,8 +51,10 @@ pub(super) struct Payee {
     pub ordered: BTreeSet<ChannelId>,
     /// Channels that the chain's watcher was asked to keep.
     pub kept: HashSet<ChannelId>,
-    /// When claims that the contract refused are due again.
+    /// When the contract is asked again about what it refused.
     pub retry_refused: Instant,
+    /// The last claim before the start failed, and by whom is not known any more.
+    pub is_probe_due: bool,
     /// Claims that were under way at the last stop.
     pub interrupted: Vec<farthing_ledger::Settlement>,
 }
@@ -82,6 +86,7 @@ impl Payee {
                 }
                 _ = tick.tick() => {
                     self.keep_what_pays().await;
+                    self.probe_refused().await;
                     self.settle_by_policy().await;
                     self.serve_again().await;
                 }
@@ -98,8 +103,7 @@ impl Payee {
     async fn carry_out(&mut self, request: Request) {
         match request {
             Request::Claim(answer) => {
-                self.retry_refused = Instant::now();
-                let due = self.rows().into_iter().filter(|row| !row.due.is_zero());
+                let due = self.rows(true).into_iter().filter(|row| !row.due.is_zero());
                 let mut due: Vec<Row> = due.collect();
                 due.sort_by_key(|row| (row.close_at_secs.unwrap_or(u64::MAX), Reverse(row.due)));
                 let channels = due.iter().map(|row| row.channel).collect();
@@ -145,7 +149,7 @@ impl Payee {
 
     async fn settle_by_policy(&mut self) {
         let Some(gas) = chain_view::gas(&self.chain, self.policy.gas_price_factor_max) else { return };
-        if let Some(claim) = self.policy.claim(&self.rows(), gas) {
+        if let Some(claim) = self.policy.claim(&self.rows(false), gas) {
             self.try_claim(&claim).await;
         }
     }
@@ -153,7 +157,7 @@ impl Payee {
     /// Claims what a payer is about to withdraw. It takes precedence over everything else.
     async fn claim_pending(&mut self) {
         let Some(gas) = chain_view::gas(&self.chain, self.policy.gas_price_factor_max) else { return };
-        if let Some(claim) = self.policy.claim_pending(&self.rows(), gas) {
+        if let Some(claim) = self.policy.claim_pending(&self.rows(false), gas) {
             self.try_claim(&claim).await;
         }
     }
@@ -162,27 +166,52 @@ impl Payee {
         let reason = claim.reason;
         match self.claim(claim).await {
             Ok(claimed) => {
-                tracing::info!(?reason, amount = %claimed.amount, channels = claimed.channels, "claimed");
+                tracing::info!(?reason, amount = %claimed.amount, channels = claimed.paid.len(), "claimed");
             }
             Err(error) => tracing::warn!(?reason, %error, "the claim failed and is tried again"),
         }
     }
 
-    /// Every channel with a voucher to claim by, as the chain has been read; what was refused only now and then.
-    fn rows(&self) -> Vec<Row> {
+    /// Every channel with a voucher to claim by, as the chain has been read; without those whose claims were refused, but
+    /// for what is about to be withdrawn, unless all are asked for.
+    fn rows(&self, all: bool) -> Vec<Row> {
         let now_secs = clock::now_secs();
-        let refused = match Instant::now() >= self.retry_refused {
-            true => BTreeMap::new(),
-            false => self.book.claims().refused,
-        };
+        let refused = self.book.claims().refused;
         let with_voucher = |(channel, entry): (ChannelId, PayeeChannel)| {
-            entry
-                .best_voucher
-                .as_ref()
-                .filter(|_| entry.view.is_some() && !refused.contains_key(&channel))?;
+            let is_wanted = all || entry.close_at_secs().is_some() || !refused.contains_key(&channel);
+            entry.best_voucher.as_ref().filter(|_| is_wanted && entry.view.is_some())?;
             Some(row(channel, &entry, now_secs))
         };
         self.book.all().into_iter().filter_map(with_voucher).collect()
+    }
+
+    /// Asks now and then whether the contract still refuses what it refused, whatever a claim of it is worth: until it is
+    /// known to pay again, nobody is served on that.
+    async fn probe_refused(&mut self) {
+        let mut refused: Vec<(ChannelId, PayeeChannel)> =
+            self.book.claims().refused.into_keys().filter_map(|id| Some((id, self.book.get(id)?))).collect();
+        if std::mem::take(&mut self.is_probe_due) {
+            refused = self.book.all();
+        } else if Instant::now() < self.retry_refused {
+            return;
+        }
+        refused.retain(|(_, entry)| entry.best_voucher.is_some() && !entry.state.unclaimed().is_zero());
+        refused.sort_by_key(|(_, entry)| Reverse(entry.state.unclaimed()));
+        refused.truncate(PROBED_MAX);
+        if refused.is_empty() {
+            return;
+        }
+        self.retry_refused = Instant::now() + RETRY_REFUSED_AFTER;
+        let rows: Vec<ClaimRow> = refused.iter().map(|(_, entry)| claim_row(entry)).collect();
+        match self.chain.refused_claims(&rows).await {
+            Ok(still) => {
+                let is_still = |id: &ChannelId| still.iter().any(|(other, _)| other == id);
+                let good: Vec<ChannelId> =
+                    refused.iter().map(|(id, _)| *id).filter(|id| !is_still(id)).collect();
+                self.book.note_claims(&good, still);
+            }
+            Err(error) => tracing::debug!(%error, "whether claims are still refused is not known"),
+        }
     }
 
     /// Claims the named channels in their order, a batch at a time; where the wallet's ETH does not pay for all of them,
@@ -206,19 +235,17 @@ impl Payee {
                 break;
             }
         }
+        self.book.note_claims(&claimed.paid, claimed.refused.clone());
         if !claimed.refused.is_empty() {
             self.retry_refused = Instant::now() + RETRY_REFUSED_AFTER;
         }
-        let refused = || claimed.refused.first().filter(|_| claimed.channels == 0);
         let refused = || {
-            refused().map(|(_, reason)| SettlementError::Refused {
-                channels: claimed.refused.len(),
-                reason: reason.clone(),
-            })
+            let (_, reason) = claimed.refused.first().filter(|_| claimed.paid.is_empty())?;
+            Some(SettlementError::Refused { channels: claimed.refused.len(), reason: reason.clone() })
         };
         let Some(error) = failed.or_else(refused) else { return Ok(claimed) };
         if !claimed.amount.is_zero() {
-            tracing::info!(amount = %claimed.amount, channels = claimed.channels, "a part was claimed");
+            tracing::info!(amount = %claimed.amount, channels = claimed.paid.len(), "a part was claimed");
         }
         Err(error)
     }
@@ -246,8 +273,7 @@ impl Payee {
                 settlement.state = SettlementState::Failed;
                 self.ledger.record_claim(settlement).await?;
                 if let ChainError::Reverted { reason, .. } = &error {
-                    self.book
-                        .note_claims(&[], entries.into_iter().map(|(id, _)| (id, reason.clone())).collect());
+                    claimed.refused.extend(entries.into_iter().map(|(id, _)| (id, reason.clone())));
                 }
                 return Err(error.into());
             }
@@ -267,8 +293,7 @@ impl Payee {
             true => SettlementState::Failed,
             false => SettlementState::Confirmed,
         };
-        claimed.channels += paid.len();
-        self.book.note_claims(&paid, report.refused.clone());
+        claimed.paid.extend(paid);
         claimed.refused.extend(report.refused);
         self.ledger.record_claim(settlement).await?;
         claimed.transactions.extend(report.transactions);

@@ -113,7 +113,7 @@ impl Payer {
             return Ok(Closed::Already);
         }
         match channel.close_at_secs {
-            Some(at) if at <= clock::now_secs() => {
+            Some(at) if self.is_over(at) => {
                 self.chain.withdraw(channel.config).await?;
                 return Ok(Closed::Withdrawn);
             }
@@ -226,7 +226,9 @@ impl Payer {
                 self.promised.forget(id).await;
                 continue;
             };
-            if until_secs > clock::now_secs() {
+            // A clock that was far ahead when the word was given does not make it last longer.
+            let left_secs = until_secs.saturating_sub(clock::now_secs());
+            if (1..=self.policy.close_promise_secs).contains(&left_secs) {
                 continue;
             }
             let owner = channel.config.payee;
@@ -237,10 +239,15 @@ impl Payer {
         }
     }
 
+    /// Whether a delay that ends `at` is over, by this machine's clock or the chain's: the chain alone decides.
+    fn is_over(&self, at: u64) -> bool {
+        at <= clock::now_secs() || chain_view::time_secs(&self.chain).is_some_and(|now_secs| at <= now_secs)
+    }
+
     /// Takes deposits back whose delay is over.
     async fn withdraw_due(&self) {
         for channel in self.channels.all() {
-            let due = channel.close_at_secs.is_some_and(|at| at <= clock::now_secs());
+            let due = channel.close_at_secs.is_some_and(|at| self.is_over(at));
             if due && let Err(error) = self.chain.withdraw(channel.config).await {
                 tracing::warn!(owner = %channel.config.payee, %error, "a deposit was not withdrawn yet");
             }

@@ -12,7 +12,7 @@ use crate::{
     rpc::RpcError,
     views::{ChainStatus, ChannelView, Role},
     watcher,
-    writer::{CLAIM_ROWS_MAX, ClaimRow, Forms, Intent, Outcome, Request},
+    writer::{CLAIM_ROWS_MAX, ClaimRow, Forms, Intent, Outcome, Request, claim_call},
 };
 
 impl ChainHandle {
@@ -98,6 +98,25 @@ impl ChainHandle {
         let states = self.0.reader.channels(&ids, confirmed).await.map_err(|error| self.unread(error))?;
         claim.claimed = ids.into_iter().zip(states.into_iter().map(|state| state.claimed)).collect();
         Ok(claim)
+    }
+
+    /// Which of these claims the contract refuses now, and why. Nothing is sent.
+    ///
+    /// # Errors
+    /// See [`ChainError`]; an endpoint that does not answer says nothing of the contract.
+    pub async fn refused_claims(&self, rows: &[ClaimRow]) -> Result<Vec<(ChannelId, String)>, ChainError> {
+        let mut refused = Vec::new();
+        for row in rows {
+            match self.0.reader.call(self.0.wallet, self.spec().contract, &claim_call(row), At::Latest).await
+            {
+                Ok(_) => {}
+                Err(RpcError::Refused(refusal)) if refusal.is_revert() => {
+                    refused.push((row.config.id(&self.0.domain), refusal.reason()));
+                }
+                Err(error) => return Err(self.unread(error)),
+            }
+        }
+        Ok(refused)
     }
 
     /// Final claim of the payee and immediate refund of the rest to the payer.

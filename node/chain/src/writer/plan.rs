@@ -213,10 +213,9 @@ impl Writer {
         let contract = self.reader.spec.contract;
         if let [(row, _)] = rows.as_slice() {
             // Unlike `claimMany`, `claim` says why a row does not pay.
-            let call = PayChannels::claimCall { claim_: to_claim(row) };
-            return match self.reader.call(self.wallet, contract, &call, At::Latest).await {
+            return match self.reader.call(self.wallet, contract, &claim_call(row), At::Latest).await {
                 Ok(_) => Ok(None),
-                Err(RpcError::Refused(refusal)) => Ok(Some(refusal.reason())),
+                Err(RpcError::Refused(refusal)) if refusal.is_revert() => Ok(Some(refusal.reason())),
                 Err(error) => Err(error),
             };
         }
@@ -258,6 +257,11 @@ impl Writer {
 /// What a row still has coming, as the contract counts: never more than the deposit.
 fn owed(row: &ClaimRow, state: ChannelState) -> Usdc {
     row.amount.min(state.deposited).saturating_sub(state.claimed)
+}
+
+/// The claim of one row alone.
+pub(crate) fn claim_call(row: &ClaimRow) -> PayChannels::claimCall {
+    PayChannels::claimCall { claim_: to_claim(row) }
 }
 
 fn to_claim(row: &ClaimRow) -> Claim {

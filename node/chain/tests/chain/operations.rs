@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use alloy::{primitives::hex, sol, sol_types::SolCall as _};
 use farthing_chain::{
-    BaseFee, ChainError, ChainStatus, MemoryJournal, Role, gas_limit, pay_channels_address,
+    BaseFee, ChainError, ChainStatus, ClaimRow, MemoryJournal, Role, gas_limit, pay_channels_address,
 };
 use farthing_protocol::{Address, ChannelConfig, Usdc};
 use serde_json::json;
@@ -332,4 +332,26 @@ async fn what_is_known_of_the_bid_is_what_the_next_transaction_asks_the_wallet_t
             "{need_wei}, where {claim} were expected at most"
         );
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_endpoint_that_runs_out_of_time_says_nothing_of_what_the_contract_pays() {
+    let world = World::new().await;
+    let proxy = Proxy::to(world.anvil.port(), Mode::Pass).await;
+    let payer = world.payer_chain().await;
+    let journal = Arc::new(MemoryJournal::default());
+    let payee = start_ready(world.spec_at(&[proxy.url()]), &world.payee, journal).await;
+    payer.open_or_top_up(world.terms(1), usdc(100_000)).await.unwrap();
+    let row = world.row(&payee, world.terms(1), 60_000);
+    until_deposited(&payee, world.terms(1).id(&payee.domain()), 100_000).await;
+    proxy.set(Mode::TimeOutClaims);
+    let claim = payee.claim_many(vec![row]).await;
+    assert!(claim.is_err(), "nothing was claimed, and nothing refused: {claim:?}");
+    assert!(payee.refused_claims(&[row]).await.is_err());
+    proxy.set(Mode::Pass);
+    assert_eq!(payee.refused_claims(&[row]).await, Ok(Vec::new()));
+    let unsigned = ClaimRow { signature: world.row(&payee, world.terms(1), 50_000).signature, ..row };
+    assert_eq!(payee.refused_claims(&[row, unsigned]).await.unwrap().len(), 1);
+    let claim = payee.claim_many(vec![row]).await.unwrap();
+    assert_eq!((claim.transactions.len(), claim.refused.len()), (1, 0));
 }

@@ -28,10 +28,22 @@ pub(crate) enum Mode {
     LoseTransactions,
     /// Whatever was mined, there is no receipt yet.
     HideReceipts,
+    /// The endpoint says that it ran out of time, instead of simulating a claim.
+    TimeOutClaims,
 }
 
-const MODES: [Mode; 5] =
-    [Mode::Pass, Mode::Silent, Mode::LoseAnswersToTransactions, Mode::LoseTransactions, Mode::HideReceipts];
+const MODES: [Mode; 6] = [
+    Mode::Pass,
+    Mode::Silent,
+    Mode::LoseAnswersToTransactions,
+    Mode::LoseTransactions,
+    Mode::HideReceipts,
+    Mode::TimeOutClaims,
+];
+
+/// `PayChannels.claim`, with the types of its argument.
+const CLAIM: &str =
+    "claim(((address,address,address,address,uint40,bytes32),uint128,uint128,bytes32,bytes32))";
 
 /// What happens to a request for events.
 #[derive(Clone, Debug)]
@@ -202,6 +214,12 @@ async fn serve(
         let hides = mode == Mode::HideReceipts && contains(&request, b"eth_getTransactionReceipt");
         seen.receipts_hidden.fetch_add(u64::from(hides), SeqCst);
         let none = hides.then(|| br#"{"id":0,"result":null}"#.to_vec());
+        let selector =
+            alloy::primitives::hex::encode(&farthing_protocol::keccak256(&[CLAIM.as_bytes()])[..4]);
+        let is_claim = contains(&request, b"eth_call") && contains(&request, selector.as_bytes());
+        let timed_out = (mode == Mode::TimeOutClaims && is_claim)
+            .then(|| br#"{"id":0,"error":{"code":-32000,"message":"request timed out"}}"#.to_vec());
+        let none = none.or(timed_out);
         if let Some(body) = none.or_else(|| logs_answer(&logs_mode, &request)) {
             let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len());
             if inbound.write_all(&[head.as_bytes(), &body].concat()).await.is_err() {

@@ -27,10 +27,10 @@ impl Claims {
 
     /// Takes over what the chain shows of a channel.
     pub(super) fn see(&mut self, id: ChannelId, was_paid: bool, is_nothing_due: bool) {
-        self.are_all_refused &= !was_paid;
         if was_paid || is_nothing_due {
             self.refused.remove(&id);
         }
+        self.are_all_refused &= !was_paid && !self.refused.is_empty();
     }
 
     /// What is served, were a call on one of the channels, and will not be claimed.

@@ -109,8 +109,9 @@ async fn a_wallet_whose_eth_pays_for_a_claim_without_its_tip_is_told_and_takes_o
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_owner_that_the_token_blocks_is_told_and_takes_on_no_more_until_it_is_paid() -> Result<()> {
-    let owner_settings = setting("settlement.without_gas_max", &cost(2).to_string());
-    let world = World::with(Setup { owner_settings, ..Setup::default() }).await?;
+    let mut setup = fixed_owner()?;
+    setup.owner_settings.extend(setting("settlement.without_gas_max", &cost(2).to_string()));
+    let mut world = World::with(setup).await?;
     let payer = Payer::join(&world, 0x66, cost(10)).await?;
     let other = Payer::join(&world, 0x67, cost(10)).await?;
     for calls in 1..=2 {
@@ -132,6 +133,13 @@ async fn an_owner_that_the_token_blocks_is_told_and_takes_on_no_more_until_it_is
     payer.refused("beyond", payer.request("beyond", cost(3)), RefusalCode::OwnerCannotClaim).await?;
     // Whoever comes anew would be served for nothing just the same.
     other.refused("anew", other.request("anew", cost(1)), RefusalCode::OwnerCannotClaim).await?;
+
+    // A restart does not forget it.
+    world.owner.stop().await?;
+    world.owner.restart(Vec::new()).await?;
+    world.owner.wait_until_ready().await?;
+    eventually("the owner knows it again", async || has_alert(&world, "claim-refused").await).await?;
+    other.refused("after a restart", other.request("after", cost(1)), RefusalCode::OwnerCannotClaim).await?;
 
     tell_the_token(&world, "unBlacklist").await?;
     let settled: Settled = world.owner.control().post(route::SETTLE, &json!({})).await?;
