@@ -61,6 +61,6 @@ pub(super) async fn settle(context: &Context) -> Result<(), Failure> {
         lines.extend(settled.transactions.iter().cloned());
         let refused = |refused: &RefusedClaim| format!("refused: {}: {}", refused.channel, refused.reason);
         lines.extend(settled.refused.iter().map(refused));
-        lines.join("\n").into()
+        lines.join("\n")
     })
 }
