@@ -37,11 +37,10 @@ mod prepare;
 mod pursue;
 mod sign;
 
-pub(crate) use plan::claim_call;
-
 pub(crate) use entry::Entry;
 pub use intent::ClaimRow;
 pub(crate) use intent::Intent;
+pub(crate) use plan::claim_call;
 pub(crate) use sign::{Unsigned, sign};
 
 use plan::Plan;

@@ -297,15 +297,15 @@ fn end_doubts(tx: &WriteTransaction, id: ChannelId, claimed: Usdc) -> Result<boo
     let (mut left, mut ended) = (claimed, Vec::new());
     let mut purchases = tx.open_table(PURCHASES)?;
     for entry in tx.open_table(PURCHASES_BY_TIME)?.iter()?.rev().take(DOUBTFUL_LOOK_BACK) {
+        if left.is_zero() {
+            break;
+        }
         let call_id = CallId::from_bytes(tables::join(&[&entry?.0.value()[8..]]));
         let known = purchase_in(&purchases, call_id)?;
         let Some(mut purchase) = known.filter(|known| known.channel == Some(id) && known.is_in_doubt())
         else {
             continue;
         };
-        if left.is_zero() {
-            break;
-        }
         left = left.saturating_sub(purchase.price);
         let reason = "the owner was paid as much on chain".to_owned();
         purchase.end = StoredEnd::Released { reason, in_doubt: Some(false) };
