@@ -1,11 +1,16 @@
 //! What a newer reading of an API changes for its callers.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::{
+    collections::HashMap,
+    hash::{DefaultHasher, Hash, Hasher},
+};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::description::{ApiDescription, Body, Content, Operation, Parameter, Response, Schema, Shape};
+use crate::description::{
+    ApiDescription, Body, Content, Method, Operation, Parameter, Response, Schema, Shape,
+};
 
 /// References within references that a difference is seen through. Every round looks at every schema once,
 /// however they refer to each other.
@@ -39,9 +44,10 @@ impl Changes {
 #[must_use]
 pub fn changes(old: &ApiDescription, new: &ApiDescription) -> Changes {
     let (old_outlines, new_outlines) = (Outlines::of(old), Outlines::of(new));
+    let (in_old, in_new) = (by_name(old), by_name(new));
     let mut changes = Changes::default();
     for operation in &new.operations {
-        match at(old, operation) {
+        match in_old.get(&key(operation)) {
             None => changes.added.push(name(operation)),
             Some(before) => {
                 let what = differences((old, &old_outlines), before, (new, &new_outlines), operation);
@@ -51,7 +57,7 @@ pub fn changes(old: &ApiDescription, new: &ApiDescription) -> Changes {
             }
         }
     }
-    let gone = old.operations.iter().filter(|operation| at(new, operation).is_none());
+    let gone = old.operations.iter().filter(|operation| !in_new.contains_key(&key(operation)));
     changes.removed.extend(gone.map(name));
     changes
 }
@@ -60,8 +66,13 @@ fn name(operation: &Operation) -> String {
     format!("{} {}", operation.method, operation.path)
 }
 
-fn at<'a>(api: &'a ApiDescription, like: &Operation) -> Option<&'a Operation> {
-    api.operations.iter().find(|operation| operation.method == like.method && operation.path == like.path)
+fn key(operation: &Operation) -> (Method, &str) {
+    (operation.method, &operation.path)
+}
+
+/// A stranger's description may have thousands of operations: each is found at once.
+fn by_name(api: &ApiDescription) -> HashMap<(Method, &str), &Operation> {
+    api.operations.iter().map(|operation| (key(operation), operation)).collect()
 }
 
 fn differences(
@@ -170,7 +181,7 @@ fn hash(value: &Value) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::description::{Method, Place, Style};
+    use crate::description::{Place, Style};
 
     fn operation(path: &str, parameters: Vec<Parameter>) -> Operation {
         Operation {

@@ -88,7 +88,7 @@ struct Inner {
     unused: unused::Unused,
     /// When a service's owner was last asked for a newer version.
     asked: Mutex<HashMap<ServiceId, Instant>>,
-    seen: versions::Seen,
+    seen: Arc<versions::Seen>,
     news: mpsc::Sender<News>,
     ways: Ways,
 }
@@ -140,7 +140,7 @@ impl Catalog {
             looking: looking::Looking::default(),
             unused: unused::Unused::default(),
             asked: Mutex::default(),
-            seen: versions::Seen::default(),
+            seen: Arc::default(),
             news,
             ways: Ways::default(),
         };
@@ -238,7 +238,7 @@ impl Catalog {
     pub async fn newest(&self, id: ServiceId) -> Result<Arc<Known>, CatalogError> {
         let known = self.service(id).await?;
         let Some(newer) = self.newer(&known).await else { return Ok(known) };
-        self.0.seen.note(Some(&known), &newer);
+        self.0.seen.note(Some(known), newer.clone()).await;
         Ok(newer)
     }
 
@@ -349,25 +349,27 @@ impl Catalog {
     /// A service with its details, kept in memory for the next call.
     async fn open(&self, listing: Verified<Listing>) -> Result<Arc<Known>, CatalogError> {
         let known = Arc::new(self.read(listing).await?);
-        self.use_from_now(&known);
+        self.use_from_now(&known).await;
         Ok(known)
     }
 
     /// Plans calls of the service with this version, unless a newer one is in use already.
-    pub fn use_from_now(&self, known: &Arc<Known>) {
+    pub async fn use_from_now(&self, known: &Arc<Known>) {
         let id = known.listing().service;
-        let mut services = self.0.services.write().unwrap_or_else(PoisonError::into_inner);
-        if services.get(&id).is_some_and(|used| used.listing().seq > known.listing().seq) {
-            return;
-        }
-        let held: usize = services.values().map(|known| known.memory_bytes()).sum();
-        if services.len() >= SERVICES_IN_MEMORY_MAX
-            || held + known.memory_bytes() > DESCRIPTIONS_IN_MEMORY_BYTES_MAX
-        {
-            services.clear();
-        }
-        let before = services.insert(id, known.clone());
-        self.0.seen.note(before.as_deref(), known);
+        let before = {
+            let mut services = self.0.services.write().unwrap_or_else(PoisonError::into_inner);
+            if services.get(&id).is_some_and(|used| used.listing().seq > known.listing().seq) {
+                return;
+            }
+            let held: usize = services.values().map(|known| known.memory_bytes()).sum();
+            if services.len() >= SERVICES_IN_MEMORY_MAX
+                || held + known.memory_bytes() > DESCRIPTIONS_IN_MEMORY_BYTES_MAX
+            {
+                services.clear();
+            }
+            services.insert(id, known.clone())
+        };
+        self.0.seen.note(before, known.clone()).await;
     }
 
     fn in_use(&self, id: ServiceId) -> Result<Option<Arc<Known>>, CatalogError> {

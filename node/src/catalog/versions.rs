@@ -1,11 +1,11 @@
 //! What is different in each version of a service, in sentences for those who call it.
 
 use std::{
-    collections::VecDeque,
-    sync::{Mutex, PoisonError},
+    collections::{HashMap, HashSet, VecDeque},
+    sync::{Arc, Mutex, PoisonError},
 };
 
-use farthing_bridge::changes::changes;
+use farthing_bridge::{changes::changes, description::Operation};
 use farthing_protocol::{Listing, ServiceId, Usdc, call::ChargePolicy, limits, plain::Line};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -167,23 +167,23 @@ fn differences(before: &Known, after: &Known) -> Vec<String> {
 
 /// Prices that single operations have, had, or lost.
 fn own_prices(before: &Known, after: &Known) -> Vec<String> {
-    let own = |known: &Known, like: (&str, &str)| {
+    let own = [before, after].map(|known| {
         let prices = known.details().prices.iter();
-        prices.clone().find(|own| (own.method.as_str(), own.path.as_str()) == like).map(|own| own.price)
-    };
+        prices.map(|own| (own.method.as_str(), own.path.as_str())).collect::<HashSet<_>>()
+    });
+    let earlier: HashMap<_, _> = before.operations().map(|(old, price)| (named(old), price)).collect();
     let of_both = after.operations().filter_map(|(operation, price)| {
-        let method = method_of(operation);
-        let like = (method.as_str(), operation.path.as_str());
-        let earlier = before
-            .operations()
-            .find(|(old, _)| method_of(old) == method && old.path == operation.path)
-            .map(|(_, price)| price)?;
+        let (method, path) = named(operation);
+        let earlier = *earlier.get(&(method, path))?;
         // What follows the service's own price is told with that.
-        let follows = own(before, like).is_none() && own(after, like).is_none();
-        (earlier != price && !follows)
-            .then(|| format!("price of {} {}: {earlier} → {price} USDC", like.0, like.1))
+        let follows = !own.iter().any(|own| own.contains(&(method, path)));
+        (earlier != price && !follows).then(|| format!("price of {method} {path}: {earlier} → {price} USDC"))
     });
     of_both.collect()
+}
+
+fn named(operation: &Operation) -> (&'static str, &str) {
+    (method_of(operation).as_str(), &operation.path)
 }
 
 /// Services whose versions are remembered; beyond that those noted first are forgotten.
@@ -203,19 +203,35 @@ struct Noted {
 
 impl Seen {
     /// Notes a version that is new here; `before` is the one that was known until now.
-    pub(super) fn note(&self, before: Option<&Known>, after: &Known) {
-        let listing = after.listing();
-        let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let id = Text(listing.service);
-        let at = noted.services.iter().position(|(own, _)| *own == id);
-        let notes = at.and_then(|at| noted.services.get(at)).map(|(_, notes)| notes.as_slice());
-        if notes.and_then(<[_]>::last).is_some_and(|newest| newest.version >= listing.seq) {
+    ///
+    /// A stranger decides how much there is to compare: that is done aside, and nobody waits for it but the one who
+    /// met the new version.
+    pub(super) async fn note(self: &Arc<Self>, before: Option<Arc<Known>>, after: Arc<Known>) {
+        if !self.is_new(after.listing()) {
             return;
         }
-        let mut note = VersionNote::of(before, after);
-        if before.is_none() {
-            note.what =
-                vec![if notes.is_some() { "seen again" } else { "first seen by this node" }.to_owned()];
+        let seen = self.clone();
+        let noted = tokio::task::spawn_blocking(move || {
+            let note = VersionNote::of(before.as_deref(), &after);
+            seen.add(Text(after.listing().service), note, before.is_none());
+        });
+        if let Err(error) = noted.await {
+            tracing::warn!(%error, "a version cannot be compared with the one before it");
+        }
+    }
+
+    fn is_new(&self, listing: &Listing) -> bool {
+        let noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let notes = noted.services.iter().find(|(own, _)| own.0 == listing.service);
+        notes.and_then(|(_, notes)| notes.last()).is_none_or(|newest| newest.version < listing.seq)
+    }
+
+    /// `is_first`: nothing of the service was in use here before.
+    fn add(&self, id: Text<ServiceId>, mut note: VersionNote, is_first: bool) {
+        let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = noted.services.iter().position(|(own, _)| *own == id);
+        if is_first {
+            note.what = vec![if at.is_some() { "seen again" } else { "first seen by this node" }.to_owned()];
         }
         let at = at.unwrap_or_else(|| {
             if noted.services.len() >= SERVICES_SEEN_MAX {
@@ -224,10 +240,12 @@ impl Seen {
             noted.services.push_back((id, Vec::new()));
             noted.services.len() - 1
         });
-        if let Some((_, notes)) = noted.services.get_mut(at) {
+        if let Some((_, notes)) = noted.services.get_mut(at)
+            && notes.last().is_none_or(|newest| newest.version < note.version)
+        {
             note.add_to(notes);
+            noted.changed = true;
         }
-        noted.changed = true;
     }
 
     /// Of one service, the newest last.

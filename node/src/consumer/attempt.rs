@@ -105,7 +105,7 @@ impl Consumer {
             let price = |plan: &Result<Plan, BuyError>| plan.as_ref().ok().map(|plan| plan.price);
             let agreed = price(&first).max(self.most_accepted(order, &service, &first)?);
             if spending::is_welcome(agreed, price(&second), order.max_price) {
-                self.0.catalog.use_from_now(&newer);
+                self.0.catalog.use_from_now(&newer).await;
                 (service, first) = (newer, second);
             }
         }
