@@ -1,27 +1,29 @@
 //! Details of a stranger that unpack to far more than they weigh. Nodes look into new services by themselves, so what
 //! that may take is bounded for all of them together.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
 
 use anyhow::{Context, Result, ensure};
 use farthing_bridge::{
     description::{ApiDescription, Operation, Parameter, Place, Schema, Style},
     document,
 };
-use farthing_network::{Inbound, Network, NetworkConfig};
 use farthing_protocol::{
-    Listing, SecretKey, ServiceId, ServiceNonce, Signed, Usdc,
-    call::ChargePolicy,
+    Listing, SecretKey, Signed,
     info::{InfoRequest, InfoResponse},
-    listing::{Details, ServiceKind},
-    wire::NetworkName,
+    listing::{Details, Pin},
 };
-use farthing_tests::{simulate::now_secs, world::eventually};
+use farthing_tests::world::eventually;
 use serde_json::{Value, json};
 
-use crate::support::{Nodes, show};
+use crate::{
+    stranger,
+    support::{Nodes, show},
+};
 
-const NETWORK: &str = "31337";
 const SERVICES: u8 = 6;
 /// As many as a description may have; each becomes hundreds of bytes in memory.
 const VALUES: usize = 190_000;
@@ -51,34 +53,6 @@ fn bomb() -> Result<Details> {
     Ok(Details { api: document::encode(&description)?, ..Details::default() })
 }
 
-fn listing(number: u8, key: &SecretKey, details: &Details, details_bytes: u32) -> Listing {
-    let nonce = ServiceNonce::from_bytes([number; 16]);
-    Listing {
-        network: NETWORK.to_owned(),
-        service: ServiceId::derive(key.address(), nonce),
-        owner: key.address(),
-        seq: 1,
-        name: format!("Heavy {number}"),
-        summary: String::new(),
-        category: "test".to_owned(),
-        tags: Vec::new(),
-        kind: ServiceKind::Rest,
-        price: Usdc::ZERO,
-        charge_policy: ChargePolicy::default(),
-        accepts: Vec::new(),
-        operations_count: 1,
-        details_hash: details.to_blob().1,
-        details_bytes,
-        created_secs: now_secs(),
-        updated_secs: now_secs(),
-        tombstone: false,
-        paused: false,
-        samples_count: 0,
-        history: None,
-        nonce,
-    }
-}
-
 /// The most that a process has held, in MiB.
 fn held_at_most_mib(pid: u32) -> Result<u64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
@@ -93,33 +67,20 @@ async fn details_that_unpack_to_far_more_than_they_weigh_take_no_memory_that_a_n
     let node = nodes.join(&[]).await?;
     let key = SecretKey::from_bytes(&[7; 32])?;
     let details = tokio::task::spawn_blocking(bomb).await??;
-    let (blob, _) = details.to_blob();
+    let (blob, hash) = details.to_blob();
     ensure!(blob.len() < 64 * 1024, "{} bytes are not fetched unasked", blob.len());
-    let size = u32::try_from(blob.len())?;
-    let listings: Vec<Listing> = (1..=SERVICES).map(|number| listing(number, &key, &details, size)).collect();
+    let pin = Pin { hash, bytes: u32::try_from(blob.len())? };
+    let listings: Vec<Listing> = (1..=SERVICES).map(|number| stranger::listing(&key, number, pin)).collect();
     let signed: Vec<Signed<Listing>> =
         listings.iter().map(|listing| Signed::sign(listing, &key)).collect::<Result<_, _>>()?;
-    let config = NetworkConfig {
-        listen: vec!["/ip4/127.0.0.1/tcp/0".to_owned()],
-        bootstrap: vec![node.loopback_address().await?],
-        allow_private: true,
-        ..NetworkConfig::new(key, NetworkName::new(NETWORK)?)
-    };
-    let (owner, Inbound { mut info, .. }) = Network::start(config).await?;
-    let fetched = std::sync::Arc::new(AtomicUsize::new(0));
-    let count = std::sync::Arc::clone(&fetched);
-    let answering = tokio::spawn(async move {
-        while let Some(question) = info.recv().await {
-            let answer = match &question.request {
-                InfoRequest::Blob(_) => {
-                    count.fetch_add(1, Ordering::Relaxed);
-                    InfoResponse::Blob(Some(blob.clone().into()))
-                }
-                _ => InfoResponse::Refused("not asked for".to_owned()),
-            };
-            question.reply.send(answer);
-        }
-    });
+    let fetched = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&fetched);
+    let owner = stranger::start(key, &node, move |question| {
+        let InfoRequest::Blob(_) = question else { return None };
+        count.fetch_add(1, Ordering::Relaxed);
+        Some(InfoResponse::Blob(Some(blob.clone().into())))
+    })
+    .await?;
     eventually("the owner is there", async || Ok(node.status().await?.peers > 0)).await?;
     let pid = node.pid().context("the node has ended")?;
     let before = held_at_most_mib(pid)?;
@@ -133,6 +94,5 @@ async fn details_that_unpack_to_far_more_than_they_weigh_take_no_memory_that_a_n
     }
     let after = held_at_most_mib(pid)?;
     ensure!(after - before < MEMORY_MIB, "{before} MiB, then {after}");
-    answering.abort();
     Ok(())
 }

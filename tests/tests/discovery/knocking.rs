@@ -10,22 +10,23 @@ use std::{
 };
 
 use anyhow::{Result, ensure};
-use farthing_network::{Inbound, Network, NetworkConfig, NetworkHandle};
+use farthing::testnet::NodeProcess;
+use farthing_network::NetworkHandle;
 use farthing_protocol::{
-    Listing, NodeRecord, SecretKey, ServiceId, ServiceNonce, Signed, Usdc,
-    call::ChargePolicy,
+    Listing, NodeRecord, SecretKey, Signed,
     info::{InfoRequest, InfoResponse},
     keccak256,
-    listing::ServiceKind,
-    wire::NetworkName,
+    listing::Pin,
 };
 use farthing_tests::{simulate::now_secs, world::eventually};
 use libp2p::Multiaddr;
 use tokio::net::TcpListener;
 
-use crate::support::{Nodes, show};
+use crate::{
+    stranger::{self, NETWORK},
+    support::{Nodes, show},
+};
 
-const NETWORK: &str = "31337";
 /// With so many neighbours a node seeks no further ones of its own accord.
 const NEIGHBOURS: u8 = 8;
 const VERSIONS: u64 = 12;
@@ -58,31 +59,7 @@ impl Victim {
 }
 
 fn listing(owner: &SecretKey, seq: u64) -> Listing {
-    let nonce = ServiceNonce::from_bytes([0x77; 16]);
-    Listing {
-        network: NETWORK.to_owned(),
-        service: ServiceId::derive(owner.address(), nonce),
-        owner: owner.address(),
-        seq,
-        name: "Elsewhere".to_owned(),
-        summary: String::new(),
-        category: "test".to_owned(),
-        tags: Vec::new(),
-        kind: ServiceKind::Rest,
-        price: Usdc::ZERO,
-        charge_policy: ChargePolicy::default(),
-        accepts: Vec::new(),
-        operations_count: 1,
-        details_hash: details_hash(seq),
-        details_bytes: 100,
-        created_secs: now_secs(),
-        updated_secs: now_secs(),
-        tombstone: false,
-        paused: false,
-        samples_count: 0,
-        history: None,
-        nonce,
-    }
+    Listing { seq, ..stranger::listing(owner, 1, Pin { hash: details_hash(seq), bytes: 100 }) }
 }
 
 fn details_hash(seq: u64) -> [u8; 32] {
@@ -109,29 +86,15 @@ fn record(owner: &SecretKey, port: u16) -> Result<NodeRecord> {
 }
 
 /// A neighbour in this process that has no content, and notes the newest version whose details it was asked for.
-async fn neighbour(number: u8, bootstrap: &str, asked: &Arc<AtomicU64>) -> Result<NetworkHandle> {
-    let config = NetworkConfig {
-        listen: vec!["/ip4/127.0.0.1/tcp/0".to_owned()],
-        bootstrap: vec![bootstrap.to_owned()],
-        allow_private: true,
-        ..NetworkConfig::new(SecretKey::from_bytes(&[100 + number; 32])?, NetworkName::new(NETWORK)?)
-    };
-    let (handle, Inbound { mut info, .. }) = Network::start(config).await?;
+async fn neighbour(number: u8, node: &NodeProcess, asked: &Arc<AtomicU64>) -> Result<NetworkHandle> {
     let asked = Arc::clone(asked);
-    tokio::spawn(async move {
-        while let Some(question) = info.recv().await {
-            let answer = match &question.request {
-                InfoRequest::Blob(hash) => {
-                    let version = (1..=VERSIONS).find(|seq| details_hash(*seq) == *hash);
-                    asked.fetch_max(version.unwrap_or(0), Ordering::SeqCst);
-                    InfoResponse::Blob(None)
-                }
-                _ => InfoResponse::Refused("not asked for".to_owned()),
-            };
-            question.reply.send(answer);
-        }
-    });
-    Ok(handle)
+    let note = move |question: &InfoRequest| {
+        let InfoRequest::Blob(hash) = question else { return None };
+        let version = (1..=VERSIONS).find(|seq| details_hash(*seq) == *hash);
+        asked.fetch_max(version.unwrap_or(0), Ordering::SeqCst);
+        Some(InfoResponse::Blob(None))
+    };
+    stranger::start(SecretKey::from_bytes(&[100 + number; 32])?, node, note).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -139,10 +102,10 @@ async fn listings_of_an_owner_that_is_not_where_its_record_says_make_no_node_kno
     let mut nodes = Nodes::new()?;
     let node = nodes.join(&[]).await?;
     let (victim, owner) = (Victim::start().await?, SecretKey::from_bytes(&[7; 32])?);
-    let (asked, bootstrap) = (Arc::new(AtomicU64::new(0)), node.loopback_address().await?);
+    let asked = Arc::new(AtomicU64::new(0));
     let mut neighbours = Vec::new();
     for number in 0..NEIGHBOURS {
-        neighbours.push(neighbour(number, &bootstrap, &asked).await?);
+        neighbours.push(neighbour(number, &node, &asked).await?);
     }
     eventually("the node has company", async || Ok(node.status().await?.peers >= u64::from(NEIGHBOURS)))
         .await?;

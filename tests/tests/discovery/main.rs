@@ -11,5 +11,6 @@ mod networks;
 mod preview;
 mod search;
 mod spread;
+mod stranger;
 mod support;
 mod told;

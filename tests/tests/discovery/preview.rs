@@ -2,19 +2,19 @@
 
 use anyhow::{Context, Result, ensure};
 use farthing::control::types::route;
-use farthing_network::{Inbound, Network, NetworkConfig};
 use farthing_protocol::{
-    Listing, SecretKey, ServiceId, ServiceNonce, Signed, Usdc,
-    call::ChargePolicy,
+    SecretKey, Signed,
     info::{InfoRequest, InfoResponse},
     keccak256,
-    listing::ServiceKind,
-    wire::NetworkName,
+    listing::Pin,
 };
-use farthing_tests::{command::farthing, simulate::now_secs, upstream::Upstream, world::eventually};
+use farthing_tests::{command::farthing, upstream::Upstream, world::eventually};
 use serde_json::Value;
 
-use crate::support::{Nodes, all_find, offer, path, publish, samples, show, with_and_without_gossip, words};
+use crate::{
+    stranger,
+    support::{Nodes, all_find, offer, path, publish, samples, show, with_and_without_gossip, words},
+};
 
 with_and_without_gossip!(
     samples_are_free_and_never_touch_the_upstream,
@@ -58,54 +58,18 @@ async fn a_preview_works_while_the_owner_is_away(mut nodes: Nodes) -> Result<()>
 /// An owner, in this process, that gives everybody other bytes than its listing names.
 #[tokio::test(flavor = "multi_thread")]
 async fn details_that_do_not_match_the_listing_s_hash_are_not_believed_by_anybody() -> Result<()> {
-    const NETWORK: &str = "31337";
     let mut nodes = Nodes::new()?;
     let node = nodes.join(&[]).await?;
     let key = SecretKey::from_bytes(&[7; 32])?;
-    let nonce = ServiceNonce::from_bytes([0x77; 16]);
-    let service = ServiceId::derive(key.address(), nonce);
-    let listing = Listing {
-        network: NETWORK.to_owned(),
-        service,
-        owner: key.address(),
-        seq: 1,
-        name: "Not what it says".to_owned(),
-        summary: String::new(),
-        category: "test".to_owned(),
-        tags: Vec::new(),
-        kind: ServiceKind::Rest,
-        price: Usdc::ZERO,
-        charge_policy: ChargePolicy::default(),
-        accepts: Vec::new(),
-        operations_count: 1,
-        details_hash: keccak256(&[b"what it says"]),
-        details_bytes: 12,
-        created_secs: now_secs(),
-        updated_secs: now_secs(),
-        tombstone: false,
-        paused: false,
-        samples_count: 0,
-        history: None,
-        nonce,
-    };
-    let listing = Signed::sign(&listing, &key)?;
-    let config = NetworkConfig {
-        listen: vec!["/ip4/127.0.0.1/tcp/0".to_owned()],
-        bootstrap: vec![node.loopback_address().await?],
-        allow_private: true,
-        ..NetworkConfig::new(key, NetworkName::new(NETWORK)?)
-    };
-    let (_owner, Inbound { mut info, .. }) = Network::start(config).await?;
-    let answering = tokio::spawn(async move {
-        while let Some(question) = info.recv().await {
-            let answer = match &question.request {
-                InfoRequest::Services(_) => InfoResponse::Listings(vec![listing.clone()]),
-                InfoRequest::Blob(_) => InfoResponse::Blob(Some(b"what it does".to_vec().into())),
-                _ => InfoResponse::Refused("not asked for".to_owned()),
-            };
-            question.reply.send(answer);
-        }
-    });
+    let told = Pin { hash: keccak256(&[b"what it says"]), bytes: 12 };
+    let listing = stranger::listing(&key, 1, told);
+    let (service, signed) = (listing.service, Signed::sign(&listing, &key)?);
+    let _owner = stranger::start(key, &node, move |question| match question {
+        InfoRequest::Services(_) => Some(InfoResponse::Listings(vec![signed.clone()])),
+        InfoRequest::Blob(_) => Some(InfoResponse::Blob(Some(b"what it does".to_vec().into()))),
+        _ => None,
+    })
+    .await?;
     eventually("the owner is there", async || Ok(node.status().await?.peers > 0)).await?;
     let mut missing = None;
     let shown = eventually("the listing is shown", async || {
@@ -123,6 +87,46 @@ async fn details_that_do_not_match_the_listing_s_hash_are_not_believed_by_anybod
             "{arguments:?}: {told:?}"
         );
     }
-    answering.abort();
+    Ok(())
+}
+
+/// What a node fetches of its own accord is bounded by what listings say. One that says too little of its details must
+/// not fill the node's disk with them, though their hash is the one that it names.
+#[tokio::test(flavor = "multi_thread")]
+async fn details_larger_than_their_listing_says_are_not_kept() -> Result<()> {
+    let mut nodes = Nodes::new()?;
+    let node = nodes.join(&[]).await?;
+    let key = SecretKey::from_bytes(&[7; 32])?;
+    let contents = [vec![1; 300_000], vec![2; 10_000]];
+    let pins = [(&contents[0], 1_000), (&contents[1], 10_000)]
+        .map(|(content, bytes)| Pin { hash: keccak256(&[content]), bytes });
+    let mut number = 0;
+    let listings = pins.map(|pin| {
+        number += 1;
+        stranger::listing(&key, number, pin)
+    });
+    let signed = [Signed::sign(&listings[0], &key)?, Signed::sign(&listings[1], &key)?];
+    let owner = stranger::start(key, &node, move |question| {
+        let InfoRequest::Blob(hash) = question else { return None };
+        let content = contents.iter().find(|content| keccak256(&[content]) == *hash);
+        Some(InfoResponse::Blob(content.map(|content| content.clone().into())))
+    })
+    .await?;
+    eventually("the owner is there", async || Ok(node.status().await?.peers > 0)).await?;
+    let wallet = node.status().await?.address.0;
+    for (listing, signed) in listings.iter().zip(&signed) {
+        eventually("the node is told", async || Ok(owner.gossip_listing(signed).await)).await?;
+        eventually("the node looks into it", async || {
+            let shown = show(&node, listing.service).await.ok();
+            Ok(shown.is_some_and(|shown| shown.details_missing.is_some()))
+        })
+        .await?;
+    }
+    let is_kept = async |pin: &Pin| -> Result<bool> {
+        let answer = owner.ask(wallet, InfoRequest::Blob(pin.hash)).await?;
+        Ok(matches!(answer, InfoResponse::Blob(Some(_))))
+    };
+    eventually("what is as large as it says is kept", async || is_kept(&pins[1]).await).await?;
+    ensure!(!is_kept(&pins[0]).await?, "300,000 bytes are kept of a listing that says 1,000");
     Ok(())
 }

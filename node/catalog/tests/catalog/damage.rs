@@ -212,3 +212,21 @@ async fn content_used_longest_ago_leaves_first() {
     let (world, _) = world.reopen(|_| {});
     assert!(has(&world, 0) && has(&world, 2) && has(&world, 3));
 }
+
+/// A row and a place in memory cost as much for eight bytes as for some hundred.
+#[tokio::test]
+async fn content_of_a_few_bytes_takes_no_more_places_than_content_of_512() {
+    let limits = farthing_catalog::Limits { content_bytes_max: 5_120, ..farthing_catalog::Limits::default() };
+    let world = World::with(limits);
+    let blobs: Vec<_> = (0..40).map(u64::to_be_bytes).map(|b| (keccak256(&[&b]), b)).collect();
+    let kept =
+        |world: &World| blobs.iter().filter(|(hash, _)| world.catalog.blob(hash).unwrap().is_some()).count();
+    for (hash, blob) in &blobs {
+        assert!(world.catalog.put_blob(*hash, blob).unwrap());
+    }
+    assert_eq!(kept(&world), 10);
+    let (world, _) = world.reopen(|_| {});
+    let another = [9; 8];
+    assert!(world.catalog.put_blob(keccak256(&[&another]), &another).unwrap());
+    assert_eq!(kept(&world), 9, "one of them made room after a restart, too");
+}
