@@ -194,7 +194,13 @@ impl Watcher {
         let poll_interval = Duration::from_millis(self.reader.spec.poll_interval_ms);
         self.scope = Scope::All;
         let mut waiting: Vec<oneshot::Sender<()>> = Vec::new();
+        let mut due_at = tokio::time::Instant::now();
         loop {
+            // Strangers cause events. What they name is looked at without delay once in each interval, and no more often.
+            let is_prompt = tokio::time::Instant::now() < due_at;
+            if !is_prompt {
+                due_at = tokio::time::Instant::now() + poll_interval;
+            }
             match self.poll().await {
                 Ok(()) => backoff.reset(),
                 Err(Unfit::Unreachable(reason)) => return Interrupted::Unreachable(reason),
@@ -205,7 +211,7 @@ impl Watcher {
                 let _ = done.send(());
             }
             tokio::select! {
-                () = tokio::time::sleep(poll_interval) => {}
+                () = tokio::time::sleep_until(due_at) => {}
                 command = self.commands.recv() => match command {
                     Some(Command::Refresh(done)) => {
                         self.scope = Scope::All;
@@ -214,7 +220,7 @@ impl Watcher {
                     Some(Command::Track(config)) => self.channels.track(config).await,
                     None => return Interrupted::Stopped,
                 },
-                Some(found) = self.found.recv() => self.channels.consider(found),
+                Some(found) = self.found.recv(), if !is_prompt => self.channels.consider(found),
             }
         }
     }

@@ -26,7 +26,7 @@ use crate::{
     rpc::RpcError,
     spec::LOOKBACK_BLOCKS,
     store::Store,
-    views::{LogsFailing, Views},
+    views::{Head, LogsFailing, Views},
 };
 
 /// Channels that events named, each with its terms where a deposit told them.
@@ -59,6 +59,11 @@ pub(super) struct Finder {
     reorganisations: u64,
 }
 
+/// Which of all the heads it is: two with the same number are told apart by what was replaced before them.
+const fn place(head: &Head) -> (u64, u64) {
+    (head.number, head.reorganisations)
+}
+
 impl Finder {
     pub(super) fn new(
         reader: Reader,
@@ -85,11 +90,12 @@ impl Finder {
                 self.cursor = self.cursor.map(|block| block.saturating_sub(AGAIN_BLOCKS));
             }
             match self.catch_up().await {
-                Ok(()) => {
+                Ok(read) => {
                     backoff.reset();
                     self.tell_working();
-                    // For events that came late.
-                    let _ = tokio::time::timeout(PATIENCE.min(again), heads.changed()).await;
+                    // The same head, looked at again, has nothing new; but for events that came late.
+                    let is_new = |head: &Option<Head>| head.is_some_and(|head| place(&head) != read);
+                    let _ = tokio::time::timeout(PATIENCE.min(again), heads.wait_for(is_new)).await;
                 }
                 Err(Stopped::NoWatcher) => return,
                 Err(Stopped::Failing(reason)) => {
@@ -100,13 +106,13 @@ impl Finder {
         }
     }
 
-    async fn catch_up(&mut self) -> Result<(), Stopped> {
+    /// The place of the head up to which all was read.
+    async fn catch_up(&mut self) -> Result<(u64, u64), Stopped> {
         let seen = *self.views.head.borrow();
-        let head = match seen {
-            Some(head) => head.number,
-            None => self.reader.head().await.map_err(failing)?.number(),
+        let (head, reorganisations) = match seen {
+            Some(head) => place(&head),
+            None => (self.reader.head().await.map_err(failing)?.number(), 0),
         };
-        let reorganisations = seen.map_or(0, |head| head.reorganisations);
         if reorganisations != self.reorganisations {
             self.reorganisations = reorganisations;
             self.cursor = self.cursor.map(|block| block.saturating_sub(REORG_BLOCKS_MAX));
@@ -133,7 +139,7 @@ impl Finder {
             from = to + 1;
             self.store_cursor(to).await;
         }
-        Ok(())
+        Ok((head, reorganisations))
     }
 
     fn first_block(&self, head: u64) -> u64 {

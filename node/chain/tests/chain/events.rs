@@ -1,6 +1,10 @@
 //! Events that are forged, too many, or not to be had: new channels may wait, money never does.
 
-use std::{ops::Range, sync::Arc};
+use std::{
+    ops::Range,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use alloy::{primitives::hex, sol, sol_types::SolCall as _};
 use farthing_chain::{ChainHandle, MemoryJournal, pay_channels_address};
@@ -235,4 +239,30 @@ async fn a_deposit_is_safe_once_the_safe_block_has_reached_it() {
     payee.shutdown().await;
     let payee = start_ready(spec, &world.payee, Arc::new(MemoryJournal::default())).await;
     until(payee.channels(), |views| views.get(&id).is_some_and(|v| v.safe_deposited == usdc(400_000))).await;
+}
+
+/// One deposit of a stranger, of the smallest sum, is an event that names this wallet for as many blocks as are read again.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_in_the_newest_blocks_makes_no_node_ask_without_pause() {
+    const WINDOW: Duration = Duration::from_secs(3);
+    // Head, events, balances, fees, the channel; and the head again.
+    const REQUESTS_PER_POLL_MAX: u64 = 8;
+    let world = World::new().await;
+    let (stranger, payee) = (world.payer_chain().await, world.payee_chain().await);
+    let spec = world.spec();
+    let config = world.terms(1);
+    stranger.deposit_onto(config, Usdc::ZERO, usdc(1)).await.unwrap();
+    until_deposited(&payee, config.id(&payee.domain()), 1).await;
+    for blocks in ["a head that stays", "a block each second"] {
+        if blocks != "a head that stays" {
+            world.anvil.rpc("evm_setIntervalMining", json!([1])).await;
+        }
+        let (begun, before) = (Instant::now(), payee.request_counts().watch);
+        tokio::time::sleep(WINDOW).await;
+        let asked = payee.request_counts().watch - before;
+        let polls = u64::try_from(begun.elapsed().as_millis()).unwrap() / spec.poll_interval_ms + 1;
+        // What an event names is looked at once more in each interval.
+        let allowed = 2 * polls * REQUESTS_PER_POLL_MAX;
+        assert!(asked <= allowed, "{blocks}: {asked} requests in {polls} intervals");
+    }
 }
