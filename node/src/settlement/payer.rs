@@ -17,7 +17,11 @@ use farthing_protocol::{
 };
 use futures::{StreamExt, stream};
 
-use super::{SettlementError, policy::Policy, promised::Promised};
+use super::{
+    SettlementError,
+    policy::Policy,
+    promised::{self, Promised},
+};
 use crate::{
     chain_view, clock,
     consumer::channels::{Channels, PayerChannel},
@@ -121,7 +125,8 @@ impl Payer {
             None => {}
         }
         let promised = self.promised.until(channel.id);
-        let is_broken = promised.is_some_and(|until| until <= clock::now_secs());
+        let lasts = |until| promised::lasts(until, clock::now_secs(), self.policy.close_promise_secs);
+        let is_broken = promised.is_some_and(|until| !lasts(until));
         if !force && !is_broken {
             // An owner that does not answer any more may still keep its word within the term.
             match self.ask_to_close(&channel).await {
@@ -226,9 +231,7 @@ impl Payer {
                 self.promised.forget(id).await;
                 continue;
             };
-            // A clock that was far ahead when the word was given does not make it last longer.
-            let left_secs = until_secs.saturating_sub(clock::now_secs());
-            if (1..=self.policy.close_promise_secs).contains(&left_secs) {
+            if promised::lasts(until_secs, clock::now_secs(), self.policy.close_promise_secs) {
                 continue;
             }
             let owner = channel.config.payee;

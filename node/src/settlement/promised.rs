@@ -16,6 +16,13 @@ pub(super) struct Promised {
     until_secs: Arc<Mutex<BTreeMap<ChannelId, u64>>>,
 }
 
+/// Whether a word that is trusted `until_secs` still is. A clock that was far ahead when the word was given does not
+/// make it last longer than a term.
+pub(super) const fn lasts(until_secs: u64, now_secs: u64, term_secs: u64) -> bool {
+    let left_secs = until_secs.saturating_sub(now_secs);
+    0 < left_secs && left_secs <= term_secs
+}
+
 impl Promised {
     pub(super) fn restore(ledger: Ledger) -> Result<Self, LedgerError> {
         let mut promised = BTreeMap::new();
@@ -62,5 +69,19 @@ impl Promised {
     fn lock(&self) -> MutexGuard<'_, BTreeMap<ChannelId, u64>> {
         // The map is changed by single operations, so a panic elsewhere leaves it whole.
         self.until_secs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::lasts;
+
+    #[test]
+    fn an_owners_word_lasts_a_term_whatever_the_clock_showed_when_it_was_given() {
+        assert!(lasts(1_600, 1_000, 600), "just given");
+        assert!(lasts(1_600, 1_599, 600));
+        assert!(!lasts(1_600, 1_600, 600), "the term is over");
+        assert!(!lasts(1_601, 1_000, 600), "given while the clock was ahead");
+        assert!(!lasts(u64::MAX, 1_000, 600));
     }
 }
