@@ -8,6 +8,7 @@
 use std::{
     collections::HashMap,
     sync::{Mutex, MutexGuard, PoisonError},
+    time::Instant,
 };
 
 use farthing_ledger::{Cause, PayerChannelRow};
@@ -38,6 +39,8 @@ pub struct PayerChannel {
     pub close_at_secs: Option<u64>,
     /// The last increase of the deposit, from which a top-up is computed.
     pub last_deposit: Usdc,
+    /// When this node saw its last deposit; the owner may see it later.
+    pub filled_at: Option<Instant>,
     pub last_used_secs: u64,
 }
 
@@ -136,10 +139,12 @@ impl Channels {
             claimed: row.claimed,
             close_at_secs,
             last_deposit: Usdc::ZERO,
+            filled_at: None,
             last_used_secs: used_secs.unwrap_or(now_secs),
         });
         if row.deposited > channel.state.deposited {
             channel.last_deposit = row.deposited.saturating_sub(channel.state.deposited.max(row.claimed));
+            channel.filled_at = Some(Instant::now());
         }
         channel.last_used_secs = channel.last_used_secs.max(used_secs.unwrap_or_default());
         channel.state.deposited = row.deposited;

@@ -145,10 +145,17 @@ impl Consumer {
         let Word::Refused(refusal) = word else { return false };
         let lag_max = match refusal.code {
             RefusalCode::UnknownChannel | RefusalCode::VoucherAboveDeposit => CHANNEL_LAG,
+            RefusalCode::ChannelClosing if self.was_just_filled(attempt) => CHANNEL_LAG,
             RefusalCode::ChainStale | RefusalCode::DepositNotSafe => START_LAG,
             _ => return false,
         };
         attempt.reservation.is_some() && started.elapsed() < lag_max
+    }
+
+    /// Whether the owner may still see the channel as it was before the last deposit.
+    fn was_just_filled(&self, attempt: &Attempt) -> bool {
+        let channel = attempt.reservation.and_then(|reservation| self.0.channels.get(reservation.owner));
+        channel.and_then(|channel| channel.filled_at).is_some_and(|at| at.elapsed() < CHANNEL_LAG)
     }
 }
 

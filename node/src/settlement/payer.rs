@@ -369,6 +369,7 @@ mod tests {
             claimed: Usdc::ZERO,
             close_at_secs: None,
             last_deposit: Usdc::ZERO,
+            filled_at: None,
             last_used_secs: 1_000,
         }
     }
