@@ -122,7 +122,7 @@ impl Settlement {
         let (requests, receiver) = mpsc::channel(8);
         let promised = Promised::restore(ledger.clone())?;
         let intake = Intake::new(wallet, chain.clone(), ledger.clone(), book.clone(), accounts, terms);
-        let (closing, ordered, kept, interrupted) = Default::default();
+        let (closing, ordered, kept) = Default::default();
         let last = ledger.settlements(1)?.pop();
         let is_probe_due = last.is_some_and(|last| last.state == SettlementState::Failed);
         let payee = Payee {
@@ -134,7 +134,6 @@ impl Settlement {
             closing,
             ordered,
             kept,
-            interrupted,
             retry_refused: Instant::now(),
             is_probe_due,
         };

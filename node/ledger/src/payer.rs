@@ -42,7 +42,7 @@ pub const SECRET_NAME_BYTES_MAX: usize = 128;
 
 impl Ledger {
     /// Records what the chain says, and whether the channel is stopped; what was signed and acknowledged
-    /// stays as it is, `claimed` never falls. Gives the channel as recorded.
+    /// stays as it is. Gives the channel as recorded.
     ///
     /// A channel new to this ledger starts with what was paid out as its opening balance. What an emptied channel paid
     /// beyond every call that is known is an adjustment.

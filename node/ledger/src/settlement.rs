@@ -5,7 +5,8 @@
 //!    same commit.
 //! 3. What a payer withdrew although it was charged is a settlement of its own, made when the chain shows it.
 //!
-//! Invariant M3: claimed never falls and never exceeds what was charged; a confirmed settlement is final.
+//! Invariant M3: claimed never exceeds what was charged, and a confirmed settlement is final, unless the chain replaces the
+//! block that had it: then it is under way again.
 
 use farthing_protocol::{ChannelId, Hash, Usdc};
 use minicbor::{Decode, Encode};
@@ -99,6 +100,9 @@ impl Ledger {
     }
 }
 
+/// Settlements among which those that the chain took back are looked for: it replaces its newest blocks only.
+const REOPENED_LOOK_BACK: usize = 64;
+
 fn record_claim(tx: &WriteTransaction, settlement: &Settlement) -> Result<()> {
     let id = settlement.id;
     let known = tx.open_table(SETTLEMENTS)?.get(id)?.map(|bytes| decode(bytes.value())).transpose()?;
@@ -118,6 +122,25 @@ fn record_claim(tx: &WriteTransaction, settlement: &Settlement) -> Result<()> {
         }
     }
     insert(tx, settlement)
+}
+
+/// Claims of a channel beyond what the chain now says was paid are under way again: a block was replaced by others, which
+/// may yet have them.
+pub(crate) fn reopen(tx: &WriteTransaction, channel: ChannelId, claimed: Usdc) -> Result<()> {
+    let is_taken_back = |settlement: &Settlement| {
+        let beyond = |row: &SettlementRow| row.channel == channel && row.from < row.to && claimed < row.to;
+        settlement.state == SettlementState::Confirmed && settlement.rows.iter().any(beyond)
+    };
+    let mut taken_back = Vec::new();
+    for entry in tx.open_table(SETTLEMENTS)?.iter()?.rev().take(REOPENED_LOOK_BACK) {
+        let (id, bytes) = entry?;
+        let settlement = decode(bytes.value())?.into_settlement(id.value());
+        taken_back.extend(Some(settlement).filter(is_taken_back));
+    }
+    for settlement in taken_back {
+        insert(tx, &Settlement { state: SettlementState::Pending, ..settlement })?;
+    }
+    Ok(())
 }
 
 /// Books what the payer withdrew of a channel: the part of what is spent that can no longer be claimed.

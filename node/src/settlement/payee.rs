@@ -55,8 +55,6 @@ pub(super) struct Payee {
     pub retry_refused: Instant,
     /// The last claim before the start failed, and by whom is not known any more.
     pub is_probe_due: bool,
-    /// Claims that were under way at the last stop.
-    pub interrupted: Vec<farthing_ledger::Settlement>,
 }
 
 impl Payee {
@@ -67,7 +65,6 @@ impl Payee {
         interval: Duration,
     ) {
         self.closing.extend(self.book.closing());
-        self.interrupted = self.interrupted_claims();
         let mut tick = tokio::time::interval(interval);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut retry_closes = tokio::time::interval(RETRY_BUSY_EVERY);
@@ -119,6 +116,8 @@ impl Payee {
         }
     }
 
+    /// Claims that were under way at the last stop, or that the chain has taken back since: this task itself has none while
+    /// it asks.
     fn interrupted_claims(&self) -> Vec<farthing_ledger::Settlement> {
         let mut settlements = self.ledger.settlements(INTERRUPTED_LOOK_BACK).unwrap_or_else(|error| {
             tracing::error!(%error, "earlier claims cannot be read");
@@ -129,12 +128,11 @@ impl Payee {
     }
 
     /// An interrupted claim is done when the chain shows all of it paid.
-    async fn conclude_paid(&mut self) {
+    async fn conclude_paid(&self) {
         let is_paid =
             |row: &SettlementRow| self.chain.channel(&row.channel).is_some_and(|view| view.claimed >= row.to);
-        let (paid, unpaid) =
-            self.interrupted.drain(..).partition(|settlement| settlement.rows.iter().all(is_paid));
-        self.interrupted = unpaid;
+        let mut paid = self.interrupted_claims();
+        paid.retain(|settlement| settlement.rows.iter().all(is_paid));
         self.conclude(paid, SettlementState::Confirmed).await;
     }
 
@@ -220,8 +218,7 @@ impl Payee {
     async fn claim(&mut self, claim: &Claim) -> Result<Claimed, SettlementError> {
         tracing::debug!(reason = ?claim.reason, channels = claim.channels.len(), "claiming");
         // What an interrupted claim may still pay is counted by this one, so that it is counted once.
-        let interrupted = std::mem::take(&mut self.interrupted);
-        self.conclude(interrupted, SettlementState::Failed).await;
+        self.conclude(self.interrupted_claims(), SettlementState::Failed).await;
         let mut claimed = Claimed::default();
         let mut failed = None;
         let due =

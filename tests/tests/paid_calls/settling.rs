@@ -1,11 +1,14 @@
 //! What an owner serves and claims while its wallet cannot pay the chain.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use farthing::{
-    control::types::{Alert, route},
+    control::types::{Alert, Settled, route},
     testnet::rpc,
 };
-use farthing_tests::world::{FUNDS, Setup, World, eventually};
+use farthing_tests::{
+    command::farthing,
+    world::{FUNDS, Setup, World, eventually},
+};
 use serde_json::json;
 
 use crate::support::{cost, expect_free, expect_served, setting};
@@ -48,6 +51,33 @@ async fn an_owner_without_eth_takes_on_no_more_than_a_float_and_goes_on_when_it_
     set_eth_of_the_owner(&world, "0xde0b6b3a7640000").await?;
     eventually("it serves again", async || Ok(world.get("/ok").await?.status.is_success())).await?;
     ensure!(!alerts_of_the_owner(&world).await?.contains(&"claim-unaffordable".to_owned()));
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(3));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_claim_that_the_chain_takes_back_is_claimed_again() -> Result<()> {
+    let world = World::start().await?;
+    for _ in 0..2 {
+        expect_served(&world.get("/ok").await?)?;
+    }
+    world.wait_until_decided().await?;
+    let url = world.chain.rpc_url();
+    let before = rpc::call(&url, "evm_snapshot", json!([])).await?;
+    let claim =
+        async || -> Result<Settled> { Ok(world.owner.control().post(route::SETTLE, &json!({})).await?) };
+    assert_eq!(claim().await?.claimed.0, cost(2));
+    assert_eq!(claim().await?.claimed.0, cost(0), "all is claimed");
+
+    // The blocks since then are replaced by others, in which there is no claim.
+    rpc::call(&url, "evm_revert", json!([before])).await?;
+    rpc::call(&url, "anvil_mine", json!(["0x8"])).await?;
+    eventually("what was taken back is due again", async || Ok(claim().await?.claimed.0 == cost(2))).await?;
+    let shown = farthing(&world.owner, &["wallet", "history", "--kind", "settlement", "--json"]).await?;
+    let shown = shown.ends_with(0)?.json()?;
+    let states: Vec<_> = shown.as_array().context("a list")?.iter().map(|row| row["state"].clone()).collect();
+    assert_eq!(states, ["confirmed", "failed"], "the newest first");
+    expect_served(&world.get("/ok").await?)?;
     assert_eq!(world.settle_and_check(FUNDS).await?, cost(3));
     Ok(())
 }

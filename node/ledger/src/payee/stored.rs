@@ -96,7 +96,8 @@ impl StoredChannel {
     pub(crate) fn observe(&mut self, channel: &PayeeChannel) {
         self.deposited = channel.deposited;
         self.closing = channel.closing;
-        self.claimed = self.claimed.max(channel.claimed);
+        // It falls when the chain replaces the block of a claim; what was taken back is due again.
+        self.claimed = channel.claimed;
         // The contract never pays beyond a deposit, so what was paid out had been deposited.
         self.deposited_peak = self.deposited_peak.max(channel.deposited).max(self.claimed);
         let unexplained = self.claimed.saturating_sub(self.spent);

@@ -73,7 +73,8 @@ impl StoredChannel {
             self.filled_secs = Some(now_secs);
         }
         self.deposited = channel.deposited;
-        self.claimed = self.claimed.max(channel.claimed);
+        // It falls when the chain replaces the block of a claim.
+        self.claimed = channel.claimed;
         self.deposited_peak = self.deposited_peak.max(channel.deposited).max(self.claimed);
         // The contract pays nothing that this wallet did not sign.
         self.signed = self.signed.max(self.claimed);

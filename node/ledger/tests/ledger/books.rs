@@ -179,13 +179,40 @@ async fn a_free_call_needs_no_channel() {
 }
 
 #[tokio::test]
-async fn chain_facts_never_touch_what_was_charged_and_claimed_never_falls() {
+async fn chain_facts_never_touch_what_was_charged_and_claimed_is_what_the_chain_says() {
     let ledger = in_memory();
     ledger.put_payee_channel(payee_channel(1)).await.unwrap();
     ledger.serve(served(1, micros(4_000), call(1))).await.unwrap();
     ledger.put_payee_channel(PayeeChannel { claimed: micros(1_500), ..payee_channel(1) }).await.unwrap();
     let row = ledger.put_payee_channel(payee_channel(1)).await.unwrap();
-    assert_eq!((row.claimed, row.spent, row.best), (micros(1_500), PRICE, micros(4_000)));
+    assert_eq!((row.claimed, row.spent, row.best), (micros(0), PRICE, micros(4_000)));
+}
+
+#[tokio::test]
+async fn a_claim_that_the_chain_takes_back_is_under_way_again_and_no_other() {
+    let ledger = in_memory();
+    for salt in [1, 2] {
+        ledger.put_payee_channel(payee_channel(salt)).await.unwrap();
+        ledger.serve(served(salt, micros(4_000), call(salt.into()))).await.unwrap();
+    }
+    use SettlementState::{Confirmed, Pending};
+    for (salt, from, to) in [(1, 0, 500), (2, 0, 2_000), (1, 500, 2_000)] {
+        let row = SettlementRow { channel: channel(salt), from: micros(from), to: micros(to) };
+        let opened = ledger.open_settlement(vec![row], NOW_SECS).await.unwrap();
+        let paid = Settlement { state: Confirmed, ..opened };
+        ledger.record_claim(paid).await.unwrap();
+        ledger.put_payee_channel(PayeeChannel { claimed: micros(to), ..payee_channel(salt) }).await.unwrap();
+    }
+    let row =
+        ledger.put_payee_channel(PayeeChannel { claimed: micros(500), ..payee_channel(1) }).await.unwrap();
+    assert_eq!((row.claimed, row.spent), (micros(500), PRICE), "the rest is due again");
+    let states = || ledger.settlements(10).unwrap().into_iter().map(|one| one.state).collect::<Vec<_>>();
+    assert_eq!(states(), [Pending, Confirmed, Confirmed], "the newest first");
+    assert!(ledger.audit(None).unwrap().is_clean());
+    // Other blocks may have it, too.
+    let again = ledger.settlements(1).unwrap().remove(0);
+    ledger.record_claim(Settlement { state: Confirmed, ..again }).await.unwrap();
+    assert_eq!(ledger.payee_channel(channel(1)).unwrap().unwrap().claimed, PRICE);
 }
 
 #[tokio::test]

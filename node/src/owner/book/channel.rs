@@ -56,7 +56,7 @@ impl PayeeChannel {
         }
         self.state.carry(carried, row.best);
         self.state.deposited = row.deposited;
-        self.state.claimed = self.state.claimed.max(row.claimed);
+        self.state.claimed = row.claimed;
         self.view = Some(view);
         if self.ending.is_over(row.deposited, row.claimed, view.safe_deposited, view.round) {
             self.ending = Ending::None;
