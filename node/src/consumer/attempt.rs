@@ -282,12 +282,13 @@ impl Consumer {
     async fn reserve(&self, accept: &Accept, price: Usdc, paused: bool) -> Result<Reservation, BuyError> {
         let owner = accept.pay_to;
         self.0.funding.check_delay(accept)?;
-        self.compare_books(owner).await.map_err(BuyError::OwnerUnreachable)?;
-        if !self.0.channels.unexplained(owner).is_zero() {
-            self.heal_for_a_call(owner).await?;
-        }
         // A deposit of before a crash may turn out to be used up, so a second one may be needed.
         for _ in 0..3 {
+            // Each time: what the channel holds may have been another wallet folder's, of which nothing is known here.
+            self.compare_books(owner).await.map_err(BuyError::OwnerUnreachable)?;
+            if !self.0.channels.unexplained(owner).is_zero() {
+                self.heal_for_a_call(owner).await?;
+            }
             match self.0.channels.reserve(owner, price, clock::now_secs()) {
                 Ok(reservation) => {
                     let network = self.0.network.clone();

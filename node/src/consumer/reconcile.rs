@@ -1,6 +1,6 @@
 //! A crash may lose a promise whose commit had not finished, while the owner serves and charges the call.
 //!
-//! In order, for every open channel after a start: the owner is asked for its best voucher before anything new
+//! In order, for every channel that this run promises on: the owner is asked for its best voucher before anything new
 //! is promised; what this node signed beyond its own books counts as in flight; what the owner's total cannot
 //! owe to known calls is then booked as charged; the rest is given back when no forgotten call can still run. A copy
 //! that was on its way when this node died may arrive after the first question, so the last one is asked later.
@@ -25,24 +25,31 @@ const ASK_EVERY_MAX: Duration = Duration::from_secs(60);
 /// No call runs longer, and none that was sent waits longer before it runs.
 const FORGOTTEN_MAX: Duration = Duration::from_millis(2 * limits::CALL_DEADLINE_MS_MAX);
 
-/// Owners whose books were not compared for the last time since the start; each is asked by one at a time.
+/// How far the books of each channel were compared since the start; each is asked about by one at a time. A channel that
+/// the chain shows later, as after a restore, stands here no less than those of the ledger.
 #[derive(Debug, Default)]
-pub(super) struct Books(Mutex<HashMap<Address, Seen>>);
+pub(super) struct Books(Mutex<HashMap<ChannelId, Progress>>);
 
-/// Whether the books were compared once.
-type Seen = Arc<tokio::sync::Mutex<bool>>;
+#[derive(Debug, Clone)]
+enum Progress {
+    /// Whether they were compared once.
+    Seen(Arc<tokio::sync::Mutex<bool>>),
+    /// For the last time.
+    Done,
+}
 
 impl Books {
-    fn turn(&self, owner: Address) -> Option<Seen> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&owner).cloned()
+    /// `None` once they were compared for the last time.
+    fn turn(&self, channel: ChannelId) -> Option<Arc<tokio::sync::Mutex<bool>>> {
+        let mut books = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match books.entry(channel).or_insert_with(|| Progress::Seen(Arc::default())) {
+            Progress::Seen(turn) => Some(turn.clone()),
+            Progress::Done => None,
+        }
     }
 
-    fn add(&self, owner: Address) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(owner).or_default();
-    }
-
-    fn remove(&self, owner: Address) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&owner);
+    fn finish(&self, channel: ChannelId) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(channel, Progress::Done);
     }
 }
 
@@ -52,7 +59,6 @@ impl Consumer {
         // Also of an emptied channel with open calls: what is booked of it leaves out what they may have cost.
         for channel in self.0.channels.all().iter().filter(|channel| channel.holds_something()) {
             let (consumer, owner) = (self.clone(), channel.config.payee);
-            self.0.books.add(owner);
             self.until_stopped(async move {
                 // An owner that stays away is asked again before the next call to it.
                 let mut pauses = Pauses::from_now();
@@ -63,8 +69,8 @@ impl Consumer {
         }
     }
 
-    /// Compares the books with an owner's: before the first promise after a start, and once more when no copy that an
-    /// earlier run sent can arrive any more.
+    /// Compares the books with an owner's: before this run's first promise on a channel, and once more when no copy that
+    /// an earlier run sent can arrive any more.
     ///
     /// # Errors
     /// Why the owner does not tell; nothing may be promised to it then.
@@ -81,20 +87,27 @@ impl Consumer {
     }
 
     async fn compare(&self, owner: Address, again: bool) -> Result<(), String> {
-        let Some(turn) = self.0.books.turn(owner) else { return Ok(()) };
-        let mut is_seen = turn.lock().await;
+        let Some(channel) = self.0.channels.get(owner) else { return Ok(()) };
+        let Some(turn) = self.0.books.turn(channel.id) else { return Ok(()) };
+        // Who asks does it for all that wait.
+        let (mut is_seen, has_waited) = match turn.try_lock() {
+            Ok(is_seen) => (is_seen, false),
+            Err(_) => (turn.lock().await, true),
+        };
         let is_last = accounts::tells_of_all(clock::uptime());
-        if self.0.books.turn(owner).is_none() || (*is_seen && !is_last && !again) {
+        if self.0.books.turn(channel.id).is_none() || (*is_seen && !is_last && !again) {
             return Ok(());
         }
-        let Some(channel) = self.0.channels.get(owner) else { return Ok(()) };
+        if has_waited {
+            return Err("the owner's books are being looked at, and it is slow to show them".to_owned());
+        }
         if let Some(sync) = self.sync(owner, channel.id).await? {
             let taken = self.0.accounts.take_over(owner, channel.id, &sync).await;
             taken.map_err(|error| error.to_string())?;
         }
         *is_seen = true;
         if is_last {
-            self.0.books.remove(owner);
+            self.0.books.finish(channel.id);
         }
         if self.forgets(owner) {
             let consumer = self.clone();

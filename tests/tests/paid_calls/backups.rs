@@ -4,13 +4,18 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use farthing::{
-    control::types::{Settled, SpendingState, route},
+    control::types::{Audit, Channel, Settled, SpendingState, route},
     testnet::{NodeOptions, NodeProcess},
 };
 use farthing_protocol::Usdc;
 use farthing_tests::{
     command::{farthing, run},
     world::{FUNDS, World, eventually},
+};
+use tokio::{
+    io::copy_bidirectional,
+    net::{TcpListener, TcpStream},
+    sync::watch,
 };
 
 use crate::support::{cost, expect_served, fixed_owner, setting};
@@ -133,6 +138,44 @@ async fn an_owner_that_comes_back_from_a_backup_of_before_a_claim_can_claim_what
     assert_eq!(world.chain.usdc_of(world.owner_wallet).await?, cost(6));
     // The three calls that the backup lacks.
     world.expect_differences(&["its owner has no such call"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn calls_with_an_owner_that_lost_some_in_a_restore_are_all_decided() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let setup = fixed_owner()?;
+    let listen = setup.owner_settings.clone();
+    let mut world = World::with(setup).await?;
+    let text = |name: &str| folder.path().join(name).display().to_string();
+    let (file, passphrase, elsewhere) = (text("node.backup"), text("passphrase"), text("restored"));
+    std::fs::write(&passphrase, "four random words here\n")?;
+    expect_served(&world.get("/ok").await?)?;
+    let create = ["backup", "create", "--to", &file, "--passphrase-file", &passphrase];
+    farthing(&world.owner, &create).await?.ends_with(0)?;
+    for _ in 0..3 {
+        expect_served(&world.get("/ok").await?)?;
+    }
+    world.wait_until_decided().await?;
+    world.owner.kill().await?;
+    run(&elsewhere, &["backup", "restore", &file, "--passphrase-file", &passphrase]).await?.ends_with(0)?;
+    let mut options = NodeOptions::new(&elsewhere);
+    options.settings = [setting("settlement.channel_min", "0.000001"), listen].concat();
+    world.owner = NodeProcess::start(&world.chain, options).await?;
+    world.owner.wait_until_ready().await?;
+
+    // Its totals are below those that it told before, so its receipts look like those of calls that were forgotten here.
+    eventually("the restored owner serves", async || Ok(world.get("/ok").await?.status.is_success())).await?;
+    for _ in 0..24 {
+        expect_served(&world.get("/ok").await?)?;
+    }
+    world.wait_until_decided().await?;
+    let audit: Audit = world.consumer.control().get(route::AUDIT).await?;
+    ensure!(audit.violations.is_empty() && audit.adjustments == 0, "{audit:?}");
+    let channels: Vec<Channel> = world.consumer.control().get(route::CHANNELS).await?;
+    assert_eq!(channels[0].spent.0, cost(29), "each call counts once");
+    // The three that the backup lacks are lost to their owner.
+    world.expect_differences(&["its owner has no such call", "0.058 USDC paid, 0.052 earned"]);
     Ok(())
 }
 
@@ -285,5 +328,60 @@ async fn a_phrase_makes_the_same_wallet_elsewhere_and_a_folder_with_a_node_is_le
     ensure!(run(&one, &["man"]).await?.ends_with(0)?.out.contains(".TH farthing"));
     run(&one, &["man", "--to", &folder.path().display().to_string()]).await?.ends_with(0)?;
     ensure!(folder.path().join("farthing-secret-create.1").exists());
+    Ok(())
+}
+
+/// Lets connections through to `server` once `opens` says so; until then they wait, as at a busy endpoint.
+async fn gate(server: String, opens: watch::Receiver<bool>) -> Result<String> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let url = format!("http://{}", listener.local_addr()?);
+    tokio::spawn(async move {
+        while let Ok((mut inside, _)) = listener.accept().await {
+            let (server, mut opens) = (server.clone(), opens.clone());
+            tokio::spawn(async move {
+                opens.wait_for(|is_open| *is_open).await?;
+                let mut outside = TcpStream::connect(server).await?;
+                copy_bidirectional(&mut inside, &mut outside).await.context("the connection broke")
+            });
+        }
+    });
+    Ok(url)
+}
+
+#[tokio::test]
+async fn a_restored_node_that_sees_its_channels_late_takes_over_what_their_owners_prove() -> Result<()> {
+    // It goes after the nodes.
+    let folder = tempfile::tempdir()?;
+    let mut world = World::with(fixed_owner()?).await?;
+    let text = |name: &str| folder.path().join(name).display().to_string();
+    let (file, passphrase, elsewhere) = (text("node.backup"), text("passphrase"), text("restored"));
+    std::fs::write(&passphrase, "four random words here\n")?;
+    let create = ["backup", "create", "--to", &file, "--passphrase-file", &passphrase];
+    farthing(&world.consumer, &create).await?.ends_with(0)?;
+    // The backup has neither the channel nor its calls.
+    for _ in 0..2 {
+        expect_served(&world.get("/ok").await?)?;
+    }
+    world.wait_until_decided().await?;
+    world.consumer.kill().await?;
+    run(&elsewhere, &["backup", "restore", &file, "--passphrase-file", &passphrase]).await?.ends_with(0)?;
+
+    let (open, opens) = watch::channel(false);
+    let url = world.chain.rpc_url();
+    let endpoint = gate(url.trim_start_matches("http://").to_owned(), opens).await?;
+    let mut options = NodeOptions::new(&elsewhere).bootstrap([world.owner.loopback_address().await?]);
+    options.settings = setting("chain.rpc_urls", &endpoint);
+    world.consumer = NodeProcess::start(&world.chain, options).await?;
+    farthing(&world.consumer, &["spending", "resume"]).await?.ends_with(0)?;
+    open.send(true)?;
+    world.consumer.wait_until_ready().await?;
+    let service = world.api.id.to_string();
+    let call = ["call", &service, "GET", "/ok"];
+    eventually("the restored node buys", async || Ok(farthing(&world.consumer, &call).await?.code == 0))
+        .await?;
+    world.wait_until_decided().await?;
+    let spending: SpendingState = world.consumer.control().get(route::SPENDING).await?;
+    assert_eq!(spending.spent_today.0, cost(3), "the limit of the day counts what was bought before");
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(3));
     Ok(())
 }

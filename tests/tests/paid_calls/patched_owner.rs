@@ -68,6 +68,9 @@ struct State {
     books: Option<Books>,
     /// The close that it signs.
     consent: Option<CloseConsent>,
+    /// How often it was asked for its books, and whether whoever asks is left waiting.
+    times_asked: usize,
+    is_slow: bool,
 }
 
 impl Owner {
@@ -106,7 +109,12 @@ impl Owner {
     }
 
     async fn run(self: Arc<Self>, mut inbound: Inbound) {
+        let mut waiting = Vec::new();
         while let Some(call) = inbound.calls.recv().await {
+            if matches!(call.message, CallMessage::Sync(_)) && self.is_slow() {
+                waiting.push(call);
+                continue;
+            }
             let answer = match call.message {
                 CallMessage::Call(request) => self.take(&request),
                 CallMessage::Status(call_id) => Some(self.status(call_id)),
@@ -187,6 +195,13 @@ impl Owner {
         let close = None;
         let told = ChannelSync { config, deposited, claimed, spent, best, best_signature, close };
         lie.map_or_else(|| Some(CallReply::Channel(told.clone())), |lie| lie(self, told.clone()))
+    }
+
+    /// Counts who asks for its books.
+    fn is_slow(&self) -> bool {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.times_asked += 1;
+        state.is_slow
     }
 
     fn page(&self, asked: CallsAsked) -> Option<CallReply> {

@@ -1,6 +1,8 @@
 //! An owner that counts more than its payer: what a call explains is booked, and what nothing explains stops the channel.
 
 use farthing::control::types::Alert;
+use farthing_protocol::resolution::COPY_LIFETIME;
+use futures::future::try_join_all;
 
 use super::*;
 
@@ -57,5 +59,36 @@ async fn a_late_charge_is_found_by_the_owners_total_and_a_total_that_no_call_exp
     assert_eq!(spent(&world).await?, cost(2), "it is not paid");
     let next = world.get("/ok").await?;
     ensure!(next.problem() == "owner-distrusted", "{next:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn callers_of_an_owner_that_shows_its_books_slowly_wait_for_one_question() -> Result<()> {
+    let mut world = World::start().await?;
+    expect_served(&world.get("/ok").await?)?;
+    // From then on the books are not compared any more but for a reason.
+    tokio::time::sleep(COPY_LIFETIME).await;
+    expect_served(&world.get("/ok").await?)?;
+    world.wait_until_decided().await?;
+    let (owner, _network) = Owner::replaces(&mut world, LOST_OR_REFUSED).await?;
+    let state = || owner.state.lock().unwrap_or_else(PoisonError::into_inner);
+    state().is_slow = true;
+
+    let together = ["one", "two", "three", "four", "five", "six"];
+    try_join_all(together.iter().map(|id| refused_for_too_little(&world, id))).await?;
+    // Whoever would ask after them stands before this one.
+    state().is_slow = false;
+    refused_for_too_little(&world, "alone").await?;
+    assert_eq!(state().times_asked, 2, "one question for all that wait, and one for the last");
+
+    // After a start nothing is promised before the books were seen.
+    state().is_slow = true;
+    world.consumer.stop().await?;
+    world.consumer.restart(Vec::new()).await?;
+    world.consumer.wait_until_ready().await?;
+    try_join_all(together.iter().map(|id| refused_for_too_little(&world, id))).await?;
+    let asked = state().times_asked - 2;
+    ensure!(asked <= together.len() / 2, "{asked} questions");
+    assert_eq!(spent(&world).await?, cost(2));
     Ok(())
 }
