@@ -255,9 +255,11 @@ impl Accounts {
     /// total that the owner told before, so it is counted already, or is about to be, with what was forgotten.
     async fn book_found(&self, call_id: CallId, reservation: &Reservation, found: Acknowledgement) {
         let (owner, receipt) = (reservation.owner, found.receipt.clone());
-        self.channels.release(reservation);
         self.book_forgotten(owner, reservation.seen_total).await;
-        match self.ledger.acknowledge_found(call_id, found).await {
+        let found = self.ledger.acknowledge_found(call_id, found).await;
+        // Until then it is in flight: the next voucher covers it, whichever way it counts.
+        self.channels.release(reservation);
+        match found {
             Ok(taken) => {
                 let mut counted = Usdc::ZERO;
                 for (day, part) in taken {
@@ -377,6 +379,7 @@ mod tests {
     use super::*;
 
     mod days;
+    mod found;
 
     #[test]
     fn an_owner_tells_of_all_copies_once_none_of_an_earlier_run_can_arrive() {

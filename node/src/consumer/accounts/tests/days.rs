@@ -15,11 +15,11 @@ const DAY_SECS: u64 = 24 * 3_600;
 const CHARGED: u64 = 4;
 const OPEN: u64 = 100;
 
-const fn usdc(micros: u64) -> Usdc {
+pub(super) const fn usdc(micros: u64) -> Usdc {
     Usdc::from_micros(micros)
 }
 
-fn promise(number: u8, day: u32, price: u64, owner: Address) -> Promise {
+pub(super) fn promise(number: u8, day: u32, price: u64, owner: Address) -> Promise {
     let request = CallRequest {
         call_id: CallId::from_bytes([number; 16]),
         service: ServiceId::from_bytes([7; 16]),
@@ -45,50 +45,74 @@ fn promise(number: u8, day: u32, price: u64, owner: Address) -> Promise {
     }
 }
 
-const ID: ChannelId = ChannelId::from_bytes([1; 32]);
+pub(super) const ID: ChannelId = ChannelId::from_bytes([1; 32]);
 
-#[tokio::test]
-async fn a_day_begins_with_what_the_ledger_holds_of_it_and_is_not_begun_twice() {
-    let folder = tempfile::tempdir().unwrap();
-    let ledger = Ledger::open(&folder.path().join("ledger.redb"), OpenMode::Create).unwrap();
-    let (domain, key) = (Domain::new(1, Address::ZERO), SecretKey::from_bytes(&[2; 32]).unwrap());
-    let (wallet, owner) = (Address::from_bytes([1; 20]), key.address());
-    let config = ChannelConfig {
-        payer: wallet,
-        payee: owner,
-        token: Address::ZERO,
-        signer: wallet,
-        close_delay_secs: 86_400,
-        salt: [0; 32],
-    };
-    let channel =
-        PayerChannel { id: ID, config, deposited: usdc(1_000), claimed: Usdc::ZERO, stopped: false };
-    ledger.put_payer_channel(channel).await.unwrap();
-    let mut spent = Usdc::ZERO;
-    for (number, day) in [(1, 10), (3, 11), (4, 11)] {
-        let promise = promise(number, day, 10, owner);
-        ledger.promise(promise.clone()).await.unwrap().await.unwrap();
-        spent = spent.saturating_add(usdc(CHARGED));
+/// Books of a wallet with one channel, and what signs the owner's receipts.
+pub(super) struct Books {
+    pub ledger: Ledger,
+    pub domain: Domain,
+    pub owner: SecretKey,
+    _folder: tempfile::TempDir,
+}
+
+pub(super) const WALLET: Address = Address::from_bytes([1; 20]);
+
+impl Books {
+    pub(super) async fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let ledger = Ledger::open(&folder.path().join("ledger.redb"), OpenMode::Create).unwrap();
+        let owner = SecretKey::from_bytes(&[2; 32]).unwrap();
+        let books = Self { ledger, domain: Domain::new(1, Address::ZERO), owner, _folder: folder };
+        books.ledger.put_payer_channel(books.channel()).await.unwrap();
+        books
+    }
+
+    pub(super) fn channel(&self) -> PayerChannel {
+        let config = ChannelConfig {
+            payer: WALLET,
+            payee: self.owner.address(),
+            token: Address::ZERO,
+            signer: WALLET,
+            close_delay_secs: 86_400,
+            salt: [0; 32],
+        };
+        PayerChannel { id: ID, config, deposited: usdc(1_000), claimed: Usdc::ZERO, stopped: false }
+    }
+
+    pub(super) fn receipt(&self, promise: &Promise, charged: Usdc, spent_total: Usdc) -> Acknowledgement {
         let receipt = Receipt {
             channel: ID,
             call_id: promise.request.call_id,
             request_hash: promise.request_hash,
             response_hash: [0; 32],
             outcome: Outcome::Answered.code(),
-            charged: usdc(CHARGED),
-            spent_total: spent,
+            charged,
+            spent_total,
             time_secs: promise.time_secs,
         };
-        let receipt = receipt.verify(&domain, receipt.sign(&domain, &key), owner).unwrap();
-        let (timing, time_secs) = (Timing::default(), promise.time_secs);
-        let acknowledgement = Acknowledgement { receipt, status: 200, timing, time_secs };
-        ledger.acknowledge(promise.request.call_id, acknowledgement).await.unwrap();
+        let signature = receipt.sign(&self.domain, &self.owner);
+        let receipt = receipt.verify(&self.domain, signature, self.owner.address()).unwrap();
+        Acknowledgement { receipt, status: 200, timing: Timing::default(), time_secs: promise.time_secs }
+    }
+}
+
+#[tokio::test]
+async fn a_day_begins_with_what_the_ledger_holds_of_it_and_is_not_begun_twice() {
+    let books = Books::new().await;
+    let owner = books.owner.address();
+    let mut spent = Usdc::ZERO;
+    for (number, day) in [(1, 10), (3, 11), (4, 11)] {
+        let promise = promise(number, day, 10, owner);
+        books.ledger.promise(promise.clone()).await.unwrap().await.unwrap();
+        spent = spent.saturating_add(usdc(CHARGED));
+        let receipt = books.receipt(&promise, usdc(CHARGED), spent);
+        books.ledger.acknowledge(promise.request.call_id, receipt).await.unwrap();
     }
     for (number, day) in [(5, 10), (6, 11), (7, 11)] {
-        ledger.promise(promise(number, day, OPEN, owner)).await.unwrap().await.unwrap();
+        books.ledger.promise(promise(number, day, OPEN, owner)).await.unwrap().await.unwrap();
     }
 
-    let accounts = Accounts::new(ledger, Arc::default(), (wallet, domain));
+    let accounts = Accounts::new(books.ledger.clone(), Arc::default(), (WALLET, books.domain));
     let total = |day| accounts.spending_of(day).unwrap().total_of(day, SECRET);
     assert_eq!(total(10), usdc(CHARGED + OPEN), "what was charged, and what is open");
     assert_eq!(total(11), usdc(2 * (CHARGED + OPEN)));
