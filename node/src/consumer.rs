@@ -383,6 +383,9 @@ impl Consumer {
         let mut turn = self.0.turns.take(order.call_id).await;
         let earlier =
             self.0.accounts.earlier(order.call_id).map_err(|error| BuyError::NotStored(error.to_string()))?;
+        if !earlier.belongs_to(&order.grant) {
+            return Err(BuyError::CallIdConflict);
+        }
         self.may_buy().map_err(|error| earlier.tell(error))?;
         let service = order.service;
         let bought = match earlier {

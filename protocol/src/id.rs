@@ -94,16 +94,22 @@ pub struct ParseIdError {
 }
 
 impl CallId {
-    /// The call id for an idempotency key of the caller's own: a UUID stands for itself, any other text for
-    /// its hash, so the same key always names the same call.
+    /// The call id for an idempotency key of the caller's own: a UUID stands for itself, any other text for a UUID of
+    /// version 8 (RFC 9562) with 122 bits of its hash, so the same key always names the same call.
     #[must_use]
     pub fn from_idempotency_key(key: &str) -> Self {
         key.parse().unwrap_or_else(|_| {
             let hash = keccak256(&[b"farthing call id\0", key.as_bytes()]);
             let mut bytes = [0; 16];
             bytes.copy_from_slice(&hash[..16]);
-            Self(bytes)
+            Self(uuid::Builder::from_custom_bytes(bytes).into_uuid().into_bytes())
         })
+    }
+
+    /// Whether it may be that of a text. Whoever foresees the text knows it; other ids are random.
+    #[must_use]
+    pub fn may_be_of_a_text(&self) -> bool {
+        uuid::Uuid::from_bytes(self.0).get_version() == Some(uuid::Version::Custom)
     }
 }
 
@@ -117,6 +123,8 @@ mod tests {
         assert_eq!(CallId::from_idempotency_key(uuid).to_string(), uuid);
         assert_eq!(CallId::from_idempotency_key("order-7"), CallId::from_idempotency_key("order-7"));
         assert_ne!(CallId::from_idempotency_key("order-7"), CallId::from_idempotency_key("order-8"));
+        assert!(CallId::from_idempotency_key("order-7").may_be_of_a_text());
+        assert!(!CallId::from_idempotency_key(uuid).may_be_of_a_text());
     }
 
     #[test]

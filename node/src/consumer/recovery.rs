@@ -13,7 +13,7 @@ use farthing_protocol::{
     resolution::{Copies, End},
 };
 
-use crate::clock;
+use crate::{clock, consumer::spending::Grant, secret::file::DEFAULT_SECRET};
 
 use super::{
     Bought, BuyError, Consumer, Order, Slot, Timing, Turn,
@@ -26,6 +26,16 @@ const ASK_EVERY_FIRST: Duration = Duration::from_millis(500);
 const ASK_EVERY_MAX: Duration = Duration::from_secs(60);
 
 impl Earlier {
+    /// Whether a caller may have the call's answer: its own, or every one with the node's own secret.
+    pub(super) fn belongs_to(&self, grant: &Grant) -> bool {
+        let secret = match self {
+            Self::Nothing | Self::InDoubt => return true,
+            Self::Open(promise) => &promise.secret,
+            Self::Bought(purchase) => &purchase.secret,
+        };
+        grant.name == DEFAULT_SECRET || *secret == grant.name
+    }
+
     /// What keeps a call from being bought, told with what the call may have cost before.
     pub(super) fn tell(&self, error: BuyError) -> BuyError {
         match self {

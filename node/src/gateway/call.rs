@@ -113,15 +113,22 @@ pub(super) fn id_of(
         Some(key) if key.is_empty() || key.len() > 128 => {
             Err(Problem::malformed("`call_id` must have 1 to 128 bytes"))
         }
-        Some(key) => Ok(named(grant, &key)),
+        Some(key) => named(grant, &key),
     }
 }
 
 /// Programs choose keys that others could foresee, so each secret has its own: nobody takes those of another, nor gets
-/// its answers. UUIDs are the node's own words, and nobody foresees them.
-fn named(grant: &Grant, key: &str) -> CallId {
-    let is_shared = grant.name == DEFAULT_SECRET || key.parse::<CallId>().is_ok();
-    CallId::from_idempotency_key(&if is_shared { key.to_owned() } else { format!("{}\0{key}", grant.name) })
+/// its answers. A UUID is the same for all, so none is taken that could be the id of another's key.
+fn named(grant: &Grant, key: &str) -> Result<CallId, Problem> {
+    let is_default = grant.name == DEFAULT_SECRET;
+    match key.parse::<CallId>() {
+        Ok(id) if id.may_be_of_a_text() && !is_default => Err(Problem::malformed(
+            "`call_id` is a UUID of version 8, which stands for a text; send the text, or a UUID of another version",
+        )),
+        Ok(id) => Ok(id),
+        Err(_) if is_default => Ok(CallId::from_idempotency_key(key)),
+        Err(_) => Ok(CallId::from_idempotency_key(&format!("{}\0{key}", grant.name))),
+    }
 }
 
 /// A member that is there and not `null`.
@@ -311,11 +318,15 @@ mod tests {
 
     #[test]
     fn a_key_of_one_secret_is_no_key_of_another() {
-        let with = |secret: &str, key: &str| named(&Grant::unlimited(secret), key);
+        let named = |secret: &str, key: &str| named(&Grant::unlimited(secret), key);
+        let with = |secret: &str, key: &str| named(secret, key).unwrap();
         assert_eq!(with("default", "order-8"), CallId::from_idempotency_key("order-8"));
         assert_ne!(with("limited", "order-8"), with("default", "order-8"));
         assert_ne!(with("limited", "order-8"), with("other", "order-8"));
         assert_eq!(with("limited", ID), with("default", ID), "the id that an answer names finds it");
+        let of_a_text = with("limited", "order-8").to_string();
+        assert!(named("other", &of_a_text).is_err(), "the key of another secret");
+        assert_eq!(with("default", &of_a_text), with("limited", "order-8"));
     }
 
     #[test]
