@@ -6,7 +6,7 @@
 
 use std::{fmt, sync::Arc};
 
-use farthing_protocol::{Address, ChannelId, Domain, SecretKey, Usdc};
+use farthing_protocol::{Address, ChannelConfig, ChannelId, Domain, SecretKey, Usdc};
 use tokio::sync::{mpsc, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -135,11 +135,12 @@ impl Chain {
             forms: Forms::default(),
             stop: stop.clone(),
         };
+        let deposits = remembered.entries.iter().filter_map(|entry| entry.intent.deposit()).collect();
         tasks.spawn(write.run(remembered.entries));
         tasks.close();
         let reader = reader(Purpose::OnDemand);
         let let_go = CancellationToken::new();
-        let inner = Inner { reader, wallet, domain, views, watcher, writer, stop, let_go, tasks };
+        let inner = Inner { reader, wallet, domain, views, watcher, writer, deposits, stop, let_go, tasks };
         Ok(ChainHandle(Arc::new(inner)))
     }
 }
@@ -156,6 +157,8 @@ struct Inner {
     views: Arc<Views>,
     watcher: mpsc::Sender<watcher::Command>,
     writer: mpsc::Sender<Request>,
+    /// Of the journal at the start.
+    deposits: Vec<(ChannelConfig, Usdc)>,
     stop: CancellationToken,
     /// Nobody waits for the end of a transfer any more.
     let_go: CancellationToken,

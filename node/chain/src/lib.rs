@@ -34,4 +34,4 @@ pub use spec::{ChainKind, ChainSpec, local, pay_channels_address, preset, preset
 pub use views::{
     BaseFee, ChainStatus, ChannelView, ChannelViews, Head, L1Fee, LogsFailing, LogsView, Role, view_age_max,
 };
-pub use writer::{CLAIM_ROWS_MAX, ClaimRow, fees::gas_limit};
+pub use writer::{AUTHORIZATION_SECS, CLAIM_ROWS_MAX, ClaimRow, fees::gas_limit};

@@ -10,7 +10,7 @@
 //! Invariant: no bytes signed here leave the process before the journal holds them.
 
 use std::{
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
 
@@ -36,6 +36,8 @@ mod plan;
 mod prepare;
 mod pursue;
 mod sign;
+
+pub use plan::AUTHORIZATION_SECS;
 
 pub(crate) use entry::Entry;
 pub use intent::ClaimRow;
@@ -70,16 +72,50 @@ pub(crate) struct Request {
 /// The signed forms of a request's transaction, for who waits for it: from before the journal has them on, so that what is
 /// not here was never stored nor sent.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Forms(Arc<Mutex<Vec<TxHash>>>);
+pub(crate) struct Forms(Arc<Mutex<Signed>>);
+
+#[derive(Debug)]
+enum Signed {
+    As(Vec<TxHash>),
+    /// Nobody waits any more, and nothing is to be signed.
+    Never,
+}
+
+impl Default for Signed {
+    fn default() -> Self {
+        Self::As(Vec::new())
+    }
+}
 
 impl Forms {
     pub(crate) fn get(&self) -> Vec<TxHash> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        match &*self.lock() {
+            Signed::As(hashes) => hashes.clone(),
+            Signed::Never => Vec::new(),
+        }
     }
 
-    fn set(&self, entry: &Entry) {
-        let hashes = entry.hashes().map(|hash| TxHash(hash.0)).collect();
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = hashes;
+    /// Takes the request back, unless it was signed; whether nothing will be.
+    pub(crate) fn withdraw(&self) -> bool {
+        let mut signed = self.lock();
+        if matches!(&*signed, Signed::As(hashes) if hashes.is_empty()) {
+            *signed = Signed::Never;
+        }
+        matches!(*signed, Signed::Never)
+    }
+
+    /// # Errors
+    /// [`ChainError::Stopped`] when the request was taken back.
+    fn set(&self, entry: &Entry) -> Result<(), ChainError> {
+        match &mut *self.lock() {
+            Signed::As(hashes) => *hashes = entry.hashes().map(|hash| TxHash(hash.0)).collect(),
+            Signed::Never => return Err(ChainError::Stopped),
+        }
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Signed> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,9 +1,13 @@
 //! Opening and topping up channels: one at a time per owner, as much as the policy says, within the limits of money
 //! at rest, and on no terms beyond the user's bounds.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
-use farthing_chain::{ChainError, ChainHandle};
+use farthing_chain::{AUTHORIZATION_SECS, ChainError, ChainHandle};
 use farthing_ledger::Ledger;
 use farthing_protocol::{Address, ChannelConfig, Usdc, listing::Accept};
 use tokio_util::task::TaskTracker;
@@ -20,6 +24,7 @@ use super::{
 /// Gas for opening a channel with room for a dear moment; what the wallet should hold at least.
 const ETH_WEI_MIN: u128 = 20_000_000_000_000;
 
+const AUTHORIZATION_LIFETIME: Duration = Duration::from_secs(AUTHORIZATION_SECS);
 /// How long a confirmed deposit may take from the chain's view into the books: 30 s in all.
 const DEPOSIT_LOOKS_MAX: u32 = 3_000;
 const DEPOSIT_LOOK_EVERY: Duration = Duration::from_millis(10);
@@ -100,6 +105,9 @@ impl Funding {
     pub fn new(parts: Parts) -> Self {
         let Parts { wallet, chain, ledger, channels, policy, close_delay_max_secs, at_rest, tasks } = parts;
         let at_rest = AtRest::new(channels.clone(), at_rest);
+        for (config, total) in chain.deposits_under_way_at_start() {
+            at_rest.restore(config.payee, *total, Instant::now() + AUTHORIZATION_LIFETIME);
+        }
         let bounds = Bounds { deposit_max: policy.deposit_max, close_delay_max_secs };
         let one_at_a_time = Turns::default();
         Self(Arc::new(Inner {
@@ -219,8 +227,17 @@ impl Funding {
         self.check_delay(accept)?;
         let _turn = self.0.one_at_a_time.take(accept.pay_to).await;
         self.check_ready()?;
-        let deposited =
-            self.0.channels.get(accept.pay_to).map_or(Usdc::ZERO, |channel| channel.state.deposited);
+        let channel = self.0.channels.get(accept.pay_to);
+        if let Some(channel) = channel.as_ref().filter(|channel| channel.holds_something()) {
+            // It would lie there until the delay is over, and pay for nothing.
+            if channel.close_at_secs.is_some() {
+                return Err(BuyError::ChannelClosing);
+            }
+            if channel.state.stopped {
+                return Err(BuyError::OwnerDistrusted);
+            }
+        }
+        let deposited = channel.map_or(Usdc::ZERO, |channel| channel.state.deposited);
         self.deposit(accept, Wanted { deposited, least: amount, amount }).await
     }
 
@@ -251,10 +268,9 @@ impl Funding {
         killpoint::reached("funding.before_deposit");
         match self.0.chain.deposit_onto(config, deposited, amount).await {
             Ok(_) => {}
-            // It may have been sent: it counts as money at rest until the books or the next deposit say more.
-            Err(error @ ChainError::Unreachable { .. }) => return Err(explain(error)),
+            // An endpoint may have seen its authorization, whatever it says of it, and may bring it.
             Err(error) => {
-                self.0.at_rest.settle(owner);
+                self.0.at_rest.doubt(owner, Instant::now() + AUTHORIZATION_LIFETIME);
                 return Err(explain(error));
             }
         }

@@ -2,11 +2,12 @@
 //!
 //! A deposit takes its place before its transaction leaves, and keeps it until the books show the deposit: between
 //! the two it counts as the total that the channel is to hold. So deposits to several owners at once cannot pass a
-//! limit together, and one whose fate is not known stays counted.
+//! limit together, and one whose fate is not known stays counted, over restarts where the chain's journal has it.
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Instant,
 };
 
 use farthing_protocol::{Address, Usdc};
@@ -28,8 +29,19 @@ pub struct RestLimits {
 pub struct AtRest {
     channels: Arc<Channels>,
     limits: RestLimits,
-    /// By owner, the total that the channel holds once a deposit under way is confirmed.
-    under_way: Mutex<HashMap<Address, Usdc>>,
+    under_way: Mutex<UnderWay>,
+}
+
+/// By owner, the deposits that the books do not show.
+type UnderWay = HashMap<Address, Place>;
+
+/// What a deposit takes up.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    /// The total that the channel holds once it is confirmed.
+    total: Usdc,
+    /// How long it may still happen, when its end is not known.
+    until: Option<Instant>,
 }
 
 impl AtRest {
@@ -46,8 +58,7 @@ impl AtRest {
     /// Deposited and not paid out, in all, with deposits under way.
     #[must_use]
     pub fn total(&self) -> Usdc {
-        let under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
-        total(&amounts(&self.channels.all(), &under_way))
+        total(&amounts(&self.channels.all(), &self.lock()))
     }
 
     /// Takes a place for a deposit of at most `wanted` and at least `least` onto a channel that holds `deposited`:
@@ -62,15 +73,47 @@ impl AtRest {
         least: Usdc,
         wanted: Usdc,
     ) -> Result<Usdc, OverLimit> {
-        let mut under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
-        let amount = self.limits.room(&amounts(&self.channels.all(), &under_way), owner, least, wanted)?;
-        under_way.insert(owner, deposited.saturating_add(amount));
-        Ok(amount)
+        let mut under_way = self.lock();
+        // The token takes one of all authorizations that add to the same deposit, so this one stands for its forerunner.
+        let earlier = under_way.remove(&owner);
+        let room = self.limits.room(&amounts(&self.channels.all(), &under_way), owner, least, wanted);
+        let total = room.as_ref().ok().map(|amount| deposited.saturating_add(*amount));
+        let highest = total.max(earlier.map(|place| place.total));
+        if let Some(highest) = highest {
+            let until = earlier.filter(|_| room.is_err()).and_then(|place| place.until);
+            under_way.insert(owner, Place { total: highest, until });
+        }
+        room
     }
 
     /// Ends a deposit that the books show now, or that certainly did not happen.
     pub fn settle(&self, owner: Address) {
-        self.under_way.lock().unwrap_or_else(PoisonError::into_inner).remove(&owner);
+        self.lock().remove(&owner);
+    }
+
+    /// Keeps the place of a deposit that failed and may happen all the same: an endpoint has seen the authorization, and
+    /// may bring it until it lapses.
+    pub fn doubt(&self, owner: Address, lapses: Instant) {
+        if let Some(place) = self.lock().get_mut(&owner) {
+            place.until = Some(lapses);
+        }
+    }
+
+    /// Takes the place of a deposit that was under way at the last stop, whatever the limits are.
+    pub fn restore(&self, owner: Address, total: Usdc, lapses: Instant) {
+        self.lock().insert(owner, Place { total, until: Some(lapses) });
+    }
+
+    /// Without those that cannot happen any more, or are in the books.
+    fn lock(&self) -> MutexGuard<'_, UnderWay> {
+        let mut under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
+        under_way.retain(|owner, place| {
+            let Some(lapses) = place.until else { return true };
+            let is_booked =
+                self.channels.get(*owner).is_some_and(|channel| channel.state.deposited >= place.total);
+            Instant::now() < lapses && !is_booked
+        });
+        under_way
     }
 }
 
@@ -98,12 +141,13 @@ impl RestLimits {
 }
 
 /// By owner, what lies in the channel or will, and is not paid out.
-fn amounts(channels: &[PayerChannel], under_way: &HashMap<Address, Usdc>) -> HashMap<Address, Usdc> {
+fn amounts(channels: &[PayerChannel], under_way: &UnderWay) -> HashMap<Address, Usdc> {
     // A deposit under way to an owner without a channel.
-    let mut amounts = under_way.clone();
+    let mut amounts: HashMap<Address, Usdc> =
+        under_way.iter().map(|(owner, place)| (*owner, place.total)).collect();
     for channel in channels {
         let owner = channel.config.payee;
-        let holds = channel.state.deposited.max(under_way.get(&owner).copied().unwrap_or_default());
+        let holds = channel.state.deposited.max(amounts.get(&owner).copied().unwrap_or_default());
         amounts.insert(owner, holds.saturating_sub(channel.claimed));
     }
     amounts
@@ -181,6 +225,30 @@ mod tests {
         assert_eq!(rest.total(), usdc(40), "in the books");
         holding(&channels, 1, 40, 30);
         assert_eq!(rest.total(), usdc(10), "what is paid out does not lie there");
+    }
+
+    #[test]
+    fn a_deposit_that_failed_counts_as_long_as_its_authorization_can_be_used_and_is_not_booked() {
+        let channels = Arc::new(Channels::default());
+        let rest = AtRest::new(channels.clone(), LIMITS);
+        let later = Instant::now() + std::time::Duration::from_secs(3_600);
+        for n in 1..=2 {
+            rest.take(owner(n), usdc(0), usdc(40), usdc(40)).unwrap();
+            rest.doubt(owner(n), later);
+        }
+        assert!(rest.take(owner(3), usdc(0), usdc(30), usdc(30)).is_err(), "both may still be made");
+        assert_eq!(rest.take(owner(1), usdc(0), usdc(50), usdc(50)), Ok(usdc(50)), "in place of the first");
+        rest.doubt(owner(1), Instant::now());
+        assert_eq!(rest.total(), usdc(40), "it cannot be made any more");
+        holding(&channels, 2, 40, 0);
+        holding(&channels, 2, 0, 0);
+        assert_eq!(rest.total(), usdc(40), "nobody looked while it was booked");
+        holding(&channels, 2, 40, 0);
+        assert_eq!(rest.total(), usdc(40));
+        holding(&channels, 2, 0, 0);
+        assert_eq!(rest.total(), usdc(0), "it was booked, and withdrawn");
+        rest.restore(owner(4), usdc(70), later);
+        assert_eq!(rest.total(), usdc(70), "of before the start");
     }
 
     #[test]

@@ -5,9 +5,13 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use farthing::{
     control::types::{Api, ApiState, CatalogService, CatalogState, Channel, route},
-    testnet::NodeProcess,
+    testnet::{NodeProcess, rpc},
 };
-use farthing_tests::world::{FUNDS, Setup, World, eventually};
+use farthing_tests::{
+    command::farthing,
+    world::{FUNDS, Setup, World, eventually},
+};
+use serde_json::json;
 
 use crate::support::{cost, expect_free, expect_served, fixed_owner, setting};
 
@@ -183,15 +187,14 @@ async fn promised_and_gone(term_secs: &str) -> Result<World> {
     world.make_gas_cheap().await?;
     expect_served(&world.get("/ok").await?)?;
     world.wait_until_decided().await?;
-    world.owner.stop().await?;
-    world.owner.restart(vec![("FARTHING_KILL_AT".to_owned(), "settlement.before_close".to_owned())]).await?;
-    world.owner.wait_until_ready().await?;
-    // Who does not reach its owner asks the chain.
-    eventually("the nodes found each other", async || Ok(world.get("/ok").await?.status.is_success()))
-        .await?;
-    world.wait_until_decided().await?;
+    // Its close never gets into a block.
+    let url = world.chain.rpc_url();
+    rpc::call(&url, "evm_setAutomine", json!([false])).await?;
     eventually("the owner promises", async || Ok(close(&world, "").await?.contains("has promised it until")))
         .await?;
+    world.owner.kill().await?;
+    rpc::call(&url, "anvil_dropAllTransactions", json!([])).await?;
+    rpc::call(&url, "evm_setAutomine", json!([true])).await?;
     Ok(world)
 }
 
@@ -219,5 +222,11 @@ async fn a_forced_close_asks_the_chain_at_once_whatever_the_owner_promised() -> 
     eventually("the chain shows it", async || {
         Ok(state_of_the_channel(&world).await?.starts_with("closing: can be withdrawn in"))
     })
-    .await
+    .await?;
+    // More money would only wait there with the rest.
+    let (service, left) = (world.api.id.to_string(), world.chain.usdc_of(world.consumer_wallet).await?);
+    let open = farthing(&world.consumer, &["channel", "open", &service, "--deposit", "0.1"]).await?;
+    ensure!(open.code != 0 && open.err.contains("closing"), "{open:?}");
+    assert_eq!(world.chain.usdc_of(world.consumer_wallet).await?, left);
+    Ok(())
 }

@@ -290,6 +290,13 @@ impl ChainHandle {
         Ok(ContractBooks { head, block, escrow, confirmed, newest })
     }
 
+    /// What this wallet may have deposited before the start, and the chain has not shown: channels, and what they are to
+    /// hold then.
+    #[must_use]
+    pub fn deposits_under_way_at_start(&self) -> &[(ChannelConfig, Usdc)] {
+        &self.0.deposits
+    }
+
     /// Whoever waits for a transfer is told how far it is, so that a node which stops does not wait for the chain.
     pub fn let_go(&self) {
         self.0.let_go.cancel();
@@ -316,19 +323,21 @@ impl ChainHandle {
         let (what, forms) = (intent.what(), Forms::default());
         let patience = Duration::from_millis(self.spec().transfer_told_within_ms);
         let told = tokio::select! {
-            told = self.request(intent, forms.clone()) => Some(told),
-            () = tokio::time::sleep(patience) => None,
-            () = self.0.let_go.cancelled() => None,
+            told = self.request(intent, forms.clone()) => told,
+            // Without a form it waits for its turn, and has it when what is before it ends.
+            () = tokio::time::sleep(patience) => {
+                return Err(ChainError::UnderWay { what, hashes: forms.get() });
+            }
+            // The node stops, and would forget what waits for its turn.
+            () = self.0.let_go.cancelled() => match forms.withdraw() {
+                true => Err(ChainError::Stopped),
+                false => return Err(ChainError::UnderWay { what, hashes: forms.get() }),
+            },
         };
         let hashes = forms.get();
         match told {
-            Some(Ok(outcome)) => Ok(report(&outcome)),
-            Some(Err(ChainError::Stopped)) if !hashes.is_empty() => {
-                Err(ChainError::UnderWay { what, hashes })
-            }
-            Some(Err(error)) => Err(error),
-            // Without any it waits for its turn, and has it when what is before it ends.
-            None => Err(ChainError::UnderWay { what, hashes }),
+            Err(ChainError::Stopped) if !hashes.is_empty() => Err(ChainError::UnderWay { what, hashes }),
+            told => told.map(|outcome| report(&outcome)),
         }
     }
 

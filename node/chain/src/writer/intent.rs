@@ -115,6 +115,14 @@ pub(crate) enum Intent {
 }
 
 impl Intent {
+    /// The channel that a deposit is for, and what it is to hold then.
+    pub(crate) const fn deposit(&self) -> Option<(ChannelConfig, Usdc)> {
+        match self {
+            Self::Deposit { config, target, .. } => Some((*config, *target)),
+            _ => None,
+        }
+    }
+
     /// For messages: "the deposit would fail …".
     pub(crate) const fn what(&self) -> &'static str {
         match self {

@@ -34,8 +34,9 @@ pub(super) struct Body {
     pub data: Bytes,
 }
 
-/// An authorization outlives a long wait for a dear chain, and dies before anyone forgets it.
-const AUTHORIZATION_SECS: u64 = 24 * 3600;
+/// How long an authorization to deposit can be used, by whoever has seen it: it outlives a long wait for a dear chain, and
+/// dies before anyone forgets it.
+pub const AUTHORIZATION_SECS: u64 = 24 * 3600;
 
 impl From<Body> for Plan {
     fn from(body: Body) -> Self {

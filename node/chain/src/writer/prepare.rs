@@ -57,7 +57,7 @@ impl Writer {
             data: body.data,
         };
         let entry = Entry::new(body.intent, unsigned.nonce, gas_limit, sign(unsigned, fees, &self.key));
-        self.forms.set(&entry);
+        self.forms.set(&entry)?;
         self.store.put_entry(&entry).await?;
         Ok(entry)
     }

@@ -171,7 +171,10 @@ impl Writer {
         let Some(unsigned) = unsigned(&entry.raw) else { return };
         let mut raised = entry.clone();
         raised.replace(sign(unsigned, fees, &self.key));
-        self.forms.set(&raised);
+        // It was signed before, so that nobody takes it back.
+        if self.forms.set(&raised).is_err() {
+            return;
+        }
         match self.store.put_entry(&raised).await {
             Ok(()) => {
                 tracing::info!(nonce = entry.nonce, max_fee_wei = fees.max_wei, "raising the fee");

@@ -494,3 +494,31 @@ async fn a_journal_that_fails_later_keeps_the_fee_as_it_is_and_the_transaction_i
     assert_eq!((balances.usdc, balances.eth_wei), (usdc(7), 0));
     assert_eq!(world.nonce(&world.payer).await, 1);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transfer_that_waits_for_another_when_the_node_stops_is_never_made_and_told_as_unsent() {
+    let world = World::new().await;
+    world.anvil.rpc("evm_setAutomine", json!([false])).await;
+    let journal = Arc::new(MemoryJournal::default());
+    let chain = start_ready(world.spec(), &world.payer, journal.clone()).await;
+    let (first, second) = (new_key().address(), new_key().address());
+    let send = |to| {
+        let chain = chain.clone();
+        tokio::spawn(async move { chain.send_usdc(to, usdc(7)).await })
+    };
+    let first_told = send(first);
+    until_true(|| async { world.waiting_transactions().await == 1 }).await;
+    let second_told = send(second);
+    tokio::task::yield_now().await;
+    chain.let_go();
+    assert!(first_told.await.unwrap().unwrap_err().may_have_been_made());
+    let error = second_told.await.unwrap().unwrap_err();
+    assert!(error == ChainError::Stopped && !error.may_have_been_made(), "{error}");
+    // Nor is it made while the node still runs, when the first has ended.
+    world.anvil.rpc("evm_setAutomine", json!([true])).await;
+    world.anvil.rpc("evm_mine", json!([])).await;
+    until_true(|| async { chain.balances_of(first).await.unwrap().usdc == usdc(7) }).await;
+    // It stood before this one.
+    chain.deposit_onto(world.terms(1), usdc(0), usdc(5)).await.unwrap();
+    assert_eq!(chain.balances_of(second).await.unwrap().usdc, usdc(0));
+}
