@@ -6,6 +6,7 @@
 //! Answers of GraphQL operations are relaxed first, because `fields` can leave anything out, and what is selected of one
 //! type in several places becomes one type ([`merge`]). Equal inline shapes are shared, as in the published document.
 
+mod bounded;
 mod cycles;
 mod example;
 mod merge;
@@ -211,6 +212,12 @@ impl Model {
         let mut operations: Vec<Operation> =
             shown.operations.iter().map(|operation| operations::read(operation, &mut types)).collect();
         let mut types = types.finish();
+        for hint in bounded::bound_trials(&mut types) {
+            warnings.push(format!(
+                "`{}` holds alternatives within alternatives that nothing tells apart; some are any JSON",
+                farthing_bridge::shown(&hint)
+            ));
+        }
         cycles::mark_recursive(&mut types);
         mark_uses(&mut types, &operations);
         for (operation, described) in operations.iter_mut().zip(&shown.operations) {
@@ -239,6 +246,14 @@ impl Type {
             _ => None,
         }
     }
+
+    /// Puts any JSON in the place of the declared type.
+    fn forget(&mut self) {
+        match self {
+            Self::Array(of) | Self::Map(of) => of.forget(),
+            other => *other = Self::Any,
+        }
+    }
 }
 
 impl Declared {
@@ -249,6 +264,18 @@ impl Declared {
                 Box::new(object.members.iter().map(|member| &member.of).chain(&object.additional))
             }
             Kind::Union(union) => Box::new(union.variants.iter().map(|variant| &variant.of)),
+            Kind::Enum(_) => Box::new(std::iter::empty()),
+        }
+    }
+}
+
+impl Declared {
+    fn holds_mut(&mut self) -> Box<dyn Iterator<Item = &mut Type> + '_> {
+        match &mut self.kind {
+            Kind::Object(object) => {
+                Box::new(object.members.iter_mut().map(|member| &mut member.of).chain(&mut object.additional))
+            }
+            Kind::Union(union) => Box::new(union.variants.iter_mut().map(|variant| &mut variant.of)),
             Kind::Enum(_) => Box::new(std::iter::empty()),
         }
     }

@@ -8,7 +8,19 @@ use super::{Declared, Type};
 pub(super) fn mark_recursive(types: &mut [Declared]) {
     let next: Vec<Vec<usize>> =
         types.iter().map(|declared| declared.holds().filter_map(direct).collect()).collect();
-    let mut before = vec![Vec::new(); types.len()];
+    let component = components(&next);
+    let mut sizes = vec![0_usize; types.len()];
+    for number in &component {
+        sizes[*number] += 1;
+    }
+    for (index, declared) in types.iter_mut().enumerate() {
+        declared.recursive = sizes[component[index]] > 1 || next[index].contains(&index);
+    }
+}
+
+/// The component of each node; one that leads to another has the lower number.
+pub(super) fn components(next: &[Vec<usize>]) -> Vec<usize> {
+    let mut before = vec![Vec::new(); next.len()];
     for (from, targets) in next.iter().enumerate() {
         for target in targets {
             if let Some(sources) = before.get_mut(*target) {
@@ -17,26 +29,22 @@ pub(super) fn mark_recursive(types: &mut [Declared]) {
             }
         }
     }
-    let mut component = vec![usize::MAX; types.len()];
-    let mut sizes = Vec::new();
-    for root in finished(&next).into_iter().rev() {
+    let mut component = vec![usize::MAX; next.len()];
+    let mut number = 0;
+    for root in finished(next).into_iter().rev() {
         if component[root] != usize::MAX {
             continue;
         }
-        let (number, mut size) = (sizes.len(), 0);
         let mut waiting = vec![root];
         while let Some(index) = waiting.pop() {
             if component[index] == usize::MAX {
                 component[index] = number;
-                size += 1;
                 waiting.extend(&before[index]);
             }
         }
-        sizes.push(size);
+        number += 1;
     }
-    for (index, declared) in types.iter_mut().enumerate() {
-        declared.recursive = sizes[component[index]] > 1 || next[index].contains(&index);
-    }
+    component
 }
 
 /// The declared type that a value holds in itself.

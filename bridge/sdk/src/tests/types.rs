@@ -75,6 +75,51 @@ fn alternatives_within_alternatives_are_alternatives() {
     assert!(matches!(model.operations[0].answer.of, Type::Nullable(_)));
 }
 
+/// How many unions that are tried stand within each other from a type down, as far as a chain of 20 goes.
+fn trials(model: &Model, index: usize, left: usize) -> usize {
+    let declared = &model.types[index];
+    let own = match &declared.kind {
+        Kind::Union(union) => usize::from(union.discriminator.is_none() && union.variants.len() > 1),
+        _ => 0,
+    };
+    let held = declared.holds().filter_map(Type::declared);
+    own + if left == 0 { 0 } else { held.map(|held| trials(model, held, left - 1)).max().unwrap_or_default() }
+}
+
+#[test]
+fn no_answer_is_read_in_more_ways_than_its_alternatives_within_alternatives() {
+    let variant = |name: &str, of: &str| {
+        format!(
+            r##""{name}": {{"type": "object", "required": ["m", "{name}"], "properties": {{"m": {{"$ref": "#/components/schemas/{of}"}}, "{name}": {{}}}}}}"##
+        )
+    };
+    let union = |name: &str, variants: [&str; 2]| {
+        let [one, other] =
+            variants.map(|variant| format!(r##"{{"$ref": "#/components/schemas/{variant}"}}"##));
+        format!(r#""{name}": {{"oneOf": [{one}, {other}]}}"#)
+    };
+    let within_itself = [union("A", ["T", "U"]), variant("T", "A"), variant("U", "A")].join(",");
+    let mut chain = Vec::new();
+    for n in 0..8 {
+        let [name, one, other, below] =
+            [format!("A{n}"), format!("T{n}"), format!("U{n}"), format!("A{}", n + 1)];
+        chain.extend([union(&name, [&one, &other]), variant(&one, &below), variant(&other, &below)]);
+    }
+    chain.push(r##""A8": {"type": "string"}, "A": {"$ref": "#/components/schemas/A0"}"##.to_owned());
+    // Types that hold each other hide how deep they are.
+    let around = r##""B": {"type": "object", "properties": {"c": {"$ref": "#/components/schemas/C"}}},
+        "C": {"type": "object", "properties": {"b": {"$ref": "#/components/schemas/B"}, "a": {"$ref": "#/components/schemas/A3"}}}"##;
+    let hidden = chain.join(",").replace(r##""#/components/schemas/A3""##, r##""#/components/schemas/B""##);
+    let hidden = format!("{hidden},{around}");
+    for (what, described) in
+        [("within itself", within_itself), ("a chain", chain.join(",")), ("hidden", hidden)]
+    {
+        let model = schemas(&format!("{{{described}}}"));
+        let deepest = (0..model.types.len()).map(|index| trials(&model, index, 20)).max();
+        assert_eq!(deepest, Some(if what == "within itself" { 1 } else { 2 }), "{what}");
+    }
+}
+
 #[test]
 fn choices_are_enums_of_texts_or_of_whole_numbers() {
     let model = schemas(

@@ -117,12 +117,14 @@ public abstract class {{ t.name }}{{ " : IJsonValue" if t.in_requests }}
         }
 {% endfor %}
 {% endfor %}
-{% endif %}
+        return new Unknown_(v1);
+{% else %}
         return Json.First<{{ t.name }}>(
 {% for v in t.variants %}
             () => new Of{{ v.name }}({{ read(v.type, 1) }}){{ "," if not loop.last }}
 {% endfor %}
         ) ?? new Unknown_(v1);
+{% endif %}
     }
 {% endif %}
 {% for v in t.variants %}

@@ -117,13 +117,14 @@ func (value *{{ t.name }}) UnmarshalJSON(text []byte) error {
 	}
 {% endfor %}
 {% endfor %}
-{% endif %}
+{% else %}
 {% for v in t.variants %}
 	if json.Unmarshal(text, &value.{{ v.name }}) == nil && value.{{ v.name }} != nil {
 		return nil
 	}
 	value.{{ v.name }} = nil
 {% endfor %}
+{% endif %}
 	value.Unknown_ = append(Json(nil), text...)
 	return nil
 }

@@ -134,12 +134,14 @@ public {{ "static " if single_file }}final class Models {
       }
 {% endfor %}
 {% endfor %}
-{% endif %}
+      return new Other(v1);
+{% else %}
       {{ t.name }} found = null;
 {% for v in t.variants %}
       found = found != null ? found : Json.attempt(v1, v2 -> new {{ v.name }}({{ read(v.type, 2) }}));
 {% endfor %}
       return found == null ? new Other(v1) : found;
+{% endif %}
     }
 {% endif %}
   }

@@ -121,12 +121,14 @@ public sealed interface {{ t.name }} : Json.Value {
 {% endfor %}
 {% endfor %}
             }
-{% endif %}
+            return Unknown(json)
+{% else %}
             return Json.first(
 {% for v in t.variants %}
                 { json.let { v1 -> Of{{ v.name }}({{ read(v.type, 1) }}) } },
 {% endfor %}
             ) ?: Unknown(json)
+{% endif %}
         }
     }
 }

@@ -135,13 +135,15 @@ final class {{ t.name }}
         }
 {% endfor %}
 {% endfor %}
-{% endif %}
+        return $json;
+{% else %}
         return Json::first(
             $json,
 {% for v in t.variants %}
             {{ read(v.type) }},
 {% endfor %}
         );
+{% endif %}
     }
 }
 {% endif %}

@@ -406,7 +406,7 @@ def _answer(status: int, headers: Mapping[str, str], body: bytes, kind: Any, cal
         raise ServiceError(raw)
     try:
         return dataclasses.replace(typing.cast(Answer[Any], raw), value=_value(kind, headers, body))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise AnswerError(f"the answer does not fit its description: {error}", raw) from error
 
 

@@ -97,13 +97,15 @@ module {{ package.pascal }}
       return json.then { |v1| {{ read(v.type, 1) }} } if Json.says?(json, {{ t.discriminator|lit }}, {{ tag|lit }})
 {% endfor %}
 {% endfor %}
-{% endif %}
+      json
+{% else %}
       Json.first(
         json,
 {% for v in t.variants %}
         ->(v1) { {{ read(v.type, 1) }} }{{ "," if not loop.last else "" }}
 {% endfor %}
       )
+{% endif %}
     end
   end
 {% endif %}

@@ -119,9 +119,9 @@ public indirect enum {{ t.name }}: Codable {
 {% endfor %}
 {% endfor %}
         default:
-            break
+            self = .unknown(try decoder.singleValueContainer().decode(Json.self))
         }
-{% endif %}
+{% else %}
         let single = try decoder.singleValueContainer()
 {% for v in t.variants %}
         if let value = try? single.decode({{ v.type.text }}.self) {
@@ -130,6 +130,7 @@ public indirect enum {{ t.name }}: Codable {
         }
 {% endfor %}
         self = .unknown(try single.decode(Json.self))
+{% endif %}
     }
 
     public func encode(to encoder: Encoder) throws {
