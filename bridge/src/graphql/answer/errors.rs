@@ -1,7 +1,11 @@
 //! The upstream's errors: what is carried of them, and the status they stand for.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
+use serde::{
+    Deserialize, Deserializer,
+    de::{SeqAccess, Visitor},
+};
 use serde_json::{Value, value::RawValue};
 
 use super::ERRORS_MAX;
@@ -68,12 +72,12 @@ pub(super) struct Errors {
 
 /// Reads `errors`. Something other than a list counts as one error without words.
 pub(super) fn read(json: &str, renames: Option<&Renames>, field: &str) -> Errors {
-    let Ok(items) = serde_json::from_str::<Option<Vec<&RawValue>>>(json) else {
+    let Ok(items) = serde_json::from_str::<Option<First<'_>>>(json) else {
         return Errors { count: 1, ..Errors::default() };
     };
-    let items = items.unwrap_or_default();
-    let mut errors = Errors { count: items.len(), ..Errors::default() };
-    for item in items.iter().take(ERRORS_MAX).map(|item| item.get()) {
+    let First { count, items } = items.unwrap_or_default();
+    let mut errors = Errors { count, ..Errors::default() };
+    for item in items.iter().map(|item| item.get()) {
         let error = if item.len() <= ERROR_BYTES_MAX { serde_json::from_str(item) } else { Ok(Value::Null) };
         let error: Value = error.unwrap_or_default();
         let code = code(&error);
@@ -85,6 +89,40 @@ pub(super) fn read(json: &str, renames: Option<&Renames>, field: &str) -> Errors
         });
     }
     errors
+}
+
+/// The first items of a list that may have millions, and how many there are.
+#[derive(Default)]
+struct First<'a> {
+    count: usize,
+    items: Vec<&'a RawValue>,
+}
+
+impl<'de> Deserialize<'de> for First<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(FirstVisitor)
+    }
+}
+
+struct FirstVisitor;
+
+impl<'de> Visitor<'de> for FirstVisitor {
+    type Value = First<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let mut first = First::default();
+        while let Some(item) = list.next_element()? {
+            first.count += 1;
+            if first.items.len() < ERRORS_MAX {
+                first.items.push(item);
+            }
+        }
+        Ok(first)
+    }
 }
 
 fn short(text: &str, length_max: usize) -> String {
