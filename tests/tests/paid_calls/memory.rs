@@ -273,7 +273,6 @@ async fn an_owner_asks_no_upstream_for_what_it_cannot_hold() -> Result<()> {
     Ok(())
 }
 
-/// Callers that go away at any moment: before they sent all, while they wait, while they read.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn free_documents_count_as_bodies_and_are_refused_where_they_find_no_room() -> Result<()> {
     let consumer_settings = setting("limits.bodies_bytes_max", &BODIES_MAX.to_string());
@@ -304,6 +303,7 @@ async fn free_documents_count_as_bodies_and_are_refused_where_they_find_no_room(
     expect_given_back(&world).await
 }
 
+/// Callers that go away at any moment: before they sent all, while they wait, while they read.
 #[tokio::test(flavor = "multi_thread")]
 async fn whatever_callers_break_off_gives_its_memory_back() -> Result<()> {
     let settings = setting("limits.bodies_bytes_max", &BODIES_MAX.to_string());
