@@ -32,18 +32,25 @@ pub(super) struct Books(Mutex<HashMap<ChannelId, Progress>>);
 
 #[derive(Debug, Clone)]
 enum Progress {
-    /// Whether they were compared once.
-    Seen(Arc<tokio::sync::Mutex<bool>>),
+    Open(Arc<tokio::sync::Mutex<Compared>>),
     /// For the last time.
     Done,
 }
 
+#[derive(Debug, Default)]
+struct Compared {
+    /// Once at least.
+    is_seen: bool,
+    /// When the owner last did not tell.
+    failed: Option<Instant>,
+}
+
 impl Books {
     /// `None` once they were compared for the last time.
-    fn turn(&self, channel: ChannelId) -> Option<Arc<tokio::sync::Mutex<bool>>> {
+    fn turn(&self, channel: ChannelId) -> Option<Arc<tokio::sync::Mutex<Compared>>> {
         let mut books = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match books.entry(channel).or_insert_with(|| Progress::Seen(Arc::default())) {
-            Progress::Seen(turn) => Some(turn.clone()),
+        match books.entry(channel).or_insert_with(|| Progress::Open(Arc::default())) {
+            Progress::Open(turn) => Some(turn.clone()),
             Progress::Done => None,
         }
     }
@@ -89,23 +96,23 @@ impl Consumer {
     async fn compare(&self, owner: Address, again: bool) -> Result<(), String> {
         let Some(channel) = self.0.channels.get(owner) else { return Ok(()) };
         let Some(turn) = self.0.books.turn(channel.id) else { return Ok(()) };
-        // Who asks does it for all that wait.
-        let (mut is_seen, has_waited) = match turn.try_lock() {
-            Ok(is_seen) => (is_seen, false),
-            Err(_) => (turn.lock().await, true),
-        };
+        let came = Instant::now();
+        let mut compared = turn.lock().await;
         let is_last = accounts::tells_of_all(clock::uptime());
-        if self.0.books.turn(channel.id).is_none() || (*is_seen && !is_last && !again) {
+        if self.0.books.turn(channel.id).is_none() || (compared.is_seen && !is_last && !again) {
             return Ok(());
         }
-        if has_waited {
-            return Err("the owner's books are being looked at, and it is slow to show them".to_owned());
+        // Who asks does it for all that wait.
+        if compared.failed.is_some_and(|failed| failed >= came) {
+            return Err("the owner is slow to show its books".to_owned());
         }
-        if let Some(sync) = self.sync(owner, channel.id).await? {
+        let sync =
+            self.sync(owner, channel.id).await.inspect_err(|_| compared.failed = Some(Instant::now()))?;
+        if let Some(sync) = sync {
             let taken = self.0.accounts.take_over(owner, channel.id, &sync).await;
             taken.map_err(|error| error.to_string())?;
         }
-        *is_seen = true;
+        compared.is_seen = true;
         if is_last {
             self.0.books.finish(channel.id);
         }
