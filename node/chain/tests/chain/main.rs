@@ -12,5 +12,6 @@ mod operations;
 mod outages;
 mod proxy;
 mod reorganisations;
+mod transfers;
 mod trust;
 mod world;
