@@ -220,7 +220,10 @@ impl Watcher {
                     Some(Command::Track(config)) => self.channels.track(config).await,
                     None => return Interrupted::Stopped,
                 },
-                Some(found) = self.found.recv(), if !is_prompt => self.channels.consider(found),
+                Some(found) = self.found.recv(), if !is_prompt => {
+                    self.channels.consider(found);
+                    self.consider_what_waits();
+                }
             }
         }
     }
@@ -238,6 +241,10 @@ impl Watcher {
                 () = tokio::time::sleep_until(until) => return,
             }
         }
+        self.consider_what_waits();
+    }
+
+    fn consider_what_waits(&mut self) {
         while self.channels.candidates() < CANDIDATES_MAX
             && let Ok(found) = self.found.try_recv()
         {
