@@ -158,7 +158,7 @@ struct Inner {
     watcher: mpsc::Sender<watcher::Command>,
     writer: mpsc::Sender<Request>,
     /// Of the journal at the start.
-    deposits: Vec<(ChannelConfig, Usdc)>,
+    deposits: Vec<(ChannelConfig, Usdc, Usdc)>,
     stop: CancellationToken,
     /// Nobody waits for the end of a transfer any more.
     let_go: CancellationToken,

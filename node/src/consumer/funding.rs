@@ -105,8 +105,8 @@ impl Funding {
     pub fn new(parts: Parts) -> Self {
         let Parts { wallet, chain, ledger, channels, policy, close_delay_max_secs, at_rest, tasks } = parts;
         let at_rest = AtRest::new(channels.clone(), at_rest);
-        for (config, total) in chain.deposits_under_way_at_start() {
-            at_rest.restore(config.payee, *total, Instant::now() + AUTHORIZATION_LIFETIME);
+        for &(config, deposited, total) in chain.deposits_under_way_at_start() {
+            at_rest.restore(config.payee, deposited, total, Instant::now() + AUTHORIZATION_LIFETIME);
         }
         let bounds = Bounds { deposit_max: policy.deposit_max, close_delay_max_secs };
         let one_at_a_time = Turns::default();
@@ -268,15 +268,19 @@ impl Funding {
         killpoint::reached("funding.before_deposit");
         match self.0.chain.deposit_onto(config, deposited, amount).await {
             Ok(_) => {}
+            Err(error) if is_unsigned(&error) => {
+                self.0.at_rest.settle(owner, deposited);
+                return Err(explain(error));
+            }
             // An endpoint may have seen its authorization, whatever it says of it, and may bring it.
             Err(error) => {
-                self.0.at_rest.doubt(owner, Instant::now() + AUTHORIZATION_LIFETIME);
+                self.0.at_rest.doubt(owner, deposited, Instant::now() + AUTHORIZATION_LIFETIME);
                 return Err(explain(error));
             }
         }
         killpoint::reached("funding.after_deposit");
         if self.await_deposit(owner, deposited.saturating_add(Usdc::from_micros(1))).await {
-            self.0.at_rest.settle(owner);
+            self.0.at_rest.settle(owner, deposited);
         }
         Ok(())
     }
@@ -318,6 +322,17 @@ impl Funding {
         let balances = *self.0.chain.balances().borrow();
         balances.ok_or_else(|| BuyError::ChainNotReady("the wallet's balance is not known yet".to_owned()))
     }
+}
+
+/// Whether a deposit ended before its authorization was signed, so that nobody can bring it.
+const fn is_unsigned(error: &ChainError) -> bool {
+    matches!(
+        error,
+        ChainError::InsufficientUsdc { .. }
+            | ChainError::Busy { .. }
+            | ChainError::ContractMissing { .. }
+            | ChainError::Invalid(_)
+    )
 }
 
 fn explain(error: ChainError) -> BuyError {

@@ -5,7 +5,7 @@
 //! limit together, and one whose fate is not known stays counted, over restarts where the chain's journal has it.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Instant,
 };
@@ -32,8 +32,9 @@ pub struct AtRest {
     under_way: Mutex<UnderWay>,
 }
 
-/// By owner, the deposits that the books do not show.
-type UnderWay = HashMap<Address, Place>;
+/// By owner, the deposits that the books do not show, and what a channel held when each was decided on. The token takes
+/// one of all authorizations that add to the same deposit, and each of those that add to others.
+type UnderWay = HashMap<Address, BTreeMap<Usdc, Place>>;
 
 /// What a deposit takes up.
 #[derive(Clone, Copy, Debug)]
@@ -74,44 +75,52 @@ impl AtRest {
         wanted: Usdc,
     ) -> Result<Usdc, OverLimit> {
         let mut under_way = self.lock();
-        // The token takes one of all authorizations that add to the same deposit, so this one stands for its forerunner.
-        let earlier = under_way.remove(&owner);
+        // It stands for its forerunner.
+        let earlier = under_way.entry(owner).or_default().remove(&deposited);
         let room = self.limits.room(&amounts(&self.channels.all(), &under_way), owner, least, wanted);
-        let total = room.as_ref().ok().map(|amount| deposited.saturating_add(*amount));
-        let highest = total.max(earlier.map(|place| place.total));
-        if let Some(highest) = highest {
-            let until = earlier.filter(|_| room.is_err()).and_then(|place| place.until);
-            under_way.insert(owner, Place { total: highest, until });
+        let place = match (&room, earlier) {
+            (Ok(amount), earlier) => {
+                let total = deposited.saturating_add(*amount);
+                Some(Place { total: earlier.map_or(total, |earlier| earlier.total.max(total)), until: None })
+            }
+            (Err(_), earlier) => earlier,
+        };
+        if let Some(place) = place {
+            under_way.entry(owner).or_default().insert(deposited, place);
         }
         room
     }
 
-    /// Ends a deposit that the books show now, or that certainly did not happen.
-    pub fn settle(&self, owner: Address) {
-        self.lock().remove(&owner);
+    /// Ends a deposit onto `deposited` that the books show now, or that certainly did not happen.
+    pub fn settle(&self, owner: Address, deposited: Usdc) {
+        if let Some(places) = self.lock().get_mut(&owner) {
+            places.remove(&deposited);
+        }
     }
 
     /// Keeps the place of a deposit that failed and may happen all the same: an endpoint has seen the authorization, and
     /// may bring it until it lapses.
-    pub fn doubt(&self, owner: Address, lapses: Instant) {
-        if let Some(place) = self.lock().get_mut(&owner) {
+    pub fn doubt(&self, owner: Address, deposited: Usdc, lapses: Instant) {
+        if let Some(place) = self.lock().get_mut(&owner).and_then(|places| places.get_mut(&deposited)) {
             place.until = Some(lapses);
         }
     }
 
     /// Takes the place of a deposit that was under way at the last stop, whatever the limits are.
-    pub fn restore(&self, owner: Address, total: Usdc, lapses: Instant) {
-        self.lock().insert(owner, Place { total, until: Some(lapses) });
+    pub fn restore(&self, owner: Address, deposited: Usdc, total: Usdc, lapses: Instant) {
+        let place = Place { total, until: Some(lapses) };
+        self.lock().entry(owner).or_default().insert(deposited, place);
     }
 
     /// Without those that cannot happen any more, or are in the books.
     fn lock(&self) -> MutexGuard<'_, UnderWay> {
         let mut under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
-        under_way.retain(|owner, place| {
-            let Some(lapses) = place.until else { return true };
-            let is_booked =
-                self.channels.get(*owner).is_some_and(|channel| channel.state.deposited >= place.total);
-            Instant::now() < lapses && !is_booked
+        under_way.retain(|owner, places| {
+            let booked = self.channels.get(*owner).map_or(Usdc::ZERO, |channel| channel.state.deposited);
+            places.retain(|_, place| {
+                place.until.is_none_or(|lapses| Instant::now() < lapses && booked < place.total)
+            });
+            !places.is_empty()
         });
         under_way
     }
@@ -142,13 +151,19 @@ impl RestLimits {
 
 /// By owner, what lies in the channel or will, and is not paid out.
 fn amounts(channels: &[PayerChannel], under_way: &UnderWay) -> HashMap<Address, Usdc> {
-    // A deposit under way to an owner without a channel.
-    let mut amounts: HashMap<Address, Usdc> =
-        under_way.iter().map(|(owner, place)| (*owner, place.total)).collect();
+    let mut amounts = HashMap::new();
+    let mut held = HashMap::new();
     for channel in channels {
-        let owner = channel.config.payee;
-        let holds = channel.state.deposited.max(amounts.get(&owner).copied().unwrap_or_default());
-        amounts.insert(owner, holds.saturating_sub(channel.claimed));
+        let (owner, deposited) = (channel.config.payee, channel.state.deposited);
+        held.insert(owner, deposited);
+        amounts.insert(owner, deposited.saturating_sub(channel.claimed));
+    }
+    for (owner, places) in under_way {
+        let held = held.get(owner).copied().unwrap_or_default();
+        let coming = places.iter().map(|(before, place)| place.total.saturating_sub(held.max(*before)));
+        let coming = coming.fold(Usdc::ZERO, Usdc::saturating_add);
+        let amount = amounts.entry(*owner).or_default();
+        *amount = amount.saturating_add(coming);
     }
     amounts
 }
@@ -203,7 +218,7 @@ mod tests {
         holding(&channels, 1, 60, 20);
         let rest = AtRest::new(channels, LIMITS);
         assert_eq!(rest.take(owner(1), usdc(60), usdc(10), usdc(30)), Ok(usdc(10)), "40 lie there, 50 may");
-        rest.settle(owner(1));
+        rest.settle(owner(1), usdc(60));
         let refused = rest.take(owner(1), usdc(60), usdc(11), usdc(30)).unwrap_err();
         assert!(matches!(refused, OverLimit::RestOfOwner { .. }), "{refused}");
         assert_eq!(rest.take(owner(2), usdc(0), usdc(50), usdc(50)), Ok(usdc(50)));
@@ -221,7 +236,7 @@ mod tests {
         assert_eq!(rest.total(), usdc(40), "under way");
         holding(&channels, 1, 40, 0);
         assert_eq!(rest.total(), usdc(40), "in the books and under way");
-        rest.settle(owner(1));
+        rest.settle(owner(1), usdc(0));
         assert_eq!(rest.total(), usdc(40), "in the books");
         holding(&channels, 1, 40, 30);
         assert_eq!(rest.total(), usdc(10), "what is paid out does not lie there");
@@ -234,11 +249,11 @@ mod tests {
         let later = Instant::now() + std::time::Duration::from_secs(3_600);
         for n in 1..=2 {
             rest.take(owner(n), usdc(0), usdc(40), usdc(40)).unwrap();
-            rest.doubt(owner(n), later);
+            rest.doubt(owner(n), usdc(0), later);
         }
         assert!(rest.take(owner(3), usdc(0), usdc(30), usdc(30)).is_err(), "both may still be made");
         assert_eq!(rest.take(owner(1), usdc(0), usdc(50), usdc(50)), Ok(usdc(50)), "in place of the first");
-        rest.doubt(owner(1), Instant::now());
+        rest.doubt(owner(1), usdc(0), Instant::now());
         assert_eq!(rest.total(), usdc(40), "it cannot be made any more");
         holding(&channels, 2, 40, 0);
         holding(&channels, 2, 0, 0);
@@ -247,7 +262,15 @@ mod tests {
         assert_eq!(rest.total(), usdc(40));
         holding(&channels, 2, 0, 0);
         assert_eq!(rest.total(), usdc(0), "it was booked, and withdrawn");
-        rest.restore(owner(4), usdc(70), later);
+        // Closed since, so that the channel is filled under another authorization: the earlier one is still good.
+        rest.take(owner(5), usdc(10), usdc(20), usdc(20)).unwrap();
+        rest.doubt(owner(5), usdc(10), later);
+        rest.take(owner(5), usdc(0), usdc(15), usdc(15)).unwrap();
+        assert_eq!(rest.total(), usdc(35));
+        rest.settle(owner(5), usdc(0));
+        assert_eq!(rest.total(), usdc(20));
+        rest.settle(owner(5), usdc(10));
+        rest.restore(owner(4), usdc(0), usdc(70), later);
         assert_eq!(rest.total(), usdc(70), "of before the start");
     }
 

@@ -115,10 +115,12 @@ pub(crate) enum Intent {
 }
 
 impl Intent {
-    /// The channel that a deposit is for, and what it is to hold then.
-    pub(crate) const fn deposit(&self) -> Option<(ChannelConfig, Usdc)> {
+    /// The channel that a deposit is for, what it holds, and what it is to hold then.
+    pub(crate) const fn deposit(&self) -> Option<(ChannelConfig, Usdc, Usdc)> {
         match self {
-            Self::Deposit { config, target, .. } => Some((*config, *target)),
+            Self::Deposit { config, target, amount_max, .. } => {
+                Some((*config, target.saturating_sub(*amount_max), *target))
+            }
             _ => None,
         }
     }
