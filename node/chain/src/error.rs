@@ -52,7 +52,9 @@ pub enum ChainError {
     Invalid(String),
     #[error(transparent)]
     Journal(#[from] JournalError),
-    #[error("{waiting} transactions are already waiting; try again when some are done")]
+    #[error(
+        "transactions of this wallet are waiting already ({waiting}); nothing was sent; try again when they are done"
+    )]
     Busy { waiting: usize },
     #[error("the chain connection has been shut down")]
     Stopped,

@@ -290,10 +290,10 @@ impl ChainHandle {
         Ok(ContractBooks { head, block, escrow, confirmed, newest })
     }
 
-    /// What this wallet may have deposited before the start, and the chain has not shown: channels, and what they are to
-    /// hold then.
+    /// What this wallet may have deposited before the start, and the chain has not shown: channels, what they held,
+    /// and what they are to hold then.
     #[must_use]
-    pub fn deposits_under_way_at_start(&self) -> &[(ChannelConfig, Usdc)] {
+    pub fn deposits_under_way_at_start(&self) -> &[(ChannelConfig, Usdc, Usdc)] {
         &self.0.deposits
     }
 
@@ -324,10 +324,11 @@ impl ChainHandle {
         let patience = Duration::from_millis(self.spec().transfer_told_within_ms);
         let told = tokio::select! {
             told = self.request(intent, forms.clone()) => told,
-            // Without a form it waits for its turn, and has it when what is before it ends.
-            () = tokio::time::sleep(patience) => {
-                return Err(ChainError::UnderWay { what, hashes: forms.get() });
-            }
+            // What waits for its turn for so long is not made behind anybody's back.
+            () = tokio::time::sleep(patience) => match forms.withdraw() {
+                true => Err(ChainError::Busy { waiting: 1 }),
+                false => return Err(ChainError::UnderWay { what, hashes: forms.get() }),
+            },
             // The node stops, and would forget what waits for its turn.
             () = self.0.let_go.cancelled() => match forms.withdraw() {
                 true => Err(ChainError::Stopped),
