@@ -421,7 +421,7 @@ def _value(kind: Any, headers: Mapping[str, str], body: bytes) -> Any:
         return body.decode()
     if kind == MIXED:
         return json.loads(body) if is_json and body else body
-    return decode(kind, json.loads(body) if body else None)
+    return decode(kind, json.loads(body) if body else None, 10_000 + 16 * len(body))
 
 
 def _problem(status: int, headers: Mapping[str, str], body: bytes, call_id: str, lost: bool) -> NodeError:
@@ -500,9 +500,9 @@ class _Mismatch(ValueError):
     pass
 
 
-def decode(kind: Any, value: Any) -> Any:
-    """A value of JSON as one of `kind`, which is a type or its name."""
-    return _decode(_resolved(kind), value, "answer")
+def decode(kind: Any, value: Any, tries: int = 1_000_000) -> Any:
+    """A value of JSON as one of `kind`, which is a type or its name; alternatives are tried so often at most."""
+    return _decode(_resolved(kind), value, "answer", [tries])
 
 
 def _resolved(kind: Any) -> Any:
@@ -522,22 +522,22 @@ _MODELS = __name__.rpartition(".")[0] + ".models"
 {% endif %}
 
 
-def _decode(kind: Any, value: Any, at: str) -> Any:
+def _decode(kind: Any, value: Any, at: str, left: list[int]) -> Any:
     kind = _resolved(kind)
     if kind is Any:
         return value
     origin, inside = typing.get_origin(kind), typing.get_args(kind)
     if origin is typing.Annotated:
-        return _tagged(kind.__metadata__[0], value, at)
+        return _tagged(kind.__metadata__[0], value, at, left)
     if origin is Union or origin is types.UnionType:
-        return _one_of(inside, value, at)
+        return _one_of(inside, value, at, left)
     if origin is list and isinstance(value, list):
-        return [_decode(inside[0], item, f"{at}[{index}]") for index, item in enumerate(value)]
+        return [_decode(inside[0], item, f"{at}[{index}]", left) for index, item in enumerate(value)]
     if origin is dict and isinstance(value, dict):
-        return {name: _decode(inside[1], item, f"{at}.{name}") for name, item in value.items()}
+        return {name: _decode(inside[1], item, f"{at}.{name}", left) for name, item in value.items()}
     if origin is None and isinstance(kind, type):
         if dataclasses.is_dataclass(kind) and isinstance(value, dict):
-            return _object(kind, value, at)
+            return _object(kind, value, at, left)
         if issubclass(kind, enum.Enum):
             if isinstance(value, str) if issubclass(kind, str) else type(value) is int:
                 return kind(value)
@@ -551,7 +551,7 @@ def _decode(kind: Any, value: Any, at: str) -> Any:
     raise _Mismatch(f"`{at}` is {json.dumps(value)[:60]}, expected {name}")
 
 
-def _object(kind: Any, value: dict[str, Any], at: str) -> Any:
+def _object(kind: Any, value: dict[str, Any], at: str, left: list[int]) -> Any:
     members: dict[str, Any] = {}
     taken = set()
     rest = None
@@ -562,26 +562,26 @@ def _object(kind: Any, value: dict[str, Any], at: str) -> Any:
         wire = field.metadata.get("wire", field.name)
         taken.add(wire)
         if wire in value:
-            members[field.name] = _decode(field.type, value[wire], f"{at}.{wire}")
+            members[field.name] = _decode(field.type, value[wire], f"{at}.{wire}", left)
         elif field.default is dataclasses.MISSING:
             raise _Mismatch(f"`{at}.{wire}` is missing")
     if rest is not None:
         of = typing.get_args(_resolved(rest.type))[1]
         members[rest.name] = {
-            name: _decode(of, item, f"{at}.{name}") for name, item in value.items() if name not in taken
+            name: _decode(of, item, f"{at}.{name}", left) for name, item in value.items() if name not in taken
         }
     return kind(**members)
 
 
-def _tagged(tags: Tagged, value: Any, at: str) -> Any:
+def _tagged(tags: Tagged, value: Any, at: str, left: list[int]) -> Any:
     if not isinstance(value, dict):
         raise _Mismatch(f"`{at}` is no object")
     kind = tags.kinds.get(str(value.get(tags.member)))
     # A kind that came later than this code is handed out as it is.
-    return value if kind is None else _decode(kind, value, at)
+    return value if kind is None else _decode(kind, value, at, left)
 
 
-def _one_of(kinds: tuple[Any, ...], value: Any, at: str) -> Any:
+def _one_of(kinds: tuple[Any, ...], value: Any, at: str, left: list[int]) -> Any:
     if value is None and type(None) in kinds:
         return None
     #: Of several that fit, the one that knows most of the members.
@@ -592,8 +592,11 @@ def _one_of(kinds: tuple[Any, ...], value: Any, at: str) -> Any:
         kind = _resolved(kind)
         if kind is type(None) or kind is Unset:
             continue
+        left[0] -= 1
+        if left[0] < 0:
+            raise ValueError("it takes too long to find which of the alternatives it is")
         try:
-            decoded = _decode(kind, value, at)
+            decoded = _decode(kind, value, at, left)
         except _Mismatch as error:
             problem = problem or error
             continue
