@@ -208,10 +208,9 @@ impl Ledger {
     /// Records what the chain says; what was charged and promised stays as it is. Where `claimed` falls, because the chain
     /// replaced the block of a claim, that settlement is under way again.
     ///
-    /// When the chain has paid out more than this ledger charged, it is a restored or a new one: the
-    /// difference is carried into `spent` and `best` as an opening balance. What the payer withdrew although it was
-    /// charged is booked as a settlement of its own. Gives the channel as recorded.
-    /// Every call is a commit, so call it when something changed.
+    /// When the chain has paid out more than this ledger charged, it is a restored or a new one: the difference is carried
+    /// into `spent` and `best` as an opening balance. What the payer withdrew although it was charged is booked as a
+    /// settlement of its own. Gives the channel as recorded. Every call is a commit, so call it when something changed.
     ///
     /// # Errors
     /// [`LedgerError::ChannelConflict`] when the id is known with other terms.
@@ -321,9 +320,7 @@ fn put_channel(tx: &WriteTransaction, channel: PayeeChannel) -> Result<PayeeChan
         return Err(LedgerError::ChannelConflict(channel.id));
     }
     let before = row.opening;
-    if channel.claimed < row.claimed {
-        settlement::reopen(tx, channel.id, channel.claimed)?;
-    }
+    settlement::reopen(tx, channel.id, (row.claimed, channel.claimed))?;
     row.observe(&channel);
     // A claim is made of what is recorded, so only an older copy of these books lacks what it paid.
     let cause = adjustment::restored_secs(tx)?.map_or(Cause::Earlier, |_| Cause::Restored);

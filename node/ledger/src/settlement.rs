@@ -126,7 +126,14 @@ fn record_claim(tx: &WriteTransaction, settlement: &Settlement) -> Result<()> {
 
 /// Claims of a channel beyond what the chain now says was paid are under way again: a block was replaced by others, which
 /// may yet have them.
-pub(crate) fn reopen(tx: &WriteTransaction, channel: ChannelId, claimed: Usdc) -> Result<()> {
+pub(crate) fn reopen(
+    tx: &WriteTransaction,
+    channel: ChannelId,
+    (before, claimed): (Usdc, Usdc),
+) -> Result<()> {
+    if claimed >= before {
+        return Ok(());
+    }
     let is_taken_back = |settlement: &Settlement| {
         let beyond = |row: &SettlementRow| row.channel == channel && row.from < row.to && claimed < row.to;
         settlement.state == SettlementState::Confirmed && settlement.rows.iter().any(beyond)
