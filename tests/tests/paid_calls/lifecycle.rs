@@ -226,7 +226,10 @@ async fn a_forced_close_asks_the_chain_at_once_whatever_the_owner_promised() -> 
     // More money would only wait there with the rest.
     let (service, left) = (world.api.id.to_string(), world.chain.usdc_of(world.consumer_wallet).await?);
     let open = farthing(&world.consumer, &["channel", "open", &service, "--deposit", "0.1"]).await?;
-    ensure!(open.code != 0 && open.err.contains("closing"), "{open:?}");
+    ensure!(
+        open.code != 0 && open.err.contains("a close of the channel with this owner is pending"),
+        "{open:?}"
+    );
     assert_eq!(world.chain.usdc_of(world.consumer_wallet).await?, left);
     Ok(())
 }
