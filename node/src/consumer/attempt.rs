@@ -26,6 +26,9 @@ use super::{
     spending::{self, Grant},
 };
 
+/// How often a call finds its channel's headroom used up, and waits for more.
+const RESERVE_TRIES_MAX: usize = 10;
+
 impl Consumer {
     /// Buys a call whose id was not used before, or ended uncharged.
     pub(super) async fn first(
@@ -282,8 +285,8 @@ impl Consumer {
     async fn reserve(&self, accept: &Accept, price: Usdc, paused: bool) -> Result<Reservation, BuyError> {
         let owner = accept.pay_to;
         self.0.funding.check_delay(accept)?;
-        // A deposit of before a crash may turn out to be used up, so a second one may be needed.
-        for _ in 0..3 {
+        // A deposit of before a crash may turn out to be used up, and other callers may use up this one's.
+        for _ in 0..RESERVE_TRIES_MAX {
             // Each time: what the channel holds may have been another wallet folder's, of which nothing is known here.
             self.compare_books(owner).await.map_err(BuyError::OwnerUnreachable)?;
             if !self.0.channels.unexplained(owner).is_zero() {
