@@ -267,9 +267,7 @@ impl Declared {
             Kind::Enum(_) => Box::new(std::iter::empty()),
         }
     }
-}
 
-impl Declared {
     fn holds_mut(&mut self) -> Box<dyn Iterator<Item = &mut Type> + '_> {
         match &mut self.kind {
             Kind::Object(object) => {

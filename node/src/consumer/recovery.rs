@@ -13,13 +13,14 @@ use farthing_protocol::{
     resolution::{Copies, End},
 };
 
-use crate::{clock, consumer::spending::Grant, secret::file::DEFAULT_SECRET};
+use crate::{clock, secret::file::DEFAULT_SECRET};
 
 use super::{
     Bought, BuyError, Consumer, Order, Slot, Timing, Turn,
     accounts::{Attempt, Earlier},
     answer,
     exchange::{ASK_TIMEOUT, Exchanged, Word},
+    spending::Grant,
 };
 
 const ASK_EVERY_FIRST: Duration = Duration::from_millis(500);

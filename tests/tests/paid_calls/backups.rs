@@ -99,6 +99,21 @@ async fn a_lost_node_comes_back_from_its_backup_buys_nothing_until_told_and_its_
     Ok(())
 }
 
+/// The owner is lost, and made again from its backup at the same address.
+async fn restore_owner(
+    world: &mut World,
+    elsewhere: &str,
+    [file, passphrase]: [&str; 2],
+    listen: Vec<(String, String)>,
+) -> Result<()> {
+    world.owner.kill().await?;
+    run(elsewhere, &["backup", "restore", file, "--passphrase-file", passphrase]).await?.ends_with(0)?;
+    let mut options = NodeOptions::new(elsewhere);
+    options.settings = [setting("settlement.channel_min", "0.000001"), listen].concat();
+    world.owner = NodeProcess::start(&world.chain, options).await?;
+    world.owner.wait_until_ready().await
+}
+
 #[tokio::test]
 async fn an_owner_that_comes_back_from_a_backup_of_before_a_claim_can_claim_what_it_earns_then() -> Result<()>
 {
@@ -123,13 +138,7 @@ async fn an_owner_that_comes_back_from_a_backup_of_before_a_claim_can_claim_what
     }
     world.wait_until_decided().await?;
     assert_eq!(claim(&world).await?, cost(4));
-    world.owner.kill().await?;
-    let restore = ["backup", "restore", &file, "--passphrase-file", &passphrase];
-    run(&elsewhere, &restore).await?.ends_with(0)?;
-    let mut options = NodeOptions::new(&elsewhere);
-    options.settings = [setting("settlement.channel_min", "0.000001"), listen].concat();
-    world.owner = NodeProcess::start(&world.chain, options).await?;
-    world.owner.wait_until_ready().await?;
+    restore_owner(&mut world, &elsewhere, [&file, &passphrase], listen).await?;
 
     eventually("the restored owner serves", async || Ok(world.get("/ok").await?.status.is_success())).await?;
     expect_served(&world.get("/ok").await?)?;
@@ -157,12 +166,7 @@ async fn calls_with_an_owner_that_lost_some_in_a_restore_are_all_decided() -> Re
         expect_served(&world.get("/ok").await?)?;
     }
     world.wait_until_decided().await?;
-    world.owner.kill().await?;
-    run(&elsewhere, &["backup", "restore", &file, "--passphrase-file", &passphrase]).await?.ends_with(0)?;
-    let mut options = NodeOptions::new(&elsewhere);
-    options.settings = [setting("settlement.channel_min", "0.000001"), listen].concat();
-    world.owner = NodeProcess::start(&world.chain, options).await?;
-    world.owner.wait_until_ready().await?;
+    restore_owner(&mut world, &elsewhere, [&file, &passphrase], listen).await?;
 
     // Its totals are below those that it told before, so its receipts look like those of calls that were forgotten here.
     eventually("the restored owner serves", async || Ok(world.get("/ok").await?.status.is_success())).await?;
