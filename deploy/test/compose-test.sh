@@ -51,6 +51,15 @@ one_is_healthy() { [[ "$(docker inspect --format '{{.State.Health.Status}}' "$(c
 
 container() { docker ps --all --quiet --filter "label=com.docker.compose.project=$project" --filter "label=com.docker.compose.service=$1"; }
 
+# says TEXT COMMAND…: the command prints the text. It is read to its end: a pipe into `grep -q` closes at the first
+# match, and under `pipefail` a command that still writes would be taken for one that failed.
+says() {
+    local text="$1" printed
+    shift
+    printed="$("$@" 2>/dev/null)" || return 1
+    [[ "$printed" == *"$text"* ]]
+}
+
 # The command line of one node.
 farthing() {
     local node="$1"
@@ -143,13 +152,13 @@ all_are_connected() {
 all_find_the_services() {
     local node
     for node in "${nodes[@]}"; do
-        farthing "$node" catalog search geojson --json 2>/dev/null | grep -q "$earthquakes" || return 1
-        farthing "$node" catalog search planets --json 2>/dev/null | grep -q "$planets" || return 1
+        says "$earthquakes" farthing "$node" catalog search geojson --json || return 1
+        says "$planets" farthing "$node" catalog search planets --json || return 1
     done
 }
 
 # field NAME: the first text of that name in JSON on standard input.
-field() { grep -oE "\"$1\": *\"[^\"]*\"" | head -n 1 | cut -d'"' -f4; }
+field() { grep -oE "\"$1\": *\"[^\"]*\"" | awk -F '"' 'NR == 1 { print $4 }'; }
 
 # buy PRICE WORD CURL-ARGUMENTS…: one call through the published port; the answer must hold the word.
 buy() {
@@ -264,8 +273,8 @@ say "no node runs as root or can write outside of its volume; two ports are publ
 beside_engine curl --silent --show-error --max-time 30 --noproxy '*' --cacert "$work/ca.pem" --location \
     --output "$work/page" "https://localhost:$console_port/panel/stay?next=%2Fpanel" || fail "the console does not answer"
 grep -qi "setup code" "$work/page" || { head -c 800 "$work/page" >&2; fail "the console does not ask for the set-up code"; }
-farthing consumer panel url 2>/dev/null | grep -q "Setup code" || fail "the consumer does not tell its set-up code"
-docker logs "$(container setup)" 2>/dev/null | grep -q "https://localhost:$console_port/panel" || fail "setup does not say where the console is"
+says "Setup code" farthing consumer panel url || fail "the consumer does not tell its set-up code"
+says "https://localhost:$console_port/panel" docker logs "$(container setup)" || fail "setup does not say where the console is"
 say "the consumer's console answers at the address that is printed"
 
 wallet="$(farthing consumer wallet address)"
