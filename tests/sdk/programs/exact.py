@@ -4,6 +4,7 @@ import os
 from typing import Callable
 
 import things
+from things._runtime import decode
 
 client = things.Client()
 sent = things.Thing(
@@ -57,4 +58,21 @@ for named, made in refused:
         assert named in str(problem), problem
     else:
         raise AssertionError(named)
+
+# Nested more deeply than Python reads: paid for, and told with the answer.
+try:
+    client.get_thing("deep")
+except things.AnswerError as problem:
+    assert problem.charged and problem.answer.receipt and problem.answer.body.startswith(b"[[["), problem
+else:
+    raise AssertionError("deep")
+
+# Whatever an answer holds, alternatives are tried so often at most.
+assert decode(list[int | str], ["a", 1, "b"], 6) == ["a", 1, "b"]
+try:
+    decode(list[int | str], ["a", 1, "b"], 4)
+except ValueError as problem:
+    assert "too long" in str(problem), problem
+else:
+    raise AssertionError("tries")
 print("settings refused")

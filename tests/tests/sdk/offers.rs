@@ -188,11 +188,12 @@ fn takes_any_value(language: Language) -> bool {
 
 /// What the programs of one language spend, however often a call is sent: of earthquakes two by the program, two by
 /// examples, one or two by code of the sandbox; of planets two and one, and one with a
-/// list of fields; of things three and one.
+/// list of fields; of things three and one, and a deep one.
 pub fn spent_by(language: Language) -> Usdc {
+    let things = 4 + u64::from(language == Language::Python);
     let quakes = 5 + u64::from(plain(language).is_some());
     let planets = 3 + u64::from(takes_any_value(language));
-    Usdc::from_micros(quakes * 2_000 + planets * 3_000 + 4 * things::PRICE.micros())
+    Usdc::from_micros(quakes * 2_000 + planets * 3_000 + things * things::PRICE.micros())
 }
 
 fn write(sdk: &Sdk, folder: &Path) -> Result<()> {

@@ -20,6 +20,8 @@ pub const DESCRIPTION: &str = include_str!("../../sdk/things.json");
 pub const PRICE: Usdc = Usdc::from_micros(4_000);
 /// More than a line that is cut lets through.
 const LONG_CHARS: usize = 20_000;
+/// More than any reader follows that takes a call of its own for each.
+const DEPTH: usize = 100_000;
 
 type Kept = Arc<Mutex<Vec<Value>>>;
 
@@ -31,7 +33,8 @@ pub struct Things {
 }
 
 impl Things {
-    /// `POST /things` answers with what it got; `GET /things/long` with a long thing, and every other one is missing.
+    /// `POST /things` answers with what it got; `GET /things/long` with a long thing and `deep` with lists within lists,
+    /// and every other one is missing.
     ///
     /// # Errors
     /// When no port is free.
@@ -92,6 +95,10 @@ async fn keep(State(kept): State<Kept>, body: Bytes) -> Response {
 }
 
 async fn thing(Path(id): Path<String>) -> Response {
+    if id == "deep" {
+        let body = ["[".repeat(DEPTH), "]".repeat(DEPTH)].concat();
+        return ([(header::CONTENT_TYPE, "application/json")], body).into_response();
+    }
     if id != "long" {
         return (StatusCode::NOT_FOUND, axum::Json(json!({ "error": "no such thing" }))).into_response();
     }

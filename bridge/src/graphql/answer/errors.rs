@@ -183,3 +183,27 @@ fn path(error: &Value, renames: Option<&Renames>, field: &str) -> String {
     }
     short(&text, PATH_LENGTH_MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_errors_the_first_are_kept_and_all_are_counted() {
+        let many = format!("[{}]", vec!["{}"; 100_000].join(","));
+        let first: First<'_> = serde_json::from_str(&many).unwrap();
+        assert_eq!((first.count, first.items.len()), (100_000, ERRORS_MAX));
+        assert!(first.items.capacity() <= 2 * ERRORS_MAX, "{}", first.items.capacity());
+    }
+
+    #[test]
+    fn an_error_that_is_a_stack_trace_is_counted_and_not_read() {
+        let of = |bytes: usize| format!("[{{\"message\":\"m\",\"trace\":\"{}\"}}]", "x".repeat(bytes));
+        let told = |json: &str| {
+            let errors = read(json, None, "field");
+            (errors.count, errors.list[0].message.clone())
+        };
+        assert_eq!(told(&of(10)), (1, "m".to_owned()));
+        assert_eq!(told(&of(ERROR_BYTES_MAX)), (1, String::new()));
+    }
+}
