@@ -285,7 +285,8 @@ impl Upstream {
             }
             Request::Graphql(asked) => {
                 let (body, mut room) = self.body(response, left).await?;
-                let (outcome, said, headers, taken) = graphql::judge(&asked.unwrap, status, headers, &body)?;
+                let (outcome, said, headers, taken) =
+                    graphql::judged(&asked.unwrap, status, headers, &body).await?;
                 // What was asked under short names has its own, which may be longer.
                 if !room.grow(taken.len().saturating_sub(body.len())) {
                     return Err(Failure::new(Outcome::Oversize, status, NO_ROOM));

@@ -14,8 +14,27 @@ const WARNINGS: &str = "x-farthing-warnings";
 /// What the log repeats of a server's messages.
 const MESSAGES_CHARS_MAX: usize = 500;
 
+/// A larger answer is read beside the tasks that serve calls.
+const BESIDE_BYTES_MIN: usize = 64 * 1024;
+
 /// Turns what the server said into the service's answer.
-pub(super) fn judge(
+pub(super) async fn judged(
+    unwrap: &Unwrap,
+    status: u16,
+    headers: BTreeMap<String, String>,
+    body: &Bytes,
+) -> Result<Answered, Failure> {
+    if body.len() < BESIDE_BYTES_MIN {
+        return judge(unwrap, status, headers, body);
+    }
+    let (unwrap, body) = (unwrap.clone(), body.clone());
+    let judging = tokio::task::spawn_blocking(move || judge(&unwrap, status, headers, &body)).await;
+    judging.unwrap_or_else(|_| {
+        Err(Failure::new(Outcome::BadAnswer, status, "this node failed to read the answer"))
+    })
+}
+
+fn judge(
     unwrap: &Unwrap,
     status: u16,
     mut headers: BTreeMap<String, String>,
