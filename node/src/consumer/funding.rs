@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use farthing_chain::{AUTHORIZATION_SECS, ChainError, ChainHandle};
+use farthing_chain::{AUTHORIZATION_SECS, Balances, ChainError, ChainHandle};
 use farthing_ledger::Ledger;
 use farthing_protocol::{Address, ChannelConfig, Usdc, listing::Accept};
 use tokio_util::task::TaskTracker;
@@ -156,23 +156,12 @@ impl Funding {
             }
             _ => self.0.policy.first_deposit(price, accept.min_deposit, balance.usdc),
         };
-        let missing = |usdc_need: Usdc| {
-            BuyError::Unfunded(Missing {
-                address: self.0.wallet,
-                chain: self.0.chain.spec().name.clone(),
-                usdc_have: balance.usdc,
-                usdc_need,
-                eth_missing: balance.eth_wei < ETH_WEI_MIN,
-            })
-        };
         let Some(amount) = amount else {
             let rich = Usdc::MAX;
             let wanted = self.0.policy.first_deposit(price, accept.min_deposit, rich).unwrap_or(price);
-            return Err(missing(wanted));
+            return Err(self.missing(balance, wanted));
         };
-        if balance.eth_wei < ETH_WEI_MIN {
-            return Err(missing(amount.min(balance.usdc)));
-        }
+        self.check_eth(balance, amount)?;
         let deposited = channel.as_ref().map_or(Usdc::ZERO, |channel| channel.state.deposited);
         let in_use = channel.is_some_and(|channel| channel.holds_something());
         let least = if in_use { price.saturating_sub(available) } else { price.max(accept.min_deposit) };
@@ -227,6 +216,7 @@ impl Funding {
         self.check_delay(accept)?;
         let _turn = self.0.one_at_a_time.take(accept.pay_to).await;
         self.check_ready()?;
+        self.check_eth(self.balance()?, amount)?;
         let channel = self.0.channels.get(accept.pay_to);
         if let Some(channel) = channel.as_ref().filter(|channel| channel.holds_something()) {
             // It would lie there until the delay is over, and pay for nothing.
@@ -318,7 +308,26 @@ impl Funding {
         chain_view::ready(&self.0.chain).map_err(BuyError::ChainNotReady)
     }
 
-    fn balance(&self) -> Result<farthing_chain::Balances, BuyError> {
+    /// Whether the wallet pays for the gas of a deposit: without it an authorization would be signed that nobody needs, and
+    /// count as money at rest until it lapses.
+    fn check_eth(&self, balance: Balances, amount: Usdc) -> Result<(), BuyError> {
+        if balance.eth_wei < ETH_WEI_MIN {
+            return Err(self.missing(balance, amount.min(balance.usdc)));
+        }
+        Ok(())
+    }
+
+    fn missing(&self, balance: Balances, usdc_need: Usdc) -> BuyError {
+        BuyError::Unfunded(Missing {
+            address: self.0.wallet,
+            chain: self.0.chain.spec().name.clone(),
+            usdc_have: balance.usdc,
+            usdc_need,
+            eth_missing: balance.eth_wei < ETH_WEI_MIN,
+        })
+    }
+
+    fn balance(&self) -> Result<Balances, BuyError> {
         let balances = *self.0.chain.balances().borrow();
         balances.ok_or_else(|| BuyError::ChainNotReady("the wallet's balance is not known yet".to_owned()))
     }
