@@ -44,7 +44,7 @@ pub mod funding;
 pub(crate) mod heal;
 mod observed;
 pub mod prices;
-mod reconcile;
+pub mod reconcile;
 mod recovery;
 pub mod rest;
 pub mod rules;

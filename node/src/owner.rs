@@ -45,6 +45,7 @@ pub mod registry;
 pub mod running;
 pub mod samples;
 pub mod service_file;
+mod shown;
 pub mod terms;
 pub mod told;
 pub mod upstream;
@@ -113,11 +114,24 @@ impl Owner {
                     }
                     reply.send(answer, body);
                 }
-                CallMessage::Sync(channel) => drop(reply.send(self.sync(peer, channel), Bytes::new())),
-                CallMessage::Close(channel) => {
+                CallMessage::Sync(channel, None) => {
+                    reply.send(self.sync(peer, channel), Bytes::new());
+                }
+                CallMessage::Sync(channel, Some(shown)) => {
                     let owner = self.clone();
-                    let work = async move { reply.send(owner.close(peer, channel).await, Bytes::new()) };
-                    self.0.tasks.spawn(work);
+                    self.0.tasks.spawn(async move {
+                        owner.recover(peer, channel, &shown).await;
+                        reply.send(owner.sync(peer, channel), Bytes::new());
+                    });
+                }
+                CallMessage::Close(channel, shown) => {
+                    let owner = self.clone();
+                    self.0.tasks.spawn(async move {
+                        if let Some(shown) = shown {
+                            owner.recover(peer, channel, &shown).await;
+                        }
+                        reply.send(owner.close(peer, channel).await, Bytes::new());
+                    });
                 }
                 CallMessage::Calls(asked) => match self.0.told.count(peer) {
                     Ok(()) => {
@@ -251,7 +265,7 @@ impl Owner {
             claimed: entry.state.claimed,
             spent: entry.state.spent,
             best: entry.state.best,
-            best_signature: entry.best_voucher.as_ref().map(|voucher| *voucher.signature()),
+            best_signature: entry.proof().map(|voucher| *voucher.signature()),
             close: None,
         })
     }

@@ -127,7 +127,7 @@ impl Settlement {
         let is_probe_due = last.is_some_and(|last| last.state == SettlementState::Failed);
         let payee = Payee {
             chain: chain.clone(),
-            ledger,
+            ledger: ledger.clone(),
             book,
             intake: intake.clone(),
             policy,
@@ -138,7 +138,7 @@ impl Settlement {
             is_probe_due,
         };
         let asked_secs = Arc::default();
-        let payer = Payer { chain, network, signer, channels, policy, promised, asked_secs };
+        let payer = Payer { chain, network, signer, ledger, channels, policy, promised, asked_secs };
         let handle = Self { requests, payer: payer.clone(), intake: intake.clone() };
         let work = async move {
             let all = async {

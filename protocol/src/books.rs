@@ -2,10 +2,16 @@
 //!
 //! The payer asks for what the owner recorded of its calls, page by page in the order of call ids, and holds each
 //! record against its own. Nobody is told of another payer's calls.
+//!
+//! An owner that was restored from a backup lacks what it served after that was made. Its payers hold its receipts, and
+//! show it the newest one ([`Shown`]), which bears its own signature.
 
 use minicbor::{CborLen, Decode, Encode};
 
-use crate::{CallId, ChannelId, Outcome, Usdc};
+use crate::{
+    CallId, ChannelConfig, ChannelId, Outcome, Receipt, Signature, Usdc, Verified, Voucher, channel::Domain,
+    signature::SignatureError,
+};
 
 /// Records of one page; that many of the largest fit a call's head.
 pub const CALLS_PAGE_MAX: usize = 256;
@@ -22,6 +28,36 @@ pub struct CallsAsked {
     pub since_secs: u64,
 }
 
+/// The newest word of an owner on a channel, which its payer shows it, and the payer's promise of what that word counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, CborLen)]
+#[cbor(map)]
+pub struct Shown {
+    #[n(0)]
+    pub receipt: Receipt,
+    /// The owner's, on the receipt.
+    #[n(1)]
+    pub receipt_signature: Signature,
+    /// The payer's, on a voucher over the receipt's total: the owner may have lost that, too.
+    #[n(2)]
+    pub voucher_signature: Signature,
+}
+
+impl Shown {
+    /// The receipt and the voucher of a channel with these terms.
+    ///
+    /// # Errors
+    /// [`SignatureError`] unless the channel's payee signed the receipt, and its signer the voucher.
+    pub fn verify(
+        &self,
+        domain: &Domain,
+        terms: &ChannelConfig,
+    ) -> Result<(Verified<Receipt>, Verified<Voucher>), SignatureError> {
+        let voucher = Voucher { channel: self.receipt.channel, cumulative: self.receipt.spent_total };
+        let receipt = self.receipt.verify(domain, self.receipt_signature, terms.payee)?;
+        Ok((receipt, voucher.verify(domain, self.voucher_signature, terms.signer)?))
+    }
+}
+
 /// One page of the owner's records, in the order of call ids.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, CborLen)]
 #[cbor(map)]
@@ -36,6 +72,9 @@ pub struct CallsPage {
     /// Earlier calls may have been removed from the owner's books by age.
     #[n(2)]
     pub kept_since_secs: u64,
+    /// On the last page: what the owner's books count of the payer's calls that they lack, as after a restore.
+    #[n(3)]
+    pub adjusted: Option<Usdc>,
 }
 
 /// What an owner recorded of one call.
@@ -62,7 +101,42 @@ pub struct CallRecord {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{CallReply, limits, wire};
+    use crate::{CallReply, SecretKey, limits, wire};
+
+    #[test]
+    fn what_is_shown_counts_only_as_the_owners_and_the_payers_word_on_one_channel() {
+        let [payer, payee, other] = [1, 2, 3].map(|n| SecretKey::from_bytes(&[n; 32]).unwrap());
+        let domain = Domain::new(1, payer.address());
+        let terms = ChannelConfig {
+            payer: payer.address(),
+            payee: payee.address(),
+            token: payer.address(),
+            signer: payer.address(),
+            close_delay_secs: 1,
+            salt: [0; 32],
+        };
+        let receipt = Receipt {
+            channel: terms.id(&domain),
+            call_id: CallId::from_bytes([1; 16]),
+            request_hash: [0; 32],
+            response_hash: [0; 32],
+            outcome: 0,
+            charged: Usdc::from_micros(1),
+            spent_total: Usdc::from_micros(5),
+            time_secs: 1,
+        };
+        let shown = |receipt_by: &SecretKey, voucher_by: &SecretKey, promised| Shown {
+            receipt,
+            receipt_signature: receipt.sign(&domain, receipt_by),
+            voucher_signature: Voucher { channel: receipt.channel, cumulative: Usdc::from_micros(promised) }
+                .sign(&domain, voucher_by),
+        };
+        let (_, voucher) = shown(&payee, &payer, 5).verify(&domain, &terms).unwrap();
+        assert_eq!((voucher.channel, voucher.cumulative), (receipt.channel, receipt.spent_total));
+        for refused in [shown(&payer, &payer, 5), shown(&payee, &other, 5), shown(&payee, &payer, 4)] {
+            assert!(refused.verify(&domain, &terms).is_err());
+        }
+    }
 
     #[test]
     fn a_full_page_of_the_largest_records_fits_a_calls_head() {
@@ -78,6 +152,7 @@ mod tests {
             records: vec![largest; records],
             next: Some(largest.call_id),
             kept_since_secs: u64::MAX,
+            adjusted: Some(Usdc::MAX),
         };
         let bytes = |records| wire::encode(&CallReply::Calls(page(records))).len();
         assert!(bytes(CALLS_PAGE_MAX) <= limits::CALL_HEAD_BYTES_MAX, "{}", bytes(CALLS_PAGE_MAX));

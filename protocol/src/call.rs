@@ -9,7 +9,7 @@ use minicbor::{CborLen, Decode, Encode};
 
 use crate::{
     CallId, ChannelConfig, ChannelId, Hash, Refusal, ServiceId, Signature, SignedClose, Usdc,
-    books::{CallsAsked, CallsPage},
+    books::{CallsAsked, CallsPage, Shown},
     channel::Receipt,
     keccak256, limits, wire,
 };
@@ -92,6 +92,10 @@ pub enum Payment {
         cumulative: Usdc,
         #[n(2)]
         signature: Option<Signature>,
+        /// The highest total that a receipt of the owner's bears on this channel, as the payer holds it. An owner that
+        /// counts less has lost records, and refuses with `BooksBehind` until it is shown that receipt.
+        #[n(3)]
+        receipted: Option<Usdc>,
     },
 }
 
@@ -291,10 +295,6 @@ pub fn response_hash(status: u16, headers: &BTreeMap<String, String>, body: &[u8
 }
 
 /// Messages of `/farthing/<net>/call/1`, consumer to owner.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "nearly every message is a call; a box would cost each of them"
-)]
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, CborLen)]
 pub enum CallMessage {
     #[n(0)]
@@ -302,12 +302,12 @@ pub enum CallMessage {
     /// What became of a call of mine? Answered with its response while kept, else with its state.
     #[n(1)]
     Status(#[n(0)] CallId),
-    /// What do you hold of my channel?
+    /// What do you hold of my channel? This is your newest word on it.
     #[n(2)]
-    Sync(#[n(0)] ChannelId),
-    /// Please close my channel; I will promise nothing more on it.
+    Sync(#[n(0)] ChannelId, #[n(1)] Option<Shown>),
+    /// Please close my channel; I will promise nothing more on it. This is your newest word on it.
     #[n(3)]
-    Close(#[n(0)] ChannelId),
+    Close(#[n(0)] ChannelId, #[n(1)] Option<Shown>),
     /// What did you record of my calls?
     #[n(7)]
     Calls(#[n(0)] CallsAsked),
@@ -319,7 +319,7 @@ impl CallMessage {
     pub const fn body_bytes(&self) -> u64 {
         match self {
             Self::Call(request) => request.body_bytes,
-            Self::Status(_) | Self::Sync(_) | Self::Close(_) | Self::Calls(_) => 0,
+            Self::Status(_) | Self::Sync(..) | Self::Close(..) | Self::Calls(_) => 0,
         }
     }
 }

@@ -310,6 +310,13 @@ impl PayeeState {
         self.best = self.best.max(best);
     }
 
+    /// Takes back what was carried, because the chain took back what showed it. `best` is what vouchers and payouts prove
+    /// without it.
+    pub fn let_go(&mut self, carried: Usdc, best: Usdc) {
+        self.spent = self.spent.saturating_sub(carried);
+        self.best = best.max(self.spent);
+    }
+
     /// What the owner has earned and can still claim: the contract pays no further than the deposit goes.
     #[must_use]
     pub fn unclaimed(&self) -> Usdc {

@@ -67,6 +67,10 @@ pub enum RefusalCode {
     /// The owner's wallet cannot pay the chain for the claim of what it would earn.
     #[n(24)]
     OwnerCannotClaim,
+    /// The owner counts less than its own receipts, as the payer holds them: it was restored from a backup. It serves
+    /// again when it is shown the newest one.
+    #[n(25)]
+    BooksBehind,
 }
 
 impl RefusalCode {
@@ -99,6 +103,7 @@ impl RefusalCode {
             Self::DepositTooSmall => "deposit_too_small",
             Self::DepositNotSafe => "deposit_not_safe",
             Self::OwnerCannotClaim => "owner_cannot_claim",
+            Self::BooksBehind => "books_behind",
         }
     }
 }

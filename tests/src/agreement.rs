@@ -4,8 +4,8 @@
 //! that only one side has must be explained by what allows it:
 //!
 //! - the payer alone has it, and it ended without answer and charge: it was refused, or never arrived;
-//! - the owner alone has it, and it is older than the payer's start: a crash or a restored backup kept it out of the
-//!   payer's books. What it cost stands in an adjustment.
+//! - one side alone has it, and it is older than the other's start: a crash or a restored backup kept it out of that
+//!   one's books. What it cost stands there in an adjustment.
 //!
 //! And on both sides a channel's total is the sum of its calls and adjustments, to the micro.
 
@@ -146,22 +146,26 @@ pub fn compare(payer: &Books, owner: &Books) -> Vec<String> {
     };
     let (asked, given) = (ids(&payer.bought, owner.wallet), ids(&owner.served, payer.wallet));
     let mut differences = Vec::new();
-    let mut forgotten: BTreeMap<ChannelId, Usdc> = BTreeMap::new();
+    let (mut forgotten, mut lost) = (BTreeMap::new(), BTreeMap::new());
+    let count = |sums: &mut BTreeMap<ChannelId, Usdc>, call: &HistoryEntry| {
+        let sum = sums.entry(call.channel.as_ref().map_or(ChannelId::NONE, |id| id.0)).or_default();
+        *sum = sum.saturating_add(call.amount.0);
+        None
+    };
     for id in asked.union(&given) {
         let bought = payer.bought.get(&(owner.wallet, id.clone()));
         let served = owner.served.get(&(payer.wallet, id.clone()));
         let difference = match (bought, served) {
             (Some(bought), Some(served)) => difference_of(bought, served),
             (Some(bought), None) if bought.state == HistoryState::Failed => None,
-            (Some(bought), None) => Some(format!("{}, and its owner has no such call", told(bought))),
+            (Some(bought), None) if bought.time_secs > owner.started_secs + CLOCK_SECS => {
+                Some(format!("{}, and its owner has no such call", told(bought)))
+            }
+            (Some(bought), None) => count(&mut lost, bought),
             (None, Some(served)) if served.time_secs > payer.started_secs + CLOCK_SECS => {
                 Some(format!("its owner says {}, and its payer has no such call", told(served)))
             }
-            (None, Some(served)) => {
-                let sum = forgotten.entry(served.channel.map_or(ChannelId::NONE, |id| id.0)).or_default();
-                *sum = sum.saturating_add(served.amount.0);
-                None
-            }
+            (None, Some(served)) => count(&mut forgotten, served),
             (None, None) => None,
         };
         differences.extend(difference.map(|difference| format!("call {id}: {difference}")));
@@ -172,19 +176,23 @@ pub fn compare(payer: &Books, owner: &Books) -> Vec<String> {
         if earned != paid {
             differences.push(format!("channel {}: {paid} USDC paid, {earned} earned", channel.id));
         }
-        let forgotten = forgotten.remove(&channel.id.0).unwrap_or_default();
-        let adjusted = payer.explained(ChannelRole::Payer, channel.id.0).1;
-        if adjusted != forgotten {
-            let told = format!("forgotten calls of {forgotten} USDC, adjustments of {adjusted}");
-            differences.push(format!("channel {}: {told}", channel.id));
-        }
-        for (books, role, total) in [(payer, ChannelRole::Payer, paid), (owner, ChannelRole::Payee, earned)] {
+        let missing = [&mut forgotten, &mut lost].map(|sums| sums.remove(&channel.id.0).unwrap_or_default());
+        let sides = [(payer, ChannelRole::Payer, paid), (owner, ChannelRole::Payee, earned)];
+        for ((books, role, total), missing) in sides.into_iter().zip(missing) {
             let (calls, adjusted) = books.explained(role, channel.id.0);
+            if adjusted != missing {
+                let told = format!("forgotten calls of {missing} USDC, adjustments of {adjusted}");
+                differences.push(format!("channel {}, {role}: {told}", channel.id));
+            }
             if calls.saturating_add(adjusted) != total {
                 let told = format!("{total} USDC, of calls {calls} and adjustments {adjusted}");
                 differences.push(format!("channel {}, {role}: {told}", channel.id));
             }
         }
+    }
+    for (id, missing) in forgotten.into_iter().chain(lost).filter(|(_, missing)| !missing.is_zero()) {
+        differences
+            .push(format!("channel {id}: forgotten calls of {missing} USDC, and no books of the channel"));
     }
     differences
 }

@@ -104,16 +104,16 @@ impl Ledger {
         })
     }
 
-    /// What adjustments count as paid to `owner`.
+    /// What adjustments of one side count with a wallet on the other.
     ///
     /// # Errors
     /// Only failures of storage.
-    pub fn adjusted_with(&self, owner: Address) -> Result<Usdc> {
+    pub fn adjusted_with(&self, side: Side, peer: Address) -> Result<Usdc> {
         self.read(|tx| {
             let mut sum = Usdc::ZERO;
             for entry in tx.open_table(ADJUSTMENTS)?.iter()? {
                 let row: Adjustment = tables::decode("adjustments", entry?.1.value())?;
-                if row.side == Side::Payer && row.peer == owner {
+                if row.side == side && row.peer == peer {
                     sum = sum.saturating_add(row.amount);
                 }
             }
@@ -214,17 +214,24 @@ fn count_for_limits(
     Ok(())
 }
 
-/// Takes `charged` out of the adjustments of a channel that this node pays on, because the call that explains it was
-/// found; the newest first, and as much as is there: a part may not have been booked yet, while other open calls could
-/// still owe it.
+/// Takes `charged` out of the adjustments of a channel, because the call that explains it was found, or the chain took
+/// back what showed it; the newest first, and as much as is there: a part may not have been booked yet, while other open
+/// calls could still owe it. What a payer counted on days that are over stays.
 ///
 /// Gives what no longer counts for each day.
-pub(crate) fn take_back(tx: &WriteTransaction, id: ChannelId, charged: Usdc) -> Result<Vec<(u32, Usdc)>> {
+pub(crate) fn take_back(
+    tx: &WriteTransaction,
+    (side, id): (Side, ChannelId),
+    charged: Usdc,
+) -> Result<Vec<(u32, Usdc)>> {
+    if charged.is_zero() {
+        return Ok(Vec::new());
+    }
     let mut rows = Vec::new();
     for entry in tx.open_table(ADJUSTMENTS)?.iter()?.rev() {
         let (key, bytes) = entry?;
         let row: Adjustment = tables::decode("adjustments", bytes.value())?;
-        if row.side == Side::Payer && row.channel == id && row.is_of_its_day() {
+        if row.side == side && row.channel == id && (side == Side::Payee || row.is_of_its_day()) {
             rows.push((*key.value(), row));
         }
     }
@@ -237,7 +244,9 @@ pub(crate) fn take_back(tx: &WriteTransaction, id: ChannelId, charged: Usdc) -> 
         left = left.saturating_sub(part.amount);
         let rest = Adjustment { amount: row.amount.saturating_sub(part.amount), ..row };
         tx.open_table(ADJUSTMENTS)?.insert(&key, tables::encode(&rest).as_slice())?;
-        history::count_adjusted(tx, &part, Usdc::saturating_sub)?;
+        if part.is_of_its_day() {
+            history::count_adjusted(tx, &part, Usdc::saturating_sub)?;
+        }
         count_for_limits(tx, &part, u64::saturating_sub)?;
         taken.push((day_of(part.time_secs), part.amount));
     }

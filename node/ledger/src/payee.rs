@@ -5,7 +5,7 @@
 //! 3. [`Ledger::serve`] records voucher, call and charge in one commit and hands out [`Recorded`], without
 //!    which there is no answer.
 //!
-//! Invariants: O1 claimed ≤ spent ≤ best ≤ deposited (the highest deposit ever confirmed); O2 spent = opening
+//! Invariants: O1 claimed ≤ spent ≤ best or claimed ≤ deposited (the highest deposit ever confirmed); O2 spent = opening
 //! balance + Σ charges of finished calls, pruned ones included; O4 a failed upstream costs nothing; O5 a call
 //! id is charged at most once.
 //!
@@ -16,6 +16,7 @@
 //! same bytes.
 
 mod bodies;
+mod channels;
 mod checks;
 pub(crate) mod stored;
 mod uncharged;
@@ -24,11 +25,12 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use farthing_protocol::{
-    Address, CallId, ChannelConfig, ChannelId, Hash, Outcome, Receipt, ServiceId, Signature, Usdc, Verified,
-    Voucher, call::Method, channel::PayeeState, limits::PATH_BYTES_MAX,
+    Address, CallId, ChannelId, Hash, Outcome, Receipt, ServiceId, Usdc, Verified, Voucher, call::Method,
+    limits::PATH_BYTES_MAX,
 };
 use redb::{ReadTransaction, ReadableTable, WriteTransaction};
 
+pub use self::channels::{Ending, PayeeChannel, PayeeChannelRow};
 use self::{
     bodies::keep_body,
     checks::{check_call, check_not_finished},
@@ -36,82 +38,18 @@ use self::{
 };
 pub(crate) use self::{
     bodies::{BODIES_BYTES_MAX, forget_body},
+    channels::channel_in,
     stored::{StoredCall, StoredChannel, StoredState},
 };
 use crate::{
     Ledger,
-    adjustment::{self, Cause, Side},
     error::{LedgerError, Result, within},
-    history, settlement,
+    history,
     tables::{self, BODIES, CALLS, CALLS_BY_TIME, PAYEE_CHANNELS},
 };
 
 /// A kept body. Larger ones stay in the caller's memory for a while and are then gone.
 pub const BODY_BYTES_MAX: usize = 256 * 1024;
-
-/// What the chain says of a channel whose payee this node is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PayeeChannel {
-    pub id: ChannelId,
-    pub config: ChannelConfig,
-    /// Confirmed. It falls when the payer withdraws.
-    pub deposited: Usdc,
-    /// Paid out. It never falls.
-    pub claimed: Usdc,
-    /// The payer asked to close.
-    pub closing: bool,
-    /// The part of the deposit that the chain does not take back any more.
-    pub safe_deposited: Usdc,
-    /// How often the channel was emptied.
-    pub round: u32,
-}
-
-/// A channel with the ledger's own part.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PayeeChannelRow {
-    pub id: ChannelId,
-    pub config: ChannelConfig,
-    pub deposited: Usdc,
-    pub claimed: Usdc,
-    pub closing: bool,
-    /// The highest voucher.
-    pub best: Usdc,
-    /// The signature on `best`; `None` before the first voucher.
-    pub best_signature: Option<Signature>,
-    /// Everything charged.
-    pub spent: Usdc,
-    /// The part of `spent` that no call of this ledger explains. It only grows.
-    pub opening: Usdc,
-    pub ending: Ending,
-    /// What the payer withdrew although it was charged, as far as it is booked.
-    pub lost: Usdc,
-}
-
-/// What this node has taken on towards the end of a channel.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Ending {
-    #[default]
-    None,
-    /// This node closes it.
-    Closes,
-    /// This node has signed a close of this round that counts until then, on the chain's clock, for whoever brings it.
-    SignedAway { until_secs: u64, round: u32 },
-}
-
-impl PayeeChannelRow {
-    /// The channel at rest, as the rules of acceptance see it.
-    #[must_use]
-    pub fn state(&self) -> PayeeState {
-        PayeeState {
-            deposited: self.deposited,
-            claimed: self.claimed,
-            best: self.best,
-            spent: self.spent,
-            reserved: Usdc::ZERO,
-            closing: self.closing || self.ending != Ending::None,
-        }
-    }
-}
 
 /// A finished call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -205,68 +143,6 @@ impl ServedRow {
 }
 
 impl Ledger {
-    /// Records what the chain says; what was charged and promised stays as it is. Where `claimed` falls, because the chain
-    /// replaced the block of a claim, that settlement is under way again.
-    ///
-    /// When the chain has paid out more than this ledger charged, it is a restored or a new one: the difference is carried
-    /// into `spent` and `best` as an opening balance. What the payer withdrew although it was charged is booked as a
-    /// settlement of its own. Gives the channel as recorded. Every call is a commit, so call it when something changed.
-    ///
-    /// # Errors
-    /// [`LedgerError::ChannelConflict`] when the id is known with other terms.
-    pub async fn put_payee_channel(&self, channel: PayeeChannel) -> Result<PayeeChannelRow> {
-        self.write(move |tx| put_channel(tx, channel)).await
-    }
-
-    /// Records what this node takes on towards the end of a channel.
-    ///
-    /// # Errors
-    /// [`LedgerError::UnknownChannel`].
-    pub async fn end_payee_channel(&self, id: ChannelId, ending: Ending) -> Result<PayeeChannelRow> {
-        self.write(move |tx| {
-            let mut table = tx.open_table(PAYEE_CHANNELS)?;
-            let mut row = channel_in(&table, id)?.ok_or(LedgerError::UnknownChannel(id))?;
-            row.end(ending);
-            table.insert(id.as_bytes(), tables::encode(&row).as_slice())?;
-            Ok(row.into_row(id))
-        })
-        .await
-    }
-
-    /// Forgets a channel on which nothing was ever charged or promised, and whose close this node has not signed; any
-    /// other stays.
-    ///
-    /// # Errors
-    /// Only failures of storage.
-    pub async fn forget_unused_payee_channel(&self, id: ChannelId) -> Result<()> {
-        self.write(move |tx| {
-            let mut table = tx.open_table(PAYEE_CHANNELS)?;
-            let is_unused = channel_in(&table, id)?
-                .is_some_and(|row| row.spent.is_zero() && row.best.is_zero() && row.ending() == Ending::None);
-            if is_unused {
-                table.remove(id.as_bytes())?;
-            }
-            Ok(())
-        })
-        .await
-    }
-
-    /// Every channel this node is paid on.
-    ///
-    /// # Errors
-    /// Only failures of storage.
-    pub fn payee_channels(&self) -> Result<Vec<PayeeChannelRow>> {
-        self.read(all_channels)
-    }
-
-    /// One channel this node is paid on.
-    ///
-    /// # Errors
-    /// Only failures of storage.
-    pub fn payee_channel(&self, id: ChannelId) -> Result<Option<PayeeChannelRow>> {
-        self.read(|tx| Ok(channel_in(&tx.open_table(PAYEE_CHANNELS)?, id)?.map(|row| row.into_row(id))))
-    }
-
     /// Records a call with effects (not GET or HEAD) durably, before it goes to its service.
     ///
     /// # Errors
@@ -311,37 +187,6 @@ impl Ledger {
     pub fn served_calls(&self, limit: usize) -> Result<Vec<CallRow>> {
         self.read(|tx| newest_calls(tx, limit))
     }
-}
-
-fn put_channel(tx: &WriteTransaction, channel: PayeeChannel) -> Result<PayeeChannelRow> {
-    let mut table = tx.open_table(PAYEE_CHANNELS)?;
-    let mut row = channel_in(&table, channel.id)?.unwrap_or_else(|| StoredChannel::new(&channel.config));
-    if row.config() != channel.config {
-        return Err(LedgerError::ChannelConflict(channel.id));
-    }
-    let before = row.opening;
-    settlement::reopen(tx, channel.id, (row.claimed, channel.claimed))?;
-    row.observe(&channel);
-    // A claim is made of what is recorded, so only an older copy of these books lacks what it paid.
-    let cause = adjustment::restored_secs(tx)?.map_or(Cause::Earlier, |_| Cause::Restored);
-    let risen = row.opening.saturating_sub(before);
-    adjustment::record(tx, (Side::Payee, channel.id), &channel.config, risen, cause)?;
-    let lost = row.book_loss();
-    if !lost.is_zero() {
-        settlement::record_loss(tx, channel.id, lost, row.spent, adjustment::now_secs())?;
-    }
-    table.insert(channel.id.as_bytes(), tables::encode(&row).as_slice())?;
-    Ok(row.into_row(channel.id))
-}
-
-fn all_channels(tx: &ReadTransaction) -> Result<Vec<PayeeChannelRow>> {
-    let table = tx.open_table(PAYEE_CHANNELS)?;
-    let rows = table.iter()?.map(|entry| {
-        let (id, bytes) = entry?;
-        let row: StoredChannel = tables::decode("payee_channels", bytes.value())?;
-        Ok(row.into_row(ChannelId::from_bytes(*id.value())))
-    });
-    rows.collect()
 }
 
 fn accept(tx: &WriteTransaction, accepted: &Accepted) -> Result<()> {
@@ -478,13 +323,6 @@ fn receipt(call: &Call, channel: ChannelId, spent_total: Usdc) -> Receipt {
         spent_total,
         time_secs: call.time_secs,
     }
-}
-
-pub(crate) fn channel_in(
-    table: &impl ReadableTable<&'static [u8; 32], &'static [u8]>,
-    id: ChannelId,
-) -> Result<Option<StoredChannel>> {
-    tables::get(table, "payee_channels", id.as_bytes())
 }
 
 pub(crate) fn call_key(payer: Address, call_id: CallId) -> [u8; 36] {

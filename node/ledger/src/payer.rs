@@ -13,7 +13,7 @@ mod records;
 mod stored;
 
 use farthing_protocol::{
-    CallId, ChannelConfig, ChannelId, Usdc,
+    CallId, ChannelConfig, ChannelId, Receipt, Signature, Usdc,
     call::Payment,
     limits::{CALL_HEAD_BYTES_MAX, REFUSAL_DETAIL_BYTES_MAX, REQUEST_BODY_BYTES_MAX},
 };
@@ -103,6 +103,18 @@ impl Ledger {
     /// Only failures of storage.
     pub fn payer_channels(&self) -> Result<Vec<PayerChannelRow>> {
         self.read(all_channels)
+    }
+
+    /// The owner's receipt with the highest total on a channel, for an owner that counts less; `None` before the first
+    /// one, and for channels of ledgers of before until the next one.
+    ///
+    /// # Errors
+    /// Only failures of storage.
+    pub fn newest_receipt(&self, id: ChannelId) -> Result<Option<(Receipt, Signature)>> {
+        self.read(|tx| {
+            let row = channel_in(&tx.open_table(PAYER_CHANNELS)?, id)?;
+            Ok(row.and_then(|row| row.newest()))
+        })
     }
 
     /// Queues a promise and returns as soon as it is queued: send the call meanwhile, and await the

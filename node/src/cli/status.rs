@@ -135,7 +135,10 @@ fn audited(audit: &Audit) -> String {
             ("Calls compared", compared.calls.to_string()),
             ("Undecided here", compared.undecided.to_string()),
             ("Not kept there", compared.not_kept.to_string()),
-            ("In adjustments", format!("{} USDC", compared.adjusted)),
+            (
+                "In adjustments",
+                format!("{} USDC here, {} USDC there", compared.adjusted, compared.adjusted_there),
+            ),
             ("Channels compared", compared.channels.to_string()),
             ("Charged on them", format!("{spent_here} USDC here, {earned_there} USDC there")),
             ("Differences", compared.differences_total.to_string()),

@@ -115,6 +115,7 @@ async fn compare(node: &Node, owner: Address) -> Result<Compared, Failed> {
         undecided: compared.undecided,
         not_kept: compared.not_kept,
         adjusted: compared.adjusted.into(),
+        adjusted_there: compared.adjusted_there.into(),
         channels: channels.compared,
         channels_left_out: channels.left_out,
         spent_here: channels.spent_here.into(),

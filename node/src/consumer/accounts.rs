@@ -56,6 +56,7 @@ impl Attempt {
                 cumulative,
                 deposited: cumulative,
                 seen_total: promise.seen_total,
+                receipted: Usdc::ZERO,
             }),
         };
         let expected = Expected {
@@ -242,13 +243,16 @@ impl Accounts {
         if let Some(reservation) = &counted.found {
             return self.book_found(call_id, reservation, acknowledgement).await;
         }
-        let spent_total = acknowledgement.receipt.spent_total;
+        let receipt = acknowledgement.receipt.clone();
         killpoint::reached("consumer.before_acknowledge");
-        if let Err(error) = self.ledger.acknowledge(call_id, acknowledgement).await {
-            tracing::error!(%call_id, %error, "a receipt was not stored; it is asked for again after a restart");
+        match self.ledger.acknowledge(call_id, acknowledgement).await {
+            Ok(()) => self.channels.note_receipt(owner, &receipt),
+            Err(error) => {
+                tracing::error!(%call_id, %error, "a receipt was not stored; it is asked for again after a restart");
+            }
         }
         killpoint::reached("consumer.after_acknowledge");
-        self.book_forgotten(owner, spent_total).await;
+        self.book_forgotten(owner, receipt.spent_total).await;
     }
 
     /// Books the receipt of a call that was promised before, forgotten, and asked for again. Its charge is part of a
@@ -267,6 +271,7 @@ impl Accounts {
                     self.spending().settle(day, NO_SECRET, part, Usdc::ZERO);
                 }
                 self.channels.acknowledge_found(owner, &receipt, counted);
+                self.channels.note_receipt(owner, &receipt);
             }
             Err(error) => {
                 tracing::error!(%call_id, %error, "a receipt was not stored; it is asked for again after a restart");
@@ -288,6 +293,7 @@ impl Accounts {
             return;
         }
         tracing::warn!(%owner, %call_id, %charged, "a call that had ended as not charged was charged");
+        self.channels.note_receipt(owner, &receipt);
         self.channels.acknowledge_late(owner, &receipt);
         let day = farthing_ledger::day_of(purchase.promised_secs);
         self.spending().rehold(day, &purchase.secret, charged);

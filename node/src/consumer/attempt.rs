@@ -77,9 +77,13 @@ impl Consumer {
                         return Err(self.price_changed(&order, before, plan.price));
                     }
                 }
-                // Between honest books every voucher is sufficient.
+                // Between honest books every voucher is sufficient, and an owner that lost some of its own is shown
+                // what it signed.
                 Exchanged::Refused(refusal)
-                    if refusal.code == RefusalCode::InsufficientVoucher && round == 0 =>
+                    if matches!(
+                        refusal.code,
+                        RefusalCode::InsufficientVoucher | RefusalCode::BooksBehind
+                    ) && round == 0 =>
                 {
                     self.0.accounts.release(&attempt, refusal.code.name(), &turn).await;
                     self.heal_for_a_call(attempt.expected.owner).await?;
@@ -207,7 +211,9 @@ impl Consumer {
             match signed {
                 Ok(signature) => {
                     let (channel, cumulative) = (voucher.channel, voucher.cumulative);
-                    request.payment = Payment::Channel { channel, cumulative, signature: Some(signature) };
+                    let receipted = Some(reservation.receipted).filter(|total| !total.is_zero());
+                    let signature = Some(signature);
+                    request.payment = Payment::Channel { channel, cumulative, signature, receipted };
                 }
                 Err(error) => {
                     self.0.channels.release(reservation);

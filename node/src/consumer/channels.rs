@@ -32,6 +32,8 @@ pub struct PayerChannel {
     pub forgotten_cause: Cause,
     /// The highest total that the owner has told, or the chain has paid to it.
     pub seen_total: Usdc,
+    /// The highest total of a receipt that the ledger keeps.
+    pub receipted: Usdc,
     /// Calls were promised since the start, so what a crash made this node forget is known.
     pub is_compared: bool,
     pub claimed: Usdc,
@@ -70,6 +72,8 @@ pub struct Reservation {
     pub deposited: Usdc,
     /// The highest total that the owner had told before this promise.
     pub seen_total: Usdc,
+    /// As [`PayerChannel::receipted`].
+    pub receipted: Usdc,
 }
 
 impl Reservation {
@@ -135,6 +139,7 @@ impl Channels {
             forgettable: Usdc::ZERO,
             forgotten_cause: Cause::Crash,
             seen_total: Usdc::ZERO,
+            receipted: row.receipted,
             is_compared: false,
             claimed: row.claimed,
             close_at_secs,
@@ -183,8 +188,16 @@ impl Channels {
                 channel.last_used_secs = now_secs;
                 channel.is_compared = true;
                 let deposited = channel.state.deposited;
-                let seen_total = channel.seen_total;
-                Ok(Reservation { channel: channel.id, owner, price, cumulative, deposited, seen_total })
+                let (seen_total, receipted) = (channel.seen_total, channel.receipted);
+                Ok(Reservation {
+                    channel: channel.id,
+                    owner,
+                    price,
+                    cumulative,
+                    deposited,
+                    seen_total,
+                    receipted,
+                })
             }
             None if channel.state.deposited <= channel.claimed => Err(Shortage::NotOpen),
             None => Err(Shortage::Low { available: channel.state.available() }),
@@ -241,6 +254,15 @@ impl Channels {
             let found = channel.forgotten.min(rest);
             channel.forgotten = channel.forgotten.saturating_sub(found);
             channel.state.release(found);
+        }
+    }
+
+    /// Takes note of a receipt that the ledger has. One over more than was signed is not kept there.
+    pub fn note_receipt(&self, owner: Address, receipt: &Receipt) {
+        let mut channels = self.lock();
+        let channel = channels.get_mut(&owner).filter(|channel| channel.id == receipt.channel);
+        if let Some(channel) = channel.filter(|channel| receipt.spent_total <= channel.state.signed) {
+            channel.receipted = channel.receipted.max(receipt.spent_total);
         }
     }
 

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use farthing_ledger::{Promise, Purchase, PurchaseEnd};
+use farthing_ledger::{Promise, Purchase, PurchaseEnd, Side};
 use farthing_protocol::{
     Address, CallId, CallMessage, CallReply, ChannelId, Outcome, Refusal, RefusalCode, Usdc,
     books::{CALLS_PAGE_MAX, CallRecord, CallsAsked, CallsPage},
@@ -160,6 +160,8 @@ pub struct Compared {
     pub not_kept: u64,
     /// Charged there and not in these books, as far as adjustments count them.
     pub adjusted: Usdc,
+    /// Charged here and not in the owner's books, as far as adjustments of theirs count them.
+    pub adjusted_there: Usdc,
     pub channels: Channels,
     /// At most 1,000, each with its call or channel.
     pub differences: Vec<String>,
@@ -175,13 +177,20 @@ impl Compared {
     }
 }
 
-/// Calls of theirs that nothing here knows. Adjustments count them, and which one each counts nobody knows.
+/// Calls that are on one side alone. Adjustments of the other count them, and which one each counts nobody knows.
 #[derive(Debug, Default)]
 struct Unknown {
     sum: Usdc,
     total: u64,
     /// The first ones.
     calls: Vec<(CallId, Usdc)>,
+}
+
+/// By the side that does not know them.
+#[derive(Debug, Default)]
+struct Sides {
+    here: Unknown,
+    there: Unknown,
 }
 
 impl Unknown {
@@ -191,6 +200,25 @@ impl Unknown {
         if self.calls.len() < LISTED_MAX {
             self.calls.push((call_id, charged));
         }
+    }
+
+    /// What `adjustments` stand for is no difference; more than that is. Gives what they stand for.
+    fn weigh(
+        self,
+        adjustments: Usdc,
+        compared: &mut Compared,
+        difference: impl Fn(Usdc) -> Difference,
+    ) -> Usdc {
+        let explained = adjustments.min(self.sum);
+        if explained == self.sum {
+            return explained;
+        }
+        let unlisted = self.total - u64::try_from(self.calls.len()).unwrap_or(self.total);
+        for (call_id, charged) in self.calls {
+            compared.add(format_args!("call {call_id}"), difference(charged));
+        }
+        compared.differences_total += unlisted;
+        explained
     }
 }
 
@@ -233,16 +261,18 @@ impl Consumer {
     /// Why the owner's books or the own ones cannot be seen.
     pub async fn compare_books_with(&self, owner: Address) -> Result<Compared, String> {
         let compared = async {
-            let mut compared = self.compare_calls(owner).await?;
+            let mut compared = Compared::default();
+            // First: an owner that lost records takes over what it is shown of them.
             self.compare_channels(owner, &mut compared).await?;
+            self.compare_calls(owner, &mut compared).await?;
             Ok(compared)
         };
         let late = |_| Err("the owner has not told all of its books within eight minutes".to_owned());
         tokio::time::timeout(COMPARED_WITHIN, compared).await.unwrap_or_else(late)
     }
 
-    async fn compare_calls(&self, owner: Address) -> Result<Compared, String> {
-        let (mut compared, mut unknown) = (Compared::default(), Unknown::default());
+    async fn compare_calls(&self, owner: Address, compared: &mut Compared) -> Result<(), String> {
+        let mut unknown = Sides::default();
         let (mut after, mut short_pages) = (None, 0);
         for _ in 0..PAGES_MAX {
             let open = self.open_with(owner)?;
@@ -254,12 +284,16 @@ impl Consumer {
                 return Err("the owner's pages go on and on, and are not full".to_owned());
             }
             let mine = self.ended_with(owner, after, page.next).await?;
-            self.compare_page((asked_secs, &open), &mine, &page, &mut compared, &mut unknown)?;
+            self.compare_page((asked_secs, &open), &mine, &page, compared, &mut unknown)?;
             match page.next {
                 Some(next) => after = Some(next),
                 None => {
-                    self.weigh_unknown(owner, unknown, &mut compared)?;
-                    return Ok(compared);
+                    let (here, there) = (self.adjusted_with(owner)?, page.adjusted.unwrap_or_default());
+                    let unknown_here = |charged| Difference::UnknownHere { charged };
+                    compared.adjusted = unknown.here.weigh(here, compared, unknown_here);
+                    let unknown_there = |charged| Difference::UnknownThere { charged };
+                    compared.adjusted_there = unknown.there.weigh(there, compared, unknown_there);
+                    return Ok(());
                 }
             }
         }
@@ -273,7 +307,7 @@ impl Consumer {
         mine: &[Purchase],
         page: &CallsPage,
         compared: &mut Compared,
-        unknown: &mut Unknown,
+        unknown: &mut Sides,
     ) -> Result<(), String> {
         let mut theirs: BTreeMap<CallId, CallRecord> =
             page.records.iter().map(|record| (record.call_id, *record)).collect();
@@ -289,8 +323,10 @@ impl Consumer {
                 continue;
             }
             compared.calls += 1;
-            if let Some(difference) = differ(Some(purchase.into()), record.as_ref()) {
-                compared.add(format_args!("call {}", purchase.call_id), difference);
+            match differ(Some(purchase.into()), record.as_ref()) {
+                Some(Difference::UnknownThere { charged }) => unknown.there.add(purchase.call_id, charged),
+                Some(difference) => compared.add(format_args!("call {}", purchase.call_id), difference),
+                None => {}
             }
         }
         for (call_id, record) in theirs {
@@ -298,23 +334,9 @@ impl Consumer {
             if open.contains(&call_id) || self.is_open(call_id)? {
                 compared.undecided += 1;
             } else if let Some(Difference::UnknownHere { charged }) = differ(None, Some(&record)) {
-                unknown.add(call_id, charged);
+                unknown.here.add(call_id, charged);
             }
         }
-        Ok(())
-    }
-
-    /// What adjustments stand for is no difference; more than that is.
-    fn weigh_unknown(&self, owner: Address, unknown: Unknown, compared: &mut Compared) -> Result<(), String> {
-        compared.adjusted = self.adjusted_with(owner)?.min(unknown.sum);
-        if compared.adjusted == unknown.sum {
-            return Ok(());
-        }
-        let unlisted = unknown.total - u64::try_from(unknown.calls.len()).unwrap_or(unknown.total);
-        for (call_id, charged) in unknown.calls {
-            compared.add(format_args!("call {call_id}"), Difference::UnknownHere { charged });
-        }
-        compared.differences_total += unlisted;
         Ok(())
     }
 
@@ -344,7 +366,7 @@ impl Consumer {
     }
 
     fn adjusted_with(&self, owner: Address) -> Result<Usdc, String> {
-        self.0.ledger.adjusted_with(owner).map_err(|error| error.to_string())
+        self.0.ledger.adjusted_with(Side::Payer, owner).map_err(|error| error.to_string())
     }
 
     async fn page_of(&self, owner: Address, asked: CallsAsked) -> Result<CallsPage, String> {
@@ -369,7 +391,7 @@ impl Consumer {
 }
 
 /// An owner's refusal, as far as it is worth reading.
-fn told(refusal: Refusal) -> String {
+pub(super) fn told(refusal: Refusal) -> String {
     let Refusal { code, mut detail, .. } = refusal;
     detail.truncate(detail.floor_char_boundary(REFUSAL_DETAIL_BYTES_MAX));
     format!("{}: {detail}", code.name())

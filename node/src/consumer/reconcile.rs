@@ -12,12 +12,14 @@ use std::{
     time::{Duration, Instant},
 };
 
+use farthing_ledger::Ledger;
 use farthing_protocol::{
-    Address, CallMessage, CallReply, ChannelId, call::ChannelSync, limits, resolution::COPY_LIFETIME,
+    Address, CallMessage, CallReply, ChannelId, RefusalCode, Voucher, books::Shown, call::ChannelSync,
+    limits, resolution::COPY_LIFETIME,
 };
 
-use super::{Consumer, accounts};
-use crate::clock;
+use super::{Consumer, accounts, compare::told};
+use crate::{clock, wallet::Signer};
 
 const SYNC_TIMEOUT: Duration = Duration::from_secs(10);
 const ASK_EVERY_FIRST: Duration = Duration::from_millis(500);
@@ -143,20 +145,34 @@ impl Consumer {
         self.0.tasks.spawn(async move { stopping.run_until_cancelled(work).await });
     }
 
-    /// The owner's books of a channel; `None` when it has none.
+    /// The owner's books of a channel, which is shown its newest receipt; `None` when it has none.
     pub(super) async fn sync(
         &self,
         owner: Address,
         channel: ChannelId,
     ) -> Result<Option<ChannelSync>, String> {
-        let question = CallMessage::Sync(channel);
+        let question = CallMessage::Sync(channel, newest_word(&self.0.ledger, &self.0.signer, channel));
         match self.0.network.call(owner, question, bytes::Bytes::new(), SYNC_TIMEOUT).await {
             Ok((CallReply::Channel(sync), ..)) => Ok(Some(sync)),
-            Ok((CallReply::Refused(_), ..)) => Ok(None),
+            Ok((CallReply::Refused(refusal), ..)) if refusal.code == RefusalCode::UnknownChannel => Ok(None),
+            Ok((CallReply::Refused(refusal), ..)) => Err(told(refusal)),
             Ok(_) => Err("the owner's node gave an answer to another question".to_owned()),
             Err(failure) => Err(failure.to_string()),
         }
     }
+}
+
+/// What an owner that lost records is shown: its newest receipt on a channel, with a voucher over the total of that.
+/// This wallet signed as much before, so it promises nothing new.
+pub fn newest_word(ledger: &Ledger, signer: &Signer, channel: ChannelId) -> Option<Shown> {
+    let newest = ledger.newest_receipt(channel).unwrap_or_else(|error| {
+        tracing::warn!(%channel, %error, "the newest receipt cannot be read");
+        None
+    });
+    let (receipt, receipt_signature) = newest?;
+    let voucher = Voucher { channel, cumulative: receipt.spent_total };
+    let voucher_signature = signer.sign_voucher(&voucher, receipt.spent_total).ok()?;
+    Some(Shown { receipt, receipt_signature, voucher_signature })
 }
 
 /// Growing pauses between questions, for as long as a forgotten call may run.

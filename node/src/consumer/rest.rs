@@ -205,6 +205,7 @@ mod tests {
             claimed: usdc(claimed),
             stopped: false,
             acknowledged: usdc(claimed),
+            receipted: Usdc::ZERO,
             signed: usdc(claimed),
             in_flight: usdc(0),
             used_secs: None,

@@ -331,6 +331,9 @@ pub struct Compared {
     /// Charged by the owner for calls that adjustments stand for here.
     #[schema(value_type = String)]
     pub adjusted: Text<Usdc>,
+    /// Charged here for calls that adjustments stand for in the owner's books: it was restored from a backup.
+    #[schema(value_type = String)]
+    pub adjusted_there: Text<Usdc>,
     /// Channels at rest whose totals were compared, and channels that were not: why.
     pub channels: u64,
     pub channels_left_out: Vec<String>,

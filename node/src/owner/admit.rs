@@ -192,7 +192,7 @@ impl Owner {
         if price.is_zero() {
             return Ok(None);
         }
-        let Payment::Channel { channel, cumulative, signature } = &request.payment else {
+        let Payment::Channel { channel, cumulative, signature, receipted } = &request.payment else {
             let detail = format!("this call costs {price} USDC");
             return Err(Refusal::new(RefusalCode::PaymentRequired, detail));
         };
@@ -208,6 +208,10 @@ impl Owner {
             return Err(Refusal::new(RefusalCode::BadSignature, detail));
         }
         self.0.terms.check(&config, deposited)?;
+        if *cumulative <= deposited && self.0.book.is_behind(*channel, receipted.unwrap_or_default()) {
+            let detail = "the owner's books lack calls that you hold its receipts of; show it the newest one";
+            return Err(Refusal::new(RefusalCode::BooksBehind, detail));
+        }
         let signature = signature.as_ref().filter(|_| *cumulative > best);
         Ok(Some(Means { channel: *channel, config, cumulative: *cumulative, signature }))
     }

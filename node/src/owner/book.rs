@@ -234,6 +234,21 @@ impl Book {
         })
     }
 
+    /// Whether this node counts less on a channel, calls in progress included, than its own receipt that the payer names.
+    #[must_use]
+    pub fn is_behind(&self, id: ChannelId, receipted: Usdc) -> bool {
+        let channels = &self.lock().channels;
+        let counted = |state: &PayeeState| state.spent.saturating_add(state.reserved);
+        channels.get(&id).is_some_and(|channel| counted(&channel.state) < receipted)
+    }
+
+    /// Takes over what the ledger recovered of a channel. `proof` is of its stored best voucher.
+    pub fn recover(&self, row: &PayeeChannelRow, proof: Option<Verified<Voucher>>) {
+        if let Some(channel) = self.lock().channels.get_mut(&row.id) {
+            channel.carry(row, proof);
+        }
+    }
+
     #[must_use]
     pub fn get(&self, id: ChannelId) -> Option<PayeeChannel> {
         self.lock().channels.get(&id).cloned()
@@ -333,6 +348,7 @@ mod tests {
             best_signature: None,
             spent: Usdc::from_micros(claimed),
             opening: Usdc::from_micros(claimed),
+            opening_version: claimed,
             ending: Ending::None,
             lost: Usdc::ZERO,
         }

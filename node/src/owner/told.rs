@@ -9,9 +9,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use farthing_ledger::{Ledger, Retention, ServedRow};
+use farthing_ledger::{Ledger, Retention, ServedRow, Side};
 use farthing_protocol::{
-    Address, CallReply, ChannelId, Refusal, RefusalCode, Usdc,
+    Address, CallId, CallReply, ChannelId, Refusal, RefusalCode, Usdc,
     books::{CALLS_PAGE_MAX, CallRecord, CallsAsked, CallsPage},
 };
 
@@ -73,10 +73,14 @@ pub fn page(ledger: &Ledger, payer: Address, asked: CallsAsked) -> CallReply {
     let read = ledger.calls_of(payer, asked.after, CALLS_PAGE_MAX, LOOKED_AT_MAX, |row| {
         Some(record(row)).filter(|record| record.time_secs >= asked.since_secs)
     });
-    match read {
-        Ok((records, next)) => {
+    let adjusted = |next: Option<CallId>| match next {
+        Some(_) => Ok(None),
+        None => ledger.adjusted_with(Side::Payee, payer).map(|sum| Some(sum).filter(|sum| !sum.is_zero())),
+    };
+    match read.and_then(|(records, next)| Ok((records, next, adjusted(next)?))) {
+        Ok((records, next, adjusted)) => {
             let kept_since_secs = Retention::default().kept_since_secs(clock::now_secs());
-            CallReply::Calls(CallsPage { records, next, kept_since_secs })
+            CallReply::Calls(CallsPage { records, next, kept_since_secs, adjusted })
         }
         Err(error) => {
             tracing::warn!(%error, "a payer could not be told of its calls");

@@ -177,7 +177,7 @@ impl Payee {
         let refused = self.book.claims().refused;
         let with_voucher = |(channel, entry): (ChannelId, PayeeChannel)| {
             let is_wanted = all || entry.close_at_secs().is_some() || !refused.contains_key(&channel);
-            entry.best_voucher.as_ref().filter(|_| is_wanted && entry.view.is_some())?;
+            entry.proof().filter(|_| is_wanted && entry.view.is_some())?;
             Some(row(channel, &entry, now_secs))
         };
         self.book.all().into_iter().filter_map(with_voucher).collect()
@@ -193,7 +193,7 @@ impl Payee {
         } else if Instant::now() < self.retry_refused {
             return;
         }
-        refused.retain(|(_, entry)| entry.best_voucher.is_some() && !entry.state.unclaimed().is_zero());
+        refused.retain(|(_, entry)| entry.proof().is_some() && !entry.state.unclaimed().is_zero());
         refused.sort_by_key(|(_, entry)| Reverse(entry.state.unclaimed()));
         refused.truncate(PROBED_MAX);
         if refused.is_empty() {
@@ -403,7 +403,7 @@ fn row(channel: ChannelId, entry: &PayeeChannel, now_secs: u64) -> Row {
 
 /// The claim of everything charged. Without a voucher nothing was, and the contract asks for no signature.
 fn claim_row(entry: &PayeeChannel) -> ClaimRow {
-    let voucher = entry.best_voucher.as_ref();
+    let voucher = entry.proof();
     ClaimRow {
         config: entry.config,
         cumulative: voucher.map_or(Usdc::ZERO, |voucher| voucher.cumulative),

@@ -11,6 +11,7 @@ use std::{
 };
 
 use farthing_chain::{ChainHandle, ClaimRow};
+use farthing_ledger::Ledger;
 use farthing_network::NetworkHandle;
 use farthing_protocol::{
     Address, CallMessage, CallReply, ChannelId, RefusalCode, SignedClose, Usdc, Voucher,
@@ -24,7 +25,10 @@ use super::{
 };
 use crate::{
     chain_view, clock,
-    consumer::channels::{Channels, PayerChannel},
+    consumer::{
+        channels::{Channels, PayerChannel},
+        reconcile::newest_word,
+    },
     wallet::Signer,
 };
 
@@ -67,6 +71,7 @@ pub(super) struct Payer {
     pub chain: ChainHandle,
     pub network: NetworkHandle,
     pub signer: Signer,
+    pub ledger: Ledger,
     pub channels: Arc<Channels>,
     pub policy: Policy,
     pub promised: Promised,
@@ -152,7 +157,8 @@ impl Payer {
     /// Asks the owner, again while a call runs on the channel. A signed close that takes more than this node owes
     /// is no answer.
     async fn ask_to_close(&self, channel: &PayerChannel) -> Word {
-        let (question, owner) = (CallMessage::Close(channel.id), channel.config.payee);
+        let word = newest_word(&self.ledger, &self.signer, channel.id);
+        let (question, owner) = (CallMessage::Close(channel.id, word), channel.config.payee);
         let until = Instant::now() + CLOSE_ANSWER_TIMEOUT;
         loop {
             let left = until.saturating_duration_since(Instant::now());
@@ -366,6 +372,7 @@ mod tests {
             forgotten_cause: Cause::Crash,
             is_compared: true,
             seen_total: Usdc::ZERO,
+            receipted: Usdc::ZERO,
             claimed: Usdc::ZERO,
             close_at_secs: None,
             last_deposit: Usdc::ZERO,

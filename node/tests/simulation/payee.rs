@@ -127,7 +127,7 @@ impl Payee {
     fn admit(&mut self, request: &CallRequest) -> Result<Option<Reserved>, RefusalCode> {
         let reserved = match request.payment {
             Payment::Free => None,
-            Payment::Channel { channel, cumulative, signature } => {
+            Payment::Channel { channel, cumulative, signature, .. } => {
                 let (config, _, best) = self.book.terms(channel).ok_or(RefusalCode::UnknownChannel)?;
                 let voucher = (cumulative > best).then(|| {
                     let voucher = Voucher { channel, cumulative };
@@ -226,7 +226,7 @@ impl Payee {
             claimed: entry.state.claimed,
             spent: entry.state.spent,
             best: entry.state.best,
-            best_signature: entry.best_voucher.as_ref().map(|voucher| *voucher.signature()),
+            best_signature: entry.proof().map(|voucher| *voucher.signature()),
             close: None,
         })
     }

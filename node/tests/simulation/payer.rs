@@ -154,7 +154,7 @@ impl Payer {
         if let Some(Reservation { channel, cumulative, deposited, .. }) = reservation {
             let voucher = Voucher { channel, cumulative };
             let signature = Some(self.signer.sign_voucher(&voucher, deposited).unwrap());
-            request.payment = Payment::Channel { channel, cumulative, signature };
+            request.payment = Payment::Channel { channel, cumulative, signature, receipted: None };
         }
         let request_hash = request.request_hash(&[]);
         let expected = Expected {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use farthing_ledger::Ledger;
+use farthing_ledger::{Ledger, Side};
 use farthing_protocol::{
     Address, CallId, CallMessage, CallReply, ChannelConfig, ChannelId, Domain, Outcome, SecretKey, Usdc,
     call::CallStatus, money::checked_sum, resolution::COPY_LIFETIME,
@@ -397,7 +397,7 @@ impl World {
         assert!(!bought.state.stopped, "an honest owner is distrusted");
         let stored = self.payer.ledger.payer_channels().unwrap()[0];
         assert_eq!(stored.acknowledged, charges, "the ledger counts as the memory does");
-        let adjusted = self.payer.ledger.adjusted_with(owner).unwrap();
+        let adjusted = self.payer.ledger.adjusted_with(Side::Payer, owner).unwrap();
         assert_eq!(adjusted, lacking, "X1: adjustments are the calls that a crash kept out");
         for ledger in [&self.payer.ledger, &self.payee.ledger] {
             let audit = ledger.audit(Some(&self.terms.domain)).unwrap();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use farthing_protocol::{
     Address, CallId, CallMessage, CallReply, CallRequest, CallResponse, ChannelConfig, ChannelId,
     CloseConsent, Outcome, Receipt, Refusal, RefusalCode, ServiceId, Signature, SignedClose, Usdc,
-    books::{CallRecord, CallsAsked, CallsPage},
+    books::{CallRecord, CallsAsked, CallsPage, Shown},
     call::{CallStatus, ChannelSync, Method, Payment},
     wire,
 };
@@ -41,8 +41,13 @@ fn channel_id() -> impl Strategy<Value = ChannelId> {
 }
 
 fn payment() -> impl Strategy<Value = Payment> {
-    let channel = (channel_id(), usdc(), option::of(signature()))
-        .prop_map(|(channel, cumulative, signature)| Payment::Channel { channel, cumulative, signature });
+    let channel = (channel_id(), usdc(), option::of(signature()), option::of(usdc()));
+    let channel = channel.prop_map(|(channel, cumulative, signature, receipted)| Payment::Channel {
+        channel,
+        cumulative,
+        signature,
+        receipted,
+    });
     prop_oneof![Just(Payment::Free), channel]
 }
 
@@ -166,17 +171,26 @@ prop_compose! {
         records in vec(call_record(), 0..3),
         next in option::of(any::<[u8; 16]>()),
         kept_since_secs in any::<u64>(),
+        adjusted in option::of(usdc()),
     ) -> CallsPage {
-        CallsPage { records, next: next.map(CallId::from_bytes), kept_since_secs }
+        CallsPage { records, next: next.map(CallId::from_bytes), kept_since_secs, adjusted }
     }
+}
+
+fn shown() -> impl Strategy<Value = Shown> {
+    (receipt(), signature(), signature()).prop_map(|(receipt, receipt_signature, voucher_signature)| Shown {
+        receipt,
+        receipt_signature,
+        voucher_signature,
+    })
 }
 
 fn call_message() -> impl Strategy<Value = CallMessage> {
     prop_oneof![
         call_request().prop_map(CallMessage::Call),
         any::<[u8; 16]>().prop_map(|id| CallMessage::Status(CallId::from_bytes(id))),
-        channel_id().prop_map(CallMessage::Sync),
-        channel_id().prop_map(CallMessage::Close),
+        (channel_id(), option::of(shown())).prop_map(|(channel, shown)| CallMessage::Sync(channel, shown)),
+        (channel_id(), option::of(shown())).prop_map(|(channel, shown)| CallMessage::Close(channel, shown)),
         (option::of(any::<[u8; 16]>()), any::<u64>()).prop_map(|(after, since_secs)| {
             CallMessage::Calls(CallsAsked { after: after.map(CallId::from_bytes), since_secs })
         }),
@@ -292,9 +306,9 @@ fn fields_of_a_variant_can_be_added_at_its_end() {
     let (_, message) = examples::call_messages().remove(0);
     let CallMessage::Call(request) = message else { panic!("the first example is a call") };
     let mut payment = wire::encode(&request.payment);
-    // [1, [channel, cumulative, signature]]: a fourth field.
+    // [1, [channel, cumulative, signature]]: a fourth field that is known and absent, and a fifth.
     assert_eq!(payment[..3], [0x82, 0x01, 0x83]);
-    payment[2] = 0x84;
-    payment.push(0xf5);
+    payment[2] = 0x85;
+    payment.extend([0xf6, 0xf5]);
     assert_eq!(wire::decode::<Payment>(&payment).as_ref(), Ok(&request.payment));
 }

@@ -7,7 +7,7 @@ use farthing_protocol::{
     Address, CallId, CallMessage, CallReply, CallRequest, CallResponse, ChannelConfig, CloseConsent,
     CloseRequest, Domain, Hash, Listing, NodeRecord, Outcome, Receipt, Refusal, RefusalCode, SecretKey,
     ServiceId, ServiceNonce, Signature, Signed, SignedClose, Usdc, Voucher,
-    books::{CallRecord, CallsAsked, CallsPage},
+    books::{CallRecord, CallsAsked, CallsPage, Shown},
     call::{CallStatus, ChannelSync, ChargePolicy, Method, Payment, response_hash},
     info::{InfoRequest, InfoResponse},
     listing::{Accept, Details, OperationPrice, Pin, SCHEME_CHANNEL, SCHEME_FREE, ServiceKind},
@@ -90,6 +90,7 @@ pub fn call_request() -> CallRequest {
             channel: voucher().channel,
             cumulative: voucher().cumulative,
             signature: Some(voucher_signature()),
+            receipted: None,
         },
     }
 }
@@ -208,6 +209,15 @@ pub fn signed_listing() -> Signed<Listing> {
     Signed::sign(&listing(), &owner()).unwrap()
 }
 
+fn shown() -> Shown {
+    let voucher = Voucher { cumulative: receipt().spent_total, ..voucher() };
+    Shown {
+        receipt: receipt(),
+        receipt_signature: receipt_signature(),
+        voucher_signature: voucher.sign(&domain(), &consumer()),
+    }
+}
+
 pub fn call_messages() -> Vec<(&'static str, CallMessage)> {
     let call = |payment| CallMessage::Call(CallRequest { payment, ..call_request() });
     let Voucher { channel, cumulative } = voucher();
@@ -215,7 +225,16 @@ pub fn call_messages() -> Vec<(&'static str, CallMessage)> {
         ("a call paid with a new voucher", CallMessage::Call(call_request())),
         (
             "a call that relies on the best voucher",
-            call(Payment::Channel { channel, cumulative, signature: None }),
+            call(Payment::Channel { channel, cumulative, signature: None, receipted: None }),
+        ),
+        (
+            "a call whose payer holds a receipt",
+            call(Payment::Channel {
+                channel,
+                cumulative,
+                signature: Some(voucher_signature()),
+                receipted: Some(receipt().spent_total),
+            }),
         ),
         (
             "a free call",
@@ -228,8 +247,10 @@ pub fn call_messages() -> Vec<(&'static str, CallMessage)> {
             }),
         ),
         ("what became of a call", CallMessage::Status(call_id())),
-        ("what the owner holds of a channel", CallMessage::Sync(channel)),
-        ("a request to close", CallMessage::Close(channel)),
+        ("what the owner holds of a channel", CallMessage::Sync(channel, None)),
+        ("what it holds, with its newest word", CallMessage::Sync(channel, Some(shown()))),
+        ("a request to close", CallMessage::Close(channel, None)),
+        ("a request to close, with the owner's newest word", CallMessage::Close(channel, Some(shown()))),
         ("all that was recorded of my calls", CallMessage::Calls(CallsAsked { after: None, since_secs: 0 })),
         (
             "a further page of it",
@@ -248,7 +269,7 @@ pub fn refusals() -> Vec<(&'static str, Refusal)> {
             "a refusal that names a time",
             Refusal::new(RefusalCode::Busy, "all places are taken").retry_after_ms(1_500),
         ),
-        ("the refusal with the highest code", Refusal::new(RefusalCode::OwnerCannotClaim, "")),
+        ("the refusal with the highest code", Refusal::new(RefusalCode::BooksBehind, "")),
     ]
 }
 
@@ -275,6 +296,14 @@ pub fn call_replies() -> Vec<(&'static str, CallReply)> {
         ("a channel without vouchers", CallReply::Channel(untouched)),
         ("a channel whose close is signed", CallReply::Channel(signed)),
         ("a page of records", CallReply::Calls(calls_page())),
+        (
+            "the last page, of an owner that was restored",
+            CallReply::Calls(CallsPage {
+                next: None,
+                adjusted: Some(Usdc::from_micros(3_000)),
+                ..calls_page()
+            }),
+        ),
     ]);
     replies
 }
@@ -289,7 +318,12 @@ fn calls_page() -> CallsPage {
         time_secs: 1_750_000_001,
     };
     let unfinished = CallRecord { outcome: None, charged: Usdc::ZERO, ..charged };
-    CallsPage { records: vec![charged, unfinished], next: Some(call_id()), kept_since_secs: 1_718_464_000 }
+    CallsPage {
+        records: vec![charged, unfinished],
+        next: Some(call_id()),
+        kept_since_secs: 1_718_464_000,
+        adjusted: None,
+    }
 }
 
 pub fn info_requests() -> Vec<(&'static str, InfoRequest)> {

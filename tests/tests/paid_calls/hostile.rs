@@ -107,7 +107,7 @@ impl Payer {
     /// Deposits, and waits until the owner has seen it.
     async fn open(&self, config: ChannelConfig, deposit: Usdc) -> Result<()> {
         self.deposit(config, deposit).await?;
-        let question = CallMessage::Sync(config.id(&self.chain.domain()));
+        let question = CallMessage::Sync(config.id(&self.chain.domain()), None);
         eventually("the owner knows the deposit", async || {
             let answer = self.network.call(self.owner, question.clone(), Bytes::new(), DEADLINE).await?;
             Ok(matches!(answer, (CallReply::Channel(books), ..) if books.deposited >= deposit))
@@ -137,7 +137,7 @@ impl Payer {
     }
 
     fn pays(&self, channel: ChannelId, cumulative: Usdc, signature: Option<Signature>) -> Payment {
-        Payment::Channel { channel, cumulative, signature }
+        Payment::Channel { channel, cumulative, signature, receipted: None }
     }
 
     async fn send(&self, request: CallRequest) -> Result<Reply> {

@@ -20,7 +20,7 @@ use farthing_network::{Inbound, Network, NetworkConfig, NetworkHandle};
 use farthing_protocol::{
     CallId, CallMessage, CallReply, CallRequest, CloseConsent, Domain, Outcome, Receipt, Refusal,
     RefusalCode, SecretKey, SignedClose, Usdc,
-    books::{CallRecord, CallsAsked, CallsPage},
+    books::{CallRecord, CallsAsked, CallsPage, Shown},
     call::{CallStatus, ChannelSync, Payment},
     wire::NetworkName,
 };
@@ -66,6 +66,8 @@ struct State {
     records: Vec<CallRecord>,
     pages: Option<Pages>,
     books: Option<Books>,
+    /// What it was shown of its own, with a request to close.
+    shown: Option<Shown>,
     /// The close that it signs.
     consent: Option<CloseConsent>,
     /// How often it was asked for its books, and whether whoever asks is left waiting.
@@ -111,7 +113,7 @@ impl Owner {
     async fn run(self: Arc<Self>, mut inbound: Inbound) {
         let mut waiting = Vec::new();
         while let Some(call) = inbound.calls.recv().await {
-            if matches!(call.message, CallMessage::Sync(_)) && self.is_slow() {
+            if matches!(call.message, CallMessage::Sync(..)) && self.is_slow() {
                 waiting.push(call);
                 continue;
             }
@@ -119,8 +121,11 @@ impl Owner {
                 CallMessage::Call(request) => self.take(&request),
                 CallMessage::Status(call_id) => Some(self.status(call_id)),
                 CallMessage::Calls(asked) => self.page(asked),
-                CallMessage::Sync(_) => self.books(),
-                CallMessage::Close(_) => self.close(),
+                CallMessage::Sync(..) => self.books(),
+                CallMessage::Close(_, shown) => {
+                    self.state.lock().unwrap_or_else(PoisonError::into_inner).shown = shown;
+                    self.close()
+                }
             };
             match answer {
                 Some(answer) => drop(call.reply.send(answer, Bytes::new())),
@@ -216,7 +221,7 @@ impl Owner {
 }
 
 fn page(records: Vec<CallRecord>, next: Option<CallId>) -> CallReply {
-    CallReply::Calls(CallsPage { records, next, kept_since_secs: 0 })
+    CallReply::Calls(CallsPage { records, next, kept_since_secs: 0, adjusted: None })
 }
 
 fn busy() -> CallReply {
@@ -250,7 +255,7 @@ async fn a_call_whose_first_copy_was_lost_is_ended_by_no_refusal_of_a_later_one(
     let lost_then_refused: Answers = |_, request, copies| (copies > 1).then(|| refusal_asked_for(request));
     let (owner, _network) = Owner::replaces(&mut world, lost_then_refused).await?;
     // The real owner served none of them.
-    world.expect_differences(&["its owner has no such call", "0.012 USDC paid, 0.002 earned"]);
+    world.expect_differences(&["payee: forgotten calls of", "0.012 USDC paid, 0.002 earned"]);
     let calls = REFUSALS.map(|refusal| {
         with(with(world.body("GET", "/ok"), "call_id", refusal), "params", json!({ "refusal": refusal }))
     });

@@ -1,10 +1,17 @@
 //! What several of these tests ask for.
 
-use std::net::{TcpListener, UdpSocket};
+use std::{
+    net::{TcpListener, UdpSocket},
+    path::Path,
+};
 
 use anyhow::{Result, bail, ensure};
+use farthing::testnet::{NodeOptions, NodeProcess};
 use farthing_protocol::Usdc;
-use farthing_tests::world::{Answer, PRICE, Setup};
+use farthing_tests::{
+    command::{farthing, run},
+    world::{Answer, PRICE, Setup, World},
+};
 use serde_json::{Value, json};
 
 /// The price of `calls` calls.
@@ -81,4 +88,30 @@ pub fn setting(key: &str, value: &str) -> Vec<(String, String)> {
 /// A world whose owner keeps its address over restarts.
 pub fn fixed_owner() -> Result<Setup> {
     Ok(Setup { owner_settings: on_a_fixed_port()?, ..Setup::default() })
+}
+
+const PASSPHRASE: &str = "four random words here\n";
+
+/// Makes a backup of a node in a folder, which outlives the world.
+pub async fn back_up(node: &NodeProcess, folder: &Path) -> Result<()> {
+    let [file, passphrase] = backup_files(folder);
+    std::fs::write(&passphrase, PASSPHRASE)?;
+    let create = ["backup", "create", "--to", &file, "--passphrase-file", &passphrase];
+    farthing(node, &create).await?.ends_with(0).map(drop)
+}
+
+/// The owner is lost, and made again from the backup in that folder, at the same address.
+pub async fn restore_owner(world: &mut World, folder: &Path, listen: Vec<(String, String)>) -> Result<()> {
+    let [file, passphrase] = backup_files(folder);
+    let elsewhere = folder.join("restored").display().to_string();
+    world.owner.kill().await?;
+    run(&elsewhere, &["backup", "restore", &file, "--passphrase-file", &passphrase]).await?.ends_with(0)?;
+    let mut options = NodeOptions::new(&elsewhere);
+    options.settings = [setting("settlement.channel_min", "0.000001"), listen].concat();
+    world.owner = NodeProcess::start(&world.chain, options).await?;
+    world.owner.wait_until_ready().await
+}
+
+fn backup_files(folder: &Path) -> [String; 2] {
+    ["node.backup", "passphrase"].map(|name| folder.join(name).display().to_string())
 }

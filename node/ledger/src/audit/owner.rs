@@ -80,7 +80,7 @@ pub(super) fn channels(
         let id = ChannelId::from_bytes(*id.value());
         let row: payee::StoredChannel = tables::decode("payee_channels", bytes.value())?;
         audit.payee_channels += 1;
-        let ordered = row.claimed <= row.spent && row.spent <= row.best && row.best <= row.deposited_peak;
+        let ordered = row.claimed <= row.spent && row.spent <= row.proven() && row.best <= row.deposited_peak;
         audit.require(ordered, "O1", || {
             let payee::StoredChannel { claimed, spent, best, deposited_peak, .. } = &row;
             (

@@ -53,6 +53,11 @@ pub(crate) struct StoredChannel {
     /// Of [`Ending::SignedAway`]; `None` in ledgers of before, where it was not noted.
     #[n(15)]
     signed_round: Option<u32>,
+    /// The part of `opening` that rests on the chain's word alone, and that no receipt counts on.
+    #[n(16)]
+    carried: Option<Usdc>,
+    #[n(17)]
+    opening_version: Option<u64>,
 }
 
 impl Ending {
@@ -85,6 +90,8 @@ impl StoredChannel {
             lost: None,
             signed_until_secs: None,
             signed_round: None,
+            carried: None,
+            opening_version: None,
         }
     }
 
@@ -96,24 +103,56 @@ impl StoredChannel {
     pub(crate) fn observe(&mut self, channel: &PayeeChannel) {
         self.deposited = channel.deposited;
         self.closing = channel.closing;
-        // It falls when the chain replaces the block of a claim; what was taken back is due again.
+        // It falls when the chain replaces the block of a claim; what was taken back is due again, and what only that
+        // block showed was never charged.
+        let fallen = self.claimed.saturating_sub(channel.claimed);
+        self.let_go(fallen.min(self.carried.unwrap_or_default()));
         self.claimed = channel.claimed;
         // The contract never pays beyond a deposit, so what was paid out had been deposited.
         self.deposited_peak = self.deposited_peak.max(channel.deposited).max(self.claimed);
-        let unexplained = self.claimed.saturating_sub(self.spent);
-        if !unexplained.is_zero() {
-            self.opening = self.opening.saturating_add(unexplained);
-            self.spent = self.claimed;
-        }
-        if self.spent > self.best {
-            // The voucher behind that claim is not in this ledger.
-            self.best = self.spent;
-            self.best_signature = None;
+        // The voucher behind that claim is not in this ledger.
+        let carried = self.recover(self.claimed);
+        if !carried.is_zero() {
+            self.carried = Some(self.carried.unwrap_or_default().saturating_add(carried));
         }
         let PayeeChannel { safe_deposited, round, .. } = *channel;
         if self.ending().is_over(self.deposited, self.claimed, safe_deposited, round) {
             self.end(Ending::None);
         }
+    }
+
+    /// Raises what is charged to `total`, and gives what that adds to the opening balance.
+    pub(crate) fn recover(&mut self, total: Usdc) -> Usdc {
+        let unexplained = total.saturating_sub(self.spent);
+        self.spent = self.spent.saturating_add(unexplained);
+        self.set_opening(self.opening.saturating_add(unexplained));
+        unexplained
+    }
+
+    /// As [`Self::recover`], to a total of this wallet's own receipt: all of it is signed, whatever the chain says later.
+    pub(crate) fn recover_signed(&mut self, total: Usdc) -> Usdc {
+        if total >= self.spent {
+            self.carried = None;
+        }
+        self.recover(total)
+    }
+
+    fn let_go(&mut self, part: Usdc) {
+        self.carried = self.carried.map(|carried| carried.saturating_sub(part));
+        self.spent = self.spent.saturating_sub(part);
+        self.set_opening(self.opening.saturating_sub(part));
+    }
+
+    fn set_opening(&mut self, opening: Usdc) {
+        if opening != self.opening {
+            self.opening = opening;
+            self.opening_version = Some(self.opening_version.unwrap_or_default().saturating_add(1));
+        }
+    }
+
+    /// The highest total that a voucher or a payout proves.
+    pub(crate) fn proven(&self) -> Usdc {
+        self.best.max(self.claimed)
     }
 
     /// What a withdrawal has taken since this was last asked.
@@ -160,6 +199,10 @@ impl StoredChannel {
         let spent = self.spent;
         let total = spent.checked_add(charged).filter(|total| charged.is_zero() || *total <= covered);
         self.spent = total.ok_or(LedgerError::Overdrawn { spent, charged, covered })?;
+        if !charged.is_zero() {
+            // A receipt counts on it from now on.
+            self.carried = None;
+        }
         Ok(())
     }
 
@@ -170,10 +213,11 @@ impl StoredChannel {
             deposited: self.deposited,
             claimed: self.claimed,
             closing: self.closing,
-            best: self.best,
-            best_signature: self.best_signature,
+            best: self.proven(),
+            best_signature: self.best_signature.filter(|_| self.best >= self.claimed),
             spent: self.spent,
             opening: self.opening,
+            opening_version: self.opening_version.unwrap_or_default(),
             ending: self.ending(),
             lost: self.lost.unwrap_or_default(),
         }

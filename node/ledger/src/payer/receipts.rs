@@ -7,7 +7,8 @@ use super::{
     Acknowledgement, StoredEnd, StoredPromise, StoredPurchase, channel_in, close, day_of, purchase_in,
 };
 use crate::{
-    adjustment, allowed,
+    adjustment::{self, Side},
+    allowed,
     error::{LedgerError, Result},
     history,
     tables::{self, DAY_TOTALS, PAYER_CHANNELS, PROMISES, PURCHASES},
@@ -47,7 +48,7 @@ pub(super) fn acknowledge_found(
     let mut taken = Vec::new();
     let known = channel_in(&tx.open_table(PAYER_CHANNELS)?, channel)?;
     if let Some(mut row) = known {
-        taken = adjustment::take_back(tx, channel, charged)?;
+        taken = adjustment::take_back(tx, (Side::Payer, channel), charged)?;
         if !taken.is_empty() {
             let counted = taken.iter().fold(Usdc::ZERO, |sum, (_, part)| sum.saturating_add(*part));
             row.opening = row.opening.saturating_sub(counted);
@@ -92,6 +93,7 @@ fn charge(
             row.acknowledged.checked_add(receipt.charged).filter(|total| *total <= row.signed).ok_or(
                 LedgerError::ReceiptMismatch { call_id, rule: "charges stay within what was signed" },
             )?;
+        row.note(receipt);
         table.insert(id.as_bytes(), tables::encode(&row).as_slice())?;
     }
     if !receipt.charged.is_zero() {

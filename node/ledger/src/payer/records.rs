@@ -34,6 +34,8 @@ pub struct PayerChannelRow {
     pub stopped: bool,
     /// Sum of the charges of acknowledged receipts.
     pub acknowledged: Usdc,
+    /// The highest total of a receipt that is kept: see [`crate::Ledger::newest_receipt`].
+    pub receipted: Usdc,
     /// The highest cumulative amount ever signed.
     pub signed: Usdc,
     /// Sum of the prices of open promises.

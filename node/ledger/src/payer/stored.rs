@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use farthing_protocol::{
     Address, CallId, CallRequest, ChannelConfig, ChannelId, Hash, Outcome, Receipt, ServiceId, Signature,
-    Usdc,
+    Usdc, Verified,
     call::{Method, Payment},
 };
 use minicbor::{Decode, Encode};
@@ -43,6 +43,18 @@ pub(crate) struct StoredChannel {
     /// When the deposit was last seen to rise, in seconds since the Unix epoch.
     #[n(10)]
     filled_secs: Option<u64>,
+    /// The owner's receipt with the highest total, for an owner that loses its own records.
+    #[n(11)]
+    newest: Option<StoredNewest>,
+}
+
+#[derive(Clone, Copy, Debug, Encode, Decode)]
+#[cbor(map)]
+struct StoredNewest {
+    #[n(0)]
+    receipt: Receipt,
+    #[n(1)]
+    signature: Signature,
 }
 
 impl StoredChannel {
@@ -59,6 +71,7 @@ impl StoredChannel {
             pruned: Usdc::ZERO,
             promised_secs: None,
             filled_secs: None,
+            newest: None,
         }
     }
 
@@ -94,6 +107,23 @@ impl StoredChannel {
         self.deposited_peak = self.deposited_peak.max(self.signed);
     }
 
+    /// Keeps a receipt when its total is the highest, as far as this wallet has signed that much: nothing beyond it is
+    /// the owner's due, whatever it says.
+    pub(crate) fn note(&mut self, receipt: &Verified<Receipt>) {
+        if receipt.spent_total > self.receipted() && receipt.spent_total <= self.signed {
+            let signature = *receipt.signature();
+            self.newest = Some(StoredNewest { receipt: **receipt, signature });
+        }
+    }
+
+    pub(crate) fn newest(&self) -> Option<(Receipt, Signature)> {
+        self.newest.map(|newest| (newest.receipt, newest.signature))
+    }
+
+    fn receipted(&self) -> Usdc {
+        self.newest.map_or(Usdc::ZERO, |newest| newest.receipt.spent_total)
+    }
+
     pub(crate) fn into_row(self, id: ChannelId, in_flight: Usdc) -> PayerChannelRow {
         PayerChannelRow {
             id,
@@ -102,6 +132,7 @@ impl StoredChannel {
             claimed: self.claimed,
             stopped: self.stopped,
             acknowledged: self.acknowledged,
+            receipted: self.receipted(),
             signed: self.signed,
             in_flight,
             used_secs: self.promised_secs.max(self.filled_secs),
@@ -168,7 +199,7 @@ impl From<&Promise> for StoredPromise {
             request_hash: promise.request_hash,
             voucher: match request.payment {
                 Payment::Free => None,
-                Payment::Channel { channel, cumulative, signature } => {
+                Payment::Channel { channel, cumulative, signature, .. } => {
                     Some(StoredVoucher { channel, cumulative, signature })
                 }
             },
@@ -207,6 +238,7 @@ impl StoredPromise {
             channel: voucher.channel,
             cumulative: voucher.cumulative,
             signature: voucher.signature,
+            receipted: None,
         });
         Promise {
             request: CallRequest {

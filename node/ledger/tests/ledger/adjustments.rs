@@ -39,7 +39,7 @@ async fn what_a_crash_kept_out_is_a_row_that_limits_and_days_count_until_its_cal
     assert_eq!((row.channel, row.peer), (channel(1), world().payee.address()));
     assert_eq!(counted(&ledger, &row), micros(4_000));
     assert_eq!(ledger.day_figures(day, day).unwrap()[0].1.spent, micros(4_000));
-    assert_eq!(ledger.adjusted_with(row.peer).unwrap(), micros(4_000));
+    assert_eq!(ledger.adjusted_with(Side::Payer, row.peer).unwrap(), micros(4_000));
 
     // One of the two is asked for again, and its owner shows the receipt of the first time.
     let again = promise(1, 1, micros(6_000));

@@ -10,5 +10,6 @@ mod history;
 mod opening;
 mod power_cut;
 mod properties;
+mod recovered;
 mod workload;
 mod world;

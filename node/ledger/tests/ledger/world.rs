@@ -145,6 +145,7 @@ pub(crate) fn promise(salt: u8, number: u64, cumulative: Usdc) -> Promise {
             channel: channel(salt),
             cumulative,
             signature: Some(voucher.sign(&world().domain, &world().payer)),
+            receipted: None,
         },
     };
     Promise {

@@ -30,6 +30,7 @@ fn row(config: ChannelConfig, micros: u64) -> PayerChannelRow {
         claimed: usdc(0),
         stopped: false,
         acknowledged: usdc(0),
+        receipted: Usdc::ZERO,
         signed: usdc(0),
         in_flight: usdc(0),
         used_secs: None,

@@ -7,6 +7,7 @@ use farthing_protocol::{
 };
 
 use super::{Compared, Consumer};
+use crate::consumer::reconcile::newest_word;
 
 /// Channels of one owner that are asked about: those that hold money first.
 const CHANNELS_MAX: usize = 64;
@@ -143,7 +144,8 @@ impl Consumer {
 
     /// The owner's books of a channel; `None` when it has none.
     async fn books_of(&self, owner: Address, id: ChannelId) -> Result<Option<ChannelSync>, String> {
-        match self.put_question(owner, CallMessage::Sync(id)).await? {
+        let word = newest_word(&self.0.ledger, &self.0.signer, id);
+        match self.put_question(owner, CallMessage::Sync(id, word)).await? {
             CallReply::Channel(books) => Ok(Some(books)),
             CallReply::Refused(refusal) if refusal.code == RefusalCode::UnknownChannel => Ok(None),
             CallReply::Refused(refusal) => Err(super::told(refusal)),
@@ -181,6 +183,7 @@ mod tests {
             claimed: usdc(3),
             stopped: false,
             acknowledged: usdc(5),
+            receipted: Usdc::ZERO,
             signed: usdc(7),
             in_flight: Usdc::ZERO,
             used_secs: None,

@@ -58,7 +58,12 @@ fn what_agrees_or_is_not_decided_yet_is_no_difference() {
 fn page(ids: &[u8], next: Option<u8>) -> CallsPage {
     let id = |n: u8| CallId::from_bytes([n; 16]);
     let record = |n: &u8| CallRecord { call_id: id(*n), ..theirs(Some(Outcome::Answered), 5) };
-    CallsPage { records: ids.iter().map(record).collect(), next: next.map(id), kept_since_secs: 0 }
+    CallsPage {
+        records: ids.iter().map(record).collect(),
+        next: next.map(id),
+        kept_since_secs: 0,
+        adjusted: None,
+    }
 }
 
 #[test]
@@ -88,6 +93,7 @@ fn a_page_is_taken_when_it_answers_what_was_asked() {
             .collect(),
         next: None,
         kept_since_secs: 0,
+        adjusted: None,
     };
     assert_eq!(check_page(None, &full(CALLS_PAGE_MAX)), Ok(()));
     assert!(check_page(None, &full(CALLS_PAGE_MAX + 1)).is_err());

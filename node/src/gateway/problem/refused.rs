@@ -86,6 +86,12 @@ pub(super) fn refused(code: RefusalCode, detail: String) -> Problem {
             "The owner cannot claim what it has earned",
             "Try again later, or look for another service with `farthing catalog search`.",
         ),
+        RefusalCode::BooksBehind => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            "owner-books-behind",
+            "The owner's node lost records of calls that you paid",
+            "Try again in a minute. If it lasts, compare the books with `farthing audit --with OWNER`.",
+        ),
         RefusalCode::MayHaveRun => (
             StatusCode::BAD_GATEWAY,
             "may-have-run",

@@ -8,7 +8,7 @@ use farthing_protocol::{ChannelConfig, Usdc, Verified, Voucher, channel::PayeeSt
 pub struct PayeeChannel {
     pub config: ChannelConfig,
     pub state: PayeeState,
-    /// Proof of `state.best`.
+    /// The highest one of these books.
     pub best_voucher: Option<Verified<Voucher>>,
     /// When the oldest unclaimed charge was made.
     pub unclaimed_since_secs: Option<u64>,
@@ -18,6 +18,7 @@ pub struct PayeeChannel {
     pub ending: Ending,
     /// The part of what is spent that the ledger has carried over and no call explains.
     opening: Usdc,
+    opening_version: u64,
 }
 
 /// What the chain alone tells of a channel, and no ledger keeps.
@@ -42,21 +43,15 @@ impl PayeeChannel {
             view: None,
             ending: row.ending,
             opening: row.opening,
+            opening_version: row.opening_version,
         }
     }
 
-    /// Takes over what the ledger has learned of the chain. Its total is not compared with the one here, because it
-    /// counts calls whose commits are under way, which count themselves here at their end: what it has carried over
-    /// beyond what was carried over before is added.
+    /// Takes over what the ledger has learned of the chain.
     pub(super) fn follow(&mut self, row: &PayeeChannelRow, proof: Option<Verified<Voucher>>, view: View) {
-        let carried = row.opening.saturating_sub(self.opening);
-        self.opening = self.opening.max(row.opening);
-        if row.best > self.state.best {
-            self.best_voucher = proof;
-        }
-        self.state.carry(carried, row.best);
         self.state.deposited = row.deposited;
         self.state.claimed = row.claimed;
+        self.carry(row, proof);
         self.view = Some(view);
         if self.ending.is_over(row.deposited, row.claimed, view.safe_deposited, view.round) {
             self.ending = Ending::None;
@@ -65,6 +60,33 @@ impl PayeeChannel {
         if self.state.unclaimed().is_zero() {
             self.unclaimed_since_secs = None;
         }
+    }
+
+    /// Takes over what the ledger counts and no call here explains. Its total is not compared with the one here, because
+    /// it counts calls whose commits are under way, which count themselves here at their end: how the opening balance
+    /// changed is added. A row that was read before the last one here changes nothing.
+    pub(super) fn carry(&mut self, row: &PayeeChannelRow, proof: Option<Verified<Voucher>>) {
+        let promised =
+            |voucher: &Option<Verified<Voucher>>| voucher.as_ref().map(|voucher| voucher.cumulative);
+        if promised(&proof) > promised(&self.best_voucher) {
+            self.best_voucher = proof;
+        }
+        let proven = promised(&self.best_voucher).unwrap_or_default().max(self.state.claimed);
+        if row.opening_version > self.opening_version {
+            let let_go = self.opening.saturating_sub(row.opening);
+            if !let_go.is_zero() {
+                self.state.let_go(let_go, proven);
+            }
+            self.state.carry(row.opening.saturating_sub(self.opening), proven);
+            (self.opening, self.opening_version) = (row.opening, row.opening_version);
+        }
+        self.state.best = self.state.best.max(proven).max(row.best);
+    }
+
+    /// The voucher that proves what is charged; `None` where that was paid out on one that these books lack.
+    #[must_use]
+    pub fn proof(&self) -> Option<&Verified<Voucher>> {
+        self.best_voucher.as_ref().filter(|voucher| voucher.cumulative >= self.state.spent)
     }
 
     /// What is served, calls in progress included, and not claimed.

@@ -207,7 +207,12 @@ async fn an_owner_that_empties_a_channel_by_what_no_call_explains_gets_no_furthe
         let call = channels.reserve(owner.wallet(), usdc(price), 0).unwrap();
         let voucher = Voucher { channel: id, cumulative: usdc(claimed) };
         let signature = voucher.sign(&payer.domain(), &key);
-        let payment = Payment::Channel { channel: id, cumulative: usdc(claimed), signature: Some(signature) };
+        let payment = Payment::Channel {
+            channel: id,
+            cumulative: usdc(claimed),
+            signature: Some(signature),
+            receipted: None,
+        };
         let call_id = CallId::from_bytes([seed; 16]);
         let promised = ledger.promise(promise(call_id, owner.wallet(), call.price, payment)).await.unwrap();
         promised.await.unwrap();

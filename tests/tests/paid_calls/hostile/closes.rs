@@ -11,7 +11,11 @@ impl Payer {
     /// Asks the owner to close; the close that it signed, `None` when it closes itself.
     async fn ask_to_close(&self, channel: ChannelId) -> Result<Option<SignedClose>> {
         for _ in 0..200 {
-            match self.network.call(self.owner, CallMessage::Close(channel), Bytes::new(), DEADLINE).await {
+            match self
+                .network
+                .call(self.owner, CallMessage::Close(channel, None), Bytes::new(), DEADLINE)
+                .await
+            {
                 Ok((CallReply::Channel(books), ..)) => return Ok(books.close),
                 Ok((CallReply::Refused(refusal), ..)) if refusal.code == RefusalCode::Busy => {}
                 Ok((other, ..)) => bail!("an answer to another question: {other:?}"),
@@ -108,7 +112,7 @@ async fn a_signed_close_whose_block_is_taken_back_still_counts() -> Result<()> {
     let before = rpc::call(&url, "evm_snapshot", json!([])).await?;
     payer.bring(payer.config, close).await?;
     let deposited = async || -> Result<Usdc> {
-        let question = CallMessage::Sync(payer.channel);
+        let question = CallMessage::Sync(payer.channel, None);
         match payer.network.call(payer.owner, question, Bytes::new(), DEADLINE).await? {
             (CallReply::Channel(books), ..) => Ok(books.deposited),
             other => bail!("{other:?}"),

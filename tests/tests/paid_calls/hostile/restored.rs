@@ -1,11 +1,10 @@
 //! What a payer gets from an owner whose books are older than what the chain has paid out.
 
-use farthing::testnet::{NodeOptions, NodeProcess};
-use farthing_tests::command::{farthing, run};
+use farthing_protocol::{books::Shown, call::ChannelSync};
 use serde_json::json;
 
 use super::*;
-use crate::support::on_a_fixed_port;
+use crate::support::{back_up, on_a_fixed_port, restore_owner};
 
 #[tokio::test]
 async fn an_owner_restored_from_a_backup_gives_nothing_away_and_claims_what_it_serves() -> Result<()> {
@@ -13,25 +12,15 @@ async fn an_owner_restored_from_a_backup_gives_nothing_away_and_claims_what_it_s
     let owner_settings = on_a_fixed_port()?;
     let mut world = World::with(Setup { owner_settings: owner_settings.clone(), ..Setup::default() }).await?;
     let payer = Payer::join(&world, 0x63, cost(10)).await?;
-    let text = |name: &str| folder.path().join(name).display().to_string();
-    let (file, passphrase, elsewhere) = (text("node.backup"), text("passphrase"), text("restored"));
-    std::fs::write(&passphrase, "four random words here\n")?;
 
     payer.served(payer.request("1", cost(1))).await?;
-    let create = ["backup", "create", "--to", &file, "--passphrase-file", &passphrase];
-    farthing(&world.owner, &create).await?.ends_with(0)?;
+    back_up(&world.owner, folder.path()).await?;
     for n in 2..=4 {
         payer.served(payer.request(&format!("{n}"), cost(n))).await?;
     }
     let settled: Settled = world.owner.control().post(route::SETTLE, &json!({})).await?;
     assert_eq!(settled.claimed.0, cost(4));
-    world.owner.kill().await?;
-    run(&elsewhere, &["backup", "restore", &file, "--passphrase-file", &passphrase]).await?.ends_with(0)?;
-    let mut options = NodeOptions::new(&elsewhere);
-    options.settings = setting("settlement.channel_min", "0.000001");
-    options.settings.extend(owner_settings);
-    world.owner = NodeProcess::start(&world.chain, options).await?;
-    world.owner.wait_until_ready().await?;
+    restore_owner(&mut world, folder.path(), owner_settings).await?;
 
     // What was paid out already buys nothing, neither at once nor later.
     for n in 0..3 {
@@ -54,4 +43,113 @@ async fn an_owner_restored_from_a_backup_gives_nothing_away_and_claims_what_it_s
     let settled: Settled = world.owner.control().post(route::SETTLE, &json!({})).await?;
     assert_eq!(settled.claimed.0, PRICE);
     expect_paid(&world, 5).await
+}
+
+impl Payer {
+    /// What the owner says of the channel when it is shown something.
+    async fn shows(&self, channel: ChannelId, shown: Shown) -> Result<ChannelSync> {
+        let question = CallMessage::Sync(channel, Some(shown));
+        match self.network.call(self.owner, question, Bytes::new(), DEADLINE).await? {
+            (CallReply::Channel(books), ..) => Ok(books),
+            (other, ..) => bail!("an answer to another question: {other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_restored_owner_takes_its_own_word_alone_and_serves_nothing_before_it_is_shown() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let owner_settings = on_a_fixed_port()?;
+    let mut world = World::with(Setup { owner_settings: owner_settings.clone(), ..Setup::default() }).await?;
+    let payer = Payer::join(&world, 0x64, cost(10)).await?;
+    let mut words = Vec::new();
+    for n in 1..=4 {
+        words.push(payer.served(payer.request(&format!("{n}"), cost(n))).await?);
+        if n == 1 {
+            back_up(&world.owner, folder.path()).await?;
+        }
+    }
+    restore_owner(&mut world, folder.path(), owner_settings).await?;
+
+    // A payer that names what it holds is not served; one that keeps it to itself is, for less than it owes.
+    let names = |id: &str, receipted| {
+        let signature = Some(payer.voucher(payer.channel, cost(5)));
+        let payment = Payment::Channel {
+            channel: payer.channel,
+            cumulative: cost(5),
+            signature,
+            receipted: Some(receipted),
+        };
+        CallRequest { payment, ..payer.request(id, cost(5)) }
+    };
+    eventually("the channel is known again", async || match payer.send(names("5", cost(4))).await? {
+        Reply::Refused(refusal) if refusal.code == RefusalCode::UnknownChannel => Ok(false),
+        Reply::Refused(refusal) if refusal.code == RefusalCode::BooksBehind => Ok(true),
+        other => bail!("{other:?}"),
+    })
+    .await?;
+    assert_eq!(world.upstream.hits(), 4);
+
+    let domain = payer.chain.domain();
+    let last = words.last().context("four were served")?;
+    let own = |total| payer.voucher(payer.channel, total);
+    let honest =
+        Shown { receipt: last.receipt, receipt_signature: last.signature, voucher_signature: own(cost(4)) };
+    let raised = Receipt { spent_total: cost(9), ..last.receipt };
+    for (what, shown) in [
+        (
+            "the payer's own receipt",
+            Shown {
+                receipt_signature: raised.sign(&domain, &payer.key),
+                receipt: raised,
+                voucher_signature: own(cost(9)),
+            },
+        ),
+        ("a receipt that was raised", Shown { receipt: raised, voucher_signature: own(cost(9)), ..honest }),
+        ("no promise of as much", Shown { voucher_signature: own(cost(3)), ..honest }),
+        (
+            "an older one",
+            Shown {
+                receipt: words[0].receipt,
+                receipt_signature: words[0].signature,
+                voucher_signature: own(cost(1)),
+            },
+        ),
+    ] {
+        let books = payer.shows(payer.channel, shown).await?;
+        ensure!(books.spent == cost(1), "{what}: {books:?}");
+    }
+    let books = payer.shows(payer.channel, honest).await?;
+    assert_eq!((books.spent, books.best, books.best_signature), (cost(4), cost(4), Some(own(cost(4)))));
+    payer.served(names("5", cost(4))).await?;
+    let books = payer.shows(payer.channel, honest).await?;
+    assert_eq!(books.spent, cost(5), "it counts once");
+    expect_paid(&world, 5).await
+}
+
+#[tokio::test]
+async fn a_restored_owner_that_is_shown_its_word_with_a_close_is_paid_for_what_it_lost() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let owner_settings = on_a_fixed_port()?;
+    let mut world = World::with(Setup { owner_settings: owner_settings.clone(), ..Setup::default() }).await?;
+    let payer = Payer::join(&world, 0x65, cost(10)).await?;
+    payer.served(payer.request("1", cost(1))).await?;
+    back_up(&world.owner, folder.path()).await?;
+    let last = payer.served(payer.request("2", cost(2))).await?;
+    restore_owner(&mut world, folder.path(), owner_settings).await?;
+    let shown = Shown {
+        receipt: last.receipt,
+        receipt_signature: last.signature,
+        voucher_signature: payer.voucher(payer.channel, cost(2)),
+    };
+    let question = CallMessage::Close(payer.channel, Some(shown));
+    eventually("it signs a close over both calls", async || {
+        let answer = payer.network.call(payer.owner, question.clone(), Bytes::new(), DEADLINE).await;
+        let Ok((CallReply::Channel(books), ..)) = answer else { return Ok(false) };
+        let close = books.close.context("two calls do not pay for its gas")?;
+        ensure!(close.consent.amount == cost(2), "{close:?}");
+        Ok(true)
+    })
+    .await?;
+    expect_paid(&world, 2).await
 }

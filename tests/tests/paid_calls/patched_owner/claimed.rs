@@ -22,7 +22,9 @@ async fn an_owner_that_claims_more_than_any_call_explains_gets_no_further_promis
         let state = owner.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.calls.values().next().context("no call arrived")?.0.clone()
     };
-    let Payment::Channel { channel, cumulative, signature } = request.payment else { anyhow::bail!("free") };
+    let Payment::Channel { channel, cumulative, signature, .. } = request.payment else {
+        anyhow::bail!("free")
+    };
     assert_eq!(cumulative, cost(2));
     let config = ChannelConfig {
         payer: world.consumer_wallet,

@@ -30,7 +30,7 @@ async fn a_late_charge_is_found_by_the_owners_total_and_a_total_that_no_call_exp
     world.wait_until_decided().await?;
     let (owner, _network) = Owner::replaces(&mut world, LOST_OR_REFUSED).await?;
     // The real owner did not serve the late call.
-    world.expect_differences(&["its owner has no such call", "0.004 USDC paid, 0.002 earned"]);
+    world.expect_differences(&["payee: forgotten calls of", "0.004 USDC paid, 0.002 earned"]);
     let state = || owner.state.lock().unwrap_or_else(PoisonError::into_inner);
 
     // By the owner's word the call never arrived, and then it did.

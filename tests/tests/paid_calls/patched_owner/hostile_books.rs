@@ -100,7 +100,12 @@ async fn calls_that_are_made_up_or_kept_back_are_counted_and_named() -> Result<(
         Some(page(records, next.map(id)))
     }
     fn forgets_all(_: &State, _: CallsAsked) -> Option<CallReply> {
-        Some(CallReply::Calls(CallsPage { records: Vec::new(), next: None, kept_since_secs: u64::MAX }))
+        Some(CallReply::Calls(CallsPage {
+            records: Vec::new(),
+            next: None,
+            kept_since_secs: u64::MAX,
+            adjusted: None,
+        }))
     }
     let (world, owner, _network) = world_of_a_liar().await?;
     let lie = |pages: Pages| owner.state.lock().unwrap_or_else(PoisonError::into_inner).pages = Some(pages);

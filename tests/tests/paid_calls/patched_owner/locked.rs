@@ -111,6 +111,10 @@ async fn a_signed_close_that_closes_nothing_is_no_answer_and_the_chain_is_asked(
         ensure!(closed.state.starts_with("closing: this node asked the chain"), "{what}: {}", closed.state);
         let told = "an owner signed a close that is void, or takes more than it is owed";
         ensure!(world.consumer.log().contains(told), "{what}: it was brought to the chain");
+        // An owner that lost its records learns by the request what it is owed.
+        let shown = owner.state.lock().unwrap_or_else(PoisonError::into_inner).shown.context(what)?;
+        let (receipt, voucher) = shown.verify(&owner.domain, &owner.channel.config)?;
+        assert_eq!((receipt.spent_total, voucher.cumulative, voucher.channel), (PRICE, PRICE, channel));
     }
     Ok(())
 }

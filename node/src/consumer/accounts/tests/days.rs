@@ -31,7 +31,7 @@ pub(super) fn promise(number: u8, day: u32, price: u64, owner: Address) -> Promi
         body_bytes: 0,
         price: usdc(price),
         deadline_ms: 30_000,
-        payment: Payment::Channel { channel: ID, cumulative: usdc(1_000), signature: None },
+        payment: Payment::Channel { channel: ID, cumulative: usdc(1_000), signature: None, receipted: None },
     };
     Promise {
         request_hash: request.request_hash(&[]),

@@ -17,7 +17,8 @@ async fn what_is_signed_while_such_a_receipt_is_stored_covers_its_charge() {
     let held = channels.reserve(owner, usdc(10), 1).unwrap();
     assert_eq!(held.cumulative, usdc(10));
     let mut promise = promise(1, 10, 10, owner);
-    promise.request.payment = Payment::Channel { channel: ID, cumulative: held.cumulative, signature: None };
+    promise.request.payment =
+        Payment::Channel { channel: ID, cumulative: held.cumulative, signature: None, receipted: None };
     books.ledger.promise(promise.clone()).await.unwrap().await.unwrap();
     let attempt = Attempt { reservation: Some(held), ..Attempt::of(promise.clone()) };
     let acknowledgement = books.receipt(&promise, usdc(10), usdc(20));

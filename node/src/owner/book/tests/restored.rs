@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use farthing_ledger::{Call, OpenMode, PayeeChannel as Facts, Served};
-use farthing_protocol::{Address, CallId, Outcome, SecretKey, ServiceId, call::Method};
+use farthing_protocol::{Address, CallId, Outcome, Receipt, SecretKey, ServiceId, call::Method};
 
 use super::super::*;
 
@@ -21,6 +21,7 @@ struct Channel {
     config: ChannelConfig,
     domain: Domain,
     key: SecretKey,
+    payee: SecretKey,
     _folder: tempfile::TempDir,
 }
 
@@ -28,10 +29,10 @@ impl Channel {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ledger.redb");
-        let key = SecretKey::from_bytes(&[7; 32]).unwrap();
+        let [key, payee] = [7, 8].map(|n| SecretKey::from_bytes(&[n; 32]).unwrap());
         let config = ChannelConfig {
             payer: key.address(),
-            payee: Address::from_bytes([2; 20]),
+            payee: payee.address(),
             token: Address::ZERO,
             signer: key.address(),
             close_delay_secs: 86_400,
@@ -43,6 +44,7 @@ impl Channel {
             config,
             domain: Domain::new(1, Address::ZERO),
             key,
+            payee,
             _folder: folder,
         }
     }
@@ -71,6 +73,27 @@ impl Channel {
         let signature = voucher.sign(&self.domain, &self.key);
         let voucher = voucher.verify(&self.domain, signature, self.key.address()).unwrap();
         self.book.admit(self.id(), Some(&voucher), PRICE, Means::UNLIMITED)
+    }
+
+    /// The payer shows a receipt over so much.
+    async fn recover(&self, total: u64) -> PayeeChannelRow {
+        let (channel, total) = (self.id(), usdc(total));
+        let receipt = Receipt {
+            channel,
+            call_id: CallId::from_bytes([99; 16]),
+            request_hash: [0; 32],
+            response_hash: [0; 32],
+            outcome: Outcome::Answered.code(),
+            charged: PRICE,
+            spent_total: total,
+            time_secs: 1,
+        };
+        let signature = receipt.sign(&self.domain, &self.payee);
+        let receipt = receipt.verify(&self.domain, signature, self.payee.address()).unwrap();
+        let voucher = Voucher { channel, cumulative: total };
+        let signature = voucher.sign(&self.domain, &self.key);
+        let voucher = voucher.verify(&self.domain, signature, self.key.address()).unwrap();
+        self.ledger.recover_earned(receipt, voucher).await.unwrap()
     }
 
     /// Commits an admitted call; whether the ledger took it.
@@ -122,7 +145,7 @@ async fn what_was_paid_out_elsewhere_is_counted_once_beside_calls_that_are_under
     drop(uncommitted);
     assert_eq!(channel.entry().state, channel.stored());
     assert_eq!((channel.entry().state.spent, channel.entry().state.reserved), (usdc(10), usdc(0)));
-    assert_eq!(channel.entry().best_voucher, None, "no voucher here is worth anything");
+    assert_eq!(channel.entry().proof(), None, "no voucher here is worth anything");
 
     assert_eq!(channel.admit(10).err(), Some(RefusalCode::InsufficientVoucher), "paid out is used up");
     let next = channel.admit(12).unwrap();
@@ -131,6 +154,50 @@ async fn what_was_paid_out_elsewhere_is_counted_once_beside_calls_that_are_under
     let entry = channel.entry();
     assert_eq!((entry.state, entry.state.unclaimed()), (channel.stored(), PRICE));
     assert_eq!(entry.best_voucher.map(|voucher| voucher.cumulative), Some(usdc(12)));
+}
+
+#[tokio::test]
+async fn what_the_chain_takes_back_is_taken_back_here_beside_calls_that_are_under_way() {
+    let channel = Channel::new();
+    channel.observe(0).await;
+    let first = channel.admit(6).unwrap();
+    assert!(channel.commit(1, &first).await);
+    first.settle(PRICE);
+    let running = channel.admit(6).unwrap();
+    channel.observe(10).await;
+    assert_eq!((channel.entry().state.best, channel.entry().proof()), (usdc(10), None));
+    channel.observe(0).await;
+    assert_eq!(channel.entry().state.best, usdc(6), "what its voucher proves");
+    assert!(channel.commit(2, &running).await);
+    running.settle(PRICE);
+    let entry = channel.entry();
+    assert_eq!((entry.state, entry.state.unclaimed()), (channel.stored(), usdc(4)));
+    assert_eq!(entry.proof().map(|voucher| voucher.cumulative), Some(usdc(6)), "it can be claimed");
+    let next = channel.admit(6).unwrap();
+    assert!(channel.commit(3, &next).await, "the voucher covers one more");
+}
+
+#[tokio::test]
+async fn a_total_that_the_payer_proves_counts_once_and_what_was_read_before_it_changes_nothing() {
+    let channel = Channel::new();
+    channel.observe(0).await;
+    let first = channel.admit(2).unwrap();
+    assert!(channel.commit(1, &first).await);
+    assert!(!channel.book.is_behind(channel.id(), usdc(2)), "the call in progress may be the one");
+    assert!(channel.book.is_behind(channel.id(), usdc(3)));
+    first.settle(PRICE);
+    assert!(!channel.book.is_behind(channel.id(), usdc(2)));
+
+    channel.observe(4).await;
+    let early = channel.ledger.payee_channel(channel.id()).unwrap().unwrap();
+    let row = channel.recover(8).await;
+    for row in [&row, &row, &early] {
+        channel.book.recover(row, proof(row, &channel.domain));
+        assert_eq!(channel.entry().state, channel.stored());
+    }
+    assert_eq!(channel.entry().state.spent, usdc(8));
+    assert_eq!(channel.entry().proof().map(|voucher| voucher.cumulative), Some(usdc(8)));
+    assert!(!channel.book.is_behind(channel.id(), usdc(8)) && channel.admit(10).is_ok());
 }
 
 #[tokio::test]

@@ -1,0 +1,225 @@
+//! Channels this node is paid on: what the chain says of them, and what their payers prove.
+
+use farthing_protocol::{
+    ChannelConfig, ChannelId, Receipt, Signature, Usdc, Verified, Voucher, channel::PayeeState,
+};
+use redb::{ReadTransaction, ReadableTable, WriteTransaction};
+
+use super::StoredChannel;
+use crate::{
+    Ledger,
+    adjustment::{self, Cause, Side},
+    error::{LedgerError, Result},
+    settlement,
+    tables::{self, PAYEE_CHANNELS},
+};
+
+/// What the chain says of a channel whose payee this node is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PayeeChannel {
+    pub id: ChannelId,
+    pub config: ChannelConfig,
+    /// Confirmed. It falls when the payer withdraws.
+    pub deposited: Usdc,
+    /// Paid out. It never falls.
+    pub claimed: Usdc,
+    /// The payer asked to close.
+    pub closing: bool,
+    /// The part of the deposit that the chain does not take back any more.
+    pub safe_deposited: Usdc,
+    /// How often the channel was emptied.
+    pub round: u32,
+}
+
+/// A channel with the ledger's own part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PayeeChannelRow {
+    pub id: ChannelId,
+    pub config: ChannelConfig,
+    pub deposited: Usdc,
+    pub claimed: Usdc,
+    pub closing: bool,
+    /// The highest voucher, or what was paid out on a higher one that is not in this ledger.
+    pub best: Usdc,
+    /// The signature on `best`, where that is a voucher of this ledger.
+    pub best_signature: Option<Signature>,
+    /// Everything charged.
+    pub spent: Usdc,
+    /// The part of `spent` that no call of this ledger explains.
+    pub opening: Usdc,
+    /// How often `opening` changed: of two rows, the one with the higher number tells of the later one.
+    pub opening_version: u64,
+    pub ending: Ending,
+    /// What the payer withdrew although it was charged, as far as it is booked.
+    pub lost: Usdc,
+}
+
+/// What this node has taken on towards the end of a channel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ending {
+    #[default]
+    None,
+    /// This node closes it.
+    Closes,
+    /// This node has signed a close of this round that counts until then, on the chain's clock, for whoever brings it.
+    SignedAway { until_secs: u64, round: u32 },
+}
+
+impl PayeeChannelRow {
+    /// The channel at rest, as the rules of acceptance see it.
+    #[must_use]
+    pub fn state(&self) -> PayeeState {
+        PayeeState {
+            deposited: self.deposited,
+            claimed: self.claimed,
+            best: self.best,
+            spent: self.spent,
+            reserved: Usdc::ZERO,
+            closing: self.closing || self.ending != Ending::None,
+        }
+    }
+}
+
+impl Ledger {
+    /// Records what the chain says; what was charged and promised stays as it is. Where `claimed` falls, because the chain
+    /// replaced the block of a claim, that settlement is under way again.
+    ///
+    /// When the chain has paid out more than this ledger charged, it is a restored or a new one: the difference is carried
+    /// into `spent` as an opening balance, and out of it when the chain takes that back before a receipt counts on it. What
+    /// the payer withdrew although it was charged is booked as a settlement of its own. Gives the channel as recorded. Every call is a commit, so call it when something changed.
+    ///
+    /// # Errors
+    /// [`LedgerError::ChannelConflict`] when the id is known with other terms.
+    pub async fn put_payee_channel(&self, channel: PayeeChannel) -> Result<PayeeChannelRow> {
+        self.write(move |tx| put_channel(tx, channel)).await
+    }
+
+    /// Takes over a total that this wallet signed and this ledger counts less than, because it came from a backup, with the
+    /// payer's promise of it. What the ledger lacks is an adjustment. Gives the channel as recorded.
+    ///
+    /// # Errors
+    /// [`LedgerError::UnknownChannel`], [`LedgerError::WrongParty`] when the proofs are of others, and
+    /// [`LedgerError::VoucherAboveDeposit`] while the deposit does not cover the promise.
+    pub async fn recover_earned(
+        &self,
+        receipt: Verified<Receipt>,
+        voucher: Verified<Voucher>,
+    ) -> Result<PayeeChannelRow> {
+        self.write(move |tx| recover_earned(tx, &receipt, &voucher)).await
+    }
+
+    /// Records what this node takes on towards the end of a channel.
+    ///
+    /// # Errors
+    /// [`LedgerError::UnknownChannel`].
+    pub async fn end_payee_channel(&self, id: ChannelId, ending: Ending) -> Result<PayeeChannelRow> {
+        self.write(move |tx| {
+            let mut table = tx.open_table(PAYEE_CHANNELS)?;
+            let mut row = channel_in(&table, id)?.ok_or(LedgerError::UnknownChannel(id))?;
+            row.end(ending);
+            table.insert(id.as_bytes(), tables::encode(&row).as_slice())?;
+            Ok(row.into_row(id))
+        })
+        .await
+    }
+
+    /// Forgets a channel on which nothing was ever charged or promised, and whose close this node has not signed; any
+    /// other stays.
+    ///
+    /// # Errors
+    /// Only failures of storage.
+    pub async fn forget_unused_payee_channel(&self, id: ChannelId) -> Result<()> {
+        self.write(move |tx| {
+            let mut table = tx.open_table(PAYEE_CHANNELS)?;
+            let is_unused = channel_in(&table, id)?
+                .is_some_and(|row| row.spent.is_zero() && row.best.is_zero() && row.ending() == Ending::None);
+            if is_unused {
+                table.remove(id.as_bytes())?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// Every channel this node is paid on.
+    ///
+    /// # Errors
+    /// Only failures of storage.
+    pub fn payee_channels(&self) -> Result<Vec<PayeeChannelRow>> {
+        self.read(all_channels)
+    }
+
+    /// One channel this node is paid on.
+    ///
+    /// # Errors
+    /// Only failures of storage.
+    pub fn payee_channel(&self, id: ChannelId) -> Result<Option<PayeeChannelRow>> {
+        self.read(|tx| Ok(channel_in(&tx.open_table(PAYEE_CHANNELS)?, id)?.map(|row| row.into_row(id))))
+    }
+}
+
+fn put_channel(tx: &WriteTransaction, channel: PayeeChannel) -> Result<PayeeChannelRow> {
+    let mut table = tx.open_table(PAYEE_CHANNELS)?;
+    let mut row = channel_in(&table, channel.id)?.unwrap_or_else(|| StoredChannel::new(&channel.config));
+    if row.config() != channel.config {
+        return Err(LedgerError::ChannelConflict(channel.id));
+    }
+    let before = row.opening;
+    settlement::reopen(tx, channel.id, (row.claimed, channel.claimed))?;
+    row.observe(&channel);
+    // A claim is made of what is recorded, so only an older copy of these books lacks what it paid.
+    let cause = adjustment::restored_secs(tx)?.map_or(Cause::Earlier, |_| Cause::Restored);
+    let risen = row.opening.saturating_sub(before);
+    adjustment::record(tx, (Side::Payee, channel.id), &channel.config, risen, cause)?;
+    let fallen = before.saturating_sub(row.opening);
+    adjustment::take_back(tx, (Side::Payee, channel.id), fallen)?;
+    let lost = row.book_loss();
+    if !lost.is_zero() {
+        settlement::record_loss(tx, channel.id, lost, row.spent, adjustment::now_secs())?;
+    }
+    table.insert(channel.id.as_bytes(), tables::encode(&row).as_slice())?;
+    Ok(row.into_row(channel.id))
+}
+
+fn recover_earned(
+    tx: &WriteTransaction,
+    receipt: &Verified<Receipt>,
+    voucher: &Verified<Voucher>,
+) -> Result<PayeeChannelRow> {
+    let id = receipt.channel;
+    let mut table = tx.open_table(PAYEE_CHANNELS)?;
+    let mut row = channel_in(&table, id)?.ok_or(LedgerError::UnknownChannel(id))?;
+    let config = row.config();
+    if receipt.signer() != config.payee {
+        return Err(LedgerError::WrongParty { channel: id, address: receipt.signer() });
+    }
+    if voucher.channel != id || voucher.signer() != config.signer {
+        return Err(LedgerError::WrongParty { channel: id, address: voucher.signer() });
+    }
+    let (cumulative, deposited) = (voucher.cumulative, row.deposited);
+    if cumulative > deposited {
+        return Err(LedgerError::VoucherAboveDeposit { cumulative, deposited });
+    }
+    row.promise(cumulative, *voucher.signature())?;
+    let recovered = row.recover_signed(receipt.spent_total.min(cumulative));
+    adjustment::record(tx, (Side::Payee, id), &config, recovered, Cause::Restored)?;
+    table.insert(id.as_bytes(), tables::encode(&row).as_slice())?;
+    Ok(row.into_row(id))
+}
+
+fn all_channels(tx: &ReadTransaction) -> Result<Vec<PayeeChannelRow>> {
+    let table = tx.open_table(PAYEE_CHANNELS)?;
+    let rows = table.iter()?.map(|entry| {
+        let (id, bytes) = entry?;
+        let row: StoredChannel = tables::decode("payee_channels", bytes.value())?;
+        Ok(row.into_row(ChannelId::from_bytes(*id.value())))
+    });
+    rows.collect()
+}
+
+pub(crate) fn channel_in(
+    table: &impl ReadableTable<&'static [u8; 32], &'static [u8]>,
+    id: ChannelId,
+) -> Result<Option<StoredChannel>> {
+    tables::get(table, "payee_channels", id.as_bytes())
+}
