@@ -120,24 +120,22 @@ impl Owner {
                 CallMessage::Sync(channel, Some(shown)) => {
                     let owner = self.clone();
                     self.0.tasks.spawn(async move {
-                        owner.recover(peer, channel, &shown).await;
+                        // The books are told as they are in either case.
+                        drop(owner.recover(peer, channel, &shown).await);
                         reply.send(owner.sync(peer, channel), Bytes::new());
                     });
                 }
                 CallMessage::Close(channel, shown) => {
                     let owner = self.clone();
                     self.0.tasks.spawn(async move {
-                        if let Some(shown) = shown {
-                            owner.recover(peer, channel, &shown).await;
-                        }
-                        reply.send(owner.close(peer, channel).await, Bytes::new());
+                        reply.send(owner.close(peer, channel, shown).await, Bytes::new());
                     });
                 }
                 CallMessage::Calls(asked) => match self.0.told.count(peer) {
                     Ok(()) => {
-                        let ledger = self.0.ledger.clone();
+                        let (ledger, is_partner) = (self.0.ledger.clone(), self.0.book.is_paid_by(peer));
                         self.0.tasks.spawn_blocking(move || {
-                            reply.send(told::page(&ledger, peer, asked), Bytes::new());
+                            reply.send(told::page(&ledger, (peer, is_partner), asked), Bytes::new());
                         });
                     }
                     Err(refusal) => drop(reply.send(CallReply::Refused(refusal), Bytes::new())),

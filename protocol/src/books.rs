@@ -28,7 +28,7 @@ pub struct CallsAsked {
     pub since_secs: u64,
 }
 
-/// The newest word of an owner on a channel, which its payer shows it, and the payer's promise of what that word counts.
+/// The newest word of an owner on a channel, which its payer shows it, and the payer's promise of what it counts of that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, CborLen)]
 #[cbor(map)]
 pub struct Shown {
@@ -37,8 +37,11 @@ pub struct Shown {
     /// The owner's, on the receipt.
     #[n(1)]
     pub receipt_signature: Signature,
-    /// The payer's, on a voucher over the receipt's total: the owner may have lost that, too.
+    /// What the payer knows of the receipt's total: a call that it counts may have no answer here.
     #[n(2)]
+    pub promised: Usdc,
+    /// The payer's, on a voucher over that: the owner may have lost it, too.
+    #[n(3)]
     pub voucher_signature: Signature,
 }
 
@@ -52,7 +55,7 @@ impl Shown {
         domain: &Domain,
         terms: &ChannelConfig,
     ) -> Result<(Verified<Receipt>, Verified<Voucher>), SignatureError> {
-        let voucher = Voucher { channel: self.receipt.channel, cumulative: self.receipt.spent_total };
+        let voucher = Voucher { channel: self.receipt.channel, cumulative: self.promised };
         let receipt = self.receipt.verify(domain, self.receipt_signature, terms.payee)?;
         Ok((receipt, voucher.verify(domain, self.voucher_signature, terms.signer)?))
     }
@@ -128,6 +131,7 @@ mod tests {
         let shown = |receipt_by: &SecretKey, voucher_by: &SecretKey, promised| Shown {
             receipt,
             receipt_signature: receipt.sign(&domain, receipt_by),
+            promised: Usdc::from_micros(5),
             voucher_signature: Voucher { channel: receipt.channel, cumulative: Usdc::from_micros(promised) }
                 .sign(&domain, voucher_by),
         };

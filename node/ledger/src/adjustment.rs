@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use farthing_protocol::{Address, ChannelConfig, ChannelId, Usdc};
 use minicbor::{Decode, Encode};
-use redb::{ReadableTable, ReadableTableMetadata, WriteTransaction};
+use redb::{ReadableTable, WriteTransaction};
 
 use crate::{
     Ledger,
@@ -192,9 +192,15 @@ fn book(tx: &WriteTransaction, adjustment: &Adjustment) -> Result<()> {
 
 fn insert(tx: &WriteTransaction, adjustment: &Adjustment) -> Result<()> {
     let mut table = tx.open_table(ADJUSTMENTS)?;
-    // Rows are emptied and never removed, so that this is a number of its own.
-    let number = table.len()?;
-    let key: [u8; 16] = tables::join(&[&adjustment.time_secs.to_be_bytes(), &number.to_be_bytes()]);
+    let key = |number: u64| -> [u8; 16] {
+        tables::join(&[&adjustment.time_secs.to_be_bytes(), &number.to_be_bytes()])
+    };
+    // Among those of the same second.
+    let number = match table.range::<&[u8; 16]>(&key(0)..=&key(u64::MAX))?.next_back().transpose()? {
+        Some((last, _)) => u64::from_be_bytes(tables::join(&[&last.value()[8..]])).saturating_add(1),
+        None => 0,
+    };
+    let key = key(number);
     table.insert(&key, tables::encode(adjustment).as_slice())?;
     Ok(())
 }
@@ -227,12 +233,16 @@ pub(crate) fn take_back(
     if charged.is_zero() {
         return Ok(Vec::new());
     }
-    let mut rows = Vec::new();
+    let (mut rows, mut found) = (Vec::new(), Usdc::ZERO);
     for entry in tx.open_table(ADJUSTMENTS)?.iter()?.rev() {
         let (key, bytes) = entry?;
         let row: Adjustment = tables::decode("adjustments", bytes.value())?;
         if row.side == side && row.channel == id && (side == Side::Payee || row.is_of_its_day()) {
             rows.push((*key.value(), row));
+            found = found.saturating_add(row.amount);
+        }
+        if found >= charged {
+            break;
         }
     }
     let (mut left, mut taken) = (charged, Vec::new());
@@ -243,7 +253,13 @@ pub(crate) fn take_back(
         }
         left = left.saturating_sub(part.amount);
         let rest = Adjustment { amount: row.amount.saturating_sub(part.amount), ..row };
-        tx.open_table(ADJUSTMENTS)?.insert(&key, tables::encode(&rest).as_slice())?;
+        let mut table = tx.open_table(ADJUSTMENTS)?;
+        if rest.amount.is_zero() {
+            table.remove(&key)?;
+        } else {
+            table.insert(&key, tables::encode(&rest).as_slice())?;
+        }
+        drop(table);
         if part.is_of_its_day() {
             history::count_adjusted(tx, &part, Usdc::saturating_sub)?;
         }

@@ -105,12 +105,13 @@ impl Ledger {
         self.read(all_channels)
     }
 
-    /// The owner's receipt with the highest total on a channel, for an owner that counts less; `None` before the first
-    /// one, and for channels of ledgers of before until the next one.
+    /// The owner's receipt with the highest total on a channel, for an owner that counts less, and what is acknowledged
+    /// here of that total: it may count calls whose end is not known here. `None` before the first one, and for channels of
+    /// ledgers of before until the next one.
     ///
     /// # Errors
     /// Only failures of storage.
-    pub fn newest_receipt(&self, id: ChannelId) -> Result<Option<(Receipt, Signature)>> {
+    pub fn newest_receipt(&self, id: ChannelId) -> Result<Option<(Receipt, Signature, Usdc)>> {
         self.read(|tx| {
             let row = channel_in(&tx.open_table(PAYER_CHANNELS)?, id)?;
             Ok(row.and_then(|row| row.newest()))

@@ -56,7 +56,6 @@ impl Attempt {
                 cumulative,
                 deposited: cumulative,
                 seen_total: promise.seen_total,
-                receipted: Usdc::ZERO,
             }),
         };
         let expected = Expected {

@@ -211,9 +211,8 @@ impl Consumer {
             match signed {
                 Ok(signature) => {
                     let (channel, cumulative) = (voucher.channel, voucher.cumulative);
-                    let receipted = Some(reservation.receipted).filter(|total| !total.is_zero());
                     let signature = Some(signature);
-                    request.payment = Payment::Channel { channel, cumulative, signature, receipted };
+                    request.payment = Payment::Channel { channel, cumulative, signature, receipted: None };
                 }
                 Err(error) => {
                     self.0.channels.release(reservation);

@@ -72,8 +72,6 @@ pub struct Reservation {
     pub deposited: Usdc,
     /// The highest total that the owner had told before this promise.
     pub seen_total: Usdc,
-    /// As [`PayerChannel::receipted`].
-    pub receipted: Usdc,
 }
 
 impl Reservation {
@@ -188,16 +186,8 @@ impl Channels {
                 channel.last_used_secs = now_secs;
                 channel.is_compared = true;
                 let deposited = channel.state.deposited;
-                let (seen_total, receipted) = (channel.seen_total, channel.receipted);
-                Ok(Reservation {
-                    channel: channel.id,
-                    owner,
-                    price,
-                    cumulative,
-                    deposited,
-                    seen_total,
-                    receipted,
-                })
+                let seen_total = channel.seen_total;
+                Ok(Reservation { channel: channel.id, owner, price, cumulative, deposited, seen_total })
             }
             None if channel.state.deposited <= channel.claimed => Err(Shortage::NotOpen),
             None => Err(Shortage::Low { available: channel.state.available() }),
@@ -266,10 +256,19 @@ impl Channels {
         }
     }
 
-    /// Takes note of a total of the owner.
-    pub fn see(&self, owner: Address, spent_total: Usdc) {
+    /// What the owner is to count at least on a channel, because its receipts and the calls known here both do.
+    #[must_use]
+    pub fn receipted(&self, owner: Address, id: ChannelId) -> Option<Usdc> {
+        let channels = self.lock();
+        let channel = channels.get(&owner).filter(|channel| channel.id == id)?;
+        Some(channel.receipted.min(channel.state.acknowledged)).filter(|total| !total.is_zero())
+    }
+
+    /// Takes note of the owner's total as its books have it now. It is lower than one that was told before when the owner
+    /// lost records of calls that are not known here either.
+    pub fn hear(&self, owner: Address, spent_total: Usdc) {
         if let Some(channel) = self.lock().get_mut(&owner) {
-            channel.seen_total = channel.seen_total.max(spent_total);
+            channel.seen_total = spent_total.max(channel.claimed).max(channel.state.acknowledged);
         }
     }
 

@@ -15,7 +15,7 @@ use bytes::Bytes;
 use farthing_network::{CallFailure, CallTiming, NotStarted};
 use farthing_protocol::{
     Address, CallId, CallMessage, CallReply, CallResponse, Refusal, RefusalCode, Signature,
-    call::CallStatus,
+    call::{CallStatus, Payment},
     channel::Receipt,
     resolution::{Copies, End, Heard, Said, Step},
 };
@@ -119,7 +119,12 @@ impl Consumer {
     }
 
     async fn send(&self, attempt: &Attempt, left: Duration) -> Brought {
-        let message = CallMessage::Call(attempt.promise.request.clone());
+        let mut request = attempt.promise.request.clone();
+        // As of now: a copy that is sent later may find the owner restored.
+        if let Payment::Channel { channel, receipted, .. } = &mut request.payment {
+            *receipted = self.0.channels.receipted(attempt.expected.owner, *channel);
+        }
+        let message = CallMessage::Call(request);
         killpoint::reached("consumer.before_send");
         self.0.network.call(attempt.expected.owner, message, attempt.promise.body.clone(), left).await
     }

@@ -57,7 +57,7 @@ impl Consumer {
         let Some(channel) = self.0.channels.get(owner) else { return Ok(()) };
         if let Some(sync) = self.sync(owner, channel.id).await? {
             self.0.accounts.book_forgotten(owner, sync.spent).await;
-            self.0.channels.see(owner, sync.spent);
+            self.0.channels.hear(owner, sync.spent);
         }
         let unexplained = || self.0.channels.unexplained(owner);
         if unexplained().is_zero() {

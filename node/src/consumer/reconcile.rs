@@ -162,17 +162,17 @@ impl Consumer {
     }
 }
 
-/// What an owner that lost records is shown: its newest receipt on a channel, with a voucher over the total of that.
-/// This wallet signed as much before, so it promises nothing new.
+/// What an owner that lost records is shown: its newest receipt on a channel, with a voucher over what this node has
+/// acknowledged of that total. More is not promised by it: what the receipt counts beyond that may be calls that were
+/// never sent, or that are sent again.
 pub fn newest_word(ledger: &Ledger, signer: &Signer, channel: ChannelId) -> Option<Shown> {
     let newest = ledger.newest_receipt(channel).unwrap_or_else(|error| {
         tracing::warn!(%channel, %error, "the newest receipt cannot be read");
         None
     });
-    let (receipt, receipt_signature) = newest?;
-    let voucher = Voucher { channel, cumulative: receipt.spent_total };
-    let voucher_signature = signer.sign_voucher(&voucher, receipt.spent_total).ok()?;
-    Some(Shown { receipt, receipt_signature, voucher_signature })
+    let (receipt, receipt_signature, promised) = newest?;
+    let voucher_signature = signer.sign_voucher(&Voucher { channel, cumulative: promised }, promised).ok()?;
+    Some(Shown { receipt, receipt_signature, promised, voucher_signature })
 }
 
 /// Growing pauses between questions, for as long as a forgotten call may run.

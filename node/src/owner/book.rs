@@ -17,7 +17,7 @@ use std::{
 
 use farthing_ledger::{Ending, PayeeChannelRow};
 use farthing_protocol::{
-    ChannelConfig, ChannelId, Domain, RefusalCode, Usdc, Verified, Voucher, channel::PayeeState,
+    Address, ChannelConfig, ChannelId, Domain, RefusalCode, Usdc, Verified, Voucher, channel::PayeeState,
 };
 
 use crate::settlement::worth::Means;
@@ -240,6 +240,18 @@ impl Book {
         let channels = &self.lock().channels;
         let counted = |state: &PayeeState| state.spent.saturating_add(state.reserved);
         channels.get(&id).is_some_and(|channel| counted(&channel.state) < receipted)
+    }
+
+    /// Whether what is shown of a channel is looked at now: so often in a minute.
+    #[must_use]
+    pub fn may_look(&self, id: ChannelId) -> bool {
+        self.lock().channels.get_mut(&id).is_some_and(PayeeChannel::may_look)
+    }
+
+    /// Whether a wallet pays on a channel here.
+    #[must_use]
+    pub fn is_paid_by(&self, payer: Address) -> bool {
+        self.lock().channels.values().any(|channel| channel.config.payer == payer)
     }
 
     /// Takes over what the ledger recovered of a channel. `proof` is of its stored best voucher.

@@ -7,7 +7,8 @@
 use farthing_chain::ChannelView;
 use farthing_ledger::{Ending, LedgerError};
 use farthing_protocol::{
-    Address, CallReply, ChannelId, CloseConsent, Refusal, RefusalCode, SignedClose, call::ChannelSync,
+    Address, CallReply, ChannelId, CloseConsent, Refusal, RefusalCode, SignedClose, books::Shown,
+    call::ChannelSync,
 };
 
 use super::{Owner, book::PayeeChannel};
@@ -17,7 +18,13 @@ use crate::{chain_view, clock, killpoint};
 const SIGNED_FOR_SECS: u64 = 3_600;
 
 impl Owner {
-    pub(super) async fn close(&self, payer: Address, channel: ChannelId) -> CallReply {
+    /// What the payer shows of the channel counts first, so that the close pays for it.
+    pub(super) async fn close(&self, payer: Address, channel: ChannelId, shown: Option<Shown>) -> CallReply {
+        if let Some(shown) = &shown
+            && let Err(refusal) = self.recover(payer, channel, shown).await
+        {
+            return CallReply::Refused(refusal);
+        }
         let books = match self.sync(payer, channel) {
             CallReply::Channel(books) => books,
             refused => return refused,
@@ -111,6 +118,6 @@ impl Owner {
     }
 }
 
-fn busy(why: &str, retry_after_ms: u64) -> Refusal {
+pub(super) fn busy(why: &str, retry_after_ms: u64) -> Refusal {
     Refusal::new(RefusalCode::Busy, why).retry_after_ms(retry_after_ms)
 }

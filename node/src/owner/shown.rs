@@ -3,35 +3,53 @@
 //! A receipt is signed once its charge is durable, so books that count less than one came from a backup. What they lack
 //! is counted as an adjustment, and can be claimed with the promise.
 
-use farthing_protocol::{Address, ChannelId, books::Shown};
+use farthing_ledger::LedgerError;
+use farthing_protocol::{Address, ChannelId, Refusal, books::Shown};
 
-use super::{Owner, book};
+use super::{Owner, book, close::busy};
 
 impl Owner {
-    /// Takes over a total that is higher than the one here, when this wallet's signature proves it. Anything else changes
-    /// nothing: the payer is told what the books say in either case.
-    pub(super) async fn recover(&self, payer: Address, channel: ChannelId, shown: &Shown) {
+    /// Takes over a total that is higher than the one here, when this wallet's signature proves it and the payer's covers
+    /// it. Anything else changes nothing.
+    ///
+    /// # Errors
+    /// [`RefusalCode::Busy`] when it may prove something later: nothing that ends the channel may be done meanwhile.
+    pub(super) async fn recover(
+        &self,
+        payer: Address,
+        channel: ChannelId,
+        shown: &Shown,
+    ) -> Result<(), Refusal> {
         let parts = &self.0;
         let known = parts.book.get(channel).filter(|entry| entry.config.payer == payer);
-        let Some(entry) = known.filter(|_| shown.receipt.channel == channel) else { return };
+        let Some(entry) = known.filter(|_| shown.receipt.channel == channel) else { return Ok(()) };
+        let total = shown.receipt.spent_total.min(shown.promised);
+        if total <= entry.state.spent {
+            return Ok(());
+        }
         // Calls in progress rely on what is promised beyond the total as it is.
-        if shown.receipt.spent_total <= entry.state.spent || !entry.state.reserved.is_zero() {
-            return;
+        if !entry.state.reserved.is_zero() {
+            return Err(busy("a call runs on the channel", 500));
         }
         // Two signatures cost as much as a call does, and this is free.
-        if parts.told.count(payer).is_err() {
-            return;
+        if !parts.book.may_look(channel) {
+            return Err(busy("a channel is shown thirty receipts a minute", 10_000));
         }
         let domain = parts.signer.domain();
-        let Ok((receipt, voucher)) = shown.verify(domain, &entry.config) else { return };
-        let total = receipt.spent_total;
+        let Ok((receipt, voucher)) = shown.verify(domain, &entry.config) else { return Ok(()) };
         match parts.ledger.recover_earned(receipt, voucher).await {
             Ok(row) => {
                 parts.book.recover(&row, book::proof(&row, domain));
                 tracing::warn!(%payer, %channel, %total, "a receipt shows calls that these books lack; they count now");
+                Ok(())
             }
             Err(error) => {
                 tracing::warn!(%payer, %channel, %total, %error, "a receipt shows calls that these books lack");
+                match error {
+                    // Nobody can claim more than the deposit.
+                    LedgerError::VoucherAboveDeposit { .. } => Ok(()),
+                    _ => Err(busy("the owner's books cannot take over what they are shown", 5_000)),
+                }
             }
         }
     }

@@ -67,15 +67,18 @@ fn come_back(detail: &str, wait: Duration) -> Refusal {
     Refusal::new(RefusalCode::RateLimited, detail).retry_after_ms(wait_ms.max(1))
 }
 
-/// One page of what the ledger has of a payer's calls. Reads the disk: run it off the async threads.
+/// One page of what the ledger has of a payer's calls. Reads the disk: run it off the async threads. Only a partner, who
+/// pays on a channel here, has adjustments, and they are all looked at.
 #[must_use]
-pub fn page(ledger: &Ledger, payer: Address, asked: CallsAsked) -> CallReply {
+pub fn page(ledger: &Ledger, (payer, is_partner): (Address, bool), asked: CallsAsked) -> CallReply {
     let read = ledger.calls_of(payer, asked.after, CALLS_PAGE_MAX, LOOKED_AT_MAX, |row| {
         Some(record(row)).filter(|record| record.time_secs >= asked.since_secs)
     });
     let adjusted = |next: Option<CallId>| match next {
-        Some(_) => Ok(None),
-        None => ledger.adjusted_with(Side::Payee, payer).map(|sum| Some(sum).filter(|sum| !sum.is_zero())),
+        None if is_partner => {
+            ledger.adjusted_with(Side::Payee, payer).map(|sum| Some(sum).filter(|sum| !sum.is_zero()))
+        }
+        _ => Ok(None),
     };
     match read.and_then(|(records, next)| Ok((records, next, adjusted(next)?))) {
         Ok((records, next, adjusted)) => {

@@ -317,7 +317,7 @@ impl Payer {
         let owner = self.terms.config.payee;
         let Some(sync) = payee.sync() else { return };
         block_on(self.accounts.book_forgotten(owner, sync.spent));
-        self.channels.see(owner, sync.spent);
+        self.channels.hear(owner, sync.spent);
         let unexplained = || self.channels.unexplained(owner);
         if unexplained().is_zero() {
             return;

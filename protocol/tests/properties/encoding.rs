@@ -178,11 +178,14 @@ prop_compose! {
 }
 
 fn shown() -> impl Strategy<Value = Shown> {
-    (receipt(), signature(), signature()).prop_map(|(receipt, receipt_signature, voucher_signature)| Shown {
-        receipt,
-        receipt_signature,
-        voucher_signature,
-    })
+    (receipt(), signature(), usdc(), signature()).prop_map(
+        |(receipt, receipt_signature, promised, voucher_signature)| Shown {
+            receipt,
+            receipt_signature,
+            promised,
+            voucher_signature,
+        },
+    )
 }
 
 fn call_message() -> impl Strategy<Value = CallMessage> {

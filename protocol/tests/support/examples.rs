@@ -214,6 +214,7 @@ fn shown() -> Shown {
     Shown {
         receipt: receipt(),
         receipt_signature: receipt_signature(),
+        promised: voucher.cumulative,
         voucher_signature: voucher.sign(&domain(), &consumer()),
     }
 }

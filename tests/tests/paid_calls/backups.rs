@@ -130,6 +130,32 @@ async fn an_owner_that_comes_back_from_a_backup_of_before_a_claim_can_claim_what
 }
 
 #[tokio::test]
+async fn a_call_that_outlives_its_owners_loss_is_served_after_the_owner_was_shown_what_it_lost() -> Result<()>
+{
+    let folder = tempfile::tempdir()?;
+    let setup = fixed_owner()?;
+    let listen = setup.owner_settings.clone();
+    let mut world = World::with(setup).await?;
+    back_up(&world.owner, folder.path()).await?;
+    // Promised before there was any receipt to name.
+    let url = format!("{}/internal/call", world.consumer.status().await?.gateway_url);
+    let call = world.client().post(url).bearer_auth(&world.secret);
+    let first = tokio::spawn(call.body(world.body("GET", "/slow/3000").to_string()).send());
+    eventually("it arrives", async || Ok(world.upstream.hits() == 1)).await?;
+    for _ in 0..2 {
+        expect_served(&world.get("/ok").await?)?;
+    }
+    restore_owner(&mut world, folder.path(), listen).await?;
+    ensure!(first.await??.status().is_success(), "the first call is served by the restored owner");
+    expect_served(&world.get("/ok").await?)?;
+    world.wait_until_decided().await?;
+    let channels: Vec<Channel> = world.consumer.control().get(route::CHANNELS).await?;
+    assert_eq!(channels[0].spent.0, cost(4));
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(4), "each call counts once, with its owner too");
+    Ok(())
+}
+
+#[tokio::test]
 async fn an_owner_that_lost_calls_in_a_restore_is_shown_its_receipts_and_earns_all_of_them() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let setup = fixed_owner()?;

@@ -116,8 +116,9 @@ impl StoredChannel {
         }
     }
 
-    pub(crate) fn newest(&self) -> Option<(Receipt, Signature)> {
-        self.newest.map(|newest| (newest.receipt, newest.signature))
+    pub(crate) fn newest(&self) -> Option<(Receipt, Signature, Usdc)> {
+        let StoredNewest { receipt, signature } = self.newest?;
+        Some((receipt, signature, self.acknowledged.min(receipt.spent_total)))
     }
 
     fn receipted(&self) -> Usdc {

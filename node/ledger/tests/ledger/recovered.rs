@@ -121,21 +121,21 @@ async fn what_only_the_chain_says_falls_with_it_and_the_voucher_is_kept() {
 }
 
 #[tokio::test]
-async fn a_payer_keeps_the_receipt_with_the_highest_total_that_it_signed_as_much_for() {
+async fn a_payer_keeps_the_receipt_with_the_highest_total_and_stands_by_what_it_acknowledged() {
     let ledger = in_memory();
     ledger.put_payer_channel(payer_channel(1)).await.unwrap();
     assert_eq!(ledger.newest_receipt(channel(1)).unwrap(), None);
     let mut newest = Vec::new();
-    for (number, total) in [(1, 2_000), (2, 6_000), (3, 4_000), (4, 8_001)] {
-        let promise = promise(1, number, micros(2_000 * number));
+    for (number, total) in [(1, 2_000), (2, 6_001), (3, 8_000), (4, 7_000), (5, 12_001)] {
+        let promise = promise(1, number, micros(2_000 * (number + u64::from(number > 2))));
         ledger.promise(promise.clone()).await.unwrap().await.unwrap();
         let receipt = Receipt { spent_total: micros(total), ..receipt(&promise, PRICE, Outcome::Answered) };
         ledger.acknowledge(call_id(number), acknowledgement(receipt)).await.unwrap();
-        let (kept, signature) = ledger.newest_receipt(channel(1)).unwrap().unwrap();
+        let (kept, signature, acknowledged) = ledger.newest_receipt(channel(1)).unwrap().unwrap();
         assert!(kept.verify(&world().domain, signature, world().payee.address()).is_ok());
-        newest.push(kept.spent_total.micros());
+        newest.push((kept.spent_total.micros(), acknowledged.micros()));
     }
-    // The second total is above what was signed then, and the last one above what was signed ever.
-    assert_eq!(newest, [2_000, 2_000, 4_000, 4_000]);
-    assert_eq!(ledger.payer_channels().unwrap()[0].receipted, micros(4_000));
+    // The second and the last total are above what was signed. The third counts a call that is open or was given up.
+    assert_eq!(newest, [(2_000, 2_000), (2_000, 2_000), (8_000, 6_000), (8_000, 8_000), (8_000, 8_000)]);
+    assert_eq!(ledger.payer_channels().unwrap()[0].receipted, micros(8_000));
 }

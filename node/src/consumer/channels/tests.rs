@@ -246,3 +246,30 @@ fn a_channel_is_as_long_unused_after_a_restart_as_it_was_before() {
     let ahead = restarted(Some(now_secs + 86_400));
     assert!((now_secs..now_secs + 86_400).contains(&ahead), "a clock was ahead");
 }
+
+#[test]
+fn an_owner_is_held_to_what_its_receipts_and_the_calls_here_both_count() {
+    let channels = funded(100);
+    assert_eq!(channels.receipted(OWNER, ChannelId::NONE), None);
+    let [lost, answered] = [(); 2].map(|()| channels.reserve(OWNER, usdc(10), 0).unwrap());
+    // It counts the call whose answer was lost.
+    channels.acknowledge(&answered, &receipt(10, 20)).unwrap();
+    channels.note_receipt(OWNER, &receipt(10, 20));
+    assert_eq!(channels.receipted(OWNER, ChannelId::NONE), Some(usdc(10)));
+    assert_eq!(channels.receipted(OWNER, ChannelId::from_bytes([1; 32])), None);
+
+    // The owner lost its books, takes over what it is shown, and has no such call.
+    channels.release(&lost);
+    assert_eq!(channels.unexplained(OWNER), usdc(10));
+    channels.hear(OWNER, usdc(10));
+    assert_eq!(channels.unexplained(OWNER), usdc(0));
+    let again = channels.reserve(OWNER, usdc(10), 0).unwrap();
+    assert!(!again.repeats_forgotten(&receipt(10, 20)), "it is charged for the first time");
+    channels.acknowledge(&again, &receipt(10, 20)).unwrap();
+    assert_eq!(
+        (channels.unexplained(OWNER), channels.receipted(OWNER, ChannelId::NONE)),
+        (usdc(0), Some(usdc(20)))
+    );
+    channels.hear(OWNER, usdc(3));
+    assert_eq!(channels.get(OWNER).unwrap().seen_total, usdc(20), "never below what is acknowledged");
+}

@@ -1,7 +1,13 @@
 //! One channel that this node is paid with, and what the chain and the ledger say of it.
 
+use std::time::{Duration, Instant};
+
 use farthing_ledger::{Ending, PayeeChannelRow};
 use farthing_protocol::{ChannelConfig, Usdc, Verified, Voucher, channel::PayeeState};
+
+/// How often in a minute what a payer shows of a channel is looked at: a proof costs two signatures, as a call does.
+const LOOKS_PER_MINUTE: u32 = 30;
+const MINUTE: Duration = Duration::from_secs(60);
 
 /// One channel as the owner sees it.
 #[derive(Clone, Debug)]
@@ -19,6 +25,8 @@ pub struct PayeeChannel {
     /// The part of what is spent that the ledger has carried over and no call explains.
     opening: Usdc,
     opening_version: u64,
+    /// How often it was looked at since when.
+    looks: Option<(u32, Instant)>,
 }
 
 /// What the chain alone tells of a channel, and no ledger keeps.
@@ -44,7 +52,15 @@ impl PayeeChannel {
             ending: row.ending,
             opening: row.opening,
             opening_version: row.opening_version,
+            looks: None,
         }
+    }
+
+    pub(super) fn may_look(&mut self) -> bool {
+        let lately = self.looks.filter(|(_, since)| since.elapsed() < MINUTE);
+        let (looks, since) = lately.unwrap_or_else(|| (0, Instant::now()));
+        self.looks = Some((looks.saturating_add(1), since));
+        looks < LOOKS_PER_MINUTE
     }
 
     /// Takes over what the ledger has learned of the chain.
@@ -81,6 +97,9 @@ impl PayeeChannel {
             (self.opening, self.opening_version) = (row.opening, row.opening_version);
         }
         self.state.best = self.state.best.max(proven).max(row.best);
+        if !self.state.unclaimed().is_zero() {
+            self.unclaimed_since_secs.get_or_insert_with(crate::clock::now_secs);
+        }
     }
 
     /// The voucher that proves what is charged; `None` where that was paid out on one that these books lack.

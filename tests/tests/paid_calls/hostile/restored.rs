@@ -93,8 +93,12 @@ async fn a_restored_owner_takes_its_own_word_alone_and_serves_nothing_before_it_
     let domain = payer.chain.domain();
     let last = words.last().context("four were served")?;
     let own = |total| payer.voucher(payer.channel, total);
-    let honest =
-        Shown { receipt: last.receipt, receipt_signature: last.signature, voucher_signature: own(cost(4)) };
+    let honest = Shown {
+        receipt: last.receipt,
+        receipt_signature: last.signature,
+        promised: cost(4),
+        voucher_signature: own(cost(4)),
+    };
     let raised = Receipt { spent_total: cost(9), ..last.receipt };
     for (what, shown) in [
         (
@@ -102,16 +106,21 @@ async fn a_restored_owner_takes_its_own_word_alone_and_serves_nothing_before_it_
             Shown {
                 receipt_signature: raised.sign(&domain, &payer.key),
                 receipt: raised,
+                promised: cost(9),
                 voucher_signature: own(cost(9)),
             },
         ),
-        ("a receipt that was raised", Shown { receipt: raised, voucher_signature: own(cost(9)), ..honest }),
-        ("no promise of as much", Shown { voucher_signature: own(cost(3)), ..honest }),
+        (
+            "a receipt that was raised",
+            Shown { receipt: raised, promised: cost(9), voucher_signature: own(cost(9)), ..honest },
+        ),
+        ("a promise of less than it says", Shown { voucher_signature: own(cost(3)), ..honest }),
         (
             "an older one",
             Shown {
                 receipt: words[0].receipt,
                 receipt_signature: words[0].signature,
+                promised: cost(1),
                 voucher_signature: own(cost(1)),
             },
         ),
@@ -140,6 +149,7 @@ async fn a_restored_owner_that_is_shown_its_word_with_a_close_is_paid_for_what_i
     let shown = Shown {
         receipt: last.receipt,
         receipt_signature: last.signature,
+        promised: cost(2),
         voucher_signature: payer.voucher(payer.channel, cost(2)),
     };
     let question = CallMessage::Close(payer.channel, Some(shown));
@@ -152,4 +162,40 @@ async fn a_restored_owner_that_is_shown_its_word_with_a_close_is_paid_for_what_i
     })
     .await?;
     expect_paid(&world, 2).await
+}
+
+#[tokio::test]
+async fn an_owner_that_cannot_look_at_its_word_now_ends_no_channel_below_it() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let owner_settings = on_a_fixed_port()?;
+    let mut world = World::with(Setup { owner_settings: owner_settings.clone(), ..Setup::default() }).await?;
+    let payer = Payer::join(&world, 0x66, cost(10)).await?;
+    payer.served(payer.request("1", cost(1))).await?;
+    back_up(&world.owner, folder.path()).await?;
+    let last = payer.served(payer.request("2", cost(2))).await?;
+    restore_owner(&mut world, folder.path(), owner_settings).await?;
+    let shown = |promised| Shown {
+        receipt: last.receipt,
+        receipt_signature: last.signature,
+        promised: cost(2),
+        voucher_signature: payer.voucher(payer.channel, promised),
+    };
+    eventually("the channel is known again", async || {
+        let question = CallMessage::Sync(payer.channel, None);
+        let answer = payer.network.call(payer.owner, question, Bytes::new(), DEADLINE).await?;
+        Ok(matches!(answer, (CallReply::Channel(_), ..)))
+    })
+    .await?;
+    for _ in 0..30 {
+        let books = payer.shows(payer.channel, shown(cost(1))).await?;
+        assert_eq!(books.spent, cost(1));
+    }
+    for _ in 0..3 {
+        let question = CallMessage::Close(payer.channel, Some(shown(cost(2))));
+        match payer.network.call(payer.owner, question, Bytes::new(), DEADLINE).await? {
+            (CallReply::Refused(refusal), ..) if refusal.code == RefusalCode::Busy => {}
+            other => bail!("{other:?}"),
+        }
+    }
+    Ok(())
 }
