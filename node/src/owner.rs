@@ -133,7 +133,7 @@ impl Owner {
                 }
                 CallMessage::Calls(asked) => match self.0.told.count(peer) {
                     Ok(()) => {
-                        let (ledger, is_partner) = (self.0.ledger.clone(), self.0.book.is_paid_by(peer));
+                        let ledger = self.0.ledger.clone();
                         self.0.tasks.spawn_blocking(move || {
                             reply.send(told::page(&ledger, (peer, is_partner), asked), Bytes::new());
                         });

@@ -271,7 +271,9 @@ impl World {
                 Ok(channels.iter().all(|channel| channel.state == "closed"))
             })
             .await
-            .with_context(|| format!("owner's log:\n{}", self.owner.log()))?;
+            .with_context(|| {
+                format!("owner's log:\n{}\nconsumer's log:\n{}", self.owner.log(), self.consumer.log())
+            })?;
         }
         agreement::check(&[&self.owner, &self.consumer]).await?;
         let owned: Vec<Channel> = self.owner.control().get(route::CHANNELS).await?;

@@ -183,11 +183,35 @@ fn book(tx: &WriteTransaction, adjustment: &Adjustment) -> Result<()> {
     if adjustment.amount.is_zero() {
         return Ok(());
     }
-    insert(tx, adjustment)?;
+    if adjustment.side == Side::Payer || !add_to_its_day(tx, adjustment)? {
+        insert(tx, adjustment)?;
+    }
     if adjustment.is_of_its_day() {
         history::count_adjusted(tx, adjustment, Usdc::saturating_add)?;
     }
     count_for_limits(tx, adjustment, u64::saturating_add)
+}
+
+/// Whether what an owner found on a channel is added to what it found there the same day, for the same cause: a payer may
+/// show what was lost in as many parts as it likes.
+fn add_to_its_day(tx: &WriteTransaction, adjustment: &Adjustment) -> Result<bool> {
+    let mut table = tx.open_table(ADJUSTMENTS)?;
+    let mut earlier = None;
+    for entry in table.iter()?.rev() {
+        let (key, bytes) = entry?;
+        let row: Adjustment = tables::decode("adjustments", bytes.value())?;
+        if day_of(row.time_secs) != day_of(adjustment.time_secs) {
+            break;
+        }
+        if (row.side, row.channel, row.cause) == (adjustment.side, adjustment.channel, adjustment.cause) {
+            earlier = Some((*key.value(), row));
+            break;
+        }
+    }
+    let Some((key, row)) = earlier else { return Ok(false) };
+    let row = Adjustment { amount: row.amount.saturating_add(adjustment.amount), ..row };
+    table.insert(&key, tables::encode(&row).as_slice())?;
+    Ok(true)
 }
 
 fn insert(tx: &WriteTransaction, adjustment: &Adjustment) -> Result<()> {

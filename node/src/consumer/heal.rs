@@ -58,6 +58,9 @@ impl Consumer {
         if let Some(sync) = self.sync(owner, channel.id).await? {
             self.0.accounts.book_forgotten(owner, sync.spent).await;
             self.0.channels.hear(owner, sync.spent);
+            if sync.spent < channel.seen_total {
+                tracing::warn!(%owner, before = %channel.seen_total, now = %sync.spent, "an owner counts less than it did");
+            }
         }
         let unexplained = || self.0.channels.unexplained(owner);
         if unexplained().is_zero() {

@@ -65,7 +65,12 @@ impl Consumer {
         let attempt = Attempt::of(promise);
         self.compare_books(attempt.expected.owner).await.map_err(BuyError::Undecided)?;
         let sent = Instant::now();
-        let exchanged = self.exchange(&attempt, deadline, &mut turn).await;
+        let mut exchanged = self.exchange(&attempt, deadline, &mut turn).await;
+        let is_behind =
+            matches!(&exchanged, Exchanged::Refused(refusal) if refusal.code == RefusalCode::BooksBehind);
+        if is_behind && self.heal_for_a_call(attempt.expected.owner).await.is_ok() {
+            exchanged = self.exchange(&attempt, deadline, &mut turn).await;
+        }
         self.conclude(&attempt, exchanged, sent.elapsed(), turn).await
     }
 

@@ -17,7 +17,7 @@ use std::{
 
 use farthing_ledger::{Ending, PayeeChannelRow};
 use farthing_protocol::{
-    Address, ChannelConfig, ChannelId, Domain, RefusalCode, Usdc, Verified, Voucher, channel::PayeeState,
+    ChannelConfig, ChannelId, Domain, RefusalCode, Usdc, Verified, Voucher, channel::PayeeState,
 };
 
 use crate::settlement::worth::Means;
@@ -160,7 +160,8 @@ impl Book {
     /// is changed.
     pub fn sign_away(&self, id: ChannelId, until_secs: u64, round: u32) -> bool {
         let channels = &mut self.lock().channels;
-        let idle = channels.get_mut(&id).filter(|channel| channel.state.reserved.is_zero());
+        let is_idle = |channel: &&mut PayeeChannel| channel.state.reserved.is_zero() && !channel.is_looked_at;
+        let idle = channels.get_mut(&id).filter(is_idle);
         let Some(channel) = idle else { return false };
         channel.ending = Ending::SignedAway { until_secs, round };
         channel.state.closing = true;
@@ -209,6 +210,9 @@ impl Book {
         let channels = &mut books.channels;
         let channel = channels.get(&id).filter(|channel| channel.view.is_some());
         let channel = channel.ok_or(RefusalCode::UnknownChannel)?;
+        if channel.is_looked_at {
+            return Err(RefusalCode::Busy);
+        }
         let (mut state, best_before) = (channel.state, channel.state.best);
         state.admit(voucher.map(|v| v.cumulative), price)?;
         let at_risk = channel.at_risk(price);
@@ -242,23 +246,12 @@ impl Book {
         channels.get(&id).is_some_and(|channel| counted(&channel.state) < receipted)
     }
 
-    /// Whether what is shown of a channel is looked at now: so often in a minute.
+    /// Keeps calls off a channel while what is shown of it is looked at. `None` while one runs, and beyond so many looks in
+    /// a minute.
     #[must_use]
-    pub fn may_look(&self, id: ChannelId) -> bool {
-        self.lock().channels.get_mut(&id).is_some_and(PayeeChannel::may_look)
-    }
-
-    /// Whether a wallet pays on a channel here.
-    #[must_use]
-    pub fn is_paid_by(&self, payer: Address) -> bool {
-        self.lock().channels.values().any(|channel| channel.config.payer == payer)
-    }
-
-    /// Takes over what the ledger recovered of a channel. `proof` is of its stored best voucher.
-    pub fn recover(&self, row: &PayeeChannelRow, proof: Option<Verified<Voucher>>) {
-        if let Some(channel) = self.lock().channels.get_mut(&row.id) {
-            channel.carry(row, proof);
-        }
+    pub fn look(&self, id: ChannelId) -> Option<Looking> {
+        let began = self.lock().channels.get_mut(&id).is_some_and(PayeeChannel::begin_look);
+        began.then(|| Looking { book: self.clone(), channel: id })
     }
 
     #[must_use]
@@ -297,6 +290,30 @@ fn at_risk_beside(channels: &HashMap<ChannelId, PayeeChannel>, id: ChannelId) ->
     beside
         .filter(|channel| Some(channel.config.payer) == payer)
         .fold(Usdc::ZERO, |sum, channel| sum.saturating_add(channel.at_risk(Usdc::ZERO)))
+}
+
+/// No call is admitted on a channel until this is dropped.
+#[derive(Debug)]
+pub struct Looking {
+    book: Book,
+    channel: ChannelId,
+}
+
+impl Looking {
+    /// Takes over what the ledger recovered of the channel. `proof` is of its stored best voucher.
+    pub fn recover(self, row: &PayeeChannelRow, proof: Option<Verified<Voucher>>) {
+        if let Some(channel) = self.book.lock().channels.get_mut(&self.channel) {
+            channel.carry(row, proof);
+        }
+    }
+}
+
+impl Drop for Looking {
+    fn drop(&mut self) {
+        if let Some(channel) = self.book.lock().channels.get_mut(&self.channel) {
+            channel.is_looked_at = false;
+        }
+    }
 }
 
 impl Reserved {

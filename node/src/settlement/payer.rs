@@ -33,6 +33,8 @@ use crate::{
 };
 
 const CLOSE_ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
+/// An owner that has just started is not found at once.
+const FOUND_WITHIN: Duration = Duration::from_secs(5);
 const ASK_BUSY_AGAIN_AFTER: Duration = Duration::from_millis(500);
 /// Owners asked at once.
 const ASKED_AT_ONCE: usize = 8;
@@ -159,7 +161,8 @@ impl Payer {
     async fn ask_to_close(&self, channel: &PayerChannel) -> Word {
         let word = newest_word(&self.ledger, &self.signer, channel.id);
         let (question, owner) = (CallMessage::Close(channel.id, word), channel.config.payee);
-        let until = Instant::now() + CLOSE_ANSWER_TIMEOUT;
+        let began = Instant::now();
+        let until = began + CLOSE_ANSWER_TIMEOUT;
         loop {
             let left = until.saturating_duration_since(Instant::now());
             let asked = self.network.call(owner, question.clone(), bytes::Bytes::new(), left).await;
@@ -179,6 +182,8 @@ impl Payer {
                 {
                     tokio::time::sleep(ASK_BUSY_AGAIN_AFTER).await;
                 }
+                // The way by the chain takes a day.
+                Err(_) if began.elapsed() < FOUND_WITHIN => tokio::time::sleep(ASK_BUSY_AGAIN_AFTER).await,
                 _ => return Word::Nothing,
             }
         }

@@ -45,6 +45,7 @@ async fn a_ledger_of_before_takes_over_what_its_own_receipt_counts_and_can_claim
     ledger.serve(served(1, PRICE, call(1))).await.unwrap();
     let take_over = async |(receipt, voucher)| ledger.recover_earned(receipt, voucher).await;
 
+    take_over(own_word(1, micros(5_000))).await.unwrap();
     let row = take_over(own_word(1, micros(8_000))).await.unwrap();
     assert_eq!((row.spent, row.best, row.opening), (micros(8_000), micros(8_000), micros(6_000)));
     assert!(row.best_signature.is_some(), "the contract pays for it");

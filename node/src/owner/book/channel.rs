@@ -27,6 +27,8 @@ pub struct PayeeChannel {
     opening_version: u64,
     /// How often it was looked at since when.
     looks: Option<(u32, Instant)>,
+    /// What its payer shows is being looked at, so its total may rise.
+    pub(super) is_looked_at: bool,
 }
 
 /// What the chain alone tells of a channel, and no ledger keeps.
@@ -53,14 +55,21 @@ impl PayeeChannel {
             opening: row.opening,
             opening_version: row.opening_version,
             looks: None,
+            is_looked_at: false,
         }
     }
 
-    pub(super) fn may_look(&mut self) -> bool {
+    /// Whether what its payer shows may be looked at now. Calls in progress rely on what is promised beyond the total as it
+    /// is, so none runs meanwhile.
+    pub(super) fn begin_look(&mut self) -> bool {
+        if self.is_looked_at || !self.state.reserved.is_zero() {
+            return false;
+        }
         let lately = self.looks.filter(|(_, since)| since.elapsed() < MINUTE);
         let (looks, since) = lately.unwrap_or_else(|| (0, Instant::now()));
         self.looks = Some((looks.saturating_add(1), since));
-        looks < LOOKS_PER_MINUTE
+        self.is_looked_at = looks < LOOKS_PER_MINUTE;
+        self.is_looked_at
     }
 
     /// Takes over what the ledger has learned of the chain.

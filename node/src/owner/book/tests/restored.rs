@@ -192,10 +192,11 @@ async fn a_total_that_the_payer_proves_counts_once_and_what_was_read_before_it_c
     let early = channel.ledger.payee_channel(channel.id()).unwrap().unwrap();
     let row = channel.recover(8).await;
     for row in [&row, &row, &early] {
-        channel.book.recover(row, proof(row, &channel.domain));
+        channel.book.look(channel.id()).unwrap().recover(row, proof(row, &channel.domain));
         assert_eq!(channel.entry().state, channel.stored());
     }
     assert_eq!(channel.entry().state.spent, usdc(8));
+    assert!(channel.entry().unclaimed_since_secs.is_some(), "it is claimed by age, too");
     assert_eq!(channel.entry().proof().map(|voucher| voucher.cumulative), Some(usdc(8)));
     assert!(!channel.book.is_behind(channel.id(), usdc(8)) && channel.admit(10).is_ok());
 }
@@ -211,4 +212,22 @@ async fn nothing_is_served_on_a_restored_channel_before_the_chain_was_read() {
     restarted.observe(2).await;
     assert_eq!(restarted.admit(2).err(), Some(RefusalCode::InsufficientVoucher));
     restarted.admit(4).unwrap().settle(PRICE);
+}
+
+#[tokio::test]
+async fn while_a_payer_shows_what_was_lost_nothing_else_happens_to_its_channel() {
+    let channel = Channel::new();
+    channel.observe(0).await;
+    let (book, id) = (&channel.book, channel.id());
+    let call = channel.admit(2).unwrap();
+    assert!(book.look(id).is_none(), "a call runs");
+    drop(call);
+    for _ in 0..30 {
+        let looking = book.look(id).unwrap();
+        assert_eq!(channel.admit(2).err(), Some(RefusalCode::Busy));
+        assert!(!book.sign_away(id, u64::MAX, 0) && book.look(id).is_none());
+        drop(looking);
+    }
+    assert!(book.look(id).is_none(), "so often in a minute");
+    assert!(channel.admit(2).is_ok());
 }
