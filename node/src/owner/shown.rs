@@ -13,7 +13,7 @@ impl Owner {
     /// it. Anything else changes nothing.
     ///
     /// # Errors
-    /// [`RefusalCode::Busy`] when it may prove something later: nothing that ends the channel may be done meanwhile.
+    /// A `Busy` refusal when it may prove something later: nothing that ends the channel may be done meanwhile.
     pub(super) async fn recover(
         &self,
         payer: Address,
