@@ -137,6 +137,10 @@ mod tests {
         };
         let (_, voucher) = shown(&payee, &payer, 5).verify(&domain, &terms).unwrap();
         assert_eq!((voucher.channel, voucher.cumulative), (receipt.channel, receipt.spent_total));
+        // A receipt may count calls that the payer knows no end of.
+        let part = Shown { promised: Usdc::from_micros(4), ..shown(&payee, &payer, 4) };
+        let (signed, voucher) = part.verify(&domain, &terms).unwrap();
+        assert_eq!((signed.spent_total, voucher.cumulative), (receipt.spent_total, part.promised));
         for refused in [shown(&payer, &payer, 5), shown(&payee, &other, 5), shown(&payee, &payer, 4)] {
             assert!(refused.verify(&domain, &terms).is_err());
         }

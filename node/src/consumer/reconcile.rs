@@ -12,14 +12,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use farthing_ledger::Ledger;
 use farthing_protocol::{
-    Address, CallMessage, CallReply, ChannelId, RefusalCode, Voucher, books::Shown, call::ChannelSync,
-    limits, resolution::COPY_LIFETIME,
+    Address, CallMessage, CallReply, ChannelId, RefusalCode, call::ChannelSync, limits,
+    resolution::COPY_LIFETIME,
 };
 
-use super::{Consumer, accounts, compare::told};
-use crate::{clock, wallet::Signer};
+use super::{Consumer, accounts, compare::told, shown::newest_word};
+use crate::clock;
 
 const SYNC_TIMEOUT: Duration = Duration::from_secs(10);
 const ASK_EVERY_FIRST: Duration = Duration::from_millis(500);
@@ -160,19 +159,6 @@ impl Consumer {
             Err(failure) => Err(failure.to_string()),
         }
     }
-}
-
-/// What an owner that lost records is shown: its newest receipt on a channel, with a voucher over what this node has
-/// acknowledged of that total. More is not promised by it: what the receipt counts beyond that may be calls that were
-/// never sent, or that are sent again.
-pub fn newest_word(ledger: &Ledger, signer: &Signer, channel: ChannelId) -> Option<Shown> {
-    let newest = ledger.newest_receipt(channel).unwrap_or_else(|error| {
-        tracing::warn!(%channel, %error, "the newest receipt cannot be read");
-        None
-    });
-    let (receipt, receipt_signature, promised) = newest?;
-    let voucher_signature = signer.sign_voucher(&Voucher { channel, cumulative: promised }, promised).ok()?;
-    Some(Shown { receipt, receipt_signature, promised, voucher_signature })
 }
 
 /// Growing pauses between questions, for as long as a forgotten call may run.

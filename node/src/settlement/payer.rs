@@ -27,10 +27,12 @@ use crate::{
     chain_view, clock,
     consumer::{
         channels::{Channels, PayerChannel},
-        reconcile::newest_word,
+        shown::newest_word,
     },
     wallet::Signer,
 };
+
+mod closing;
 
 const CLOSE_ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
 /// An owner that has just started is not found at once.
@@ -77,7 +79,7 @@ pub(super) struct Payer {
     pub channels: Arc<Channels>,
     pub policy: Policy,
     pub promised: Promised,
-    /// When owners were last asked to close an unused channel.
+    /// When owners were last asked about a channel that is not used any more.
     pub asked_secs: Arc<Mutex<HashMap<ChannelId, u64>>>,
 }
 
@@ -105,7 +107,8 @@ impl Payer {
         }
     }
 
-    /// What may need owners: channels that this node no longer uses are closed.
+    /// What may need owners: channels that this node no longer uses are closed, and who is owed something on one that the
+    /// chain closes is shown it.
     pub(super) async fn ask(self, interval: Duration) {
         let mut tick = tokio::time::interval(interval);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -113,6 +116,8 @@ impl Payer {
             tick.tick().await;
             let unused = stream::iter(self.unused()).map(|(channel, way)| self.close_unused(channel, way));
             unused.buffer_unordered(ASKED_AT_ONCE).collect::<()>().await;
+            let closing = stream::iter(self.closing()).map(|channel| self.show(channel));
+            closing.buffer_unordered(ASKED_AT_ONCE).collect::<()>().await;
         }
     }
 

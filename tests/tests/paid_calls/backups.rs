@@ -10,7 +10,7 @@ use farthing::{
 use farthing_protocol::Usdc;
 use farthing_tests::{
     command::{farthing, run},
-    world::{FUNDS, World, eventually},
+    world::{FUNDS, Setup, World, eventually},
 };
 use tokio::{
     io::copy_bidirectional,
@@ -18,7 +18,7 @@ use tokio::{
     sync::watch,
 };
 
-use crate::support::{back_up, cost, expect_served, fixed_owner, restore_owner, setting};
+use crate::support::{back_up, cost, expect_served, fixed_owner, on_a_fixed_port, restore_owner, setting};
 
 #[tokio::test]
 async fn a_lost_node_comes_back_from_its_backup_buys_nothing_until_told_and_its_books_add_up() -> Result<()> {
@@ -185,6 +185,42 @@ async fn an_owner_that_lost_calls_in_a_restore_is_shown_its_receipts_and_earns_a
     let audit: Audit = world.owner.control().get(route::AUDIT).await?;
     ensure!(audit.violations.is_empty() && audit.adjustments == 1, "{audit:?}");
     assert_eq!(world.settle_and_check(FUNDS).await?, cost(29));
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_owner_that_is_restored_while_the_chain_closes_its_channel_earns_what_it_lost_too() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    // The payer asks 500 times in the delay of a channel, so every seven seconds of the shortest.
+    let delay = setting("chain.close_delay_secs", "3600");
+    let often = [setting("settlement.interval_secs", "1"), delay].concat();
+    let owner_settings = [on_a_fixed_port()?, often.clone()].concat();
+    let setup =
+        Setup { consumer_settings: often, owner_settings: owner_settings.clone(), ..Setup::default() };
+    let mut world = World::with(setup).await?;
+    world.make_gas_cheap().await?;
+    expect_served(&world.get("/ok").await?)?;
+    back_up(&world.owner, folder.path()).await?;
+    for _ in 0..3 {
+        expect_served(&world.get("/ok").await?)?;
+    }
+    world.wait_until_decided().await?;
+
+    // Nobody is there to be shown anything when the close begins.
+    world.owner.kill().await?;
+    let channels: Vec<Channel> = world.consumer.control().get(route::CHANNELS).await?;
+    let path = route::CHANNEL_CLOSE.replace("{id}", &channels[0].id.to_string());
+    let closed: Channel = world.consumer.control().post(&format!("{path}?force=true"), &()).await?;
+    ensure!(closed.state.contains("asked the chain"), "{closed:?}");
+    restore_owner(&mut world, folder.path(), owner_settings).await?;
+
+    eventually("the owner claims all four calls", async || {
+        let channels: Vec<Channel> = world.consumer.control().get(route::CHANNELS).await?;
+        Ok(channels[0].claimed.0 == cost(4))
+    })
+    .await?;
+    let audit: Audit = world.owner.control().get(route::AUDIT).await?;
+    ensure!(audit.violations.is_empty() && audit.adjustments == 1, "{audit:?}");
     Ok(())
 }
 

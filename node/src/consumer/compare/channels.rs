@@ -7,7 +7,7 @@ use farthing_protocol::{
 };
 
 use super::{Compared, Consumer};
-use crate::consumer::reconcile::newest_word;
+use crate::consumer::shown::newest_word;
 
 /// Channels of one owner that are asked about: those that hold money first.
 const CHANNELS_MAX: usize = 64;
