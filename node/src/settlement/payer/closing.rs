@@ -23,7 +23,7 @@ impl Payer {
         let mut closing = self.channels.all();
         closing.retain(|channel| {
             let runs = channel.close_at_secs.is_some_and(|at| !self.is_over(at));
-            let pause_secs = u64::from(channel.config.close_delay_secs) / TIMES;
+            let pause_secs = channel.config.close_delay_secs / TIMES;
             let is_due = asked.get(&channel.id).is_none_or(|at| now_secs.saturating_sub(*at) >= pause_secs);
             let is_shown = runs && is_due && channel.state.acknowledged > channel.claimed;
             if is_shown {
@@ -43,7 +43,7 @@ impl Payer {
         match self.network.call(owner, question, bytes::Bytes::new(), TIMEOUT).await {
             Ok((CallReply::Channel(books), ..)) if books.spent >= promised => {}
             Ok((reply, ..)) => {
-                tracing::debug!(%owner, %id, ?reply, "an owner does not take its receipt over yet")
+                tracing::debug!(%owner, %id, ?reply, "an owner does not take its receipt over yet");
             }
             Err(error) => tracing::debug!(%owner, %id, %error, "an owner was not shown its receipt yet"),
         }
