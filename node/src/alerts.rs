@@ -14,7 +14,7 @@ use farthing_protocol::{Address, ChannelId, Usdc};
 
 use crate::{
     backup::{Automatic, automatic::Failing},
-    chain_view, clock,
+    chain_view,
     config::FlagRule,
     consumer::{
         Consumer,
@@ -23,7 +23,6 @@ use crate::{
         rules::Stopped,
     },
     disk::{LOW, LOW_NEXT, Space},
-    eth::Eth,
     owner::{
         book::Book,
         health::{Ailing, Health},
@@ -40,6 +39,8 @@ mod webhook;
 pub use levels::{Levels, LevelsError};
 pub use webhook::{Delivery, WebhookAddress, WebhookError};
 
+use farthing_control::types::Eth;
+use farthing_os::clock;
 use levels::Kept;
 
 /// A day's budget that is used up to this part is told before it stops the calls.

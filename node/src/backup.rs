@@ -11,16 +11,17 @@ use std::{
 };
 
 use farthing_ledger::{Ledger, LedgerError, OpenError, OpenMode};
+use farthing_os::{
+    clock, files,
+    lock::{DataFolder, DataFolderError},
+    secret::SecretText,
+};
 use minicbor::{Decode, Encode, bytes::ByteVec};
 use zeroize::Zeroizing;
 
 use crate::{
-    clock,
     config::CONSOLE_SETTINGS_FILE,
     consumer::rules,
-    files,
-    lock::{DataFolder, DataFolderError},
-    secret::SecretText,
     wallet::{Wallet, WalletError},
 };
 
@@ -31,7 +32,7 @@ mod seal;
 pub mod staged;
 
 pub use automatic::Automatic;
-pub use folder::{BackupFile, Backups, KEPT_MAX, Made};
+pub use folder::{BackupFile, Backups, Made};
 pub use seal::{Lock, Recipient};
 
 use seal::PASSPHRASE_CHARS_MIN;

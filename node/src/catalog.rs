@@ -17,15 +17,15 @@ use std::{
 };
 
 use farthing_catalog as store;
+use farthing_control::types::VersionNote;
 use farthing_network::NetworkHandle;
+use farthing_os::{clock, files};
 use farthing_protocol::{
     Address, Listing, ServiceId, Signed, Verified,
     info::{InfoRequest, InfoResponse},
 };
 use futures::{StreamExt, stream::FuturesUnordered};
 use tokio::sync::mpsc;
-
-use crate::{clock, files, owner::registry::Registry};
 
 mod agenda;
 mod ahead;
@@ -35,12 +35,14 @@ pub mod known;
 mod liveness;
 mod looking;
 mod neighbours;
+mod own;
 pub mod sdk;
 mod unused;
 mod versions;
 
 pub use known::{Known, KnownError, Plan, PlanError, kind_of, method_of, operation_name};
-pub use versions::{VersionNote, told};
+pub use own::{OwnService, OwnServices};
+pub use versions::{add_note, note_of, told};
 
 /// Peers asked about one service.
 const PEERS_ASKED_MAX: usize = 16;
@@ -82,7 +84,7 @@ struct Inner {
     store: store::Catalog,
     network: NetworkHandle,
     network_name: String,
-    registry: Registry,
+    own: Arc<dyn OwnServices>,
     services: RwLock<HashMap<ServiceId, Arc<Known>>>,
     looking: looking::Looking,
     unused: unused::Unused,
@@ -128,14 +130,14 @@ impl Catalog {
         store: store::Catalog,
         network: NetworkHandle,
         network_name: String,
-        registry: Registry,
+        own: Arc<dyn OwnServices>,
     ) -> (Self, mpsc::Receiver<News>) {
         let (news, heard) = mpsc::channel(NEWS_MAX);
         let inner = Inner {
             store,
             network,
             network_name,
-            registry,
+            own,
             services: RwLock::default(),
             looking: looking::Looking::default(),
             unused: unused::Unused::default(),
@@ -246,7 +248,7 @@ impl Catalog {
     /// the owner tells is left out when nobody reachable has it.
     pub async fn versions(&self, listing: &Listing) -> Vec<VersionNote> {
         let id = listing.service;
-        if let Some(service) = self.0.registry.get(id) {
+        if let Some(service) = self.0.own.service(id) {
             return service.versions();
         }
         let told = match listing.history {

@@ -2,7 +2,7 @@
 
 use farthing_chain::{ChainHandle, ChainStatus, view_age_max};
 
-use crate::settlement::worth::{Gas, Means};
+use crate::gas::{Gas, Means};
 
 /// Why nothing can be put on chain now; `Ok` when it can.
 ///

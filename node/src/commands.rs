@@ -1,28 +1,29 @@
 //! Commands of the command line and the console, carried out by the running node: the routes of the control socket.
 //!
-//! Handlers translate between [`types`](crate::control::types) and the use cases; they decide nothing.
+//! Handlers translate between [`types`](farthing_control::types) and the use cases; they decide nothing.
 
 use std::{sync::Arc, time::Instant};
 
 use axum::{
     Json, Router,
     extract::{DefaultBodyLimit, FromRef, State},
-    http::{HeaderMap, HeaderValue, StatusCode, header},
+    http::{HeaderMap, StatusCode},
     response::{IntoResponse, Response},
     routing::{delete, get, post},
 };
 use bytes::Bytes;
 use farthing_chain::ChainError;
+use farthing_control::types::{
+    CallRequest, Lookup, LookupRecord, LookupRequest, LookupStep, Peer, PingRequest, Pong, Problem, Reach,
+    route,
+};
 use farthing_ledger::LedgerError;
 use farthing_network::CallFailure;
+use farthing_os::clock;
+use utoipa::openapi::OpenApi;
 
 use crate::{
-    clock,
     consumer::{BuyError, spending::Grant, trust::NotResumed},
-    control::types::{
-        CallRequest, Lookup, LookupRecord, LookupRequest, LookupStep, Peer, PingRequest, Pong, Problem,
-        Reach, route,
-    },
     gateway::{auth::DEFAULT_SECRET, problem},
     node::Node,
     owner::{intake::IntakeError, publish::PublishError, registry::RegistryError},
@@ -34,7 +35,6 @@ mod alerts;
 mod audit;
 mod backup;
 mod catalog;
-pub mod console;
 mod flagged;
 mod health;
 mod history;
@@ -54,8 +54,8 @@ mod traffic;
 /// Descriptions with their details can be long; nothing else here is.
 const REQUEST_BYTES_MAX: usize = 40 * 1024 * 1024;
 
-/// Every route of the socket.
-pub fn router(node: Node) -> Router {
+/// Every route of the socket. Its document also describes what a port has `beside` them.
+pub fn router(node: Node, beside: OpenApi) -> Router {
     Router::new()
         .route(route::STATUS, get(status::status))
         .route(route::HEALTH, get(status::health))
@@ -134,6 +134,7 @@ pub fn router(node: Node) -> Router {
         .route(route::OPENAPI, get(openapi::show))
         .layer(DefaultBodyLimit::max(REQUEST_BYTES_MAX))
         .with_state(Commands {
+            document: openapi::document(beside),
             node,
             counted: activity::Counted::default(),
             tally: tally::Tally::default(),
@@ -144,6 +145,7 @@ pub fn router(node: Node) -> Router {
 /// What the handlers work with.
 #[derive(Clone)]
 struct Commands {
+    document: openapi::Document,
     node: Node,
     counted: activity::Counted,
     tally: tally::Tally,
@@ -153,6 +155,12 @@ struct Commands {
 impl FromRef<Commands> for Node {
     fn from_ref(commands: &Commands) -> Self {
         commands.node.clone()
+    }
+}
+
+impl FromRef<Commands> for openapi::Document {
+    fn from_ref(commands: &Commands) -> Self {
+        commands.document.clone()
     }
 }
 
@@ -308,25 +316,13 @@ struct Failed(Problem);
 
 impl Failed {
     fn new(status: StatusCode, detail: &impl ToString, next: &str) -> Self {
-        Self(Problem {
-            kind: "about:blank".to_owned(),
-            title: status.canonical_reason().unwrap_or_default().to_owned(),
-            status: status.as_u16(),
-            detail: detail.to_string(),
-            next: Some(next.to_owned()).filter(|next| !next.is_empty()),
-            charged: None,
-            call_id: None,
-        })
+        Self(Problem::of_status(status, detail.to_string(), next))
     }
 }
 
 impl IntoResponse for Failed {
     fn into_response(self) -> Response {
-        let status = StatusCode::from_u16(self.0.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let mut response = (status, Json(self.0)).into_response();
-        let kind = HeaderValue::from_static("application/problem+json");
-        response.headers_mut().insert(header::CONTENT_TYPE, kind);
-        response
+        self.0.into_response()
     }
 }
 

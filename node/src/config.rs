@@ -15,6 +15,7 @@ use std::{
     time::Duration,
 };
 
+use farthing_control::types::PASSWORD_CHARS_MIN;
 use farthing_protocol::{Address, Usdc, wire::NetworkName};
 
 use self::raw::Raw;
@@ -24,10 +25,7 @@ pub use self::{
     flagged::FlagRule,
     raw::{CONSOLE_SETTINGS_FILE, ConfigError, Origin, Problem, Sources},
 };
-use crate::secret::SecretText;
-
-/// Enough that guessing at the pace the console allows is hopeless, and what people are used to.
-pub const PASSWORD_CHARS_MIN: usize = 10;
+use farthing_os::secret::SecretText;
 
 /// What the node does, in plain data.
 #[derive(Debug, Clone)]

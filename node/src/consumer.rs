@@ -17,6 +17,7 @@ use bytes::Bytes;
 use farthing_chain::ChainHandle;
 use farthing_ledger::Ledger;
 use farthing_network::NetworkHandle;
+use farthing_os::clock;
 use farthing_protocol::{
     Address, CallId, ChannelId, Outcome, Refusal, ServiceId, Usdc,
     call::{Method, OutOfBounds},
@@ -27,7 +28,6 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     catalog::{Catalog, Known},
-    clock,
     turns::Turns,
     wallet::Signer,
 };
@@ -38,6 +38,7 @@ mod attempt;
 pub mod channels;
 pub mod compare;
 pub mod conduct;
+pub mod deposits;
 mod ends;
 mod exchange;
 pub mod funding;

@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
 use farthing_ledger::{Ledger, OpenMode};
+use farthing_os::lock::DataFolder;
 use farthing_protocol::wire::NetworkName;
 
 use crate::{
     backup,
     config::Config,
-    lock::DataFolder,
     secret::file::{SecretFile, Stored},
     wallet::{Opened, Wallet},
 };

@@ -2,9 +2,8 @@
 
 use farthing_chain::{Journal, JournalError, Mined};
 use farthing_ledger::{Ledger, LedgerError, Namespace, Transaction};
+use farthing_os::clock;
 use futures::future::BoxFuture;
-
-use crate::clock;
 
 /// [`Journal`] over the ledger's documents.
 #[derive(Clone, Debug)]

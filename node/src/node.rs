@@ -11,6 +11,7 @@ use farthing_bounds::ByteBudget;
 use farthing_chain::{Chain, ChainHandle};
 use farthing_ledger::{Ledger, Namespace, SettlementState};
 use farthing_network::{Network, NetworkConfig, NetworkHandle, ReachConfig};
+use farthing_os::{clock, lock::DataFolder};
 use farthing_protocol::{Address, Domain, record::FLAG_ACCEPTS_CALLS, wire::NetworkName};
 use tokio::sync::{Mutex, mpsc};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -19,7 +20,6 @@ use crate::{
     alerts::{self, Alerts},
     backup::{Automatic, Backups},
     catalog::Catalog,
-    clock,
     config::{Config, TlsMode},
     consumer::{
         self, Consumer,
@@ -31,7 +31,6 @@ use crate::{
     gateway::{Documents, Gateway, auth::Secrets},
     home::{self, Home},
     journal::LedgerJournal,
-    lock::DataFolder,
     owner::{
         self, Owner,
         book::{self, Book},
@@ -55,7 +54,8 @@ mod upkeep;
 
 pub use settings::gateway_url;
 use settings::{
-    accept, chain_spec, flagging, load_limits, policy, rest_limits, spending_limits, terms, upstream_options,
+    accept, chain_spec, deposits, flagging, load_limits, policy, rest_limits, spending_limits, terms,
+    upstream_options,
 };
 use upkeep::{favour, keep_uses, prune, used_before};
 
@@ -143,20 +143,20 @@ impl Node {
         let tasks = TaskTracker::new();
         let background = TaskTracker::new();
         let stopping = CancellationToken::new();
-        let policy = policy(&config);
         let channels = Arc::new(Channels::default());
         let book = Book::new(terms.unsafe_max, terms.without_gas_max);
         restore(&ledger, &signer, &channels, &book)?;
 
         let store = open_catalog(&learned, &network_name, signer.address()).await?;
-        let (catalog, news) = Catalog::new(store, network.clone(), network_name.clone(), registry.clone());
+        let (catalog, news) =
+            Catalog::new(store, network.clone(), network_name.clone(), Arc::new(registry.clone()));
         catalog.completed_before(&ledger)?;
         let funding = Funding::new(funding::Parts {
             wallet: signer.address(),
             chain: chain.clone(),
             ledger: ledger.clone(),
             channels: channels.clone(),
-            policy,
+            policy: deposits(&config),
             close_delay_max_secs: config.spending.close_delay_max_secs,
             at_rest: rest_limits(&config),
             tasks: tasks.clone(),
@@ -199,7 +199,7 @@ impl Node {
             book: book.clone(),
             channels: channels.clone(),
             accounts: consumer.accounts(),
-            policy,
+            policy: policy(&config),
             terms,
             interval: config.settlement.interval,
             closes: closes_receiver,

@@ -17,6 +17,7 @@ use bytes::Bytes;
 use farthing_chain::ChainHandle;
 use farthing_ledger::{Ledger, Recorded};
 use farthing_network::{InboundCall, Responder};
+use farthing_os::clock;
 use farthing_protocol::{
     Address, CallId, CallMessage, CallReply, CallRequest, ChannelId, Receipt, Refusal, RefusalCode,
     Signature,
@@ -26,7 +27,7 @@ use farthing_protocol::{
 use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
 
-use crate::{clock, killpoint, wallet::Signer};
+use crate::{killpoint, wallet::Signer};
 
 pub mod admit;
 pub mod assemble;
@@ -44,7 +45,6 @@ pub mod record;
 pub mod registry;
 pub mod running;
 pub mod samples;
-pub mod service_file;
 mod shown;
 pub mod terms;
 pub mod told;

@@ -1,46 +1,16 @@
-//! The secrets with which scripts prove that they may spend, and the text type that never shows itself.
+//! The secrets with which scripts prove that they may spend.
 //!
 //! A consumer secret is `farthing_sk_`, 32 random bytes and 4 bytes of checksum, in hexadecimal: the prefix
 //! lets scanners find one that leaked, the checksum tells a typing error from a wrong secret. [`file`] keeps them.
 
 use std::{fmt, io, str::FromStr};
 
+use farthing_os::secret::SecretText;
 use farthing_protocol::keccak256;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
 pub mod file;
-
-/// Text that `Debug` does not show and that is wiped on drop.
-#[derive(Clone)]
-pub struct SecretText(Zeroizing<String>);
-
-impl SecretText {
-    #[must_use]
-    pub fn new(text: impl Into<String>) -> Self {
-        Self(Zeroizing::new(text.into()))
-    }
-
-    /// The text itself, for the one place that needs it.
-    #[must_use]
-    pub fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for SecretText {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SecretText(…)")
-    }
-}
-
-impl FromStr for SecretText {
-    type Err = std::convert::Infallible;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Ok(Self::new(text))
-    }
-}
 
 const PREFIX: &str = "farthing_sk_";
 const RANDOM_BYTES: usize = 32;

@@ -6,10 +6,11 @@ use farthing_bounds::ByteBudget;
 use farthing_chain::{ChainHandle, ChainKind};
 use farthing_ledger::Ledger;
 use farthing_network::{ClockSkew, NetworkHandle};
+use farthing_os::clock;
 
 use crate::{
     catalog::{Catalog, WayCounts},
-    chain_view, clock,
+    chain_view,
     owner::registry::Registry,
     wallet::Signer,
 };

@@ -15,6 +15,7 @@ use std::{
     sync::Arc,
 };
 
+use farthing_os::{files, secret::SecretText};
 use farthing_protocol::{Address, Domain, PublicKey, SecretKey};
 use zeroize::Zeroizing;
 
@@ -27,7 +28,6 @@ use self::{
     keystore::{Contents, Keystore, SCRYPT_LOG_N},
     phrase::ENTROPY_BYTES,
 };
-use crate::{files, secret::SecretText};
 
 const WALLET_FILE: &str = "wallet.json";
 const PASSPHRASE_FILE: &str = "wallet.passphrase";

@@ -2,18 +2,15 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use farthing::{
+use farthing_control::types::{OperationFile, ServiceFile};
+use farthing_node::{
     config,
     consumer::{Order, spending::Grant},
     node::Node,
-    owner::{
-        assemble::assemble,
-        new_service::NewService,
-        service_file::{OperationFile, ServiceFile},
-    },
-    testnet::LocalChain,
+    owner::{assemble::assemble, new_service::NewService},
 };
 use farthing_protocol::{CallId, Usdc, call::Method};
+use farthing_testnet::LocalChain;
 
 async fn node(chain: &LocalChain, folder: &std::path::Path, bootstrap: Option<String>) -> Node {
     let mut flags = vec![

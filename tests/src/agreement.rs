@@ -15,11 +15,9 @@ use std::{
 };
 
 use anyhow::{Result, ensure};
-use farthing::{
-    control::types::{Audit, Channel, ChannelRole, HistoryEntry, HistoryKind, HistoryState, route},
-    testnet::{NodeProcess, demo::Demo},
-};
+use farthing_control::types::{Audit, Channel, ChannelRole, HistoryEntry, HistoryKind, HistoryState, route};
 use farthing_protocol::{Address, ChannelId, Usdc};
+use farthing_testnet::{NodeProcess, demo::Demo};
 
 use crate::world::eventually;
 
@@ -224,7 +222,7 @@ fn told(call: &HistoryEntry) -> String {
 mod tests {
     use std::slice;
 
-    use farthing::control::types::Text;
+    use farthing_control::types::Text;
 
     use super::*;
 

@@ -1,6 +1,6 @@
 //! A local chain for one test, as `farthing testnet` starts it, and the contracts to test on it.
 
-pub use farthing::testnet::anvil::{Anvil, DEV_PHRASE, find};
+pub use farthing_testnet::anvil::{Anvil, DEV_PHRASE, find};
 
 pub mod contracts;
 

@@ -3,7 +3,7 @@
 use std::process::Stdio;
 
 use anyhow::{Context, Result, ensure};
-use farthing::testnet::{NodeProcess, program};
+use farthing_testnet::{NodeProcess, program};
 use serde_json::Value;
 use tokio::process::Command;
 

@@ -11,7 +11,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
-use farthing::testnet::{launched, program};
+use farthing_testnet::{launched, program};
 use tokio::{
     io::{AsyncBufReadExt, BufReader, copy_bidirectional},
     net::{TcpListener, TcpStream, UnixListener, UnixStream},

@@ -26,7 +26,7 @@ impl Proxies {
     pub fn start(folder: &Path, upstream: &str, count: usize) -> Result<Self> {
         let folder = folder.join("nginx");
         fs::create_dir_all(&folder)?;
-        let tls = farthing::tls::own(&folder, &[])?;
+        let tls = farthing_serve::tls::own(&folder, &[])?;
         let ca = fs::read(tls.ca_file.context("an authority of its own")?)?;
         let ports: Vec<u16> = (0..count).map(|_| free_port()).collect::<Result<_>>()?;
         let servers: String = ports

@@ -7,11 +7,11 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use farthing::{
-    control::types::{Api, Audit, Channel, ChannelRole, Charge, OperationFile, ServiceFile, Settled, route},
-    testnet::{LocalChain, NodeOptions, NodeProcess, rpc},
+use farthing_control::types::{
+    Api, Audit, Channel, ChannelRole, Charge, OperationFile, ServiceFile, Settled, route,
 };
 use farthing_protocol::{Address, Usdc, call::Method};
+use farthing_testnet::{LocalChain, NodeOptions, NodeProcess, rpc};
 use reqwest::{StatusCode, header::HeaderMap};
 use serde_json::{Value, json};
 

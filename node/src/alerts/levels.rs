@@ -2,16 +2,13 @@
 
 use std::sync::{PoisonError, RwLock};
 
+use farthing_control::types::{Eth, Text};
 use farthing_ledger::{Ledger, LedgerError, Namespace};
 use farthing_protocol::Usdc;
 use serde::{Deserialize, Serialize};
 
 use super::webhook::{WebhookAddress, WebhookError};
-use crate::{
-    eth::Eth,
-    owner::upstream::{AddressClass, UpstreamOptions},
-    text::Text,
-};
+use crate::owner::upstream::{AddressClass, UpstreamOptions};
 
 const STORED_KEY: &[u8] = b"alerts";
 

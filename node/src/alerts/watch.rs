@@ -10,10 +10,10 @@ use std::{
     time::{Duration, Instant},
 };
 
+use farthing_os::clock;
 use serde_json::{Value, json};
 
 use super::{Alert, Alerts, Delivery, Key, Severity, WebhookError};
-use crate::clock;
 
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// What passes by itself within this time is told to nobody.

@@ -9,12 +9,10 @@ use std::{
     time::Duration,
 };
 
+use farthing_os::secret::SecretText;
 use url::Url;
 
-use crate::{
-    owner::upstream::{self, AddressClass, ForbiddenAddress, ResolverError, UpstreamOptions},
-    secret::SecretText,
-};
+use crate::owner::upstream::{self, AddressClass, ForbiddenAddress, ResolverError, UpstreamOptions};
 
 const ADDRESS_CHARS_MAX: usize = 2_048;
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);

@@ -12,11 +12,11 @@ use std::{
 };
 
 use farthing_ledger::{Ledger, LedgerError, Namespace};
+use farthing_os::{clock, secret::SecretText};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
 use super::{BackupError, BackupFile, Backups, LEDGER_FILE, Lock, Made, Recipient, make};
-use crate::{clock, secret::SecretText};
 
 const STORED_KEY: &[u8] = b"automatic-backups";
 /// A day's work is what may be lost.

@@ -6,13 +6,13 @@ use std::{
     time::UNIX_EPOCH,
 };
 
+use farthing_os::{clock, files};
+
 use super::BackupError;
-use crate::{clock, config, files};
+use crate::config;
 
 const FOLDER: &str = "backups";
 const EXTENSION: &str = ".backup";
-/// The oldest go first; whoever wants to keep one puts it elsewhere, which is the point of it.
-pub const KEPT_MAX: usize = 31;
 
 /// One of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -171,6 +171,8 @@ impl Backups {
 
 #[cfg(test)]
 mod tests {
+    use farthing_control::types::BACKUPS_KEPT_MAX;
+
     use super::*;
 
     #[test]
@@ -178,13 +180,17 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let backups = Backups::in_folder(folder.path());
         assert_eq!(backups.all().unwrap(), []);
-        for hour in 0..=KEPT_MAX as u64 {
-            backups.add(b"x", Made::Here, 1_795_303_815 + 3_600 * hour, KEPT_MAX).unwrap();
+        for hour in 0..=BACKUPS_KEPT_MAX as u64 {
+            backups.add(b"x", Made::Here, 1_795_303_815 + 3_600 * hour, BACKUPS_KEPT_MAX).unwrap();
         }
         fs::write(folder.path().join("backups/notes.txt"), "mine").unwrap();
         let all = backups.all().unwrap();
-        assert_eq!(all.len(), KEPT_MAX);
-        assert_eq!(all[KEPT_MAX - 1].name, "farthing-2026-11-22T003015Z.backup", "the first one is gone");
+        assert_eq!(all.len(), BACKUPS_KEPT_MAX);
+        assert_eq!(
+            all[BACKUPS_KEPT_MAX - 1].name,
+            "farthing-2026-11-22T003015Z.backup",
+            "the first one is gone"
+        );
         assert!(backups.find(&all[0].name).unwrap().is_some());
         assert!(backups.find("../wallet.json").unwrap().is_none());
         assert!(backups.find("notes.txt").unwrap().is_none());
@@ -193,8 +199,8 @@ mod tests {
     fn those_of_every_day_are_kept_apart_from_those_of_the_user() {
         let folder = tempfile::tempdir().unwrap();
         let backups = Backups::in_folder(folder.path());
-        backups.add(b"mine", Made::Here, 1_795_303_815, KEPT_MAX).unwrap();
-        backups.add(b"brought", Made::Uploaded, 1_795_303_816, KEPT_MAX).unwrap();
+        backups.add(b"mine", Made::Here, 1_795_303_815, BACKUPS_KEPT_MAX).unwrap();
+        backups.add(b"brought", Made::Uploaded, 1_795_303_816, BACKUPS_KEPT_MAX).unwrap();
         for day in 1..=5 {
             backups.add(b"x", Made::Automatically, 1_795_303_815 + 86_400 * day, 2).unwrap();
         }
@@ -218,10 +224,10 @@ mod tests {
         let named = folder.path().join("another-disk");
         let node =
             config::Node { data_dir: folder.path().to_owned(), backups_dir: Some(named.clone()), name: None };
-        let refused = Backups::of(&node).add(b"x", Made::Here, 1, KEPT_MAX).unwrap_err();
+        let refused = Backups::of(&node).add(b"x", Made::Here, 1, BACKUPS_KEPT_MAX).unwrap_err();
         assert!(refused.to_string().contains("another-disk") && !named.exists(), "{refused}");
         fs::create_dir(&named).unwrap();
-        Backups::of(&node).add(b"x", Made::Here, 1, KEPT_MAX).unwrap();
+        Backups::of(&node).add(b"x", Made::Here, 1, BACKUPS_KEPT_MAX).unwrap();
         assert_eq!(Backups::of(&node).all().unwrap().len(), 1);
     }
 }

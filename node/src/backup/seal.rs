@@ -16,6 +16,7 @@ use chacha20poly1305::{
     KeyInit, XChaCha20Poly1305, XNonce,
     aead::{Aead, Payload},
 };
+use farthing_os::secret::SecretText;
 use farthing_protocol::keccak256;
 use k256::{
     PublicKey, SecretKey,
@@ -25,7 +26,6 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use super::BackupError;
-use crate::secret::SecretText;
 
 const UNDER_PASSPHRASE: &[u8; 8] = b"FARTHBK1";
 const FOR_RECIPIENT: &[u8; 8] = b"FARTHBK2";

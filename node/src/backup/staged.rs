@@ -10,10 +10,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use farthing_os::{clock, files, secret::SecretText};
 use serde::{Deserialize, Serialize};
 
 use super::{BackupError, Contents, FILES, Facts, discard, open, put_into, replaced, verify};
-use crate::{clock, files, secret::SecretText, wallet::Wallet};
+use crate::wallet::Wallet;
 
 const FOLDER: &str = ".restore";
 const READY: &str = "ready";

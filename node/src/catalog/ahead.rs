@@ -12,11 +12,11 @@ use std::{
 };
 
 use farthing_bridge::document::Bounds;
+use farthing_os::clock;
 use farthing_protocol::{Address, Hash, ServiceId, listing::Pin};
 use tokio::{sync::broadcast, task::JoinSet};
 
 use super::{Catalog, CatalogError, content::pin_of};
-use crate::clock;
 
 /// Details fetched ahead; most are a few KiB, and a network of thousands of services must not become a flood.
 const BYTES_MAX: u32 = 64 * 1024;
@@ -88,7 +88,7 @@ impl Catalog {
     /// Whether there is nothing more to be done.
     async fn fetch_ahead(&self, look: Look) -> Result<bool, CatalogError> {
         let Some(entry) = self.0.store.get(look.service, clock::now_secs())? else { return Ok(true) };
-        if let Some(own) = self.0.registry.get(look.service) {
+        if let Some(own) = self.0.own.service(look.service) {
             self.index(own.known()).await;
             return Ok(true);
         }

@@ -62,7 +62,7 @@ impl Catalog {
                 None
             }
         };
-        self.0.registry.blob(hash).or_else(kept)
+        self.0.own.blob(hash).or_else(kept)
     }
 
     /// From `peer`, which is dialled for it.

@@ -7,10 +7,10 @@ use std::{
 };
 
 use farthing_ledger::{Ledger, LedgerError};
+use farthing_os::clock;
 use farthing_protocol::{Address, ServiceId, Usdc};
 
 use super::Catalog;
-use crate::clock;
 
 /// How often the network's records are looked through. Reads memory only.
 const LOOK_EVERY: Duration = Duration::from_secs(2);

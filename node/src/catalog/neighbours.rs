@@ -13,6 +13,7 @@ use std::{
 
 use farthing_catalog as store;
 use farthing_network::{InboundInfo, InboundListing, InboundSync, SyncStream, Verdict};
+use farthing_os::clock;
 use farthing_protocol::{
     Address, Listing, ServiceId, Signed,
     info::{InfoRequest, InfoResponse},
@@ -26,7 +27,6 @@ use super::{
     Catalog, News,
     agenda::{Agenda, Ended, Neighbour},
 };
-use crate::clock;
 
 /// How often connections are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -62,7 +62,7 @@ impl SessionError {
 impl Catalog {
     /// Takes this node's own listings into the catalog and tells the neighbours of those that are new.
     pub async fn publish(&self) {
-        let listings = match self.0.registry.listings() {
+        let listings = match self.0.own.listings() {
             Ok(listings) => listings,
             Err(error) => return tracing::warn!(%error, "the own listings cannot be read"),
         };
@@ -224,7 +224,7 @@ impl Catalog {
                         .collect(),
                 ),
                 InfoRequest::OwnListings => {
-                    let own = self.0.registry.listings().unwrap_or_default();
+                    let own = self.0.own.listings().unwrap_or_default();
                     InfoResponse::Listings(own.into_iter().take(limits::INFO_ITEMS_MAX).collect())
                 }
                 InfoRequest::Blob(hash) => InfoResponse::Blob(self.at_hand(hash).map(Into::into)),
@@ -237,8 +237,8 @@ impl Catalog {
     }
 
     fn signed_listing(&self, id: ServiceId) -> Option<Signed<Listing>> {
-        match self.0.registry.get(id) {
-            Some(own) => Some(own.listing().to_signed()),
+        match self.0.own.service(id) {
+            Some(own) => Some(own.known().listing().to_signed()),
             None => self.0.store.listing_signed(id).ok().flatten(),
         }
     }

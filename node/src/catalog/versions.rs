@@ -6,12 +6,11 @@ use std::{
 };
 
 use farthing_bridge::{changes::changes, description::Operation};
-use farthing_protocol::{Listing, ServiceId, Usdc, call::ChargePolicy, limits, plain::Line};
+use farthing_control::types::{Text, VersionNote};
+use farthing_protocol::{Listing, ServiceId, call::ChargePolicy, limits, plain::Line};
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
 use super::{Known, method_of};
-use crate::text::Text;
 
 /// Of one service; the oldest go first.
 pub const VERSIONS_KEPT_MAX: usize = 100;
@@ -19,57 +18,31 @@ pub const VERSIONS_KEPT_MAX: usize = 100;
 const SENTENCES_MAX: usize = 30;
 const SENTENCE_CHARS_MAX: usize = 300;
 
-/// One version of a service.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct VersionNote {
-    /// As calls name it.
-    pub version: u64,
-    /// By the owner's clock, in seconds since the Unix epoch.
-    pub published_secs: u64,
-    /// Of operations that name none of their own.
-    #[schema(value_type = String)]
-    pub price: Text<Usdc>,
-    /// What is different from the version before, one sentence each; empty where callers see no difference.
-    pub what: Vec<String>,
-    /// This node came by the version itself; the owner does not tell of it.
-    #[serde(default, skip_serializing_if = "is_false")]
-    #[schema(default = false)]
-    pub seen_here: bool,
+/// The note of `after`, compared with the version before it that is known.
+#[must_use]
+pub fn note_of(before: Option<&Known>, after: &Known) -> VersionNote {
+    let listing = after.listing();
+    let mut what = before.map_or_else(|| vec!["published".to_owned()], |before| differences(before, after));
+    let more = what.len().saturating_sub(SENTENCES_MAX);
+    if more > 0 {
+        what.truncate(SENTENCES_MAX);
+        what.push(format!("and {more} more"));
+    }
+    VersionNote {
+        version: listing.seq,
+        published_secs: listing.updated_secs,
+        price: listing.price.into(),
+        what,
+        seen_here: false,
+    }
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "the form that serde calls")]
-const fn is_false(flag: &bool) -> bool {
-    !*flag
-}
-
-impl VersionNote {
-    /// The note of `after`, compared with the version before it that is known.
-    #[must_use]
-    pub fn of(before: Option<&Known>, after: &Known) -> Self {
-        let listing = after.listing();
-        let mut what =
-            before.map_or_else(|| vec!["published".to_owned()], |before| differences(before, after));
-        let more = what.len().saturating_sub(SENTENCES_MAX);
-        if more > 0 {
-            what.truncate(SENTENCES_MAX);
-            what.push(format!("and {more} more"));
-        }
-        Self {
-            version: listing.seq,
-            published_secs: listing.updated_secs,
-            price: listing.price.into(),
-            what,
-            seen_here: false,
-        }
-    }
-
-    /// Puts a note behind those before it, within bounds.
-    pub fn add_to(self, notes: &mut Vec<Self>) {
-        notes.retain(|note| note.version < self.version);
-        notes.push(self);
-        let surplus = notes.len().saturating_sub(VERSIONS_KEPT_MAX);
-        notes.drain(..surplus);
-    }
+/// Puts a note behind those before it, within bounds.
+pub fn add_note(note: VersionNote, notes: &mut Vec<VersionNote>) {
+    notes.retain(|earlier| earlier.version < note.version);
+    notes.push(note);
+    let surplus = notes.len().saturating_sub(VERSIONS_KEPT_MAX);
+    notes.drain(..surplus);
 }
 
 /// The document that an owner's listing pins: the newest versions, as many as fit, the newest last.
@@ -101,7 +74,7 @@ pub(super) fn read_told(document: &[u8], newest: u64) -> Vec<VersionNote> {
             *sentence = Line::Prose.of(sentence).chars().take(SENTENCE_CHARS_MAX + 1).collect();
         }
         note.seen_here = false;
-        note.add_to(&mut notes);
+        add_note(note, &mut notes);
     }
     notes
 }
@@ -212,7 +185,7 @@ impl Seen {
         }
         let seen = self.clone();
         let noted = tokio::task::spawn_blocking(move || {
-            let note = VersionNote::of(before.as_deref(), &after);
+            let note = note_of(before.as_deref(), &after);
             seen.add(Text(after.listing().service), note, before.is_none());
         });
         if let Err(error) = noted.await {
@@ -243,7 +216,7 @@ impl Seen {
         if let Some((_, notes)) = noted.services.get_mut(at)
             && notes.last().is_none_or(|newest| newest.version < note.version)
         {
-            note.add_to(notes);
+            add_note(note, notes);
             noted.changed = true;
         }
     }
@@ -274,6 +247,8 @@ impl Seen {
 
 #[cfg(test)]
 mod tests {
+    use farthing_protocol::Usdc;
+
     use super::*;
 
     fn note(version: u64, micros: u64, what: &str) -> VersionNote {

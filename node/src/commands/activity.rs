@@ -13,16 +13,14 @@ use axum::{
     Json,
     extract::{Query, State},
 };
+use farthing_control::types::{Activity, BoughtCall, DayFigures, Figures, Measured, ServedCall, route};
 use farthing_ledger::{CallRow, Ledger, LedgerError, Purchase, PurchaseEnd, day_of};
+use farthing_os::clock;
 use farthing_protocol::ServiceId;
 use serde::Deserialize;
 
 use super::Failed;
-use crate::{
-    clock,
-    control::types::{Activity, BoughtCall, DayFigures, Figures, Measured, ServedCall, route},
-    node::Node,
-};
+use crate::node::Node;
 
 /// More does not help anybody who looks; everything is in the export.
 const LISTED_MAX: usize = 500;

@@ -1,11 +1,11 @@
 //! What needs a person, from when on it is told, and to whom.
 
 use axum::{Json, extract::State, http::StatusCode};
+use farthing_control::types::{Alert, AlertLevels, AlertLevelsRequest, AlertSeverity, route};
 
 use super::Failed;
 use crate::{
     alerts::{self, LevelsError, Severity, WebhookAddress, WebhookError},
-    control::types::{Alert, AlertLevels, AlertLevelsRequest, AlertSeverity, route},
     node::Node,
 };
 

@@ -5,13 +5,13 @@ use axum::{
     extract::{Query, State},
     http::StatusCode,
 };
+use farthing_control::types::{Audit, AuditQuery, Compared, OnChain, route};
 use farthing_ledger::LedgerError;
 use farthing_protocol::Address;
 
 use super::Failed;
 use crate::{
     consumer,
-    control::types::{Audit, AuditQuery, Compared, OnChain, route},
     node::Node,
     settlement::contract::{Checked, NotChecked},
 };

@@ -9,16 +9,16 @@ use axum::{
     http::{StatusCode, header},
     response::{IntoResponse, Response},
 };
-
+use farthing_control::types::{
+    BACKUPS_KEPT_MAX, Backup, BackupFacts, BackupRequest, Phrase, PhraseCheck, WalletBackup, route,
+};
 use farthing_ledger::Namespace;
+use farthing_os::{clock, secret::SecretText};
 
 use super::Failed;
 use crate::{
-    backup::{self, BackupError, BackupFile, Backups, Facts, KEPT_MAX, Lock, Made},
-    clock,
-    control::types::{Backup, BackupFacts, BackupRequest, Phrase, PhraseCheck, WalletBackup, route},
+    backup::{self, BackupError, BackupFile, Backups, Facts, Lock, Made},
     node::Node,
-    secret::SecretText,
     wallet::{Wallet, WalletError},
 };
 
@@ -80,7 +80,7 @@ pub(super) async fn create(
     let made = on_the_side(move || {
         let (config, now_secs) = (&node.config.node, clock::now_secs());
         let bytes = backup::make(&config.data_dir, &node.ledger, &node.wallet.to_string(), &lock, now_secs)?;
-        Backups::of(config).add(&bytes, Made::Here, now_secs, KEPT_MAX)
+        Backups::of(config).add(&bytes, Made::Here, now_secs, BACKUPS_KEPT_MAX)
     })
     .await?;
     Ok(Json(shown(made)))
@@ -132,7 +132,8 @@ pub(super) async fn upload(State(node): State<Node>, bytes: Bytes) -> Result<Jso
         return Err(BackupError::NoBackup.into());
     }
     let backups = Backups::of(&node.config.node);
-    let kept = on_the_side(move || backups.add(&bytes, Made::Uploaded, clock::now_secs(), KEPT_MAX)).await?;
+    let kept =
+        on_the_side(move || backups.add(&bytes, Made::Uploaded, clock::now_secs(), BACKUPS_KEPT_MAX)).await?;
     Ok(Json(shown(kept)))
 }
 

@@ -8,6 +8,10 @@ use axum::{
 };
 use farthing_bridge::form;
 use farthing_catalog as store;
+use farthing_control::types::{
+    CallForm, CatalogHit, CatalogKind, CatalogPage, CatalogQuery, CatalogSamples, CatalogService,
+    CatalogSort, CatalogState, Count, Counts, KindCount, LookAlike, PriceCount, Text, VersionNote, route,
+};
 use farthing_protocol::{Listing, ServiceId, call::Method, listing::ServiceKind};
 use serde::Deserialize;
 
@@ -17,10 +21,6 @@ use super::{
 };
 use crate::{
     catalog::{CatalogError, documents, method_of},
-    control::types::{
-        CallForm, CatalogHit, CatalogKind, CatalogPage, CatalogQuery, CatalogSamples, CatalogService,
-        CatalogSort, CatalogState, Count, Counts, KindCount, LookAlike, PriceCount, Text, VersionNote, route,
-    },
     gateway::services::address,
     node::Node,
     owner::samples,

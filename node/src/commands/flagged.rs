@@ -1,13 +1,15 @@
 //! Services that are flagged, and what the user says of them.
 
 use axum::{Json, extract::State};
+use farthing_control::types::{
+    FlagCause, FlagRequest, FlagRule, FlaggedService, FlaggedServices, ServiceFlag, route,
+};
 use farthing_protocol::ServiceId;
 
 use super::Failed;
 use crate::{
     config,
     consumer::conduct::{self, Flag},
-    control::types::{FlagCause, FlagRequest, FlagRule, FlaggedService, FlaggedServices, ServiceFlag, route},
     node::Node,
 };
 

@@ -4,13 +4,11 @@ use axum::{
     Json,
     extract::{Path, State},
 };
+use farthing_control::types::{ListingHealth, Text, route};
 use farthing_protocol::ServiceId;
 
 use super::Failed;
-use crate::{
-    control::types::{ListingHealth, Text, route},
-    node::Node,
-};
+use crate::node::Node;
 
 #[utoipa::path(
     get,

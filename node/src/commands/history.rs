@@ -12,21 +12,19 @@ use axum::{
     http::{StatusCode, header},
     response::{IntoResponse, Response},
 };
+use farthing_control::types::{
+    DayTotals, HistoryEntry, HistoryKind, HistoryPage, HistoryState, SettlementShown,
+    history::{CSV_HEAD, NoneOf, csv_line},
+    route,
+};
 use farthing_ledger::{LedgerError, day_of};
+use farthing_os::clock;
 use farthing_protocol::ServiceId;
 use serde::Deserialize;
 
 use self::read::Place;
 use super::Failed;
-use crate::{
-    clock,
-    control::types::{
-        DayTotals, HistoryEntry, HistoryKind, HistoryPage, HistoryState, SettlementShown,
-        history::{CSV_HEAD, NoneOf, csv_line},
-        route,
-    },
-    node::Node,
-};
+use crate::node::Node;
 
 mod read;
 mod settlement;

@@ -2,6 +2,11 @@
 
 use axum::{Json, extract::State};
 use farthing_bridge::description::{ApiDescription, Operation, RootKind};
+use farthing_control::types::{
+    ApiPreview, ApiShown, InspectRequest, InspectedCandidate, InspectedOperation, Inspection, ServiceFile,
+    SourceFile, Tried, TryRequest, route,
+};
+use farthing_os::secret::SecretText;
 
 use super::{
     Failed,
@@ -10,16 +15,11 @@ use super::{
 };
 use crate::{
     catalog::method_of,
-    control::types::{
-        ApiPreview, ApiShown, InspectRequest, InspectedCandidate, InspectedOperation, Inspection,
-        ServiceFile, SourceFile, Tried, TryRequest, route,
-    },
     node::Node,
     owner::{
         inspect::{Inspected, found_source},
         intake::{Candidate, Kind},
     },
-    secret::SecretText,
 };
 
 #[utoipa::path(

@@ -6,16 +6,17 @@ use axum::{
     http::StatusCode,
 };
 use farthing_chain::ChainError;
+use farthing_control::types::{
+    Channel, ChannelRole, CloseQuery, Eth, MAY_HAVE_BEEN_MADE, OpenRequest, SendAmount, SendRequest, Sent,
+    Settled, Text, WalletBalance, route,
+};
+use farthing_os::clock;
 use farthing_protocol::{ChannelId, Usdc};
 
 use super::Failed;
 use crate::{
-    chain_view, clock,
+    chain_view,
     consumer::BuyError,
-    control::types::{
-        Channel, ChannelRole, CloseQuery, Eth, MAY_HAVE_BEEN_MADE, OpenRequest, SendAmount, SendRequest,
-        Sent, Settled, Text, WalletBalance, route,
-    },
     node::Node,
     settlement::{Closed, SettlementError},
 };
@@ -255,7 +256,7 @@ pub(super) async fn settle(State(node): State<Node>) -> Result<Json<Settled>, Fa
         refused: claimed
             .refused
             .into_iter()
-            .map(|(id, reason)| crate::control::types::RefusedClaim { channel: Text(id), reason })
+            .map(|(id, reason)| farthing_control::types::RefusedClaim { channel: Text(id), reason })
             .collect(),
         transactions: claimed
             .transactions

@@ -2,7 +2,7 @@
 
 use farthing_network::{AddressCheck, CheckFailure, ReachState, Reachability, Source, Transport};
 
-use crate::control::types::{Reach, ReachFailure, ReachedAddress};
+use farthing_control::types::{Reach, ReachFailure, ReachedAddress};
 
 /// As the command line shows it.
 pub(super) fn shown(reachability: &Reachability, now_secs: u64) -> Reach {

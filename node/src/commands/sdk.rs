@@ -6,6 +6,10 @@ use axum::{
     http::{StatusCode, header},
     response::{IntoResponse, Response},
 };
+use farthing_control::types::{
+    Text, route,
+    sdk::{Sdk, SdkFile, SdkLanguage, SdkRequest, Snippet, SnippetRequest},
+};
 use farthing_protocol::ServiceId;
 use farthing_sdk::{Language, SdkError};
 use serde::Deserialize;
@@ -13,10 +17,6 @@ use serde::Deserialize;
 use super::Failed;
 use crate::{
     catalog::sdk::{self, Wishes},
-    control::types::{
-        Text, route,
-        sdk::{Sdk, SdkFile, SdkLanguage, SdkRequest, Snippet, SnippetRequest},
-    },
     node::Node,
 };
 

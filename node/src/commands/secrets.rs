@@ -7,10 +7,10 @@ use axum::{
     extract::{Path, State},
     http::StatusCode,
 };
+use farthing_control::types::{NewSecret, Secret, SecretLimits, SecretShown, Text, route};
 
 use super::Failed;
 use crate::{
-    control::types::{NewSecret, Secret, SecretLimits, SecretShown, Text, route},
     gateway::auth::{DEFAULT_SECRET, SecretFacts, Secrets, SecretsError},
     node::Node,
     secret::{ConsumerSecret, file},

@@ -11,6 +11,10 @@ use farthing_bridge::{
     description::{ApiDescription, Operation, Parameter, Place},
     openapi::Version,
 };
+use farthing_control::types::{
+    Api, ApiOperation, ApiShown, ApiState, Charge, EditRequest, Edited, Offer, OfferParameter, OperationName,
+    PriceRequest, Rescan, RescanRequest, ServiceFile, Text, VersionNote, route,
+};
 use farthing_protocol::{ServiceId, Usdc, call::ChargePolicy, listing::ServiceKind};
 use serde::Deserialize;
 
@@ -20,10 +24,6 @@ use super::{
 };
 use crate::{
     catalog::{documents, method_of},
-    control::types::{
-        Api, ApiOperation, ApiShown, ApiState, Charge, EditRequest, Edited, Offer, OfferParameter,
-        OperationName, PriceRequest, Rescan, RescanRequest, ServiceFile, Text, VersionNote, route,
-    },
     gateway::services::address,
     node::Node,
     owner::{edit::Edit, registry::Registered, samples},

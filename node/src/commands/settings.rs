@@ -12,6 +12,11 @@ use axum::{
     routing::{get, post},
 };
 use farthing_chain::{ChainKind, ChainSpec, Probed};
+use farthing_control::types::{
+    BackupRequest, ChainSettings, ChainSettingsRequest, ChainSettingsSaved, EndpointTested, Restarting,
+    Restoring, Setting, route,
+};
+use farthing_os::{clock, secret::SecretText};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -20,14 +25,8 @@ use super::{
 };
 use crate::{
     backup::{Backups, staged},
-    clock,
     config::{self, Chosen, Shown, Sources, keys::Key},
-    control::types::{
-        BackupRequest, ChainSettings, ChainSettingsRequest, ChainSettingsSaved, EndpointTested, Restarting,
-        Restoring, Setting, route,
-    },
     node::{Node, settings::chain_spec},
-    secret::SecretText,
 };
 
 /// More are a mistake.

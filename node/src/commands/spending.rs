@@ -1,6 +1,9 @@
 //! What the node may spend: looked at, limited, stopped.
 
 use axum::{Json, extract::State, http::StatusCode};
+use farthing_control::types::{
+    AcceptPrice, LimitsRequest, MoneyAtRest, SpendingLimits, SpendingState, StoppedBy, route,
+};
 
 use super::Failed;
 use crate::{
@@ -9,9 +12,6 @@ use crate::{
         rest::RestLimits,
         rules::{Chosen, RulesError, Stopped},
         spending::Limits,
-    },
-    control::types::{
-        AcceptPrice, LimitsRequest, MoneyAtRest, SpendingLimits, SpendingState, StoppedBy, route,
     },
     node::Node,
 };

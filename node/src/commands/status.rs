@@ -7,14 +7,15 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use farthing_chain::{ChainKind, ChainStatus as OnChain};
+use farthing_control::types::{ChainStatus, Check, Doctor, Eth, Health, Status, route};
 use farthing_network::{AddressCheck, BootstrapPeer, NetworkStatus, ReachState, Source};
+use farthing_os::clock;
 use farthing_protocol::Usdc;
 
 use super::{audit::full_audit, money::balance};
 use crate::{
     alerts::{TWIN, TWIN_NEXT},
-    chain_view, clock,
-    control::types::{ChainStatus, Check, Doctor, Eth, Health, Status, route},
+    chain_view,
     disk::{LOW, LOW_NEXT, Space},
     node::Node,
     status::{clock_off, has_public_head},

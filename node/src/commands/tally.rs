@@ -11,7 +11,7 @@ use std::{
 use farthing_ledger::{CallRow, Ledger, LedgerError};
 use farthing_protocol::{Outcome, ServiceId, Usdc};
 
-use crate::clock;
+use farthing_os::clock;
 
 /// No clock is set back further than this without somebody noticing.
 const SETTLED_AFTER_SECS: u64 = 600;

@@ -7,11 +7,9 @@ use std::{
 };
 
 use axum::{Json, extract::State};
+use farthing_control::types::{Traffic, route};
 
-use crate::{
-    control::types::{Traffic, route},
-    node::Node,
-};
+use crate::node::Node;
 
 /// What "now" means for a pace.
 const WINDOW: Duration = Duration::from_secs(60);

@@ -2,8 +2,9 @@
 
 use std::{io, path::Path};
 
+use farthing_os::files;
+
 use super::{CONSOLE_SETTINGS_FILE, keys::Key};
-use crate::files;
 
 const HEAD: &str = "# Written by the node when settings are changed in the console or with `farthing chain set`.\n\
                     # It wins over farthing.toml; remove a line, or the file, to go back to that.\n";

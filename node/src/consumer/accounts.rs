@@ -15,6 +15,7 @@ use std::{
 use farthing_ledger::{
     Acknowledgement, Ledger, LedgerError, Observed, PayerChannel, Promise, Purchase, PurchaseEnd,
 };
+use farthing_os::clock;
 use farthing_protocol::{
     Address, CallId, ChannelId, Domain, Receipt, Usdc, Verified, Voucher,
     call::{ChannelSync, ChargePolicy, Payment},
@@ -27,7 +28,7 @@ use super::{
     channels::{Channels, Explained, Reservation},
     spending::Spending,
 };
-use crate::{clock, killpoint};
+use crate::killpoint;
 
 /// Stands for the secrets of calls that nobody remembers; none has this name.
 const NO_SECRET: &str = "";

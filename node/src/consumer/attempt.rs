@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Instant};
 
 use farthing_ledger::{DayLimits, Promise};
+use farthing_os::clock;
 use farthing_protocol::{
     Address, CallRequest, ChannelId, Listing, Refusal, RefusalCode, Usdc, Voucher,
     call::Payment,
@@ -12,7 +13,7 @@ use farthing_protocol::{
 
 use crate::{
     catalog::{CatalogError, Known, Plan, PlanError},
-    clock, killpoint,
+    killpoint,
 };
 
 use super::{

@@ -117,7 +117,7 @@ impl Channels {
     ///
     /// An owner that changed its terms has a second channel: the first one is used until nothing is left in it.
     pub fn apply(&self, row: &PayerChannelRow, close_at_secs: Option<u64>) {
-        let now_secs = crate::clock::now_secs();
+        let now_secs = farthing_os::clock::now_secs();
         // A clock that was ahead once puts nothing off for longer than a restart does.
         let used_secs = row.used_secs.map(|used| used.min(now_secs));
         let mut channels = self.lock();

@@ -18,11 +18,11 @@ use farthing_protocol::{
 };
 
 use super::Consumer;
-use crate::clock;
 
 pub mod channels;
 
 use channels::Channels;
+use farthing_os::clock;
 
 const PAGE_TIMEOUT: Duration = Duration::from_secs(20);
 /// An owner tells so many pages a minute; one that always says "later" is given up.

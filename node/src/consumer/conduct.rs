@@ -18,12 +18,13 @@ use std::{
 use farthing_ledger::{Document, Ledger, LedgerError, Namespace};
 use farthing_protocol::ServiceId;
 
-use crate::{clock, config::FlagRule};
+use crate::config::FlagRule;
 
 mod caller;
 pub mod window;
 
 use caller::Key;
+use farthing_os::clock;
 pub use window::Flag;
 use window::{Came, Window};
 

@@ -7,9 +7,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use farthing_ledger::{Acknowledgement, PayerChannel};
+use farthing_os::clock;
 use farthing_protocol::{Address, CallResponse, Signature, Verified, channel::Receipt};
-
-use crate::clock;
 
 use super::{
     Bought, BuyError, Consumer, Timing, Turn,

@@ -13,6 +13,7 @@ use std::{
 
 use bytes::Bytes;
 use farthing_network::{CallFailure, CallTiming, NotStarted};
+use farthing_os::clock;
 use farthing_protocol::{
     Address, CallId, CallMessage, CallReply, CallResponse, Refusal, RefusalCode, Signature,
     call::{CallStatus, Payment},
@@ -20,7 +21,7 @@ use farthing_protocol::{
     resolution::{Copies, End, Heard, Said, Step},
 };
 
-use crate::{clock, killpoint};
+use crate::killpoint;
 
 use super::{Consumer, accounts::Attempt};
 

@@ -12,11 +12,12 @@ use farthing_ledger::Ledger;
 use farthing_protocol::{Address, ChannelConfig, Usdc, listing::Accept};
 use tokio_util::task::TaskTracker;
 
-use crate::{chain_view, killpoint, settlement::policy::Policy, turns::Turns};
+use crate::{chain_view, killpoint, turns::Turns};
 
 use super::{
     BuyError,
     channels::{Channels, PayerChannel},
+    deposits::DepositPolicy,
     rest::{AtRest, RestLimits},
     terms::{Bounds, Unfit},
 };
@@ -71,7 +72,7 @@ struct Inner {
     chain: ChainHandle,
     ledger: Ledger,
     channels: Arc<Channels>,
-    policy: Policy,
+    policy: DepositPolicy,
     bounds: Bounds,
     at_rest: AtRest,
     one_at_a_time: Turns<Address>,
@@ -85,7 +86,7 @@ pub struct Parts {
     pub chain: ChainHandle,
     pub ledger: Ledger,
     pub channels: Arc<Channels>,
-    pub policy: Policy,
+    pub policy: DepositPolicy,
     pub close_delay_max_secs: u64,
     pub at_rest: RestLimits,
     pub tasks: TaskTracker,

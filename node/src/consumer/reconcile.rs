@@ -12,13 +12,13 @@ use std::{
     time::{Duration, Instant},
 };
 
+use farthing_os::clock;
 use farthing_protocol::{
     Address, CallMessage, CallReply, ChannelId, RefusalCode, call::ChannelSync, limits,
     resolution::COPY_LIFETIME,
 };
 
 use super::{Consumer, accounts, compare::told, shown::newest_word};
-use crate::clock;
 
 const SYNC_TIMEOUT: Duration = Duration::from_secs(10);
 const ASK_EVERY_FIRST: Duration = Duration::from_millis(500);

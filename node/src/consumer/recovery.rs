@@ -7,13 +7,14 @@
 use std::time::{Duration, Instant};
 
 use farthing_ledger::{LedgerError, Promise, Purchase};
+use farthing_os::clock;
 use farthing_protocol::{
     CallId, CallRequest, RefusalCode, Usdc,
     call::Payment,
     resolution::{Copies, End},
 };
 
-use crate::{clock, secret::file::DEFAULT_SECRET};
+use crate::secret::file::DEFAULT_SECRET;
 
 use super::{
     Bought, BuyError, Consumer, Order, Slot, Timing, Turn,

@@ -7,12 +7,13 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
+use farthing_control::types::Text;
 use farthing_ledger::{Ledger, LedgerError, Namespace};
+use farthing_os::clock;
 use farthing_protocol::Usdc;
 use serde::{Deserialize, Serialize};
 
 use super::spending::Limits;
-use crate::{clock, text::Text};
 
 const STORED_KEY: &[u8] = b"spending";
 

@@ -12,10 +12,11 @@ use axum::{
     extract::FromRequestParts,
     http::{header, request::Parts},
 };
+use farthing_os::clock;
+use farthing_serve::Desk;
 
 pub use crate::secret::file::DEFAULT_SECRET;
 use crate::{
-    clock,
     consumer::spending::Grant,
     secret::{
         ConsumerSecret,
@@ -24,7 +25,6 @@ use crate::{
             check_name,
         },
     },
-    serve::Desk,
 };
 
 use super::{Gateway, problem::Problem};

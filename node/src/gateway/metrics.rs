@@ -6,9 +6,9 @@ use axum::{
     http::{HeaderValue, header},
     response::{IntoResponse, Response},
 };
+use farthing_serve::ClientAddress;
 
 use super::{Gateway, auth, problem::Problem};
-use crate::serve::ClientAddress;
 
 /// One line per fact, with its meaning above it.
 pub async fn show(

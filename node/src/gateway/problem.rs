@@ -8,6 +8,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use farthing_protocol::{CallId, Outcome, Usdc};
+use farthing_serve::TurnedAway;
 use serde_json::{Value, json};
 
 use crate::consumer::{BuyError, Cap, rules::Stopped};
@@ -187,6 +188,17 @@ impl Problem {
         }
         document
     }
+}
+
+/// What a port turns away before the gateway sees it.
+#[must_use]
+pub fn turned_away(what: TurnedAway) -> Response {
+    match what {
+        TurnedAway::UnknownHost => Problem::unknown_host(),
+        TurnedAway::FromWebPage => Problem::origin_refused(),
+        TurnedAway::NoRoom => Problem::no_room(),
+    }
+    .into_response()
 }
 
 impl IntoResponse for Problem {

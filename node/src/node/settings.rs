@@ -12,7 +12,7 @@ use farthing_protocol::{
 
 use crate::{
     config::Config,
-    consumer::{conduct, rest::RestLimits, spending},
+    consumer::{conduct, deposits::DepositPolicy, rest::RestLimits, spending},
     owner::{
         load,
         terms::Terms,
@@ -86,13 +86,8 @@ pub(super) fn accept(spec: &ChainSpec, pay_to: Address, terms: Terms) -> Accept 
 }
 
 pub(super) fn policy(config: &Config) -> Policy {
-    let (spending, settlement) = (&config.spending, &config.settlement);
+    let settlement = &config.settlement;
     Policy {
-        deposit_min: spending.deposit_min,
-        deposit_max: spending.deposit_max,
-        deposit_prices: spending.deposit_prices,
-        topup_prices: spending.topup_prices,
-        topup_percent: spending.topup_percent,
         claim_min: settlement.claim_min,
         claim_gas_factor: settlement.claim_gas_factor,
         claim_age_secs: settlement.claim_age.as_secs(),
@@ -102,6 +97,18 @@ pub(super) fn policy(config: &Config) -> Policy {
         idle_close_secs: settlement.idle_close.as_secs(),
         close_answer_secs: settlement.close_answer.as_secs(),
         close_promise_secs: settlement.close_promise.as_secs(),
+    }
+}
+
+/// How much goes into channels, of the section `[spending]`.
+pub(super) fn deposits(config: &Config) -> DepositPolicy {
+    let spending = &config.spending;
+    DepositPolicy {
+        deposit_min: spending.deposit_min,
+        deposit_max: spending.deposit_max,
+        deposit_prices: spending.deposit_prices,
+        topup_prices: spending.topup_prices,
+        topup_percent: spending.topup_percent,
     }
 }
 

@@ -9,11 +9,11 @@ use std::{
 use farthing_chain::ChainHandle;
 use farthing_ledger::{Ledger, Namespace, Retention};
 use farthing_network::NetworkHandle;
+use farthing_os::clock;
 use farthing_protocol::Address;
 
 use crate::{
-    catalog::Catalog, chain_view, clock, consumer::channels::Channels, gateway::auth::Secrets,
-    owner::book::Book,
+    catalog::Catalog, chain_view, consumer::channels::Channels, gateway::auth::Secrets, owner::book::Book,
 };
 
 const PRUNE_EVERY: Duration = Duration::from_secs(3600);

@@ -12,6 +12,7 @@ use farthing_bridge::{
     report::{Reading, Report},
     share::share,
 };
+use farthing_control::types::{Charge, KindFile, OperationFile, ParameterFile, PlaceFile, ServiceFile};
 use farthing_protocol::{
     call::ChargePolicy,
     limits::{LISTING_NAME_CHARS_MAX, LISTING_SUMMARY_CHARS_MAX},
@@ -21,10 +22,7 @@ use farthing_protocol::{
 
 use crate::catalog::{documents, method_of};
 
-use super::{
-    new_service::{NewService, NewServiceError, UpstreamSecrets},
-    service_file::{Charge, KindFile, OperationFile, ParameterFile, PlaceFile, ServiceFile},
-};
+use super::new_service::{NewService, NewServiceError, UpstreamSecrets};
 
 /// Puts a service together. `reading` is what the file's source was read as.
 ///

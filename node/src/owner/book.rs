@@ -20,7 +20,7 @@ use farthing_protocol::{
     ChannelConfig, ChannelId, Domain, RefusalCode, Usdc, Verified, Voucher, channel::PayeeState,
 };
 
-use crate::settlement::worth::Means;
+use crate::gas::Means;
 
 pub use channel::{PayeeChannel, View};
 pub use claims::Claims;
@@ -268,7 +268,7 @@ impl Book {
         if let Some(channel) = self.lock().channels.get_mut(&id) {
             channel.state.settle(price, charge);
             if !charge.is_zero() {
-                channel.unclaimed_since_secs.get_or_insert_with(crate::clock::now_secs);
+                channel.unclaimed_since_secs.get_or_insert_with(farthing_os::clock::now_secs);
             }
         }
     }

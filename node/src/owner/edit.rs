@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use farthing_bridge::{description::Operation, graphql};
+use farthing_control::types::{Charge, OperationFile, ServiceFile};
 use farthing_protocol::{
     call::{ChargePolicy, Method},
     limits::{LISTING_NAME_CHARS_MAX, LISTING_SUMMARY_CHARS_MAX},
@@ -19,7 +20,6 @@ use super::{
     new_service::{NewService, NewServiceError, UpstreamSecrets, same_origin},
     registry::Registered,
     samples,
-    service_file::{Charge, OperationFile, ServiceFile},
 };
 
 /// What is different from now on; what is `None`, or not named, stays.

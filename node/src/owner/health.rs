@@ -10,8 +10,10 @@ use std::{
     time::Duration,
 };
 
+use farthing_control::types::{ListingHealth, Text};
 use farthing_ledger::{Ledger, LedgerError, Namespace};
 use farthing_network::NetworkHandle;
+use farthing_os::clock;
 use farthing_protocol::{
     Address, Hash, Listing, ServiceId, Signed,
     info::{InfoRequest, InfoResponse},
@@ -19,13 +21,11 @@ use farthing_protocol::{
 };
 use futures::future::join_all;
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
 use super::{
     registry::{Registered, Registry},
     upstream::{ForbiddenAddress, ResolverError},
 };
-use crate::{clock, text::Text};
 
 /// As many neighbours say enough about all.
 const ASKED_MAX: usize = 16;
@@ -43,28 +43,6 @@ const FAILURES_TOLD: u32 = 2;
 /// A listing that was just published is on its way.
 const SPREADS_WITHIN_SECS: u64 = 120;
 const STORED_KEY: &[u8] = b"services-health";
-
-/// Whether others have the listing of one of my services.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct ListingHealth {
-    /// When neighbours were asked, in seconds since the Unix epoch; 0 before the first time.
-    pub asked_secs: u64,
-    /// Connected nodes that were asked: 16 at most.
-    pub asked: u64,
-    /// That have the version of now.
-    pub current: u64,
-    /// That have an earlier one.
-    pub earlier: u64,
-    /// That do not have it.
-    pub missing: u64,
-    /// That did not answer.
-    pub silent: u64,
-    /// Whether one of them gave out the details by their hash; `None` when nobody with the listing could be asked.
-    pub details_served: Option<bool>,
-    /// Whether one's own server takes connections, in words; empty before it was looked at.
-    pub upstream: String,
-    pub upstream_good: bool,
-}
 
 /// What is known of a service, over restarts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

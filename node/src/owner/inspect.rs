@@ -7,16 +7,17 @@ use std::{collections::BTreeMap, time::Duration};
 
 use bytes::Bytes;
 use farthing_bridge::{Api, api::Call, description::Operation, document, share::share};
+use farthing_control::types::{SourceFile, SourceKind};
+use farthing_os::secret::SecretText;
 use farthing_protocol::{Outcome, call::Method};
 use url::Url;
 
-use crate::{catalog::method_of, secret::SecretText};
+use crate::catalog::method_of;
 
 use super::{
     intake::{self, Candidate, Intake, Kind},
     new_service::{NewService, NewServiceError},
     publish::{PublishError, Reader, source_of},
-    service_file::{SourceFile, SourceKind},
     upstream::{AddressClass, Upstream, UpstreamRequest},
 };
 

@@ -23,6 +23,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use farthing_bounds::ByteBudget;
 use farthing_bridge::report::{ReadError, Reading};
+use farthing_os::secret::SecretText;
 use url::Url;
 
 pub use self::{
@@ -34,10 +35,7 @@ use self::{
     fetch::{Fetcher, Miss, Page},
     graphql::Endpoint,
 };
-use crate::{
-    owner::upstream::{OwnPorts, UpstreamOptions, check_base},
-    secret::SecretText,
-};
+use crate::owner::upstream::{OwnPorts, UpstreamOptions, check_base};
 
 /// One request of a search, of which there are many.
 const EACH: Duration = Duration::from_secs(5);

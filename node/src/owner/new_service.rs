@@ -6,10 +6,9 @@ use farthing_bridge::{
     description::{ApiDescription, Place},
     report::Report,
 };
+use farthing_control::types::ServiceFile;
 use farthing_protocol::{ServiceId, Usdc, call::ChargePolicy, limits, listing::OperationPrice};
 use url::Url;
-
-use super::service_file::ServiceFile;
 
 /// A service to publish.
 #[derive(Clone)]

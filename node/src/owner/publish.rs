@@ -1,10 +1,12 @@
 //! From a service file to something that can be published: its source is read, then put together.
 
 use farthing_bridge::report::Reading;
+use farthing_control::types::{OperationFile, SamplesFile, ServiceFile, SourceFile, SourceKind};
+use farthing_os::secret::SecretText;
 use farthing_protocol::{ServiceId, listing::ServiceKind};
 use url::Url;
 
-use crate::{catalog::method_of, secret::SecretText};
+use crate::catalog::method_of;
 
 use super::{
     assemble::assemble,
@@ -13,7 +15,6 @@ use super::{
     new_service::{NewService, NewServiceError, same_origin},
     registry::Registered,
     samples,
-    service_file::{OperationFile, SamplesFile, ServiceFile, SourceFile, SourceKind},
     upstream::{Upstream, UpstreamError, UpstreamOptions},
 };
 

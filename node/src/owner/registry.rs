@@ -1,6 +1,7 @@
 //! The owner's own services: listing, details and upstream, kept in the ledger and held ready in memory.
 
 mod error;
+mod own;
 mod relist;
 mod stored;
 mod turn;
@@ -12,9 +13,11 @@ use std::{
 
 use bytes::Bytes;
 use farthing_bridge::{Api, document, report::Report};
+use farthing_control::types::{ServiceFile, VersionNote};
 use farthing_ledger::{Document, Ledger, LedgerError, Namespace};
+use farthing_os::clock;
 use farthing_protocol::{
-    Hash, Listing, ServiceId, ServiceNonce, Signed, Usdc, Verified,
+    Hash, Listing, ServiceId, ServiceNonce, Usdc, Verified,
     call::Method,
     keccak256,
     limits::LISTINGS_PER_OWNER_MAX,
@@ -25,8 +28,7 @@ use farthing_protocol::{
 use tokio::sync::Mutex;
 
 use crate::{
-    catalog::{Known, VersionNote, kind_of, method_of, told},
-    clock,
+    catalog::{Known, add_note, kind_of, method_of, note_of, told},
     turns::Turns,
     wallet::Signer,
 };
@@ -34,7 +36,6 @@ use crate::{
 use super::{
     new_service::{NewService, UpstreamSecrets, same_origin},
     samples,
-    service_file::ServiceFile,
     upstream::{Upstream, UpstreamOptions, check_base},
 };
 
@@ -197,22 +198,6 @@ impl Registry {
         hashes.sort_unstable();
         let parts: Vec<&[u8]> = hashes.iter().map(Hash::as_slice).collect();
         (u32::try_from(hashes.len()).unwrap_or(u32::MAX), keccak256(&parts))
-    }
-
-    /// Content that this owner's listings pin.
-    #[must_use]
-    pub fn blob(&self, hash: &Hash) -> Option<Vec<u8>> {
-        let services = self.0.services.read().unwrap_or_else(PoisonError::into_inner);
-        services.values().find_map(|service| {
-            if service.listing().details_hash == *hash {
-                return Some(service.stored.details.clone());
-            }
-            if service.listing().history.is_some_and(|pin| pin.hash == *hash) {
-                return Some(service.stored.history.clone());
-            }
-            let samples = service.known.details().samples?;
-            (samples.hash == *hash).then(|| service.stored.samples.clone())
-        })
     }
 
     /// The turn to change a service, once everybody who came before has published.
@@ -387,16 +372,6 @@ impl Registry {
         Ok(())
     }
 
-    /// What this owner tells the network: the listings of its services, and the last ones of retired services.
-    ///
-    /// # Errors
-    /// [`LedgerError`] when the retired ones cannot be read.
-    pub fn listings(&self) -> Result<Vec<Signed<Listing>>, LedgerError> {
-        let retired = self.0.ledger.list(Namespace::Retired)?;
-        let retired = retired.into_iter().filter_map(|(_, bytes)| wire::decode(&bytes).ok());
-        Ok(self.all().iter().map(|service| service.listing().to_signed()).chain(retired).collect())
-    }
-
     async fn change(
         &self,
         turn: Turn,
@@ -422,7 +397,7 @@ impl Registry {
         let id = service.listing().service;
         let earlier = turn.as_deref();
         let mut versions = earlier.map(Registered::versions).unwrap_or_default();
-        VersionNote::of(earlier.map(Registered::known), service.known()).add_to(&mut versions);
+        add_note(note_of(earlier.map(Registered::known), service.known()), &mut versions);
         service.stored.versions = serde_json::to_string(&versions).unwrap_or_default();
         let mut service = self.with_history(service, told(&versions))?;
         if let Some(earlier) = earlier {

@@ -14,9 +14,8 @@ use farthing_bridge::{
     limits::SAMPLES_BYTES_MAX,
     samples::{self, Origin, Sample},
 };
+use farthing_control::types::OperationSample;
 use farthing_protocol::Outcome;
-use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
 use super::upstream::{Upstream, UpstreamRequest};
 
@@ -25,16 +24,6 @@ const RECORDED_MAX: usize = 12;
 /// A recorded answer that is longer is left out; half an answer is no sample.
 const RECORDED_BYTES_MAX: usize = 16 * 1024;
 const RECORDING_DEADLINE: Duration = Duration::from_secs(10);
-
-/// A sample and what it is a sample of.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct OperationSample {
-    /// `GET /planets`
-    pub operation: String,
-    #[serde(flatten)]
-    #[schema(value_type = Object)]
-    pub sample: Sample,
-}
 
 /// The samples document of what the description says; `None` when it says nothing.
 #[must_use]

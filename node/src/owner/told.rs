@@ -15,7 +15,7 @@ use farthing_protocol::{
     books::{CALLS_PAGE_MAX, CallRecord, CallsAsked, CallsPage},
 };
 
-use crate::clock;
+use farthing_os::clock;
 
 /// Some 30,000 calls: more than a payer makes in a minute.
 const PAGES_PER_MINUTE: u32 = 120;

@@ -456,7 +456,7 @@ pub(crate) fn client(
         .pool_idle_timeout(POOL_IDLE)
         .pool_max_idle_per_host(POOL_IDLE_CONNECTIONS_MAX)
         .dns_resolver(resolver(base, class, options));
-    crate::tls::install_provider();
+    farthing_serve::tls::install_provider();
     if base.scheme() == "http" {
         // Nothing is trusted because nothing needs to be: this client never speaks TLS.
         let provider = Arc::new(rustls::crypto::ring::default_provider());

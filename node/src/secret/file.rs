@@ -19,12 +19,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use farthing_control::types::Text;
+use farthing_os::files;
 use farthing_protocol::{ServiceId, Usdc};
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use super::ConsumerSecret;
-use crate::{files, text::Text};
 
 /// The name that budgets and history use for the node's own secret.
 pub const DEFAULT_SECRET: &str = "default";

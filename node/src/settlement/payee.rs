@@ -12,6 +12,7 @@ use std::{
 
 use farthing_chain::{ChainError, ChainHandle, ClaimRow};
 use farthing_ledger::{Ending, Ledger, SettlementRow, SettlementState};
+use farthing_os::clock;
 use farthing_protocol::{ChannelId, Signature, Usdc};
 use tokio::sync::mpsc;
 
@@ -19,10 +20,12 @@ use super::{
     Claimed, Request, SettlementError,
     intake::Intake,
     policy::Policy,
-    worth::{CLAIM_ROWS_MAX, Claim, ClaimReason, Row},
+    worth::{Claim, ClaimReason, Row},
 };
 use crate::{
-    chain_view, clock, killpoint,
+    chain_view,
+    gas::CLAIM_ROWS_MAX,
+    killpoint,
     owner::book::{Book, PayeeChannel},
 };
 

@@ -13,6 +13,7 @@ use std::{
 use farthing_chain::{ChainHandle, ClaimRow};
 use farthing_ledger::Ledger;
 use farthing_network::NetworkHandle;
+use farthing_os::clock;
 use farthing_protocol::{
     Address, CallMessage, CallReply, ChannelId, RefusalCode, SignedClose, Usdc, Voucher,
 };
@@ -24,7 +25,7 @@ use super::{
     promised::{self, Promised},
 };
 use crate::{
-    chain_view, clock,
+    chain_view,
     consumer::{
         channels::{Channels, PayerChannel},
         shown::newest_word,

@@ -1,20 +1,10 @@
-//! The settings of both halves, and when to open and top up a channel, as pure decisions.
-//!
-//! When to claim is decided in [`super::worth`].
+//! The settings of both halves. When to claim is decided in [`super::worth`].
 
 use farthing_protocol::Usdc;
 
 /// Settings of both halves; amounts and times as in the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// Bounds of one deposit.
-    pub deposit_min: Usdc,
-    pub deposit_max: Usdc,
-    /// First deposit, in prices.
-    pub deposit_prices: u64,
-    /// Top up when less than this many prices, or this part of the last deposit, is left.
-    pub topup_prices: u64,
-    pub topup_percent: u64,
     /// Claim as soon as this much is unclaimed and it is this many times the gas.
     pub claim_min: Usdc,
     pub claim_gas_factor: u64,
@@ -35,11 +25,6 @@ pub struct Policy {
 impl Default for Policy {
     fn default() -> Self {
         Self {
-            deposit_min: Usdc::from_micros(50_000),
-            deposit_max: Usdc::from_micros(1_000_000),
-            deposit_prices: 200,
-            topup_prices: 20,
-            topup_percent: 25,
             claim_min: Usdc::from_micros(250_000),
             claim_gas_factor: 50,
             claim_age_secs: 24 * 3600,
@@ -50,70 +35,5 @@ impl Default for Policy {
             close_answer_secs: 24 * 3600,
             close_promise_secs: 3600,
         }
-    }
-}
-
-impl Policy {
-    /// How much to put into a new channel: 200 calls' worth, within the configured bounds, never less than
-    /// the owner asks for or one call costs. `None` when the wallet cannot cover the least that makes sense.
-    #[must_use]
-    pub fn first_deposit(&self, price: Usdc, owner_min: Usdc, balance: Usdc) -> Option<Usdc> {
-        let least = price.max(owner_min);
-        let wanted = price.saturating_mul(self.deposit_prices).clamp(self.deposit_min, self.deposit_max);
-        let amount = wanted.max(least).min(balance);
-        (amount >= least && !amount.is_zero()).then_some(amount)
-    }
-
-    /// How much to add when what is available runs low: twice the last deposit up to the cap, so a busy
-    /// channel needs few transactions. `None` while there is enough, or nothing to add.
-    #[must_use]
-    pub fn top_up(&self, price: Usdc, available: Usdc, last_deposit: Usdc, balance: Usdc) -> Option<Usdc> {
-        let part = Usdc::from_micros(last_deposit.micros() / 100 * self.topup_percent);
-        // Even without a rule of the user, a channel that cannot carry the next call is low.
-        if available >= price.saturating_mul(self.topup_prices.max(1)).max(part) {
-            return None;
-        }
-        let wanted = last_deposit.saturating_mul(2).clamp(self.deposit_min, self.deposit_max);
-        let amount = wanted.max(price).min(balance);
-        (amount >= price && !amount.is_zero()).then_some(amount)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const fn usdc(micros: u64) -> Usdc {
-        Usdc::from_micros(micros)
-    }
-
-    #[test]
-    fn the_first_deposit_is_200_calls_within_bounds() {
-        let policy = Policy::default();
-        let rich = usdc(100_000_000);
-        for (price, expected) in
-            [(1, 50_000), (250, 50_000), (2_000, 400_000), (5_000, 1_000_000), (9_000_000, 9_000_000)]
-        {
-            assert_eq!(policy.first_deposit(usdc(price), usdc(0), rich), Some(usdc(expected)), "{price}");
-        }
-        assert_eq!(policy.first_deposit(usdc(2_000), usdc(600_000), rich), Some(usdc(600_000)));
-    }
-
-    #[test]
-    fn a_small_wallet_deposits_what_it_has_but_never_less_than_a_call() {
-        let policy = Policy::default();
-        assert_eq!(policy.first_deposit(usdc(2_000), usdc(0), usdc(2_000)), Some(usdc(2_000)));
-        assert_eq!(policy.first_deposit(usdc(2_000), usdc(0), usdc(1_999)), None);
-        assert_eq!(policy.first_deposit(usdc(0), usdc(0), usdc(0)), None);
-    }
-
-    #[test]
-    fn a_channel_is_topped_up_before_it_runs_dry() {
-        let policy = Policy::default();
-        let rich = usdc(100_000_000);
-        assert_eq!(policy.top_up(usdc(2_000), usdc(100_000), usdc(400_000), rich), None);
-        assert_eq!(policy.top_up(usdc(2_000), usdc(99_999), usdc(400_000), rich), Some(usdc(800_000)));
-        assert_eq!(policy.top_up(usdc(2_000), usdc(0), usdc(800_000), rich), Some(usdc(1_000_000)));
-        assert_eq!(policy.top_up(usdc(2_000), usdc(0), usdc(800_000), usdc(1_999)), None);
     }
 }

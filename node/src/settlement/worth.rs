@@ -4,25 +4,15 @@
 //! out, whatever the others hold, so that a stranger's dust never costs the owner gas. A pending close is the one
 //! reason to claim what would otherwise wait, because waiting loses it.
 
-use std::{cmp::Reverse, collections::HashSet};
+use std::cmp::Reverse;
 
-use farthing_chain::{BaseFee, gas_limit};
 use farthing_protocol::{ChannelId, Usdc};
 
 use super::policy::Policy;
+use crate::gas::{CLAIM_ROWS_MAX, Gas};
 
-/// Gas of a claim transaction: the base and each further channel (measured, `docs/contracts.md`).
-pub const CLAIM_GAS_BASE: u64 = 65_000;
-pub const CLAIM_GAS_PER_CHANNEL: u64 = 19_000;
-/// The price of ETH that gas is weighed with against USDC. Being wrong by a factor of two moves a claim by a
-/// few hours; asking someone would add a party to trust.
-const MICROS_PER_ETH: u128 = 3_000_000_000;
-const WEI_PER_ETH: u128 = 1_000_000_000_000_000_000;
 /// What is worth more than its gas is worth this much more.
 const LEAST: Usdc = Usdc::from_micros(1);
-/// Channels of one claim transaction.
-pub const CLAIM_ROWS_MAX: usize = 100;
-
 /// One channel as the decision sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
@@ -35,109 +25,6 @@ pub struct Row {
     pub used_percent: u64,
     /// From this second on the payer may withdraw; `None` without a pending close.
     pub close_at_secs: Option<u64>,
-}
-
-/// What gas costs now, in USDC.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Gas {
-    /// A claim transaction before its first row.
-    pub base: Usdc,
-    /// Each row.
-    pub row: Usdc,
-    /// Far above its usual price: what can wait, waits.
-    pub is_dear: bool,
-}
-
-impl Gas {
-    /// At what gas costs with the usual tip, and what layer 1 charges for the data.
-    #[must_use]
-    pub fn at(fee: &BaseFee, is_dear: bool) -> Self {
-        let wei_per_gas = fee.current_wei.saturating_add(fee.tip_wei);
-        let cost =
-            |gas, l1_wei| micros_of(u128::from(gas).saturating_mul(wei_per_gas).saturating_add(l1_wei));
-        let (base, row) =
-            (cost(CLAIM_GAS_BASE, fee.l1.base_wei), cost(CLAIM_GAS_PER_CHANNEL, fee.l1.row_wei));
-        Self { base, row, is_dear }
-    }
-
-    /// The cost of claiming so many rows, in as few transactions as they take.
-    #[must_use]
-    pub fn of(&self, rows: usize) -> Usdc {
-        let transactions = rows.div_ceil(CLAIM_ROWS_MAX) as u64;
-        self.base.saturating_mul(transactions).saturating_add(self.row.saturating_mul(rows as u64))
-    }
-
-    /// Whether one channel's sum is worth a transaction of its own.
-    #[must_use]
-    pub fn is_paid_by(&self, due: Usdc) -> bool {
-        due > self.of(1)
-    }
-}
-
-/// What a wallet must hold for a claim of so many channels in one transaction: what it bids for all of its limit, and
-/// layer 1's fee. Where gas is free, it still needs something.
-#[must_use]
-pub fn claim_wei_max(fee: &BaseFee, rows: usize) -> u128 {
-    let rows = rows as u64;
-    let gas = CLAIM_GAS_PER_CHANNEL.saturating_mul(rows).saturating_add(CLAIM_GAS_BASE);
-    let l1_wei = fee.l1.row_wei.saturating_mul(rows.into()).saturating_add(fee.l1.base_wei);
-    u128::from(gas_limit(gas)).saturating_mul(fee.bid_wei).saturating_add(l1_wei).max(1)
-}
-
-/// What a wallet can bring to the chain of what it has earned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Means {
-    /// So many channels can be claimed.
-    pub rows: usize,
-    /// A channel's sum has to be larger than this, or gas costs more than it brings.
-    pub row_cost: Usdc,
-}
-
-impl Means {
-    /// Of a wallet that can claim whatever there is.
-    pub const UNLIMITED: Self = Self { rows: usize::MAX, row_cost: Usdc::ZERO };
-
-    /// Of a wallet with so much ETH, at what gas costs now.
-    #[must_use]
-    pub fn of(fee: &BaseFee, eth_wei: u128) -> Self {
-        let full = claim_wei_max(fee, CLAIM_ROWS_MAX);
-        let (transactions, rest) = (eth_wei / full, eth_wei % full);
-        let further = (1..CLAIM_ROWS_MAX).rev().find(|rows| claim_wei_max(fee, *rows) <= rest).unwrap_or(0);
-        let transactions = usize::try_from(transactions).unwrap_or(usize::MAX);
-        let rows = transactions.saturating_mul(CLAIM_ROWS_MAX).saturating_add(further);
-        Self { rows, row_cost: Gas::at(fee, false).row }
-    }
-
-    /// Of a wallet that can claim nothing.
-    pub const NONE: Self = Self { rows: 0, row_cost: Usdc::ZERO };
-
-    /// What of these sums cannot be claimed: the dearest are claimed first, and what gas would eat up is let be, unless
-    /// there is no ETH for any claim.
-    #[must_use]
-    pub fn left_behind(&self, due: impl Iterator<Item = Usdc>) -> Usdc {
-        let least = if self.rows == 0 { Usdc::ZERO } else { self.row_cost };
-        let mut due: Vec<Usdc> = due.filter(|due| *due > least).collect();
-        if due.len() <= self.rows {
-            return Usdc::ZERO;
-        }
-        due.select_nth_unstable_by_key(self.rows, |due| Reverse(*due));
-        due.iter().skip(self.rows).fold(Usdc::ZERO, |sum, due| sum.saturating_add(*due))
-    }
-
-    /// Which channels to claim first: as many of the dearest as can be paid for, in the order they have; and the others,
-    /// the dearest first.
-    #[must_use]
-    pub fn divide(
-        &self,
-        channels: &[ChannelId],
-        due: impl Fn(&ChannelId) -> Usdc,
-    ) -> (Vec<ChannelId>, Vec<ChannelId>) {
-        let mut dearest: Vec<ChannelId> = channels.to_vec();
-        dearest.sort_by_key(|channel| Reverse(due(channel)));
-        let (paid, unpaid) = dearest.split_at(self.rows.min(dearest.len()));
-        let paid: HashSet<&ChannelId> = paid.iter().collect();
-        (channels.iter().filter(|channel| paid.contains(channel)).copied().collect(), unpaid.to_vec())
-    }
 }
 
 /// Why a claim is made; shown to the owner.
@@ -217,25 +104,10 @@ fn sum(rows: &[&Row]) -> Usdc {
     rows.iter().fold(Usdc::ZERO, |sum, row| sum.saturating_add(row.due))
 }
 
-/// Gas in USDC, rounded up: what costs something is never free.
-fn micros_of(wei: u128) -> Usdc {
-    let micros = wei.saturating_mul(MICROS_PER_ETH).div_ceil(WEI_PER_ETH);
-    Usdc::from_micros(u64::try_from(micros).unwrap_or(u64::MAX))
-}
-
 #[cfg(test)]
 mod tests {
-    use farthing_chain::L1Fee;
-
     use super::*;
 
-    const FREE: BaseFee = BaseFee {
-        current_wei: 0,
-        median_wei: 0,
-        tip_wei: 0,
-        bid_wei: 0,
-        l1: L1Fee { base_wei: 0, row_wei: 0 },
-    };
     const GAS: Gas = Gas { base: usdc(50), row: usdc(50), is_dear: false };
 
     const fn usdc(micros: u64) -> Usdc {
@@ -315,74 +187,6 @@ mod tests {
         assert!(claimed(honest, &[], dear_base));
         for due in (0..3_000).step_by(50) {
             assert!(claimed(honest, &many(&|n| row(n, due)), dear_base), "at rest, rows of {due}");
-        }
-    }
-
-    #[test]
-    fn what_costs_gas_is_never_weighed_as_free() {
-        let fee = |current_wei| BaseFee { current_wei, ..FREE };
-        assert_eq!(Gas::at(&fee(1), false).of(1), usdc(2));
-        // 84,000 gas at 1 gwei are 0.000084 ETH.
-        let one = Gas::at(&fee(1_000_000_000), false);
-        assert_eq!(one.of(1), usdc(252_000));
-        let many = CLAIM_ROWS_MAX;
-        assert_eq!(
-            one.of(many + 1),
-            usdc(one.of(many).micros() + one.of(1).micros()),
-            "a further transaction begins"
-        );
-    }
-
-    #[test]
-    fn the_tip_and_layer_1_are_part_of_what_a_claim_costs() {
-        let tip = BaseFee { tip_wei: 1_000_000_000, bid_wei: 3_000_000_000, ..FREE };
-        assert_eq!(Gas::at(&tip, false).of(1), usdc(252_000));
-        assert_eq!(claim_wei_max(&tip, 1), 125_800 * 3_000_000_000);
-        assert_eq!(claim_wei_max(&tip, 100), 2_383_000 * 3_000_000_000);
-        assert_eq!(claim_wei_max(&FREE, 1), 1, "where gas is free, something is needed");
-        let l1 = BaseFee { l1: L1Fee { base_wei: 2_000_000_000_000, row_wei: 1_000_000_000_000 }, ..FREE };
-        assert_eq!(Gas::at(&l1, false), Gas { base: usdc(6_000), row: usdc(3_000), is_dear: false });
-        assert_eq!(claim_wei_max(&l1, 1), 3_000_000_000_000);
-        assert_eq!(claim_wei_max(&l1, 3), 5_000_000_000_000);
-    }
-
-    #[test]
-    fn what_can_be_claimed_is_what_the_eth_pays_for() {
-        let fee = BaseFee { current_wei: 500_000_000, bid_wei: 1_000_000_000, ..FREE };
-        let cost = |rows| claim_wei_max(&fee, rows);
-        for (wei, rows) in [
-            (0, 0),
-            (cost(1) - 1, 0),
-            (cost(1), 1),
-            (cost(2) - 1, 1),
-            (cost(99), 99),
-            (cost(100), 100),
-            (cost(100) + cost(1) - 1, 100),
-            (cost(100) + cost(7), 107),
-        ] {
-            assert_eq!(Means::of(&fee, wei).rows, rows, "{wei}");
-        }
-        assert!(Means::of(&fee, u128::MAX).rows > 1_000_000);
-        assert_eq!((Means::of(&FREE, 0).rows, Means::of(&FREE, 1).rows), (0, 100));
-
-        let means = |rows| Means { rows, row_cost: usdc(50) };
-        let left = |rows, due: &[u64]| means(rows).left_behind(due.iter().map(|due| usdc(*due))).micros();
-        assert_eq!((left(0, &[]), left(0, &[50, 60])), (0, 110), "without ETH, all of it");
-        assert_eq!((left(2, &[51, 52]), left(1, &[51, 52]), left(2, &[90, 70, 60, 80])), (0, 51, 130));
-        assert_eq!(left(1, &[51, 50, 0, 50]), 0, "what does not pay for its row asks for no ETH");
-        assert_eq!(Means::UNLIMITED.left_behind([usdc(1)].into_iter()), Usdc::ZERO);
-    }
-
-    #[test]
-    fn the_dearest_that_can_be_paid_for_are_claimed_first_in_the_order_of_their_urgency() {
-        let due = |channel: &ChannelId| usdc([10, 40, 20, 30][usize::from(channel.as_bytes()[0])]);
-        let all = [id(0), id(1), id(2), id(3)];
-        let divide = |rows| Means { rows, row_cost: usdc(0) }.divide(&all, due);
-        assert_eq!(divide(0), (vec![], vec![id(1), id(3), id(2), id(0)]));
-        assert_eq!(divide(2), (vec![id(1), id(3)], vec![id(2), id(0)]));
-        assert_eq!(divide(3), (vec![id(1), id(2), id(3)], vec![id(0)]));
-        for rows in [4, 5] {
-            assert_eq!(divide(rows), (all.to_vec(), vec![]));
         }
     }
 }

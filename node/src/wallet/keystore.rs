@@ -8,13 +8,13 @@ use ctr::{
     Ctr128BE,
     cipher::{KeyIvInit, StreamCipher},
 };
+use farthing_os::secret::SecretText;
 use farthing_protocol::{SecretKey, keccak256};
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
 use super::phrase::{self, DERIVATION_PATH, Entropy};
-use crate::secret::SecretText;
 
 /// Work factor of scrypt as the keystore definition recommends: about a second and 256 MiB.
 pub(super) const SCRYPT_LOG_N: u8 = 18;

@@ -2,10 +2,9 @@
 
 use alloy::signers::local::{MnemonicBuilder, coins_bip39::English};
 use coins_bip39::{Mnemonic, Wordlist};
+use farthing_os::secret::SecretText;
 use farthing_protocol::SecretKey;
 use zeroize::Zeroizing;
-
-use crate::secret::SecretText;
 
 /// 256 bits of entropy make 24 words.
 pub(super) const ENTROPY_BYTES: usize = 32;

@@ -8,7 +8,7 @@
 //!
 //! Every step checks the invariants that it can touch (C1, C4, O1, O2, O5, X2), and every run ends at rest, where both
 //! ledgers must agree on every call id (X1) and on the money (M4). A failure names its seed;
-//! `FARTHING_SEED=17 cargo test -p farthing --test simulation` plays that one again and tells its history. A release
+//! `FARTHING_SEED=17 cargo test -p farthing-node --test simulation` plays that one again and tells its history. A release
 //! runs more: `FARTHING_SEEDS=100000`.
 
 #[path = "../../../protocol/tests/support/random.rs"]

@@ -3,19 +3,19 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use bytes::Bytes;
-use farthing::{
-    clock,
+use farthing_ledger::{
+    Accepted, Call, CallRow, Ending, Ledger, LedgerError, PayeeChannel, Served, ServedRow,
+};
+use farthing_node::{
+    gas::Means,
     owner::{
         book::{self, Book, Reserved, View},
         record::record_of,
         running::{Answer, Arrival, Calls, Running},
     },
-    settlement::worth::Means,
     wallet::{Signer, Wallet},
 };
-use farthing_ledger::{
-    Accepted, Call, CallRow, Ending, Ledger, LedgerError, PayeeChannel, Served, ServedRow,
-};
+use farthing_os::clock;
 use farthing_protocol::{
     Address, CallId, CallReply, CallRequest, CallResponse, ChannelId, Outcome, Receipt, Refusal, RefusalCode,
     Usdc, Voucher,

@@ -7,8 +7,8 @@ use std::{
 };
 
 use bytes::Bytes;
-use farthing::{
-    clock,
+use farthing_ledger::{Acknowledgement, Ledger, PayerChannel, Promise, Purchase, Timing, day_of};
+use farthing_node::{
     consumer::{
         accounts::{Accounts, Attempt, Counted, Earlier, expected_of, tells_of_all},
         answer::{self, Expected},
@@ -17,7 +17,7 @@ use farthing::{
     },
     wallet::{Signer, Wallet},
 };
-use farthing_ledger::{Acknowledgement, Ledger, PayerChannel, Promise, Purchase, Timing, day_of};
+use farthing_os::clock;
 use farthing_protocol::{
     CallId, CallReply, CallRequest, ChannelId, Receipt, RefusalCode, ServiceId, Signature, Usdc, Verified,
     Voucher,

@@ -13,12 +13,12 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
-use farthing::testnet::{
+use farthing_protocol::{Usdc, wire::NetworkName};
+use farthing_testnet::{
     NodeProcess,
     anvil::Anvil,
     demo::{Demo, Setup, metrics, recent_earthquakes, tempdir, transiting_planets},
 };
-use farthing_protocol::{Usdc, wire::NetworkName};
 use farthing_tests::{
     crowd::{Crowd, Slow},
     simulate::report::resident_mib_of,
@@ -324,7 +324,7 @@ async fn starts(demo: &mut Demo, report: &mut Report) -> Result<()> {
     report.restart_ms = millis(started.elapsed());
     let fresh = tempdir()?;
     let started = Instant::now();
-    let options = farthing::testnet::NodeOptions::new(fresh.0.join("node"));
+    let options = farthing_testnet::NodeOptions::new(fresh.0.join("node"));
     let mut node = NodeProcess::start(&demo.chain, options).await?;
     node.wait_until_ready().await?;
     report.cold_start_ms = millis(started.elapsed());
@@ -345,7 +345,7 @@ fn path_and_query() -> String {
 }
 
 fn direct(demo: &Demo) -> Result<Direct> {
-    farthing::tls::install_provider();
+    farthing_serve::tls::install_provider();
     let client = reqwest::Client::builder().no_proxy().build()?;
     Ok(Direct { client, url: format!("{}{}", demo.earthquakes.service.url, path_and_query()) })
 }

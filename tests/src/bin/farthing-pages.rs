@@ -6,10 +6,8 @@
 use std::{collections::BTreeMap, fs, path::Path, time::Instant};
 
 use anyhow::{Context, Result, ensure};
-use farthing::{
-    control::types::{Console, route},
-    testnet::{NodeOptions, NodeProcess},
-};
+use farthing_control::types::{Console, route};
+use farthing_testnet::{NodeOptions, NodeProcess};
 use farthing_tests::full::{self, CALLS, LISTINGS};
 use hdrhistogram::Histogram;
 use reqwest::{Certificate, Client, header};
@@ -48,7 +46,7 @@ struct Page {
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    farthing::tls::install_provider();
+    farthing_serve::tls::install_provider();
     let folder = tempfile::tempdir()?;
     let data_dir = folder.path().join("node");
     let options = NodeOptions::new(&data_dir).set("network.name", &full::NETWORK);

@@ -3,12 +3,10 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use farthing::{
-    control::types::{CatalogKind, CatalogPage, CatalogQuery, CatalogSort, Text, route},
-    testnet::{LocalChain, NodeOptions, NodeProcess},
-};
 use farthing_catalog::{Query, Sort};
+use farthing_control::types::{CatalogKind, CatalogPage, CatalogQuery, CatalogSort, Text, route};
 use farthing_protocol::listing::ServiceKind;
+use farthing_testnet::{LocalChain, NodeOptions, NodeProcess};
 use serde::Serialize;
 
 use super::{

@@ -3,17 +3,20 @@
 //! It hears what is gossiped, compares itself with neighbours as the node's agenda says, and answers those that compare
 //! themselves with it. What it does not do is fetch details, which simulated listings do not have.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use anyhow::{Result, ensure};
-use farthing::{
+use farthing_catalog as store;
+use farthing_ledger::{Ledger, OpenMode};
+use farthing_network::{Inbound, NetworkHandle};
+use farthing_node::{
     catalog::{Catalog, News},
     owner::{registry::Registry, upstream::UpstreamOptions},
     wallet::Wallet,
 };
-use farthing_catalog as store;
-use farthing_ledger::{Ledger, OpenMode};
-use farthing_network::{Inbound, NetworkHandle};
 use farthing_protocol::{Address, Domain, Listing, SecretKey, ServiceId, Signed};
 use tokio::sync::{
     broadcast::{self, error::RecvError},
@@ -49,7 +52,7 @@ impl Holding {
         let own = key.address();
         let (store, registry) = tokio::task::spawn_blocking(move || files(&folder, key)).await??;
         let (catalog, mut told) =
-            Catalog::new(store.clone(), handle.clone(), network().as_str().to_owned(), registry);
+            Catalog::new(store.clone(), handle.clone(), network().as_str().to_owned(), Arc::new(registry));
         let (news, heard) = mpsc::channel(NEWS_MAX);
         tokio::spawn(note(store.clone(), store.changes(), own, arrivals));
         let forwarding = news.clone();

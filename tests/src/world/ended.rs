@@ -10,10 +10,8 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use farthing::{
-    control::types::{Audit, route},
-    testnet::NodeProcess,
-};
+use farthing_control::types::{Audit, route};
+use farthing_testnet::NodeProcess;
 
 use crate::agreement;
 

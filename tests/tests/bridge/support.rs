@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use anyhow::{Context, Result, ensure};
 use axum::Router;
-use farthing::testnet::program;
+use farthing_testnet::program;
 use serde_json::{Value, json};
 use tokio::{io::AsyncWriteExt, net::TcpListener, process::Command};
 

@@ -2,7 +2,7 @@
 //! told of it.
 
 use anyhow::{Context, Result, ensure};
-use farthing::control::types::{Audit, OperationFile, ServiceFile, SourceKind, route};
+use farthing_control::types::{Audit, OperationFile, ServiceFile, SourceKind, route};
 use farthing_protocol::{Usdc, call::Method};
 use farthing_tests::{
     command::farthing,
@@ -82,7 +82,7 @@ async fn whoever_registers_an_api_is_told_the_worst_query_of_each_operation() ->
     let added = farthing(&world.owner, &words).await?;
     added.ends_with(0)?;
     expect("api add", &format!("{}{}", added.out, added.err))?;
-    let apis: Vec<farthing::control::types::Api> = world.owner.control().get(route::APIS).await?;
+    let apis: Vec<farthing_control::types::Api> = world.owner.control().get(route::APIS).await?;
     let people = apis.iter().find(|api| api.name == "People").context("it is not there")?;
     let shown = farthing(&world.owner, &["api", "show", &people.id.to_string()]).await?;
     expect("api show", &shown.ends_with(0)?.out)

@@ -2,7 +2,7 @@
 //! the value, or the call is refused and costs nothing.
 
 use anyhow::{Result, ensure};
-use farthing::control::types::{OperationFile, ServiceFile};
+use farthing_control::types::{OperationFile, ServiceFile};
 use farthing_protocol::call::Method;
 use farthing_tests::{
     recorder::Recorder,

@@ -124,7 +124,7 @@ async fn a_mutation_is_offered_only_when_its_owner_ticks_it() -> Result<()> {
     ensure!(answer.status == StatusCode::NOT_FOUND, "{answer:?}");
 
     let mut file = crate::support::described_at(
-        farthing::control::types::SourceKind::Graphql,
+        farthing_control::types::SourceKind::Graphql,
         format!("{}/graphql", recorder.url()),
     );
     file.mutations = true;

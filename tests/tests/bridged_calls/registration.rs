@@ -1,7 +1,7 @@
 //! From a description to a service for sale, and what becomes of it when the description changes.
 
 use anyhow::{Result, ensure};
-use farthing::control::{
+use farthing_control::{
     ControlError,
     types::{
         Api, ApiShown, OperationFile, PriceRequest, Rescan, RescanRequest, ServiceFile, SourceFile,
@@ -104,7 +104,7 @@ async fn the_report_is_kept_and_samples_are_at_hand() -> Result<()> {
     ensure!(skipped.contains(&"POST /addNote"), "{skipped:?}");
     ensure!(!shown.samples.is_empty(), "samples are made from the description");
     let recorded = ServiceFile {
-        samples: farthing::control::types::SamplesFile::Recorded,
+        samples: farthing_control::types::SamplesFile::Recorded,
         ..described_at(SourceKind::Graphql, shown.api.upstream.clone())
     };
     let api = world.publish(&recorded).await?;

@@ -1,7 +1,7 @@
 //! REST services described by OpenAPI: what reaches the upstream, and what never does.
 
 use anyhow::{Context, Result, ensure};
-use farthing::control::types::{OperationFile, ServiceFile, SourceKind};
+use farthing_control::types::{OperationFile, ServiceFile, SourceKind};
 use farthing_protocol::{Usdc, call::Method};
 use farthing_tests::{
     recorder::{Recorder, Scripted},
@@ -63,7 +63,7 @@ components:
         similar: { type: array, items: { $ref: "#/components/schemas/Book" } }
 "##;
 
-async fn library(world: &World) -> Result<(Recorder, farthing::control::types::Api)> {
+async fn library(world: &World) -> Result<(Recorder, farthing_control::types::Api)> {
     let recorder = Recorder::start().await?;
     let mut file = ServiceFile {
         upstream: format!("{}/base", recorder.url()),

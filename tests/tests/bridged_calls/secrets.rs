@@ -1,7 +1,7 @@
 //! The owner's key: added on the owner's node, seen by the upstream alone.
 
 use anyhow::{Result, ensure};
-use farthing::control::types::{Api, ApiShown, OperationFile, ServiceFile, SourceKind, route};
+use farthing_control::types::{Api, ApiShown, OperationFile, ServiceFile, SourceKind, route};
 use farthing_protocol::call::Method;
 use farthing_tests::{
     recorder::Recorder,

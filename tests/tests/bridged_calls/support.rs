@@ -1,7 +1,7 @@
 //! What these tests share: files for sources, calls with parameters.
 
 use anyhow::{Result, ensure};
-use farthing::control::types::{Api, ServiceFile, SourceFile, SourceKind};
+use farthing_control::types::{Api, ServiceFile, SourceFile, SourceKind};
 use farthing_tests::{
     recorder::Recorder,
     world::{Answer, PRICE, World},

@@ -1,7 +1,7 @@
 //! GraphQL servers that fail in every way: what the caller gets, and what it costs.
 
 use anyhow::{Context, Result, ensure};
-use farthing::control::types::{ServiceFile, SourceKind};
+use farthing_control::types::{ServiceFile, SourceKind};
 use farthing_protocol::Usdc;
 use farthing_tests::{
     recorder::{Recorder, Scripted},

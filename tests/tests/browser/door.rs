@@ -1,7 +1,7 @@
 //! What is typed at `localhost`: led to the node's own name where the browser finds it, and usable where it does not.
 
 use anyhow::{Result, ensure};
-use farthing::control::types::{Console, SpendingState, route};
+use farthing_control::types::{Console, SpendingState, route};
 use farthing_tests::world::eventually;
 
 use crate::{

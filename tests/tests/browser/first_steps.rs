@@ -2,10 +2,8 @@
 
 use anyhow::{Context, Result, ensure};
 use fantoccini::Locator;
-use farthing::{
-    control::types::{Console, route},
-    testnet::NodeProcess,
-};
+use farthing_control::types::{Console, route};
+use farthing_testnet::NodeProcess;
 use farthing_tests::world::eventually;
 
 use crate::{

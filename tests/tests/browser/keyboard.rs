@@ -2,12 +2,10 @@
 
 use anyhow::{Context, Result, ensure};
 use fantoccini::{Locator, key::Key};
-use farthing::{
-    control::types::{Api, Console, ServiceFile, SourceFile, SourceKind, route},
-    testnet::{
-        NodeOptions, NodeProcess,
-        demo::{Demo, Setup},
-    },
+use farthing_control::types::{Api, Console, ServiceFile, SourceFile, SourceKind, route};
+use farthing_testnet::{
+    NodeOptions, NodeProcess,
+    demo::{Demo, Setup},
 };
 use farthing_tests::{
     upstream::Upstream,
@@ -59,7 +57,7 @@ async fn the_console_is_set_up_and_searched_by_keyboard_alone() -> Result<()> {
     }
     walks_through_the_steps(&browser, &enter).await?;
     let upstream = Upstream::start().await?;
-    let file = service_file(&upstream.url(), farthing::control::types::Charge::Success);
+    let file = service_file(&upstream.url(), farthing_control::types::Charge::Success);
     let _: Api = node.control().post(route::APIS, &file).await?;
     // The first stop leads past the navigation.
     let body = browser.client.find(Locator::Css("body")).await?;

@@ -6,10 +6,8 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
-use farthing::{
-    control::types::{Api, Charge, Console, ServiceFile, route},
-    testnet::NodeProcess,
-};
+use farthing_control::types::{Api, Charge, Console, ServiceFile, route};
+use farthing_testnet::NodeProcess;
 use farthing_tests::{
     upstream::Upstream,
     world::{eventually, service_file},

@@ -99,7 +99,7 @@ fn fits(route: &str, address: &str) -> bool {
 
 /// The routes that answer GET, as they stand in the source.
 fn pages_of_the_source() -> Result<BTreeSet<String>> {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../node/src/panel/pages.rs");
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../node/console/src/pages.rs");
     let source = std::fs::read_to_string(file)?;
     let mut pages = BTreeSet::new();
     for route in source.split(".route(").skip(1) {

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use fantoccini::Locator;
-use farthing::testnet::demo::{Demo, Setup};
+use farthing_testnet::demo::{Demo, Setup};
 
 use crate::{
     appearance::Report,

@@ -4,17 +4,15 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use fantoccini::Locator;
-use farthing::{
-    control::types::{
-        Api, Backup, BackupRequest, Channel, ChannelRole, Charge, Console, Figures, LimitsRequest, NewSecret,
-        SecretLimits, ServiceFile, Settled, SourceFile, SourceKind, SpendingState, Text, route,
-    },
-    testnet::{
-        NodeProcess,
-        demo::{Demo, Setup, recent_earthquakes},
-    },
+use farthing_control::types::{
+    Api, Backup, BackupRequest, Channel, ChannelRole, Charge, Console, Figures, LimitsRequest, NewSecret,
+    SecretLimits, ServiceFile, Settled, SourceFile, SourceKind, SpendingState, Text, route,
 };
 use farthing_protocol::Usdc;
+use farthing_testnet::{
+    NodeProcess,
+    demo::{Demo, Setup, recent_earthquakes},
+};
 use farthing_tests::world::eventually;
 use serde_json::{Value, json};
 

@@ -4,11 +4,9 @@ use std::process::Stdio;
 
 use anyhow::{Context, Result, bail, ensure};
 use fantoccini::Locator;
-use farthing::{
-    control::types::{Api, Console, route},
-    testnet::demo::{Demo, Setup},
-};
+use farthing_control::types::{Api, Console, route};
 use farthing_protocol::Usdc;
+use farthing_testnet::demo::{Demo, Setup};
 use farthing_tests::{tell::tell, world::eventually};
 use serde_json::json;
 use tokio::process::Command;

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use axum::{Router, response::Html, routing::get};
 use fantoccini::Locator;
-use farthing::control::types::{
+use farthing_control::types::{
     Api, OperationFile, ServiceFile, SourceFile, SourceKind, SpendingState, route,
 };
 use farthing_protocol::call::Method;

@@ -12,7 +12,7 @@ use axum::{
     response::Html,
     routing::{any, get},
 };
-use farthing::control::types::{Console, NewSecret, Secret, SecretLimits, route};
+use farthing_control::types::{Console, NewSecret, Secret, SecretLimits, route};
 use farthing_protocol::Address;
 use farthing_tests::world::{World, eventually};
 use reqwest::{Certificate, Client, Method, header, redirect::Policy};
@@ -90,7 +90,7 @@ struct Thief {
 
 impl Thief {
     fn new(ca_pem: &[u8], origin: &str, cookie: String) -> Result<Self> {
-        farthing::tls::install_provider();
+        farthing_serve::tls::install_provider();
         let host = reqwest::Url::parse(origin)?.host_str().context("no host")?.to_owned();
         let client = Client::builder()
             .tls_certs_only([Certificate::from_pem(ca_pem)?])
@@ -228,8 +228,8 @@ async fn a_second_server_on_localhost_gets_the_cookie_and_changes_nothing_with_i
     let world = World::start().await?;
     let control = world.consumer.control();
     let file =
-        farthing_tests::world::service_file(&world.upstream.url(), farthing::control::types::Charge::Success);
-    let api: farthing::control::types::Api = control.post(route::APIS, &file).await?;
+        farthing_tests::world::service_file(&world.upstream.url(), farthing_control::types::Charge::Success);
+    let api: farthing_control::types::Api = control.post(route::APIS, &file).await?;
     let new = NewSecret { name: "dashboard".to_owned(), limits: SecretLimits::default() };
     let _: Secret = control.post(route::SECRETS, &new).await?;
     let console: Console = control.get(route::CONSOLE).await?;

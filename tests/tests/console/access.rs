@@ -1,7 +1,7 @@
 //! Who is let in.
 
 use anyhow::{Context, Result, ensure};
-use farthing::control::types::{Console, SpendingState, route};
+use farthing_control::types::{Console, SpendingState, route};
 use reqwest::{Method, header};
 
 use crate::support::{Browser, Node, PASSWORD};

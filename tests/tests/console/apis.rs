@@ -1,7 +1,7 @@
 //! My APIs in the console: what was earned, and pausing, pricing, reading again, retiring.
 
 use anyhow::{Result, ensure};
-use farthing::control::types::{Api, route};
+use farthing_control::types::{Api, route};
 use farthing_tests::{
     upstream::Upstream,
     world::{World, service_file},
@@ -21,7 +21,7 @@ async fn a_service_is_paused_resumed_priced_and_retired() -> Result<()> {
     let node = Node::start().await?;
     let mut browser = node.set_up().await?;
     let upstream = Upstream::start().await?;
-    let file = service_file(&upstream.url(), farthing::control::types::Charge::Success);
+    let file = service_file(&upstream.url(), farthing_control::types::Charge::Success);
     let _: Api = node.process.control().post(route::APIS, &file).await?;
     let id = api(&node).await?.id.to_string();
     let own = format!("/panel/apis/{id}");

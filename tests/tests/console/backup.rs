@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use farthing::control::types::{AutomaticBackups, Backup, Status, WalletBackup, route};
+use farthing_control::types::{AutomaticBackups, Backup, Status, WalletBackup, route};
 use farthing_tests::{command::farthing, world::eventually};
 
 use crate::support::{Browser, Node, PASSWORD};

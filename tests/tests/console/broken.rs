@@ -1,7 +1,7 @@
 //! A node whose chain does not answer and which knows nobody: every page is there and says what is wrong.
 
 use anyhow::{Result, ensure};
-use farthing::control::types::{Api, Charge, WalletBalance, route};
+use farthing_control::types::{Api, Charge, WalletBalance, route};
 use farthing_tests::{
     upstream::Upstream,
     world::{eventually, service_file},

@@ -2,10 +2,8 @@
 
 use anyhow::{Result, ensure};
 use axum::{Json, Router, routing::post};
-use farthing::{
-    control::types::{ChainSettings, Console, route},
-    testnet::{LocalChain, NodeOptions, NodeProcess},
-};
+use farthing_control::types::{ChainSettings, Console, route};
+use farthing_testnet::{LocalChain, NodeOptions, NodeProcess};
 use farthing_tests::{command::farthing, world::eventually};
 use serde_json::{Value, json};
 

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 use axum::{Router, extract::State, routing::get};
-use farthing::control::types::{
+use farthing_control::types::{
     Api, ApiShown, ApiState, Charge, Rescan, ServiceFile, SourceFile, SourceKind, VersionNote, route,
 };
 use farthing_protocol::Usdc;

@@ -1,7 +1,7 @@
 //! From `localhost`, which people type and all programs of the machine share, to the node's own name.
 
 use anyhow::{Context, Result, ensure};
-use farthing::control::types::{SpendingState, route};
+use farthing_control::types::{SpendingState, route};
 use reqwest::{Method, header};
 
 use crate::support::{Browser, Node, PASSWORD};

@@ -1,10 +1,10 @@
 //! A service that is registered, changed in the console: its texts, its server, what it offers; and whether it is found.
 
 use anyhow::{Result, ensure};
-use farthing::{
-    control::types::{Alert, Api, ApiShown, CatalogService, Charge, ListingHealth, Peer, VersionNote, route},
-    testnet::NodeProcess,
+use farthing_control::types::{
+    Alert, Api, ApiShown, CatalogService, Charge, ListingHealth, Peer, VersionNote, route,
 };
+use farthing_testnet::NodeProcess;
 use farthing_tests::{
     command::farthing,
     upstream::Upstream,

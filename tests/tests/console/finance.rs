@@ -1,7 +1,7 @@
 //! Finance in the console: what is shown, sending once and never twice, claiming and closing.
 
 use anyhow::{Context, Result, ensure};
-use farthing::control::types::{Channel, Figures, WalletBalance, route};
+use farthing_control::types::{Channel, Figures, WalletBalance, route};
 use farthing_protocol::{Address, Usdc};
 use farthing_tests::world::{FUNDS, PRICE, World, eventually};
 

@@ -1,7 +1,7 @@
 //! A node that knows 5,000 services and made 100,000 calls: every page is there, small, and shows a part of what is many.
 
 use anyhow::{Context, Result, ensure};
-use farthing::control::types::{Api, CatalogPage, CatalogQuery, Charge, HistoryEntry, route};
+use farthing_control::types::{Api, CatalogPage, CatalogQuery, Charge, HistoryEntry, route};
 use farthing_tests::{
     full::{self, CALLS, LISTINGS},
     upstream::Upstream,

@@ -1,7 +1,7 @@
 //! Network in the console: how much travels, there, for programs and on the command line.
 
 use anyhow::{Result, ensure};
-use farthing::control::types::{Traffic, route};
+use farthing_control::types::{Traffic, route};
 use farthing_tests::world::{World, eventually};
 
 use crate::support::set_up;

@@ -1,7 +1,7 @@
 //! What every page says, and what strangers' texts cannot do to it.
 
 use anyhow::{Context, Result, ensure};
-use farthing::control::types::{Api, OperationFile, SamplesFile, ServiceFile, SourceFile, SourceKind, route};
+use farthing_control::types::{Api, OperationFile, SamplesFile, ServiceFile, SourceFile, SourceKind, route};
 use farthing_protocol::call::Method;
 use farthing_tests::{command::farthing, world::PRICE};
 

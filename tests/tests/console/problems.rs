@@ -1,7 +1,7 @@
 //! What a script is told at port 3000 and what a person reads in the console are the same words.
 
 use anyhow::{Context, Result, ensure};
-use farthing::control::types::{Api, SpendingState, route};
+use farthing_control::types::{Api, SpendingState, route};
 use farthing_protocol::Usdc;
 use farthing_tests::world::{FUNDS, Setup, World, eventually};
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! Registering an API in the console: the whole way, mistakes on it, and what strangers' documents cannot do.
 
 use anyhow::{Context, Result, ensure};
-use farthing::control::types::{Api, ApiShown, route};
+use farthing_control::types::{Api, ApiShown, route};
 use farthing_tests::{upstream::Upstream, world::eventually};
 use serde_json::{Value, json};
 

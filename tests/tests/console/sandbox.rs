@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use axum::{Router, routing::get};
-use farthing::control::types::{Api, OperationFile, ServiceFile, SourceFile, SourceKind, route};
+use farthing_control::types::{Api, OperationFile, ServiceFile, SourceFile, SourceKind, route};
 use farthing_protocol::{Usdc, call::Method};
 use farthing_tests::world::{FUNDS, PRICE, Setup, World, eventually};
 use serde_json::json;

@@ -1,7 +1,7 @@
 //! The first visit: from the code to a first sample, a page for each step.
 
 use anyhow::{Context, Result, ensure};
-use farthing::control::types::{Api, Console, Phrase, ServiceFile, SourceFile, SourceKind, route};
+use farthing_control::types::{Api, Console, Phrase, ServiceFile, SourceFile, SourceKind, route};
 use farthing_tests::world::{PRICE, eventually};
 use serde_json::json;
 

@@ -1,7 +1,7 @@
 //! Stopping, limits, secrets and the history in the console.
 
 use anyhow::{Context, Result, ensure};
-use farthing::control::types::{SecretShown, SpendingState, route};
+use farthing_control::types::{SecretShown, SpendingState, route};
 use farthing_tests::world::{FUNDS, World, eventually};
 
 use crate::support::{Node, set_up};

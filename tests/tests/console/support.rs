@@ -1,10 +1,8 @@
 //! A node with a console, and a browser without a face.
 
 use anyhow::{Context, Result, ensure};
-use farthing::{
-    control::types::{Console, route},
-    testnet::{NodeOptions, NodeProcess},
-};
+use farthing_control::types::{Console, route};
+use farthing_testnet::{NodeOptions, NodeProcess};
 use reqwest::{Certificate, Client, Method, Response, header, redirect::Policy};
 
 pub const PASSWORD: &str = "four random words";
@@ -104,7 +102,7 @@ pub struct Browser {
 impl Browser {
     /// One that has never been at `url`, the console of a node.
     pub fn of(process: &NodeProcess, url: &str) -> Result<Self> {
-        farthing::tls::install_provider();
+        farthing_serve::tls::install_provider();
         let pem = std::fs::read(process.ca_file())?;
         let host = reqwest::Url::parse(url)?.host_str().context("no host")?.to_owned();
         // Not every machine's resolver finds names below localhost.

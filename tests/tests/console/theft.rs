@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, path::Path};
 
 use anyhow::{Context, Result, ensure};
-use farthing::control::types::{Api, Backup, BackupRequest, Charge, NewSecret, Secret, SecretLimits, route};
+use farthing_control::types::{Api, Backup, BackupRequest, Charge, NewSecret, Secret, SecretLimits, route};
 use farthing_tests::{upstream::Upstream, world::service_file};
 use reqwest::{Method, header};
 use serde_json::Value;
@@ -26,7 +26,7 @@ const UPLOADS: [&str; 4] = [
 
 /// The routes that take forms, as they stand in the source.
 fn forms_of_the_source() -> Result<BTreeSet<String>> {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../node/src/panel/pages.rs");
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../node/console/src/pages.rs");
     let source = std::fs::read_to_string(file)?;
     let mut forms = BTreeSet::new();
     for route in source.split(".route(").skip(1) {

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use farthing::control::types::{Health, route};
+use farthing_control::types::{Health, route};
 use farthing_tests::world::{FUNDS, eventually};
 use reqwest::StatusCode;
 

@@ -11,10 +11,8 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
-use farthing::{
-    control::types::{Alert, Doctor, Health, route},
-    testnet::NodeProcess,
-};
+use farthing_control::types::{Alert, Doctor, Health, route};
+use farthing_testnet::NodeProcess;
 use farthing_tests::world::{Answer, FUNDS, PRICE, World, eventually};
 use reqwest::StatusCode;
 use serde_json::{Value, json};

@@ -2,11 +2,9 @@
 //! claims what it earned before the payer may withdraw.
 
 use anyhow::{Context, Result, ensure};
-use farthing::{
-    control::types::{Channel, route},
-    testnet::rpc,
-};
+use farthing_control::types::{Channel, route};
 use farthing_protocol::Usdc;
+use farthing_testnet::rpc;
 use farthing_tests::world::{FUNDS, PRICE, Setup, World, eventually};
 use serde_json::json;
 

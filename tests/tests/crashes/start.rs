@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::{Result, ensure};
-use farthing::testnet::{NodeOptions, NodeProcess, program};
+use farthing_testnet::{NodeOptions, NodeProcess, program};
 use farthing_tests::command::run;
 use tokio::process::Command;
 

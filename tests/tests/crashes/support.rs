@@ -3,11 +3,9 @@
 pub mod proxy;
 
 use anyhow::{Context, Result, ensure};
-use farthing::{
-    control::types::{Channel, route},
-    testnet::NodeProcess,
-};
+use farthing_control::types::{Channel, route};
 use farthing_protocol::Usdc;
+use farthing_testnet::NodeProcess;
 use farthing_tests::{
     agreement,
     world::{Answer, Setup, World, eventually},

@@ -1,11 +1,9 @@
 //! Nodes that die around a transaction: each purpose is reached once, whoever restarts when.
 
 use anyhow::{Context, Result, ensure};
-use farthing::{
-    control::types::{Channel, HistoryKind, HistoryPage, Settled, route},
-    testnet::{NodeProcess, rpc},
-};
+use farthing_control::types::{Channel, HistoryKind, HistoryPage, Settled, route};
 use farthing_protocol::Usdc;
+use farthing_testnet::{NodeProcess, rpc};
 use farthing_tests::{
     command::{farthing, run},
     world::{FUNDS, PRICE, Setup, World, eventually},

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use farthing::testnet::NodeProcess;
+use farthing_testnet::NodeProcess;
 use farthing_tests::{command::farthing, world::eventually};
 use tokio::process::Command;
 

@@ -4,11 +4,9 @@
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
-use farthing::{
-    control::types::{Traffic, route},
-    testnet::NodeProcess,
-};
+use farthing_control::types::{Traffic, route};
 use farthing_protocol::wire::NetworkName;
+use farthing_testnet::NodeProcess;
 use farthing_tests::{
     flood::{Flood, Sort},
     simulate::report::resident_mib_of,

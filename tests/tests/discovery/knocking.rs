@@ -10,7 +10,6 @@ use std::{
 };
 
 use anyhow::{Result, ensure};
-use farthing::testnet::NodeProcess;
 use farthing_network::NetworkHandle;
 use farthing_protocol::{
     Listing, NodeRecord, SecretKey, Signed,
@@ -18,6 +17,7 @@ use farthing_protocol::{
     keccak256,
     listing::Pin,
 };
+use farthing_testnet::NodeProcess;
 use farthing_tests::{simulate::now_secs, world::eventually};
 use libp2p::Multiaddr;
 use tokio::net::TcpListener;

@@ -1,10 +1,8 @@
 //! A network is a name and a chain together: who settles on another chain is never met.
 
 use anyhow::{Result, ensure};
-use farthing::{
-    control::types::{CatalogPage, Peer, Reach, route},
-    testnet::NodeProcess,
-};
+use farthing_control::types::{CatalogPage, Peer, Reach, route};
+use farthing_testnet::NodeProcess;
 use farthing_tests::{command::farthing, world::eventually};
 
 use crate::support::{Nodes, all_find, offer, publish, search, words};

@@ -1,7 +1,7 @@
 //! Description, operations and samples without paying, without the owner, and without touching its server.
 
 use anyhow::{Context, Result, ensure};
-use farthing::control::types::route;
+use farthing_control::types::route;
 use farthing_protocol::{
     SecretKey, Signed,
     info::{InfoRequest, InfoResponse},

@@ -1,11 +1,9 @@
 //! What a search finds, and what it says of it.
 
 use anyhow::{Context, Result, ensure};
-use farthing::{
-    control::types::{CatalogQuery, CatalogSort, CatalogState},
-    testnet::NodeProcess,
-};
+use farthing_control::types::{CatalogQuery, CatalogSort, CatalogState};
 use farthing_protocol::Usdc;
+use farthing_testnet::NodeProcess;
 use farthing_tests::{command::farthing, world::eventually};
 
 use crate::support::{

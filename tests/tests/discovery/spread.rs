@@ -3,11 +3,9 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use farthing::{
-    control::types::{Api, route},
-    testnet::NodeProcess,
-};
+use farthing_control::types::{Api, route};
 use farthing_protocol::Usdc;
+use farthing_testnet::NodeProcess;
 use farthing_tests::{tell::tell, world::eventually};
 
 use crate::support::{

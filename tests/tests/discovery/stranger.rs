@@ -1,7 +1,6 @@
 //! A wallet in this process that says of its services whatever a test likes.
 
 use anyhow::Result;
-use farthing::testnet::NodeProcess;
 use farthing_network::{Inbound, Network, NetworkConfig, NetworkHandle};
 use farthing_protocol::{
     Listing, SecretKey, ServiceId, ServiceNonce, Usdc,
@@ -10,6 +9,7 @@ use farthing_protocol::{
     listing::{Pin, ServiceKind},
     wire::NetworkName,
 };
+use farthing_testnet::NodeProcess;
 use farthing_tests::simulate::now_secs;
 
 /// Of the nodes of [`crate::support::Nodes`].

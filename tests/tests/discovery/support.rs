@@ -3,14 +3,12 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use farthing::{
-    control::types::{
-        Api, CatalogHit, CatalogPage, CatalogQuery, CatalogSamples, CatalogService, SamplesFile, ServiceFile,
-        SourceFile, SourceKind, route,
-    },
-    testnet::{NodeOptions, NodeProcess, demo::metrics},
+use farthing_control::types::{
+    Api, CatalogHit, CatalogPage, CatalogQuery, CatalogSamples, CatalogService, SamplesFile, ServiceFile,
+    SourceFile, SourceKind, route,
 };
 use farthing_protocol::{ServiceId, Usdc};
+use farthing_testnet::{NodeOptions, NodeProcess, demo::metrics};
 use farthing_tests::world::{PRICE, eventually};
 use serde_json::json;
 

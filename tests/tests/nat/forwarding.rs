@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use farthing::control::types::{Reach, route};
+use farthing_control::types::{Reach, route};
 use farthing_tests::tell::tell;
 
 use crate::{

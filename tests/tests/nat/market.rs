@@ -7,14 +7,12 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail, ensure};
-use farthing::{
-    control::{
-        RawAnswer,
-        types::{Api, Audit, CallRequest, Channel, Charge, HEADER_CHARGED, Peer, Settled, Text, route},
-    },
-    testnet::{LocalChain, NodeOptions, NodeProcess, anvil::Anvil},
+use farthing_control::{
+    RawAnswer,
+    types::{Api, Audit, CallRequest, Channel, Charge, HEADER_CHARGED, Peer, Settled, Text, route},
 };
 use farthing_protocol::{Address, Usdc, call::Method};
+use farthing_testnet::{LocalChain, NodeOptions, NodeProcess, anvil::Anvil};
 use farthing_tests::{
     portal::Portal,
     tell::tell,

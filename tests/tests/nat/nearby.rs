@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use anyhow::Result;
-use farthing::testnet::{NodeOptions, NodeProcess};
+use farthing_testnet::{NodeOptions, NodeProcess};
 
 use crate::{
     lab::{Lab, Place},

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use anyhow::{Context, Result, ensure};
 use axum::{Router, extract::State, routing::post};
-use farthing::control::types::{Alert, route};
+use farthing_control::types::{Alert, route};
 use farthing_tests::{
     command::farthing,
     world::{FUNDS, World, eventually},

@@ -1,12 +1,10 @@
 //! `farthing audit`: the ledger, and its channels held against the contract.
 
 use anyhow::{Context, Result, ensure};
-use farthing::{
-    control::types::{Channel, route},
-    testnet::{LocalChain, NodeProcess, rpc},
-};
+use farthing_control::types::{Channel, route};
 use farthing_ledger::{Ledger, OpenMode, PayeeChannel, PayerChannel};
 use farthing_protocol::{Address, Usdc};
+use farthing_testnet::{LocalChain, NodeProcess, rpc};
 use farthing_tests::{
     command::{Ran, farthing},
     world::{FUNDS, PRICE, World, eventually},

@@ -3,11 +3,9 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use farthing::{
-    control::types::{Audit, Channel, Settled, SpendingState, route},
-    testnet::{NodeOptions, NodeProcess},
-};
+use farthing_control::types::{Audit, Channel, Settled, SpendingState, route};
 use farthing_protocol::Usdc;
+use farthing_testnet::{NodeOptions, NodeProcess};
 use farthing_tests::{
     command::{farthing, run},
     world::{FUNDS, Setup, World, eventually},

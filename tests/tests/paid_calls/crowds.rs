@@ -4,11 +4,8 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use farthing::{
-    control::types::{Api, CatalogPage, CatalogQuery, Charge, ServiceFile, route},
-    testnet::{NodeProcess, anvil::Anvil, demo::metrics},
-};
 use farthing_catalog::{Catalog, Neighbour, Options, Source, Step};
+use farthing_control::types::{Api, CatalogPage, CatalogQuery, Charge, ServiceFile, route};
 use farthing_network::{Inbound, Network, NetworkConfig, NetworkHandle};
 use farthing_protocol::{
     Address, Listing, SecretKey, ServiceId, ServiceNonce, Signed, Usdc,
@@ -18,6 +15,7 @@ use farthing_protocol::{
     sync::SyncMessage,
     wire::{self, NetworkName},
 };
+use farthing_testnet::{NodeProcess, anvil::Anvil, demo::metrics};
 use farthing_tests::{
     simulate::{now_secs, report::resident_mib_of},
     world::{FUNDS, PRICE, Setup, World, eventually, service_file},

@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 use axum::{Router, extract::State, response::IntoResponse, routing::get};
-use farthing::control::types::{
+use farthing_control::types::{
     Alert, Api, CatalogService, FlagCause, FlagRule, FlaggedServices, ServiceFile, ServiceFlag, SourceFile,
     SourceKind, route,
 };

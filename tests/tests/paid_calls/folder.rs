@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
-use farthing::testnet::{LocalChain, NodeOptions, NodeProcess, program};
+use farthing_testnet::{LocalChain, NodeOptions, NodeProcess, program};
 use farthing_tests::command::Ran;
 use tokio::process::Command;
 

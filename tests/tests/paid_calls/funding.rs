@@ -1,9 +1,9 @@
 //! A wallet without money: told what to send where, and served as soon as it arrived.
 
 use anyhow::{Context, Result, ensure};
-use farthing::testnet::anvil::Anvil;
 use farthing_chain::deploy::{Deployer, dev_account};
 use farthing_protocol::Usdc;
+use farthing_testnet::anvil::Anvil;
 use farthing_tests::{
     command::farthing,
     world::{Answer, FUNDS, PRICE, Setup, World, eventually},

@@ -1,7 +1,7 @@
 //! Port 3000 against everything a script can get wrong: refused in words, free, and never passed on.
 
 use anyhow::{Context, Result, ensure};
-use farthing::control::types::{Charge, KindFile, OperationFile, ParameterFile, PlaceFile, Secret, route};
+use farthing_control::types::{Charge, KindFile, OperationFile, ParameterFile, PlaceFile, Secret, route};
 use farthing_protocol::{Usdc, call::Method};
 use farthing_tests::world::{Answer, FUNDS, PRICE, Setup, World, service_file};
 use reqwest::StatusCode;

@@ -7,11 +7,8 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use anyhow::{Context, Result, bail, ensure};
 use bytes::Bytes;
-use farthing::{
-    control::types::{Api, Audit, Channel, PriceRequest, Settled, route},
-    testnet::anvil::Anvil,
-};
 use farthing_chain::{Chain, ChainHandle, ChainSpec, MemoryJournal};
+use farthing_control::types::{Api, Audit, Channel, PriceRequest, Settled, route};
 use farthing_network::{CallFailure, Inbound, Network, NetworkConfig, NetworkHandle};
 use farthing_protocol::{
     Address, CallId, CallMessage, CallReply, CallRequest, CallResponse, ChannelConfig, ChannelId, Listing,
@@ -21,6 +18,7 @@ use farthing_protocol::{
     info::{InfoRequest, InfoResponse},
     wire::NetworkName,
 };
+use farthing_testnet::anvil::Anvil;
 use farthing_tests::world::{FUNDS, PRICE, Setup, World, eventually};
 use futures::{StreamExt, stream};
 

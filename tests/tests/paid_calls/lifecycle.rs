@@ -3,10 +3,8 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use farthing::{
-    control::types::{Api, ApiState, CatalogService, CatalogState, Channel, route},
-    testnet::{NodeProcess, rpc},
-};
+use farthing_control::types::{Api, ApiState, CatalogService, CatalogState, Channel, route};
+use farthing_testnet::{NodeProcess, rpc};
 use farthing_tests::{
     command::farthing,
     world::{FUNDS, Setup, World, eventually},

@@ -1,7 +1,7 @@
 //! Many calls at once: each charged exactly once, whatever waits, runs low or tops up.
 
 use anyhow::{Result, ensure};
-use farthing::control::types::{Channel, route};
+use farthing_control::types::{Channel, route};
 use farthing_protocol::Usdc;
 use farthing_tests::world::{Answer, FUNDS, Setup, World};
 use futures::{StreamExt, TryStreamExt, stream};

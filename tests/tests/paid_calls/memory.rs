@@ -12,11 +12,9 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use axum::{Router, body::Body, extract::Path, response::Response, routing::any};
 use bytes::Bytes;
-use farthing::{
-    control::types::{Api, Audit, Charge, OperationFile, ServiceFile, route},
-    testnet::NodeProcess,
-};
+use farthing_control::types::{Api, Audit, Charge, OperationFile, ServiceFile, route};
 use farthing_protocol::call::Method;
+use farthing_testnet::NodeProcess;
 use farthing_tests::world::{Answer, FUNDS, Setup, World, eventually, service_file};
 use futures::{StreamExt, future::join_all, stream};
 use reqwest::Client;

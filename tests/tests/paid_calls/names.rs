@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use anyhow::{Context, Result, ensure};
-use farthing::control::types::{Api, Charge};
+use farthing_control::types::{Api, Charge};
 use farthing_tests::{
     command::farthing,
     world::{Answer, FUNDS, World, eventually, service_file},

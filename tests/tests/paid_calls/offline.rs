@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use farthing::control::types::{Channel, route};
+use farthing_control::types::{Channel, route};
 use farthing_tests::world::{FUNDS, World, eventually};
 
 use crate::support::{cost, expect_free, expect_served, fixed_owner};

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use axum::{Router, routing::any};
-use farthing::control::types::{Alert, Api, ApiShown, Charge, Console, route};
+use farthing_control::types::{Alert, Api, ApiShown, Charge, Console, route};
 use farthing_tests::{
     command::farthing,
     world::{FUNDS, World, eventually, service_file},

@@ -10,13 +10,10 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
-use farthing::{
-    control::types::{Audit, Channel, SpendingState, route},
-    testnet::anvil::Anvil,
-    wallet::Wallet,
-};
+use farthing_control::types::{Audit, Channel, SpendingState, route};
 use farthing_ledger::{Ledger, OpenMode, PayeeChannelRow};
 use farthing_network::{Inbound, Network, NetworkConfig, NetworkHandle};
+use farthing_node::wallet::Wallet;
 use farthing_protocol::{
     CallId, CallMessage, CallReply, CallRequest, CloseConsent, Domain, Outcome, Receipt, Refusal,
     RefusalCode, SecretKey, SignedClose, Usdc,
@@ -24,6 +21,7 @@ use farthing_protocol::{
     call::{CallStatus, ChannelSync, Payment},
     wire::NetworkName,
 };
+use farthing_testnet::anvil::Anvil;
 use farthing_tests::world::{FUNDS, PRICE, Setup, World, eventually};
 use serde_json::{Value, json};
 

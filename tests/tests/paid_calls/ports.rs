@@ -4,10 +4,8 @@ use std::{fs, sync::Arc, time::Duration};
 
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
-use farthing::{
-    control::types::{Console, route},
-    testnet::NodeProcess,
-};
+use farthing_control::types::{Console, route};
+use farthing_testnet::NodeProcess;
 use farthing_tests::{
     command::farthing,
     world::{FUNDS, World, eventually},
@@ -77,7 +75,7 @@ async fn silent_connections_of_a_local_program_shut_nobody_out_of_any_port() -> 
 
 /// A client of its own connections, one for each request under way.
 fn program(node: &NodeProcess) -> Result<reqwest::Client> {
-    farthing::tls::install_provider();
+    farthing_serve::tls::install_provider();
     let authority = reqwest::Certificate::from_pem(&fs::read(node.ca_file())?)?;
     Ok(reqwest::Client::builder().tls_certs_only([authority]).http1_only().no_proxy().build()?)
 }
@@ -149,7 +147,7 @@ fn endless(bytes: usize) -> Body {
 }
 
 async fn http2(node: &NodeProcess, port: u16) -> Result<SendRequest<Body>> {
-    farthing::tls::install_provider();
+    farthing_serve::tls::install_provider();
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_file(node.data_dir().join("tls/ca.pem"))?)?;
     let mut config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();

@@ -1,7 +1,7 @@
 //! Prices that change while scripts run: never more than the caller accepted, never an error for less.
 
 use anyhow::{Context, Result, ensure};
-use farthing::control::types::{
+use farthing_control::types::{
     Api, CatalogService, OperationName, PriceRequest, Rescan, RescanRequest, ServiceFile, SourceFile,
     SourceKind, Text, route,
 };

@@ -7,7 +7,7 @@ use std::sync::{
 
 use anyhow::{Result, ensure};
 use axum::{Router, http::StatusCode, routing::any};
-use farthing::control::types::Charge;
+use farthing_control::types::Charge;
 use farthing_tests::world::{Answer, FUNDS, PRICE, World, eventually, service_file};
 use serde_json::json;
 

@@ -1,10 +1,8 @@
 //! What an owner serves and claims while its wallet cannot pay the chain.
 
 use anyhow::{Context, Result, ensure};
-use farthing::{
-    control::types::{Alert, Settled, route},
-    testnet::rpc,
-};
+use farthing_control::types::{Alert, Settled, route};
+use farthing_testnet::rpc;
 use farthing_tests::{
     command::farthing,
     world::{FUNDS, Setup, World, eventually},

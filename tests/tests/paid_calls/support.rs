@@ -6,8 +6,8 @@ use std::{
 };
 
 use anyhow::{Result, bail, ensure};
-use farthing::testnet::{NodeOptions, NodeProcess};
 use farthing_protocol::Usdc;
+use farthing_testnet::{NodeOptions, NodeProcess};
 use farthing_tests::{
     command::{farthing, run},
     world::{Answer, PRICE, Setup, World},

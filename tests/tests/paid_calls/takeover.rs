@@ -6,10 +6,7 @@ use std::sync::{
 };
 
 use anyhow::{Context, Result, bail, ensure};
-use farthing::{
-    control::types::{CatalogService, Channel, route},
-    testnet::{NodeOptions, NodeProcess, anvil::Anvil, demo::metrics},
-};
+use farthing_control::types::{CatalogService, Channel, route};
 use farthing_network::{Inbound, Network, NetworkConfig, NetworkHandle};
 use farthing_protocol::{
     Address, CallReply, Listing, Refusal, RefusalCode, SecretKey, ServiceId, Signed, Usdc,
@@ -18,6 +15,7 @@ use farthing_protocol::{
     signed::Document,
     wire::{self, NetworkName},
 };
+use farthing_testnet::{NodeOptions, NodeProcess, anvil::Anvil, demo::metrics};
 use farthing_tests::{
     agreement,
     command::{Ran, farthing},

@@ -1,7 +1,7 @@
 //! What an owner's own server can do wrong, and who pays for it.
 
 use anyhow::{Result, ensure};
-use farthing::control::types::{Api, Charge};
+use farthing_control::types::{Api, Charge};
 use farthing_protocol::Usdc;
 use farthing_tests::{
     upstream,

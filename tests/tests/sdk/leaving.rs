@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use anyhow::{Context, Result};
 use axum::{body::to_bytes, response::IntoResponse};
-use farthing::{consumer::BuyError, gateway::problem::Problem};
+use farthing_node::{consumer::BuyError, gateway::problem::Problem};
 use farthing_protocol::{CallId, Outcome, Usdc};
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},

@@ -17,8 +17,8 @@ mod twins;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
-use farthing::testnet::demo::{Demo, Setup};
 use farthing_sdk::Language;
+use farthing_testnet::demo::{Demo, Setup};
 use tokio::{sync::Semaphore, task::JoinSet};
 
 use self::{
@@ -72,7 +72,7 @@ async fn client_code_of_every_language_buys_is_refused_free_and_pays_a_repeated_
         (Arc::new(demo), Arc::new(offers))
     };
     let spent_before = demo.consumer.status().await?.spent_today.0;
-    let stranger = farthing::tls::own(&folder.path().join("stranger"), &[])?;
+    let stranger = farthing_serve::tls::own(&folder.path().join("stranger"), &[])?;
     let stranger = stranger.ca_file.context("an authority of its own")?;
     let traps = Traps::set(folder.path()).await?;
     let mut variables = vec![

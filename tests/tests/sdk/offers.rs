@@ -3,17 +3,15 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
 use anyhow::{Context, Result, ensure};
-use farthing::{
-    control::types::{Api, route},
-    testnet::demo::Demo,
-};
 use farthing_bridge::{
     description::ApiDescription,
     read,
     snippet::{Language as PlainLanguage, SnippetCall, snippet as plain_snippet},
 };
+use farthing_control::types::{Api, route};
 use farthing_protocol::Usdc;
 use farthing_sdk::{Language, Options, Sdk, generate, snippet};
+use farthing_testnet::demo::Demo;
 use farthing_tests::{command::farthing, world::eventually};
 use serde_json::{Value, json};
 

@@ -3,10 +3,10 @@
 use std::fs;
 
 use anyhow::{Context, Result, ensure};
-use farthing::testnet::demo::{Demo, Setup};
 use farthing_bridge::read;
 use farthing_protocol::Usdc;
 use farthing_sdk::{Language, Options, generate};
+use farthing_testnet::demo::{Demo, Setup};
 use farthing_tests::{command::farthing, world::eventually};
 use tokio::task::JoinSet;
 

@@ -2,11 +2,9 @@
 
 use anyhow::Result;
 use axum::{Json, Router, extract::Query, routing::get};
-use farthing::{
-    control::types::{Api, ServiceFile, SourceFile, SourceKind, route},
-    testnet::demo::Demo,
-};
+use farthing_control::types::{Api, ServiceFile, SourceFile, SourceKind, route};
 use farthing_protocol::Usdc;
+use farthing_testnet::demo::Demo;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;

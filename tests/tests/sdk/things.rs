@@ -11,7 +11,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::{get, post},
 };
-use farthing::control::types::{Charge, ServiceFile, SourceFile, SourceKind};
+use farthing_control::types::{Charge, ServiceFile, SourceFile, SourceKind};
 use farthing_protocol::Usdc;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;

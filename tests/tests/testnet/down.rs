@@ -3,7 +3,7 @@
 use std::{path::Path, process::Stdio, time::Duration};
 
 use anyhow::{Context, Result, ensure};
-use farthing::testnet::program;
+use farthing_testnet::program;
 use tokio::{
     io::{AsyncBufReadExt, BufReader},
     process::Command,

@@ -5,16 +5,14 @@ mod down;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use farthing::{
-    control::types::{Api, WalletBalance, route},
-    testnet::{
-        NodeOptions, NodeProcess, ServiceProcess,
-        anvil::Anvil,
-        prepare::{self, Market},
-        rpc,
-    },
-};
 use farthing_chain::deploy::{dev_account, first_contract_of};
+use farthing_control::types::{Api, WalletBalance, route};
+use farthing_testnet::{
+    NodeOptions, NodeProcess, ServiceProcess,
+    anvil::Anvil,
+    prepare::{self, Market},
+    rpc,
+};
 use tempfile::TempDir;
 
 /// Five wallets are made at once, a second of hashing each, and other tests run beside this one.

@@ -20,30 +20,16 @@ const ADAPTERS: [&str; 4] = ["farthing-network", "farthing-ledger", "farthing-ch
 
 /// The layers of `node/src`, lowest first. A module may use its own layer and those below.
 const LAYERS: [(&str, &[&str]); 4] = [
+    ("foundation", &["config", "disk", "killpoint", "secret", "turns", "wallet"]),
     (
-        "foundation",
-        &[
-            "clock",
-            "config",
-            "disk",
-            "eth",
-            "files",
-            "killpoint",
-            "lock",
-            "process",
-            "secret",
-            "text",
-            "tls",
-            "turns",
-            "wallet",
-        ],
+        "use case",
+        &["alerts", "backup", "catalog", "chain_view", "consumer", "gas", "owner", "settlement", "status"],
     ),
-    ("use case", &["alerts", "backup", "catalog", "chain_view", "consumer", "owner", "settlement", "status"]),
-    ("edge", &["control", "gateway", "panel", "serve"]),
-    ("composition", &["cli", "commands", "home", "journal", "lib", "main", "node", "testnet"]),
+    ("edge", &["gateway"]),
+    ("composition", &["commands", "home", "journal", "lib", "node"]),
 ];
 /// Halves of one layer that must stay apart: each could run without the other.
-const APART: [(&str, &str); 3] = [("consumer", "owner"), ("gateway", "panel"), ("gateway", "control")];
+const APART: [(&str, &str); 1] = [("consumer", "owner")];
 
 /// A longer file holds a second idea.
 const LINES_MAX: usize = 500;
@@ -52,7 +38,10 @@ const LONG_FILES: [(&str, &str); 0] = [];
 
 #[test]
 fn packages_depend_only_in_the_direction_of_the_architecture() {
-    let node_sees = [&PURE[..], &ADAPTERS[..], &["farthing-bounds"]].concat();
+    let control = ["farthing-protocol", "farthing-bridge", "farthing-sdk", "farthing-os"];
+    let edges = ["farthing-bounds", "farthing-os", "farthing-control", "farthing-serve"];
+    let node = [&PURE[..], &ADAPTERS[..], &edges[..]].concat();
+    let rooms = ["farthing-node", "farthing-console", "farthing-testnet"];
     let allowed: BTreeMap<&str, Vec<&str>> = [
         ("farthing-protocol", vec![]),
         ("farthing-bridge", vec![]),
@@ -62,9 +51,19 @@ fn packages_depend_only_in_the_direction_of_the_architecture() {
         ("farthing-ledger", vec!["farthing-protocol"]),
         ("farthing-chain", vec!["farthing-protocol"]),
         ("farthing-catalog", vec!["farthing-protocol"]),
-        ("farthing", node_sees.clone()),
+        ("farthing-os", vec![]),
+        ("farthing-control", control.to_vec()),
+        ("farthing-serve", vec!["farthing-bounds", "farthing-os"]),
+        // It asks the node through the contract alone.
+        ("farthing-console", [&edges[..], &["farthing-protocol", "farthing-bridge"]].concat()),
+        ("farthing-node", node.clone()),
+        (
+            "farthing-testnet",
+            vec!["farthing-protocol", "farthing-chain", "farthing-control", "farthing-os", "farthing-serve"],
+        ),
+        ("farthing", [&node[..], &rooms[..]].concat()),
         ("farthing-demo-services", vec![]),
-        ("farthing-tests", [&node_sees[..], &["farthing", "farthing-demo-services"]].concat()),
+        ("farthing-tests", [&node[..], &rooms[..], &["farthing-demo-services"]].concat()),
     ]
     .into();
     let packages = packages();
@@ -77,8 +76,10 @@ fn packages_depend_only_in_the_direction_of_the_architecture() {
     for package in &packages {
         for dependency in package.dependencies.iter().filter(|name| name.starts_with("farthing")) {
             let known = &allowed[package.name.as_str()];
-            // A package's tests may use the harness of farthing-tests.
-            let by_its_tests_only = dependency == "farthing-tests" && package.only_tests_use(dependency);
+            // A package's tests may use the harness of farthing-tests, and a local chain.
+            let harness = ["farthing-tests", "farthing-testnet"];
+            let by_its_tests_only =
+                harness.contains(&dependency.as_str()) && package.only_tests_use(dependency);
             if !known.contains(&dependency.as_str()) && !by_its_tests_only {
                 breaches.add(&package.name, format!("depends on {dependency}; it may depend on {known:?}"));
             }

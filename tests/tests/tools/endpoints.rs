@@ -6,11 +6,9 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use farthing::{
-    control::types::Api,
-    testnet::{ServiceProcess, program},
-};
+use farthing_control::types::Api;
 use farthing_protocol::Usdc;
+use farthing_testnet::{ServiceProcess, program};
 use farthing_tests::world::{FUNDS, World};
 use tokio::process::Command;
 

@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
-use farthing::testnet::{ServiceProcess, program};
+use farthing_testnet::{ServiceProcess, program};
 use serde_json::Value;
 use tokio::{io::AsyncReadExt as _, process::Command};
 
@@ -70,7 +70,7 @@ pub async fn measured(source: &Path) -> Result<Measured> {
 /// When the service does not come up.
 pub async fn write_exoplanets(path: &Path) -> Result<()> {
     let service = ServiceProcess::start("exoplanets").await?;
-    farthing::tls::install_provider();
+    farthing_serve::tls::install_provider();
     let client = reqwest::Client::builder().no_proxy().build()?;
     let schema = client.get(format!("{}/schema.graphql", service.url)).send().await?.error_for_status()?;
     Ok(std::fs::write(path, schema.bytes().await?)?)

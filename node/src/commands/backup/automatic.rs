@@ -1,13 +1,13 @@
 //! Backups that the node makes every day: turned on with a passphrase that it does not keep.
 
 use axum::{Json, extract::State, http::StatusCode};
+use farthing_control::types::{AutomaticBackups, AutomaticBackupsRequest, Backup, route};
+use farthing_os::secret::SecretText;
 
 use super::{Failed, shown};
 use crate::{
     backup::automatic::{AutomaticError, Standing},
-    control::types::{AutomaticBackups, AutomaticBackupsRequest, Backup, route},
     node::Node,
-    secret::SecretText,
 };
 
 impl From<Standing> for AutomaticBackups {

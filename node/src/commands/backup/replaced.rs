@@ -5,11 +5,11 @@ use axum::{
     extract::{Path, State},
     http::StatusCode,
 };
+use farthing_control::types::{ReplacedNode, route};
 
 use super::{Failed, on_the_side};
 use crate::{
     backup::replaced::{self, Replaced},
-    control::types::{ReplacedNode, route},
     node::Node,
 };
 

@@ -2,6 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
+use farthing_control::types::{Eth, HistoryEntry, HistoryKind, HistoryState, Text};
 use farthing_ledger::{
     Adjustment, CallRow, Cause, LedgerError, Position, Purchase, PurchaseEnd, Settlement, SettlementState,
     Side, Stretch, Transaction, Window,
@@ -9,10 +10,7 @@ use farthing_ledger::{
 use farthing_protocol::{ChannelId, Outcome, Usdc};
 
 use super::{Filter, Names, SCANNED_MAX};
-use crate::{
-    control::types::{Eth, HistoryEntry, HistoryKind, HistoryState, Text},
-    node::Node,
-};
+use crate::node::Node;
 
 /// Settlements are few: one a minute at the very most, and some a day as a rule.
 pub(super) const SETTLEMENTS_MAX: usize = 10_000;

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use farthing_control::types::{ServedCall, SettledChannel, SettlementShown};
 use farthing_ledger::{LedgerError, Position, Settlement, SettlementRow, Window};
 use farthing_protocol::{ChannelId, Usdc};
 
@@ -12,10 +13,7 @@ use super::{
     Names,
     read::{SETTLEMENTS_MAX, amount_of, hash_text, state_of_settlement},
 };
-use crate::{
-    control::types::{ServedCall, SettledChannel, SettlementShown},
-    node::Node,
-};
+use crate::node::Node;
 
 /// More does not help anybody who looks; everything is in the export.
 const CALLS_MAX: usize = 500;

@@ -231,7 +231,7 @@ fn nothing_is_promised_while_a_close_is_pending() {
 
 #[test]
 fn a_channel_is_as_long_unused_after_a_restart_as_it_was_before() {
-    let (now_secs, owner) = (crate::clock::now_secs(), Address::from_bytes([2; 20]));
+    let (now_secs, owner) = (farthing_os::clock::now_secs(), Address::from_bytes([2; 20]));
     let restarted = |used_secs: Option<u64>| {
         let channels = Channels::default();
         let config = funded(1).all()[0].config;

@@ -195,3 +195,23 @@ fn every_problem_says_what_to_do_next() {
         assert_eq!(document["status"], problem.status.as_u16());
     }
 }
+
+#[tokio::test]
+async fn what_a_port_turns_away_is_told_as_a_problem_and_never_as_free_when_it_may_repeat_a_call() {
+    for (what, status, name) in [
+        (TurnedAway::UnknownHost, 421, "unknown-host"),
+        (TurnedAway::FromWebPage, 403, "origin-refused"),
+        (TurnedAway::NoRoom, 503, "no-room"),
+    ] {
+        let answer = turned_away(what);
+        assert_eq!(answer.status().as_u16(), status);
+        assert_eq!(answer.headers()[header::CONTENT_TYPE], "application/problem+json");
+        let retry_after = answer.headers().get(header::RETRY_AFTER).cloned();
+        let body = axum::body::to_bytes(answer.into_body(), 4096).await.unwrap();
+        let problem: Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(problem["type"], format!("urn:farthing:problem:{name}"));
+        if what == TurnedAway::NoRoom {
+            assert_eq!((&problem["charged"], retry_after.unwrap().as_bytes()), (&Value::Null, &b"1"[..]));
+        }
+    }
+}

@@ -49,7 +49,7 @@ impl PayeeChannel {
             config: row.config,
             state: row.state(),
             best_voucher: proof,
-            unclaimed_since_secs: (!row.state().unclaimed().is_zero()).then(crate::clock::now_secs),
+            unclaimed_since_secs: (!row.state().unclaimed().is_zero()).then(farthing_os::clock::now_secs),
             view: None,
             ending: row.ending,
             opening: row.opening,
@@ -107,7 +107,7 @@ impl PayeeChannel {
         }
         self.state.best = self.state.best.max(proven).max(row.best);
         if !self.state.unclaimed().is_zero() {
-            self.unclaimed_since_secs.get_or_insert_with(crate::clock::now_secs);
+            self.unclaimed_since_secs.get_or_insert_with(farthing_os::clock::now_secs);
         }
     }
 

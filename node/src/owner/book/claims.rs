@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use farthing_protocol::{ChannelId, Usdc};
 
 use super::PayeeChannel;
-use crate::settlement::worth::Means;
+use crate::gas::Means;
 
 /// How it went with the last claims.
 #[derive(Clone, Debug, Default)]

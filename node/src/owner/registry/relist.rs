@@ -1,10 +1,10 @@
 //! Listing anew at the start what was listed for another network, or by a wrong clock.
 
 use farthing_ledger::{LedgerError, Namespace};
+use farthing_os::clock;
 use farthing_protocol::{Listing, Signed, limits, wire};
 
 use super::{Registry, RegistryError, date, samples_count};
-use crate::clock;
 
 impl Registry {
     /// Lists what was listed for another network, or another way to pay, for this one, and what was dated by a clock

@@ -5,18 +5,15 @@ use std::{collections::BTreeMap, sync::Arc};
 use bytes::Bytes;
 use farthing_chain::{Chain, ChainHandle, ClaimRow, MemoryJournal, Role};
 use farthing_ledger::{OpenMode, Promise};
+use farthing_os::clock;
 use farthing_protocol::{
     CallId, CallRequest, ChannelConfig, SecretKey, ServiceId, Signature, Voucher,
     call::{Method, Payment},
 };
+use farthing_testnet::{LocalChain, anvil::Anvil};
 
 use super::*;
-use crate::{
-    clock,
-    consumer::channels::Channels,
-    settlement::worth::Means,
-    testnet::{LocalChain, anvil::Anvil},
-};
+use crate::{consumer::channels::Channels, gas::Means};
 
 const fn usdc(micros: u64) -> Usdc {
     Usdc::from_micros(micros)

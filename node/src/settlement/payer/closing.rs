@@ -3,13 +3,11 @@
 
 use std::{sync::PoisonError, time::Duration};
 
+use farthing_os::clock;
 use farthing_protocol::{CallMessage, CallReply};
 
 use super::Payer;
-use crate::{
-    clock,
-    consumer::{channels::PayerChannel, shown::newest_word},
-};
+use crate::consumer::{channels::PayerChannel, shown::newest_word};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// So often within the delay of a channel: every three minutes of a day.

@@ -1,8 +1,8 @@
 //! What strangers try with the end of channels: to have the owner pay for it, and to be served on what is given back.
 
-use farthing::testnet::rpc;
 use farthing_chain::ClaimRow;
 use farthing_protocol::SignedClose;
+use farthing_testnet::rpc;
 use serde_json::json;
 
 use super::*;

@@ -1,7 +1,7 @@
 //! What payers try with deposits: those that the chain may still take back, and very many small ones.
 
 use alloy::{primitives::U256, sol, sol_types::SolCall as _};
-use farthing::testnet::rpc;
+use farthing_testnet::rpc;
 use serde_json::{Value, json};
 
 use super::*;

@@ -1,7 +1,7 @@
 //! What a payer does while the owner's transactions do not get through.
 
 use axum::{Router, extract::State, http::StatusCode, routing::post};
-use farthing::testnet::rpc;
+use farthing_testnet::rpc;
 use serde_json::json;
 
 use super::*;

@@ -1,11 +1,9 @@
 //! What an owner claims and takes on whose ETH pays for some of its claims.
 
-use farthing::{
-    control::types::{Alert, HistoryPage, HistoryState},
-    testnet::rpc,
-};
 use farthing_chain::deploy::dev_account;
+use farthing_control::types::{Alert, HistoryPage, HistoryState};
 use farthing_protocol::keccak256;
+use farthing_testnet::rpc;
 use serde_json::json;
 
 use super::*;

@@ -1,9 +1,7 @@
 //! A payer that takes back what it owes, because claiming it costs more than it is worth.
 
-use farthing::{
-    control::types::{HistoryPage, HistoryState, WalletBalance},
-    testnet::rpc,
-};
+use farthing_control::types::{HistoryPage, HistoryState, WalletBalance};
+use farthing_testnet::rpc;
 use serde_json::json;
 
 use super::*;

@@ -1,7 +1,7 @@
 //! An owner that claims what it holds and never served: nobody can prevent the first time.
 
-use farthing::control::types::Alert;
 use farthing_chain::{Chain, ChainSpec, ClaimRow, MemoryJournal};
+use farthing_control::types::Alert;
 use farthing_protocol::ChannelConfig;
 
 use super::*;

@@ -1,6 +1,6 @@
 //! `farthing audit --with`: the books of both sides, call by call, and an owner whose books say something else.
 
-use farthing::control::types::Api;
+use farthing_control::types::Api;
 use farthing_ledger::ServedRow;
 use farthing_protocol::ChannelId;
 use farthing_tests::{

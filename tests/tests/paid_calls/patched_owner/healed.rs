@@ -1,6 +1,6 @@
 //! An owner that counts more than its payer: what a call explains is booked, and what nothing explains stops the channel.
 
-use farthing::control::types::Alert;
+use farthing_control::types::Alert;
 use farthing_protocol::resolution::COPY_LIFETIME;
 use futures::future::try_join_all;
 

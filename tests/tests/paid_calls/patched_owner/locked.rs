@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use farthing::testnet::rpc;
+use farthing_testnet::rpc;
 use tokio::process::Command;
 
 use super::*;

@@ -1,0 +1,70 @@
+//! `farthing alert`: what needs a person, and who is told.
+
+use super::{
+    Context,
+    args::{self, Levels},
+    failure::Failure,
+    output::{pairs, table},
+};
+
+use farthing_control::types::{Alert, AlertLevels, AlertLevelsRequest, AlertSeverity, Text, route};
+use farthing_os::clock;
+
+pub(super) async fn alert(context: &Context, verb: args::Alert) -> Result<(), Failure> {
+    let node = context.node()?;
+    let levels: AlertLevels = match verb {
+        args::Alert::List => {
+            let alerts: Vec<Alert> = node.get(route::ALERTS).await?;
+            if alerts.is_empty() {
+                context.output.prose("Nothing needs you.");
+            }
+            return context.output.data(&alerts, |alerts| list(alerts));
+        }
+        args::Alert::Levels => node.get(route::ALERT_LEVELS).await?,
+        args::Alert::Set(levels) => node.post(route::ALERT_LEVELS, &request(&levels)?).await?,
+        args::Alert::Test => node.post(route::ALERT_TEST, &()).await?,
+    };
+    context.output.data(&levels, text)
+}
+
+fn request(levels: &Levels) -> Result<AlertLevelsRequest, Failure> {
+    let webhook = match levels.webhook.as_deref() {
+        Some(given) => Some(match given.strip_prefix('@') {
+            Some(path) => std::fs::read_to_string(path).map_err(|error| {
+                Failure::usage(format!("{path} cannot be read ({error}); check the path"))
+            })?,
+            None => given.to_owned(),
+        }),
+        None => levels.no_webhook.then(String::new),
+    };
+    Ok(AlertLevelsRequest {
+        usdc_below: levels.usdc_below.map(Text),
+        eth_below: levels.eth_below.map(Text),
+        channel_below: levels.channel_below.map(Text),
+        webhook,
+    })
+}
+
+fn list(alerts: &[Alert]) -> String {
+    let rows = alerts.iter().map(|alert| {
+        let severity = match alert.severity {
+            AlertSeverity::Warning => "warning",
+            AlertSeverity::Error => "error",
+        };
+        let what = format!("{}; {}", alert.cause, alert.action);
+        [severity.to_owned(), alert.kind.clone(), clock::timestamp(alert.since_secs), what]
+    });
+    table(["SEVERITY", "KIND", "SINCE", "WHAT"], rows)
+}
+
+fn text(levels: &AlertLevels) -> String {
+    let told = levels.told_secs.map_or_else(|| "not since the start".to_owned(), clock::timestamp);
+    pairs([
+        ("USDC below", levels.usdc_below.to_string()),
+        ("ETH below", levels.eth_below.to_string()),
+        ("Channel below", levels.channel_below.to_string()),
+        ("Webhook", levels.webhook.clone().unwrap_or_else(|| "none".to_owned())),
+        ("Told", if levels.webhook.is_some() { told } else { "-".to_owned() }),
+        ("Problem", levels.problem.clone().unwrap_or_else(|| "-".to_owned())),
+    ])
+}

@@ -1,0 +1,285 @@
+//! `farthing api`: my services.
+
+mod add;
+pub(super) mod show;
+
+use std::time::Duration;
+
+use farthing_control::{
+    ControlClient,
+    types::{
+        Api, ApiShown, ApiState, CatalogService, EditRequest, Edited, ListingHealth, OperationName,
+        PriceRequest, Rescan, RescanRequest, SourceKind, Status, VersionNote, route,
+    },
+};
+use farthing_protocol::{ServiceId, Usdc};
+
+use super::{Context, args, failure::Failure, output::table};
+
+pub(super) async fn api(context: &Context, verb: args::Api) -> Result<(), Failure> {
+    let node = context.node()?;
+    let none = &();
+    let api: Api = match verb {
+        args::Api::Scan(inspected) => return super::bridge::inspect(context, *inspected).await,
+        args::Api::List => {
+            let apis: Vec<Api> = node.get(route::APIS).await?;
+            if apis.is_empty() {
+                context.output.prose("No services yet; publish one with `farthing api add --help`.");
+            }
+            return context.output.data(&apis, |apis| list(apis));
+        }
+        args::Api::Add(add) => {
+            let yes = add.yes;
+            let file = add::service_file(context, *add).await?;
+            let prices = file.operations.iter().filter_map(|operation| operation.price);
+            confirm_price(context, prices.map(|price| price.0).fold(file.price.0, Usdc::max), yes)?;
+            let api: Api = node.post(route::APIS, &file).await?;
+            let shown: ApiShown = node.get(&path(route::API, api.id.0)).await?;
+            context.output.data(&shown, show::added)?;
+            warn_of_double(context, &node, &api).await?;
+            warn_of_look_alike(context, &node, api.id.0).await?;
+            return warn_of_clock(context, &node).await;
+        }
+        args::Api::Show { service } => {
+            let shown: ApiShown = node.get(&path(route::API, service)).await?;
+            return context.output.data(&shown, show::shown);
+        }
+        args::Api::Rescan { service, source, apply } => {
+            let source = source.map(|place| add::source_at(&place, SourceKind::Openapi)).transpose()?;
+            let request = RescanRequest { source, apply };
+            let rescan: Rescan = node.post(&path(route::API_RESCAN, service), &request).await?;
+            return context.output.data(&rescan, show::rescan);
+        }
+        args::Api::Edit(edit) => {
+            let service = edit.service;
+            let edited: Edited = node.post(&path(route::API_EDIT, service), &edit_request(*edit)?).await?;
+            tell_of_dropped(context, &edited);
+            edited.api
+        }
+        args::Api::Health { service } => {
+            let health: ListingHealth = node.get(&path(route::API_HEALTH, service)).await?;
+            context.output.data(&health, show::health)?;
+            return warn_of_clock(context, &node).await;
+        }
+        args::Api::Versions { service } => {
+            let versions: Vec<VersionNote> = node.get(&path(route::API_VERSIONS, service)).await?;
+            return context.output.data(&versions, |versions| show::versions(versions));
+        }
+        args::Api::Openapi { service, version } => {
+            let document = format!("{}?version={}", path(route::API_OPENAPI, service), version.as_str());
+            let document: serde_json::Value = node.get(&document).await?;
+            return context.output.data(&document, |document| format!("{document:#}"));
+        }
+        args::Api::Price { service, price, operation, yes } => {
+            let operation = operation.as_deref().map(operation_name).transpose()?;
+            confirm_price(context, price, yes)?;
+            let request = PriceRequest { price: price.into(), operation };
+            node.post(&path(route::API_PRICE, service), &request).await?
+        }
+        args::Api::Pause { service } => node.post(&path(route::API_PAUSE, service), none).await?,
+        args::Api::Resume { service } => node.post(&path(route::API_RESUME, service), none).await?,
+        args::Api::Remove { service } => {
+            let api: Api = node.delete(&path(route::API, service)).await?;
+            context.output.data(&api, |api| list(std::slice::from_ref(api)))?;
+            return warn_of_clock(context, &node).await;
+        }
+    };
+    context.output.data(&api, |api| list(std::slice::from_ref(api)))?;
+    warn_of_clock(context, &node).await?;
+    tell_how_far_it_got(context, &node, api.id.0).await
+}
+
+/// A server that asks for a key refuses every call without one.
+fn tell_of_dropped(context: &Context, edited: &Edited) {
+    if !edited.dropped_secrets.is_empty() {
+        context.output.prose(&format!(
+            "Dropped: {}. It was given for another server, and the new one does not get it. If that asks for it, give it \
+             with --upstream-header or --upstream-query.",
+            edited.dropped_secrets.join(", ")
+        ));
+    }
+}
+
+/// The same thing for sale twice is seldom meant, and consumers cannot tell which of the two is the right one.
+async fn warn_of_double(context: &Context, node: &ControlClient, added: &Api) -> Result<(), Failure> {
+    let apis: Vec<Api> = node.get(route::APIS).await?;
+    for other in apis.iter().filter(|other| is_double(added, other)) {
+        context.output.prose(&format!(
+            "Careful: you offer “{}” of the same server already, as {}. Retire one of the two with `farthing api remove`; \
+             a new version of a service is published with --id.",
+            other.name, other.id
+        ));
+    }
+    Ok(())
+}
+
+/// Consumers are warned of names that imitate others; its owner should know.
+async fn warn_of_look_alike(
+    context: &Context,
+    node: &ControlClient,
+    service: ServiceId,
+) -> Result<(), Failure> {
+    let CatalogService { hit, .. } = node.get(&path(route::CATALOG_SERVICE, service)).await?;
+    if let Some(other) = hit.look_alike {
+        context.output.prose(&format!(
+            "Careful: its name is nearly that of “{}”, which {} offers, and consumers are shown a warning beside it. Another \
+             name: `farthing api edit {service} --name …`",
+            other.name, other.owner
+        ));
+    }
+    Ok(())
+}
+
+fn is_double(one: &Api, other: &Api) -> bool {
+    one.id != other.id
+        && other.state != ApiState::Removed
+        && one.name == other.name
+        && one.upstream == other.upstream
+}
+
+/// Says how many of the connected nodes have a new version. Nothing is said where nobody waits for words.
+async fn tell_how_far_it_got(
+    context: &Context,
+    node: &ControlClient,
+    service: ServiceId,
+) -> Result<(), Failure> {
+    if context.output.is_json() {
+        return Ok(());
+    }
+    let mut health = ListingHealth::default();
+    for wait in SPREADS_WITHIN {
+        tokio::time::sleep(wait).await;
+        health = node.get(&path(route::API_HEALTH, service)).await?;
+        if health.current + health.silent == health.asked {
+            break;
+        }
+    }
+    context.output.prose(&how_far(&health));
+    Ok(())
+}
+
+fn how_far(health: &ListingHealth) -> String {
+    let ListingHealth { asked, current, .. } = health;
+    match (*asked, *current) {
+        (0, _) => "No node is connected that could hear of it; it is told to those that connect.".to_owned(),
+        (asked, current) if asked == current => "All connected nodes have the new version.".to_owned(),
+        (asked, current) => format!(
+            "{current} of {asked} connected nodes have it by now; the others follow by themselves. Of a service that \
+             changes often they take a new version every ten minutes. `farthing api health` asks again."
+        ),
+    }
+}
+
+/// What is published under a wrong clock may reach nobody, and its owner would not know why.
+async fn warn_of_clock(context: &Context, node: &ControlClient) -> Result<(), Failure> {
+    let status: Status = node.get(route::STATUS).await?;
+    if let Some(off) = status.alerts.iter().find_map(|alert| alert.strip_prefix("clock-off: ")) {
+        context.output.prose(&format!("Careful: {off}. Others may not list this service until then."));
+    }
+    Ok(())
+}
+
+fn edit_request(edit: args::Edit) -> Result<EditRequest, Failure> {
+    let names =
+        |named: &[String]| named.iter().map(|named| operation_name(named)).collect::<Result<Vec<_>, _>>();
+    let args::Said {
+        charge,
+        name,
+        summary,
+        description,
+        category,
+        tags,
+        upstream,
+        upstream_headers,
+        upstream_query,
+    } = edit.said;
+    Ok(EditRequest {
+        hide: names(&edit.hide)?,
+        offer: names(&edit.offer)?,
+        source: edit.source.map(|place| add::source_at(&place, SourceKind::Openapi)).transpose()?,
+        name,
+        summary,
+        category,
+        tags: (!tags.is_empty()).then_some(tags),
+        description: description.map(add::text_or_file).transpose()?,
+        upstream,
+        upstream_headers: add::secrets(upstream_headers)?,
+        upstream_query: add::secrets(upstream_query)?,
+        remove_secrets: edit.remove_secrets,
+        charge: charge.map(Into::into),
+        version: None,
+    })
+}
+
+/// Before each question whether others have a new version: it takes them a moment.
+const SPREADS_WITHIN: [Duration; 4] = [
+    Duration::from_millis(100),
+    Duration::from_millis(300),
+    Duration::from_millis(600),
+    Duration::from_secs(1),
+];
+
+/// A call for more than this is far more often a slip of the decimal point than meant.
+const PRICE_UNASKED_MAX: Usdc = Usdc::from_micros(1_000_000);
+
+fn confirm_price(context: &Context, price: Usdc, yes: bool) -> Result<(), Failure> {
+    if yes || price <= PRICE_UNASKED_MAX {
+        return Ok(());
+    }
+    context.output.confirm(&format!("Charge {price} USDC for one call?"))
+}
+
+pub(super) fn path(route: &str, service: ServiceId) -> String {
+    route.replace("{id}", &service.to_string())
+}
+
+pub(super) fn operation_name(text: &str) -> Result<OperationName, Failure> {
+    let next = "write the operation as \"GET /v1/things\"";
+    let unnamed = || Failure::usage(format!("`{text}` names no operation; {next}"));
+    let (method, path) = text.trim().split_once(' ').ok_or_else(unnamed)?;
+    let method = method.parse().map_err(|error| Failure::usage(format!("{error}; {next}")))?;
+    Ok(OperationName { method, path: path.trim().to_owned() })
+}
+
+fn list(apis: &[Api]) -> String {
+    let row = |api: &Api| {
+        [
+            api.id.to_string(),
+            api.name.clone(),
+            api.state.to_string(),
+            api.price.to_string(),
+            api.operations.len().to_string(),
+            api.calls.to_string(),
+            api.earned.to_string(),
+            format!("{} ({})", api.upstream, api.upstream_class),
+        ]
+    };
+    let heading = ["SERVICE", "NAME", "STATE", "PRICE", "OPERATIONS", "CALLS", "EARNED", "UPSTREAM"];
+    table(heading, apis.iter().map(row))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_owner_hears_how_far_a_change_got() {
+        let health = |asked, current| ListingHealth { asked, current, ..ListingHealth::default() };
+        for (asked, current, words) in [
+            (0, 0, "No node is connected"),
+            (3, 3, "All connected nodes"),
+            (3, 1, "1 of 3 connected nodes have it by now"),
+        ] {
+            let told = how_far(&health(asked, current));
+            assert!(told.contains(words), "{told}");
+        }
+    }
+
+    #[test]
+    fn an_operation_is_named_by_method_and_path() {
+        let name = operation_name("get /v1/things").unwrap();
+        assert_eq!((name.method.to_string().as_str(), name.path.as_str()), ("GET", "/v1/things"));
+        assert!(operation_name("/v1/things").is_err());
+        assert!(operation_name("FETCH /v1/things").is_err());
+    }
+}

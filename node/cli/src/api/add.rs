@@ -1,0 +1,289 @@
+//! `farthing api add`: from flags and files to a service file, which is what the node takes.
+
+use std::{
+    collections::BTreeMap,
+    io::{self, IsTerminal, Write},
+    path::Path,
+};
+
+use farthing_control::types::{
+    Charge, OperationFile, SamplesFile, ScalarFile, ServiceFile, SourceFile, SourceKind,
+};
+use farthing_node::owner::intake::{self, IntakeOptions, Kind};
+use url::Url;
+
+use crate::{
+    Context,
+    args::{self, Add},
+    bridge::{header, report::candidates},
+    failure::{Exit, Failure},
+};
+
+/// The service that `add` describes.
+pub(super) async fn service_file(context: &Context, add: Add) -> Result<ServiceFile, Failure> {
+    let mut file = match (add.from.as_deref().or(add.file.as_deref()), source(context, &add).await?) {
+        (Some(path), None) => read(path)?,
+        (None, Some(source)) => described(source, &add)?,
+        _ => {
+            return Err(Failure::usage(
+                "say what to publish: --openapi, --graphql or --scan with a file or URL, or --from with a service \
+                 file; `farthing api add --help` has examples",
+            ));
+        }
+    };
+    amend(&mut file, add)?;
+    Ok(file)
+}
+
+/// Where the API is described, when it is not by a service file.
+async fn source(context: &Context, add: &Add) -> Result<Option<SourceFile>, Failure> {
+    Ok(match (&add.openapi, &add.graphql, &add.scan) {
+        (Some(place), _, _) => Some(source_at(place, SourceKind::Openapi)?),
+        (_, Some(place), _) => Some(source_at(place, SourceKind::Graphql)?),
+        (_, _, Some(url)) => Some(scan(context, url, add).await?),
+        _ => None,
+    })
+}
+
+/// A URL, which the node fetches, or a file, which is read here.
+pub(super) fn source_at(place: &str, kind: SourceKind) -> Result<SourceFile, Failure> {
+    if is_url(place) {
+        return Ok(SourceFile { kind, url: Some(place.to_owned()), text: None, file: String::new() });
+    }
+    let (text, file) = if place == "-" {
+        (io::read_to_string(io::stdin()), String::new())
+    } else {
+        (std::fs::read_to_string(place), place.to_owned())
+    };
+    let text = text.map_err(|error| {
+        Failure::usage(format!(
+            "{place} cannot be read ({error}); check the path, or give a URL with http://"
+        ))
+    })?;
+    Ok(SourceFile { kind, url: None, text: Some(text), file })
+}
+
+impl From<args::Charge> for Charge {
+    fn from(charge: args::Charge) -> Self {
+        match charge {
+            args::Charge::Success => Self::Success,
+            args::Charge::Answered => Self::Answered,
+        }
+    }
+}
+
+fn is_url(place: &str) -> bool {
+    place.starts_with("http://") || place.starts_with("https://")
+}
+
+/// Looks for descriptions, shows them, and picks one: the named one, the only one, or the one a person chooses.
+async fn scan(context: &Context, url: &str, add: &Add) -> Result<SourceFile, Failure> {
+    let address = Url::parse(url).map_err(|error| {
+        Failure::usage(format!("{url} is no address ({error}); write it as http://host:port/"))
+    })?;
+    let headers = add.said.upstream_headers.iter().map(header).collect::<Result<_, _>>()?;
+    let options = IntakeOptions { headers, ..IntakeOptions::default() };
+    context.output.prose(&format!("Looking for a description at {url} …"));
+    let found = intake::scan(&address, &options).await?;
+    let count = found.candidates.len();
+    if count == 0 {
+        found.into_best()?;
+        return Err(Failure::new(Exit::Failure, "nothing was found"));
+    }
+    context.output.prose(&candidates(&found.candidates));
+    let number = match add.pick {
+        Some(number) => number,
+        None if count == 1 => 1,
+        None => ask(count)?,
+    };
+    let candidate = number.checked_sub(1).and_then(|index| found.candidates.get(index));
+    let candidate = candidate
+        .ok_or_else(|| Failure::usage(format!("there is no description {number}, only 1 to {count}")))?;
+    let kind = match candidate.intake.kind() {
+        Kind::Rest => SourceKind::Openapi,
+        Kind::Graphql => SourceKind::Graphql,
+    };
+    Ok(SourceFile { kind, url: Some(candidate.intake.origin.clone()), text: None, file: String::new() })
+}
+
+fn ask(count: usize) -> Result<usize, Failure> {
+    if !io::stdin().is_terminal() {
+        return Err(Failure::usage("several descriptions were found; choose one with --pick NUMBER"));
+    }
+    let _ = write!(io::stderr(), "Which one? [1-{count}] ");
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer).map_err(|error| Failure::new(Exit::Failure, error))?;
+    answer.trim().parse().map_err(|_| Failure::usage(format!("answer with a number from 1 to {count}")))
+}
+
+/// The smallest file for a source.
+fn described(source: SourceFile, add: &Add) -> Result<ServiceFile, Failure> {
+    let price = add.price.ok_or_else(|| {
+        Failure::usage("--price is missing: what a call costs in USDC, such as --price 0.002; 0 is free")
+    })?;
+    Ok(ServiceFile { source: Some(source), ..ServiceFile::priced(price) })
+}
+
+/// Flags win over the file.
+fn amend(file: &mut ServiceFile, add: Add) -> Result<(), Failure> {
+    let said = add.said;
+    if let Some(id) = add.id {
+        file.id = Some(id.into());
+    }
+    if let Some(price) = add.price {
+        file.price = price.into();
+    }
+    if let Some(charge) = said.charge {
+        file.charge = charge.into();
+    }
+    if let Some(samples) = add.samples {
+        file.samples = match samples {
+            args::Samples::Described => SamplesFile::Described,
+            args::Samples::Recorded => SamplesFile::Recorded,
+            args::Samples::None => SamplesFile::None,
+        };
+    }
+    if said.name.as_ref().is_some_and(|name| name.trim().is_empty()) {
+        return Err(Failure::usage(
+            "--name is empty; give the service a name of 1 to 80 characters, or leave --name out to take the \
+             description's title",
+        ));
+    }
+    for (field, flag) in [
+        (&mut file.name, said.name),
+        (&mut file.summary, said.summary),
+        (&mut file.category, said.category),
+        (&mut file.upstream, said.upstream),
+    ] {
+        if let Some(flag) = flag {
+            *field = flag;
+        }
+    }
+    if let Some(description) = said.description {
+        file.description = text_or_file(description)?;
+    }
+    if !said.tags.is_empty() {
+        file.tags = said.tags;
+    }
+    file.upstream_headers.extend(secrets(said.upstream_headers)?);
+    file.upstream_query.extend(secrets(said.upstream_query)?);
+    file.mutations |= add.mutations;
+    for scalar in add.scalars {
+        file.scalars.insert(scalar.name, ScalarFile::of(scalar.form));
+    }
+    for text in &add.operation_prices {
+        let wrong =
+            || Failure::usage(format!("`{text}` is no price of an operation; write \"GET /planets=0.005\""));
+        let (name, price) = text.rsplit_once('=').ok_or_else(wrong)?;
+        let price = price.trim().parse().map_err(|error| Failure::usage(format!("{text}: {error}")))?;
+        choice(file, name)?.price = Some(price);
+    }
+    for name in &add.include {
+        choice(file, name)?;
+    }
+    for name in &add.exclude {
+        choice(file, name)?.exclude = true;
+    }
+    Ok(())
+}
+
+/// The file's word on an operation, a new one when there is none.
+fn choice<'a>(file: &'a mut ServiceFile, name: &str) -> Result<&'a mut OperationFile, Failure> {
+    let name = super::operation_name(name)?;
+    let known = file
+        .operations
+        .iter()
+        .position(|operation| operation.method == name.method && operation.path == name.path);
+    let index = known.unwrap_or_else(|| {
+        file.operations.push(OperationFile::named(name.method.0, name.path));
+        file.operations.len() - 1
+    });
+    Ok(&mut file.operations[index])
+}
+
+pub(super) fn secrets(pairs: Vec<(String, String)>) -> Result<BTreeMap<String, String>, Failure> {
+    pairs.into_iter().map(|(name, value)| Ok((name, text_or_file(value)?.trim_end().to_owned()))).collect()
+}
+
+/// A text, or the content of the file that it names after an `@`.
+pub(super) fn text_or_file(text: String) -> Result<String, Failure> {
+    let Some(file) = text.strip_prefix('@') else { return Ok(text) };
+    std::fs::read_to_string(file)
+        .map_err(|error| Failure::usage(format!("{file} cannot be read ({error}); check the path")))
+}
+
+/// A service file is TOML, or JSON when its name says so.
+fn read(file: &Path) -> Result<ServiceFile, Failure> {
+    let shown = file.display();
+    let text =
+        if file == Path::new("-") { io::read_to_string(io::stdin()) } else { std::fs::read_to_string(file) };
+    let text =
+        text.map_err(|error| Failure::usage(format!("{shown} cannot be read ({error}); check the path")))?;
+    let json =
+        file.extension().is_some_and(|extension| extension == "json") || text.trim_start().starts_with('{');
+    let parsed = if json {
+        serde_json::from_str(&text).map_err(|error| error.to_string())
+    } else {
+        toml::from_str(&text).map_err(|error| error.to_string())
+    };
+    let mut parsed: ServiceFile = parsed.map_err(|error| {
+        let hint = if text.contains("openapi") || text.contains("swagger") {
+            "It looks like an API description: use --openapi."
+        } else {
+            "Correct it and try again."
+        };
+        Failure::usage(format!("{shown} is no service file: {error}\n{hint}"))
+    })?;
+    if let Some(source) =
+        parsed.source.as_mut().filter(|source| source.url.is_none() && source.text.is_none())
+    {
+        // A path in a file is meant from where the file is.
+        let place = file.parent().unwrap_or(Path::new("")).join(&source.file);
+        *source = source_at(&place.to_string_lossy(), source.kind)?;
+    }
+    let folder = file.parent().unwrap_or(Path::new(""));
+    for secrets in [&mut parsed.upstream_headers, &mut parsed.upstream_query] {
+        for value in secrets.values_mut().filter(|value| value.starts_with('@')) {
+            let place = folder.join(&value[1..]);
+            *value = text_or_file(format!("@{}", place.display()))?.trim_end().to_owned();
+        }
+    }
+    Ok(parsed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(folder: &Path, name: &str, text: &str) -> std::path::PathBuf {
+        let path = folder.join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    #[test]
+    fn a_service_file_is_toml_or_json() {
+        let folder = tempfile::tempdir().unwrap();
+        let toml =
+            write(folder.path(), "a.toml", "name = \"a\"\nupstream = \"http://h\"\nprice = \"0.01\"\n");
+        let json = write(folder.path(), "a.json", r#"{"name":"a","upstream":"http://h","price":"0.01"}"#);
+        assert_eq!(read(&toml).unwrap(), read(&json).unwrap());
+        let wrong = write(folder.path(), "b.toml", "name = \"a\"\nupstream = \"http://h\"\nprice = 0.01\n");
+        assert!(read(&wrong).unwrap_err().to_string().contains("b.toml is no service file"));
+    }
+
+    #[test]
+    fn a_service_file_may_name_the_description_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), "schema.graphql", "type Query { a: Int }");
+        write(folder.path(), "key.txt", "secret\n");
+        let file = write(
+            folder.path(),
+            "a.toml",
+            "price = \"0.01\"\nupstream_headers = { X-Key = \"@key.txt\" }\n[source]\nkind = \"graphql\"\nfile = \"schema.graphql\"\n",
+        );
+        let file = read(&file).unwrap();
+        assert_eq!(file.source.unwrap().text.unwrap(), "type Query { a: Int }");
+        assert_eq!(file.upstream_headers["X-Key"], "secret");
+    }
+}

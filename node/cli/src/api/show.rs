@@ -1,0 +1,159 @@
+//! One of my services, for people.
+
+use std::fmt::Write;
+
+use farthing_bridge::samples::Origin;
+use farthing_control::types::{ApiShown, ListingHealth, Offer, OperationSample, Rescan, VersionNote};
+use farthing_os::clock;
+
+use crate::{
+    bridge::report::findings_text,
+    output::{one_line, pairs, table},
+};
+
+/// What was just published.
+pub(super) fn added(shown: &ApiShown) -> String {
+    let mut text = findings_text(&shown.report);
+    line(&mut text, format_args!(""));
+    text.push_str(&head(shown));
+    line(&mut text, format_args!("\n{}", offers(&shown.offers)));
+    let first = shown.offers.first();
+    let call = first.map(|offer| format!(" {} {}", offer.method, offer.path)).unwrap_or_default();
+    line(
+        &mut text,
+        format_args!("\nIt is for sale now. Anyone can buy: farthing call {}{call}", shown.api.id),
+    );
+    text
+}
+
+/// Everything about a service.
+pub(super) fn shown(shown: &ApiShown) -> String {
+    let mut text = head(shown);
+    for (name, value) in [
+        ("summary", &shown.summary),
+        ("category", &shown.category),
+        ("tags", &shown.tags.join(", ")),
+        ("described by", &shown.source),
+        ("this node adds", &shown.secrets.join(", ")),
+    ] {
+        if !value.is_empty() {
+            line(&mut text, format_args!("{name:14}  {value}"));
+        }
+    }
+    line(&mut text, format_args!("{:14}  {} calls, {} USDC", "earned", shown.api.calls, shown.api.earned));
+    line(&mut text, format_args!("\n{}\n", offers(&shown.offers)));
+    text.push_str(&findings_text(&shown.report));
+    if !shown.samples.is_empty() {
+        line(&mut text, format_args!("\nFree samples:"));
+        for sample in &shown.samples {
+            line(&mut text, format_args!("  {}", sample_line(sample)));
+        }
+    }
+    text
+}
+
+/// Who has the listing.
+pub(super) fn health(health: &ListingHealth) -> String {
+    let ListingHealth { asked, current, earlier, missing, silent, .. } = health;
+    let details = match health.details_served {
+        None => "nobody to ask",
+        Some(true) => "given out by others",
+        Some(false) => "not given out by those who were asked",
+    };
+    pairs([
+        ("Seen by", format!("{current} of {asked} connected nodes")),
+        (
+            "Others",
+            format!("{earlier} have an earlier version, {missing} have none, {silent} did not answer"),
+        ),
+        ("Details", details.to_owned()),
+        ("Your server", health.upstream.clone()),
+    ])
+}
+
+/// What was different in each version; names in it may be a stranger's.
+pub(crate) fn versions(versions: &[VersionNote]) -> String {
+    let row = |note: &VersionNote| {
+        let what = if note.what.is_empty() {
+            "nothing that callers see".to_owned()
+        } else {
+            one_line(&note.what.join("; "))
+        };
+        let what = if note.seen_here { format!("{what} (seen by this node)") } else { what };
+        [note.version.to_string(), clock::timestamp(note.published_secs), note.price.to_string(), what]
+    };
+    table(["VERSION", "PUBLISHED", "USDC", "WHAT WAS DIFFERENT"], versions.iter().map(row))
+}
+
+/// A sample without its body.
+pub(crate) fn sample_line(sample: &OperationSample) -> String {
+    let origin = match sample.sample.origin {
+        Origin::Recorded => "recorded",
+        Origin::MediaExample | Origin::SchemaExample => "the description's example",
+        Origin::Synthesised => "made up from the schema",
+    };
+    format!("{} ({origin}, {} bytes)", sample.operation, sample.sample.body.len())
+}
+
+fn head(shown: &ApiShown) -> String {
+    let api = &shown.api;
+    let mut text = String::new();
+    for (name, value) in [
+        ("service", api.id.to_string()),
+        ("name", api.name.clone()),
+        ("kind", shown.kind.clone()),
+        ("state", format!("{}, version {}", api.state, api.listing_version)),
+        ("price", format!("{} USDC a call", api.price)),
+        ("your server", format!("{} ({})", api.upstream, api.upstream_class)),
+    ] {
+        line(&mut text, format_args!("{name:14}  {value}"));
+    }
+    text
+}
+
+/// Operations with prices and what they take.
+pub(crate) fn offers(offers: &[Offer]) -> String {
+    let row = |offer: &Offer| {
+        let parameters = offer.parameters.iter().map(|parameter| {
+            let mark = if parameter.required { "" } else { "?" };
+            format!("{}{mark}: {}", parameter.name, parameter.kind)
+        });
+        let body = offer.body.iter().map(|body| format!("body: {body}"));
+        [
+            offer.method.to_string(),
+            offer.path.clone(),
+            offer.price.to_string(),
+            parameters.chain(body).collect::<Vec<_>>().join(", "),
+        ]
+    };
+    table(["METHOD", "PATH", "USDC", "TAKES"], offers.iter().map(row))
+}
+
+/// What a newer reading brings.
+pub(super) fn rescan(rescan: &Rescan) -> String {
+    let changes = &rescan.changes;
+    if changes.is_empty() {
+        return "Nothing that callers see is different.".to_owned();
+    }
+    let mut text = String::new();
+    for operation in &changes.added {
+        line(&mut text, format_args!("new      {operation}"));
+    }
+    for operation in &changes.removed {
+        line(&mut text, format_args!("gone     {operation}"));
+    }
+    for change in &changes.changed {
+        line(&mut text, format_args!("changed  {}: {}", change.operation, change.what.join("; ")));
+    }
+    if rescan.applied {
+        line(&mut text, format_args!("\nPublished as version {}.", rescan.api.listing_version));
+    } else {
+        line(&mut text, format_args!("\nNothing was published; repeat the command with --apply to do that."));
+    }
+    text
+}
+
+/// Writing to memory does not fail.
+fn line(text: &mut String, arguments: std::fmt::Arguments<'_>) {
+    let _ = writeln!(text, "{arguments}");
+}

@@ -1,0 +1,76 @@
+//! Arguments of `farthing catalog`.
+
+use clap::{Args, Subcommand, builder::RangedU64ValueParser};
+use farthing_catalog::PAGE_HITS_MAX;
+use farthing_control::types::{CatalogKind, CatalogSort};
+use farthing_protocol::{Address, ServiceId, Usdc};
+
+use super::OpenApiVersion;
+
+#[derive(Debug, Subcommand)]
+pub enum Catalog {
+    /// Find services by words, category, tag, kind and price; free, and works offline
+    Search(Box<Search>),
+    /// A service: its owner, what it offers, what a call costs
+    Show {
+        /// Its UUID, as `farthing catalog search` shows it
+        service: ServiceId,
+    },
+    /// The OpenAPI document of a service
+    Openapi {
+        /// Its UUID, as `farthing catalog search` shows it
+        service: ServiceId,
+        /// Of OpenAPI
+        #[arg(long, value_enum, default_value = "3.1")]
+        version: OpenApiVersion,
+    },
+    /// The versions so far as the owner tells them, each with what was different for callers
+    Versions {
+        /// Its UUID, as `farthing catalog search` shows it
+        service: ServiceId,
+    },
+    /// What answers of a service look like; free, and never asks the service itself
+    Sample {
+        /// Its UUID, as `farthing catalog search` shows it
+        service: ServiceId,
+        /// Only of one operation, such as "GET /v1/things"; prints the body alone
+        #[arg(value_name = "METHOD PATH")]
+        operation: Option<String>,
+    },
+}
+
+#[derive(Debug, Args)]
+pub struct Search {
+    /// Words of name, summary, tags, category and operations; the last may be cut short
+    pub words: Vec<String>,
+    /// Only of this category
+    #[arg(long)]
+    pub category: Option<String>,
+    /// Only with this tag
+    #[arg(long)]
+    pub tag: Option<String>,
+    /// Only of this kind
+    #[arg(long, value_enum)]
+    pub kind: Option<CatalogKind>,
+    /// Only services whose price is at most this, in USDC
+    #[arg(long, value_name = "USDC", allow_negative_numbers = true)]
+    pub max_price: Option<Usdc>,
+    /// Only of this owner
+    #[arg(long, value_name = "WALLET")]
+    pub owner: Option<Address>,
+    /// Only services whose owner is there: its node has published where it is reached, and has not said goodbye
+    #[arg(long)]
+    pub online: bool,
+    /// Only services with free samples
+    #[arg(long)]
+    pub free_samples: bool,
+    /// What comes first
+    #[arg(long, value_enum, default_value = "relevance")]
+    pub sort: CatalogSort,
+    /// Services to show, 100 at most
+    #[arg(long, default_value_t = 20, value_parser = RangedU64ValueParser::<usize>::new().range(1..=PAGE_HITS_MAX as u64))]
+    pub limit: usize,
+    /// Services to leave out before the first
+    #[arg(long, default_value_t = 0)]
+    pub offset: usize,
+}

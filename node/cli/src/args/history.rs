@@ -1,0 +1,33 @@
+//! What of the history is asked for.
+
+use clap::Args;
+use farthing_control::types::{HistoryKind, HistoryState};
+use farthing_protocol::ServiceId;
+
+#[derive(Debug, Args)]
+pub struct History {
+    /// bought, served, settlement, transaction or adjustment; several with commas
+    #[arg(long, value_name = "KIND", value_delimiter = ',')]
+    pub kind: Vec<HistoryKind>,
+    /// charged, free, failed, pending or confirmed
+    #[arg(long)]
+    pub state: Option<HistoryState>,
+    /// Calls of one service
+    #[arg(long, value_name = "UUID")]
+    pub service: Option<ServiceId>,
+    /// First day in UTC, such as 2026-11-21, or a Unix time in seconds
+    #[arg(long, value_name = "DAY")]
+    pub from: Option<String>,
+    /// Last day in UTC, or the second after the last
+    #[arg(long, value_name = "DAY")]
+    pub to: Option<String>,
+    /// How many at most; 50 unless given, and everything with --csv
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+    pub limit: Option<u64>,
+    /// As CSV, amounts in USDC
+    #[arg(long, conflicts_with = "by_day")]
+    pub csv: bool,
+    /// What each day came to instead; the last 30 unless --from says otherwise
+    #[arg(long, conflicts_with_all = ["kind", "state", "service", "limit"])]
+    pub by_day: bool,
+}

@@ -1,0 +1,244 @@
+//! `farthing backup`: made by the running node; verified and restored without one.
+
+use std::{
+    io::Read,
+    path::{Path, PathBuf},
+};
+
+use farthing_control::types::{
+    AutomaticBackups, AutomaticBackupsRequest, Backup, BackupRequest, ReplacedNode, route,
+};
+use farthing_node::backup::{self, BackupError, Facts};
+use farthing_os::{
+    clock, files,
+    lock::{DataFolder, DataFolderError},
+    secret::SecretText,
+};
+use serde::Serialize;
+
+use super::{
+    Context,
+    args::{self, PassphraseFile},
+    failure::{Exit, Failure},
+    output::{pairs, table},
+};
+
+/// A passphrase, not a document.
+const PASSPHRASE_BYTES_MAX: u64 = 4_096;
+
+pub(super) async fn backup(context: &Context, verb: args::Backup) -> Result<(), Failure> {
+    match verb {
+        args::Backup::Create { to, passphrase } => create(context, to, &passphrase).await,
+        args::Backup::List => {
+            let all: Vec<Backup> = context.node()?.get(route::BACKUPS).await?;
+            if all.is_empty() {
+                context.output.prose("No backups yet; make one with `farthing backup create`.");
+            }
+            context.output.data(&all, |all| {
+                table(["BYTES", "FILE"], all.iter().map(|one| [one.bytes.to_string(), one.path.clone()]))
+            })
+        }
+        args::Backup::Auto(verb) => automatic(context, verb).await,
+        args::Backup::Replaced => {
+            let all: Vec<ReplacedNode> = context.node()?.get(route::REPLACED_NODES).await?;
+            if all.is_empty() {
+                context.output.prose("Nothing was replaced.");
+            }
+            context.output.data(&all, |all| replaced(all))
+        }
+        args::Backup::Forget { name, yes } => forget(context, &name, yes).await,
+        args::Backup::Verify { file, passphrase } => {
+            let (bytes, passphrase) = (read(&file)?, read_passphrase(&passphrase)?);
+            let data_dir = farthing_node::config::load(&context.sources())?.config.node.data_dir;
+            let facts = on_the_side(move || verify(&bytes, &passphrase, &data_dir)).await?;
+            context.output.data(&Shown::from(&facts), Shown::text)?;
+            if facts.violations == 0 {
+                return Ok(());
+            }
+            let next = "restore an earlier backup where you have one";
+            Err(Failure::told(
+                Exit::Failure,
+                format!("invariants are violated: {}; {next}", facts.violations),
+            ))
+        }
+        args::Backup::Restore { file, passphrase } => restore(context, &file, &passphrase).await,
+    }
+}
+
+async fn create(context: &Context, to: Option<PathBuf>, passphrase: &PassphraseFile) -> Result<(), Failure> {
+    let passphrase = read_passphrase(passphrase)?.expose().to_owned();
+    if let Some(to) = to.as_ref().filter(|to| to.exists()) {
+        let text = format!("{} is there already; name a new file", to.display());
+        return Err(Failure::usage(text));
+    }
+    let mut made: Backup = context.node()?.post(route::BACKUPS, &BackupRequest { passphrase }).await?;
+    if let Some(to) = to {
+        let bytes = read(Path::new(&made.path))?;
+        files::create_named(&to, &bytes).map_err(|error| {
+            let text =
+                format!("{} cannot be written ({error}); the backup lies at {}", to.display(), made.path);
+            Failure::new(Exit::Failure, text)
+        })?;
+        made.path = to.display().to_string();
+    }
+    context.output.prose("Keep it on another machine, and its passphrase elsewhere: nothing else opens it.");
+    context.output.data(&made, |made| made.path.clone())
+}
+
+async fn automatic(context: &Context, verb: args::Auto) -> Result<(), Failure> {
+    let node = context.node()?;
+    let request = match verb {
+        args::Auto::Status => {
+            let standing: AutomaticBackups = node.get(route::AUTOMATIC_BACKUPS).await?;
+            return context.output.data(&standing, standing_text);
+        }
+        args::Auto::Now => {
+            let made: Backup = node.post(route::AUTOMATIC_BACKUPS_NOW, &()).await?;
+            return context.output.data(&made, |made| made.path.clone());
+        }
+        args::Auto::Off => AutomaticBackupsRequest { on: false, passphrase: None, keep: None },
+        args::Auto::On { passphrase_file, keep } => {
+            let passphrase =
+                passphrase_file.map(|file| read_passphrase(&PassphraseFile { passphrase_file: file }));
+            let passphrase = passphrase.transpose()?.map(|passphrase| passphrase.expose().to_owned());
+            AutomaticBackupsRequest { on: true, passphrase, keep }
+        }
+    };
+    let standing: AutomaticBackups = node.post(route::AUTOMATIC_BACKUPS, &request).await?;
+    if standing.on {
+        context.output.prose(
+            "Copy them to another machine, and keep the passphrase elsewhere: the node does not have it, and nothing \
+             else opens them.",
+        );
+    }
+    context.output.data(&standing, standing_text)
+}
+
+fn standing_text(standing: &AutomaticBackups) -> String {
+    let time = |secs: Option<u64>| secs.map_or_else(|| "-".to_owned(), clock::timestamp);
+    let newest = standing.newest.as_ref();
+    pairs([
+        ("Daily", if standing.on { "on" } else { "off" }.to_owned()),
+        ("Kept", standing.keep.to_string()),
+        ("Folder", standing.folder.clone()),
+        ("Newest", time(newest.map(|newest| newest.written_secs))),
+        ("File", newest.map_or_else(|| "-".to_owned(), |newest| newest.name.clone())),
+        ("Next", time(standing.next_secs)),
+        ("Problem", standing.problem.clone().unwrap_or_else(|| "-".to_owned())),
+    ])
+}
+
+fn replaced(all: &[ReplacedNode]) -> String {
+    let row = |one: &ReplacedNode| {
+        let wallet = one.wallet.clone().unwrap_or_else(|| "-".to_owned());
+        [one.name.clone(), clock::timestamp(one.replaced_secs), one.bytes.to_string(), wallet]
+    };
+    table(["NAME", "REPLACED", "BYTES", "WALLET"], all.iter().map(row))
+}
+
+async fn forget(context: &Context, name: &str, yes: bool) -> Result<(), Failure> {
+    let node = context.node()?;
+    let all: Vec<ReplacedNode> = node.get(route::REPLACED_NODES).await?;
+    if let Some(found) = all.iter().find(|found| found.name == name)
+        && !yes
+    {
+        let wallet = found.wallet.as_deref().unwrap_or("that cannot be read");
+        context.output.confirm(&format!("Remove {name} and the wallet {wallet} in it for good?"))?;
+    }
+    let name: String = url::form_urlencoded::byte_serialize(name.as_bytes()).collect();
+    let gone: ReplacedNode = node.delete(&route::REPLACED_NODE.replace("{name}", &name)).await?;
+    context.output.data(&gone, |gone| replaced(std::slice::from_ref(gone)))
+}
+
+/// With or without a node that runs on the folder, which is looked through before anything is written there.
+fn verify(bytes: &[u8], passphrase: &SecretText, data_dir: &Path) -> Result<Facts, BackupError> {
+    // A node may start meanwhile.
+    let looked_through = DataFolder::lock(data_dir).map(drop);
+    match looked_through {
+        Ok(()) | Err(DataFolderError::InUse { .. }) => backup::verify(bytes, passphrase, data_dir),
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn restore(context: &Context, file: &Path, passphrase: &PassphraseFile) -> Result<(), Failure> {
+    let (bytes, passphrase) = (read(file)?, read_passphrase(passphrase)?);
+    // The settings of the backup are in the backup: the folder alone is asked for.
+    let data_dir = farthing_node::config::load(&context.sources())?.config.node.data_dir;
+    let folder = data_dir.clone();
+    let facts = on_the_side(move || backup::restore(&bytes, &passphrase, &folder)).await?;
+    context.output.prose(&format!(
+        "Restored. Make sure that the old node does not run any more, start this one with `farthing run --data {}`, \
+         look at `farthing channel list`, then let it buy again with `farthing spending resume`.",
+        data_dir.display()
+    ));
+    context.output.data(&Shown::from(&facts), Shown::text)
+}
+
+async fn on_the_side<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, BackupError> + Send + 'static,
+) -> Result<T, Failure> {
+    let done = tokio::task::spawn_blocking(work).await.map_err(anyhow::Error::from)?;
+    done.map_err(|error| {
+        let exit = match &error {
+            BackupError::ShortPassphrase | BackupError::NoBackup | BackupError::InUse { .. } => Exit::Usage,
+            BackupError::WrongPassphrase => Exit::Authentication,
+            _ => Exit::Failure,
+        };
+        Failure::new(exit, error)
+    })
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    std::fs::read(path).map_err(|error| {
+        Failure::usage(format!("{} cannot be read ({error}); check the path", path.display()))
+    })
+}
+
+fn read_passphrase(file: &PassphraseFile) -> Result<SecretText, Failure> {
+    let path = &file.passphrase_file;
+    let unreadable = |error: std::io::Error| {
+        Failure::usage(format!("{} cannot be read ({error}); check the path", path.display()))
+    };
+    let mut text = zeroize::Zeroizing::new(String::new());
+    let read = if path.as_os_str() == "-" {
+        std::io::stdin().take(PASSPHRASE_BYTES_MAX).read_to_string(&mut text)
+    } else {
+        std::fs::File::open(path).and_then(|file| file.take(PASSPHRASE_BYTES_MAX).read_to_string(&mut text))
+    };
+    read.map_err(unreadable)?;
+    Ok(SecretText::new(text.trim_end_matches(['\n', '\r'])))
+}
+
+/// As it is told.
+#[derive(Serialize)]
+struct Shown {
+    made: String,
+    wallet: String,
+    files: Vec<String>,
+    channels: usize,
+    violations: u64,
+}
+
+impl From<&Facts> for Shown {
+    fn from(facts: &Facts) -> Self {
+        Self {
+            made: clock::timestamp(facts.made_secs),
+            wallet: facts.wallet.clone(),
+            files: facts.files.clone(),
+            channels: facts.channels,
+            violations: facts.violations,
+        }
+    }
+}
+
+impl Shown {
+    fn text(&self) -> String {
+        pairs([
+            ("Made", self.made.clone()),
+            ("Wallet", self.wallet.clone()),
+            ("Files", self.files.join(" ")),
+            ("Channels", self.channels.to_string()),
+            ("Violations", self.violations.to_string()),
+        ])
+    }
+}

@@ -1,0 +1,119 @@
+//! `farthing call`: the service's answer on standard output, what it cost on standard error.
+
+use std::collections::BTreeMap;
+
+use farthing_control::{
+    ControlError, RawAnswer,
+    types::{CallRequest, HEADER_CALL_ID, HEADER_CHARGED, HEADER_PRICE, HEADER_TIMING, Text, route},
+};
+use farthing_protocol::Usdc;
+use uuid::Uuid;
+
+use super::{
+    Context,
+    args::Call,
+    catalog,
+    failure::{CallFacts, Exit, Failure},
+};
+
+pub(super) async fn call(context: &Context, arguments: Call) -> Result<(), Failure> {
+    if arguments.sample {
+        return catalog::call_sample(context, arguments.service, arguments.method, &arguments.path).await;
+    }
+    let (timing, is_repeat) = (arguments.timing, arguments.call_id.is_some());
+    // Made here, so that whoever loses the answer has it.
+    let call_id = arguments.call_id.clone().unwrap_or_else(|| Uuid::new_v4().to_string());
+    let request = CallRequest { call_id: Some(call_id.clone()), ..request(arguments)? };
+    let answer = context.node()?.post_raw(route::CALL, &request).await;
+    let answer = answer.map_err(|error| unanswered(error, call_id.clone(), is_repeat))?;
+    if answer.is_problem() {
+        let problem = answer.problem();
+        let call_id = problem.call_id.clone().unwrap_or(call_id);
+        let facts = CallFacts { charged: problem.charged, call_id: Some(call_id) };
+        return Err(Failure::from(&problem).of_call(facts));
+    }
+    context.output.body(&answer.body)?;
+    context.output.prose(&summary(&answer, timing));
+    if answer.status.is_success() { Ok(()) } else { Err(declined(&answer)) }
+}
+
+/// Only a call that was not brought to the node, and never before, was surely not charged.
+fn unanswered(error: ControlError, call_id: String, is_repeat: bool) -> Failure {
+    let was_brought = !matches!(error, ControlError::NotRunning { .. } | ControlError::NotAllowed { .. });
+    let charged = if was_brought || is_repeat { None } else { Some(false) };
+    let failure = match error {
+        ControlError::Unreadable(why) => {
+            let lost = format!("the node's answer did not arrive ({why}); ask again under the same call id");
+            Failure::new(Exit::Unreachable, lost)
+        }
+        error => error.into(),
+    };
+    failure.of_call(CallFacts { charged, call_id: Some(call_id) })
+}
+
+/// The service's own answer was no success. People have seen it.
+fn declined(answer: &RawAnswer) -> Failure {
+    let charged = header(answer, HEADER_CHARGED).and_then(|charged| charged.parse::<Usdc>().ok());
+    let call_id = header(answer, HEADER_CALL_ID).map(str::to_owned);
+    let status = answer.status.as_u16();
+    Failure::told(
+        Exit::Upstream,
+        format!("the service answered with status {status}; its answer is on standard output"),
+    )
+    .of_call(CallFacts { charged: charged.map(|charged| !charged.is_zero()), call_id })
+}
+
+fn header<'a>(answer: &'a RawAnswer, name: &str) -> Option<&'a str> {
+    answer.headers.get(name).and_then(|value| value.to_str().ok())
+}
+
+fn request(arguments: Call) -> Result<CallRequest, Failure> {
+    let Call { service, method, path, params, headers, body, max_price, call_id, .. } = arguments;
+    Ok(CallRequest {
+        api_id_public: service.into(),
+        path,
+        method: method.into(),
+        params: unique(params)?,
+        body: body.map(|body| read_body(&body)).transpose()?,
+        headers: unique(headers)?,
+        max_price: max_price.map(Text),
+        call_id,
+    })
+}
+
+pub(super) fn unique(pairs: Vec<(String, String)>) -> Result<BTreeMap<String, String>, Failure> {
+    let mut map = BTreeMap::new();
+    for (name, value) in pairs {
+        if map.contains_key(&name) {
+            return Err(Failure::usage(format!("{name} is given twice; give it once")));
+        }
+        map.insert(name, value);
+    }
+    Ok(map)
+}
+
+pub(super) fn read_body(body: &str) -> Result<serde_json::Value, Failure> {
+    let text = match body.strip_prefix('@') {
+        Some(path) => std::fs::read_to_string(path)
+            .map_err(|error| Failure::usage(format!("{path} cannot be read ({error}); check the path")))?,
+        None => body.to_owned(),
+    };
+    serde_json::from_str(&text).map_err(|error| {
+        Failure::usage(format!("the body is not JSON ({error}); quote it as JSON, or use @FILE"))
+    })
+}
+
+fn summary(answer: &RawAnswer, timing: bool) -> String {
+    let header = |name| header(answer, name).unwrap_or("unknown");
+    let mut text = format!(
+        "{} · charged {} of {} USDC · call {}",
+        answer.status.as_u16(),
+        header(HEADER_CHARGED),
+        header(HEADER_PRICE),
+        header(HEADER_CALL_ID),
+    );
+    if timing {
+        text += &format!("\n{}", header(HEADER_TIMING));
+    }
+    text
+}

@@ -1,0 +1,314 @@
+//! `farthing catalog`: the services of the network, found and looked at without paying.
+
+use std::fmt::Write;
+
+use farthing_protocol::{ServiceId, call::Method};
+
+use farthing_control::types::{
+    CatalogHit, CatalogPage, CatalogQuery, CatalogSamples, CatalogService, FlagRule, LookAlike,
+    OperationSample, ServiceFlag, VersionNote, route,
+};
+use serde::Serialize;
+
+use super::{
+    Context,
+    api::{operation_name, path, show},
+    args,
+    failure::{Exit, Failure},
+    output::{one_line, table},
+};
+
+/// Versions shown with a service; the newest say what matters.
+const VERSIONS_SHOWN: usize = 3;
+
+pub(super) async fn catalog(context: &Context, verb: args::Catalog) -> Result<(), Failure> {
+    let node = context.node()?;
+    match verb {
+        args::Catalog::Search(search) => {
+            let query = query(*search);
+            let page: CatalogPage = node.post(route::CATALOG_SEARCH, &query).await?;
+            if page.total == 0 {
+                context.output.prose(&nothing_fits(&query));
+            } else if page.hits.is_empty() {
+                context.output.prose(&format!("No more results ({} in all).", page.total));
+            }
+            context.output.data(&page, found)
+        }
+        args::Catalog::Show { service } => {
+            let shown: CatalogService = node.get(&path(route::CATALOG_SERVICE, service)).await?;
+            let versions: Vec<VersionNote> = node.get(&path(route::CATALOG_VERSIONS, service)).await?;
+            context.output.data(&Shown { shown, versions }, Shown::text)
+        }
+        args::Catalog::Versions { service } => {
+            let versions: Vec<VersionNote> = node.get(&path(route::CATALOG_VERSIONS, service)).await?;
+            context.output.data(&versions, |versions| show::versions(versions))
+        }
+        args::Catalog::Openapi { service, version } => {
+            let document = format!("{}?version={}", path(route::CATALOG_OPENAPI, service), version.as_str());
+            let document: serde_json::Value = node.get(&document).await?;
+            context.output.data(&document, |document| format!("{document:#}"))
+        }
+        args::Catalog::Sample { service, operation } => {
+            let mut samples: CatalogSamples = node.get(&path(route::CATALOG_SAMPLES, service)).await?;
+            let Some(operation) = operation else {
+                return context.output.data(&samples, all_samples);
+            };
+            let name = operation_name(&operation)?;
+            let wanted = format!("{} {}", name.method, name.path);
+            samples.samples.retain(|sample| sample.operation == wanted);
+            if samples.samples.is_empty() {
+                let why =
+                    format!("there is no sample of {wanted}; `farthing catalog sample {service}` shows all");
+                return Err(Failure::new(Exit::Failure, why));
+            }
+            context.output.data(&samples, |samples| samples.samples.iter().map(body).collect())
+        }
+    }
+}
+
+/// A service with its versions.
+#[derive(Serialize)]
+struct Shown {
+    #[serde(flatten)]
+    shown: CatalogService,
+    versions: Vec<VersionNote>,
+}
+
+impl Shown {
+    fn text(&self) -> String {
+        let mut text = shown_text(&self.shown);
+        let newest = &self.versions[..self.versions.len().min(VERSIONS_SHOWN)];
+        if !newest.is_empty() {
+            line(&mut text, format_args!("\n{}\n", show::versions(newest)));
+        }
+        if newest.len() < self.versions.len() {
+            let id = &self.shown.hit.id;
+            line(&mut text, format_args!("All versions: farthing catalog versions {id}\n"));
+        }
+        text
+    }
+}
+
+/// The sample of the operation that a concrete path belongs to.
+pub(super) async fn call_sample(
+    context: &Context,
+    service: ServiceId,
+    method: Method,
+    path_called: &str,
+) -> Result<(), Failure> {
+    let samples: CatalogSamples = context.node()?.get(&path(route::CATALOG_SAMPLES, service)).await?;
+    let fits = |sample: &&OperationSample| {
+        let template = sample.operation.strip_prefix(&format!("{method} "));
+        template.is_some_and(|template| fits_template(template, path_called))
+    };
+    let Some(sample) = samples.samples.iter().find(fits) else {
+        let why = format!(
+            "there is no sample of {method} {path_called}; `farthing catalog sample {service}` shows all"
+        );
+        return Err(Failure::new(Exit::Failure, why));
+    };
+    context.output.data(&sample.sample, |_| body(sample))?;
+    context.output.prose("A free sample that the owner published; nothing was bought.");
+    Ok(())
+}
+
+fn fits_template(template: &str, path: &str) -> bool {
+    let (template, path) = (template.split('/'), path.split('/'));
+    let is_one =
+        |(part, segment): (&str, &str)| part == segment || part.starts_with('{') && !segment.is_empty();
+    template.clone().count() == path.clone().count() && template.zip(path).all(is_one)
+}
+
+fn query(search: args::Search) -> CatalogQuery {
+    CatalogQuery {
+        words: search.words.join(" "),
+        category: search.category,
+        tag: search.tag,
+        kind: search.kind,
+        price_max: search.max_price.map(Into::into),
+        owner: search.owner.map(Into::into),
+        online: search.online,
+        samples: search.free_samples,
+        sort: search.sort,
+        offset: search.offset,
+        limit: Some(search.limit),
+    }
+}
+
+/// What could find more, of what was asked for.
+fn nothing_fits(query: &CatalogQuery) -> String {
+    let set: Vec<&str> = [
+        ("--category", query.category.is_some()),
+        ("--tag", query.tag.is_some()),
+        ("--kind", query.kind.is_some()),
+        ("--max-price", query.price_max.is_some()),
+        ("--owner", query.owner.is_some()),
+        ("--online", query.online),
+        ("--free-samples", query.samples),
+    ]
+    .into_iter()
+    .filter_map(|(flag, is_set)| is_set.then_some(flag))
+    .collect();
+    let next = match (query.words.trim().is_empty(), set.as_slice()) {
+        (true, []) => {
+            return "This node knows of no service yet. `farthing net peers` shows whether it hears of others."
+                .to_owned();
+        }
+        (true, [flag]) => format!("Without {flag} there may be more."),
+        (true, flags) => format!("With fewer of {} there may be more.", flags.join(", ")),
+        (false, []) => "Fewer or shorter words find more.".to_owned(),
+        (false, flags) => {
+            format!("Fewer or shorter words find more, and so does less of {}.", flags.join(", "))
+        }
+    };
+    format!("Nothing fits. {next} `farthing net peers` shows whether this node hears of others.")
+}
+
+fn found(page: &CatalogPage) -> String {
+    let row = |hit: &CatalogHit| {
+        let mark = if hit.look_alike.is_some() || hit.flag.is_some() { " (!)" } else { "" };
+        [
+            hit.id.to_string(),
+            format!("{}{mark}", hit.name),
+            hit.price.to_string(),
+            hit.kind.to_string(),
+            state_of(hit),
+            hit.category.clone(),
+            short(&hit.owner.to_string()),
+        ]
+    };
+    let heading = ["SERVICE", "NAME", "USDC", "KIND", "STATE", "CATEGORY", "OWNER"];
+    let mut text = table(heading, page.hits.iter().map(row));
+    let shown = page.offset + page.hits.len();
+    if !page.hits.is_empty() && page.hits.len() < page.total {
+        let more = if shown < page.total { format!("; more with --offset {shown}") } else { String::new() };
+        let which = match page.hits.len() {
+            1 => format!("{shown}"),
+            _ => format!("{} to {shown}", page.offset + 1),
+        };
+        line(&mut text, format_args!("\n\nNumber {which} of {}{more}", page.total));
+    }
+    let warnings: Vec<String> =
+        page.hits.iter().filter_map(|hit| Some(warning(hit, hit.look_alike.as_ref()?))).collect();
+    if !warnings.is_empty() {
+        line(&mut text, format_args!("\n\n{}", warnings.join("\n")));
+    }
+    let refused: Vec<String> = page.hits.iter().filter_map(not_buyable).collect();
+    if !refused.is_empty() {
+        line(&mut text, format_args!("\n\n{}", refused.join("\n")));
+    }
+    let flagged: Vec<String> = page.hits.iter().filter_map(flagged).collect();
+    if !flagged.is_empty() {
+        line(&mut text, format_args!("\n\n{}", flagged.join("\n")));
+    }
+    text
+}
+
+/// Whether a call has a chance, in a word.
+fn state_of(hit: &CatalogHit) -> String {
+    if hit.not_buyable.is_some() { "not buyable".to_owned() } else { hit.state.to_string() }
+}
+
+fn not_buyable(hit: &CatalogHit) -> Option<String> {
+    let why = hit.not_buyable.as_ref()?;
+    Some(one_line(&format!("This node does not buy \"{}\" ({}): {why}.", hit.name, hit.id)))
+}
+
+/// What this node's own calls say against a service.
+fn flagged(hit: &CatalogHit) -> Option<String> {
+    let ServiceFlag { words, rule, .. } = hit.flag.as_ref()?;
+    let what = match rule {
+        FlagRule::Warn => "is flagged",
+        FlagRule::Stop => "is flagged, and nothing is bought from it but a trial now and then",
+    };
+    Some(one_line(&format!("(!) \"{}\" ({}) {what}: {words}.", hit.name, hit.id)))
+}
+
+/// Who stands behind a name is decided by the wallet, not by the name.
+fn warning(hit: &CatalogHit, other: &LookAlike) -> String {
+    let text = format!(
+        "(!) \"{}\" of {} resembles {}\"{}\" of {} ({}).",
+        hit.name,
+        hit.owner,
+        if other.older { "the older " } else { "" },
+        other.name,
+        other.owner,
+        other.service
+    );
+    one_line(&text)
+}
+
+fn shown_text(shown: &CatalogService) -> String {
+    let hit = &shown.hit;
+    let mut text = String::new();
+    for (name, value) in [
+        ("service", hit.id.to_string()),
+        ("name", hit.name.clone()),
+        ("summary", hit.summary.clone()),
+        ("owner", hit.owner.to_string()),
+        ("state", format!("{}, version {}", hit.state, hit.version)),
+        ("kind", hit.kind.to_string()),
+        ("price", format!("{} USDC a call", hit.price)),
+        ("category", hit.category.clone()),
+        ("tags", hit.tags.join(", ")),
+        ("address", shown.address.clone()),
+    ] {
+        if !value.is_empty() {
+            line(&mut text, format_args!("{name:10}  {}\n", one_line(&value)));
+        }
+    }
+    if let Some(look_alike) = &hit.look_alike {
+        line(&mut text, format_args!("\n{}\n", warning(hit, look_alike)));
+    }
+    if let Some(refused) = not_buyable(hit) {
+        line(&mut text, format_args!("\n{refused}\n"));
+    }
+    if let Some(flagged) = flagged(hit) {
+        line(&mut text, format_args!("\n{flagged}\n"));
+    }
+    if let Some(why) = &shown.details_missing {
+        line(&mut text, format_args!("\nIts operations cannot be shown: {why}.\n"));
+        return text;
+    }
+    if !shown.description.is_empty() {
+        line(&mut text, format_args!("\n{}\n", shown.description));
+    }
+    line(&mut text, format_args!("\n{}\n", show::offers(&shown.offers)));
+    if shown.samples > 0 {
+        line(&mut text, format_args!("\nFree samples: farthing catalog sample {}\n", hit.id));
+    }
+    if let Some(first) = shown.offers.first() {
+        line(&mut text, format_args!("Buy: farthing call {} {} {}\n", hit.id, first.method, first.path));
+    }
+    text
+}
+
+fn all_samples(samples: &CatalogSamples) -> String {
+    if samples.samples.is_empty() {
+        return "The owner published no samples.".to_owned();
+    }
+    let one = |sample: &OperationSample| format!("# {}\n{}", show::sample_line(sample), body(sample));
+    samples.samples.iter().map(one).collect::<Vec<_>>().join("\n")
+}
+
+/// The body, indented when it is JSON.
+fn body(sample: &OperationSample) -> String {
+    let text = &sample.sample.body;
+    let json = serde_json::from_str::<serde_json::Value>(text).ok();
+    let mut text = json.map_or_else(|| text.clone(), |json| format!("{json:#}"));
+    text.push('\n');
+    text
+}
+
+/// A wallet, short enough for a table.
+fn short(wallet: &str) -> String {
+    match (wallet.get(..8), wallet.get(wallet.len().saturating_sub(4)..)) {
+        (Some(head), Some(tail)) => format!("{head}…{tail}"),
+        _ => wallet.to_owned(),
+    }
+}
+
+/// Writing to memory does not fail.
+fn line(text: &mut String, arguments: std::fmt::Arguments<'_>) {
+    let _ = text.write_fmt(arguments);
+}

@@ -1,0 +1,66 @@
+//! `farthing channel` and `farthing settle`: the money between two nodes.
+
+use super::{Context, args, failure::Failure, output::table};
+use farthing_control::types::{Channel, OpenRequest, RefusedClaim, Settled, Text, route};
+
+pub(super) async fn channel(context: &Context, verb: args::Channel) -> Result<(), Failure> {
+    let node = context.node()?;
+    let channels: Vec<Channel> = match verb {
+        args::Channel::List => {
+            let channels: Vec<Channel> = node.get(route::CHANNELS).await?;
+            if channels.is_empty() {
+                context.output.prose("No channels yet; the first paid call to an owner opens one.");
+            }
+            channels
+        }
+        args::Channel::Open { service, deposit } => {
+            context.output.prose("Opening; this takes until the chain has confirmed the deposit.");
+            let request = OpenRequest { service: service.into(), deposit: deposit.map(Text) };
+            vec![node.post(route::CHANNELS, &request).await?]
+        }
+        args::Channel::Close { channel, force } => {
+            let path = route::CHANNEL_CLOSE.replace("{id}", &channel.to_string());
+            let path = if force { format!("{path}?force=true") } else { path };
+            vec![node.post(&path, &()).await?]
+        }
+        args::Channel::Resume { channel, yes } => {
+            if !yes {
+                context.output.confirm(
+                    "This owner was paid what no call explains, or answered other than it signed. Buy from it again?",
+                )?;
+            }
+            vec![node.post(&route::CHANNEL_RESUME.replace("{id}", &channel.to_string()), &()).await?]
+        }
+    };
+    context.output.data(&channels, |channels| list(channels))
+}
+
+fn list(channels: &[Channel]) -> String {
+    let row = |channel: &Channel| {
+        [
+            channel.id.to_string(),
+            channel.role.to_string(),
+            channel.peer.to_string(),
+            channel.state.clone(),
+            channel.deposited.to_string(),
+            channel.spent.to_string(),
+            channel.claimed.to_string(),
+        ]
+    };
+    table(["CHANNEL", "ROLE", "PEER", "STATE", "DEPOSITED", "SPENT", "CLAIMED"], channels.iter().map(row))
+}
+
+pub(super) async fn settle(context: &Context) -> Result<(), Failure> {
+    context.output.prose("Claiming; this takes until the chain has confirmed it.");
+    let settled: Settled = context.node()?.post(route::SETTLE, &()).await?;
+    context.output.data(&settled, |settled| {
+        if settled.transactions.is_empty() {
+            return "nothing to claim".into();
+        }
+        let mut lines = vec![format!("{} USDC (channels: {})", settled.claimed, settled.channels)];
+        lines.extend(settled.transactions.iter().cloned());
+        let refused = |refused: &RefusedClaim| format!("refused: {}: {}", refused.channel, refused.reason);
+        lines.extend(settled.refused.iter().map(refused));
+        lines.join("\n")
+    })
+}

@@ -1,0 +1,52 @@
+//! `farthing config`: what holds, where it comes from, and what is wrong with it.
+
+use farthing_network::{AddressUse, check_address};
+use farthing_node::config::{ConfigError, Loaded, Problem, Shown, example, load};
+
+use super::{Context, args, failure::Failure, output::table};
+
+pub(super) fn config(context: &Context, verb: &args::Config) -> Result<(), Failure> {
+    match verb {
+        args::Config::Example => context.output.text(&example()),
+        args::Config::Check => {
+            checked(load(&context.sources())?)?;
+            context.output.prose("The configuration is right.");
+            Ok(())
+        }
+        args::Config::Show { origin } => {
+            let shown = load(&context.sources())?.shown();
+            context.output.data(&shown, |shown| text(shown, *origin))
+        }
+    }
+}
+
+/// What the network says of its addresses besides, which a start would refuse as well.
+///
+/// # Errors
+/// Every address that cannot be what it is configured for.
+pub(super) fn checked(loaded: Loaded) -> Result<Loaded, ConfigError> {
+    let network = &loaded.config.network;
+    let settings = [
+        (AddressUse::Listen, &network.listen),
+        (AddressUse::Announce, &network.announce),
+        (AddressUse::Bootstrap, &network.bootstrap),
+    ];
+    let problem = |usage: AddressUse, address: &String| {
+        let problem = check_address(address, usage, network.allow_private).err()?;
+        Some(loaded.problem(&format!("network.{}", usage.setting()), &problem))
+    };
+    let of_setting = |(usage, addresses): (AddressUse, &Vec<String>)| -> Vec<Problem> {
+        addresses.iter().filter_map(|address| problem(usage, address)).collect()
+    };
+    let problems: Vec<Problem> = settings.into_iter().flat_map(of_setting).collect();
+    if problems.is_empty() { Ok(loaded) } else { Err(ConfigError(problems)) }
+}
+
+fn text(shown: &[Shown], origin: bool) -> String {
+    if origin {
+        let rows =
+            shown.iter().map(|shown| [shown.name.to_owned(), shown.value.to_string(), shown.origin.clone()]);
+        return table(["SETTING", "VALUE", "ORIGIN"], rows);
+    }
+    table(["SETTING", "VALUE"], shown.iter().map(|shown| [shown.name.to_owned(), shown.value.to_string()]))
+}

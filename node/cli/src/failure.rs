@@ -1,0 +1,229 @@
+//! How a command fails: a text for people, an object for programs, an exit code for both.
+//!
+//! With `--json` every failure is one object on standard error, whatever else was written:
+//! `{"error": {"code", "message", "next"}}`; a call that was not bought adds `charged` and `call_id`.
+
+use std::{
+    fmt,
+    io::{self, Write},
+    process::ExitCode,
+};
+
+use farthing_control::{ControlError, types::Problem};
+use farthing_node::config::ConfigError;
+use serde::Serialize;
+
+use super::output::visible;
+
+/// Exit codes, the same for every command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    Failure = 1,
+    Usage = 2,
+    Unreachable = 3,
+    Authentication = 4,
+    Payment = 5,
+    Upstream = 6,
+    MayHaveBeenMade = 7,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// Why a command was not carried out.
+#[derive(Debug)]
+pub struct Failure {
+    pub exit: Exit,
+    error: ErrorObject,
+    /// People have read it in the command's answer already.
+    is_told: bool,
+}
+
+/// A failure as programs read it.
+#[derive(Debug, Serialize)]
+struct ErrorObject {
+    /// A problem's name where there is one, else what kind of failure the exit code means.
+    code: String,
+    message: String,
+    /// What to do next.
+    next: Option<String>,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    call: Option<CallFacts>,
+}
+
+/// What became of the money of a call.
+#[derive(Debug, Serialize)]
+pub(super) struct CallFacts {
+    /// `None`: not known yet.
+    pub(super) charged: Option<bool>,
+    pub(super) call_id: Option<String>,
+}
+
+impl Failure {
+    /// `text` says what failed and, behind its last semicolon, what to do next.
+    pub(super) fn new(exit: Exit, text: impl fmt::Display) -> Self {
+        let text = text.to_string();
+        let (message, next) = match text.rsplit_once("; ") {
+            Some((message, next)) => (message.to_owned(), Some(next.to_owned())),
+            None => (text, None),
+        };
+        let error = ErrorObject { code: exit.name().to_owned(), message, next, call: None };
+        Self { exit, error, is_told: false }
+    }
+
+    /// For programs: people have read as much in the answer.
+    pub(super) fn told(exit: Exit, text: impl fmt::Display) -> Self {
+        Self { is_told: true, ..Self::new(exit, text) }
+    }
+
+    pub(super) fn usage(text: impl fmt::Display) -> Self {
+        Self::new(Exit::Usage, text)
+    }
+
+    /// Adds what became of the money.
+    pub(super) fn of_call(mut self, facts: CallFacts) -> Self {
+        self.error.call = Some(facts);
+        self
+    }
+
+    /// What clap has to say of the command line, without colours and without the whole help.
+    pub(super) fn of_command_line(error: &clap::Error) -> Self {
+        let text = error.render().to_string();
+        let mut paragraphs =
+            text.split("\n\n").map(|part| part.split_whitespace().collect::<Vec<_>>().join(" "));
+        let first = paragraphs.next().unwrap_or_default();
+        // Without a command there is no error but the help.
+        let message = first.strip_prefix("error: ").unwrap_or("a command is missing").to_owned();
+        let next = paragraphs.find(|part| part.starts_with("Usage: ") || part.starts_with("For more "));
+        let mut failure = Self::usage("");
+        (failure.error.message, failure.error.next) = (message, next);
+        failure
+    }
+
+    /// As programs read it.
+    pub(super) fn object(&self) -> serde_json::Value {
+        serde_json::json!({ "error": self.error })
+    }
+
+    /// Tells it on standard error. Nobody to tell is no failure.
+    pub fn tell(&self, json: bool) {
+        let mut stderr = io::stderr().lock();
+        if json {
+            let _ = writeln!(stderr, "{}", visible(&self.object().to_string()));
+        } else if !self.is_told {
+            let _ = writeln!(stderr, "farthing: {}", visible(&self.to_string()));
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ErrorObject { message, next, call, .. } = &self.error;
+        let end = |text: &str| if text.ends_with(['.', '?']) { "" } else { "." };
+        match next.as_deref() {
+            None | Some("") => f.write_str(message)?,
+            // A sentence of its own.
+            Some(next) if !next.starts_with(|first: char| first.is_ascii_lowercase()) => {
+                write!(f, "{message}{} {next}{}", end(message), end(next))?;
+            }
+            Some(next) if call.is_some() => write!(f, "{message}; {next}{}", end(next))?,
+            Some(next) => write!(f, "{message}; {next}")?,
+        }
+        match call {
+            Some(CallFacts { charged: Some(false), .. }) => f.write_str(" You were not charged."),
+            // Without its id the call could not be repeated, but only made, and paid, a second time.
+            Some(CallFacts { charged: None, call_id: Some(call_id) }) => {
+                write!(
+                    f,
+                    " Whether it was charged is not known: repeat it with `--call-id {call_id}`, which is charged once at \
+                     most."
+                )
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Exit {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Failure => "failure",
+            Self::Usage => "usage",
+            Self::Unreachable => "unreachable",
+            Self::Authentication => "authentication",
+            Self::Payment => "payment-refused",
+            Self::Upstream => "upstream",
+            Self::MayHaveBeenMade => "may-have-been-made",
+        }
+    }
+
+    /// By the problem's name where its status has several meanings: a 404 is a path that was mistyped or a service
+    /// that is not there, a 502 an owner that is away or an upstream that failed.
+    pub(super) fn of_problem(problem: &Problem) -> Self {
+        match (name(problem), problem.status) {
+            ("unknown-path", _) => Self::Usage,
+            ("may-have-been-made", _) => Self::MayHaveBeenMade,
+            ("price-changed" | "spending-stopped", _) => Self::Payment,
+            ("chain-unreachable", _) => Self::Unreachable,
+            (
+                "upstream-failed" | "upstream-timeout" | "bad-answer" | "owner-distrusted" | "may-have-run",
+                _,
+            ) => Self::Upstream,
+            (_, 401 | 403) => Self::Authentication,
+            (_, 402) => Self::Payment,
+            (_, 502 | 504) => Self::Unreachable,
+            (_, 400 | 405 | 413 | 414) => Self::Usage,
+            _ => Self::Failure,
+        }
+    }
+}
+
+/// Last part of the problem's type; empty when it has none.
+fn name(problem: &Problem) -> &str {
+    problem.kind.strip_prefix("urn:farthing:problem:").unwrap_or_default()
+}
+
+impl From<&Problem> for Failure {
+    fn from(problem: &Problem) -> Self {
+        let exit = Exit::of_problem(problem);
+        let what = if problem.detail.is_empty() { &problem.title } else { &problem.detail };
+        let mut failure = Self::new(exit, what);
+        if let Some(next) = problem.next.as_ref().filter(|next| !next.is_empty()) {
+            (failure.error.message, failure.error.next) = (what.clone(), Some(next.clone()));
+        }
+        if !name(problem).is_empty() {
+            name(problem).clone_into(&mut failure.error.code);
+        }
+        failure
+    }
+}
+
+impl From<ControlError> for Failure {
+    fn from(error: ControlError) -> Self {
+        let exit = match &error {
+            ControlError::Refused(problem) => return Self::from(&**problem),
+            ControlError::NotRunning { .. } | ControlError::TimedOut(_) => Exit::Unreachable,
+            ControlError::NotAllowed { .. } => Exit::Authentication,
+            ControlError::Unreadable(_) => Exit::Failure,
+        };
+        Self::new(exit, error)
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        let mut failure = Self::usage(error);
+        let next = || "`farthing config example` explains every setting".to_owned();
+        failure.error.next.get_or_insert_with(next);
+        failure
+    }
+}
+
+impl From<anyhow::Error> for Failure {
+    fn from(error: anyhow::Error) -> Self {
+        Self::new(Exit::Failure, format!("{error:#}"))
+    }
+}

@@ -1,0 +1,123 @@
+//! The command line: `farthing <noun> <verb>`.
+//!
+//! Arguments are read here; each noun has a file. `run`, `init`, `config`, `tls`, `bridge` and `testnet` work by
+//! themselves, all others ask the running node over its control socket. Data goes to standard output, prose to standard
+//! error, and every error ends with the next step.
+
+mod alert;
+mod api;
+mod args;
+mod backup;
+mod bridge;
+mod call;
+mod catalog;
+mod chain;
+mod channel;
+mod config;
+mod failure;
+mod init;
+mod net;
+mod output;
+mod panel;
+mod run;
+mod sdk;
+mod secret;
+mod shell;
+mod spending;
+mod status;
+mod testnet;
+mod tls;
+mod wallet;
+
+use std::time::Duration;
+
+use clap::Parser;
+use farthing_control::ControlClient;
+
+use self::output::Output;
+pub use self::{
+    args::{Cli, Command, Global, LogFormat},
+    failure::{Exit, Failure},
+};
+
+/// What a command has to work with.
+struct Context {
+    global: Global,
+    output: Output,
+}
+
+impl Context {
+    fn sources(&self) -> farthing_node::config::Sources {
+        let Global { data, config, set, .. } = &self.global;
+        farthing_node::config::Sources::with_environment(data.clone(), config.clone(), set.clone())
+    }
+
+    /// The running node of the data folder in use.
+    fn node(&self) -> Result<ControlClient, Failure> {
+        let loaded = farthing_node::config::load(&self.sources())?;
+        let node = ControlClient::in_folder(&loaded.config.node.data_dir);
+        Ok(if self.global.json { node } else { node.when_slow(SLOW_AFTER, still_waiting) })
+    }
+}
+
+/// Longer than any question takes on a node that is well.
+const SLOW_AFTER: Duration = Duration::from_secs(5);
+
+fn still_waiting() {
+    Output::new(false).prose("Still waiting for the node …");
+}
+
+/// Carries out `cli`.
+///
+/// # Errors
+/// [`Failure`]: what to tell, and with which exit code to end.
+pub async fn execute(cli: Cli) -> Result<(), Failure> {
+    let output = Output::new(cli.global.json);
+    let context = Context { global: cli.global, output };
+    match cli.command {
+        Command::Run => run::run(&context).await,
+        Command::Init => init::init(&context).await,
+        Command::Status => status::status(&context).await,
+        Command::Doctor => status::doctor(&context).await,
+        Command::Healthcheck => status::healthcheck(&context).await,
+        Command::Audit { with, offline } => status::audit(&context, with, offline).await,
+        Command::Call(arguments) => call::call(&context, arguments).await,
+        Command::Wallet(verb) => wallet::wallet(&context, verb).await,
+        Command::Api(verb) => api::api(&context, verb).await,
+        Command::Catalog(verb) => catalog::catalog(&context, verb).await,
+        Command::Sdk(verb) => sdk::sdk(&context, verb).await,
+        Command::Bridge(verb) => bridge::bridge(&context, verb).await,
+        Command::Channel(verb) => channel::channel(&context, verb).await,
+        Command::Settle { when: _ } => channel::settle(&context).await,
+        Command::Alert(verb) => alert::alert(&context, verb).await,
+        Command::Backup(verb) => backup::backup(&context, verb).await,
+        Command::Completions { shell } => shell::completions(&context, shell),
+        Command::Man(arguments) => shell::man(&context, &arguments),
+        Command::Spending(verb) => spending::spending(&context, verb).await,
+        Command::Secret(verb) => secret::secret(&context, verb).await,
+        Command::Chain(verb) => chain::chain(&context, verb).await,
+        Command::Restart => chain::restart(&context).await,
+        Command::Net(verb) => net::net(&context, verb).await,
+        Command::Tls(verb) => tls::tls(&context, &verb),
+        Command::Panel(verb) => panel::panel(&context, &verb).await,
+        Command::Config(verb) => config::config(&context, &verb),
+        Command::Testnet(verb) => testnet::testnet(&context, verb).await,
+    }
+}
+
+/// Reads the command line; ends the process with code 2 when it cannot be understood.
+#[must_use]
+pub fn parse() -> Cli {
+    Cli::try_parse().unwrap_or_else(|error| {
+        // What cannot be read has no flags yet; help and version are no errors.
+        if error.use_stderr() && std::env::args_os().any(|argument| argument == "--json") {
+            let failure = Failure::of_command_line(&error);
+            failure.tell(true);
+            std::process::exit(failure.exit as i32);
+        }
+        error.exit()
+    })
+}
+
+#[cfg(test)]
+mod tests;

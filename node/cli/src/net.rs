@@ -1,0 +1,132 @@
+//! `farthing net`: the other nodes.
+
+use super::{
+    Context, args,
+    failure::{Exit, Failure},
+    output::table,
+};
+use farthing_control::types::{
+    Lookup, LookupRecord, LookupRequest, LookupStep, Peer, PingRequest, Pong, Reach, ReachedAddress, Traffic,
+    route,
+};
+
+const NO_RECORD: &str = "no record was found; its node may be offline or on another network";
+
+pub(super) async fn net(context: &Context, verb: args::Net) -> Result<(), Failure> {
+    let node = context.node()?;
+    match verb {
+        args::Net::Peers => {
+            let peers: Vec<Peer> = node.get(route::PEERS).await?;
+            if peers.is_empty() {
+                context.output.prose("No node is connected; `farthing doctor` says what is missing.");
+            }
+            context.output.data(&peers, |peers| list(peers))
+        }
+        args::Net::Reach => {
+            let reach: Reach = node.post(route::REACH, &()).await?;
+            context.output.data(&reach, reached)?;
+            if reach.reachable {
+                return Ok(());
+            }
+            Err(Failure::told(Exit::Failure, "nobody was shown to reach this node".to_owned()))
+        }
+        args::Net::Traffic => {
+            let traffic: Traffic = node.get(route::TRAFFIC).await?;
+            context.output.data(&traffic, |traffic| travelled(*traffic))
+        }
+        args::Net::Ping { wallet } => {
+            let pong: Pong = node.post(route::PING, &PingRequest { wallet: wallet.into() }).await?;
+            context.output.data(&pong, |pong| format!("{} ms  {}", millis(pong.rtt_us), pong.address))
+        }
+        args::Net::Lookup { wallet } => {
+            let lookup: Lookup = node.post(route::LOOKUP, &LookupRequest { wallet: wallet.into() }).await?;
+            context.output.data(&lookup, told)?;
+            verdict(&lookup).map_err(|problem| Failure::told(Exit::Failure, problem))
+        }
+    }
+}
+
+fn list(peers: &[Peer]) -> String {
+    let row = |peer: &Peer| {
+        let rtt = peer.rtt_us.map_or_else(|| "-".into(), |rtt_us| format!("{} ms", millis(rtt_us)));
+        [peer.wallet.to_string(), rtt, peer.address.clone(), peer.agent.clone()]
+    };
+    table(["WALLET", "ROUND TRIP", "ADDRESS", "AGENT"], peers.iter().map(row))
+}
+
+fn told(lookup: &Lookup) -> String {
+    let row = |step: &LookupStep| {
+        let mark = if step.helped { "yes" } else { "-" };
+        [step.name.clone(), format!("{} ms", millis(step.took_us)), mark.to_owned(), step.outcome.clone()]
+    };
+    let steps = table(["STEP", "TOOK", "HELPED", "OUTCOME"], lookup.steps.iter().map(row));
+    let found = match (&lookup.record, verdict(lookup)) {
+        (_, Err(problem)) => problem,
+        (Some(record), _) if !record.addresses.is_empty() => {
+            format!("record {}: {}", record.seq, record.addresses.join(", "))
+        }
+        (Some(record), _) => format!("record {} names no address", record.seq),
+        (None, _) => NO_RECORD.to_owned(),
+    };
+    format!("{steps}\n{found}")
+}
+
+/// What keeps the wallet's node from being called, by what the look-up found.
+fn verdict(lookup: &Lookup) -> Result<(), String> {
+    match &lookup.record {
+        _ if lookup.connected => Ok(()),
+        None => Err(NO_RECORD.to_owned()),
+        Some(LookupRecord { seq, amiss: Some(amiss), .. }) => {
+            Err(format!("the newest record, {seq}, {amiss}"))
+        }
+        Some(record) if record.addresses.is_empty() => {
+            Err(format!("record {} names no address: its node calls others and cannot be called", record.seq))
+        }
+        Some(record) => Err(format!(
+            "record {} names {}, where the node was not reached; its owner's `farthing net reach` says more",
+            record.seq,
+            record.addresses.join(", ")
+        )),
+    }
+}
+
+/// The sentence, the addresses, and why peers did not come through.
+fn reached(reach: &Reach) -> String {
+    let row = |address: &ReachedAddress| {
+        let published = if address.published { "yes" } else { "no" };
+        [
+            address.address.clone(),
+            address.source.clone(),
+            address.state.replace('_', " "),
+            format!("{} of {}", address.arrived, address.asked),
+            published.to_owned(),
+        ]
+    };
+    let mut lines = vec![reach.summary.clone()];
+    if !reach.addresses.is_empty() {
+        let heads = ["ADDRESS", "SOURCE", "STATE", "PEERS", "PUBLISHED"];
+        lines.push(String::new());
+        lines.push(table(heads, reach.addresses.iter().map(row)));
+    }
+    for address in &reach.addresses {
+        for failure in &address.failures {
+            lines.push(format!("{} by {}: {}", address.address, failure.wallet, failure.reason));
+        }
+    }
+    lines.join("\n")
+}
+
+fn travelled(traffic: Traffic) -> String {
+    let row = |name: &str, bytes: u64, pace: u64| [name.to_owned(), bytes.to_string(), pace.to_string()];
+    table(
+        ["DIRECTION", "BYTES", "BYTES/S"],
+        [
+            row("sent", traffic.sent_bytes, traffic.sent_bytes_per_sec),
+            row("received", traffic.received_bytes, traffic.received_bytes_per_sec),
+        ],
+    )
+}
+
+fn millis(micros: u64) -> String {
+    format!("{}.{:03}", micros / 1000, micros % 1000)
+}

@@ -1,0 +1,27 @@
+//! `farthing panel`: where the console is, and a way back in.
+
+use super::{Context, args, failure::Failure, output::pairs};
+use farthing_control::types::{Console, route};
+
+pub(super) async fn panel(context: &Context, verb: &args::Panel) -> Result<(), Failure> {
+    let node = context.node()?;
+    let console: Console = match verb {
+        args::Panel::Url => node.get(route::CONSOLE).await?,
+        args::Panel::ResetPassword => {
+            let console = node.post(route::CONSOLE_RESET, &()).await?;
+            context.output.prose("The password is forgotten and everybody is logged out.");
+            console
+        }
+    };
+    context.output.data(&console, text)
+}
+
+fn text(console: &Console) -> String {
+    let setup_code = console.setup_code.as_deref().unwrap_or("used; log in with the password");
+    let fingerprint = console.ca_fingerprint.as_deref().unwrap_or("of a certificate from elsewhere");
+    pairs([
+        ("Console", console.url.clone()),
+        ("Setup code", setup_code.to_owned()),
+        ("SHA-256", fingerprint.to_owned()),
+    ])
+}

@@ -1,0 +1,162 @@
+//! `farthing run`: the node and its ports, until a signal.
+//!
+//! The HTTP ports are bound first, so that a port in use is told before a second is spent on the wallet.
+//! At the end the ports drain, then the node keeps its promises and stops. When it was to restart, the program then
+//! starts itself again in the same process, so that whoever watches over the process notices nothing.
+
+use std::{io, net::SocketAddr, os::unix::process::CommandExt, path::PathBuf};
+
+use farthing_node::{
+    backup::staged,
+    commands::settings::Running,
+    config::{self, Config, Loaded},
+    node::{Node, gateway_url},
+};
+use farthing_os::lock::DataFolder;
+use tokio::{
+    net::TcpListener,
+    signal::unix::{Signal, SignalKind, signal},
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Context,
+    config::checked,
+    failure::{Exit, Failure},
+};
+
+mod ports;
+
+use ports::Ports;
+
+pub(super) async fn run(context: &Context) -> Result<(), Failure> {
+    // From the first moment: the first process of a container has no other way to be told to end.
+    let mut signals = Signals::new().map_err(|error| Failure::new(Exit::Failure, error))?;
+    let loaded = load(context).await?;
+    let shown = loaded.shown();
+    let mut config = loaded.config;
+    // Before the ports: that a node runs on this folder already says more than that its ports are taken.
+    drop(DataFolder::lock(&config.node.data_dir).map_err(|error| Failure::new(Exit::Failure, error))?);
+    let gateway_listener = bind(&mut config.gateway.listen, "gateway").await?;
+    let panel_listener = bind(&mut config.panel.listen, "panel").await?;
+
+    let node = tokio::select! {
+        started = Node::start(config.clone()) => started?,
+        () = signals.first() => return Ok(()),
+    };
+    let (stop, restart) = (CancellationToken::new(), CancellationToken::new());
+    let running = Running::new(node.clone(), context.sources(), shown, restart.clone());
+    let ports = Ports::new(&config, running, stop.clone()).await?;
+    announce(context, &config, &node, &ports);
+
+    let Ports { gateway, panel, routes, .. } = ports;
+    let gateway = tokio::spawn(gateway.serve(gateway_listener, stop.clone()));
+    let panel = tokio::spawn(panel.serve(panel_listener, stop.clone()));
+    let (data_dir, stopping) = (config.node.data_dir.clone(), stop.clone());
+    let control = tokio::spawn(async move { farthing_control::serve(&data_dir, routes, stopping).await });
+
+    tokio::select! {
+        () = signals.first() => context.output.prose("Stopping: running calls end first."),
+        () = restart.cancelled() => context.output.prose("Restarting: running calls end first."),
+    }
+    stop.cancel();
+    node.chain.let_go();
+    let (gateway, panel, control) = tokio::join!(gateway, panel, control);
+    let ports = [gateway, panel].map(|ended| ended.map_err(io::Error::other));
+    for ended in ports.into_iter().chain([control.map_err(io::Error::other).flatten()]) {
+        if let Err(error) = ended {
+            tracing::warn!(%error, "a port ended badly");
+        }
+    }
+    node.shutdown().await;
+    if restart.is_cancelled() { Err(start_again()) } else { Ok(()) }
+}
+
+/// The configuration, after a backup that waits has taken the node's place: it may hold settings.
+async fn load(context: &Context) -> Result<Loaded, Failure> {
+    let loaded = config::load(&context.sources())?;
+    let data_dir = loaded.config.node.data_dir.clone();
+    if !staged::is_waiting(&data_dir) {
+        return Ok(checked(loaded)?);
+    }
+    let applied = tokio::task::spawn_blocking(move || {
+        let _lock = DataFolder::lock(&data_dir)?;
+        staged::apply(&data_dir)
+    });
+    let failed = |error: &dyn std::fmt::Display| Failure::new(Exit::Failure, error.to_string());
+    if let Some(kept_in) = applied.await.map_err(|error| failed(&error))?.map_err(|error| failed(&error))? {
+        let kept_in = kept_in.display();
+        context.output.prose(&format!("A backup was restored. The files that it replaced are in {kept_in}."));
+    }
+    Ok(checked(config::load(&context.sources())?)?)
+}
+
+/// Starts this program again in the place of this process. Comes back only when that cannot be done.
+fn start_again() -> Failure {
+    // A program that was replaced meanwhile has no path any more, and is still there under this name.
+    let own = std::env::current_exe().ok().filter(|path| path.exists());
+    let own = own.unwrap_or_else(|| PathBuf::from("/proc/self/exe"));
+    let error = std::process::Command::new(own).args(std::env::args_os().skip(1)).exec();
+    let text =
+        format!("the node has stopped and could not start again ({error}); start it with `farthing run`");
+    Failure::new(Exit::Failure, text)
+}
+
+/// Listens; `listen` becomes the address that was taken.
+async fn bind(listen: &mut SocketAddr, section: &str) -> Result<TcpListener, Failure> {
+    let bound = TcpListener::bind(*listen).await.and_then(|listener| Ok((listener.local_addr()?, listener)));
+    let (address, listener) = bound.map_err(|error| {
+        let next = match error.kind() {
+            io::ErrorKind::AddrInUse => "stop the program that has it, or choose another",
+            io::ErrorKind::PermissionDenied => "choose a port above 1023",
+            _ => "choose an address of this machine",
+        };
+        let text = format!("{listen} cannot be listened on ({error}); {next} with --set {section}.listen=…");
+        Failure::new(Exit::Failure, text)
+    })?;
+    *listen = address;
+    Ok(listener)
+}
+
+/// The one block that a start prints.
+fn announce(context: &Context, config: &Config, node: &Node, ports: &Ports) {
+    let console = ports.console.shown();
+    let mut text = format!(
+        "Farthing {} is running.\n  Wallet   {}\n  Gateway  {}/internal/call\n  Console  {}",
+        env!("CARGO_PKG_VERSION"),
+        node.wallet,
+        gateway_url(config.gateway.listen, ports.gateway.tls.is_some()),
+        console.url,
+    );
+    if let Some(code) = console.setup_code {
+        text += &format!("\n  Set up   {code}   (once, to choose the console's password)");
+    }
+    if let Some(ca_file) = &ports.ca_file {
+        text += &format!("\n  Trust    {}", ca_file.display());
+    }
+    if let Some(fingerprint) = console.ca_fingerprint {
+        text += &format!("\n  SHA-256  {fingerprint}");
+    }
+    let data = config.node.data_dir.display();
+    text += &format!("\n  Secret   farthing secret show --data {data}");
+    context.output.prose(&text);
+}
+
+/// The signals that end a node, noticed from when this is made.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn new() -> io::Result<Self> {
+        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+    }
+
+    async fn first(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! What stands behind the ports: gateway, console and control socket, with their TLS and their limits.
+
+use std::path::PathBuf;
+
+use axum::Router;
+use farthing_console::{Access, Panel, Parts, socket::About};
+use farthing_control::Local;
+use farthing_node::{
+    commands::{self, settings::Running},
+    config::{Config, TlsMode},
+    gateway::{self, problem::turned_away},
+    node::gateway_url,
+};
+use farthing_serve::{
+    Hosts, Limits, Port, Tls, guarded,
+    tls::{self, ServerTls, TlsError},
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::failure::{Exit, Failure};
+
+/// A console is used by a person with a few browsers.
+const PANEL_CONNECTIONS_MAX: usize = 64;
+const PANEL_CONNECTIONS_PER_IP_MAX: usize = 32;
+
+/// The ports, ready to serve.
+pub(super) struct Ports {
+    pub(super) gateway: Port,
+    pub(super) panel: Port,
+    /// Of the control socket.
+    pub(super) routes: Router,
+    pub(super) console: About,
+    pub(super) ca_file: Option<PathBuf>,
+}
+
+impl Ports {
+    /// # Errors
+    /// A certificate, or the console's access, that cannot be used.
+    pub(super) async fn new(
+        config: &Config,
+        running: Running,
+        stopping: CancellationToken,
+    ) -> Result<Self, Failure> {
+        let own = config.clone();
+        // Reads files, makes keys and hashes a password.
+        let opened = tokio::task::spawn_blocking(move || {
+            let access = Access::open(&own.node.data_dir, own.panel.password.as_ref())
+                .map_err(|error| Failure::new(Exit::Failure, error))?;
+            let tls = server_tls(&own).map_err(|error| Failure::new(Exit::Failure, error))?;
+            let ca_file = tls.as_ref().and_then(|tls| tls.ca_file.clone());
+            let ca_pem = ca_file.and_then(|file| std::fs::read_to_string(file).ok());
+            Ok::<_, Failure>((access, tls, ca_pem))
+        });
+        let (access, tls, ca_pem) = opened.await.map_err(|error| Failure::new(Exit::Failure, error))??;
+        let ca_file = tls.as_ref().and_then(|tls| tls.ca_file.clone());
+        let port_tls = |wanted: bool| {
+            let tls = tls.as_ref().filter(|_| wanted)?;
+            Some(Tls { config: tls.config.clone(), ca_file: tls.ca_file.clone() })
+        };
+        let name = tls.as_ref().filter(|_| config.panel.tls).and_then(|tls| tls.own_name.clone());
+        let url = gateway_url(config.panel.listen, config.panel.tls);
+        let led_to = name.as_ref().filter(|_| url.contains("//localhost:"));
+        let led_to = led_to.map(|name| format!("{}/panel", url.replacen("localhost", name, 1)));
+        let console = About {
+            access: access.clone(),
+            led_to,
+            url: format!("{url}/panel"),
+            ca_fingerprint: tls.as_ref().and_then(|tls| tls.ca_fingerprint.clone()),
+        };
+        let node = running.node.clone();
+        // Half: what local programs send leaves the rest to the calls of others.
+        let bodies = node.budget.part(node.budget.bytes_max() / 2);
+        let commands = commands::router(node.clone(), farthing_console::described())
+            .merge(commands::settings::router(running));
+        let panel = Panel::new(Parts {
+            access,
+            node: Local::new(commands.clone()),
+            hosts: config.panel.hosts.clone(),
+            name,
+            tls: config.panel.tls,
+            ca_pem,
+            stopping,
+        });
+        Ok(Self {
+            gateway: Port {
+                router: guarded(
+                    gateway::router(node.gateway()),
+                    Hosts::new(&config.gateway.hosts),
+                    turned_away,
+                ),
+                tls: port_tls(config.gateway.tls != TlsMode::Off),
+                trusted_proxies: config.gateway.trusted_proxies.clone(),
+                budget: bodies.clone(),
+                wording: turned_away,
+                limits: Limits {
+                    connections_max: config.gateway.connections_max,
+                    connections_per_ip_max: config.gateway.connections_per_ip_max,
+                    ..Limits::default()
+                },
+            },
+            panel: Port {
+                router: farthing_console::router(panel),
+                tls: port_tls(config.panel.tls),
+                trusted_proxies: config.panel.trusted_proxies.clone(),
+                budget: bodies,
+                wording: turned_away,
+                limits: Limits {
+                    connections_max: PANEL_CONNECTIONS_MAX,
+                    connections_per_ip_max: PANEL_CONNECTIONS_PER_IP_MAX,
+                    ..Limits::default()
+                },
+            },
+            routes: commands.merge(farthing_console::socket::router(console.clone())),
+            console,
+            ca_file,
+        })
+    }
+}
+
+/// One certificate serves both ports: it holds the names of both.
+fn server_tls(config: &Config) -> Result<Option<ServerTls>, TlsError> {
+    match &config.gateway.tls {
+        TlsMode::Files { cert_file, key_file } => tls::from_files(cert_file, key_file).map(Some),
+        TlsMode::Off if !config.panel.tls => Ok(None),
+        TlsMode::Off | TlsMode::OwnAuthority => tls::own(&config.node.data_dir, &config.hosts()).map(Some),
+    }
+}

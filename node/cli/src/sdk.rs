@@ -1,0 +1,201 @@
+//! `farthing sdk`: client code for a service, written into a folder.
+//!
+//! Nothing is written unless everything can be: files that are there and differ are replaced with `--force` only.
+
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    os::unix::fs::PermissionsExt,
+    path::{Component, Path, PathBuf},
+};
+
+use farthing_control::types::{
+    route,
+    sdk::{Sdk, SdkLanguage, SdkRequest},
+};
+use farthing_sdk::Language;
+use serde::Serialize;
+
+use super::{
+    Context,
+    api::path,
+    args::{self, Generate},
+    failure::{Exit, Failure},
+    output::table,
+};
+
+/// One template of the caller's.
+const TEMPLATE_BYTES_MAX: u64 = 1024 * 1024;
+const TEMPLATES_MAX: usize = 100;
+
+/// What was written, for programs.
+#[derive(Debug, Serialize)]
+struct Written<'a> {
+    package: &'a str,
+    folder: &'a Path,
+    files: Vec<&'a str>,
+    warnings: &'a [String],
+}
+
+pub(super) async fn sdk(context: &Context, verb: args::Sdk) -> Result<(), Failure> {
+    match verb {
+        args::Sdk::Languages => {
+            // The list is this program's own: no node has to run.
+            context.output.data(&SdkLanguage::all(), |languages| {
+                let row = |language: &SdkLanguage| {
+                    [language.name.clone(), language.title.clone(), language.needs.clone()]
+                };
+                table(["NAME", "LANGUAGE", "NEEDS"], languages.iter().map(row))
+            })
+        }
+        args::Sdk::Generate(arguments) => generate(context, *arguments).await,
+    }
+}
+
+async fn generate(context: &Context, arguments: Generate) -> Result<(), Failure> {
+    let Generate { service, language, output, single_file, package, template_dir, force } = arguments;
+    let Some(language) = Language::parse(&language) else {
+        let names: Vec<&str> = Language::all().map(Language::name).collect();
+        let what = format!("there is no language {language:?}; --language is one of {}", names.join(", "));
+        return Err(Failure::usage(what));
+    };
+    let templates = template_dir.map(|folder| templates(&folder)).transpose()?.unwrap_or_default();
+    let address = path(route::CATALOG_SDK, service).replace("{language}", language.name());
+    let request = SdkRequest { package, single_file, templates };
+    let made: Sdk = context.node()?.post(&address, &request).await?;
+    write(&output, &made, force)?;
+    let files = made.files.iter().map(|file| file.path.as_str()).collect();
+    let written = Written { package: &made.package, folder: &output, files, warnings: &made.warnings };
+    made.warnings.iter().for_each(|warning| context.output.prose(&format!("renamed: {warning}")));
+    context.output.data(&written, |written| {
+        let files = written.files.iter().map(|file| written.folder.join(file).display().to_string());
+        files.collect::<Vec<_>>().join("\n")
+    })
+}
+
+/// The files of a folder by their names; what is in folders below it is not looked at.
+fn templates(folder: &Path) -> Result<BTreeMap<String, String>, Failure> {
+    let unreadable = |path: &Path, error: io::Error| {
+        Failure::usage(format!("{} cannot be read: {error}; check --template-dir", path.display()))
+    };
+    let mut templates = BTreeMap::new();
+    for entry in fs::read_dir(folder).map_err(|error| unreadable(folder, error))? {
+        let path = entry.map_err(|error| unreadable(folder, error))?.path();
+        let metadata = fs::metadata(&path).map_err(|error| unreadable(&path, error))?;
+        if !metadata.is_file() {
+            continue;
+        }
+        if metadata.len() > TEMPLATE_BYTES_MAX || templates.len() >= TEMPLATES_MAX {
+            return Err(Failure::usage(format!(
+                "{} is too much: at most {TEMPLATES_MAX} templates of {TEMPLATE_BYTES_MAX} bytes; name a folder \
+                 that holds nothing else",
+                path.display()
+            )));
+        }
+        let text = fs::read_to_string(&path).map_err(|error| unreadable(&path, error))?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        templates.insert(name, text);
+    }
+    Ok(templates)
+}
+
+/// Writes all files, or none when one is in the way.
+fn write(folder: &Path, sdk: &Sdk, force: bool) -> Result<(), Failure> {
+    if let Some(file) = folder.ancestors().find(|part| part.exists()).filter(|part| !part.is_dir()) {
+        let what = format!("{} is a file; nothing was written; choose a folder for --output", file.display());
+        return Err(Failure::usage(what));
+    }
+    let mut files: Vec<(PathBuf, &str)> = Vec::new();
+    for file in &sdk.files {
+        let relative = Path::new(&file.path);
+        if !relative.components().all(|part| matches!(part, Component::Normal(_))) {
+            return Err(Failure::new(Exit::Failure, format!("`{}` is no path below a folder", file.path)));
+        }
+        let path = folder.join(relative);
+        let same = match fs::read(&path) {
+            Ok(bytes) => bytes == file.text.as_bytes(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => true,
+            Err(_) => false,
+        };
+        if !same && !force {
+            return Err(Failure::usage(format!(
+                "{} is there and differs; nothing was written; choose another --output or add --force",
+                path.display()
+            )));
+        }
+        files.push((path, &file.text));
+    }
+    for (path, text) in files {
+        let parent = path.parent().unwrap_or(folder);
+        fs::create_dir_all(parent)
+            .and_then(|()| fs::write(&path, text))
+            .and_then(|()| runnable(&path, text))
+            .map_err(|error| {
+                Failure::new(
+                    Exit::Failure,
+                    format!("{} cannot be written: {error}; check --output", path.display()),
+                )
+            })?;
+    }
+    Ok(())
+}
+
+/// Lets a script be run: whoever may read it may start it.
+fn runnable(path: &Path, text: &str) -> io::Result<()> {
+    if !text.starts_with("#!") {
+        return Ok(());
+    }
+    let mut permissions = fs::metadata(path)?.permissions();
+    permissions.set_mode(permissions.mode() | (permissions.mode() & 0o444) >> 2);
+    fs::set_permissions(path, permissions)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use farthing_control::types::sdk::SdkFile;
+
+    fn sdk(files: &[(&str, &str)]) -> Sdk {
+        let file = |(path, text): &(&str, &str)| SdkFile { path: (*path).into(), text: (*text).into() };
+        Sdk { package: "quakes".into(), files: files.iter().map(file).collect(), warnings: Vec::new() }
+    }
+
+    #[test]
+    fn a_file_that_differs_is_replaced_only_by_force_and_then_nothing_else_is_written_either() {
+        let folder = tempfile::tempdir().unwrap();
+        let read = |path: &str| fs::read_to_string(folder.path().join(path)).ok();
+        write(folder.path(), &sdk(&[("src/a.py", "1"), ("b.py", "2")]), false).unwrap();
+        write(folder.path(), &sdk(&[("src/a.py", "1"), ("b.py", "2")]), false).unwrap();
+        let refused = write(folder.path(), &sdk(&[("new.py", "x"), ("b.py", "3")]), false).unwrap_err();
+        assert!(refused.to_string().contains("b.py") && refused.to_string().contains("--force"), "{refused}");
+        assert_eq!((read("new.py"), read("b.py")), (None, Some("2".to_owned())));
+        write(folder.path(), &sdk(&[("new.py", "x"), ("b.py", "3")]), true).unwrap();
+        assert_eq!((read("new.py"), read("b.py")), (Some("x".to_owned()), Some("3".to_owned())));
+    }
+
+    #[test]
+    fn a_script_can_be_run_as_it_is_written() {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), &sdk(&[("a.sh", "#!/usr/bin/env bash\n"), ("a.py", "1")]), false).unwrap();
+        let mode = |name: &str| fs::metadata(folder.path().join(name)).unwrap().permissions().mode();
+        assert!(mode("a.sh") & 0o100 != 0 && mode("a.py") & 0o111 == 0);
+    }
+
+    #[test]
+    fn nothing_is_written_outside_of_the_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        for path in ["../a", "/a", "a/../../b"] {
+            assert!(write(folder.path(), &sdk(&[(path, "1")]), true).is_err(), "{path}");
+        }
+    }
+
+    #[test]
+    fn templates_are_the_files_of_the_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("README.md"), "# x").unwrap();
+        fs::create_dir(folder.path().join("below")).unwrap();
+        assert_eq!(templates(folder.path()).unwrap(), [("README.md".to_owned(), "# x".to_owned())].into());
+        let missing = templates(&folder.path().join("nothing")).unwrap_err().to_string();
+        assert!(missing.contains("--template-dir"), "{missing}");
+    }
+}

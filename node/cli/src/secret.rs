@@ -1,0 +1,98 @@
+//! `farthing secret`: what scripts present to the gateway.
+
+use super::{
+    Context,
+    args::{self, SecretCaps},
+    failure::Failure,
+    output::table,
+};
+
+use farthing_control::{
+    ControlClient,
+    types::{NewSecret, Secret, SecretLimits, SecretShown, Text, route},
+};
+use farthing_os::clock;
+
+pub(super) async fn secret(context: &Context, verb: args::Secret) -> Result<(), Failure> {
+    let node = context.node()?;
+    let at = |route: &str, name: &str| route.replace("{name}", &in_path(name));
+    let output = &context.output;
+    match verb {
+        args::Secret::List => {
+            let all: Vec<SecretShown> = node.get(route::SECRETS).await?;
+            output.data(&all, |all| list(all))
+        }
+        args::Secret::Show { name } => {
+            let secret: Secret = node.get(&at(route::SECRET_NAMED, &name)).await?;
+            output.data(&secret, |secret| secret.secret.clone())
+        }
+        args::Secret::Create { name, caps } => {
+            let new = NewSecret { name, limits: over(SecretLimits::default(), caps) };
+            let secret: Secret = node.post(route::SECRETS, &new).await?;
+            output.data(&secret, |secret| secret.secret.clone())
+        }
+        args::Secret::Limit { name, caps, reset } => {
+            let earlier = if reset { SecretLimits::default() } else { find(&node, &name).await?.limits };
+            let limits = over(earlier, caps);
+            let changed: SecretShown = node.post(&at(route::SECRET_LIMITS, &name), &limits).await?;
+            output.data(&changed, |changed| list(std::slice::from_ref(changed)))
+        }
+        args::Secret::Rotate { name } => {
+            let secret: Secret = node.post(&at(route::SECRET_NAMED_ROTATE, &name), &()).await?;
+            output.prose("The old secret is refused from now on.");
+            output.data(&secret, |secret| secret.secret.clone())
+        }
+        args::Secret::Revoke { name } => {
+            let last: SecretShown = node.delete(&at(route::SECRET_NAMED, &name)).await?;
+            output.prose("The secret is refused from now on.");
+            output.data(&last, |last| list(std::slice::from_ref(last)))
+        }
+    }
+}
+
+/// A name as one segment of a path, whatever was typed.
+fn in_path(name: &str) -> String {
+    url::form_urlencoded::byte_serialize(name.as_bytes()).collect::<String>().replace('+', "%20")
+}
+
+async fn find(node: &ControlClient, name: &str) -> Result<SecretShown, Failure> {
+    let all: Vec<SecretShown> = node.get(route::SECRETS).await?;
+    let found = all.into_iter().find(|secret| secret.name == name);
+    found.ok_or_else(|| {
+        Failure::new(
+            super::Exit::Failure,
+            format!("there is no secret `{name}`; `farthing secret list` shows them"),
+        )
+    })
+}
+
+/// The limits named on the command line over earlier ones.
+fn over(earlier: SecretLimits, caps: SecretCaps) -> SecretLimits {
+    let services = (!caps.services.is_empty()).then(|| caps.services.into_iter().map(Text).collect());
+    SecretLimits {
+        price_max: caps.per_call.map(Text).or(earlier.price_max),
+        per_day: caps.per_day.map(Text).or(earlier.per_day),
+        services: services.or(earlier.services),
+    }
+}
+
+fn list(secrets: &[SecretShown]) -> String {
+    let amount = |amount: Option<Text<_>>| amount.map_or_else(|| "-".to_owned(), |usdc| usdc.to_string());
+    let date = |secs: Option<u64>| secs.map_or_else(|| "-".to_owned(), clock::date);
+    let rows = secrets.iter().map(|secret| {
+        let services = secret.limits.services.as_ref().map_or_else(
+            || "all".to_owned(),
+            |services| services.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "),
+        );
+        [
+            secret.name.clone(),
+            amount(secret.limits.price_max),
+            amount(secret.limits.per_day),
+            secret.spent_today.to_string(),
+            date(secret.created_secs),
+            date(secret.last_used_secs),
+            services,
+        ]
+    });
+    table(["NAME", "PER CALL", "PER DAY", "TODAY", "MADE", "USED", "SERVICES"], rows)
+}

@@ -1,0 +1,92 @@
+//! `farthing spending`: the limits, and the switch that stops it all.
+
+use super::{
+    Context,
+    args::{FlagRuleChosen, NewLimits, Spending},
+    failure::Failure,
+    output::{one_line, pairs, table},
+};
+
+use farthing_control::types::{
+    AcceptPrice, FlagRequest, FlagRule, FlaggedServices, LimitsRequest, SpendingState, StoppedBy, Text, route,
+};
+use farthing_os::clock;
+
+pub(super) async fn spending(context: &Context, verb: Spending) -> Result<(), Failure> {
+    let node = context.node()?;
+    let state: SpendingState = match verb {
+        Spending::Show => node.get(route::SPENDING).await?,
+        Spending::Stop => node.post(route::SPENDING_STOP, &()).await?,
+        Spending::Resume => node.post(route::SPENDING_RESUME, &()).await?,
+        Spending::Limits(limits) => node.post(route::SPENDING_LIMITS, &request(&limits)).await?,
+        Spending::Accept { service, up_to } => {
+            let asked = AcceptPrice { service: service.into(), up_to: up_to.into() };
+            let accepted: AcceptPrice = node.post(route::SPENDING_ACCEPT, &asked).await?;
+            return context.output.data(&accepted, |AcceptPrice { service, up_to }| {
+                format!("Calls of {service} may cost up to {up_to} USDC.")
+            });
+        }
+        Spending::Flagged { service, rule } => {
+            let flagged: FlaggedServices = match (service, rule) {
+                (Some(service), Some(rule)) => {
+                    let request = FlagRequest { service: service.into(), rule: chosen(rule) };
+                    node.post(route::SPENDING_FLAGGED, &request).await?
+                }
+                _ => node.get(route::SPENDING_FLAGGED).await?,
+            };
+            return context.output.data(&flagged, flagged_text);
+        }
+    };
+    context.output.data(&state, text)
+}
+
+const fn chosen(rule: FlagRuleChosen) -> Option<FlagRule> {
+    match rule {
+        FlagRuleChosen::Warn => Some(FlagRule::Warn),
+        FlagRuleChosen::Stop => Some(FlagRule::Stop),
+        FlagRuleChosen::Setting => None,
+    }
+}
+
+fn flagged_text(flagged: &FlaggedServices) -> String {
+    if flagged.services.is_empty() {
+        return format!("No service is flagged. (spending.flagged is {})", flagged.rule);
+    }
+    let rows = flagged.services.iter().map(|one| {
+        let rule = one.own_rule.map_or_else(|| flagged.rule.to_string(), |own| format!("{own} (your word)"));
+        let words = one.flag.as_ref().map_or("not flagged", |flag| &flag.words);
+        [one.service.to_string(), rule, one_line(words)]
+    });
+    table(["SERVICE", "RULE", "FLAG"], rows)
+}
+
+fn request(limits: &NewLimits) -> LimitsRequest {
+    LimitsRequest {
+        price_max: limits.per_call.map(Text),
+        per_day: limits.per_day.map(Text),
+        per_secret_day: limits.per_secret_day.map(Text),
+        reset: limits.reset,
+    }
+}
+
+fn text(state: &SpendingState) -> String {
+    let standing = match (state.stopped, state.stopped_secs) {
+        (None, _) => "on".to_owned(),
+        (Some(StoppedBy::Configuration), _) => "stopped: spending.enabled is false".to_owned(),
+        (Some(StoppedBy::User), secs) => format!("stopped on {}", clock::date(secs.unwrap_or_default())),
+    };
+    let limit = |now: Text<_>, configured: Text<_>| {
+        let origin = if now == configured { String::new() } else { format!(" ({configured} configured)") };
+        format!("{now} USDC{origin}")
+    };
+    let (now, configured) = (&state.limits, &state.configured);
+    pairs([
+        ("Spending", standing),
+        ("Spent today", format!("{} USDC", state.spent_today)),
+        ("Per call", limit(now.price_max, configured.price_max)),
+        ("Per day", limit(now.per_day, configured.per_day)),
+        ("Per secret and day", limit(now.per_secret_day, configured.per_secret_day)),
+        ("In channels", format!("{} of {} USDC", state.at_rest.now, state.at_rest.max)),
+        ("With one owner", format!("{} USDC", state.at_rest.per_owner)),
+    ])
+}

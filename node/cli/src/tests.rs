@@ -1,0 +1,137 @@
+//! The promises of the command line that need no node.
+
+use clap::CommandFactory;
+use farthing_control::types::Problem;
+
+use super::*;
+
+#[test]
+fn the_definition_of_the_command_line_is_consistent() {
+    Cli::command().debug_assert();
+}
+
+#[test]
+fn flags_are_understood_before_and_behind_the_command() {
+    for line in ["farthing --data /x --json status", "farthing status --data /x --json"] {
+        let cli = Cli::try_parse_from(line.split(' ')).unwrap();
+        assert!(cli.global.json && cli.global.data.is_some(), "{line}");
+    }
+}
+
+#[test]
+fn what_is_wrong_on_the_command_line_is_found_before_anything_is_done() {
+    const ID: &str = "0b5f2a3e-6a3c-4c39-9a65-6a1c3f1d2e4b";
+    for (line, right) in [
+        (format!("farthing call {ID} get /a -p a=1 -p b=2 --max-price 0.01"), true),
+        (format!("farthing call {ID} FETCH /a"), false),
+        ("farthing call 7 GET /a".to_owned(), false),
+        (format!("farthing call {ID} GET /a -p a"), false),
+        (format!("farthing call {ID} GET /a --max-price 1e3"), false),
+        ("farthing wallet send 0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf --usdc 1".to_owned(), true),
+        ("farthing wallet send 0x7E5F4552091A69125d5DfCb7b8C2659029395BdF --usdc 1".to_owned(), false),
+        ("farthing wallet send 0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf".to_owned(), false),
+        ("farthing testnet demo --report target/demo/report.json".to_owned(), true),
+        (
+            "farthing wallet history --from 2026-11-01 --to 2026-11-30 --kind bought,served --csv".to_owned(),
+            true,
+        ),
+        ("farthing wallet history --kind sold".to_owned(), false),
+        ("farthing wallet history --by-day --csv".to_owned(), false),
+        ("farthing wallet history --limit 0".to_owned(), false),
+        ("farthing spending limits".to_owned(), false),
+        ("farthing secret show".to_owned(), true),
+        ("farthing catalog search --limit 0".to_owned(), false),
+        ("farthing catalog search --limit 1".to_owned(), true),
+        ("farthing catalog search --limit 100".to_owned(), true),
+        ("farthing catalog search --limit 101".to_owned(), false),
+        ("farthing catalog show 7".to_owned(), false),
+        (format!("farthing sdk generate {ID} -l python -o out"), true),
+        (format!("farthing sdk generate {ID} -l python"), false),
+        (format!("farthing sdk generate {ID} -o out"), false),
+        (format!("farthing api price {ID} 2 --yes"), true),
+        ("farthing".to_owned(), false),
+    ] {
+        assert_eq!(Cli::try_parse_from(line.split(' ')).is_ok(), right, "{line}");
+    }
+}
+
+#[test]
+fn exit_codes_tell_scripts_what_kind_of_failure_it_was() {
+    let problem = |name: &str, status| Problem {
+        kind: if name.is_empty() { "about:blank".to_owned() } else { format!("urn:farthing:problem:{name}") },
+        title: "It failed".to_owned(),
+        status,
+        detail: String::new(),
+        next: Some("Mend it.".to_owned()),
+        charged: None,
+        call_id: None,
+    };
+    for (name, status, exit) in [
+        ("", 400, Exit::Usage),
+        ("malformed", 400, Exit::Usage),
+        ("unauthorized", 401, Exit::Authentication),
+        ("insufficient-funds", 402, Exit::Payment),
+        ("price-changed", 409, Exit::Payment),
+        ("spending-stopped", 503, Exit::Payment),
+        ("origin-refused", 403, Exit::Authentication),
+        ("", 404, Exit::Failure),
+        ("unknown-service", 404, Exit::Failure),
+        ("unknown-path", 404, Exit::Usage),
+        ("service-retired", 410, Exit::Failure),
+        ("too-large", 413, Exit::Usage),
+        ("owner-busy", 429, Exit::Failure),
+        ("", 502, Exit::Unreachable),
+        ("owner-unreachable", 502, Exit::Unreachable),
+        ("upstream-failed", 502, Exit::Upstream),
+        ("bad-answer", 502, Exit::Upstream),
+        ("chain-unreachable", 503, Exit::Unreachable),
+        ("owner-unavailable", 503, Exit::Failure),
+        ("upstream-timeout", 504, Exit::Upstream),
+        ("undecided", 504, Exit::Unreachable),
+    ] {
+        let problem = problem(name, status);
+        assert_eq!(Exit::of_problem(&problem), exit, "{name} {status}");
+        let failure = Failure::from(&problem);
+        assert_eq!(failure.to_string(), "It failed. Mend it.");
+        let code = failure.object()["error"]["code"].clone();
+        assert!(if name.is_empty() { code != "" } else { code == name }, "{code}");
+    }
+}
+
+#[test]
+fn a_failure_is_the_same_object_whatever_failed() {
+    let line = Cli::try_parse_from(["farthing", "--json", "call", "7", "GET", "/a"]).unwrap_err();
+    for (failure, object) in [
+        (
+            Failure::usage("there are two; say which; use --pick"),
+            serde_json::json!({ "code": "usage", "message": "there are two; say which", "next": "use --pick" }),
+        ),
+        (
+            Failure::told(Exit::Failure, "nothing was done"),
+            serde_json::json!({ "code": "failure", "message": "nothing was done", "next": null }),
+        ),
+        (
+            Failure::of_command_line(&line),
+            serde_json::json!({
+                "code": "usage",
+                "message": "invalid value '7' for '<SERVICE>': a service id is a UUID such as \
+                            0b5f2a3e-6a3c-4c39-9a65-6a1c3f1d2e4b",
+                "next": "For more information, try '--help'.",
+            }),
+        ),
+    ] {
+        assert_eq!(failure.object(), serde_json::json!({ "error": object }));
+    }
+}
+
+#[tokio::test]
+async fn a_command_without_a_node_ends_with_unreachable_and_the_next_step() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().to_str().unwrap();
+    let cli = Cli::try_parse_from(["farthing", "status", "--data", data]).unwrap();
+    let failure = execute(cli).await.unwrap_err();
+    assert_eq!(failure.exit, Exit::Unreachable);
+    assert!(failure.to_string().contains("farthing run"), "{failure}");
+    let cli = Cli::try_parse_from(["farthing", "status", "--data", data, "--set", "nothing.at=all"]).unwrap();
+    assert_eq!(execute(cli).await.unwrap_err().exit, Exit::Usage);
+}

@@ -1,0 +1,117 @@
+//! `farthing tls`: what a browser or script must trust to speak with this node.
+//!
+//! Read from the data folder, so it works without a running node. Trusting is the machine's owner's decision:
+//! the commands are printed and nothing is changed.
+
+use std::path::Path;
+
+use farthing_node::config::{self, TlsMode};
+use farthing_serve::tls::{self, OnDisk, TlsError};
+use serde::Serialize;
+
+use super::{
+    Context, args,
+    failure::{Exit, Failure},
+    output::pairs,
+};
+
+/// A certificate and how a machine is made to trust it.
+#[derive(Serialize)]
+struct Trust {
+    file: String,
+    sha256: String,
+    commands: Vec<TrustCommand>,
+}
+
+#[derive(Serialize)]
+struct TrustCommand {
+    system: &'static str,
+    command: String,
+}
+
+pub(super) fn tls(context: &Context, verb: &args::Tls) -> Result<(), Failure> {
+    let config = config::load(&context.sources())?.config;
+    let (found, is_ours) = match &config.gateway.tls {
+        TlsMode::OwnAuthority => (tls::authority(&config.node.data_dir)?, true),
+        TlsMode::Files { cert_file, .. } => (tls::certificate(cert_file)?, false),
+        TlsMode::Off => {
+            let why = "this node's port speaks plain HTTP; the proxy in front of it has the certificate";
+            return Err(Failure::new(Exit::Failure, why));
+        }
+    };
+    match verb {
+        args::Tls::Fingerprint => context.output.data(&found.fingerprint, Clone::clone),
+        args::Tls::Trust if is_ours => {
+            context.output.prose(
+                "Nothing was changed. These commands make a machine trust this node; on another machine than this \
+                 one, copy the file there first and compare its SHA-256.\n",
+            );
+            context.output.data(&trust(&found), text)
+        }
+        args::Tls::Trust => Err(Failure::new(
+            Exit::Failure,
+            "the certificate was issued by an authority of your own choice; trust that one",
+        )),
+    }
+}
+
+fn trust(found: &OnDisk) -> Trust {
+    let file = quoted(&found.file);
+    let name = format!("farthing-{}.crt", found.fingerprint.replace(':', "").get(..8).unwrap_or_default());
+    let command = |system, command| TrustCommand { system, command };
+    Trust {
+        file: found.file.display().to_string(),
+        sha256: found.fingerprint.clone(),
+        commands: vec![
+            command(
+                "Debian, Ubuntu",
+                format!(
+                    "sudo cp {file} /usr/local/share/ca-certificates/{name} && sudo update-ca-certificates"
+                ),
+            ),
+            command("Fedora, RHEL, Arch", format!("sudo trust anchor {file}")),
+            command(
+                "macOS",
+                format!(
+                    "sudo security add-trusted-cert -d -r trustRoot -k /Library/Keychains/System.keychain {file}"
+                ),
+            ),
+            command("Windows", format!("certutil -user -addstore Root {file}")),
+            command("curl alone", format!("curl --cacert {file} …")),
+            command("Python alone", format!("export SSL_CERT_FILE={file}")),
+        ],
+    }
+}
+
+fn text(trust: &Trust) -> String {
+    let head = pairs([("File", trust.file.clone()), ("SHA-256", trust.sha256.clone())]);
+    let command = |one: &TrustCommand| format!("\n# {}\n{}", one.system, one.command);
+    let commands = trust.commands.iter().map(command).collect::<Vec<_>>().join("\n");
+    format!(
+        "{head}\n{commands}\n\n# Firefox\n# Settings › Privacy & Security › View Certificates › Authorities › Import"
+    )
+}
+
+/// For a shell, whatever is in the path.
+fn quoted(path: &Path) -> String {
+    format!("'{}'", path.display().to_string().replace('\'', r"'\''"))
+}
+
+impl From<TlsError> for Failure {
+    fn from(error: TlsError) -> Self {
+        Self::new(Exit::Failure, error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_commands_of_trust_take_any_path_as_one_word() {
+        let found = OnDisk { file: "/it's here/ca.pem".into(), fingerprint: "AB:CD:EF:01:23".to_owned() };
+        let trust = trust(&found);
+        assert!(trust.commands.iter().all(|one| one.command.contains(r"'/it'\''s here/ca.pem'")));
+        assert!(text(&trust).contains("farthing-ABCDEF01.crt"));
+    }
+}

@@ -1,0 +1,83 @@
+//! `farthing wallet`: address, balance, sending, history.
+
+mod history;
+mod keys;
+
+use super::{
+    Context,
+    args::{Amount, Wallet},
+    failure::{Exit, Failure},
+    output::pairs,
+};
+use farthing_control::{
+    ControlError,
+    types::{SendAmount, SendRequest, Sent, Text, WalletBalance, route},
+};
+
+pub(super) async fn wallet(context: &Context, verb: Wallet) -> Result<(), Failure> {
+    let node = context.node()?;
+    match verb {
+        Wallet::Export { keystore, yes } => keys::export(context, keystore, yes).await,
+        Wallet::Import { phrase_file } => keys::import(context, &phrase_file).await,
+        Wallet::Address => {
+            let balance: WalletBalance = node.get(route::WALLET).await?;
+            context.output.data(&balance.address, ToString::to_string)
+        }
+        Wallet::Balance => {
+            let balance: WalletBalance = node.get(route::WALLET).await?;
+            if let Some(reason) = &balance.stale {
+                context.output.prose(&format!("USDC and ETH are what was last seen: {reason}."));
+            }
+            context.output.data(&balance, text)
+        }
+        Wallet::Send { to, amount, yes } => {
+            let (amount, shown) = read_amount(&amount)?;
+            if !yes {
+                context.output.confirm(&format!("Send {shown} to {to}?"))?;
+            }
+            let sent = node.post(route::WALLET_SEND, &SendRequest { to: to.into(), amount }).await;
+            let sent: Sent = sent.map_err(unsent)?;
+            context.output.data(&sent, |sent| sent.transaction.clone())
+        }
+        Wallet::History(arguments) => history::history(context, &node, arguments).await,
+        Wallet::Settlement { number } => history::settlement(context, &node, number).await,
+    }
+}
+
+/// A node that was asked and did not answer may have made the transfer, or makes it when it runs again.
+fn unsent(error: ControlError) -> Failure {
+    let lost = match error {
+        ControlError::TimedOut(after) => format!("the node did not answer in {} s", after.as_secs()),
+        ControlError::Unreadable(why) => format!("the node's answer did not arrive ({why})"),
+        ControlError::NotRunning { .. } | ControlError::NotAllowed { .. } | ControlError::Refused(_) => {
+            return error.into();
+        }
+    };
+    Failure::new(
+        Exit::MayHaveBeenMade,
+        format!(
+            "{lost}, so the transfer may have been made, or will be, after a restart of the node too; look at \
+             `farthing wallet history` and `farthing wallet balance` before you send again"
+        ),
+    )
+}
+
+fn read_amount(amount: &Amount) -> Result<(SendAmount, String), Failure> {
+    match (amount.usdc, amount.eth) {
+        (Some(usdc), None) => Ok((SendAmount::Usdc(Text(usdc)), format!("{usdc} USDC"))),
+        (None, Some(eth)) => Ok((SendAmount::Eth(Text(eth)), format!("{eth} ETH"))),
+        _ => Err(Failure::usage("name one amount: --usdc or --eth")),
+    }
+}
+
+fn text(balance: &WalletBalance) -> String {
+    let known =
+        |text: Option<String>| text.unwrap_or_else(|| "unknown; the chain was not reached yet".into());
+    pairs([
+        ("Address", balance.address.to_string()),
+        ("USDC", known(balance.usdc.map(|usdc| usdc.to_string()))),
+        ("ETH", known(balance.eth.map(|eth| eth.to_string()))),
+        ("In channels", balance.in_channels.to_string()),
+        ("Unclaimed", balance.unclaimed.to_string()),
+    ])
+}

@@ -1,0 +1,164 @@
+//! `farthing wallet history` and `settlement`: step by step from the node, as a table, JSON or CSV.
+
+use farthing_control::{
+    ControlClient,
+    types::{
+        DayTotals, HistoryEntry, HistoryKind, HistoryPage, HistoryState, SettlementShown, Text,
+        history::{CSV_HEAD, csv_line},
+        route,
+    },
+};
+use farthing_os::clock;
+
+use crate::{
+    Context,
+    args::History,
+    failure::Failure,
+    output::{pairs, table},
+};
+
+const LISTED_DEFAULT: u64 = 50;
+/// What the node gives in one step.
+const STEP_MAX: u64 = 500;
+
+pub(super) async fn history(
+    context: &Context,
+    node: &ControlClient,
+    arguments: History,
+) -> Result<(), Failure> {
+    if arguments.csv && context.global.json {
+        return Err(Failure::usage("the history is either CSV or JSON; leave out --csv or --json"));
+    }
+    if arguments.by_day {
+        return by_day(context, node, &arguments).await;
+    }
+    let limit = match (arguments.limit, arguments.csv) {
+        (Some(limit), _) => limit,
+        (None, true) => u64::MAX,
+        (None, false) => LISTED_DEFAULT,
+    };
+    if arguments.csv {
+        context.output.text(CSV_HEAD)?;
+    }
+    let (mut listed, mut entries, mut cursor) = (0, Vec::new(), None);
+    loop {
+        let path = path(&arguments, cursor.as_deref(), limit.saturating_sub(listed).min(STEP_MAX));
+        let page: HistoryPage = node.get(&path).await?;
+        listed += page.entries.len() as u64;
+        if arguments.csv {
+            context.output.text(&page.entries.iter().map(csv_line).collect::<String>())?;
+        } else {
+            entries.extend(page.entries);
+        }
+        cursor = page.next;
+        if cursor.is_none() || listed >= limit {
+            break;
+        }
+    }
+    if arguments.csv {
+        return Ok(());
+    }
+    if entries.is_empty() {
+        context.output.prose("Nothing in the history fits.");
+    } else if cursor.is_some() {
+        context.output.prose("There is more; raise --limit, or use --csv for everything.");
+    }
+    context.output.data(&entries, |entries| list(entries))
+}
+
+fn path(arguments: &History, cursor: Option<&str>, limit: u64) -> String {
+    let kinds: Vec<&str> = arguments.kind.iter().map(|kind| kind.name()).collect();
+    let service = arguments.service.map(|service| service.to_string());
+    let mut query = url::form_urlencoded::Serializer::new(String::new());
+    query.append_pair("limit", &limit.to_string());
+    for (name, value) in [
+        ("kind", Some(kinds.join(",")).as_deref()),
+        ("state", arguments.state.map(HistoryState::name)),
+        ("service", service.as_deref()),
+        ("from", arguments.from.as_deref()),
+        ("to", arguments.to.as_deref()),
+        ("cursor", cursor),
+    ] {
+        if let Some(value) = value.filter(|value| !value.is_empty()) {
+            query.append_pair(name, value);
+        }
+    }
+    format!("{}?{}", route::HISTORY, query.finish())
+}
+
+fn list(entries: &[HistoryEntry]) -> String {
+    fn text<T: ToString>(value: Option<&T>) -> String {
+        value.map(ToString::to_string).unwrap_or_default()
+    }
+    let rows = entries.iter().map(|entry| {
+        let amount = match (entry.kind, &entry.eth) {
+            (HistoryKind::Transaction, Some(eth)) => format!("{eth} ETH"),
+            _ => entry.amount.to_string(),
+        };
+        [
+            clock::timestamp(entry.time_secs),
+            entry.kind.to_string(),
+            entry.state.to_string(),
+            amount,
+            text(entry.status.as_ref()),
+            format!("{} {}", entry.what, entry.name).trim_end().to_owned(),
+            text(entry.peer.as_ref()),
+            entry.id.clone(),
+        ]
+    });
+    table(["TIME", "KIND", "STATE", "USDC", "STATUS", "WHAT", "WITH", "ID"], rows)
+}
+
+async fn by_day(context: &Context, node: &ControlClient, arguments: &History) -> Result<(), Failure> {
+    let mut query = url::form_urlencoded::Serializer::new(String::new());
+    for (name, value) in [("from", &arguments.from), ("to", &arguments.to)] {
+        if let Some(value) = value {
+            query.append_pair(name, value);
+        }
+    }
+    let days: Vec<DayTotals> = node.get(&format!("{}?{}", route::HISTORY_DAYS, query.finish())).await?;
+    context.output.data(&days, |days| {
+        let rows = days.iter().map(|day| {
+            let counts = [day.bought.to_string(), day.spent.to_string(), day.served.to_string()];
+            let [bought, spent, served] = counts;
+            [day.date.clone(), bought, spent, served, day.earned.to_string()]
+        });
+        table(["DAY", "BOUGHT", "SPENT", "SERVED", "EARNED"], rows)
+    })
+}
+
+pub(super) async fn settlement(context: &Context, node: &ControlClient, number: u64) -> Result<(), Failure> {
+    let found: SettlementShown = node.get(&route::SETTLEMENT.replace("{id}", &number.to_string())).await?;
+    if found.partial {
+        context.output.prose("Some of its calls are not listed: they are too old or too many.");
+    }
+    context.output.data(&found, settled)
+}
+
+fn settled(settlement: &SettlementShown) -> String {
+    let facts = pairs([
+        ("Settlement", settlement.id.to_string()),
+        ("Time", clock::timestamp(settlement.time_secs)),
+        ("State", settlement.state.to_string()),
+        ("Transaction", settlement.transaction.clone().unwrap_or_default()),
+        ("Amount", format!("{} USDC", settlement.amount)),
+    ]);
+    let channels = settlement.channels.iter().map(|part| {
+        [
+            part.channel.to_string(),
+            part.payer.as_ref().map(Text::to_string).unwrap_or_default(),
+            part.amount.to_string(),
+        ]
+    });
+    let calls = settlement.calls.iter().map(|call| {
+        [
+            clock::timestamp(call.time_secs),
+            call.charged.to_string(),
+            call.operation.clone(),
+            call.call_id.to_string(),
+        ]
+    });
+    let parts =
+        [facts, table(["CHANNEL", "PAYER", "USDC"], channels), table(["TIME", "USDC", "CALL", "ID"], calls)];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n")
+}

@@ -1,0 +1,111 @@
+//! `farthing wallet export` and `import`: the wallet itself, from and to its owner. Neither needs a node.
+
+use std::{io::Read, path::Path};
+
+use farthing_ledger::{Ledger, OpenMode};
+use farthing_node::{
+    config::{self, Config},
+    wallet::Wallet,
+};
+use farthing_os::{lock::DataFolder, secret::SecretText};
+use serde::Serialize;
+
+use crate::{
+    Context,
+    failure::{Exit, Failure},
+    output::pairs,
+};
+
+/// 24 words, not a document.
+const PHRASE_BYTES_MAX: u64 = 1_024;
+
+#[derive(Serialize)]
+struct Exported {
+    address: String,
+    phrase: String,
+}
+
+pub(super) async fn export(context: &Context, keystore: bool, yes: bool) -> Result<(), Failure> {
+    let config = config::load(&context.sources())?.config;
+    let data_dir = config.node.data_dir.clone();
+    if !Wallet::exists(&data_dir) {
+        let text = format!("there is no wallet in {}; name its folder with --data", data_dir.display());
+        return Err(Failure::new(Exit::Failure, text));
+    }
+    if keystore {
+        // Encrypted, as it lies there: other wallets read it with its passphrase.
+        let path = data_dir.join("wallet.json");
+        let json = std::fs::read_to_string(&path).map_err(|error| {
+            Failure::new(
+                Exit::Failure,
+                format!("{} cannot be read ({error}); check its owner", path.display()),
+            )
+        })?;
+        return context.output.text(&json);
+    }
+    if !yes {
+        context.output.confirm("Whoever reads the phrase owns the wallet's money. Show it?")?;
+    }
+    let opened = on_the_side(move || {
+        Wallet::open_or_create(&config.node.data_dir, config.wallet.passphrase.as_ref()).map_err(Into::into)
+    })
+    .await?;
+    let Some(phrase) = opened.wallet.phrase() else {
+        let text = "this wallet came without a phrase; `farthing wallet export --keystore` prints its file";
+        return Err(Failure::new(Exit::Failure, text));
+    };
+    let exported =
+        Exported { address: opened.wallet.address().to_string(), phrase: phrase.expose().to_owned() };
+    context.output.data(&exported, |exported| exported.phrase.clone())
+}
+
+#[derive(Serialize)]
+struct Imported {
+    address: String,
+    data_dir: String,
+}
+
+pub(super) async fn import(context: &Context, file: &Path) -> Result<(), Failure> {
+    let mut text = zeroize::Zeroizing::new(String::new());
+    let read = if file.as_os_str() == "-" {
+        std::io::stdin().take(PHRASE_BYTES_MAX).read_to_string(&mut text)
+    } else {
+        std::fs::File::open(file).and_then(|file| file.take(PHRASE_BYTES_MAX).read_to_string(&mut text))
+    };
+    read.map_err(|error| {
+        Failure::usage(format!("{} cannot be read ({error}); check the path", file.display()))
+    })?;
+    let phrase = SecretText::new(text.split_whitespace().collect::<Vec<_>>().join(" "));
+    let config = config::load(&context.sources())?.config;
+    let imported = on_the_side(move || make(&config, &phrase)).await?;
+    context.output.data(&imported, |imported| {
+        pairs([("Wallet", imported.address.clone()), ("Folder", imported.data_dir.clone())])
+    })?;
+    context.output.prose(
+        "Its channels are found again on the chain; what was promised on them is asked of their owners. Make sure \
+         that no other node runs with this wallet.",
+    );
+    Ok(())
+}
+
+/// The ledger first, as at every first start: a wallet without one is never left behind.
+fn make(config: &Config, phrase: &SecretText) -> anyhow::Result<Imported> {
+    let data_dir = &config.node.data_dir;
+    let _lock = DataFolder::lock(data_dir)?;
+    let ledger = data_dir.join("ledger.redb");
+    anyhow::ensure!(
+        !Wallet::exists(data_dir) && !ledger.exists(),
+        "{} holds a node already; name an empty folder with --data",
+        data_dir.display()
+    );
+    Wallet::check_phrase(phrase)?;
+    drop(Ledger::open(&ledger, OpenMode::Create)?);
+    let opened = Wallet::import(data_dir, phrase, config.wallet.passphrase.as_ref())?;
+    Ok(Imported { address: opened.wallet.address().to_string(), data_dir: data_dir.display().to_string() })
+}
+
+async fn on_the_side<T: Send + 'static>(
+    work: impl FnOnce() -> anyhow::Result<T> + Send + 'static,
+) -> Result<T, Failure> {
+    Ok(tokio::task::spawn_blocking(work).await.map_err(anyhow::Error::from)??)
+}

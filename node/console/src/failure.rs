@@ -1,0 +1,174 @@
+//! What a page says instead of itself: where to log in, or what went wrong and what to do.
+
+use askama::Template;
+use axum::response::{IntoResponse, Redirect, Response};
+use farthing_control::{ControlError, types::Problem};
+use http::StatusCode;
+
+use super::{
+    access::Refused,
+    form::{PasswordFirst, status_of},
+    frame::Theme,
+    page::{self, Html},
+};
+
+/// Why a page is not shown, or a change not made.
+#[derive(Debug)]
+pub enum Failure {
+    /// There is no password yet.
+    NotSetUp,
+    /// Log in, then go on there.
+    NotLoggedIn(Option<String>),
+    /// Enter the password, and the form is sent again with it.
+    PasswordFirst(Box<PasswordFirst>),
+    /// Something to read.
+    Said(Box<Said>),
+}
+
+/// A failure in words.
+#[derive(Debug)]
+pub struct Said {
+    pub(super) status: StatusCode,
+    pub(super) title: String,
+    pub(super) detail: String,
+    pub(super) next: String,
+}
+
+#[derive(Template)]
+#[template(path = "failure.html")]
+struct FailurePage<'a> {
+    theme: Theme,
+    said: &'a Said,
+}
+
+impl Failure {
+    pub(super) fn new(status: StatusCode, title: &str, detail: impl Into<String>, next: &str) -> Self {
+        let (title, next) = (title.to_owned(), next.to_owned());
+        Self::Said(Box::new(Said { status, title, detail: detail.into(), next }))
+    }
+
+    pub(super) fn unknown_host() -> Self {
+        Self::new(
+            StatusCode::MISDIRECTED_REQUEST,
+            "This node is not known under that name",
+            "The address names a host that is neither an IP address nor a name of this node.",
+            "Open https://localhost:3002/panel, or add the name to `panel.hosts`.",
+        )
+    }
+
+    pub(super) fn other_site() -> Self {
+        Self::new(
+            StatusCode::FORBIDDEN,
+            "Another site asked for this",
+            "Changes are made from the console's own pages only. Nothing was changed.",
+            "Open the console and try again from there. Programs send `Origin` with the console's address.",
+        )
+    }
+
+    /// Of a form with files, which no page can hold until the password is typed.
+    pub(super) fn no_key() -> Self {
+        Self::new(
+            StatusCode::FORBIDDEN,
+            "The form came without its key",
+            "Changes need a key that this browser got when you logged in, or your password. Nothing was changed.",
+            "Log out and in again, then send the form anew; without scripts type your password into the form.",
+        )
+    }
+
+    pub(super) fn password_in_the_form() -> Self {
+        Self::new(
+            StatusCode::FORBIDDEN,
+            "The form needs your password",
+            "It was entered too long ago for this. Nothing was changed.",
+            "Go back, type it into the form, and send the form again.",
+        )
+    }
+
+    /// The password in a form with files.
+    pub(super) fn password_refused(refused: &Refused) -> Self {
+        let next = "Go back, correct the password in the form, and send it again.";
+        Self::new(status_of(refused), "The password was not taken", refused.to_string(), next)
+    }
+
+    pub(super) fn unreadable(detail: impl Into<String>) -> Self {
+        Self::refused(StatusCode::BAD_REQUEST, detail)
+    }
+
+    /// What was sent is not what the page takes.
+    pub(super) fn refused(status: StatusCode, detail: impl Into<String>) -> Self {
+        Self::new(status, "That cannot be read", detail, "Go back and correct what is named.")
+    }
+
+    pub(super) fn too_large() -> Self {
+        Self::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "That is too much at once",
+            "What was sent is larger than this page takes. Nothing was changed.",
+            "Go back and send less: 16 MiB of an API description, a few pages of any other text.",
+        )
+    }
+
+    /// What was begun is not there any more.
+    pub(super) fn gone(what: &str, next: &str) -> Self {
+        let detail = format!(
+            "{what} is not there any more: what is begun here is kept in memory for two hours, ends with a restart \
+             of the node and with logging out, and the newest four are kept. Nothing was published or sent."
+        );
+        Self::new(StatusCode::GONE, "Begin again", detail, next)
+    }
+
+    pub(super) fn not_found() -> Self {
+        Self::new(
+            StatusCode::NOT_FOUND,
+            "There is nothing here",
+            "The console has no page at this address.",
+            "Go to Home, or search the catalog.",
+        )
+    }
+
+    /// Somebody opened what a form is sent to, or loaded again what it answered.
+    pub(super) fn other_method() -> Self {
+        Self::new(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "This is no page to open",
+            "The address takes what a button of the console sends, and has nothing to show. Nothing was changed.",
+            "Go to Home, or back to the page with the button.",
+        )
+    }
+
+    pub(super) fn broken(detail: impl Into<String>) -> Self {
+        Self::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "The page could not be shown",
+            detail,
+            "Load it again. `farthing doctor` checks the node.",
+        )
+    }
+}
+
+impl From<ControlError> for Failure {
+    fn from(error: ControlError) -> Self {
+        match error {
+            ControlError::Refused(problem) => {
+                let Problem { status, title, detail, next, .. } = *problem;
+                let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
+                Self::new(status, &title, detail, &next.unwrap_or_default())
+            }
+            other => Self::broken(other.to_string()),
+        }
+    }
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        match self {
+            Self::NotSetUp => Redirect::to("/panel/setup").into_response(),
+            Self::NotLoggedIn(next) => Redirect::to(&page::with_next("/panel/login", next)).into_response(),
+            Self::PasswordFirst(page) => page.into_response(),
+            Self::Said(said) => {
+                let status = said.status;
+                (status, Html(&FailurePage { theme: Theme::System, said: &said })).into_response()
+            }
+        }
+    }
+}

@@ -1,0 +1,328 @@
+//! Forms of our own pages, and what each must bring before it changes something.
+//!
+//! A cookie alone reads: browsers send it to every port of its host, so another program on the machine may hold it.
+//! A change ([`Form`]) brings the session's key, which a script of ours adds from the storage of the console's own
+//! origin, or the password. What is dangerous brings the password itself ([`Form::confirmed`]), or a key and a
+//! password that was entered lately ([`Form::reauthenticated`]). Where one is missing, a page asks for the password and
+//! sends the same values again, so nothing that was typed is lost.
+
+use std::{fmt, net::IpAddr};
+
+use askama::Template;
+use axum::{
+    Extension,
+    body::Bytes,
+    extract::{FromRequest, Request, multipart::Field},
+    response::{IntoResponse, Response},
+};
+use farthing_os::{clock, secret::SecretText};
+use farthing_serve::ClientAddress;
+use http::{StatusCode, header, request::Parts};
+use serde::de::DeserializeOwned;
+
+use super::{
+    Panel,
+    access::{Confirmed, Reauthenticated, Refused},
+    address_or_here,
+    api::GUEST_BYTES_MAX,
+    failure::Failure,
+    frame::{Theme, Visit},
+    guard::{not_logged_in, session_of},
+    page::Html,
+    upload,
+};
+
+/// Filled in by `key.js`.
+pub(super) const KEY_FIELD: &str = "console_key";
+pub(super) const PASSWORD_FIELD: &str = "console_password";
+
+/// What a form brought beside its fields.
+#[derive(Debug, Clone, Copy)]
+enum Proof {
+    Nothing,
+    Key,
+    Password(Confirmed),
+}
+
+/// A form as it came, to be sent again with the password.
+struct Sent {
+    /// Path and query.
+    address: String,
+    pairs: Vec<(String, String)>,
+    proof: Proof,
+}
+
+impl fmt::Debug for Sent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Sent(…)")
+    }
+}
+
+impl Sent {
+    fn ask(&self, visit: &Visit, why: Why) -> Failure {
+        let (address, pairs) = (self.address.clone(), self.pairs.clone());
+        Failure::PasswordFirst(Box::new(PasswordFirst { theme: visit.theme, address, pairs, why }))
+    }
+}
+
+/// A form of one of our pages, for somebody logged in, that changes nothing of the node: no key is asked for.
+#[derive(Debug)]
+pub(super) struct HarmlessForm<T> {
+    pub(super) visit: Visit,
+    pub(super) fields: T,
+    sent: Sent,
+}
+
+impl<T> HarmlessForm<T> {
+    /// The same form, as one that may change something.
+    ///
+    /// # Errors
+    /// [`Failure::PasswordFirst`] without the session's key.
+    pub(super) fn proven(self) -> Result<Form<T>, Failure> {
+        match self.sent.proof {
+            Proof::Nothing => Err(self.sent.ask(&self.visit, Why::NoKey)),
+            Proof::Key | Proof::Password(_) => {
+                Ok(Form { visit: self.visit, fields: self.fields, sent: self.sent })
+            }
+        }
+    }
+}
+
+/// A form of one of our pages, for somebody logged in, that brought the session's key or the password.
+#[derive(Debug)]
+pub(super) struct Form<T> {
+    pub(super) visit: Visit,
+    pub(super) fields: T,
+    sent: Sent,
+}
+
+impl<T> Form<T> {
+    /// The proof that the password came with this form: for money that leaves, secrets that are shown, and servers that
+    /// get the owner's keys.
+    ///
+    /// # Errors
+    /// [`Failure::PasswordFirst`], which asks for it and then goes on.
+    pub(super) fn confirmed(&self) -> Result<Confirmed, Failure> {
+        match self.sent.proof {
+            Proof::Password(confirmed) => Ok(confirmed),
+            Proof::Nothing | Proof::Key => Err(self.sent.ask(&self.visit, Why::Dangerous)),
+        }
+    }
+
+    /// The proof that the password came with this form, or lately with another of this session.
+    ///
+    /// # Errors
+    /// As [`Form::confirmed`].
+    pub(super) fn reauthenticated(&self) -> Result<Reauthenticated, Failure> {
+        match self.visit.session.reauthenticated(clock::now_secs()) {
+            Some(lately) => Ok(lately),
+            None => self.confirmed().map(Into::into),
+        }
+    }
+}
+
+impl<T> From<Form<T>> for HarmlessForm<T> {
+    fn from(form: Form<T>) -> Self {
+        Self { visit: form.visit, fields: form.fields, sent: form.sent }
+    }
+}
+
+impl<T: DeserializeOwned> FromRequest<Panel> for HarmlessForm<T> {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, panel: &Panel) -> Result<Self, Failure> {
+        let (visit, sent, fields) = came(request, panel).await?;
+        Ok(Self { visit, fields: read(fields).await?, sent })
+    }
+}
+
+impl<T: DeserializeOwned> FromRequest<Panel> for Form<T> {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, panel: &Panel) -> Result<Self, Failure> {
+        let (visit, sent, fields) = came(request, panel).await?;
+        // Nothing is said about the fields of a form that may change nothing.
+        let asked = HarmlessForm { visit, fields: (), sent }.proven()?;
+        Ok(Self { visit: asked.visit, fields: read(fields).await?, sent: asked.sent })
+    }
+}
+
+/// Who sent a form, what it proves, and a request with its own fields alone.
+async fn came(request: Request, panel: &Panel) -> Result<(Visit, Sent, Request), Failure> {
+    let (parts, body) = request.into_parts();
+    let session = session_of(panel, &parts.headers).ok_or_else(|| not_logged_in(panel, &parts))?;
+    let visit = Visit::new(&parts, panel, session);
+    let bytes = whole(Request::from_parts(parts.clone(), body), panel).await?;
+    let (mut key, mut password, mut pairs) = (String::new(), String::new(), Vec::new());
+    for (name, value) in url::form_urlencoded::parse(&bytes) {
+        match &*name {
+            KEY_FIELD => key = value.into_owned(),
+            PASSWORD_FIELD => password = value.into_owned(),
+            _ => pairs.push((name.into_owned(), value.into_owned())),
+        }
+    }
+    let sent = Sent { address: visit.address.clone(), pairs, proof: Proof::Nothing };
+    let has_key = visit.session.has_key(&key);
+    let proof = match (password.is_empty(), has_key) {
+        (false, _) => match confirm(&visit, password, from(&parts), has_key).await {
+            Ok(confirmed) => Proof::Password(confirmed),
+            Err(refused) => return Err(sent.ask(&visit, Why::Refused(refused))),
+        },
+        (true, true) => Proof::Key,
+        (true, false) => Proof::Nothing,
+    };
+    let own = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(&sent.pairs).finish();
+    Ok((visit, Sent { proof, ..sent }, Request::from_parts(parts, own.into())))
+}
+
+/// A form of somebody who is not logged in yet. That it is ours, [`super::guard::same_site`] has seen.
+#[derive(Debug)]
+pub(super) struct GuestForm<T>(pub(super) T);
+
+impl<T: DeserializeOwned> FromRequest<Panel> for GuestForm<T> {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, _: &Panel) -> Result<Self, Failure> {
+        read(request).await.map(Self)
+    }
+}
+
+/// The first fields of a form with files: the key, and the password where there is no key. Nothing of a form is kept
+/// before they were right.
+pub(super) struct Gate {
+    from: IpAddr,
+    proof: Proof,
+}
+
+impl Gate {
+    pub(super) fn new(parts: &Parts) -> Self {
+        Self { from: from(parts), proof: Proof::Nothing }
+    }
+
+    /// Takes the next field when it is one of the gate's own; whether it was.
+    ///
+    /// # Errors
+    /// A wrong password; and before any other field is read, one of the two must have been right.
+    pub(super) async fn took(&mut self, visit: &Visit, field: &mut Field<'_>) -> Result<bool, Failure> {
+        let is_password = match field.name() {
+            Some(KEY_FIELD) => false,
+            Some(PASSWORD_FIELD) => true,
+            _ => return self.passed().map(|()| false),
+        };
+        let text = upload::whole(field, GUEST_BYTES_MAX).await?;
+        let text = String::from_utf8_lossy(&text).into_owned();
+        if is_password {
+            if !text.is_empty() {
+                let has_key = matches!(self.proof, Proof::Key);
+                let confirmed = confirm(visit, text, self.from, has_key).await;
+                self.proof =
+                    Proof::Password(confirmed.map_err(|refused| Failure::password_refused(&refused))?);
+            }
+        } else if visit.session.has_key(&text) && matches!(self.proof, Proof::Nothing) {
+            self.proof = Proof::Key;
+        }
+        Ok(true)
+    }
+
+    /// # Errors
+    /// Neither was right.
+    pub(super) fn passed(&self) -> Result<(), Failure> {
+        match self.proof {
+            Proof::Nothing => Err(Failure::no_key()),
+            Proof::Key | Proof::Password(_) => Ok(()),
+        }
+    }
+
+    /// As [`Form::reauthenticated`].
+    ///
+    /// # Errors
+    /// The password must be typed into the form.
+    pub(super) fn reauthenticated(&self, visit: &Visit) -> Result<Reauthenticated, Failure> {
+        match self.proof {
+            Proof::Password(confirmed) => Ok(confirmed.into()),
+            Proof::Nothing => Err(Failure::no_key()),
+            Proof::Key => {
+                visit.session.reauthenticated(clock::now_secs()).ok_or_else(Failure::password_in_the_form)
+            }
+        }
+    }
+}
+
+/// Why the password is asked for.
+#[derive(Debug)]
+enum Why {
+    Dangerous,
+    NoKey,
+    Refused(Refused),
+}
+
+/// Asks for the password, and holds the form that needs it.
+#[derive(Template)]
+#[template(path = "password-first.html")]
+pub struct PasswordFirst {
+    theme: Theme,
+    address: String,
+    pairs: Vec<(String, String)>,
+    why: Why,
+}
+
+impl fmt::Debug for PasswordFirst {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PasswordFirst").field("why", &self.why).finish_non_exhaustive()
+    }
+}
+
+impl IntoResponse for PasswordFirst {
+    fn into_response(self) -> Response {
+        match &self.why {
+            Why::Dangerous | Why::NoKey => (StatusCode::FORBIDDEN, Html(&self)).into_response(),
+            Why::Refused(refused) => {
+                let mut response = (status_of(refused), Html(&self)).into_response();
+                if let Some(secs) = wait_of(refused) {
+                    response.headers_mut().insert(header::RETRY_AFTER, secs.into());
+                }
+                response
+            }
+        }
+    }
+}
+
+/// How a page says that a password was not taken.
+pub(super) const fn status_of(refused: &Refused) -> StatusCode {
+    match refused {
+        Refused::Wait(_) | Refused::Busy => StatusCode::TOO_MANY_REQUESTS,
+        _ => StatusCode::UNPROCESSABLE_ENTITY,
+    }
+}
+
+/// Seconds until the next try, where that is why.
+pub(super) fn wait_of(refused: &Refused) -> Option<u64> {
+    match refused {
+        Refused::Wait(left) => Some(left.as_secs().max(1)),
+        Refused::Busy => Some(1),
+        _ => None,
+    }
+}
+
+async fn confirm(visit: &Visit, password: String, from: IpAddr, has_key: bool) -> Result<Confirmed, Refused> {
+    visit.panel.access().confirm(&visit.session, SecretText::new(password), from, has_key).await
+}
+
+fn from(parts: &Parts) -> IpAddr {
+    address_or_here(parts.extensions.get::<ClientAddress>().copied().map(Extension))
+}
+
+async fn whole(request: Request, panel: &Panel) -> Result<Bytes, Failure> {
+    Bytes::from_request(request, panel).await.map_err(|rejection| match rejection.status() {
+        StatusCode::PAYLOAD_TOO_LARGE => Failure::too_large(),
+        _ => Failure::unreadable(rejection.body_text()),
+    })
+}
+
+async fn read<T: DeserializeOwned>(request: Request) -> Result<T, Failure> {
+    match axum::Form::<T>::from_request(request, &()).await {
+        Ok(axum::Form(fields)) => Ok(fields),
+        Err(rejection) if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE => Err(Failure::too_large()),
+        Err(rejection) => Err(Failure::unreadable(rejection.body_text())),
+    }
+}

@@ -1,0 +1,208 @@
+//! What surrounds every page: navigation, search, network, balances, alerts, theme.
+
+use axum::extract::FromRequestParts;
+use farthing_control::types::{ChainStatus, Status, route};
+use http::{Method, request::Parts};
+
+use super::{
+    Panel,
+    access::Session,
+    failure::Failure,
+    guard::cookie,
+    icons::Icon,
+    show,
+    texts::{self, Alert, Done},
+};
+
+pub(super) const THEME_COOKIE: &str = "farthing-theme";
+
+/// Light, dark, or as the system is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Theme {
+    System,
+    Light,
+    Dark,
+}
+
+impl Theme {
+    pub(super) const ALL: [Self; 3] = [Self::System, Self::Light, Self::Dark];
+
+    /// As forms, the cookie and the stylesheet have it.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::Light => "light",
+            Self::Dark => "dark",
+        }
+    }
+
+    pub(super) fn named(name: &str) -> Self {
+        Self::ALL.into_iter().find(|theme| theme.name() == name).unwrap_or(Self::System)
+    }
+}
+
+/// A page of the navigation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    Home,
+    Catalog,
+    Apis,
+    Finance,
+    Activity,
+    Network,
+    Settings,
+    Help,
+}
+
+impl Place {
+    /// In the order of the navigation.
+    pub(super) const LISTED: [Self; 8] = [
+        Self::Home,
+        Self::Catalog,
+        Self::Apis,
+        Self::Finance,
+        Self::Activity,
+        Self::Network,
+        Self::Settings,
+        Self::Help,
+    ];
+
+    /// The first so many have room in a phone's bar; the others stand in the menu there, as the stylesheet has it.
+    pub(super) const IN_BAR: usize = 5;
+
+    pub(super) const fn title(self) -> &'static str {
+        match self {
+            Self::Home => "Home",
+            Self::Catalog => "Catalog",
+            Self::Apis => "My APIs",
+            Self::Finance => "Finance",
+            Self::Activity => "Activity",
+            Self::Network => "Network",
+            Self::Settings => "Settings",
+            Self::Help => "Help",
+        }
+    }
+
+    pub(super) const fn path(self) -> &'static str {
+        match self {
+            Self::Home => "/panel",
+            Self::Catalog => "/panel/catalog",
+            Self::Apis => "/panel/apis",
+            Self::Finance => "/panel/finance",
+            Self::Activity => "/panel/activity",
+            Self::Network => "/panel/network",
+            Self::Settings => "/panel/settings",
+            Self::Help => "/panel/help",
+        }
+    }
+
+    pub(super) const fn icon(self) -> Icon {
+        match self {
+            Self::Home => Icon::Home,
+            Self::Catalog => Icon::Catalog,
+            Self::Apis => Icon::Apis,
+            Self::Finance => Icon::Finance,
+            Self::Activity => Icon::Activity,
+            Self::Network => Icon::Network,
+            Self::Settings => Icon::Settings,
+            Self::Help => Icon::Help,
+        }
+    }
+}
+
+/// A request for a page by somebody logged in.
+#[derive(Debug)]
+pub(super) struct Visit {
+    pub(super) panel: Panel,
+    pub(super) session: Session,
+    pub(super) theme: Theme,
+    /// Path and query.
+    pub(super) address: String,
+    /// A form was sent.
+    is_answer: bool,
+}
+
+impl FromRequestParts<Panel> for Visit {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, panel: &Panel) -> Result<Self, Failure> {
+        let session = Session::from_request_parts(parts, panel).await?;
+        Ok(Self::new(parts, panel, session))
+    }
+}
+
+impl Visit {
+    pub(super) fn new(parts: &Parts, panel: &Panel, session: Session) -> Self {
+        Self {
+            panel: panel.clone(),
+            session,
+            theme: Theme::named(cookie(&parts.headers, THEME_COOKIE).unwrap_or_default()),
+            is_answer: parts.method == Method::POST,
+            address: parts.uri.path_and_query().map_or_else(String::new, ToString::to_string),
+        }
+    }
+
+    /// The frame of a page at `place`.
+    ///
+    /// # Errors
+    /// When the node does not say how it is.
+    pub(super) async fn frame(&self, place: Place) -> Result<Frame, Failure> {
+        let status: Status = self.panel.node().get(route::STATUS).await?;
+        Ok(Frame {
+            theme: self.theme,
+            place,
+            address: self.address.clone(),
+            words: String::new(),
+            done: Done::of(&self.address),
+            is_answer: self.is_answer,
+            alerts: status.alerts.iter().map(|alert| texts::alert(alert)).collect(),
+            status,
+        })
+    }
+}
+
+/// The chain as a sentence names it.
+pub(super) fn chain_name(chain: &ChainStatus) -> &str {
+    if chain.name == "local" { "the local test chain" } else { &chain.name }
+}
+
+/// What a page's template takes for everything around it.
+#[derive(Debug)]
+pub(super) struct Frame {
+    pub(super) theme: Theme,
+    pub(super) place: Place,
+    pub(super) address: String,
+    /// In the search field.
+    pub(super) words: String,
+    /// The page answers a form, and cannot be fetched again.
+    pub(super) is_answer: bool,
+    /// What the form before has done.
+    pub(super) done: Option<Done>,
+    pub(super) alerts: Vec<Alert>,
+    pub(super) status: Status,
+}
+
+impl Frame {
+    /// In words and, by the name of a class, in colour.
+    pub(super) fn network(&self) -> (&'static str, &'static str) {
+        let chain = &self.status.chain;
+        match (chain.testnet, chain.chain_id) {
+            (true, 31_337 | 1_337) => ("Local test chain", "local"),
+            (true, _) => ("Testnet", "testnet"),
+            (false, _) => ("Mainnet", "mainnet"),
+        }
+    }
+
+    /// As a sentence names it.
+    pub(super) fn chain(&self) -> &str {
+        chain_name(&self.status.chain)
+    }
+
+    pub(super) fn usdc(&self) -> String {
+        self.status.balance.usdc.as_ref().map_or_else(|| "unknown".to_owned(), |usdc| show::usdc(usdc.0))
+    }
+
+    pub(super) fn eth(&self) -> String {
+        self.status.balance.eth.as_ref().map_or_else(|| "unknown".to_owned(), |eth| show::eth(&eth.0))
+    }
+}

@@ -1,0 +1,148 @@
+//! Port 3002: the console, everything a person does with the node, in the browser.
+//!
+//! 1. Every answer leaves with the security headers ([`headers`]); a request for another host than ours, or a
+//!    change that another site asks for, is refused before any route ([`guard`]).
+//!    What is typed at `localhost` is led to the node's own name ([`door`]).
+//! 2. Pages are rendered here from templates, one file per page ([`pages`]), inside a common [`frame`]. What they
+//!    show and do goes through the commands of the control socket ([`Local`]), so that the command line can do
+//!    everything the console can, and `/api/v1` ([`api`]) offers the same to programs.
+//! 3. A page is given only to a [`access::Session`], which the cookie names. A change is a [`form::Form`], which brought
+//!    the session's key or the password; a dangerous one needs an [`access::Reauthenticated`] or [`access::Confirmed`].
+//!    All are types that only the checks make.
+//!
+//! Invariant: nothing changes on GET. Texts of pages stand in the templates, those of code in [`texts`].
+
+use std::{
+    net::{IpAddr, Ipv4Addr},
+    sync::Arc,
+};
+
+use axum::{
+    Extension, Router,
+    middleware::{from_fn, from_fn_with_state},
+};
+use farthing_control::Local;
+use farthing_serve::{ClientAddress, Hosts};
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio_util::sync::CancellationToken;
+
+mod access;
+mod api;
+mod assets;
+mod door;
+mod failure;
+mod form;
+mod frame;
+mod guard;
+mod headers;
+mod history;
+mod icons;
+mod kept;
+mod markup;
+mod page;
+mod pages;
+mod show;
+pub mod socket;
+mod table;
+mod texts;
+mod upload;
+
+pub use access::{Access, AccessError, SetupCode};
+pub use api::described;
+use pages::{Drafts, Orders};
+
+/// Open pages that are kept up to date; further ones are, when they are loaded again.
+const LIVE_PAGES_MAX: usize = 24;
+
+/// Each may take 16 MiB while it arrives, and a backup 64 MiB.
+const UPLOADS_AT_ONCE_MAX: usize = 2;
+
+/// What the console is made of.
+#[derive(Debug)]
+pub struct Parts {
+    pub access: Access,
+    /// The commands it may give.
+    pub node: Local,
+    /// Names beside localhost.
+    pub hosts: Vec<String>,
+    /// The node's own, below localhost, that browsers are led to; none where the certificate does not have it.
+    pub name: Option<String>,
+    /// Whether browsers speak TLS to this port itself, rather than to a proxy in front.
+    pub tls: bool,
+    /// The authority's certificate (PEM), for people to trust.
+    pub ca_pem: Option<String>,
+    /// When open pages are let go.
+    pub stopping: CancellationToken,
+}
+
+/// The console's state. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Panel(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    parts: Parts,
+    hosts: Hosts,
+    live_pages: Arc<Semaphore>,
+    history: history::History,
+    uploads: Semaphore,
+    drafts: Drafts,
+    orders: Orders,
+}
+
+impl Panel {
+    #[must_use]
+    pub fn new(parts: Parts) -> Self {
+        let names: Vec<String> = parts.hosts.iter().chain(&parts.name).cloned().collect();
+        let hosts = Hosts::new(&names);
+        Self(Arc::new(Inner {
+            parts,
+            hosts,
+            live_pages: Arc::new(Semaphore::new(LIVE_PAGES_MAX)),
+            history: history::History::default(),
+            uploads: Semaphore::new(UPLOADS_AT_ONCE_MAX),
+            drafts: Drafts::default(),
+            orders: Orders::default(),
+        }))
+    }
+
+    fn access(&self) -> &Access {
+        &self.0.parts.access
+    }
+
+    fn drafts(&self) -> &Drafts {
+        &self.0.drafts
+    }
+
+    fn orders(&self) -> &Orders {
+        &self.0.orders
+    }
+
+    /// A place to take in a large file; whoever finds none waits.
+    async fn upload_place(&self) -> Result<SemaphorePermit<'_>, failure::Failure> {
+        self.0.uploads.acquire().await.map_err(|_| failure::Failure::broken("The node is stopping."))
+    }
+
+    fn node(&self) -> &Local {
+        &self.0.parts.node
+    }
+}
+
+/// The routes of port 3002. Connection limits and TLS are the accept loop's.
+pub fn router(panel: Panel) -> Router {
+    Router::new()
+        .merge(assets::routes())
+        .merge(pages::routes())
+        .merge(api::routes(&panel))
+        .fallback(pages::not_found)
+        .method_not_allowed_fallback(pages::other_method)
+        .with_state(panel.clone())
+        .layer(from_fn_with_state(panel.clone(), door::lead))
+        .layer(from_fn_with_state(panel, guard::same_site))
+        .layer(from_fn(headers::secure))
+}
+
+/// Where a request came from. Without the accept loop, as in tests of a router, it is from this machine.
+fn address_or_here(from: Option<Extension<ClientAddress>>) -> IpAddr {
+    from.map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |Extension(from)| from.0.ip())
+}

@@ -1,0 +1,182 @@
+//! My APIs: what this node offers, what it served and earned, and what is done with it.
+
+use askama::Template;
+use axum::{
+    extract::{Path, Query},
+    response::{IntoResponse, Redirect, Response},
+};
+use farthing_control::types::{Api, ApiShown, ApiState, route};
+use farthing_os::clock;
+use farthing_protocol::{ServiceId, Usdc};
+use serde::Deserialize;
+
+use crate::{
+    failure::Failure,
+    form::Form,
+    frame::{Frame, Place, Visit},
+    page::Html,
+    show,
+    texts::Done,
+};
+
+pub(super) mod edit;
+pub(super) mod one;
+
+#[derive(Template)]
+#[template(path = "apis.html")]
+struct Page {
+    frame: Frame,
+    rows: Vec<Row>,
+    unfinished: Vec<(String, String)>,
+    earned: String,
+    calls: u64,
+    /// Not registered any more, as of the action before.
+    retired: bool,
+}
+
+/// One service, as the list shows it.
+pub(super) struct Row {
+    pub(super) id: String,
+    pub(super) name: String,
+    pub(super) state: &'static str,
+    pub(super) state_class: &'static str,
+    pub(super) paused: bool,
+    pub(super) price: String,
+    /// As it is typed.
+    pub(super) price_plain: String,
+    pub(super) calls: String,
+    pub(super) earned: String,
+    pub(super) errors: String,
+    pub(super) last_call: String,
+    /// What the upstream takes.
+    pub(super) took: String,
+    pub(super) upstream: String,
+    pub(super) upstream_class: String,
+    /// `7 of 8`
+    pub(super) seen: String,
+    pub(super) seen_class: &'static str,
+    /// Whether the server takes connections, in a word.
+    pub(super) server: &'static str,
+    pub(super) server_class: &'static str,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Asked {
+    retired: Option<String>,
+}
+
+pub(super) async fn show(visit: Visit, Query(asked): Query<Asked>) -> Result<Response, Failure> {
+    let apis: Vec<Api> = visit.panel.node().get(route::APIS).await?;
+    let now_secs = clock::now_secs();
+    let earned = apis.iter().fold(Usdc::ZERO, |sum, api| sum.saturating_add(api.earned.0));
+    let unfinished = visit.panel.drafts().unfinished(visit.session.id()).into_iter();
+    let page = Page {
+        frame: visit.frame(Place::Apis).await?,
+        rows: apis.iter().map(|api| row(api, now_secs)).collect(),
+        unfinished: unfinished.map(|(name, title)| (name, show::visible(&title))).collect(),
+        earned: show::usdc(earned),
+        calls: apis.iter().map(|api| api.calls).sum(),
+        retired: asked.retired.is_some(),
+    };
+    Ok(Html(&page).into_response())
+}
+
+pub(super) fn row(api: &Api, now_secs: u64) -> Row {
+    let (state, state_class) = state(api.state);
+    let health = api.health.as_ref();
+    let asked = health.filter(|health| health.asked > 0);
+    let (server, server_class) = match health.filter(|health| !health.upstream.is_empty()) {
+        None => ("not looked yet", "plain"),
+        Some(health) if health.upstream_good => ("answers", "good"),
+        Some(_) => ("takes no connection", "bad"),
+    };
+    Row {
+        seen: asked
+            .map_or_else(|| "–".to_owned(), |health| format!("{} of {}", health.current, health.asked)),
+        seen_class: match asked {
+            None => "plain",
+            Some(health) if health.current * 2 > health.asked => "good",
+            Some(_) => "bad",
+        },
+        server,
+        server_class,
+        id: api.id.to_string(),
+        name: show::visible(&api.name),
+        state,
+        state_class,
+        paused: api.state == ApiState::Paused,
+        price: show::usdc(api.price.0),
+        price_plain: api.price.to_string(),
+        calls: show::grouped(&api.calls.to_string()),
+        earned: show::usdc(api.earned.0),
+        errors: show::grouped(&api.errors.to_string()),
+        last_call: api.last_call_secs.map_or_else(|| "never".to_owned(), |secs| show::ago(secs, now_secs)),
+        took: api.upstream_median_us.map_or_else(|| "–".to_owned(), show::duration),
+        upstream: show::visible(&api.upstream),
+        upstream_class: api.upstream_class.clone(),
+    }
+}
+
+/// In words, and the class of its colour.
+pub(super) const fn state(state: ApiState) -> (&'static str, &'static str) {
+    match state {
+        ApiState::Published => ("Live", "good"),
+        ApiState::Paused => ("Paused", "bad"),
+        ApiState::Removed => ("Retired", "plain"),
+    }
+}
+
+fn of(route: &str, id: ServiceId) -> String {
+    route.replace("{id}", &id.to_string())
+}
+
+fn id(text: &str) -> Result<ServiceId, Failure> {
+    text.parse().map_err(|_| Failure::not_found())
+}
+
+#[derive(Deserialize)]
+pub(super) struct StateFields {
+    state: String,
+    /// The list, rather than the service's own page.
+    list: Option<String>,
+}
+
+/// Pauses or resumes.
+pub(super) async fn set_state(
+    Path(text): Path<String>,
+    form: Form<StateFields>,
+) -> Result<Redirect, Failure> {
+    let id = id(&text)?;
+    let (route, done) = match form.fields.state.as_str() {
+        "paused" => (route::API_PAUSE, Done::Paused),
+        "live" => (route::API_RESUME, Done::Resumed),
+        _ => return Err(Failure::unreadable("`state` is neither `live` nor `paused`.")),
+    };
+    let _: Api = form.visit.panel.node().post(&of(route, id), &()).await?;
+    let place =
+        if form.fields.list.is_some() { "/panel/apis".to_owned() } else { format!("/panel/apis/{id}") };
+    Ok(done.at(&place))
+}
+
+#[derive(Template)]
+#[template(path = "api-retire.html")]
+struct RetirePage {
+    frame: Frame,
+    row: Row,
+}
+
+pub(super) async fn retire_page(visit: Visit, Path(text): Path<String>) -> Result<Response, Failure> {
+    let shown: ApiShown = visit.panel.node().get(&of(route::API, id(&text)?)).await?;
+    let page = RetirePage { frame: visit.frame(Place::Apis).await?, row: row(&shown.api, clock::now_secs()) };
+    Ok(Html(&page).into_response())
+}
+
+#[derive(Deserialize)]
+pub(super) struct Nothing {}
+
+pub(super) async fn retire(Path(text): Path<String>, form: Form<Nothing>) -> Result<Redirect, Failure> {
+    let id = id(&text)?;
+    let _ = form.confirmed()?;
+    let _: Api = form.visit.panel.node().delete(&of(route::API, id)).await?;
+    Ok(Redirect::to("/panel/apis?retired=1"))
+}

@@ -1,0 +1,253 @@
+//! Changing a service that is registered: its texts, its server, and which operations are offered.
+
+use std::collections::BTreeMap;
+
+use askama::Template;
+use axum::{
+    extract::Path,
+    response::{IntoResponse, Redirect, Response},
+};
+use farthing_control::types::{
+    ApiShown, Charge, EditRequest, Edited, OperationName, SourceFile, SourceKind, route,
+};
+use farthing_protocol::ServiceId;
+use http::StatusCode;
+use serde::Deserialize;
+
+use super::{id, of, one};
+use crate::{
+    failure::Failure,
+    form::Form,
+    frame::{Frame, Place, Visit},
+    page::Html,
+    pages::register::{details::operation, draft::tags, mendable},
+    show,
+    texts::Done,
+    upload::Upload,
+};
+
+/// An operation that is not offered, as the owner chose.
+pub(super) struct HiddenRow {
+    /// As it is named in forms.
+    pub(super) named: String,
+    pub(super) shown: String,
+}
+
+impl HiddenRow {
+    pub(super) fn new(name: &OperationName) -> Self {
+        let named = format!("{} {}", name.method, name.path);
+        Self { shown: show::visible(&named), named }
+    }
+}
+
+#[derive(Template)]
+#[template(path = "api-edit.html")]
+struct Page {
+    frame: Frame,
+    id: String,
+    name: String,
+    kind: String,
+    fields: Fields,
+    /// Names of what is added to requests now.
+    secrets: Vec<String>,
+    /// Value, words, chosen.
+    charges: [(&'static str, &'static str, bool); 2],
+    problem: Option<String>,
+}
+
+/// As they are typed.
+#[derive(Debug, Default, Deserialize)]
+pub(in crate::pages) struct Fields {
+    /// The version that the page showed.
+    #[serde(default)]
+    version: u64,
+    name: String,
+    summary: String,
+    description: String,
+    category: String,
+    tags: String,
+    upstream: String,
+    charge: String,
+    #[serde(default)]
+    header_name: String,
+    #[serde(default)]
+    header_value: String,
+    #[serde(default)]
+    query_name: String,
+    #[serde(default)]
+    query_value: String,
+}
+
+impl Fields {
+    fn of(shown: &ApiShown) -> Self {
+        Self {
+            version: shown.api.listing_version,
+            name: shown.api.name.clone(),
+            summary: shown.summary.clone(),
+            description: shown.description.clone(),
+            category: shown.category.clone(),
+            tags: shown.tags.join(", "),
+            upstream: shown.api.upstream.clone(),
+            charge: if shown.charge == Charge::Answered { "answered" } else { "success" }.to_owned(),
+            ..Self::default()
+        }
+    }
+
+    fn request(&self, now: &ApiShown) -> Result<EditRequest, String> {
+        let secret = |what: &str, name: &str, value: &str| match (name.trim(), value) {
+            ("", "") => Ok(BTreeMap::new()),
+            ("", _) => Err(format!("{what} has a value and no name.")),
+            (name, "") => Err(format!("{what} “{}” has no value.", show::visible(name))),
+            (name, value) => Ok(BTreeMap::from([(name.to_owned(), value.to_owned())])),
+        };
+        let differs = |new: &str, old: &str| (new.trim() != old.trim()).then(|| new.trim().to_owned());
+        let description = self.description.replace("\r\n", "\n");
+        let tags = tags(&self.tags);
+        let charge = if self.charge == "answered" { Charge::Answered } else { Charge::Success };
+        if self.name.trim().is_empty() {
+            return Err("The name is empty. Say what the service is called.".to_owned());
+        }
+        Ok(EditRequest {
+            name: differs(&self.name, &now.api.name),
+            summary: differs(&self.summary, &now.summary),
+            category: differs(&self.category, &now.category),
+            tags: (tags != now.tags).then_some(tags),
+            description: differs(&description, &now.description),
+            upstream: differs(&self.upstream, &now.api.upstream),
+            upstream_headers: secret("The secret header", &self.header_name, &self.header_value)?,
+            upstream_query: secret("The secret parameter", &self.query_name, &self.query_value)?,
+            charge: (charge != now.charge).then_some(charge),
+            version: Some(self.version),
+            ..EditRequest::default()
+        })
+    }
+}
+
+pub(in crate::pages) async fn show(visit: Visit, Path(text): Path<String>) -> Result<Response, Failure> {
+    let shown: ApiShown = visit.panel.node().get(&of(route::API, id(&text)?)).await?;
+    let fields = Fields::of(&shown);
+    page(&visit, &shown, fields, None).await
+}
+
+async fn page(
+    visit: &Visit,
+    shown: &ApiShown,
+    fields: Fields,
+    problem: Option<String>,
+) -> Result<Response, Failure> {
+    let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
+    let answered = fields.charge == "answered";
+    let page = Page {
+        frame: visit.frame(Place::Apis).await?,
+        id: shown.api.id.to_string(),
+        name: show::visible(&shown.api.name),
+        kind: shown.kind.clone(),
+        secrets: shown.secrets.iter().map(|name| show::visible(name)).collect(),
+        charges: [
+            ("success", "Answers that succeed (status below 400)", !answered),
+            ("answered", "Every answer of the service, 4xx as well", answered),
+        ],
+        // A secret is never shown again, typed or not.
+        // Whoever sends it again has seen what is there now.
+        fields: Fields {
+            version: shown.api.listing_version,
+            header_value: String::new(),
+            query_value: String::new(),
+            ..fields
+        },
+        problem,
+    };
+    Ok((status, Html(&page)).into_response())
+}
+
+pub(in crate::pages) async fn save(
+    Path(text): Path<String>,
+    form: Form<Fields>,
+) -> Result<Response, Failure> {
+    let (node, id) = (form.visit.panel.node(), id(&text)?);
+    let shown: ApiShown = node.get(&of(route::API, id)).await?;
+    let request = form.fields.request(&shown);
+    if request.as_ref().is_ok_and(decides_who_gets_keys) {
+        let _ = form.confirmed()?;
+    }
+    let outcome = match request {
+        Ok(request) if is_empty(&request) => Ok(None),
+        Ok(request) => mendable(node.post::<Edited>(&of(route::API_EDIT, id), &request).await)?.map(Some),
+        Err(problem) => Err(problem),
+    };
+    match outcome {
+        Ok(None) => Ok(Redirect::to(&format!("/panel/apis/{id}")).into_response()),
+        Ok(Some(edited)) => Ok(changed(id, &edited).into_response()),
+        Err(problem) => page(&form.visit, &shown, form.fields, Some(problem)).await,
+    }
+}
+
+/// Whether a change names another server, or what it is sent.
+fn decides_who_gets_keys(request: &EditRequest) -> bool {
+    request.upstream.is_some() || !request.upstream_headers.is_empty() || !request.upstream_query.is_empty()
+}
+
+/// Whether it changes nothing, whatever the version.
+fn is_empty(request: &EditRequest) -> bool {
+    *request == EditRequest { version: request.version, ..EditRequest::default() }
+}
+
+#[derive(Deserialize)]
+pub(in crate::pages) struct RemoveFields {
+    name: String,
+    /// Ticked: the server does without it.
+    #[serde(default)]
+    sure: Option<String>,
+}
+
+/// Stops adding a secret to requests.
+pub(in crate::pages) async fn remove_secret(
+    Path(text): Path<String>,
+    form: Form<RemoveFields>,
+) -> Result<Response, Failure> {
+    let Form { visit, fields, .. } = form;
+    if fields.sure.is_none() {
+        let shown: ApiShown = visit.panel.node().get(&of(route::API, id(&text)?)).await?;
+        let problem = "Tick that your server does without it: what it was cannot be shown again.";
+        return page(&visit, &shown, Fields::of(&shown), Some(problem.to_owned())).await;
+    }
+    let request = EditRequest { remove_secrets: vec![fields.name], ..EditRequest::default() };
+    change(&visit, &text, request).await
+}
+
+/// Hides an operation, or offers it again; the second may need the description's file.
+pub(in crate::pages) async fn offer(
+    Path(text): Path<String>,
+    mut upload: Upload,
+) -> Result<Response, Failure> {
+    let named = operation(upload.text("operation"));
+    let named = named.ok_or_else(|| Failure::unreadable("`operation` is not a method and a path."))?;
+    let (file, file_name) = upload.take("file");
+    let source = (!file.trim().is_empty()).then(|| SourceFile {
+        kind: SourceKind::Openapi,
+        url: None,
+        text: Some(file),
+        file: show::visible(&file_name),
+    });
+    let request = match upload.text("go") {
+        "hide" => EditRequest { hide: vec![named], ..EditRequest::default() },
+        "offer" => EditRequest { offer: vec![named], source, ..EditRequest::default() },
+        _ => return Err(Failure::unreadable("`go` is neither `hide` nor `offer`.")),
+    };
+    change(&upload.visit, &text, request).await
+}
+
+/// To the service, which says what came of the change.
+fn changed(id: ServiceId, edited: &Edited) -> Redirect {
+    let place = format!("/panel/apis/{id}?changed=1");
+    if edited.dropped_secrets.is_empty() { Redirect::to(&place) } else { Done::KeysDropped.at(&place) }
+}
+
+/// Publishes a change and shows the service again.
+pub(super) async fn change(visit: &Visit, text: &str, request: EditRequest) -> Result<Response, Failure> {
+    let id = id(text)?;
+    match mendable(visit.panel.node().post::<Edited>(&of(route::API_EDIT, id), &request).await)? {
+        Ok(edited) => Ok(changed(id, &edited).into_response()),
+        Err(problem) => one::page(visit, text, one::Asked::default(), None, Some(problem)).await,
+    }
+}

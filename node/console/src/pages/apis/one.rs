@@ -1,0 +1,297 @@
+//! One of my services: how it does, what it costs, what became of its description.
+
+use askama::Template;
+use axum::{
+    extract::{Path, Query},
+    response::{IntoResponse, Response},
+};
+use farthing_bridge::changes::Changes;
+use farthing_control::types::{
+    Activity, Api, ApiShown, EditRequest, ListingHealth, Offer, PriceRequest, Rescan, RescanRequest,
+    SourceFile, SourceKind, VersionNote, route,
+};
+use farthing_os::clock;
+use http::StatusCode;
+use serde::Deserialize;
+
+use super::{Row, edit::HiddenRow, id, of, row};
+use crate::{
+    failure::Failure,
+    form::Form,
+    frame::{Frame, Place, Visit},
+    page::Html,
+    pages::{
+        activity,
+        register::{
+            details::operation,
+            mendable, price,
+            review::{Finding, report_findings},
+        },
+        service::VersionShown,
+    },
+    show,
+    texts::Done,
+    upload::Upload,
+};
+
+/// Operations on one page.
+const OPERATIONS_SHOWN: usize = 40;
+/// The newest calls of the service; looked for among so many of the node's.
+const CALLS_SHOWN: usize = 10;
+const CALLS_READ: usize = 200;
+/// Lines of what a newer description changes.
+const CHANGES_SHOWN: usize = 60;
+
+#[derive(Template)]
+#[template(path = "api.html")]
+struct Page {
+    frame: Frame,
+    row: Row,
+    registered: bool,
+    kind: String,
+    summary: String,
+    category: String,
+    tags: Vec<String>,
+    version: u64,
+    source: String,
+    /// Read again by its address alone; a file has to be given anew.
+    source_is_url: bool,
+    has_source: bool,
+    secrets: String,
+    findings: Vec<Finding>,
+    offers: Vec<OfferRow>,
+    offers_count: usize,
+    hidden: Vec<HiddenRow>,
+    changed: bool,
+    health: Option<HealthShown>,
+    number: usize,
+    pages: usize,
+    calls: Vec<activity::Row>,
+    rescan: Option<RescanShown>,
+    versions: Vec<VersionShown>,
+    problem: Option<String>,
+}
+
+struct OfferRow {
+    /// As it is named in forms.
+    named: String,
+    operation: String,
+    summary: String,
+    price: String,
+}
+
+/// Whether others find it.
+struct HealthShown {
+    good: bool,
+    /// `Seen by 7 of 8 connected nodes`
+    headline: String,
+    others: String,
+    details: &'static str,
+    when: String,
+    upstream: String,
+    upstream_good: bool,
+}
+
+pub(super) struct RescanShown {
+    applied: bool,
+    lines: Vec<String>,
+    hidden: usize,
+    findings: Vec<Finding>,
+}
+
+#[derive(Default, Deserialize)]
+pub(in crate::pages) struct Asked {
+    registered: Option<String>,
+    /// By the action before.
+    changed: Option<String>,
+    /// Asks others now.
+    check: Option<String>,
+    #[serde(default)]
+    page: usize,
+}
+
+pub(in crate::pages) async fn show(
+    visit: Visit,
+    Path(text): Path<String>,
+    Query(asked): Query<Asked>,
+) -> Result<Response, Failure> {
+    page(&visit, &text, asked, None, None).await
+}
+
+pub(super) async fn page(
+    visit: &Visit,
+    text: &str,
+    asked: Asked,
+    rescan: Option<RescanShown>,
+    problem: Option<String>,
+) -> Result<Response, Failure> {
+    let id = id(text)?;
+    let node = visit.panel.node();
+    let shown: ApiShown = node.get(&of(route::API, id)).await?;
+    let mut activity: Activity = node.get(&format!("{}?limit={CALLS_READ}", route::ACTIVITY)).await?;
+    activity.bought.clear();
+    activity.served.retain(|call| call.service.0 == id);
+    let now_secs = clock::now_secs();
+    let pages = shown.offers.len().div_ceil(OPERATIONS_SHOWN).max(1);
+    let number = asked.page.min(pages - 1);
+    let offers = shown.offers.iter().skip(number * OPERATIONS_SHOWN).take(OPERATIONS_SHOWN);
+    let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
+    let health: Option<ListingHealth> = match asked.check {
+        Some(_) => Some(node.get(&of(route::API_HEALTH, id)).await?),
+        None => shown.api.health.clone().filter(|health| health.asked_secs > 0),
+    };
+    let health = health.map(|health| health_shown(&health, now_secs));
+    let notes: Vec<VersionNote> = node.get(&of(route::API_VERSIONS, id)).await?;
+    let page = Page {
+        versions: VersionShown::all(&notes),
+        frame: visit.frame(Place::Apis).await?,
+        hidden: shown.hidden.iter().map(HiddenRow::new).collect(),
+        changed: asked.changed.is_some(),
+        health,
+        row: row(&shown.api, now_secs),
+        registered: asked.registered.is_some(),
+        kind: shown.kind.clone(),
+        summary: show::visible(&shown.summary),
+        category: show::visible(&shown.category),
+        tags: shown.tags.iter().map(|tag| show::visible(tag)).collect(),
+        version: shown.api.listing_version,
+        source_is_url: shown.source.contains("://"),
+        has_source: shown.report.format != "service file",
+        source: show::visible(&shown.source),
+        secrets: shown.secrets.iter().map(|name| show::visible(name)).collect::<Vec<_>>().join(", "),
+        findings: report_findings(&shown.report),
+        offers: offers.map(offer).collect(),
+        offers_count: shown.offers.len(),
+        number,
+        pages,
+        calls: activity::rows(&activity, CALLS_SHOWN, now_secs),
+        rescan,
+        problem,
+    };
+    Ok((status, Html(&page)).into_response())
+}
+
+fn health_shown(health: &ListingHealth, now_secs: u64) -> HealthShown {
+    let ListingHealth { asked, current, earlier, missing, silent, .. } = *health;
+    let headline = match asked {
+        0 => "No other node is connected, so nobody can say whether it is found".to_owned(),
+        _ => format!("Seen by {current} of {asked} connected {}", if asked == 1 { "node" } else { "nodes" }),
+    };
+    let others = [
+        (earlier, "with an earlier version, which changes in seconds"),
+        (missing, "without it"),
+        (silent, "without an answer"),
+    ];
+    let others =
+        others.iter().filter(|(count, _)| *count > 0).map(|(count, words)| format!("{count} {words}"));
+    HealthShown {
+        good: asked > 0 && current * 2 > asked,
+        headline,
+        others: others.collect::<Vec<_>>().join(", "),
+        details: match health.details_served {
+            None => "Nobody could be asked for its operations.",
+            Some(true) => "Others give out its operations, also while your node is away.",
+            Some(false) => "Others do not have its operations yet; whoever looks at it asks your node.",
+        },
+        when: show::ago(health.asked_secs, now_secs),
+        upstream: show::visible(&health.upstream),
+        upstream_good: health.upstream_good,
+    }
+}
+
+fn offer(offer: &Offer) -> OfferRow {
+    let named = format!("{} {}", offer.method, offer.path);
+    OfferRow {
+        operation: show::visible(&named),
+        named,
+        summary: show::visible(&offer.summary).chars().take(100).collect(),
+        price: offer.price.to_string(),
+    }
+}
+
+#[derive(Deserialize)]
+pub(in crate::pages) struct PriceFields {
+    price: String,
+    #[serde(default)]
+    operation: String,
+    #[serde(default)]
+    page: usize,
+    /// `hide` stops offering the operation instead.
+    #[serde(default)]
+    go: String,
+}
+
+/// The default price, or that of one operation; or that operation is not offered any more.
+pub(in crate::pages) async fn set_price(
+    Path(text): Path<String>,
+    form: Form<PriceFields>,
+) -> Result<Response, Failure> {
+    let Form { visit, fields, .. } = form;
+    let id = id(&text)?;
+    let operation = match fields.operation.as_str() {
+        "" => None,
+        named => {
+            let named = operation(named);
+            Some(named.ok_or_else(|| Failure::unreadable("`operation` is not a method and a path."))?)
+        }
+    };
+    if fields.go == "hide" {
+        let hide = operation.into_iter().collect();
+        return super::edit::change(&visit, &text, EditRequest { hide, ..EditRequest::default() }).await;
+    }
+    let outcome = match price("Price", &fields.price) {
+        Err(wrong) => Err(wrong.words()),
+        Ok(price) => {
+            let request = PriceRequest { price: price.into(), operation };
+            mendable(visit.panel.node().post::<Api>(&of(route::API_PRICE, id), &request).await)?
+        }
+    };
+    let asked = Asked { page: fields.page, ..Asked::default() };
+    match outcome {
+        Ok(_) => Ok(Done::Price.at(&format!("/panel/apis/{id}?page={}", fields.page)).into_response()),
+        Err(problem) => page(&visit, &text, asked, None, Some(problem)).await,
+    }
+}
+
+/// Reads the description again: from its address, or a newer file. Shows what is different, or publishes it.
+pub(in crate::pages) async fn read_again(
+    Path(text): Path<String>,
+    mut upload: Upload,
+) -> Result<Response, Failure> {
+    let id = id(&text)?;
+    let apply = upload.text("go") == "apply";
+    let (file, file_name) = upload.take("file");
+    let source = (!file.trim().is_empty()).then(|| SourceFile {
+        kind: SourceKind::Openapi,
+        url: None,
+        text: Some(file),
+        file: show::visible(&file_name),
+    });
+    let visit = upload.visit;
+    let request = RescanRequest { source, apply };
+    let outcome = mendable(visit.panel.node().post::<Rescan>(&of(route::API_RESCAN, id), &request).await)?;
+    let asked = Asked::default();
+    match outcome {
+        Ok(rescan) => page(&visit, &text, asked, Some(rescan_shown(&rescan)), None).await,
+        Err(problem) => page(&visit, &text, asked, None, Some(problem)).await,
+    }
+}
+
+fn rescan_shown(rescan: &Rescan) -> RescanShown {
+    let lines = changes(&rescan.changes);
+    RescanShown {
+        applied: rescan.applied,
+        hidden: lines.len().saturating_sub(CHANGES_SHOWN),
+        lines: lines.into_iter().take(CHANGES_SHOWN).collect(),
+        findings: report_findings(&rescan.report),
+    }
+}
+
+/// One line for each operation that is different.
+fn changes(changes: &Changes) -> Vec<String> {
+    let added = changes.added.iter().map(|operation| format!("New: {operation}"));
+    let removed = changes.removed.iter().map(|operation| format!("Gone: {operation}"));
+    let changed =
+        changes.changed.iter().map(|change| format!("{}: {}", change.operation, change.what.join("; ")));
+    added.chain(removed).chain(changed).map(|line| show::visible(&line)).collect()
+}

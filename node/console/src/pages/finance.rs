@@ -1,0 +1,188 @@
+//! Finance: what there is, what is bound, what was earned, and for how long it lasts.
+
+use askama::Template;
+use axum::{
+    extract::{Path, State},
+    response::{IntoResponse, Redirect, Response},
+};
+use farthing_control::types::{Channel, ChannelRole, Figures, Settled, route};
+use farthing_protocol::{ChannelId, Usdc};
+use http::StatusCode;
+use serde::Deserialize;
+
+use crate::{
+    Panel,
+    failure::Failure,
+    form::Form,
+    frame::{Frame, Place, Visit},
+    markup::{Markup, chart_of_days, qr_code},
+    page::Html,
+    show,
+};
+
+pub(super) mod alerts;
+pub(super) mod history;
+pub(super) mod limits;
+mod runway;
+pub(super) mod send;
+
+const CHANNELS_SHOWN: usize = 60;
+
+#[derive(Template)]
+#[template(path = "finance.html")]
+struct Page {
+    frame: Frame,
+    locked: String,
+    unclaimed: String,
+    spent_today: String,
+    runway: String,
+    address: String,
+    qr: Markup,
+    chart: Markup,
+    days: Vec<(String, String, String)>,
+    channels: Vec<ChannelRow>,
+    channels_hidden: usize,
+    /// What came of the last action.
+    done: Option<String>,
+    problem: Option<String>,
+}
+
+/// One channel, from this node's side.
+pub(super) struct ChannelRow {
+    id: String,
+    short: String,
+    role: &'static str,
+    peer: String,
+    peer_short: String,
+    state: String,
+    deposited: String,
+    spent: String,
+    claimed: String,
+    left: String,
+    can_close: bool,
+}
+
+pub(super) async fn show(visit: Visit) -> Result<Response, Failure> {
+    page(&visit, None, None).await
+}
+
+async fn page(visit: &Visit, done: Option<String>, problem: Option<String>) -> Result<Response, Failure> {
+    let node = visit.panel.node();
+    let frame = visit.frame(Place::Finance).await?;
+    let figures: Figures = node.get(route::FIGURES).await?;
+    let channels: Vec<Channel> = node.get(route::CHANNELS).await?;
+    let balance = &frame.status.balance;
+    let has = balance.usdc.map_or(Usdc::ZERO, |usdc| usdc.0).saturating_add(balance.in_channels.0);
+    let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
+    let address = frame.status.address.to_string();
+    let page = Page {
+        locked: show::usdc(balance.in_channels.0),
+        unclaimed: show::usdc(balance.unclaimed.0),
+        spent_today: show::usdc(frame.status.spent_today.0),
+        runway: runway::words(has, &figures.days),
+        qr: qr_code(&address, "The wallet's address as a QR code"),
+        address,
+        chart: chart_of_days(&figures.days),
+        days: figures
+            .days
+            .iter()
+            .map(|day| (show::day(day.day), show::usdc(day.spent.0), show::usdc(day.earned.0)))
+            .collect(),
+        channels_hidden: channels.len().saturating_sub(CHANNELS_SHOWN),
+        channels: sorted(channels).iter().take(CHANNELS_SHOWN).map(row).collect(),
+        done,
+        problem,
+        frame,
+    };
+    Ok((status, Html(&page)).into_response())
+}
+
+/// Open ones first, the largest deposits on top.
+fn sorted(mut channels: Vec<Channel>) -> Vec<Channel> {
+    channels.sort_by_key(|channel| (channel.state == "closed", std::cmp::Reverse(channel.deposited)));
+    channels
+}
+
+fn row(channel: &Channel) -> ChannelRow {
+    let id = channel.id.to_string();
+    let is_payer = channel.role == ChannelRole::Payer;
+    ChannelRow {
+        short: format!("{}…", id.chars().take(10).collect::<String>()),
+        id,
+        role: if is_payer { "I buy" } else { "I sell" },
+        peer: channel.peer.to_string(),
+        peer_short: show::short(channel.peer.0),
+        state: crate::texts::capital(&channel.state),
+        deposited: show::usdc(channel.deposited.0),
+        spent: show::usdc(channel.spent.0),
+        claimed: show::usdc(channel.claimed.0),
+        left: show::usdc(channel.deposited.0.saturating_sub(channel.spent.0)),
+        can_close: channel.state != "closed",
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct Nothing {}
+
+/// Collects what was earned.
+pub(super) async fn settle(State(panel): State<Panel>, form: Form<Nothing>) -> Result<Response, Failure> {
+    // A browser that goes away must not end a claim half-way.
+    let node = panel.node().clone();
+    let claiming = tokio::spawn(async move { node.post::<Settled>(route::SETTLE, &()).await });
+    let outcome = claiming.await.map_err(|_| Failure::broken("Claiming ended badly."))?;
+    match super::register::mendable(outcome)? {
+        Ok(settled) if settled.transactions.is_empty() => {
+            let done = "Nothing was left to claim: everything that was earned is in the wallet.".to_owned();
+            page(&form.visit, Some(done), None).await
+        }
+        Ok(settled) => {
+            let channels = match settled.channels {
+                1 => "1 channel".to_owned(),
+                channels => format!("{channels} channels"),
+            };
+            let mut done = format!("{} USDC of {channels} are in the wallet.", show::usdc(settled.claimed.0));
+            if let Some(first) = settled.refused.first() {
+                let number = settled.refused.len();
+                done.push_str(&format!(" The contract refused {number} more: {}.", first.reason));
+            }
+            page(&form.visit, Some(done), None).await
+        }
+        Err(problem) => page(&form.visit, None, Some(problem)).await,
+    }
+}
+
+#[derive(Template)]
+#[template(path = "finance-close.html")]
+struct ClosePage {
+    frame: Frame,
+    channel: ChannelRow,
+    is_payer: bool,
+}
+
+pub(super) async fn close_page(visit: Visit, Path(text): Path<String>) -> Result<Response, Failure> {
+    let id: ChannelId = text.parse().map_err(|_| Failure::not_found())?;
+    let channels: Vec<Channel> = visit.panel.node().get(route::CHANNELS).await?;
+    let channel = channels.iter().find(|channel| channel.id.0 == id).ok_or_else(Failure::not_found)?;
+    if channel.state == "closed" {
+        return Ok(Redirect::to("/panel/finance").into_response());
+    }
+    let frame = visit.frame(Place::Finance).await?;
+    let is_payer = channel.role == ChannelRole::Payer;
+    Ok(Html(&ClosePage { frame, channel: row(channel), is_payer }).into_response())
+}
+
+pub(super) async fn close(Path(text): Path<String>, form: Form<Nothing>) -> Result<Response, Failure> {
+    let id: ChannelId = text.parse().map_err(|_| Failure::not_found())?;
+    let _ = form.reauthenticated()?;
+    let path = route::CHANNEL_CLOSE.replace("{id}", &id.to_string());
+    let node = form.visit.panel.node().clone();
+    let closing = tokio::spawn(async move { node.post::<Channel>(&path, &()).await });
+    let outcome = closing.await.map_err(|_| Failure::broken("Closing ended badly."))?;
+    match super::register::mendable(outcome)? {
+        Ok(channel) => {
+            let state = crate::texts::sentence(&channel.state);
+            page(&form.visit, Some(format!("The channel with {}: {state}", channel.peer)), None).await
+        }
+        Err(problem) => page(&form.visit, None, Some(problem)).await,
+    }
+}

@@ -1,0 +1,139 @@
+//! Alerts: what needs a person now, from when on one is told, and which address is told too.
+
+use askama::Template;
+use axum::response::{IntoResponse, Response};
+use farthing_control::types::{Alert, AlertLevels, AlertLevelsRequest, AlertSeverity, Text, route};
+use farthing_os::clock;
+use http::StatusCode;
+use serde::Deserialize;
+
+use crate::{
+    failure::Failure,
+    form::Form,
+    frame::{Frame, Place, Visit},
+    page::Html,
+    pages::register::{mendable, price},
+    show,
+    texts::{Done, sentence},
+};
+
+const ADDRESS: &str = "/panel/finance/alerts";
+
+#[derive(Template)]
+#[template(path = "finance-alerts.html")]
+struct Page {
+    frame: Frame,
+    rows: Vec<Row>,
+    fields: Fields,
+    /// Where alerts are posted to, without what may be a secret.
+    webhook: Option<String>,
+    /// What came of the last posting.
+    told: String,
+    problem: Option<String>,
+}
+
+struct Row {
+    serious: bool,
+    cause: String,
+    action: String,
+    since: String,
+}
+
+/// Levels as they are typed.
+#[derive(Debug, Default, Deserialize)]
+pub(in crate::pages) struct Fields {
+    usdc_below: String,
+    eth_below: String,
+    channel_below: String,
+    #[serde(default)]
+    webhook: String,
+    /// Tell nobody else any more.
+    #[serde(default)]
+    no_webhook: Option<String>,
+}
+
+impl Fields {
+    fn request(&self) -> Result<AlertLevelsRequest, String> {
+        let usdc = |field, text: &str| {
+            price(field, text).map(|usdc| Some(Text(usdc))).map_err(|wrong| wrong.words())
+        };
+        let eth = self.eth_below.trim().parse().map_err(|_| {
+            "ETH in the wallet is no amount: write it like 0.001, with at most 18 decimals; 0 tells nothing.".to_owned()
+        })?;
+        let webhook = match (self.no_webhook.is_some(), self.webhook.trim()) {
+            (true, _) => Some(String::new()),
+            (false, "") => None,
+            (false, address) => Some(address.to_owned()),
+        };
+        Ok(AlertLevelsRequest {
+            usdc_below: usdc("USDC in the wallet", &self.usdc_below)?,
+            eth_below: Some(eth),
+            channel_below: usdc("Left on a channel", &self.channel_below)?,
+            webhook,
+        })
+    }
+}
+
+pub(in crate::pages) async fn show(visit: Visit) -> Result<Response, Failure> {
+    page(&visit, None, None).await
+}
+
+async fn page(visit: &Visit, typed: Option<Fields>, problem: Option<String>) -> Result<Response, Failure> {
+    let node = visit.panel.node();
+    let alerts: Vec<Alert> = node.get(route::ALERTS).await?;
+    let levels: AlertLevels = node.get(route::ALERT_LEVELS).await?;
+    let now_secs = clock::now_secs();
+    let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
+    let page = Page {
+        frame: visit.frame(Place::Finance).await?,
+        rows: alerts.iter().map(|alert| row(alert, now_secs)).collect(),
+        fields: typed.unwrap_or_else(|| Fields {
+            usdc_below: levels.usdc_below.to_string(),
+            eth_below: levels.eth_below.to_string(),
+            channel_below: levels.channel_below.to_string(),
+            ..Fields::default()
+        }),
+        told: match (&levels.problem, levels.told_secs) {
+            (Some(problem), _) => format!("Not told: {}", sentence(&show::visible(problem))),
+            (None, Some(secs)) => format!("Told {}.", show::ago(secs, now_secs)),
+            (None, None) => String::new(),
+        },
+        webhook: levels.webhook.as_deref().map(show::visible),
+        problem,
+    };
+    Ok((status, Html(&page)).into_response())
+}
+
+fn row(alert: &Alert, now_secs: u64) -> Row {
+    Row {
+        serious: alert.severity == AlertSeverity::Error,
+        cause: sentence(&show::visible(&alert.cause)),
+        action: sentence(&show::visible(&alert.action)),
+        since: show::ago(alert.since_secs, now_secs),
+    }
+}
+
+pub(in crate::pages) async fn set(form: Form<Fields>) -> Result<Response, Failure> {
+    let _ = form.reauthenticated()?;
+    let Form { visit, fields, .. } = form;
+    let outcome = match fields.request() {
+        Ok(request) => mendable(visit.panel.node().post::<AlertLevels>(route::ALERT_LEVELS, &request).await)?,
+        Err(problem) => Err(problem),
+    };
+    match outcome {
+        Ok(_) => Ok(Done::Alerts.at(ADDRESS).into_response()),
+        Err(problem) => page(&visit, Some(fields), Some(problem)).await,
+    }
+}
+
+#[derive(Deserialize)]
+pub(in crate::pages) struct Nothing {}
+
+/// Posts something harmless to the webhook.
+pub(in crate::pages) async fn test(form: Form<Nothing>) -> Result<Response, Failure> {
+    let outcome = form.visit.panel.node().post::<AlertLevels>(route::ALERT_TEST, &()).await;
+    match mendable(outcome)? {
+        Ok(_) => Ok(Done::AlertTest.at(ADDRESS).into_response()),
+        Err(problem) => page(&form.visit, None, Some(problem)).await,
+    }
+}

@@ -1,0 +1,306 @@
+//! The history: everything that moved or earned money, filtered, and as a file for a spreadsheet.
+
+use askama::Template;
+use axum::{
+    extract::{Path, Query},
+    response::{IntoResponse, Response},
+};
+use farthing_control::types::{
+    Api, HistoryEntry, HistoryKind, HistoryPage, HistoryState, SettlementShown, route,
+};
+use farthing_os::clock;
+use http::{Method, StatusCode, header};
+use serde::Deserialize;
+
+use crate::{
+    failure::Failure,
+    frame::{Frame, Place, Visit},
+    page::Html,
+    pages::register::mendable,
+    show,
+};
+
+const LISTED: usize = 60;
+/// Short steps that are put together to one page, when little fits.
+const STEPS_MAX: usize = 8;
+/// Calls of a settlement on its page.
+const CALLS_SHOWN: usize = 100;
+
+const KINDS: [(&str, &str); 6] = [
+    ("", "Everything"),
+    ("bought", "Calls bought"),
+    ("served", "Calls served"),
+    ("settlement", "Settlements"),
+    ("transaction", "Transactions"),
+    ("adjustment", "Adjustments"),
+];
+const STATES: [(&str, &str); 6] = [
+    ("", "Any"),
+    ("charged", "Paid"),
+    ("free", "Free"),
+    ("failed", "Failed"),
+    ("pending", "Pending"),
+    ("confirmed", "Confirmed"),
+];
+
+#[derive(Template)]
+#[template(path = "finance-history.html")]
+struct Page {
+    frame: Frame,
+    asked: Asked,
+    kinds: [(&'static str, &'static str); 6],
+    states: [(&'static str, &'static str); 6],
+    /// My own services, to choose from.
+    own: Vec<(String, String)>,
+    rows: Vec<Row>,
+    export: String,
+    export_json: String,
+    next: Option<String>,
+    problem: Option<String>,
+}
+
+struct Row {
+    at: String,
+    when: String,
+    kind: &'static str,
+    what: String,
+    with: String,
+    link: Option<String>,
+    state: &'static str,
+    good: bool,
+    detail: String,
+    amount: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+pub(in crate::pages) struct Asked {
+    #[serde(default)]
+    kind: String,
+    #[serde(default)]
+    state: String,
+    #[serde(default)]
+    service: String,
+    #[serde(default)]
+    from: String,
+    #[serde(default)]
+    to: String,
+    #[serde(default)]
+    cursor: String,
+}
+
+impl Asked {
+    /// As the node takes it, and as addresses here have it.
+    fn query(&self, cursor: &str, limit: Option<usize>) -> String {
+        let mut query = url::form_urlencoded::Serializer::new(String::new());
+        for (name, value) in [
+            ("kind", self.kind.as_str()),
+            ("state", &self.state),
+            ("service", &self.service),
+            ("from", &self.from),
+            ("to", &self.to),
+            ("cursor", cursor),
+        ] {
+            if !value.trim().is_empty() {
+                query.append_pair(name, value.trim());
+            }
+        }
+        if let Some(limit) = limit {
+            query.append_pair("limit", &limit.to_string());
+        }
+        query.finish()
+    }
+}
+
+pub(in crate::pages) async fn show(visit: Visit, Query(asked): Query<Asked>) -> Result<Response, Failure> {
+    let node = visit.panel.node();
+    let (found, problem) = match entries(&visit, &asked).await? {
+        Ok(found) => (found, None),
+        Err(problem) => (HistoryPage::default(), Some(problem)),
+    };
+    let own: Vec<Api> = node.get(route::APIS).await?;
+    let now_secs = clock::now_secs();
+    let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
+    let page = Page {
+        kinds: KINDS,
+        states: STATES,
+        own: own.iter().map(|api| (api.id.to_string(), show::visible(&api.name))).collect(),
+        rows: found.entries.iter().map(|entry| row(entry, now_secs)).collect(),
+        export: format!("/panel/finance/history.csv?{}", asked.query("", None)),
+        export_json: format!("/panel/finance/history.json?{}", asked.query("", None)),
+        next: found.next.map(|next| format!("/panel/finance/history?{}", asked.query(&next, None))),
+        problem,
+        asked,
+        frame: visit.frame(Place::Finance).await?,
+    };
+    Ok((status, Html(&page)).into_response())
+}
+
+/// A page full, when there is as much; a step of the node's may be short.
+async fn entries(visit: &Visit, asked: &Asked) -> Result<Result<HistoryPage, String>, Failure> {
+    let mut all = HistoryPage { entries: Vec::new(), next: Some(asked.cursor.clone()) };
+    for _ in 0..STEPS_MAX {
+        let Some(cursor) = all.next.take() else { break };
+        let query = asked.query(&cursor, Some(LISTED - all.entries.len()));
+        let step = visit.panel.node().get::<HistoryPage>(&format!("{}?{query}", route::HISTORY)).await;
+        match mendable(step)? {
+            Ok(step) => {
+                all.entries.extend(step.entries);
+                all.next = step.next;
+            }
+            Err(problem) => return Ok(Err(problem)),
+        }
+        if all.entries.len() >= LISTED {
+            break;
+        }
+    }
+    Ok(Ok(all))
+}
+
+fn row(entry: &HistoryEntry, now_secs: u64) -> Row {
+    let (kind, what) = match entry.kind {
+        HistoryKind::Bought => ("Bought", named(entry)),
+        HistoryKind::Served => ("Served", named(entry)),
+        HistoryKind::Settlement => ("Settlement", format!("Claim number {}", entry.id)),
+        HistoryKind::Transaction => ("Transaction", crate::texts::capital(&entry.what)),
+        HistoryKind::Adjustment => ("Adjustment", crate::texts::capital(&entry.what)),
+    };
+    let link = match entry.kind {
+        HistoryKind::Bought => entry.service.map(|id| format!("/panel/catalog/{id}")),
+        HistoryKind::Served => entry.service.map(|id| format!("/panel/apis/{id}")),
+        HistoryKind::Settlement => Some(format!("/panel/finance/settlements/{}", entry.id)),
+        HistoryKind::Transaction | HistoryKind::Adjustment => None,
+    };
+    let (state, good) = state(entry.state);
+    let mut details = Vec::new();
+    if matches!(entry.kind, HistoryKind::Bought | HistoryKind::Served) && !entry.what.is_empty() {
+        details.push(show::visible(&entry.what));
+    }
+    details.extend(entry.status.map(|status| format!("status {status}")));
+    details.extend(entry.reason.as_ref().map(|reason| show::visible(reason)));
+    details.extend(entry.secret.as_ref().map(|secret| format!("secret {}", show::visible(secret))));
+    details.extend(entry.eth.map(|eth| format!("{} ETH", show::eth(&eth.0))));
+    details.extend(entry.fee.map(|fee| format!("fee {} ETH", show::eth(&fee.0))));
+    details.extend(entry.transaction.as_ref().map(|hash| format!("{}…", hash.get(..12).unwrap_or(hash))));
+    Row {
+        at: show::utc(entry.time_secs),
+        when: show::ago(entry.time_secs, now_secs),
+        kind,
+        what,
+        with: entry.peer.map_or_else(String::new, |peer| show::short(peer.0)),
+        link,
+        state,
+        good,
+        detail: details.join(", "),
+        amount: show::usdc(entry.amount.0),
+    }
+}
+
+fn named(entry: &HistoryEntry) -> String {
+    if entry.name.is_empty() { "A service no longer known".to_owned() } else { show::visible(&entry.name) }
+}
+
+/// In words, and whether it went well.
+const fn state(state: HistoryState) -> (&'static str, bool) {
+    match state {
+        HistoryState::Charged => ("Paid", true),
+        HistoryState::Free => ("Free", true),
+        HistoryState::Failed => ("Failed", false),
+        HistoryState::Pending => ("Pending", true),
+        HistoryState::Confirmed => ("Confirmed", true),
+        HistoryState::Lost => ("Lost", false),
+    }
+}
+
+/// The same as a file.
+pub(in crate::pages) async fn export(visit: Visit, Query(asked): Query<Asked>) -> Result<Response, Failure> {
+    file(&visit, route::HISTORY_CSV, &asked, "text/csv; charset=utf-8", "csv").await
+}
+
+pub(in crate::pages) async fn export_json(
+    visit: Visit,
+    Query(asked): Query<Asked>,
+) -> Result<Response, Failure> {
+    file(&visit, route::HISTORY_JSON, &asked, "application/json", "json").await
+}
+
+async fn file(
+    visit: &Visit,
+    route: &str,
+    asked: &Asked,
+    kind: &str,
+    extension: &str,
+) -> Result<Response, Failure> {
+    let path = format!("{route}?{}", asked.query("", None));
+    let answer = visit.panel.node().send(Method::GET, &path, bytes::Bytes::new()).await?;
+    if !answer.status.is_success() {
+        return Err(Failure::unreadable(answer.problem().detail));
+    }
+    let name = format!("attachment; filename=\"farthing-history.{extension}\"");
+    let headers = [(header::CONTENT_TYPE, kind.to_owned()), (header::CONTENT_DISPOSITION, name)];
+    Ok((headers, answer.body).into_response())
+}
+
+#[derive(Template)]
+#[template(path = "finance-settlement.html")]
+struct SettlementPage {
+    frame: Frame,
+    id: u64,
+    at: String,
+    state: &'static str,
+    good: bool,
+    amount: String,
+    transaction: String,
+    /// Channel, payer, amount.
+    channels: Vec<(String, String, String)>,
+    /// When, service, operation, amount.
+    calls: Vec<(String, String, String, String)>,
+    calls_hidden: usize,
+    partial: bool,
+}
+
+pub(in crate::pages) async fn settlement(visit: Visit, Path(id): Path<u64>) -> Result<Response, Failure> {
+    let path = route::SETTLEMENT.replace("{id}", &id.to_string());
+    let found: SettlementShown = visit.panel.node().get(&path).await?;
+    let (state, good) = state(found.state);
+    let page = SettlementPage {
+        frame: visit.frame(Place::Finance).await?,
+        id,
+        at: show::utc(found.time_secs),
+        state,
+        good,
+        amount: show::usdc(found.amount.0),
+        transaction: found.transaction.unwrap_or_else(|| "not sent yet".to_owned()),
+        channels: found
+            .channels
+            .iter()
+            .map(|part| {
+                let payer = part.payer.map_or_else(String::new, |payer| payer.to_string());
+                (part.channel.to_string(), payer, show::usdc(part.amount.0))
+            })
+            .collect(),
+        calls_hidden: found.calls.len().saturating_sub(CALLS_SHOWN),
+        calls: found
+            .calls
+            .iter()
+            .take(CALLS_SHOWN)
+            .map(|call| {
+                let (name, operation) = (show::visible(&call.name), show::visible(&call.operation));
+                (show::utc(call.time_secs), name, operation, show::usdc(call.charged.0))
+            })
+            .collect(),
+        partial: found.partial,
+    };
+    Ok(Html(&page).into_response())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_asked_for_stands_in_the_address() {
+        let asked = Asked { kind: "bought".into(), from: " 2026-11-21 ".into(), ..Asked::default() };
+        assert_eq!(asked.query("a&b", Some(7)), "kind=bought&from=2026-11-21&cursor=a%26b&limit=7");
+        assert_eq!(Asked::default().query("", None), "");
+    }
+}

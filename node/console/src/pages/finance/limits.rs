@@ -1,0 +1,269 @@
+//! What may be spent: the switch that stops everything, and the caps.
+
+use askama::Template;
+use axum::response::{IntoResponse, Redirect, Response};
+use farthing_control::types::{
+    AcceptPrice, FlagRequest, FlagRule, FlaggedService, FlaggedServices, LimitsRequest, SpendingState,
+    StoppedBy, Text, route,
+};
+use farthing_os::clock;
+use farthing_protocol::Usdc;
+use http::StatusCode;
+use serde::Deserialize;
+
+use crate::{
+    failure::Failure,
+    form::Form,
+    frame::{Frame, Place, Visit},
+    page::Html,
+    pages::register::{mendable, price},
+    show,
+    texts::Done,
+};
+
+const ADDRESS: &str = "/panel/finance/limits";
+
+#[derive(Template)]
+#[template(path = "finance-limits.html")]
+struct Page {
+    frame: Frame,
+    /// Since when, and whether it is lifted here.
+    stopped: Option<Stopped>,
+    spent_today: String,
+    left_today: String,
+    at_rest: String,
+    at_rest_max: String,
+    at_rest_per_owner: String,
+    /// Name of the field, words, hint, as it is typed, of the configuration.
+    limits: [Limit; 3],
+    /// Whether flagged services are stopped, by the configuration.
+    stops_flagged: bool,
+    flagged: Vec<Flagged>,
+    problem: Option<String>,
+}
+
+struct Stopped {
+    by_user: bool,
+    since: String,
+}
+
+/// A service that is flagged, or of which the user said something.
+struct Flagged {
+    service: String,
+    words: String,
+    /// Value and words of each choice, and whether it holds.
+    rules: [(&'static str, &'static str, bool); 3],
+}
+
+impl Flagged {
+    fn new(one: &FlaggedService) -> Self {
+        let rule = |value, words, rule| (value, words, one.own_rule == rule);
+        Self {
+            service: one.service.to_string(),
+            words: one.flag.as_ref().map_or_else(
+                || "Not flagged now.".to_owned(),
+                |flag| crate::texts::sentence(&show::visible(&flag.words)),
+            ),
+            rules: [
+                rule("setting", "as the configuration says", None),
+                rule("warn", "bought all the same", Some(FlagRule::Warn)),
+                rule("stop", "refused, but for a trial now and then", Some(FlagRule::Stop)),
+            ],
+        }
+    }
+}
+
+struct Limit {
+    name: &'static str,
+    words: &'static str,
+    hint: &'static str,
+    value: String,
+    configured: String,
+}
+
+pub(in crate::pages) async fn show(visit: Visit) -> Result<Response, Failure> {
+    page(&visit, None, None).await
+}
+
+async fn page(visit: &Visit, typed: Option<&Fields>, problem: Option<String>) -> Result<Response, Failure> {
+    let state: SpendingState = visit.panel.node().get(route::SPENDING).await?;
+    let flagged: FlaggedServices = visit.panel.node().get(route::SPENDING_FLAGGED).await?;
+    let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
+    let (now, configured) = (state.limits, state.configured);
+    let limit = |name, words, hint, now: Text<Usdc>, configured: Text<Usdc>, typed: Option<&String>| Limit {
+        name,
+        words,
+        hint,
+        value: typed.cloned().unwrap_or_else(|| now.to_string()),
+        configured: configured.to_string(),
+    };
+    let page = Page {
+        frame: visit.frame(Place::Finance).await?,
+        stopped: state.stopped.map(|by| Stopped {
+            by_user: by == StoppedBy::User,
+            since: state
+                .stopped_secs
+                .map_or_else(String::new, |secs| format!(", {}", show::ago(secs, clock::now_secs()))),
+        }),
+        spent_today: show::usdc(state.spent_today.0),
+        left_today: show::usdc(now.per_day.0.saturating_sub(state.spent_today.0)),
+        at_rest: show::usdc(state.at_rest.now.0),
+        at_rest_max: show::usdc(state.at_rest.max.0),
+        at_rest_per_owner: show::usdc(state.at_rest.per_owner.0),
+        limits: [
+            limit(
+                "price_max",
+                "One call costs at most",
+                "Dearer calls are refused before anything is paid.",
+                now.price_max,
+                configured.price_max,
+                typed.map(|typed| &typed.price_max),
+            ),
+            limit(
+                "per_day",
+                "All calls of a day together",
+                "Days end at midnight UTC.",
+                now.per_day,
+                configured.per_day,
+                typed.map(|typed| &typed.per_day),
+            ),
+            limit(
+                "per_secret_day",
+                "One secret in a day",
+                "What its holder may spend, unless the secret has a limit of its own.",
+                now.per_secret_day,
+                configured.per_secret_day,
+                typed.map(|typed| &typed.per_secret_day),
+            ),
+        ],
+        stops_flagged: flagged.rule == FlagRule::Stop,
+        flagged: flagged.services.iter().map(Flagged::new).collect(),
+        problem,
+    };
+    Ok((status, Html(&page)).into_response())
+}
+
+#[derive(Deserialize)]
+pub(in crate::pages) struct Fields {
+    #[serde(default)]
+    price_max: String,
+    #[serde(default)]
+    per_day: String,
+    #[serde(default)]
+    per_secret_day: String,
+    #[serde(default)]
+    reset: Option<String>,
+}
+
+pub(in crate::pages) async fn set(form: Form<Fields>) -> Result<Response, Failure> {
+    let _ = form.reauthenticated()?;
+    let Form { visit, fields, .. } = form;
+    let outcome = match request(&fields) {
+        Ok(request) => {
+            mendable(visit.panel.node().post::<SpendingState>(route::SPENDING_LIMITS, &request).await)?
+        }
+        Err(problem) => Err(problem),
+    };
+    let done = if fields.reset.is_some() { Done::LimitsReset } else { Done::Limits };
+    match outcome {
+        Ok(_) => Ok(done.at(ADDRESS).into_response()),
+        Err(problem) => page(&visit, Some(&fields), Some(problem)).await,
+    }
+}
+
+fn request(fields: &Fields) -> Result<LimitsRequest, String> {
+    if fields.reset.is_some() {
+        return Ok(LimitsRequest { reset: true, ..LimitsRequest::default() });
+    }
+    let read =
+        |field, text: &str| price(field, text).map(|usdc| Some(usdc.into())).map_err(|wrong| wrong.words());
+    Ok(LimitsRequest {
+        price_max: read("One call costs at most", &fields.price_max)?,
+        per_day: read("All calls of a day together", &fields.per_day)?,
+        per_secret_day: read("One secret in a day", &fields.per_secret_day)?,
+        reset: false,
+    })
+}
+
+#[derive(Deserialize)]
+pub(in crate::pages) struct Accepted {
+    #[serde(default)]
+    service: String,
+    #[serde(default)]
+    up_to: String,
+}
+
+/// Lets all calls of a service cost what its owner asks for now.
+pub(in crate::pages) async fn accept(form: Form<Accepted>) -> Result<Response, Failure> {
+    let _ = form.reauthenticated()?;
+    let Form { visit, fields, .. } = form;
+    let outcome = match accepted(&fields) {
+        Ok(request) => {
+            mendable(visit.panel.node().post::<AcceptPrice>(route::SPENDING_ACCEPT, &request).await)?
+        }
+        Err(problem) => Err(problem),
+    };
+    match outcome {
+        Ok(_) => Ok(Done::PriceAccepted.at(ADDRESS).into_response()),
+        Err(problem) => page(&visit, None, Some(problem)).await,
+    }
+}
+
+fn accepted(fields: &Accepted) -> Result<AcceptPrice, String> {
+    let service = fields.service.trim().parse().map_err(|_| "The service must be a UUID.".to_owned())?;
+    let up_to = price("Its calls may cost up to", &fields.up_to).map_err(|wrong| wrong.words())?;
+    Ok(AcceptPrice { service: Text(service), up_to: up_to.into() })
+}
+
+#[derive(Deserialize)]
+pub(in crate::pages) struct RuleChosen {
+    #[serde(default)]
+    service: String,
+    #[serde(default)]
+    rule: String,
+}
+
+/// Says what becomes of calls to one service while it is flagged.
+pub(in crate::pages) async fn flag(form: Form<RuleChosen>) -> Result<Response, Failure> {
+    let _ = form.reauthenticated()?;
+    let Form { visit, fields, .. } = form;
+    let outcome = match rule_chosen(&fields) {
+        Ok(request) => {
+            mendable(visit.panel.node().post::<FlaggedServices>(route::SPENDING_FLAGGED, &request).await)?
+        }
+        Err(problem) => Err(problem),
+    };
+    match outcome {
+        Ok(_) => Ok(Done::Flagged.at(ADDRESS).into_response()),
+        Err(problem) => page(&visit, None, Some(problem)).await,
+    }
+}
+
+fn rule_chosen(fields: &RuleChosen) -> Result<FlagRequest, String> {
+    let service = fields.service.trim().parse().map_err(|_| "The service must be a UUID.".to_owned())?;
+    let rule = match fields.rule.as_str() {
+        "setting" => None,
+        "warn" => Some(FlagRule::Warn),
+        "stop" => Some(FlagRule::Stop),
+        _ => return Err("Choose what becomes of its calls.".to_owned()),
+    };
+    Ok(FlagRequest { service: Text(service), rule })
+}
+
+#[derive(Deserialize)]
+pub(in crate::pages) struct Nothing {}
+
+/// At once, without a password: stopping harms nobody.
+pub(in crate::pages) async fn stop(form: Form<Nothing>) -> Result<Redirect, Failure> {
+    let _: SpendingState = form.visit.panel.node().post(route::SPENDING_STOP, &()).await?;
+    Ok(Redirect::to(ADDRESS))
+}
+
+pub(in crate::pages) async fn resume(form: Form<Nothing>) -> Result<Response, Failure> {
+    let _ = form.reauthenticated()?;
+    let outcome = form.visit.panel.node().post::<SpendingState>(route::SPENDING_RESUME, &()).await;
+    match mendable(outcome)? {
+        Ok(_) => Ok(Done::Spending.at(ADDRESS).into_response()),
+        Err(problem) => page(&form.visit, None, Some(problem)).await,
+    }
+}

@@ -1,0 +1,115 @@
+//! Help: the documentation of this version, offline.
+
+use askama::Template;
+use axum::{
+    extract::Path,
+    response::{IntoResponse, Response},
+};
+
+use crate::{
+    failure::Failure,
+    frame::{Frame, Place, Visit},
+    markup::{Markup, own_markdown},
+    page::Html,
+};
+
+/// Where a link of one document leads: to another of them, or out.
+fn link(address: &str) -> Option<String> {
+    if address.starts_with("https://") {
+        return Some(address.to_owned());
+    }
+    let file = address.split('#').next()?.rsplit('/').next()?;
+    let name = file.strip_suffix(".md")?.to_ascii_lowercase();
+    let known = DOCUMENTS.iter().find(|document| document.name == name)?;
+    Some(format!("/panel/help/{}", known.name))
+}
+
+/// A document of the repository.
+struct Document {
+    name: &'static str,
+    title: &'static str,
+    about: &'static str,
+    text: &'static str,
+}
+
+macro_rules! document {
+    ($name:literal, $path:literal, $title:literal, $about:literal) => {
+        Document {
+            name: $name,
+            title: $title,
+            about: $about,
+            text: include_str!(concat!("../../../../", $path)),
+        }
+    };
+}
+
+const DOCUMENTS: [Document; 7] = [
+    document!(
+        "console",
+        "docs/console.md",
+        "This console",
+        "Setting up, who is let in, and the same for programs."
+    ),
+    document!(
+        "problems",
+        "docs/problems.md",
+        "Problems",
+        "What an answer of the gateway means, and what to do."
+    ),
+    document!(
+        "glossary",
+        "GLOSSARY.md",
+        "Words",
+        "Channel, voucher, settlement and the others, in a sentence each."
+    ),
+    document!(
+        "bridge",
+        "docs/bridge.md",
+        "Publishing an API",
+        "What becomes of an OpenAPI file or a GraphQL schema."
+    ),
+    document!(
+        "network",
+        "docs/network.md",
+        "The network",
+        "How nodes find each other and how to be reachable."
+    ),
+    document!(
+        "ledger",
+        "docs/ledger.md",
+        "The books",
+        "What the node records, and what it promises about it."
+    ),
+    document!(
+        "security",
+        "SECURITY.md",
+        "Security",
+        "What is protected against whom, and how to report a hole."
+    ),
+];
+
+#[derive(Template)]
+#[template(path = "help.html")]
+struct List {
+    frame: Frame,
+    documents: &'static [Document],
+}
+
+#[derive(Template)]
+#[template(path = "document.html")]
+struct Shown {
+    frame: Frame,
+    title: &'static str,
+    text: Markup,
+}
+
+pub(super) async fn list(visit: Visit) -> Result<Response, Failure> {
+    let frame = visit.frame(Place::Help).await?;
+    Ok(Html(&List { frame, documents: &DOCUMENTS }).into_response())
+}
+
+pub(super) async fn show(visit: Visit, Path(name): Path<String>) -> Result<Response, Failure> {
+    let document = DOCUMENTS.iter().find(|document| document.name == name).ok_or_else(Failure::not_found)?;
+    let frame = visit.frame(Place::Help).await?;
+    Ok(Html(&Shown { frame, title: document.title, text: own_markdown(document.text, link) }).into_response())
+}

@@ -1,0 +1,157 @@
+//! Home: how the node is, what it spent and earned, and what is left to do.
+
+use askama::Template;
+use axum::{
+    extract::Query,
+    response::{IntoResponse, Response},
+};
+use farthing_control::types::{Activity, Api, Figures, Reach, WalletBackup, route};
+use farthing_os::clock;
+use serde::Deserialize;
+
+use crate::{
+    failure::Failure,
+    frame::{Frame, Place, Visit, chain_name},
+    icons::Icon,
+    markup::{Markup, chart_of_days},
+    page::Html,
+    pages::setup,
+    show,
+};
+
+/// The newest calls of each side.
+const RECENT: usize = 6;
+
+#[derive(Template)]
+#[template(path = "home.html")]
+struct Page {
+    frame: Frame,
+    welcome: bool,
+    steps: Vec<Step>,
+    /// Where the set-up goes on, for a node that nothing was done with yet.
+    set_up: Option<&'static str>,
+    figures: Figures,
+    /// In words, or a dash.
+    median: String,
+    /// Day, spent and earned.
+    days: Vec<(String, String, String)>,
+    chart: Markup,
+    recent: Vec<super::activity::Row>,
+    apis: Vec<Api>,
+}
+
+/// One thing to do until the node is of full use.
+struct Step {
+    done: bool,
+    title: &'static str,
+    /// What is, or what to do.
+    detail: String,
+    link: Option<(&'static str, &'static str)>,
+}
+
+impl Step {
+    const fn icon(&self) -> Icon {
+        if self.done { Icon::Done } else { Icon::Todo }
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct Asked {
+    welcome: Option<String>,
+}
+
+pub(super) async fn show(visit: Visit, Query(asked): Query<Asked>) -> Result<Response, Failure> {
+    let node = visit.panel.node();
+    let frame = visit.frame(Place::Home).await?;
+    let figures: Figures = node.get(route::FIGURES).await?;
+    let activity: Activity = node.get(&format!("{}?limit={RECENT}", route::ACTIVITY)).await?;
+    let apis: Vec<Api> = node.get(route::APIS).await?;
+    let reach: Reach = node.get(route::REACH).await?;
+    let backup: WalletBackup = node.get(route::WALLET_BACKUP).await?;
+    let is_new = setup::is_untouched(&activity, &apis, &backup);
+    let steps = steps(&frame, &activity, &apis, &reach, &backup);
+    let page = Page {
+        welcome: asked.welcome.is_some(),
+        set_up: is_new.then_some(setup::Step::Words.path()),
+        steps: if steps.iter().all(|step| step.done) { Vec::new() } else { steps },
+        median: figures.median_us.map_or_else(|| "–".to_owned(), show::duration),
+        days: figures
+            .days
+            .iter()
+            .map(|day| (show::day(day.day), show::usdc(day.spent.0), show::usdc(day.earned.0)))
+            .collect(),
+        chart: chart_of_days(&figures.days),
+        recent: super::activity::short_rows(&activity, RECENT, clock::now_secs()),
+        figures,
+        apis,
+        frame,
+    };
+    Ok(Html(&page).into_response())
+}
+
+fn steps(
+    frame: &Frame,
+    activity: &Activity,
+    apis: &[Api],
+    reach: &Reach,
+    backup: &WalletBackup,
+) -> Vec<Step> {
+    let status = &frame.status;
+    let (usdc, eth) = (status.balance.usdc, status.balance.eth);
+    let has_money = usdc.is_some_and(|usdc| !usdc.0.is_zero()) || !status.balance.in_channels.0.is_zero();
+    let has_gas = eth.is_some_and(|eth| eth.0.wei > 0);
+    let is_reachable = reach.tcp == "reachable" || reach.quic == "reachable";
+    let mut steps = vec![
+        Step {
+            done: status.peers > 0,
+            title: "Join the network",
+            detail: match status.peers {
+                0 => "No other node is connected yet. Name one in `network.bootstrap`.".to_owned(),
+                1 => "One other node is connected.".to_owned(),
+                peers => format!("{peers} other nodes are connected."),
+            },
+            link: Some(("See the network", "/panel/network")),
+        },
+        Step {
+            done: backup.written_down_secs.is_some() || backup.newest_backup_secs.is_some(),
+            title: "Back up the wallet",
+            detail: "Write down its 24 words, or make a file that only a passphrase of yours opens. A lost disk is lost \
+                     money otherwise. A node that you had before is restored there, too."
+                .to_owned(),
+            link: Some(("Back up or restore", "/panel/settings/backup")),
+        },
+        Step {
+            done: has_money && has_gas,
+            title: "Fund the wallet",
+            detail: match (has_money, has_gas) {
+                (true, true) => "There is USDC to spend, and ETH for fees.".to_owned(),
+                (true, false) => format!("Send a little ETH for fees to {}.", status.address),
+                (false, _) => format!(
+                    "Send USDC, and a little ETH for fees, on {} to {}. Samples are free without it.",
+                    chain_name(&status.chain),
+                    status.address
+                ),
+            },
+            link: Some(("Show the address", "/panel/setup/fund")),
+        },
+        Step {
+            done: !activity.bought.is_empty(),
+            title: "Make a first call",
+            detail: if activity.bought.is_empty() {
+                "Find a service, look at its free samples, and call it.".to_owned()
+            } else {
+                "Done. Activity shows what every call took and cost.".to_owned()
+            },
+            link: Some(("Open the catalog", "/panel/catalog")),
+        },
+    ];
+    if !apis.is_empty() {
+        steps.push(Step {
+            done: is_reachable,
+            title: "Be reachable for your consumers",
+            detail: reach.summary.clone(),
+            link: Some(("See the network", "/panel/network")),
+        });
+    }
+    steps
+}

@@ -1,0 +1,137 @@
+//! Logging in and out.
+
+use askama::Template;
+use axum::{
+    extract::{Extension, Query, State},
+    response::{IntoResponse, Redirect, Response},
+};
+use farthing_os::secret::SecretText;
+use farthing_serve::ClientAddress;
+use http::{HeaderMap, HeaderName, header};
+use serde::Deserialize;
+
+use crate::{
+    Panel,
+    access::{ABSOLUTE_SECS, Asker, Begun, Refused, Token},
+    address_or_here,
+    door::{Again, SharedName},
+    failure::Failure,
+    form::{GuestForm, HarmlessForm, status_of, wait_of},
+    frame::{THEME_COOKIE, Theme},
+    guard::{COOKIE, cookie, session_of},
+    page::{Html, next_or_home},
+};
+
+use super::setup;
+
+#[derive(Template)]
+#[template(path = "login.html")]
+struct Page {
+    theme: Theme,
+    next: String,
+    problem: Option<String>,
+    again: Option<Again>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Asked {
+    next: Option<String>,
+}
+
+impl Page {
+    fn new(headers: &HeaderMap, next: Option<&str>) -> Self {
+        Self {
+            theme: Theme::named(cookie(headers, THEME_COOKIE).unwrap_or_default()),
+            next: next_or_home(next).to_owned(),
+            problem: None,
+            again: None,
+        }
+    }
+
+    fn refused(mut self, refused: &Refused) -> Response {
+        self.problem = Some(refused.to_string());
+        let mut response = (status_of(refused), Html(&self)).into_response();
+        if let Some(secs) = wait_of(refused) {
+            response.headers_mut().insert(header::RETRY_AFTER, secs.into());
+        }
+        response
+    }
+}
+
+/// The cookie that holds a session's token.
+pub(crate) fn cookie_of(token: &Token) -> (HeaderName, String) {
+    let token = token.expose();
+    let value =
+        format!("{COOKIE}={token}; Path=/; Secure; HttpOnly; SameSite=Strict; Max-Age={ABSOLUTE_SECS}");
+    (header::SET_COOKIE, value)
+}
+
+/// Leads on to `next`, and hands the keys over behind the `#`, which browsers send to no server. At the name that all
+/// programs share, none for changes is handed over: there the password does.
+pub(super) fn entered(begun: &Begun, next: &str, shared: Option<Extension<SharedName>>) -> Response {
+    let next = next.split('#').next().unwrap_or_default();
+    let is_shared = shared.is_some_and(|Extension(SharedName(shared))| shared);
+    let key = (!is_shared).then(|| format!("key={}", begun.key.expose()));
+    let device = begun.device.as_ref().map(|device| format!("device={}", device.expose()));
+    let handed: Vec<String> = key.into_iter().chain(device).collect();
+    let place = if handed.is_empty() { next.to_owned() } else { format!("{next}#{}", handed.join("&")) };
+    ([cookie_of(&begun.token)], Redirect::to(&place)).into_response()
+}
+
+pub(super) async fn show(
+    State(panel): State<Panel>,
+    Query(asked): Query<Asked>,
+    headers: HeaderMap,
+) -> Result<Response, Failure> {
+    if panel.access().setup_code().is_some() {
+        return Err(Failure::NotSetUp);
+    }
+    if session_of(&panel, &headers).is_some() {
+        return Ok(Redirect::to(next_or_home(asked.next.as_deref())).into_response());
+    }
+    Ok(Html(&Page::new(&headers, asked.next.as_deref())).into_response())
+}
+
+/// At the name that all programs share: where the other one is not found, one logs in or sets up here.
+pub(crate) fn log_in_here(panel: &Panel, headers: &HeaderMap, again: Again) -> Response {
+    if panel.access().setup_code().is_some() {
+        return setup::page(headers, Some(again));
+    }
+    let page = Page::new(headers, Some(&again.next));
+    Html(&Page { again: Some(again), ..page }).into_response()
+}
+
+#[derive(Deserialize)]
+pub(super) struct Fields {
+    password: String,
+    next: Option<String>,
+    /// Filled in by `key.js`.
+    #[serde(default)]
+    device: String,
+}
+
+pub(super) async fn log_in(
+    State(panel): State<Panel>,
+    from: Option<Extension<ClientAddress>>,
+    shared: Option<Extension<SharedName>>,
+    headers: HeaderMap,
+    GuestForm(fields): GuestForm<Fields>,
+) -> Response {
+    let had = session_of(&panel, &headers);
+    let from = Asker { address: address_or_here(from), device: fields.device };
+    match panel.access().log_in(SecretText::new(fields.password), had.as_ref(), from).await {
+        Ok(begun) => entered(&begun, next_or_home(fields.next.as_deref()), shared),
+        Err(Refused::NotSetUp) => Failure::NotSetUp.into_response(),
+        Err(refused) => Page::new(&headers, fields.next.as_deref()).refused(&refused),
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct Nothing {}
+
+/// Without a key: ending a session gives nothing away.
+pub(super) async fn log_out(State(panel): State<Panel>, form: HarmlessForm<Nothing>) -> Response {
+    panel.access().log_out(&form.visit.session).await;
+    let gone = format!("{COOKIE}=; Path=/; Secure; HttpOnly; SameSite=Strict; Max-Age=0");
+    ([(header::SET_COOKIE, gone)], Redirect::to("/panel/login")).into_response()
+}

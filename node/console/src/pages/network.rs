@@ -1,0 +1,101 @@
+//! Network: who is connected, and whether others reach this node.
+
+use askama::Template;
+use axum::{
+    extract::State,
+    response::{IntoResponse, Redirect, Response},
+};
+use farthing_control::types::{Peer, Reach, Traffic, route};
+use farthing_os::clock;
+use serde::Deserialize;
+
+use crate::{
+    Panel,
+    failure::Failure,
+    form::Form,
+    frame::{Frame, Place, Visit},
+    page::Html,
+    show,
+};
+
+/// More peers than anybody reads; the figure above counts them all.
+const PEERS_SHOWN: usize = 100;
+
+#[derive(Template)]
+#[template(path = "network.html")]
+struct Page {
+    frame: Frame,
+    reach: Reach,
+    /// Each with its state.
+    transports: [(&'static str, String); 2],
+    checked: Option<String>,
+    /// Name, pace and sum since the start, in words.
+    traffic: [(&'static str, String, String); 2],
+    peers: Vec<PeerRow>,
+    peers_hidden: usize,
+}
+
+struct PeerRow {
+    wallet: String,
+    short: String,
+    address: String,
+    agent: String,
+    rtt: String,
+}
+
+pub(super) async fn show(visit: Visit) -> Result<Response, Failure> {
+    let frame = visit.frame(Place::Network).await?;
+    let node = visit.panel.node();
+    let reach: Reach = node.get(route::REACH).await?;
+    let traffic: Traffic = node.get(route::TRAFFIC).await?;
+    let mut peers: Vec<Peer> = node.get(route::PEERS).await?;
+    // A stable order, so that the page does not jump while it is read.
+    peers.sort_by_key(|peer| (peer.rtt_us.unwrap_or(u64::MAX) / 20_000, peer.wallet));
+    let page = Page {
+        transports: [("TCP", reach.tcp.clone()), ("QUIC, over UDP", reach.quic.clone())],
+        checked: reach.checked_secs.map(|secs| show::ago(secs, clock::now_secs())),
+        traffic: [
+            ("Sent", pace(traffic.sent_bytes_per_sec), show::size(traffic.sent_bytes)),
+            ("Received", pace(traffic.received_bytes_per_sec), show::size(traffic.received_bytes)),
+        ],
+        peers_hidden: peers.len().saturating_sub(PEERS_SHOWN),
+        peers: peers.iter().take(PEERS_SHOWN).map(row).collect(),
+        reach,
+        frame,
+    };
+    Ok(Html(&page).into_response())
+}
+
+/// Bytes of a second.
+fn pace(bytes: u64) -> String {
+    format!("{}/s", show::size(bytes))
+}
+
+fn row(peer: &Peer) -> PeerRow {
+    PeerRow {
+        wallet: peer.wallet.to_string(),
+        short: show::short(peer.wallet.0),
+        address: show::visible(&peer.address),
+        agent: show::visible(&peer.agent),
+        rtt: peer.rtt_us.map_or_else(|| "not measured yet".to_owned(), show::duration),
+    }
+}
+
+/// A transport's state in words, and the class of its colour.
+pub(super) fn state(state: &str) -> (&'static str, &'static str) {
+    match state {
+        "reachable" => ("Reachable", "good"),
+        "not_reachable" => ("Not reachable", "bad"),
+        "testing" => ("Being tested", "plain"),
+        _ => ("Not known yet", "plain"),
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct Nothing {}
+
+/// Asks peers to dial this node now.
+pub(super) async fn test(State(panel): State<Panel>, _: Form<Nothing>) -> Result<Redirect, Failure> {
+    let _: Reach = panel.node().post(route::REACH, &()).await?;
+    Ok(Redirect::to("/panel/network"))
+}

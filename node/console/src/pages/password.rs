@@ -1,0 +1,52 @@
+//! Changing the password, which logs every other browser out.
+
+use askama::Template;
+use axum::{
+    extract::State,
+    response::{IntoResponse, Response},
+};
+use farthing_os::secret::SecretText;
+use http::StatusCode;
+use serde::Deserialize;
+
+use crate::{
+    Panel,
+    failure::Failure,
+    form::Form,
+    frame::{Frame, Place, Visit},
+    page::Html,
+};
+
+#[derive(Template)]
+#[template(path = "password.html")]
+struct Page {
+    frame: Frame,
+    problem: Option<String>,
+    done: bool,
+}
+
+pub(super) async fn show(visit: Visit) -> Result<Response, Failure> {
+    let frame = visit.frame(Place::Home).await?;
+    Ok(Html(&Page { frame, problem: None, done: false }).into_response())
+}
+
+#[derive(Deserialize)]
+pub(super) struct Fields {
+    password: String,
+    repeated: String,
+}
+
+pub(super) async fn change(State(panel): State<Panel>, form: Form<Fields>) -> Result<Response, Failure> {
+    let proof = form.confirmed()?;
+    let Form { visit, fields, .. } = form;
+    let problem = if fields.password == fields.repeated {
+        let changed =
+            panel.access().change_password(&visit.session, proof, SecretText::new(fields.password)).await;
+        changed.err().map(|refused| refused.to_string())
+    } else {
+        Some("The two passwords differ. Type the same one twice.".to_owned())
+    };
+    let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
+    let frame = visit.frame(Place::Home).await?;
+    Ok((status, Html(&Page { frame, done: problem.is_none(), problem })).into_response())
+}

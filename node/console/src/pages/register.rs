@@ -1,0 +1,265 @@
+//! Registering an API, in steps: where it is described, what of it is offered, how it is called and paid, and a
+//! preview, from which it goes live.
+//!
+//! What is chosen between the steps is a [`Draft`] in memory. Nothing is published before the last step.
+
+use std::collections::BTreeMap;
+
+use askama::Template;
+use axum::{
+    extract::{Path, State},
+    response::{IntoResponse, Redirect, Response},
+};
+use farthing_control::{
+    ControlError,
+    types::{InspectRequest, Inspection, SourceFile, SourceKind, route},
+};
+use http::StatusCode;
+use serde::Deserialize;
+
+use crate::{
+    Panel,
+    failure::Failure,
+    form::Form,
+    frame::{Frame, Place, Visit},
+    page::Html,
+    show,
+    upload::Upload,
+};
+
+pub(super) mod details;
+pub(super) mod draft;
+pub(super) mod preview;
+pub(super) mod review;
+
+pub(crate) use draft::Drafts;
+pub(super) use draft::price;
+use draft::{Added, Choices, Draft};
+
+/// A pasted text that is shown again after a mistake; a longer one is still in the browser, one step back.
+const TEXT_SHOWN_BYTES_MAX: usize = 8 * 1024;
+
+#[derive(Template)]
+#[template(path = "register.html")]
+struct Page {
+    frame: Frame,
+    fields: Fields,
+    problem: Option<String>,
+    unfinished: Vec<(String, String)>,
+}
+
+/// What the first step asks for, as it was typed.
+#[derive(Default)]
+struct Fields {
+    name: String,
+    description: String,
+    price: String,
+    text: String,
+    url: String,
+    header_name: String,
+}
+
+/// The steps, for the line above each page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    Source,
+    Operations,
+    Details,
+    Preview,
+}
+
+impl Step {
+    pub(super) const ALL: [Self; 4] = [Self::Source, Self::Operations, Self::Details, Self::Preview];
+
+    pub(super) const fn title(self) -> &'static str {
+        match self {
+            Self::Source => "Description",
+            Self::Operations => "Operations",
+            Self::Details => "Server and texts",
+            Self::Preview => "Preview",
+        }
+    }
+
+    /// Where a draft's step is.
+    pub(super) fn path(self, draft: &str) -> String {
+        match self {
+            Self::Source => "/panel/apis/new".to_owned(),
+            Self::Operations => format!("/panel/apis/new/{draft}"),
+            Self::Details => format!("/panel/apis/new/{draft}/details"),
+            Self::Preview => format!("/panel/apis/new/{draft}/preview"),
+        }
+    }
+}
+
+pub(super) async fn show(visit: Visit) -> Result<Response, Failure> {
+    page(&visit, Fields::default(), None).await
+}
+
+async fn page(visit: &Visit, fields: Fields, problem: Option<String>) -> Result<Response, Failure> {
+    let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
+    let frame = visit.frame(Place::Apis).await?;
+    let unfinished = visit.panel.drafts().unfinished(visit.session.id());
+    Ok((status, Html(&Page { frame, fields, problem, unfinished })).into_response())
+}
+
+/// Reads what was brought, and begins a draft of it.
+pub(super) async fn begin(mut upload: Upload) -> Result<Response, Failure> {
+    let (file, file_name) = upload.take("file");
+    let (text, _) = upload.take("text");
+    let (header_value, _) = upload.take("header_value");
+    let typed = |name: &str| upload.text(name).trim().to_owned();
+    let mut fields = Fields {
+        name: typed("name"),
+        description: upload.text("description").to_owned(),
+        price: typed("price"),
+        text: String::new(),
+        url: typed("url"),
+        header_name: typed("header_name"),
+    };
+    let visit = upload.visit;
+    let mut header = Added::default();
+    header.set(&fields.header_name, &header_value);
+    let outcome = match source(file, &file_name, &text, &fields.url) {
+        Err(problem) => Err(problem),
+        Ok(source) => match price("Price", &fields.price) {
+            Err(wrong) => Err(wrong.words()),
+            Ok(_) => inspect(&visit.panel, &source, &header).await?.map(|inspection| (source, inspection)),
+        },
+    };
+    match outcome {
+        Ok((mut source, inspection)) => {
+            let text = source.text.take();
+            source = SourceFile { text, ..inspection.source.clone() };
+            let choices = Choices {
+                name: fields.name,
+                description: fields.description,
+                price: fields.price,
+                header,
+                ..Choices::default()
+            };
+            let draft = Draft::new(source, inspection, choices);
+            let name = visit.panel.drafts().begin(visit.session.id(), draft)?;
+            Ok(Redirect::to(&Step::Operations.path(&name)).into_response())
+        }
+        Err(problem) => {
+            if text.len() <= TEXT_SHOWN_BYTES_MAX {
+                fields.text = text;
+            }
+            page(&visit, fields, Some(problem)).await
+        }
+    }
+}
+
+/// The one source that was given.
+fn source(file: String, file_name: &str, text: &str, url: &str) -> Result<SourceFile, String> {
+    let given = |text: &str| !text.trim().is_empty();
+    let document = |text: String, file: String| SourceFile {
+        kind: SourceKind::Openapi,
+        url: None,
+        text: Some(text),
+        file,
+    };
+    match (given(&file), given(text), given(url)) {
+        (true, false, false) => {
+            let name: String = show::visible(file_name).chars().take(120).collect();
+            Ok(document(file, name))
+        }
+        (false, true, false) => Ok(document(text.to_owned(), String::new())),
+        (false, false, true) => Ok(SourceFile {
+            kind: SourceKind::Scan,
+            url: Some(url.to_owned()),
+            text: None,
+            file: String::new(),
+        }),
+        (false, false, false) if !file_name.is_empty() => {
+            Err(format!("The file “{}” is empty. Choose another.", show::visible(file_name)))
+        }
+        (false, false, false) => {
+            Err("No description was given. Upload a file, paste its text, or name a server to scan."
+                .to_owned())
+        }
+        _ => Err("More than one description was given. Use one of file, text and server.".to_owned()),
+    }
+}
+
+/// What the node makes of it; the inner error is the owner's to mend.
+async fn inspect(
+    panel: &Panel,
+    source: &SourceFile,
+    header: &Added,
+) -> Result<Result<Inspection, String>, Failure> {
+    if !header.name.is_empty() && header.value.is_none() {
+        return Ok(Err("The secret header has a name and no value. Give both, or neither.".to_owned()));
+    }
+    let value = header.value.as_ref().map(|value| (header.name.clone(), value.expose().to_owned()));
+    let upstream_headers: BTreeMap<String, String> = value.into_iter().collect();
+    let request = InspectRequest { source: source.clone(), upstream_headers };
+    mendable(panel.node().post(route::APIS_INSPECT, &request).await)
+}
+
+/// Parts what the owner can mend from what is wrong with the node.
+pub(super) fn mendable<T>(outcome: Result<T, ControlError>) -> Result<Result<T, String>, Failure> {
+    match outcome {
+        Ok(value) => Ok(Ok(value)),
+        Err(ControlError::Refused(problem)) if matches!(problem.status, 400..=499 | 502) => {
+            Ok(Err(crate::texts::sentence(&show::visible_lines(&problem.detail))))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Another of the descriptions that a scan found.
+#[derive(Deserialize)]
+pub(super) struct Candidate {
+    candidate: usize,
+}
+
+pub(super) async fn choose(Path(name): Path<String>, form: Form<Candidate>) -> Result<Response, Failure> {
+    let Form { visit, fields, .. } = form;
+    let drafts = visit.panel.drafts();
+    let draft = drafts.get(visit.session.id(), &name)?;
+    let candidate = draft.inspection.candidates.get(fields.candidate);
+    let source = candidate.map(|candidate| candidate.source.clone()).ok_or_else(Failure::not_found)?;
+    match inspect(&visit.panel, &source, &draft.choices.header).await? {
+        Ok(mut inspection) => {
+            inspection.candidates.clone_from(&draft.inspection.candidates);
+            // What follows from the description is taken from this one.
+            let choices = Choices { name: String::new(), upstream: String::new(), ..draft.choices };
+            let source = inspection.source.clone();
+            let other = Draft::new(source, inspection, choices);
+            drafts.change(visit.session.id(), &name, |draft| *draft = other)?;
+            Ok(Redirect::to(&Step::Operations.path(&name)).into_response())
+        }
+        Err(problem) => page(&visit, Fields::default(), Some(problem)).await,
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct Nothing {}
+
+pub(super) async fn discard(
+    State(panel): State<Panel>,
+    Path(name): Path<String>,
+    form: Form<Nothing>,
+) -> Redirect {
+    panel.drafts().discard(form.visit.session.id(), &name);
+    Redirect::to("/panel/apis")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_source_is_taken_and_several_or_none_are_told() {
+        let kind = |file: &str, name: &str, text: &str, url: &str| {
+            source(file.to_owned(), name, text, url).map(|source| (source.kind, source.file))
+        };
+        assert_eq!(kind("{}", "a\u{202e}b.json", " ", ""), Ok((SourceKind::Openapi, "ab.json".to_owned())));
+        assert_eq!(kind("", "", "type Query", ""), Ok((SourceKind::Openapi, String::new())));
+        assert_eq!(kind("", "", "", "http://127.0.0.1:1"), Ok((SourceKind::Scan, String::new())));
+        assert!(kind("", "", "", "").unwrap_err().contains("No description"));
+        assert!(kind("", "empty.json", "", "").unwrap_err().contains("is empty"));
+        assert!(kind("{}", "a", "{}", "").unwrap_err().contains("More than one"));
+    }
+}

@@ -1,0 +1,240 @@
+//! The third step: what strangers read, where the node sends calls, and a request to see that it works.
+
+use std::collections::BTreeMap;
+
+use askama::Template;
+use axum::{
+    extract::Path,
+    response::{IntoResponse, Redirect, Response},
+};
+use farthing_control::types::{Charge, OperationName, SamplesFile, Tried, TryRequest, route};
+use http::StatusCode;
+use serde::Deserialize;
+
+use crate::{
+    failure::Failure,
+    form::Form,
+    frame::{Frame, Place, Visit},
+    page::Html,
+    show,
+};
+
+use super::{
+    Step,
+    draft::{Choices, Draft, Wrong},
+    mendable, price,
+};
+
+/// Operations to choose from for a test request.
+const OPERATIONS_SHOWN: usize = 200;
+
+#[derive(Template)]
+#[template(path = "register-details.html")]
+struct Page {
+    frame: Frame,
+    name: String,
+    step: Step,
+    title: String,
+    fields: Choices,
+    kind: String,
+    security: String,
+    upstreams: Vec<String>,
+    /// Value, words, chosen.
+    charges: [(&'static str, &'static str, bool); 2],
+    samples: [(&'static str, &'static str, bool); 3],
+    operations: Vec<String>,
+    asked: Asked,
+    tried: Option<TriedShown>,
+    problem: Option<String>,
+}
+
+/// What a test request asked for, as it was typed.
+#[derive(Default)]
+struct Asked {
+    operation: String,
+    params: String,
+}
+
+struct TriedShown {
+    good: bool,
+    headline: String,
+    facts: String,
+    beginning: String,
+}
+
+#[derive(Deserialize)]
+pub(in crate::pages) struct Fields {
+    name: String,
+    summary: String,
+    description: String,
+    category: String,
+    tags: String,
+    price: String,
+    charge: String,
+    samples: String,
+    upstream: String,
+    header_name: String,
+    header_value: String,
+    query_name: String,
+    query_value: String,
+    #[serde(default)]
+    operation: String,
+    #[serde(default)]
+    params: String,
+    #[serde(default)]
+    go: String,
+}
+
+impl Fields {
+    fn apply(&self, choices: &mut Choices) {
+        for (field, value) in [
+            (&mut choices.name, &self.name),
+            (&mut choices.summary, &self.summary),
+            (&mut choices.category, &self.category),
+            (&mut choices.tags, &self.tags),
+            (&mut choices.price, &self.price),
+            (&mut choices.upstream, &self.upstream),
+        ] {
+            value.trim().clone_into(field);
+        }
+        choices.description = self.description.replace("\r\n", "\n");
+        choices.header.set(&self.header_name, &self.header_value);
+        choices.query.set(&self.query_name, &self.query_value);
+        choices.charge = if self.charge == "answered" { Charge::Answered } else { Charge::Success };
+        choices.samples = match self.samples.as_str() {
+            "recorded" => SamplesFile::Recorded,
+            "none" => SamplesFile::None,
+            _ => SamplesFile::Described,
+        };
+    }
+}
+
+pub(in crate::pages) async fn show(visit: Visit, Path(name): Path<String>) -> Result<Response, Failure> {
+    let draft = visit.panel.drafts().get(visit.session.id(), &name)?;
+    page(&visit, name, draft, Asked::default(), None, None).await
+}
+
+pub(in crate::pages) async fn save(
+    Path(name): Path<String>,
+    form: Form<Fields>,
+) -> Result<Response, Failure> {
+    let Form { visit, fields, .. } = form;
+    let draft = visit.panel.drafts().change(visit.session.id(), &name, |draft| {
+        fields.apply(&mut draft.choices);
+        draft.clone()
+    })?;
+    if fields.go == "back" {
+        return Ok(Redirect::to(&Step::Operations.path(&name)).into_response());
+    }
+    let asked = Asked { operation: fields.operation, params: fields.params };
+    if let Err(wrong) = check(&draft) {
+        return page(&visit, name, draft, asked, None, Some(wrong.words())).await;
+    }
+    if fields.go != "try" {
+        return Ok(Redirect::to(&Step::Preview.path(&name)).into_response());
+    }
+    match try_out(&visit, &draft, &asked).await? {
+        Ok(tried) => page(&visit, name, draft, asked, Some(shown(&tried)), None).await,
+        Err(problem) => page(&visit, name, draft, asked, None, Some(problem)).await,
+    }
+}
+
+fn check(draft: &Draft) -> Result<(), Wrong> {
+    price("Price", &draft.choices.price)?;
+    draft.file().map(|_| ())
+}
+
+async fn try_out(visit: &Visit, draft: &Draft, asked: &Asked) -> Result<Result<Tried, String>, Failure> {
+    let file = match draft.file() {
+        Ok(file) => file,
+        Err(wrong) => return Ok(Err(wrong.words())),
+    };
+    let operation = match asked.operation.as_str() {
+        "" => None,
+        named => match operation(named) {
+            Some(operation) => Some(operation),
+            None => return Ok(Err("The operation to try is none of this API's.".to_owned())),
+        },
+    };
+    let params: BTreeMap<String, String> = url::form_urlencoded::parse(asked.params.trim().as_bytes())
+        .map(|(name, value)| (name.into_owned(), value.into_owned()))
+        .collect();
+    mendable(visit.panel.node().post(route::APIS_TRY, &TryRequest { file, operation, params }).await)
+}
+
+/// `GET /v1/things`
+pub(in crate::pages) fn operation(text: &str) -> Option<OperationName> {
+    let (method, path) = text.split_once(' ')?;
+    Some(OperationName { method: method.parse().ok()?, path: path.to_owned() })
+}
+
+fn shown(tried: &Tried) -> TriedShown {
+    let headline = match (tried.status, tried.answered) {
+        (401 | 403, _) => format!(
+            "{}: the server answers, and wants to know who asks. Check the secret header or parameter.",
+            tried.status
+        ),
+        (status @ 400.., true) => format!("{status}: the server answers, and declines this request."),
+        (status, true) => format!("{status}: the server answers."),
+        (0, false) => format!("No answer: {}.", tried.reason),
+        (status, false) => format!("{status}: no answer for callers, because {}.", tried.reason),
+    };
+    let mut facts = format!(
+        "{}, {}, server is {}",
+        show::visible(&tried.operation),
+        show::duration(tried.took_us),
+        show::visible(&tried.upstream_class)
+    );
+    if tried.bytes > 0 {
+        facts.push_str(&format!(", {} bytes of {}", tried.bytes, show::visible(&tried.media_type)));
+    }
+    TriedShown {
+        good: tried.answered && tried.status < 400,
+        headline,
+        facts,
+        beginning: show::visible_lines(&tried.beginning),
+    }
+}
+
+async fn page(
+    visit: &Visit,
+    name: String,
+    draft: Draft,
+    asked: Asked,
+    tried: Option<TriedShown>,
+    problem: Option<String>,
+) -> Result<Response, Failure> {
+    let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
+    let inspection = &draft.inspection;
+    let wanted: Vec<String> = inspection.security.iter().map(ToString::to_string).collect();
+    let offered = inspection.operations.iter().zip(&draft.choices.operations);
+    let offered = offered.filter(|(_, chosen)| chosen.offered).map(|(operation, _)| operation);
+    let (charge, samples) = (draft.choices.charge, draft.choices.samples);
+    let page = Page {
+        frame: visit.frame(Place::Apis).await?,
+        name,
+        step: Step::Details,
+        title: show::visible(&draft.title()),
+        kind: inspection.kind.clone(),
+        security: wanted.join(", "),
+        upstreams: inspection.upstreams.iter().map(|upstream| show::visible(upstream)).collect(),
+        charges: [
+            ("success", "Answers that succeed (status below 400)", charge == Charge::Success),
+            ("answered", "Every answer of the service, 4xx as well", charge == Charge::Answered),
+        ],
+        samples: [
+            ("described", "The description's examples", samples == SamplesFile::Described),
+            ("recorded", "Answers of your server, recorded now", samples == SamplesFile::Recorded),
+            ("none", "None", samples == SamplesFile::None),
+        ],
+        operations: offered
+            .take(OPERATIONS_SHOWN)
+            .map(|operation| format!("{} {}", operation.method, operation.path))
+            .collect(),
+        fields: draft.choices,
+        asked,
+        tried,
+        problem,
+    };
+    Ok((status, Html(&page)).into_response())
+}

@@ -1,0 +1,325 @@
+//! Sandbox: any operation of a service, tried: a form from its description, a free sample or a live call, the answer
+//! in every view, and the same call as code.
+//!
+//! 1. A button posts the form ([`filled`]). A live call goes the way of every call, so limits apply, and no more is
+//!    paid than the button said; a sample asks nobody.
+//! 2. What came back is kept for the session ([`crate::history`]), and the browser goes on to a page that
+//!    shows it ([`answer`]): loading that again pays nothing.
+//! 3. `sandbox.js` posts the form as one types and exchanges the code; without it, a button does.
+//!
+//! Invariant: every end of a call says whether it was charged ([`cost`]).
+
+use std::time::Instant;
+
+use axum::{
+    extract::{Path, Query, State},
+    response::{IntoResponse, Redirect, Response},
+};
+use bytes::Bytes;
+use farthing_control::{
+    Local, RawAnswer,
+    types::{
+        CallForm, CatalogSamples, CatalogService, Channel, HEADER_CHARGED, HEADER_RECEIPT, HEADER_TIMING,
+        Problem, Text, route,
+        sdk::{Snippet, SnippetRequest},
+    },
+};
+use farthing_os::clock;
+use farthing_protocol::{CallId, ServiceId};
+use http::{Method, StatusCode, header};
+use serde::Deserialize;
+
+use crate::{
+    Panel,
+    access::Session,
+    failure::Failure,
+    form::HarmlessForm,
+    frame::{Place, Visit},
+    history::{Answer, Exchange, Kept},
+    page::Html,
+};
+
+use super::service::{head, of};
+
+mod answer;
+mod cost;
+mod filled;
+mod view;
+
+use filled::{Call, Filled, encoded, read_operation};
+use view::{Page, Parts};
+
+/// A body that is typed; larger ones are for programs.
+pub(super) const FORM_BYTES_MAX: usize = 128 * 1024;
+
+/// Client code for a call is written for services of this many operations at most, which takes a tenth of a second.
+const SNIPPET_OPERATIONS_MAX: usize = 150;
+/// It is shown twelve times.
+const SNIPPET_BODY_BYTES_MAX: usize = 512;
+
+#[derive(Deserialize)]
+pub(super) struct Asked {
+    /// `GET /v1/things`
+    #[serde(default)]
+    operation: String,
+    /// An exchange of this session.
+    call: Option<Text<CallId>>,
+    view: Option<String>,
+}
+
+pub(super) async fn show(
+    visit: Visit,
+    Path(id): Path<String>,
+    Query(asked): Query<Asked>,
+) -> Result<Response, Failure> {
+    let id = service_id(&id)?;
+    let node = visit.panel.node();
+    let service: CatalogService = node.get(&of(route::CATALOG_SERVICE, id)).await?;
+    let kept = visit.panel.0.history.of(visit.session.id(), id);
+    let shown = asked.call.map(|call| call.0);
+    let found = shown.and_then(|call| kept.iter().find(|kept| kept.exchange.call_id == call)).cloned();
+    let operation =
+        found.as_ref().map_or(read_operation(&asked.operation), |found| found.exchange.operation.clone());
+    let form = form(node, &service, &operation).await?;
+    let filled = match (&found, &form) {
+        (Some(found), _) => Filled::sent(&found.exchange.fields),
+        (None, Some(form)) => Filled::start(&form.form),
+        (None, None) => Filled::default(),
+    };
+    let page = Parts {
+        filled,
+        shown: found,
+        is_forgotten: shown.is_some(),
+        view: asked.view,
+        ..Parts::of(service, form)
+    };
+    render(&visit, page, kept).await
+}
+
+/// Fields as they come; those that every form here has are read from them.
+pub(super) type Fields = Vec<(String, String)>;
+
+pub(super) async fn act(
+    State(panel): State<Panel>,
+    Path(id): Path<String>,
+    sent: HarmlessForm<Fields>,
+) -> Result<Response, Failure> {
+    let id = service_id(&id)?;
+    let buys = sent.fields.iter().any(|(name, value)| name == "act" && value == "live");
+    let HarmlessForm { visit, fields, .. } = if buys { sent.proven()?.into() } else { sent };
+    let one = |name: &str| fields.iter().find(|(own, _)| own == name).map_or("", |(_, value)| value.as_str());
+    let (operation, act) = (read_operation(one("operation")), one("act").to_owned());
+    let service: CatalogService = panel.node().get(&of(route::CATALOG_SERVICE, id)).await?;
+    let form = form(panel.node(), &service, &operation).await?.ok_or_else(Failure::not_found)?;
+    let filled = Filled::sent(&fields);
+    let call = filled.call(&form.form);
+    let exchange = match (act.as_str(), &call) {
+        ("sample", _) => Some(sample(panel.node(), id, &operation, fields).await?),
+        ("live", Ok(call)) => Some(live(&panel, &visit, id, &form, &filled, call, fields).await?),
+        _ => None,
+    };
+    let Some(exchange) = exchange else {
+        // Nothing was asked of anybody: the code is shown anew, or what keeps it from being read.
+        let kept = panel.0.history.of(visit.session.id(), id);
+        let page = Parts { filled, problem: call.err(), ..Parts::of(service, Some(form)) };
+        let status = if page.problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
+        return Ok((status, render(&visit, page, kept).await?).into_response());
+    };
+    let call_id = exchange.call_id;
+    if !exchange.live {
+        panel.0.history.keep(visit.session.id(), exchange);
+    }
+    Ok(Redirect::to(&format!("{}?call={call_id}#answer", address(id))).into_response())
+}
+
+/// What the owner published of an operation.
+async fn sample(node: &Local, id: ServiceId, operation: &str, fields: Fields) -> Result<Exchange, Failure> {
+    let samples: CatalogSamples = node.get(&of(route::CATALOG_SAMPLES, id)).await?;
+    let found = samples.samples.iter().find(|sample| sample.operation == operation);
+    let found = found.ok_or_else(|| {
+        Failure::new(
+            StatusCode::NOT_FOUND,
+            "There is no sample of this operation",
+            "Its owner published none. Nothing was sent and nothing charged.",
+            "Go back and make a live call, or look at another operation.",
+        )
+    })?;
+    Ok(Exchange {
+        call_id: CallId::from_bytes(*uuid::Uuid::new_v4().as_bytes()),
+        service: id,
+        at_secs: clock::now_secs(),
+        live: false,
+        operation: operation.to_owned(),
+        fields,
+        answer: answer::of_sample(found),
+    })
+}
+
+/// Buys the call. What came back is kept also when the browser goes away meanwhile.
+async fn live(
+    panel: &Panel,
+    visit: &Visit,
+    id: ServiceId,
+    form: &CallForm,
+    filled: &Filled,
+    call: &Call,
+    fields: Fields,
+) -> Result<Exchange, Failure> {
+    if !filled.has_price() {
+        return Err(Failure::new(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "The price is missing",
+            "The form came without the price that its button carries. Nothing was sent and nothing charged.",
+            "Load the page again, and press its button.",
+        ));
+    }
+    let (call_id, request) = filled.request(id, form, call);
+    let (panel, session) = (panel.clone(), visit.session.id());
+    let operation = name_of(form);
+    let bought = tokio::spawn(async move {
+        let (at_secs, began) = (clock::now_secs(), Instant::now());
+        let answered = panel.node().send(Method::POST, route::CALL, Bytes::from(request)).await;
+        let mut answer = match answered {
+            Ok(answer) => read(answer),
+            Err(error) => Answer { problem: Some(unknown(&error)), ..Answer::default() },
+        };
+        answer.took_us = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
+        let exchange = Exchange { call_id, service: id, at_secs, live: true, operation, fields, answer };
+        panel.0.history.keep(session, exchange.clone());
+        exchange
+    });
+    bought
+        .await
+        .map_err(|_| Failure::broken("The call was interrupted. Activity shows whether it was charged."))
+}
+
+/// The node's answer, taken apart.
+fn read(answer: RawAnswer) -> Answer {
+    let text = |name: &str| {
+        let value = answer.headers.get(name).and_then(|value| value.to_str().ok());
+        value.unwrap_or_default().to_owned()
+    };
+    let own = [HEADER_CHARGED, HEADER_RECEIPT, HEADER_TIMING];
+    let headers = answer.headers.iter().filter(|(name, _)| !own.contains(&name.as_str()));
+    Answer {
+        status: answer.status.as_u16(),
+        media_type: text("content-type"),
+        headers: headers
+            .map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
+            .collect(),
+        problem: answer.is_problem().then(|| answer.problem()),
+        charged: text(HEADER_CHARGED),
+        receipt: text(HEADER_RECEIPT),
+        timing: answer::read_timing(&text(HEADER_TIMING)),
+        body: answer.body,
+        ..Answer::default()
+    }
+}
+
+fn unknown(error: &farthing_control::ControlError) -> Problem {
+    Problem {
+        kind: "about:blank".to_owned(),
+        title: "The node's answer cannot be read".to_owned(),
+        status: 500,
+        detail: error.to_string(),
+        next: Some("See Activity for how the call ended.".to_owned()),
+        charged: None,
+        call_id: None,
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct DownloadAsked {
+    call: Text<CallId>,
+}
+
+/// The whole body, as a file that no browser opens by itself.
+pub(super) async fn download(
+    State(panel): State<Panel>,
+    session: Session,
+    Path(id): Path<String>,
+    Query(asked): Query<DownloadAsked>,
+) -> Result<Response, Failure> {
+    let id = service_id(&id)?;
+    let kept = panel.0.history.of(session.id(), id);
+    let found = kept.into_iter().find(|kept| kept.exchange.call_id == asked.call.0 && kept.has_body);
+    let answer = &found.ok_or_else(Failure::not_found)?.exchange.answer;
+    let name = format!("attachment; filename=\"{}.{}\"", asked.call, extension(&answer.media_type));
+    let headers =
+        [(header::CONTENT_TYPE, "application/octet-stream".to_owned()), (header::CONTENT_DISPOSITION, name)];
+    Ok((headers, answer.body.clone()).into_response())
+}
+
+fn extension(media_type: &str) -> &'static str {
+    let kind = media_type.split(';').next().unwrap_or_default().trim();
+    match kind {
+        "text/csv" => "csv",
+        "text/html" => "html",
+        "image/png" => "png",
+        "image/jpeg" => "jpg",
+        "application/pdf" => "pdf",
+        "application/xml" | "text/xml" => "xml",
+        _ if kind.ends_with("json") => "json",
+        _ if kind.starts_with("text/") => "txt",
+        _ => "bin",
+    }
+}
+
+/// The form of the operation that is asked for, or of the first one.
+async fn form(node: &Local, service: &CatalogService, operation: &str) -> Result<Option<CallForm>, Failure> {
+    let wanted = if operation.is_empty() {
+        service.offers.first().map(|offer| (offer.method.to_string(), offer.path.clone()))
+    } else {
+        operation.split_once(' ').map(|(method, path)| (method.to_owned(), path.to_owned()))
+    };
+    let Some((method, path)) = wanted else { return Ok(None) };
+    let form = of(route::CATALOG_FORM, service.hit.id.0);
+    Ok(Some(node.get(&format!("{form}?method={}&path={}", encoded(&method), encoded(&path))).await?))
+}
+
+async fn render(visit: &Visit, mut parts: Parts, kept: Vec<Kept>) -> Result<Response, Failure> {
+    let frame = visit.frame(Place::Catalog).await?;
+    let node = visit.panel.node();
+    parts.snippets = snippets(node, &parts).await;
+    let card = head(node, &parts.service).await?;
+    let channels: Vec<Channel> = node.get(route::CHANNELS).await?;
+    let samples = if parts.service.samples > 0 {
+        let samples: Result<CatalogSamples, _> =
+            node.get(&of(route::CATALOG_SAMPLES, parts.service.hit.id.0)).await;
+        samples.map(|samples| samples.samples).unwrap_or_default()
+    } else {
+        Vec::new()
+    };
+    let page = Page::new(frame, card, parts, &channels, &samples, &kept);
+    Ok(Html(&page).into_response())
+}
+
+/// The call as it is typed, with the service's client; nothing while it cannot be read, and for large services, whose
+/// names take too long for a page that follows every key.
+async fn snippets(node: &Local, parts: &Parts) -> Vec<Snippet> {
+    let Some(form) = &parts.form else { return Vec::new() };
+    let Ok(call) = parts.filled.call(&form.form) else { return Vec::new() };
+    if parts.service.offers.len() > SNIPPET_OPERATIONS_MAX || parts.filled.body.len() > SNIPPET_BODY_BYTES_MAX
+    {
+        return Vec::new();
+    }
+    let request = SnippetRequest {
+        method: form.method.to_string(),
+        path: form.path.clone(),
+        params: call.params.into_iter().collect(),
+        body: call.body.map(|body| body.text().to_owned()),
+    };
+    node.post(&of(route::CATALOG_SNIPPETS, parts.service.hit.id.0), &request).await.unwrap_or_default()
+}
+
+fn service_id(text: &str) -> Result<ServiceId, Failure> {
+    text.parse().map_err(|_| Failure::not_found())
+}
+
+fn address(id: ServiceId) -> String {
+    format!("/panel/catalog/{id}/sandbox")
+}
+
+fn name_of(form: &CallForm) -> String {
+    format!("{} {}", form.method, form.path)
+}

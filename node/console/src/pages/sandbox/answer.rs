@@ -1,0 +1,344 @@
+//! An answer of the sandbox as its page shows it: what it cost, and its body as a map, a table or text.
+//!
+//! The body is a stranger's and may be huge or binary: every view is bounded and escaped, and the download has all
+//! of it.
+
+use std::fmt::Write as _;
+
+use farthing_bridge::pretty::pretty;
+use farthing_control::types::{OperationSample, Problem};
+use http::StatusCode;
+use serde_json::Value;
+
+use crate::{
+    history::{Answer, Kept},
+    markup::{Markup, map_of},
+    pages::service::origin_words,
+    show,
+    table::{self, Table},
+    texts,
+};
+
+use super::cost;
+
+const ROWS_MAX: usize = 50;
+/// Of a body's text as it stands in the page, escapes included: pages stay small.
+const TEXT_BYTES_MAX: usize = 20 * 1024;
+/// Larger bodies are not read as JSON: they would be slow to show, and few look through them.
+const JSON_BYTES_MAX: usize = 1024 * 1024;
+/// Of a binary body.
+const HEX_BYTES_MAX: usize = 256;
+const HEADERS_MAX: usize = 40;
+const HEADER_CHARS_MAX: usize = 300;
+
+/// A way to look at an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum View {
+    Map,
+    Table,
+    Pretty,
+    Raw,
+    Headers,
+    Timing,
+    Receipt,
+}
+
+impl View {
+    pub(super) const ALL: [Self; 7] =
+        [Self::Map, Self::Table, Self::Pretty, Self::Raw, Self::Headers, Self::Timing, Self::Receipt];
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Map => "map",
+            Self::Table => "table",
+            Self::Pretty => "pretty",
+            Self::Raw => "raw",
+            Self::Headers => "headers",
+            Self::Timing => "timing",
+            Self::Receipt => "receipt",
+        }
+    }
+
+    pub(super) const fn title(self) -> &'static str {
+        match self {
+            Self::Map => "Map",
+            Self::Table => "Table",
+            Self::Pretty => "Pretty",
+            Self::Raw => "Raw",
+            Self::Headers => "Headers",
+            Self::Timing => "Timing",
+            Self::Receipt => "Receipt",
+        }
+    }
+}
+
+/// What the template shows.
+pub(super) struct Shown {
+    pub(super) call_id: String,
+    pub(super) live: bool,
+    pub(super) good: bool,
+    /// `200 OK`
+    pub(super) status: String,
+    /// Where a sample comes from.
+    pub(super) origin: &'static str,
+    pub(super) cost: String,
+    pub(super) took: String,
+    pub(super) size: String,
+    pub(super) problem: Option<ProblemShown>,
+    /// Those that there are; none for an answer without a body.
+    pub(super) views: Vec<View>,
+    pub(super) view: View,
+    pub(super) map: Markup,
+    pub(super) table: Table,
+    pub(super) text: String,
+    /// Whether the text is only the beginning.
+    pub(super) is_cut: bool,
+    pub(super) is_binary: bool,
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) timing: Vec<TimingRow>,
+    pub(super) receipt: String,
+    pub(super) can_be_downloaded: bool,
+    /// Whether the body was dropped to make room.
+    pub(super) is_gone: bool,
+}
+
+pub(super) struct ProblemShown {
+    pub(super) title: String,
+    pub(super) detail: String,
+    pub(super) next: String,
+}
+
+/// Where a part of the time went.
+pub(super) struct TimingRow {
+    pub(super) name: &'static str,
+    pub(super) took: String,
+    /// Of the whole, in per cent.
+    pub(super) share: u64,
+}
+
+impl Shown {
+    /// The answer of `kept`, seen as `asked` if that is possible.
+    pub(super) fn new(kept: &Kept, asked: Option<&str>) -> Self {
+        let exchange = &kept.exchange;
+        let answer = &exchange.answer;
+        let json = json(answer);
+        let map = json.as_ref().map(map_of).unwrap_or_default();
+        let table = json.as_ref().map(|json| table::of(json, ROWS_MAX)).unwrap_or_default();
+        let exists = |view: &View| match view {
+            View::Map => !map.is_empty(),
+            View::Table => !table.rows.is_empty(),
+            View::Pretty => json.is_some(),
+            View::Raw => !answer.body.is_empty(),
+            View::Headers => !answer.headers.is_empty(),
+            View::Timing => exchange.live && !answer.timing.is_empty(),
+            View::Receipt => !answer.receipt.is_empty(),
+        };
+        let views: Vec<View> = View::ALL.into_iter().filter(exists).collect();
+        let wanted = views.iter().copied().find(|view| Some(view.name()) == asked);
+        let view = wanted.or_else(|| views.first().copied()).unwrap_or(View::Raw);
+        let text = std::str::from_utf8(&answer.body).ok();
+        let whole = match (view, &json, text) {
+            (View::Pretty, Some(json), _) => pretty(json, 2 * TEXT_BYTES_MAX).text,
+            (View::Raw, _, Some(text)) => text.to_owned(),
+            (View::Raw, _, None) => hex(&answer.body),
+            _ => String::new(),
+        };
+        let shown = bounded(&whole);
+        Self {
+            call_id: exchange.call_id.to_string(),
+            live: exchange.live,
+            good: answer.problem.is_none() && answer.status < 400,
+            status: status(answer.status),
+            origin: answer.origin,
+            cost: cost::paid(exchange.live, answer),
+            took: show::duration(answer.took_us),
+            size: size(answer.body.len()),
+            problem: answer.problem.as_ref().map(problem),
+            view,
+            map: if view == View::Map { map } else { Markup::default() },
+            table: if view == View::Table { table } else { Table::default() },
+            is_cut: shown.len() < whole.len(),
+            text: shown.chars().filter(|c| !show::is_invisible(*c)).collect(),
+            is_binary: text.is_none(),
+            headers: headers(answer),
+            timing: timing(answer),
+            receipt: answer.receipt.clone(),
+            can_be_downloaded: !answer.body.is_empty(),
+            is_gone: !kept.has_body,
+            views,
+        }
+    }
+}
+
+/// A published sample as an answer.
+pub(super) fn of_sample(sample: &OperationSample) -> Answer {
+    let sample = &sample.sample;
+    Answer {
+        status: sample.status,
+        media_type: sample.media_type.clone(),
+        origin: origin_words(sample.origin),
+        body: sample.body.clone().into(),
+        ..Answer::default()
+    }
+}
+
+fn json(answer: &Answer) -> Option<Value> {
+    if answer.body.len() > JSON_BYTES_MAX {
+        return None;
+    }
+    let value: Value = serde_json::from_slice(&answer.body).ok()?;
+    (value.is_object() || value.is_array()).then_some(value)
+}
+
+fn status(status: u16) -> String {
+    let reason = StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason());
+    reason.map_or_else(|| status.to_string(), |reason| format!("{status} {reason}"))
+}
+
+fn problem(problem: &Problem) -> ProblemShown {
+    ProblemShown {
+        title: show::visible(&problem.title),
+        detail: texts::sentence(&show::visible(&problem.detail)),
+        next: problem.next.as_deref().map(show::visible).unwrap_or_default(),
+    }
+}
+
+/// `1.2 KB`
+fn size(bytes: usize) -> String {
+    match bytes {
+        0..1_000 => format!("{bytes} bytes"),
+        1_000..1_000_000 => format!("{}.{} KB", bytes / 1_000, bytes % 1_000 / 100),
+        _ => format!("{}.{} MB", bytes / 1_000_000, bytes % 1_000_000 / 100_000),
+    }
+}
+
+/// The beginning of a text that takes no more room in a page than [`TEXT_BYTES_MAX`].
+fn bounded(text: &str) -> &str {
+    let mut room = TEXT_BYTES_MAX;
+    for (at, c) in text.char_indices() {
+        let bytes = if matches!(c, '"' | '\'' | '<' | '>' | '&') { 5 } else { c.len_utf8() };
+        match room.checked_sub(bytes) {
+            Some(left) => room = left,
+            None => return &text[..at],
+        }
+    }
+    text
+}
+
+/// The first bytes of what is no text, sixteen in a line.
+fn hex(bytes: &[u8]) -> String {
+    let mut text = String::new();
+    for (line, chunk) in bytes[..bytes.len().min(HEX_BYTES_MAX)].chunks(16).enumerate() {
+        let _ = write!(text, "{:08x} ", line * 16);
+        for byte in chunk {
+            let _ = write!(text, " {byte:02x}");
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn headers(answer: &Answer) -> Vec<(String, String)> {
+    let shown = |text: &str| show::visible(text).chars().take(HEADER_CHARS_MAX).collect::<String>();
+    answer.headers.iter().take(HEADERS_MAX).map(|(name, value)| (shown(name), shown(value))).collect()
+}
+
+fn timing(answer: &Answer) -> Vec<TimingRow> {
+    // An owner says what it likes.
+    let total: u128 = answer.timing.iter().map(|(_, us)| u128::from(*us)).sum();
+    let row = |(name, us): &(String, u64)| {
+        let name = match name.as_str() {
+            "gateway" => "Your node",
+            "funding" => "Opening or topping up the channel",
+            "network" => "The network, both ways",
+            "owner" => "The owner's node",
+            "upstream" => "The service itself",
+            _ => return None,
+        };
+        let share = u64::try_from(u128::from(*us) * 100 / total.max(1)).unwrap_or(100);
+        Some(TimingRow { name, took: show::duration(*us), share })
+    };
+    answer.timing.iter().filter_map(row).collect()
+}
+
+/// `gateway;dur=1.250, network;dur=3.5` in microseconds.
+pub(super) fn read_timing(header: &str) -> Vec<(String, u64)> {
+    let one = |part: &str| {
+        let (name, millis) = part.trim().split_once(";dur=")?;
+        let (whole, fraction) = millis.split_once('.').unwrap_or((millis, ""));
+        let fraction: String = fraction.chars().chain("000".chars()).take(3).collect();
+        let us = whole.parse::<u64>().ok()?.checked_mul(1_000)?.checked_add(fraction.parse().ok()?)?;
+        Some((name.to_owned(), us))
+    };
+    header.split(',').filter_map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use farthing_protocol::{CallId, ServiceId};
+
+    use super::*;
+    use crate::history::Exchange;
+
+    fn shown(body: &[u8], view: &str) -> Shown {
+        let answer = Answer { status: 200, body: body.to_vec().into(), ..Answer::default() };
+        let exchange = Exchange {
+            call_id: CallId::from_bytes([1; 16]),
+            service: ServiceId::from_bytes([1; 16]),
+            at_secs: 0,
+            live: true,
+            operation: "GET /a".to_owned(),
+            fields: Vec::new(),
+            answer,
+        };
+        Shown::new(&Kept { exchange: Arc::new(exchange), has_body: true }, Some(view))
+    }
+
+    #[test]
+    fn a_body_is_seen_in_every_way_that_it_allows() {
+        let map =
+            br#"{"type":"FeatureCollection","features":[{"type":"Feature","properties":{"place":"Hualian"},
+            "geometry":{"type":"Point","coordinates":[121.5,24.0]}}]}"#;
+        let seen = shown(map, "");
+        assert_eq!(seen.views, [View::Map, View::Table, View::Pretty, View::Raw]);
+        assert!(seen.view == View::Map && !seen.map.is_empty());
+        assert_eq!(shown(map, "table").table.columns[0], "place");
+        assert!(shown(map, "pretty").text.starts_with("{\n  \"type\""), "in the order of the answer");
+        assert_eq!(shown(b"{\"a\":1}", "map").view, View::Pretty, "there is no map");
+        assert_eq!(shown(b"\x1b[31mred\n", "raw").text, "[31mred\n");
+        assert!(shown(b"", "").views.is_empty());
+    }
+
+    #[test]
+    fn a_huge_or_binary_body_is_bounded() {
+        let huge = vec![b'"'; 3_000_000];
+        let seen = shown(&huge, "raw");
+        assert!(seen.is_cut && seen.text.len() * 5 <= TEXT_BYTES_MAX, "{}", seen.text.len());
+        assert_eq!((seen.size.as_str(), seen.can_be_downloaded), ("3.0 MB", true));
+        let binary = shown(&[0xff; 5_000], "raw");
+        assert!(binary.is_binary && binary.text.lines().count() == 16);
+        let wide = "é".repeat(TEXT_BYTES_MAX);
+        assert_eq!(shown(wide.as_bytes(), "raw").text.len(), TEXT_BYTES_MAX);
+    }
+
+    #[test]
+    fn times_that_no_owner_can_have_taken_are_shown_all_the_same() {
+        let most = u64::MAX;
+        let timing = read_timing(
+            "gateway;dur=1.000, owner;dur=18446744073709551.615, upstream;dur=18446744073709551.615",
+        );
+        let rows = super::timing(&Answer { timing, ..Answer::default() });
+        let shares: Vec<u64> = rows.iter().map(|row| row.share).collect();
+        assert_eq!((shares, rows[1].took.clone()), (vec![0, 49, 49], show::duration(most)));
+    }
+
+    #[test]
+    fn the_header_of_times_is_read() {
+        let timing =
+            read_timing("gateway;dur=1.250, funding;dur=0.000, network;dur=3.5, odd, upstream;dur=7");
+        let us: Vec<u64> = timing.iter().map(|(_, us)| *us).collect();
+        assert_eq!(us, [1_250, 0, 3_500, 7_000]);
+    }
+}

@@ -1,0 +1,348 @@
+//! What the sandbox's template shows, shaped from what is known.
+
+use askama::Template;
+use farthing_bridge::{
+    description::Place,
+    form::{Field, Input},
+    snippet::{Language, SnippetCall, snippet},
+};
+use farthing_control::types::{CallForm, CatalogService, Channel, OperationSample, sdk::Snippet};
+use farthing_os::clock;
+use farthing_protocol::CallId;
+
+use crate::{
+    frame::Frame,
+    history::Kept,
+    icons::Icon,
+    markup::{Markup, strangers_markdown},
+    pages::{catalog::Card, service::Part},
+    show,
+};
+
+use super::{
+    address,
+    answer::{Shown, View},
+    cost,
+    filled::{Filled, field_name, operation_value},
+    name_of,
+};
+
+/// Operations that can be chosen here; the others have a link of their own among the endpoints.
+const OPERATIONS_LISTED: usize = 150;
+/// A longer body is left out of the code.
+const CODE_BODY_BYTES_MAX: usize = 4 * 1024;
+/// Of a field's description; whole paragraphs are in the OpenAPI document.
+const HINT_CHARS_MAX: usize = 240;
+
+/// What a page is made of.
+pub(super) struct Parts {
+    pub(super) service: CatalogService,
+    pub(super) form: Option<CallForm>,
+    pub(super) filled: Filled,
+    /// The call with the service's client, in every language.
+    pub(super) snippets: Vec<Snippet>,
+    /// Why what was typed was not sent.
+    pub(super) problem: Option<String>,
+    pub(super) shown: Option<Kept>,
+    /// An answer was asked for; if there is none, it is not kept any more.
+    pub(super) is_forgotten: bool,
+    pub(super) view: Option<String>,
+}
+
+impl Parts {
+    pub(super) fn of(service: CatalogService, form: Option<CallForm>) -> Self {
+        Self {
+            service,
+            form,
+            filled: Filled::default(),
+            snippets: Vec::new(),
+            problem: None,
+            shown: None,
+            is_forgotten: false,
+            view: None,
+        }
+    }
+}
+
+#[derive(Template)]
+#[template(path = "sandbox.html")]
+pub(super) struct Page {
+    frame: Frame,
+    card: Card,
+    part: Part,
+    offers_count: usize,
+    samples_count: usize,
+    missing: Option<String>,
+    here: String,
+    /// Value, words and whether it is the chosen one.
+    operations: Vec<(String, String, bool)>,
+    operations_hidden: usize,
+    chosen: Option<Chosen>,
+    problem: Option<String>,
+    answer: Option<Shown>,
+    is_forgotten: bool,
+    history: Vec<Past>,
+}
+
+/// The operation to try.
+struct Chosen {
+    operation: String,
+    summary: String,
+    description: Markup,
+    deprecated: bool,
+    price: String,
+    /// The same, as it comes back.
+    agreed: String,
+    nonce: String,
+    fields: Vec<FieldShown>,
+    any_params: bool,
+    extra: String,
+    body: Option<BodyShown>,
+    has_sample: bool,
+    cost: cost::Before,
+    code: Vec<Code>,
+    code_note: Option<&'static str>,
+    snippets: Vec<Snippet>,
+    /// Where the client is.
+    client: String,
+}
+
+struct FieldShown {
+    id: String,
+    name: String,
+    label: String,
+    value: String,
+    required: bool,
+    deprecated: bool,
+    place: &'static str,
+    kind: String,
+    hint: String,
+    input: Input,
+    choices: Vec<String>,
+    placeholder: String,
+    minimum: Option<String>,
+    maximum: Option<String>,
+}
+
+struct BodyShown {
+    text: String,
+    kind: String,
+    media_type: String,
+    required: bool,
+    hint: String,
+    rows: usize,
+}
+
+struct Code {
+    language: &'static str,
+    title: &'static str,
+    text: String,
+}
+
+/// An exchange of this session.
+struct Past {
+    link: String,
+    operation: String,
+    live: bool,
+    outcome: String,
+    good: bool,
+    charged: String,
+    took: String,
+    when: String,
+    is_shown: bool,
+}
+
+impl Page {
+    pub(super) fn new(
+        frame: Frame,
+        card: Card,
+        parts: Parts,
+        channels: &[Channel],
+        samples: &[OperationSample],
+        kept: &[Kept],
+    ) -> Self {
+        let Parts { service, form, filled, snippets, problem, shown, is_forgotten, view } = parts;
+        let id = service.hit.id.0;
+        let here = address(id);
+        let operation = form.as_ref().map(name_of).unwrap_or_default();
+        let shown_id = shown.as_ref().map(|shown| shown.exchange.call_id);
+        let mut operations: Vec<(String, String, bool)> = service
+            .offers
+            .iter()
+            .take(OPERATIONS_LISTED)
+            .map(|offer| operation_choice(&format!("{} {}", offer.method, offer.path), &operation))
+            .collect();
+        if !operation.is_empty() && !operations.iter().any(|(.., chosen)| *chosen) {
+            operations.push(operation_choice(&operation, &operation));
+        }
+        let chosen = form.map(|form| {
+            let has_sample = samples.iter().any(|sample| sample.operation == operation);
+            let cost = cost::before(form.price.0, service.hit.owner.0, &frame.status, channels);
+            Chosen {
+                snippets,
+                ..Chosen::new(&form, &filled, &frame.status.gateway_url, &id.to_string(), has_sample, cost)
+            }
+        });
+        Self {
+            part: Part::Sandbox,
+            offers_count: service.offers.len(),
+            samples_count: service.samples,
+            missing: service.details_missing.as_deref().map(crate::texts::sentence),
+            operations_hidden: service.offers.len().saturating_sub(OPERATIONS_LISTED),
+            operations,
+            chosen,
+            problem,
+            is_forgotten: is_forgotten && shown.is_none(),
+            answer: shown.map(|shown| Shown::new(&shown, view.as_deref())),
+            history: kept.iter().map(|kept| past(kept, &here, shown_id)).collect(),
+            here,
+            card,
+            frame,
+        }
+    }
+
+    fn view_link(&self, view: &View) -> String {
+        let call = self.answer.as_ref().map_or("", |answer| answer.call_id.as_str());
+        format!("{}?call={call}&view={}#answer", self.here, view.name())
+    }
+}
+
+/// The choice of an operation. Its value comes back as it was; what hides or turns text is not in its words.
+fn operation_choice(operation: &str, chosen: &str) -> (String, String, bool) {
+    (operation_value(operation), show::visible(operation), operation == chosen)
+}
+
+impl Chosen {
+    fn new(
+        form: &CallForm,
+        filled: &Filled,
+        gateway: &str,
+        service: &str,
+        has_sample: bool,
+        cost: cost::Before,
+    ) -> Self {
+        let fields = form.form.fields.iter().enumerate();
+        let (code, code_note) = code(form, filled, gateway, service);
+        Self {
+            operation: operation_value(&name_of(form)),
+            summary: show::visible(&form.summary),
+            description: strangers_markdown(&form.description),
+            deprecated: form.deprecated,
+            price: show::usdc(form.price.0),
+            agreed: form.price.to_string(),
+            nonce: uuid::Uuid::new_v4().simple().to_string(),
+            fields: fields
+                .map(|(index, field)| shown_field(index, field, filled.value(&field.name)))
+                .collect(),
+            any_params: form.form.any_params,
+            extra: filled.extra.clone(),
+            body: form.form.body.as_ref().map(|body| BodyShown {
+                text: filled.body.clone(),
+                kind: show::visible(&body.type_name),
+                media_type: show::visible(&body.media_type),
+                required: body.required,
+                hint: hint(&body.description),
+                rows: filled.body.lines().count().clamp(4, 16),
+            }),
+            has_sample,
+            cost,
+            code,
+            code_note,
+            snippets: Vec::new(),
+            client: Part::Sdk.address(service),
+        }
+    }
+}
+
+fn shown_field(index: usize, field: &Field, value: &str) -> FieldShown {
+    let first = |text: &Option<String>| text.as_deref().map(show::visible);
+    let placeholder = match (first(&field.default), first(&field.example)) {
+        (Some(default), _) => format!("{default} unless given"),
+        (None, Some(example)) => format!("such as {example}"),
+        (None, None) => String::new(),
+    };
+    FieldShown {
+        id: format!("p{index}"),
+        name: field_name(&field.name),
+        label: show::visible(&field.name),
+        value: value.to_owned(),
+        required: field.required,
+        deprecated: field.deprecated,
+        place: match field.place {
+            Place::Query => "query",
+            Place::Path => "path",
+            Place::Header => "header",
+        },
+        kind: show::visible(&field.kind),
+        hint: hint(&field.description),
+        input: field.input,
+        // A choice that cannot be told from another is none.
+        choices: field.choices.iter().filter(|choice| show::visible(choice) == **choice).cloned().collect(),
+        placeholder,
+        minimum: field.minimum.clone(),
+        maximum: field.maximum.clone(),
+    }
+}
+
+/// The beginning of a description, as plain text.
+fn hint(description: &str) -> String {
+    let text = show::visible(description).replace('`', "");
+    let mut short: String = text.chars().take(HINT_CHARS_MAX).collect();
+    if text.chars().nth(HINT_CHARS_MAX).is_some() {
+        short.push('…');
+    }
+    short
+}
+
+/// The call in every language, and what is to be said about it.
+fn code(form: &CallForm, filled: &Filled, gateway: &str, service: &str) -> (Vec<Code>, Option<&'static str>) {
+    let Ok(call) = filled.call(&form.form) else {
+        return (Vec::new(), Some("The code appears when the form can be read."));
+    };
+    let is_long = filled.body.len() > CODE_BODY_BYTES_MAX;
+    let body = call.body.as_ref();
+    let value = body.map(|body| if is_long { "…".into() } else { body.value.clone() });
+    let method = form.method.to_string();
+    let shown = SnippetCall {
+        gateway,
+        service,
+        method: &method,
+        path: &form.path,
+        params: &call.params,
+        body: value,
+        content_type: body.and_then(|body| body.content_type.as_deref()),
+    };
+    let code = Language::ALL.map(|language| Code {
+        language: language.name(),
+        title: language.title(),
+        text: snippet(&shown, language),
+    });
+    let note =
+        is_long.then_some("The body is long and stands as “…” in the code: read it from a file there.");
+    (code.into(), note)
+}
+
+fn past(kept: &Kept, here: &str, shown: Option<CallId>) -> Past {
+    let exchange = &kept.exchange;
+    let answer = &exchange.answer;
+    let outcome = match &answer.problem {
+        Some(problem) => show::visible(&problem.title),
+        None => answer.status.to_string(),
+    };
+    Past {
+        link: format!("{here}?call={}#answer", exchange.call_id),
+        operation: show::visible(&exchange.operation),
+        live: exchange.live,
+        outcome,
+        good: answer.problem.is_none() && answer.status < 400,
+        charged: match (&answer.problem, exchange.live) {
+            (_, false) => "0.00".to_owned(),
+            (Some(problem), true) if problem.charged != Some(false) => "see Activity".to_owned(),
+            (Some(_), true) => "0.00".to_owned(),
+            (None, true) => answer.charged.clone(),
+        },
+        took: if exchange.live { show::duration(answer.took_us) } else { String::new() },
+        when: show::ago(exchange.at_secs, clock::now_secs()),
+        is_shown: shown == Some(exchange.call_id),
+    }
+}

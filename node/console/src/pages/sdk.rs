@@ -1,0 +1,209 @@
+//! SDK: client code for a service, in every language there are templates for: files, a preview, downloads.
+//!
+//! The code is made anew for each look, from the service's verified description; the same look gives the same bytes.
+
+use askama::Template;
+use axum::{
+    extract::{Path, Query, State},
+    response::{IntoResponse, Response},
+};
+use bytes::Bytes;
+use farthing_control::{
+    Local,
+    types::{
+        CatalogService, route,
+        sdk::{Sdk, SdkLanguage},
+    },
+};
+use farthing_protocol::ServiceId;
+use http::{Method, header};
+use serde::Deserialize;
+
+use crate::{
+    Panel,
+    access::Session,
+    failure::Failure,
+    frame::{Frame, Place, Visit},
+    icons::Icon,
+    markup::{Markup, code_of},
+    page::Html,
+    show,
+};
+
+use super::{
+    catalog::Card,
+    service::{Part, head, of},
+};
+
+/// Files of a tree; no language has more.
+const FILES_SHOWN: usize = 60;
+const WARNINGS_SHOWN: usize = 20;
+
+#[derive(Template)]
+#[template(path = "sdk.html")]
+struct Page {
+    frame: Frame,
+    card: Card,
+    part: Part,
+    offers_count: usize,
+    samples_count: usize,
+    missing: Option<String>,
+    here: String,
+    languages: Vec<SdkLanguage>,
+    made: Option<Made>,
+}
+
+/// What was made in the chosen language.
+struct Made {
+    language: SdkLanguage,
+    single: bool,
+    package: String,
+    /// Path, its address here, and whether it is shown.
+    files: Vec<(String, String, bool)>,
+    warnings: Vec<String>,
+    warnings_hidden: usize,
+    shown: Option<FileShown>,
+}
+
+struct FileShown {
+    path: String,
+    download: String,
+    code: Markup,
+    is_cut: bool,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Asked {
+    #[serde(default)]
+    language: String,
+    #[serde(default)]
+    file: String,
+    /// Everything in one file.
+    #[serde(default)]
+    single: String,
+}
+
+pub(super) async fn show(
+    visit: Visit,
+    Path(id): Path<ServiceText>,
+    Query(asked): Query<Asked>,
+) -> Result<Response, Failure> {
+    let id = id.0?;
+    let node = visit.panel.node();
+    let service: CatalogService = node.get(&of(route::CATALOG_SERVICE, id)).await?;
+    let languages: Vec<SdkLanguage> = node.get(route::SDK_LANGUAGES).await?;
+    let chosen = languages.iter().find(|language| language.name == asked.language).or(languages.first());
+    let made = match chosen {
+        Some(language) if service.details_missing.is_none() => {
+            let single = !asked.single.is_empty();
+            let sdk = make(node, id, &language.name, single).await?;
+            Some(Made::new(id, language.clone(), single, &sdk, &asked.file))
+        }
+        _ => None,
+    };
+    let page = Page {
+        frame: visit.frame(Place::Catalog).await?,
+        card: head(node, &service).await?,
+        part: Part::Sdk,
+        offers_count: service.offers.len(),
+        samples_count: service.samples,
+        missing: service.details_missing.as_deref().map(crate::texts::sentence),
+        here: address(id),
+        made,
+        languages,
+    };
+    Ok(Html(&page).into_response())
+}
+
+impl Made {
+    fn new(id: ServiceId, language: SdkLanguage, single: bool, sdk: &Sdk, asked: &str) -> Self {
+        let first = || sdk.files.iter().find(|file| file.path == "README.md").or(sdk.files.first());
+        let found = sdk.files.iter().find(|file| file.path == asked).or_else(first);
+        let one = if single { "&single=1" } else { "" };
+        let query = |path: &str| format!("language={}{one}&file={}", language.name, encoded(path));
+        let files = sdk.files.iter().take(FILES_SHOWN).map(|file| {
+            let is_shown = found.is_some_and(|found| found.path == file.path);
+            (file.path.clone(), format!("{}?{}", address(id), query(&file.path)), is_shown)
+        });
+        let shown = found.map(|file| {
+            let (code, is_cut) = code_of(&file.path, &file.text);
+            let download = format!("{}/file?{}", address(id), query(&file.path));
+            FileShown { path: file.path.clone(), download, code, is_cut }
+        });
+        Self {
+            files: files.collect(),
+            package: sdk.package.clone(),
+            warnings: sdk.warnings.iter().take(WARNINGS_SHOWN).map(|text| show::visible(text)).collect(),
+            warnings_hidden: sdk.warnings.len().saturating_sub(WARNINGS_SHOWN),
+            language,
+            single,
+            shown,
+        }
+    }
+}
+
+/// One file, to keep.
+pub(super) async fn file(
+    State(panel): State<Panel>,
+    _: Session,
+    Path(id): Path<ServiceText>,
+    Query(asked): Query<Asked>,
+) -> Result<Response, Failure> {
+    let sdk = make(panel.node(), id.0?, &asked.language, !asked.single.is_empty()).await?;
+    let found = sdk.files.into_iter().find(|file| file.path == asked.file);
+    let file = found.ok_or_else(Failure::not_found)?;
+    let name = file.path.rsplit('/').next().unwrap_or_default();
+    let name: String = name.chars().filter(|c| c.is_ascii_alphanumeric() || "._-".contains(*c)).collect();
+    let headers = [
+        (header::CONTENT_TYPE, "application/octet-stream".to_owned()),
+        (header::CONTENT_DISPOSITION, format!("attachment; filename=\"{name}\"")),
+    ];
+    Ok((headers, file.text).into_response())
+}
+
+/// All files, as an archive.
+pub(super) async fn archive(
+    State(panel): State<Panel>,
+    _: Session,
+    Path(id): Path<ServiceText>,
+    Query(asked): Query<Asked>,
+) -> Result<Response, Failure> {
+    let address = format!("{}?form=zip", route_of(id.0?, &asked.language));
+    let answer = panel.node().send(Method::GET, &address, Bytes::new()).await?;
+    if !answer.status.is_success() {
+        return Err(farthing_control::ControlError::Refused(Box::new(answer.problem())).into());
+    }
+    let kept = [header::CONTENT_TYPE, header::CONTENT_DISPOSITION];
+    let headers: http::HeaderMap = kept
+        .into_iter()
+        .filter_map(|name| Some((name.clone(), answer.headers.get(&name)?.clone())))
+        .collect();
+    Ok((headers, answer.body).into_response())
+}
+
+/// The service of an address; what is none has no page.
+#[derive(Debug)]
+pub(super) struct ServiceText(Result<ServiceId, Failure>);
+
+impl<'de> Deserialize<'de> for ServiceText {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Ok(Self(text.parse().map_err(|_| Failure::not_found())))
+    }
+}
+
+async fn make(node: &Local, id: ServiceId, language: &str, single: bool) -> Result<Sdk, Failure> {
+    Ok(node.get(&format!("{}?single_file={single}", route_of(id, language))).await?)
+}
+
+fn route_of(id: ServiceId, language: &str) -> String {
+    of(route::CATALOG_SDK, id).replace("{language}", &encoded(language))
+}
+
+fn address(id: ServiceId) -> String {
+    Part::Sdk.address(&id.to_string())
+}
+
+fn encoded(text: &str) -> String {
+    url::form_urlencoded::byte_serialize(text.as_bytes()).collect()
+}

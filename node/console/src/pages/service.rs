@@ -1,0 +1,280 @@
+//! Service: what one service of the network offers, what answers look like, what it costs and who answers for it.
+
+use askama::Template;
+use axum::{
+    extract::{Path, Query, State},
+    response::{IntoResponse, Response},
+};
+use farthing_control::{
+    Local,
+    types::{CatalogSamples, CatalogService, Figures, Offer, VersionNote, route},
+};
+use farthing_os::clock;
+use farthing_protocol::ServiceId;
+use http::{Method, StatusCode, header};
+use serde::Deserialize;
+
+use crate::{
+    Panel,
+    access::Session,
+    failure::Failure,
+    frame::{Frame, Place, Visit},
+    icons::Icon,
+    markup::{Markup, strangers_markdown},
+    page::Html,
+    show,
+};
+
+use super::catalog::{Card, by_service, card};
+
+mod sample;
+
+pub(super) use sample::{Sample, origin_words};
+
+/// Operations on one page; all of them are in the OpenAPI document.
+const OPERATIONS_SHOWN: usize = 60;
+/// Versions on one page; the commands have all that are kept.
+const VERSIONS_SHOWN: usize = 20;
+/// Samples on one page.
+const SAMPLES_SHOWN: usize = 6;
+
+#[derive(Template)]
+#[template(path = "service.html")]
+struct Page {
+    frame: Frame,
+    card: Card,
+    part: Part,
+    owner: String,
+    fingerprint: String,
+    address: String,
+    description: Markup,
+    version: u64,
+    updated_at: String,
+    versions: Vec<VersionShown>,
+    is_own: bool,
+    samples_count: usize,
+    offers_count: usize,
+    offers: Vec<OfferShown>,
+    offers_hidden: usize,
+    samples: Vec<Sample>,
+    samples_hidden: usize,
+    missing: Option<String>,
+}
+
+/// One version, as the page and that of an own service show it.
+pub(super) struct VersionShown {
+    pub(super) version: u64,
+    pub(super) when: String,
+    pub(super) at: String,
+    pub(super) price: String,
+    pub(super) what: Vec<String>,
+    pub(super) seen_here: bool,
+}
+
+impl VersionShown {
+    /// The newest so many.
+    pub(super) fn all(notes: &[VersionNote]) -> Vec<Self> {
+        let now_secs = clock::now_secs();
+        let one = |note: &VersionNote| Self {
+            version: note.version,
+            when: show::ago(note.published_secs, now_secs),
+            at: show::utc(note.published_secs),
+            price: show::usdc(note.price.0),
+            what: note.what.iter().map(|what| crate::texts::capital(&show::visible(what))).collect(),
+            seen_here: note.seen_here,
+        };
+        notes.iter().take(VERSIONS_SHOWN).map(one).collect()
+    }
+}
+
+/// One operation as the page shows it: everything in it is a stranger's.
+struct OfferShown {
+    /// Where it can be tried.
+    sandbox: String,
+    method: String,
+    path: String,
+    summary: String,
+    price: String,
+    body: String,
+    parameters: Vec<ParameterShown>,
+}
+
+struct ParameterShown {
+    name: String,
+    place: String,
+    kind: String,
+    required: bool,
+}
+
+/// The parts of the page; each has an address of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    Overview,
+    Endpoints,
+    Samples,
+    Sandbox,
+    Sdk,
+    Versions,
+}
+
+impl Part {
+    pub(super) const ALL: [Self; 6] =
+        [Self::Overview, Self::Endpoints, Self::Samples, Self::Sandbox, Self::Sdk, Self::Versions];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Overview => "overview",
+            Self::Endpoints => "endpoints",
+            Self::Samples => "samples",
+            Self::Sandbox => "sandbox",
+            Self::Sdk => "sdk",
+            Self::Versions => "versions",
+        }
+    }
+
+    pub(super) const fn title(self) -> &'static str {
+        match self {
+            Self::Overview => "Overview",
+            Self::Endpoints => "Endpoints",
+            Self::Samples => "Sample data",
+            Self::Sandbox => "Sandbox",
+            Self::Sdk => "SDK",
+            Self::Versions => "Versions",
+        }
+    }
+
+    /// Of those on this page.
+    fn named(name: &str) -> Self {
+        let named = Self::ALL.into_iter().find(|part| part.name() == name);
+        named.filter(|part| !matches!(part, Self::Sandbox | Self::Sdk)).unwrap_or(Self::Overview)
+    }
+
+    /// Where the part of a service is.
+    pub(super) fn address(self, id: &str) -> String {
+        match self {
+            Self::Overview => format!("/panel/catalog/{id}"),
+            Self::Sandbox | Self::Sdk => format!("/panel/catalog/{id}/{}", self.name()),
+            part => format!("/panel/catalog/{id}?part={}", part.name()),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct Asked {
+    #[serde(default)]
+    part: String,
+}
+
+pub(super) async fn show(
+    visit: Visit,
+    Path(id): Path<String>,
+    Query(asked): Query<Asked>,
+) -> Result<Response, Failure> {
+    let id: ServiceId = id.parse().map_err(|_| Failure::not_found())?;
+    let part = Part::named(&asked.part);
+    let frame = visit.frame(Place::Catalog).await?;
+    let node = visit.panel.node();
+    let service: CatalogService = node.get(&of(route::CATALOG_SERVICE, id)).await?;
+    let samples = if part == Part::Samples && service.samples > 0 {
+        node.get::<CatalogSamples>(&of(route::CATALOG_SAMPLES, id)).await?.samples
+    } else {
+        Vec::new()
+    };
+    let versions: Vec<VersionNote> =
+        if part == Part::Versions { node.get(&of(route::CATALOG_VERSIONS, id)).await? } else { Vec::new() };
+    let hit = &service.hit;
+    let page = Page {
+        versions: VersionShown::all(&versions),
+        is_own: hit.owner.0 == frame.status.address.0,
+        card: head(node, &service).await?,
+        part,
+        owner: hit.owner.to_string(),
+        fingerprint: show::fingerprint(hit.owner.0),
+        address: service.address.clone(),
+        description: if part == Part::Overview {
+            strangers_markdown(&service.description)
+        } else {
+            Markup::default()
+        },
+        version: hit.version,
+        updated_at: show::utc(hit.updated_secs),
+        samples_count: service.samples,
+        offers_count: service.offers.len(),
+        offers: service
+            .offers
+            .iter()
+            .take(OPERATIONS_SHOWN)
+            .map(|one| offer(&hit.id.to_string(), one))
+            .collect(),
+        offers_hidden: service.offers.len().saturating_sub(OPERATIONS_SHOWN),
+        samples_hidden: samples.len().saturating_sub(SAMPLES_SHOWN),
+        samples: samples.iter().take(SAMPLES_SHOWN).map(Sample::new).collect(),
+        missing: service.details_missing.as_deref().map(crate::texts::sentence),
+        frame,
+    };
+    Ok(Html(&page).into_response())
+}
+
+/// What stands above every part of a service.
+pub(super) async fn head(node: &Local, service: &CatalogService) -> Result<Card, Failure> {
+    let figures: Figures = node.get(route::FIGURES).await?;
+    Ok(card(&service.hit, &by_service(&figures), clock::now_secs()))
+}
+
+fn offer(id: &str, offer: &Offer) -> OfferShown {
+    let operation = format!("{} {}", offer.method, offer.path);
+    let operation: String = url::form_urlencoded::byte_serialize(operation.as_bytes()).collect();
+    OfferShown {
+        sandbox: format!("{}?operation={operation}", Part::Sandbox.address(id)),
+        method: offer.method.to_string(),
+        path: show::visible(&offer.path),
+        summary: show::visible(&offer.summary),
+        price: show::usdc(offer.price.0),
+        body: offer.body.as_deref().map(show::visible).unwrap_or_default(),
+        parameters: offer
+            .parameters
+            .iter()
+            .map(|parameter| ParameterShown {
+                name: show::visible(&parameter.name),
+                place: parameter.place.clone(),
+                kind: show::visible(&parameter.kind),
+                required: parameter.required,
+            })
+            .collect(),
+    }
+}
+
+pub(super) fn of(route: &str, id: ServiceId) -> String {
+    route.replace("{id}", &id.to_string())
+}
+
+#[derive(Deserialize)]
+pub(super) struct DocumentAsked {
+    version: Option<String>,
+}
+
+/// The OpenAPI document, as a file to keep.
+pub(super) async fn openapi(
+    State(panel): State<Panel>,
+    _: Session,
+    Path(id): Path<String>,
+    Query(asked): Query<DocumentAsked>,
+) -> Result<Response, Failure> {
+    let id: ServiceId = id.parse().map_err(|_| Failure::not_found())?;
+    let version = if asked.version.as_deref() == Some("3.0") { "3.0" } else { "3.1" };
+    let address = format!("{}?version={version}", of(route::CATALOG_OPENAPI, id));
+    let answer = panel.node().send(Method::GET, &address, bytes::Bytes::new()).await?;
+    if answer.status != StatusCode::OK {
+        let problem = answer.problem();
+        return Err(Failure::new(
+            answer.status,
+            &problem.title,
+            problem.detail,
+            &problem.next.unwrap_or_default(),
+        ));
+    }
+    let file = format!("attachment; filename=\"{id}.openapi-{version}.json\"");
+    let headers =
+        [(header::CONTENT_TYPE, "application/json".to_owned()), (header::CONTENT_DISPOSITION, file)];
+    Ok((headers, answer.body).into_response())
+}

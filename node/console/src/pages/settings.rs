@@ -1,0 +1,153 @@
+//! Settings: the secret that scripts present, who is logged in, what the node runs with, and whether it is well.
+
+use askama::Template;
+use axum::{
+    extract::State,
+    response::{IntoResponse, Redirect, Response},
+};
+use farthing_control::types::{AutomaticBackups, Check, Doctor, Secret, Setting, Status, route};
+use farthing_os::clock;
+use serde::Deserialize;
+
+use crate::{
+    Panel,
+    failure::Failure,
+    form::Form,
+    frame::{Frame, Place, Visit},
+    page::Html,
+    show,
+    texts::Done,
+};
+
+pub(super) mod backup;
+pub(super) mod chain;
+pub(super) mod phrase;
+pub(super) mod secrets;
+
+#[derive(Template)]
+#[template(path = "settings.html")]
+struct Page {
+    frame: Frame,
+    sessions: usize,
+    password_is_configured: bool,
+    daily: DailyBackup,
+}
+
+/// The backup of every day, in a line.
+struct DailyBackup {
+    on: bool,
+    newest: Option<String>,
+    next: String,
+    fails: bool,
+}
+
+pub(super) async fn show(visit: Visit) -> Result<Response, Failure> {
+    let access = visit.panel.access();
+    let standing: AutomaticBackups = visit.panel.node().get(route::AUTOMATIC_BACKUPS).await?;
+    let now_secs = clock::now_secs();
+    let page = Page {
+        daily: DailyBackup {
+            on: standing.on,
+            newest: standing.newest.map(|newest| show::ago(newest.written_secs, now_secs)),
+            next: backup::kept::next(standing.next_secs, now_secs),
+            fails: standing.problem.is_some(),
+        },
+        sessions: access.sessions_count(),
+        password_is_configured: access.is_configured(),
+        frame: visit.frame(Place::Settings).await?,
+    };
+    Ok(Html(&page).into_response())
+}
+
+#[derive(Template)]
+#[template(path = "settings-secret.html")]
+struct SecretPage {
+    frame: Frame,
+    /// None until it is asked for.
+    secret: Option<String>,
+    rotated: bool,
+}
+
+/// Says what comes, before it comes.
+pub(super) async fn secret_page(visit: Visit) -> Result<Response, Failure> {
+    let frame = visit.frame(Place::Settings).await?;
+    Ok(Html(&SecretPage { frame, secret: None, rotated: false }).into_response())
+}
+
+pub(super) async fn show_secret(form: Form<Nothing>) -> Result<Response, Failure> {
+    let _ = form.confirmed()?;
+    let Secret { secret } = form.visit.panel.node().get(route::SECRET).await?;
+    let frame = form.visit.frame(Place::Settings).await?;
+    Ok(Html(&SecretPage { frame, secret: Some(secret), rotated: false }).into_response())
+}
+
+#[derive(Template)]
+#[template(path = "settings-rotate.html")]
+struct RotatePage {
+    frame: Frame,
+}
+
+pub(super) async fn rotate_page(visit: Visit) -> Result<Response, Failure> {
+    Ok(Html(&RotatePage { frame: visit.frame(Place::Settings).await? }).into_response())
+}
+
+#[derive(Deserialize)]
+pub(super) struct Nothing {}
+
+pub(super) async fn rotate_secret(form: Form<Nothing>) -> Result<Response, Failure> {
+    let _ = form.confirmed()?;
+    let Secret { secret } = form.visit.panel.node().post(route::SECRET_ROTATE, &()).await?;
+    let frame = form.visit.frame(Place::Settings).await?;
+    Ok(Html(&SecretPage { frame, secret: Some(secret), rotated: true }).into_response())
+}
+
+pub(super) async fn log_out_others(State(panel): State<Panel>, form: Form<Nothing>) -> Redirect {
+    panel.access().log_out_others(&form.visit.session).await;
+    Done::LoggedOut.at("/panel/settings")
+}
+
+#[derive(Template)]
+#[template(path = "settings-configuration.html")]
+struct ConfigurationPage {
+    frame: Frame,
+    sections: Vec<(String, Vec<Setting>)>,
+}
+
+pub(super) async fn configuration(visit: Visit) -> Result<Response, Failure> {
+    let settings: Vec<Setting> = visit.panel.node().get(route::CONFIG).await?;
+    let mut sections: Vec<(String, Vec<Setting>)> = Vec::new();
+    for mut setting in settings {
+        let section = setting.name.split('.').next().unwrap_or_default().to_owned();
+        setting.value = show::visible(&setting.value);
+        match sections.last_mut().filter(|(last, _)| *last == section) {
+            Some((_, list)) => list.push(setting),
+            None => sections.push((section, vec![setting])),
+        }
+    }
+    let frame = visit.frame(Place::Settings).await?;
+    Ok(Html(&ConfigurationPage { frame, sections }).into_response())
+}
+
+#[derive(Template)]
+#[template(path = "settings-diagnostics.html")]
+struct DiagnosticsPage {
+    frame: Frame,
+    checks: Vec<Check>,
+    good: bool,
+}
+
+/// Checks everything, the whole ledger too, so it is not part of another page.
+pub(super) async fn diagnostics(visit: Visit) -> Result<Response, Failure> {
+    let Doctor { mut checks } = visit.panel.node().get(route::DOCTOR).await?;
+    for check in &mut checks {
+        check.detail = show::visible(&check.detail);
+    }
+    let good = checks.iter().all(|check| check.good);
+    Ok(Html(&DiagnosticsPage { frame: visit.frame(Place::Settings).await?, checks, good }).into_response())
+}
+
+impl Page {
+    fn status(&self) -> &Status {
+        &self.frame.status
+    }
+}

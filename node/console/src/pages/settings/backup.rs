@@ -1,0 +1,330 @@
+//! Backups: made, downloaded, checked, brought from elsewhere, and restored in this node's place.
+
+use askama::Template;
+use axum::{
+    body::Bytes,
+    extract::{FromRequest, Multipart, Path, Query, Request, State},
+    response::{IntoResponse, Redirect, Response},
+};
+use farthing_control::types::{
+    AutomaticBackups, BACKUPS_KEPT_MAX, Backup, BackupFacts, BackupRequest, ReplacedNode, Restoring,
+    WalletBackup, route,
+};
+use farthing_os::clock;
+use http::{Method, StatusCode};
+use serde::Deserialize;
+
+use crate::{
+    Panel,
+    failure::Failure,
+    form::{Form, Gate},
+    frame::{Frame, Place, Visit},
+    guard::{not_logged_in, session_of},
+    page::Html,
+    pages::register::mendable,
+    show,
+    texts::sentence,
+    upload,
+};
+
+pub(in crate::pages) mod kept;
+
+use kept::{Daily, Replaced};
+
+const LIST: &str = "/panel/settings/backup";
+/// As the command takes it, with what stands around it in a form.
+pub(in crate::pages) const UPLOAD_BYTES_MAX: usize = 64 * 1024 * 1024 + 4_096;
+
+#[derive(Template)]
+#[template(path = "settings-backup.html")]
+struct ListPage {
+    frame: Frame,
+    rows: Vec<Row>,
+    written_down: Option<String>,
+    /// Made just now.
+    made: Option<Row>,
+    /// What was done just now.
+    done: &'static str,
+    daily: Daily,
+    replaced: Vec<Replaced>,
+    kept_max: usize,
+    problem: Option<String>,
+}
+
+/// What the list says beside what there is.
+pub(super) enum Said {
+    Nothing,
+    Made(Backup),
+    Done(&'static str),
+    Problem(String),
+}
+
+#[derive(Deserialize)]
+pub(in crate::pages) struct Asked {
+    /// What became of the daily ones, or of a replaced node, by the action before.
+    #[serde(default)]
+    daily: String,
+}
+
+struct Row {
+    name: String,
+    size: String,
+    when: String,
+    at: String,
+}
+
+fn row(backup: &Backup, now_secs: u64) -> Row {
+    Row {
+        name: backup.name.clone(),
+        size: show::size(backup.bytes),
+        when: show::ago(backup.written_secs, now_secs),
+        at: show::utc(backup.written_secs),
+    }
+}
+
+pub(in crate::pages) async fn list(visit: Visit, Query(asked): Query<Asked>) -> Result<Response, Failure> {
+    let said = match asked.daily.as_str() {
+        "on" => Said::Done("A backup is made every day from now on, the first one at once."),
+        "off" => Said::Done("No backup is made by itself any more. Those that are there stay."),
+        "made" => Said::Done("The backup of today is made."),
+        "removed" => Said::Done("The files of the replaced node are removed."),
+        _ => Said::Nothing,
+    };
+    list_page(&visit, said).await
+}
+
+async fn list_page(visit: &Visit, said: Said) -> Result<Response, Failure> {
+    let node = visit.panel.node();
+    let now_secs = clock::now_secs();
+    let backups = node.get::<Vec<Backup>>(route::BACKUPS).await;
+    let unreadable = backups.as_ref().err().map(ToString::to_string);
+    let backups = backups.unwrap_or_default();
+    let wallet: WalletBackup = node.get(route::WALLET_BACKUP).await?;
+    let standing: AutomaticBackups = node.get(route::AUTOMATIC_BACKUPS).await?;
+    let replaced: Vec<ReplacedNode> = node.get(route::REPLACED_NODES).await?;
+    let (mut made, mut done, mut problem) = (None, "", None);
+    match said {
+        Said::Nothing => problem = unreadable.as_deref().map(sentence),
+        Said::Made(backup) => made = Some(backup),
+        Said::Done(words) => done = words,
+        Said::Problem(words) => problem = Some(words),
+    }
+    let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
+    let page = ListPage {
+        daily: Daily::new(&standing, now_secs),
+        replaced: replaced.iter().map(|one| Replaced::new(one, now_secs)).collect(),
+        kept_max: BACKUPS_KEPT_MAX,
+        done,
+        frame: visit.frame(Place::Settings).await?,
+        rows: backups.iter().map(|backup| row(backup, now_secs)).collect(),
+        written_down: wallet.written_down_secs.map(|secs| show::ago(secs, now_secs)),
+        made: made.map(|made| row(&made, now_secs)),
+        problem,
+    };
+    Ok((status, Html(&page)).into_response())
+}
+
+#[derive(Deserialize)]
+pub(in crate::pages) struct MakeFields {
+    passphrase: String,
+    repeated: String,
+}
+
+pub(in crate::pages) async fn make(form: Form<MakeFields>) -> Result<Response, Failure> {
+    let _ = form.reauthenticated()?;
+    let Form { visit, fields, .. } = form;
+    if fields.passphrase != fields.repeated {
+        let problem = "The two passphrases differ. Type the same one twice.".to_owned();
+        return list_page(&visit, Said::Problem(problem)).await;
+    }
+    let request = BackupRequest { passphrase: fields.passphrase };
+    match mendable(visit.panel.node().post::<Backup>(route::BACKUPS, &request).await)? {
+        Ok(made) => list_page(&visit, Said::Made(made)).await,
+        Err(problem) => list_page(&visit, Said::Problem(problem)).await,
+    }
+}
+
+/// A file of the user's own, brought in a form whose first fields are the key and, where it is needed, the password.
+pub(in crate::pages) async fn upload(
+    State(panel): State<Panel>,
+    request: Request,
+) -> Result<Response, Failure> {
+    let (parts, body) = request.into_parts();
+    let session = session_of(&panel, &parts.headers).ok_or_else(|| not_logged_in(&panel, &parts))?;
+    let visit = Visit::new(&parts, &panel, session);
+    let gate = Gate::new(&parts);
+    let _place = panel.upload_place().await?;
+    match file_of(Request::from_parts(parts, body), &visit, gate).await? {
+        bytes if bytes.is_empty() => list_page(&visit, Said::Problem("No file was chosen.".to_owned())).await,
+        bytes => match mendable(keep(&visit, bytes).await)? {
+            Ok(kept) => Ok(Redirect::to(&format!("{LIST}/{}", kept.name)).into_response()),
+            Err(problem) => list_page(&visit, Said::Problem(problem)).await,
+        },
+    }
+}
+
+async fn file_of(request: Request, visit: &Visit, mut gate: Gate) -> Result<Bytes, Failure> {
+    let mut form = Multipart::from_request(request, &visit.panel)
+        .await
+        .map_err(|rejection| Failure::unreadable(rejection.body_text()))?;
+    while let Some(mut field) = form.next_field().await.map_err(|error| upload::failure(&error))? {
+        if gate.took(visit, &mut field).await? {
+            continue;
+        }
+        let is_file = field.name() == Some("file");
+        if is_file {
+            let _ = gate.reauthenticated(visit)?;
+            return field.bytes().await.map_err(|error| upload::failure(&error));
+        }
+    }
+    gate.passed().map(|()| Bytes::new())
+}
+
+async fn keep(visit: &Visit, bytes: Bytes) -> Result<Backup, farthing_control::ControlError> {
+    visit.panel.node().send_as(Method::POST, route::BACKUP_UPLOAD, bytes).await
+}
+
+/// The file as the command's own route hands it out.
+pub(in crate::pages) async fn download(
+    Path(name): Path<String>,
+    form: Form<Nothing>,
+) -> Result<Response, Failure> {
+    let _ = form.confirmed()?;
+    Ok(form.visit.panel.node().stream(&named(route::BACKUP, &name)).await?)
+}
+
+#[derive(Template)]
+#[template(path = "settings-backup-one.html")]
+struct OnePage {
+    frame: Frame,
+    row: Row,
+    facts: Option<Facts>,
+    own_wallet: String,
+    problem: Option<String>,
+}
+
+/// What is in it, once it was opened.
+struct Facts {
+    made: String,
+    wallet: String,
+    is_own: bool,
+    files: String,
+    channels: usize,
+    violations: u64,
+}
+
+impl Facts {
+    fn new(facts: &BackupFacts, own: &str) -> Self {
+        Self {
+            made: show::utc(facts.made_secs),
+            wallet: show::visible(&facts.wallet),
+            is_own: facts.wallet == own,
+            files: show::visible(&facts.files.join(", ")),
+            channels: facts.channels,
+            violations: facts.violations,
+        }
+    }
+}
+
+fn named(route: &str, name: &str) -> String {
+    let name: String = url::form_urlencoded::byte_serialize(name.as_bytes()).collect();
+    route.replace("{name}", &name)
+}
+
+pub(in crate::pages) async fn one(visit: Visit, Path(name): Path<String>) -> Result<Response, Failure> {
+    one_page(&visit, &name, None, None).await
+}
+
+async fn one_page(
+    visit: &Visit,
+    name: &str,
+    facts: Option<BackupFacts>,
+    problem: Option<String>,
+) -> Result<Response, Failure> {
+    let backups: Vec<Backup> = visit.panel.node().get(route::BACKUPS).await?;
+    let backup = backups.iter().find(|backup| backup.name == name).ok_or_else(Failure::not_found)?;
+    let frame = visit.frame(Place::Settings).await?;
+    let own_wallet = frame.status.address.to_string();
+    let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
+    let page = OnePage {
+        row: row(backup, clock::now_secs()),
+        facts: facts.map(|facts| Facts::new(&facts, &own_wallet)),
+        own_wallet,
+        frame,
+        problem,
+    };
+    Ok((status, Html(&page)).into_response())
+}
+
+#[derive(Deserialize)]
+pub(in crate::pages) struct OpenFields {
+    passphrase: String,
+    #[serde(default)]
+    go: String,
+    /// Ticked: the node of the backup runs nowhere else.
+    #[serde(default)]
+    alone: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "settings-restarting.html")]
+struct RestartingPage {
+    frame: Frame,
+    restored: Option<Restored>,
+}
+
+struct Restored {
+    wallet: String,
+    kept_in: String,
+}
+
+/// Checks a backup, or restores it.
+pub(in crate::pages) async fn open(
+    Path(name): Path<String>,
+    form: Form<OpenFields>,
+) -> Result<Response, Failure> {
+    let _ = form.confirmed()?;
+    let Form { visit, fields, .. } = form;
+    let request = BackupRequest { passphrase: fields.passphrase };
+    if fields.go != "restore" {
+        let path = named(route::BACKUP_VERIFY, &name);
+        return match mendable(visit.panel.node().post::<BackupFacts>(&path, &request).await)? {
+            Ok(facts) => one_page(&visit, &name, Some(facts), None).await,
+            Err(problem) => one_page(&visit, &name, None, Some(problem)).await,
+        };
+    }
+    if fields.alone.is_none() {
+        let problem = "Tick that the node of the backup runs nowhere else: two nodes with one wallet contradict each \
+                       other, and money can be lost. Nothing was changed.";
+        return one_page(&visit, &name, None, Some(problem.to_owned())).await;
+    }
+    // Everything around the page is of the node that is about to go.
+    let frame = visit.frame(Place::Settings).await?;
+    let path = named(route::BACKUP_RESTORE, &name);
+    match mendable(visit.panel.node().post::<Restoring>(&path, &request).await)? {
+        Ok(restoring) => {
+            let restored = Restored {
+                wallet: show::visible(&restoring.facts.wallet),
+                kept_in: show::visible(&restoring.kept_in),
+            };
+            Ok(restarting(frame, Some(restored)))
+        }
+        Err(problem) => one_page(&visit, &name, None, Some(sentence(&problem))).await,
+    }
+}
+
+fn restarting(frame: Frame, restored: Option<Restored>) -> Response {
+    let page = RestartingPage { frame, restored };
+    // Long enough for running calls to end and the wallet to open; without a script, too.
+    ([("refresh", "12;url=/panel")], Html(&page)).into_response()
+}
+
+#[derive(Deserialize)]
+pub(in crate::pages) struct Nothing {}
+
+pub(in crate::pages) async fn restart(form: Form<Nothing>) -> Result<Response, Failure> {
+    let _ = form.reauthenticated()?;
+    let frame = form.visit.frame(Place::Settings).await?;
+    let _: farthing_control::types::Restarting = form.visit.panel.node().post(route::RESTART, &()).await?;
+    Ok(restarting(frame, None))
+}

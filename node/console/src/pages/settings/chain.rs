@@ -1,0 +1,107 @@
+//! How the chain is reached: endpoints that are tested before they are taken, and how deep a deposit must lie.
+
+use askama::Template;
+use axum::response::{IntoResponse, Response};
+use farthing_control::types::{
+    ChainSettings, ChainSettingsRequest, ChainSettingsSaved, EndpointTested, route,
+};
+use http::StatusCode;
+use serde::Deserialize;
+
+use crate::{
+    failure::Failure,
+    form::Form,
+    frame::{Frame, Place, Visit},
+    page::Html,
+    pages::register::mendable,
+    show,
+};
+
+#[derive(Template)]
+#[template(path = "settings-chain.html")]
+struct Page {
+    frame: Frame,
+    settings: ChainSettings,
+    confirmations: String,
+    tested: Vec<EndpointTested>,
+    problem: Option<String>,
+}
+
+impl Page {
+    fn is_fixed(from: &str) -> bool {
+        from.starts_with("environment ") || from.starts_with("flag ")
+    }
+}
+
+pub(in crate::pages) async fn show(visit: Visit) -> Result<Response, Failure> {
+    page(&visit, None, Vec::new(), None).await
+}
+
+async fn page(
+    visit: &Visit,
+    typed: Option<String>,
+    tested: Vec<EndpointTested>,
+    problem: Option<String>,
+) -> Result<Response, Failure> {
+    let mut settings: ChainSettings = visit.panel.node().get(route::CHAIN_SETTINGS).await?;
+    settings.endpoints_from = show::visible(&settings.endpoints_from);
+    settings.confirmations_from = show::visible(&settings.confirmations_from);
+    let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
+    let page = Page {
+        frame: visit.frame(Place::Settings).await?,
+        confirmations: typed.unwrap_or_else(|| settings.confirmations.to_string()),
+        settings,
+        tested,
+        problem,
+    };
+    Ok((status, Html(&page)).into_response())
+}
+
+#[derive(Deserialize)]
+pub(in crate::pages) struct Fields {
+    /// One address a line; empty leaves those of now.
+    #[serde(default)]
+    rpc_urls: String,
+    #[serde(default)]
+    confirmations: String,
+    #[serde(default)]
+    reset: Option<String>,
+}
+
+impl Fields {
+    fn request(&self, now: &ChainSettings) -> Result<ChainSettingsRequest, String> {
+        if self.reset.is_some() {
+            return Ok(ChainSettingsRequest { reset: true, ..ChainSettingsRequest::default() });
+        }
+        let urls: Vec<String> = self.rpc_urls.split_whitespace().map(ToOwned::to_owned).collect();
+        let confirmations = match self.confirmations.trim() {
+            "" => None,
+            text => {
+                let wrong =
+                    |_| "Blocks until a deposit counts must be a whole number from 1 to 1,000.".to_owned();
+                Some(text.parse::<u64>().map_err(wrong)?).filter(|number| *number != now.confirmations)
+            }
+        };
+        Ok(ChainSettingsRequest { rpc_urls: (!urls.is_empty()).then_some(urls), confirmations, reset: false })
+    }
+}
+
+pub(in crate::pages) async fn set(form: Form<Fields>) -> Result<Response, Failure> {
+    let _ = form.confirmed()?;
+    let Form { visit, fields, .. } = form;
+    let node = visit.panel.node();
+    let now: ChainSettings = node.get(route::CHAIN_SETTINGS).await?;
+    let outcome = match fields.request(&now) {
+        Ok(request) => mendable(node.post::<ChainSettingsSaved>(route::CHAIN_SETTINGS, &request).await)?,
+        Err(problem) => Err(problem),
+    };
+    match outcome {
+        Ok(mut saved) => {
+            for tested in &mut saved.tested {
+                tested.detail = show::visible(&tested.detail);
+            }
+            page(&visit, None, saved.tested, None).await
+        }
+        Err(problem) => page(&visit, Some(fields.confirmations), Vec::new(), Some(problem)).await,
+    }
+}

@@ -1,0 +1,149 @@
+//! The words that are the wallet: shown when asked for, and three of them asked back.
+
+use std::collections::BTreeMap;
+
+use askama::Template;
+use axum::response::{IntoResponse, Redirect, Response};
+use farthing_control::{
+    Local,
+    types::{Phrase, PhraseCheck, WalletBackup, route},
+};
+use http::StatusCode;
+use serde::Deserialize;
+
+use crate::{
+    failure::Failure,
+    form::Form,
+    frame::{Frame, Place, Visit},
+    page::Html,
+    pages::register::mendable,
+};
+
+const LIST: &str = "/panel/settings/backup";
+/// Who has these has most likely all of them.
+const ASKED: usize = 3;
+const WORDS: usize = 24;
+
+#[derive(Template)]
+#[template(path = "settings-phrase.html")]
+struct Page {
+    frame: Frame,
+    words: Vec<String>,
+    address: String,
+}
+
+#[derive(Template)]
+#[template(path = "settings-phrase-check.html")]
+struct CheckPage {
+    frame: Frame,
+    /// Numbers of words, from 1 on.
+    asked: Vec<usize>,
+    problem: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "settings-phrase-ask.html")]
+struct AskPage {
+    frame: Frame,
+}
+
+/// Says what comes, before it comes.
+pub(in crate::pages) async fn ask(visit: Visit) -> Result<Response, Failure> {
+    Ok(Html(&AskPage { frame: visit.frame(Place::Settings).await? }).into_response())
+}
+
+#[derive(Deserialize)]
+pub(in crate::pages) struct Nothing {}
+
+/// The answer to a form, so that no address in a history shows it again.
+pub(in crate::pages) async fn show(form: Form<Nothing>) -> Result<Response, Failure> {
+    let _ = form.confirmed()?;
+    let phrase: Phrase = form.visit.panel.node().post(route::WALLET_PHRASE, &()).await?;
+    let words = words_of(&phrase);
+    let address = phrase.address;
+    let frame = form.visit.frame(Place::Settings).await?;
+    Ok(Html(&Page { frame, words, address }).into_response())
+}
+
+pub(in crate::pages) async fn quiz(visit: Visit) -> Result<Response, Failure> {
+    check_page(&visit, random_numbers(), None).await
+}
+
+/// The words, in their order.
+pub(in crate::pages) fn words_of(phrase: &Phrase) -> Vec<String> {
+    phrase.phrase.split(' ').map(ToOwned::to_owned).collect()
+}
+
+/// Numbers of words to ask for, from 1 on.
+pub(in crate::pages) fn random_numbers() -> Vec<usize> {
+    asked_of(uuid::Uuid::new_v4().into_bytes())
+}
+
+/// Different words, in their order.
+fn asked_of(random: [u8; 16]) -> Vec<usize> {
+    let third = WORDS / ASKED;
+    (0..ASKED).map(|part| part * third + usize::from(random[part]) % third + 1).collect()
+}
+
+async fn check_page(visit: &Visit, asked: Vec<usize>, problem: Option<String>) -> Result<Response, Failure> {
+    let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
+    let frame = visit.frame(Place::Settings).await?;
+    Ok((status, Html(&CheckPage { frame, asked, problem })).into_response())
+}
+
+/// Words by the number in their field's name, `w7`.
+pub(in crate::pages) async fn check(form: Form<BTreeMap<String, String>>) -> Result<Response, Failure> {
+    let _ = form.reauthenticated()?;
+    let Form { visit, fields, .. } = form;
+    match check_words(visit.panel.node(), &fields).await? {
+        Checked::Right => Ok(Redirect::to(LIST).into_response()),
+        Checked::Wrong { asked, problem } => check_page(&visit, asked, Some(problem)).await,
+    }
+}
+
+/// What came of words that were typed.
+pub(in crate::pages) enum Checked {
+    Right,
+    /// These are asked for again.
+    Wrong {
+        asked: Vec<usize>,
+        problem: String,
+    },
+}
+
+/// Compares words, by the number in their field's name, with those of the wallet.
+pub(in crate::pages) async fn check_words(
+    node: &Local,
+    fields: &BTreeMap<String, String>,
+) -> Result<Checked, Failure> {
+    let number =
+        |name: &String| name.strip_prefix('w')?.parse::<usize>().ok().filter(|at| (1..=WORDS).contains(at));
+    let words: BTreeMap<usize, String> =
+        fields.iter().filter_map(|(name, word)| Some((number(name)?, word.clone()))).collect();
+    let asked: Vec<usize> = words.keys().copied().collect();
+    if asked.len() < ASKED {
+        let problem = "Type all three words.".to_owned();
+        return Ok(Checked::Wrong { asked: random_numbers(), problem });
+    }
+    let request = PhraseCheck { words };
+    Ok(match mendable(node.post::<WalletBackup>(route::WALLET_PHRASE_CHECK, &request).await)? {
+        Ok(_) => Checked::Right,
+        Err(problem) => Checked::Wrong { asked, problem },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_different_words_of_the_phrase_are_asked_for() {
+        for random in
+            [[0; 16], [255; 16], [7; 16], std::array::from_fn(|at| u8::try_from(at * 16).unwrap_or(9))]
+        {
+            let asked = asked_of(random);
+            assert!(asked.windows(2).all(|pair| pair[0] < pair[1]), "{asked:?}");
+            assert!(asked.len() == ASKED && asked.iter().all(|at| (1..=WORDS).contains(at)), "{asked:?}");
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! Secrets for one program or person each: made, limited, shown, replaced, ended.
+
+use std::collections::BTreeSet;
+
+use askama::Template;
+use axum::{
+    extract::Path,
+    response::{IntoResponse, Redirect, Response},
+};
+use farthing_control::types::{NewSecret, Secret, SecretLimits, SecretShown, Text, route};
+use farthing_os::clock;
+use farthing_protocol::{ServiceId, Usdc};
+use http::StatusCode;
+use serde::Deserialize;
+
+use crate::{
+    failure::Failure,
+    form::Form,
+    frame::{Frame, Place, Visit},
+    page::Html,
+    pages::register::{mendable, price},
+    show,
+    texts::Done,
+};
+
+const LIST: &str = "/panel/settings/secrets";
+
+#[derive(Template)]
+#[template(path = "settings-secrets.html")]
+struct ListPage {
+    frame: Frame,
+    rows: Vec<Row>,
+    fields: Fields,
+    problem: Option<String>,
+}
+
+struct Row {
+    name: String,
+    is_default: bool,
+    created: String,
+    used: String,
+    spent_today: String,
+    limits: String,
+}
+
+#[derive(Template)]
+#[template(path = "settings-named-secret.html")]
+struct OnePage {
+    frame: Frame,
+    row: Row,
+    /// The secret itself, right after it was made or asked for.
+    secret: Option<String>,
+    fresh: bool,
+    fields: Fields,
+    problem: Option<String>,
+}
+
+/// A new secret, or what one may do, as it was typed.
+#[derive(Debug, Default, Deserialize)]
+pub(in crate::pages) struct Fields {
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    price_max: String,
+    #[serde(default)]
+    per_day: String,
+    /// UUIDs, separated by blanks, commas or lines.
+    #[serde(default)]
+    services: String,
+}
+
+impl Fields {
+    fn of(limits: &SecretLimits) -> Self {
+        let amount = |amount: Option<Text<Usdc>>| amount.map_or_else(String::new, |usdc| usdc.to_string());
+        let services = limits.services.iter().flatten().map(ToString::to_string);
+        Self {
+            name: String::new(),
+            price_max: amount(limits.price_max),
+            per_day: amount(limits.per_day),
+            services: services.collect::<Vec<_>>().join("\n"),
+        }
+    }
+
+    fn limits(&self) -> Result<SecretLimits, String> {
+        let amount = |field, text: &str| match text.trim() {
+            "" => Ok(None),
+            text => price(field, text).map(|usdc| Some(Text(usdc))).map_err(|wrong| wrong.words()),
+        };
+        let mut services = BTreeSet::new();
+        for text in self.services.split([',', ' ', '\r', '\n', '\t']).filter(|text| !text.is_empty()) {
+            let id: ServiceId = text.parse().map_err(|_| {
+                let shown: String = show::visible(text).chars().take(60).collect();
+                format!("Services: “{shown}” is no UUID of a service. Copy it from the catalog.")
+            })?;
+            services.insert(Text(id));
+        }
+        Ok(SecretLimits {
+            price_max: amount("Highest price of a call", &self.price_max)?,
+            per_day: amount("In a day", &self.per_day)?,
+            services: (!services.is_empty()).then_some(services),
+        })
+    }
+}
+
+fn row(secret: &SecretShown, now_secs: u64) -> Row {
+    let limits = &secret.limits;
+    let mut words = Vec::new();
+    words.extend(limits.price_max.map(|usdc| format!("{} USDC a call", show::usdc(usdc.0))));
+    words.extend(limits.per_day.map(|usdc| format!("{} USDC a day", show::usdc(usdc.0))));
+    words.extend(limits.services.as_ref().map(|services| match services.len() {
+        1 => "1 service".to_owned(),
+        count => format!("{count} services"),
+    }));
+    let ago = |secs: u64| show::ago(secs, now_secs);
+    Row {
+        is_default: secret.name == "default",
+        name: secret.name.clone(),
+        created: secret.created_secs.map_or_else(|| "with the node".to_owned(), ago),
+        used: secret.last_used_secs.map_or_else(|| "never".to_owned(), ago),
+        spent_today: show::usdc(secret.spent_today.0),
+        limits: if words.is_empty() { "the node's own".to_owned() } else { words.join(", ") },
+    }
+}
+
+pub(in crate::pages) async fn list(visit: Visit) -> Result<Response, Failure> {
+    list_page(&visit, Fields::default(), None).await
+}
+
+async fn all(visit: &Visit) -> Result<Vec<SecretShown>, Failure> {
+    Ok(visit.panel.node().get(route::SECRETS).await?)
+}
+
+async fn list_page(visit: &Visit, fields: Fields, problem: Option<String>) -> Result<Response, Failure> {
+    let now_secs = clock::now_secs();
+    let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
+    let rows = all(visit).await?.iter().map(|secret| row(secret, now_secs)).collect();
+    let frame = visit.frame(Place::Settings).await?;
+    Ok((status, Html(&ListPage { frame, rows, fields, problem })).into_response())
+}
+
+pub(in crate::pages) async fn create(form: Form<Fields>) -> Result<Response, Failure> {
+    let _ = form.confirmed()?;
+    let Form { visit, mut fields, .. } = form;
+    fields.name = fields.name.trim().to_owned();
+    let outcome = match fields.limits() {
+        Ok(limits) => {
+            let new = NewSecret { name: fields.name.clone(), limits };
+            mendable(visit.panel.node().post::<Secret>(route::SECRETS, &new).await)?
+        }
+        Err(problem) => Err(problem),
+    };
+    match outcome {
+        Ok(Secret { secret }) => one_page(&visit, &fields.name, Some(secret), true, None).await,
+        Err(problem) => list_page(&visit, fields, Some(problem)).await,
+    }
+}
+
+async fn one_page(
+    visit: &Visit,
+    name: &str,
+    secret: Option<String>,
+    fresh: bool,
+    wrong: Option<(Fields, String)>,
+) -> Result<Response, Failure> {
+    let all = all(visit).await?;
+    let found = all.iter().find(|secret| secret.name == name).ok_or_else(Failure::not_found)?;
+    let (fields, problem) = match wrong {
+        Some((fields, problem)) => (fields, Some(problem)),
+        None => (Fields::of(&found.limits), None),
+    };
+    let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
+    let frame = visit.frame(Place::Settings).await?;
+    let page = OnePage { frame, row: row(found, clock::now_secs()), secret, fresh, fields, problem };
+    Ok((status, Html(&page)).into_response())
+}
+
+/// Where a secret's own page is, and what the node calls it.
+fn named(route: &str, name: &str) -> String {
+    let name: String = url::form_urlencoded::byte_serialize(name.as_bytes()).collect();
+    route.replace("{name}", &name)
+}
+
+pub(in crate::pages) async fn show(visit: Visit, Path(name): Path<String>) -> Result<Response, Failure> {
+    one_page(&visit, &name, None, false, None).await
+}
+
+#[derive(Deserialize)]
+pub(in crate::pages) struct Nothing {}
+
+pub(in crate::pages) async fn reveal(
+    Path(name): Path<String>,
+    form: Form<Nothing>,
+) -> Result<Response, Failure> {
+    let _ = form.confirmed()?;
+    let Secret { secret } = form.visit.panel.node().get(&named(route::SECRET_NAMED, &name)).await?;
+    one_page(&form.visit, &name, Some(secret), false, None).await
+}
+
+pub(in crate::pages) async fn limit(
+    Path(name): Path<String>,
+    form: Form<Fields>,
+) -> Result<Response, Failure> {
+    let place = named("/panel/settings/secrets/{name}", &name);
+    let _ = form.reauthenticated()?;
+    let Form { visit, fields, .. } = form;
+    let outcome = match fields.limits() {
+        Ok(limits) => {
+            let path = named(route::SECRET_LIMITS, &name);
+            mendable(visit.panel.node().post::<SecretShown>(&path, &limits).await)?
+        }
+        Err(problem) => Err(problem),
+    };
+    match outcome {
+        Ok(_) => Ok(Done::SecretLimits.at(&place).into_response()),
+        Err(problem) => one_page(&visit, &name, None, false, Some((fields, problem))).await,
+    }
+}
+
+pub(in crate::pages) async fn rotate(
+    Path(name): Path<String>,
+    form: Form<Nothing>,
+) -> Result<Response, Failure> {
+    let _ = form.confirmed()?;
+    let path = named(route::SECRET_NAMED_ROTATE, &name);
+    let Secret { secret } = form.visit.panel.node().post(&path, &()).await?;
+    one_page(&form.visit, &name, Some(secret), true, None).await
+}
+
+pub(in crate::pages) async fn revoke(
+    Path(name): Path<String>,
+    form: Form<Nothing>,
+) -> Result<Redirect, Failure> {
+    let _ = form.reauthenticated()?;
+    let _: SecretShown = form.visit.panel.node().delete(&named(route::SECRET_NAMED, &name)).await?;
+    Ok(Done::SecretEnded.at(LIST))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_read_as_they_are_shown() {
+        const UUID: &str = "0b5f2a3e-6a3c-4c39-9a65-6a1c3f1d2e4b";
+        let fields = Fields {
+            price_max: " 0.5 ".into(),
+            services: format!("{UUID},\r\n {UUID}"),
+            ..Fields::default()
+        };
+        let limits = fields.limits().unwrap();
+        assert_eq!(limits.services.as_ref().unwrap().len(), 1);
+        assert_eq!(limits.per_day, None);
+        let again = Fields::of(&limits);
+        assert_eq!((again.price_max.as_str(), again.services.as_str()), ("0.50", UUID));
+        let wrong = Fields { services: "earthquakes".into(), ..Fields::default() };
+        assert!(wrong.limits().unwrap_err().contains("no UUID"));
+        let wrong = Fields { per_day: "much".into(), ..Fields::default() };
+        assert!(wrong.limits().unwrap_err().starts_with("In a day"));
+    }
+}

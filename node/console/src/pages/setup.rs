@@ -1,0 +1,180 @@
+//! The first visit: the setup code and a password, then what makes a node of use, one page for each step.
+//!
+//! 1. Code and password ([`set_up`]) begin a session. A node that was used before goes to Home at once.
+//! 2. The words of the wallet ([`words`]), money ([`fund`]), being reached ([`reach`]), a first sample ([`sample`]):
+//!    each page says what is and what is to be done, and each can be left for later.
+//!
+//! Invariant: no step is stored. What is done follows from the node itself, so a restart loses nothing, and Home's
+//! list says the same.
+
+use askama::Template;
+use axum::{
+    extract::{Extension, State},
+    response::{IntoResponse, Redirect, Response},
+};
+use farthing_control::{
+    ControlError, Local,
+    types::{Activity, Api, WalletBackup, route},
+};
+use farthing_os::secret::SecretText;
+use farthing_serve::ClientAddress;
+use http::{HeaderMap, StatusCode};
+use serde::Deserialize;
+
+use crate::{
+    Panel, address_or_here,
+    door::{Again, SharedName},
+    form::GuestForm,
+    frame::{THEME_COOKIE, Theme},
+    guard::cookie,
+    page::Html,
+};
+
+use super::login::entered;
+
+pub(super) mod fund;
+pub(super) mod reach;
+pub(super) mod sample;
+pub(super) mod words;
+
+/// A page of the set-up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    Access,
+    Words,
+    Fund,
+    Reach,
+    Sample,
+}
+
+impl Step {
+    /// In their order.
+    pub(super) const ALL: [Self; 5] = [Self::Access, Self::Words, Self::Fund, Self::Reach, Self::Sample];
+
+    pub(super) const fn title(self) -> &'static str {
+        match self {
+            Self::Access => "Password",
+            Self::Words => "Backup words",
+            Self::Fund => "Money",
+            Self::Reach => "Being reached",
+            Self::Sample => "First sample",
+        }
+    }
+
+    pub(super) const fn path(self) -> &'static str {
+        match self {
+            Self::Access => "/panel/setup",
+            Self::Words => "/panel/setup/words",
+            Self::Fund => "/panel/setup/fund",
+            Self::Reach => "/panel/setup/reach",
+            Self::Sample => "/panel/setup/sample",
+        }
+    }
+
+    /// From 1 on.
+    pub(super) fn number(self) -> usize {
+        Self::ALL.iter().position(|one| *one == self).map_or(1, |at| at + 1)
+    }
+
+    /// Where the one before is; the password is chosen once.
+    pub(super) fn back(self) -> Option<&'static str> {
+        let before = self.number().checked_sub(2).and_then(|at| Self::ALL.get(at));
+        before.filter(|one| **one != Self::Access).map(|one| one.path())
+    }
+
+    /// Where to go on; after the last to Home.
+    pub(super) fn next(self) -> &'static str {
+        Self::ALL.get(self.number()).map_or("/panel?welcome=1", |one| one.path())
+    }
+}
+
+#[derive(Template)]
+#[template(path = "setup.html")]
+struct Page {
+    theme: Theme,
+    step: Step,
+    code: String,
+    problem: Option<String>,
+    again: Option<Again>,
+}
+
+pub(super) async fn show(State(panel): State<Panel>, headers: HeaderMap) -> Response {
+    if panel.access().setup_code().is_none() {
+        return Redirect::to("/panel").into_response();
+    }
+    page(&headers, None)
+}
+
+/// The code and a password are asked for.
+pub(super) fn page(headers: &HeaderMap, again: Option<Again>) -> Response {
+    let theme = Theme::named(cookie(headers, THEME_COOKIE).unwrap_or_default());
+    Html(&Page { theme, step: Step::Access, code: String::new(), problem: None, again }).into_response()
+}
+
+#[derive(Deserialize)]
+pub(super) struct Fields {
+    code: String,
+    password: String,
+    repeated: String,
+}
+
+pub(super) async fn set_up(
+    State(panel): State<Panel>,
+    from: Option<Extension<ClientAddress>>,
+    shared: Option<Extension<SharedName>>,
+    headers: HeaderMap,
+    GuestForm(fields): GuestForm<Fields>,
+) -> Response {
+    let Fields { code, password, repeated } = fields;
+    let outcome = if password == repeated {
+        let from = address_or_here(from);
+        panel.access().set_up(&code, SecretText::new(password), from).await.map_err(|error| error.to_string())
+    } else {
+        Err("The two passwords differ. Type the same one twice.".to_owned())
+    };
+    match outcome {
+        Ok(begun) => {
+            let is_new = is_new(panel.node()).await.unwrap_or(false);
+            let next = if is_new { Step::Words.path() } else { "/panel?welcome=1" };
+            entered(&begun, next, shared)
+        }
+        Err(problem) => {
+            let theme = Theme::named(cookie(&headers, THEME_COOKIE).unwrap_or_default());
+            let page = Page { theme, step: Step::Access, code, problem: Some(problem), again: None };
+            (StatusCode::UNPROCESSABLE_ENTITY, Html(&page)).into_response()
+        }
+    }
+}
+
+/// Whether nothing was ever bought, sold, offered or backed up here. Who only forgot the password is spared the rest.
+async fn is_new(node: &Local) -> Result<bool, ControlError> {
+    let activity: Activity = node.get(&format!("{}?limit=1", route::ACTIVITY)).await?;
+    let apis: Vec<Api> = node.get(route::APIS).await?;
+    let backup: WalletBackup = node.get(route::WALLET_BACKUP).await?;
+    Ok(is_untouched(&activity, &apis, &backup))
+}
+
+/// As [`is_new`], for those who know the facts.
+pub(super) fn is_untouched(activity: &Activity, apis: &[Api], backup: &WalletBackup) -> bool {
+    let nothing_called = activity.bought.is_empty() && activity.served.is_empty();
+    let nothing_kept = backup.written_down_secs.is_none() && backup.newest_backup_secs.is_none();
+    nothing_called && apis.is_empty() && nothing_kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_step_leads_to_the_next_and_back_and_the_last_one_home() {
+        let mut place = Step::Access.next();
+        for step in Step::ALL.into_iter().skip(1) {
+            assert_eq!(place, step.path());
+            place = step.next();
+        }
+        assert_eq!(place, "/panel?welcome=1");
+        assert_eq!((Step::Words.back(), Step::Access.back()), (None, None), "the password is chosen once");
+        assert_eq!(Step::Sample.back(), Some(Step::Reach.path()));
+        assert_eq!((Step::Access.number(), Step::Sample.number()), (1, 5));
+    }
+}

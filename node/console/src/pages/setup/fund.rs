@@ -1,0 +1,66 @@
+//! Money for the wallet: where to send it, and word of its arrival.
+
+use askama::Template;
+use axum::response::{IntoResponse, Response};
+
+use crate::{
+    failure::Failure,
+    frame::{Frame, Place, Visit},
+    markup::{Markup, qr_code},
+    page::Html,
+};
+
+use super::Step;
+
+#[derive(Template)]
+#[template(path = "setup-fund.html")]
+struct Page {
+    frame: Frame,
+    step: Step,
+    qr: Markup,
+    address: String,
+    coins: [Coin; 2],
+}
+
+/// One kind of money.
+struct Coin {
+    name: &'static str,
+    what_for: &'static str,
+    /// `None` while the chain does not say.
+    has: Option<bool>,
+    amount: String,
+}
+
+pub(in crate::pages) async fn show(visit: Visit) -> Result<Response, Failure> {
+    let frame = visit.frame(Place::Home).await?;
+    let balance = &frame.status.balance;
+    let in_channels = !balance.in_channels.0.is_zero();
+    let address = frame.status.address.to_string();
+    let page = Page {
+        coins: [
+            Coin {
+                name: "USDC",
+                what_for: "pays for calls",
+                has: balance.usdc.map(|usdc| in_channels || !usdc.0.is_zero()),
+                amount: frame.usdc(),
+            },
+            Coin {
+                name: "ETH",
+                what_for: "pays the chain’s fees; a little is enough",
+                has: balance.eth.as_ref().map(|eth| eth.0.wei > 0),
+                amount: frame.eth(),
+            },
+        ],
+        qr: qr_code(&address, "The wallet's address"),
+        address,
+        step: Step::Fund,
+        frame,
+    };
+    Ok(Html(&page).into_response())
+}
+
+impl Page {
+    fn is_funded(&self) -> bool {
+        self.coins.iter().all(|coin| coin.has == Some(true))
+    }
+}

@@ -1,0 +1,64 @@
+//! Whether others reach the node: what was found, in plain words, and what to forward.
+
+use askama::Template;
+use axum::{
+    extract::State,
+    response::{IntoResponse, Redirect, Response},
+};
+use farthing_control::types::{Reach, route};
+use serde::Deserialize;
+
+use crate::{
+    Panel,
+    failure::Failure,
+    form::Form,
+    frame::{Frame, Place, Visit},
+    page::Html,
+};
+
+use super::Step;
+
+#[derive(Template)]
+#[template(path = "setup-reach.html")]
+struct Page {
+    frame: Frame,
+    step: Step,
+    reach: Reach,
+    transports: [(&'static str, String); 2],
+}
+
+pub(in crate::pages) async fn show(visit: Visit) -> Result<Response, Failure> {
+    let frame = visit.frame(Place::Home).await?;
+    let reach: Reach = visit.panel.node().get(route::REACH).await?;
+    let transports = [("TCP", reach.tcp.clone()), ("UDP", reach.quic.clone())];
+    Ok(Html(&Page { frame, step: Step::Reach, transports, reach }).into_response())
+}
+
+impl Page {
+    /// What a router has to forward.
+    fn ports(&self) -> String {
+        match (self.reach.tcp_port, self.reach.udp_port) {
+            (Some(tcp), Some(udp)) if tcp == udp => format!("port {tcp}, TCP and UDP,"),
+            (Some(tcp), Some(udp)) => format!("TCP port {tcp} and UDP port {udp}"),
+            (Some(tcp), None) => format!("TCP port {tcp}"),
+            (None, Some(udp)) => format!("UDP port {udp}"),
+            (None, None) => "the ports of `network.listen`".to_owned(),
+        }
+    }
+
+    fn is_reachable(&self) -> bool {
+        self.transports.iter().any(|(_, state)| state == "reachable")
+    }
+}
+
+#[derive(Deserialize)]
+pub(in crate::pages) struct Nothing {}
+
+/// Asks peers to dial this node now.
+pub(in crate::pages) async fn test(
+    State(panel): State<Panel>,
+    _: Form<Nothing>,
+) -> Result<Redirect, Failure> {
+    let _: Reach = panel.node().post(route::REACH, &()).await?;
+    Ok(Redirect::to(Step::Reach.path()))
+}

@@ -1,0 +1,94 @@
+//! A first look at data: a service of the catalog, tried by its free sample on the page.
+
+use askama::Template;
+use axum::{
+    extract::Query,
+    response::{IntoResponse, Response},
+};
+use farthing_control::{
+    ControlError, Local,
+    types::{CatalogPage, CatalogQuery, CatalogSamples, CatalogService, Figures, route},
+};
+use farthing_os::clock;
+use farthing_protocol::ServiceId;
+use serde::Deserialize;
+
+use crate::{
+    failure::Failure,
+    frame::{Frame, Place, Visit},
+    page::Html,
+    pages::{
+        catalog::{Card, by_service, card},
+        service::{Part, Sample, of},
+    },
+    show, texts,
+};
+
+use super::Step;
+
+/// A choice and not a catalog.
+const OFFERED: usize = 4;
+
+#[derive(Template)]
+#[template(path = "setup-sample.html")]
+struct Page {
+    frame: Frame,
+    step: Step,
+    cards: Vec<Card>,
+    tried: Option<Tried>,
+}
+
+/// The service that was chosen.
+struct Tried {
+    name: String,
+    price: String,
+    sandbox: String,
+    /// A sample, or why there is none.
+    sample: Result<Sample, String>,
+}
+
+#[derive(Deserialize)]
+pub(in crate::pages) struct Asked {
+    #[serde(default)]
+    service: String,
+}
+
+pub(in crate::pages) async fn show(visit: Visit, Query(asked): Query<Asked>) -> Result<Response, Failure> {
+    let node = visit.panel.node();
+    let query = CatalogQuery { online: true, limit: Some(OFFERED), ..CatalogQuery::default() };
+    let found: CatalogPage = node.post(route::CATALOG_SEARCH, &query).await?;
+    let figures: Figures = node.get(route::FIGURES).await?;
+    let (measured, now_secs) = (by_service(&figures), clock::now_secs());
+    let tried = match asked.service.parse() {
+        Ok(id) => Some(try_out(node, id).await?),
+        Err(_) => None,
+    };
+    let page = Page {
+        frame: visit.frame(Place::Home).await?,
+        step: Step::Sample,
+        cards: found.hits.iter().map(|hit| card(hit, &measured, now_secs)).collect(),
+        tried,
+    };
+    Ok(Html(&page).into_response())
+}
+
+async fn try_out(node: &Local, id: ServiceId) -> Result<Tried, Failure> {
+    let service: CatalogService = node.get(&of(route::CATALOG_SERVICE, id)).await?;
+    let sample = match node.get::<CatalogSamples>(&of(route::CATALOG_SAMPLES, id)).await {
+        Ok(samples) => best(samples.samples.iter().map(Sample::new))
+            .ok_or_else(|| "Its owner published no sample. Try another service.".to_owned()),
+        Err(ControlError::Refused(problem)) => Err(texts::sentence(&show::visible_lines(&problem.detail))),
+        Err(error) => return Err(error.into()),
+    };
+    Ok(Tried {
+        name: show::visible(&service.hit.name),
+        price: show::usdc(service.hit.price.0),
+        sandbox: Part::Sandbox.address(&id.to_string()),
+        sample,
+    })
+}
+
+/// What is seen best: a map before a table before text.
+fn best(samples: impl Iterator<Item = Sample>) -> Option<Sample> {
+    samples.min_by_key(|sample| (sample.map.is_empty(), sample.table.rows.is_empty()))
+}

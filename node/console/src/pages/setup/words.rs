@@ -1,0 +1,99 @@
+//! The words that are the wallet: shown, and three of them asked back. Or later.
+
+use std::collections::BTreeMap;
+
+use askama::Template;
+use axum::response::{IntoResponse, Redirect, Response};
+use farthing_control::types::{Phrase, WalletBackup, route};
+use farthing_os::clock;
+use http::StatusCode;
+use serde::Deserialize;
+
+use crate::{
+    failure::Failure,
+    form::Form,
+    frame::{Frame, Place, Visit},
+    page::Html,
+    pages::{
+        register::mendable,
+        settings::phrase::{Checked, check_words, random_numbers, words_of},
+    },
+    show,
+};
+
+use super::Step;
+
+const STEP: Step = Step::Words;
+pub(in crate::pages) const CHECK: &str = "/panel/setup/words/check";
+
+#[derive(Template)]
+#[template(path = "setup-words.html")]
+struct Page {
+    frame: Frame,
+    step: Step,
+    /// Empty until they are asked for.
+    words: Vec<String>,
+    /// How long ago it was shown that they are written down.
+    written_down: Option<String>,
+    problem: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "setup-words-check.html")]
+struct CheckPage {
+    frame: Frame,
+    step: Step,
+    /// Numbers of words, from 1 on.
+    asked: Vec<usize>,
+    problem: Option<String>,
+}
+
+/// Says what comes, before it comes.
+pub(in crate::pages) async fn show(visit: Visit) -> Result<Response, Failure> {
+    page(&visit, Vec::new(), None).await
+}
+
+#[derive(Deserialize)]
+pub(in crate::pages) struct Nothing {}
+
+/// The answer to a form, so that no address in a history shows them again.
+pub(in crate::pages) async fn reveal(form: Form<Nothing>) -> Result<Response, Failure> {
+    let _ = form.confirmed()?;
+    match mendable(form.visit.panel.node().post::<Phrase>(route::WALLET_PHRASE, &()).await)? {
+        Ok(phrase) => page(&form.visit, words_of(&phrase), None).await,
+        Err(problem) => page(&form.visit, Vec::new(), Some(problem)).await,
+    }
+}
+
+async fn page(visit: &Visit, words: Vec<String>, problem: Option<String>) -> Result<Response, Failure> {
+    let backup: WalletBackup = visit.panel.node().get(route::WALLET_BACKUP).await?;
+    let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
+    let page = Page {
+        frame: visit.frame(Place::Home).await?,
+        step: STEP,
+        words,
+        written_down: backup.written_down_secs.map(|secs| show::ago(secs, clock::now_secs())),
+        problem,
+    };
+    Ok((status, Html(&page)).into_response())
+}
+
+pub(in crate::pages) async fn quiz(visit: Visit) -> Result<Response, Failure> {
+    check_page(&visit, random_numbers(), None).await
+}
+
+/// Words by the number in their field's name, `w7`.
+pub(in crate::pages) async fn check(form: Form<BTreeMap<String, String>>) -> Result<Response, Failure> {
+    let _ = form.reauthenticated()?;
+    let Form { visit, fields, .. } = form;
+    match check_words(visit.panel.node(), &fields).await? {
+        Checked::Right => Ok(Redirect::to(STEP.next()).into_response()),
+        Checked::Wrong { asked, problem } => check_page(&visit, asked, Some(problem)).await,
+    }
+}
+
+async fn check_page(visit: &Visit, asked: Vec<usize>, problem: Option<String>) -> Result<Response, Failure> {
+    let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
+    let frame = visit.frame(Place::Home).await?;
+    Ok((status, Html(&CheckPage { frame, step: STEP, asked, problem })).into_response())
+}

@@ -1,0 +1,177 @@
+//! Values as people read them: amounts, times, durations, addresses. Never a float for money.
+
+use std::fmt::Write as _;
+
+use farthing_protocol::{Address, Usdc};
+
+use farthing_control::types::Eth;
+
+/// `1,234.50`
+pub(super) fn usdc(amount: Usdc) -> String {
+    grouped(&amount.to_string())
+}
+
+/// `0.0104`: six digits behind the point are more than anybody reads.
+pub(super) fn eth(amount: &Eth) -> String {
+    let text = amount.to_string();
+    match text.split_once('.') {
+        Some((whole, fraction)) if fraction.len() > 6 => {
+            let fraction = fraction[..6].trim_end_matches('0');
+            let fraction = if fraction.is_empty() { "0" } else { fraction };
+            format!("{}.{fraction}", grouped(whole))
+        }
+        _ => grouped(&text),
+    }
+}
+
+/// What a thousand calls cost.
+pub(super) fn per_thousand(price: Usdc) -> String {
+    usdc(Usdc::from_micros(price.micros().saturating_mul(1_000)))
+}
+
+/// Commas between groups of three digits of the whole part.
+pub(super) fn grouped(number: &str) -> String {
+    let (whole, fraction) = number.split_once('.').map_or((number, None), |(a, b)| (a, Some(b)));
+    let mut text = String::new();
+    for (index, digit) in whole.chars().enumerate() {
+        if index > 0 && (whole.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    if let Some(fraction) = fraction {
+        let _ = write!(text, ".{fraction}");
+    }
+    text
+}
+
+/// `4.2 ms`, `1.30 s`
+pub(super) fn duration(us: u64) -> String {
+    match us {
+        0..1_000 => format!("{us} µs"),
+        1_000..10_000 => format!("{}.{} ms", us / 1_000, us % 1_000 / 100),
+        10_000..1_000_000 => format!("{} ms", us / 1_000),
+        _ => format!("{}.{:02} s", us / 1_000_000, us % 1_000_000 / 10_000),
+    }
+}
+
+/// `4.2 MiB`
+pub(super) fn size(bytes: u64) -> String {
+    const KIB: u64 = 1024;
+    const MIB: u64 = 1024 * KIB;
+    match bytes {
+        0..KIB => format!("{bytes} bytes"),
+        KIB..MIB => format!("{} KiB", bytes / KIB),
+        _ => format!("{}.{} MiB", bytes / MIB, bytes % MIB * 10 / MIB),
+    }
+}
+
+/// `3 min ago`
+pub(super) fn ago(secs: u64, now_secs: u64) -> String {
+    match now_secs.saturating_sub(secs) {
+        0..5 => "just now".to_owned(),
+        past => format!("{} ago", span(past)),
+    }
+}
+
+/// `2 h`
+pub(super) fn span(secs: u64) -> String {
+    match secs {
+        0..60 => format!("{secs} s"),
+        60..3_600 => format!("{} min", secs / 60),
+        3_600..86_400 => format!("{} h", secs / 3_600),
+        _ => format!("{} d", secs / 86_400),
+    }
+}
+
+/// `2026-11-21 23:30:15 UTC`, after Howard Hinnant's "chrono-compatible low-level date algorithms".
+pub(super) fn utc(secs: u64) -> String {
+    let (year, month, day) = date(secs / 86_400);
+    let of_day = secs % 86_400;
+    let (hour, minute, second) = (of_day / 3_600, of_day / 60 % 60, of_day % 60);
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
+}
+
+/// `21 Nov`
+pub(super) fn day(days: u32) -> String {
+    const MONTHS: [&str; 12] =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let (_, month, day) = date(u64::from(days));
+    format!("{day} {}", MONTHS.get(usize::from(month) - 1).unwrap_or(&""))
+}
+
+/// Year, month and day of a day since the Unix epoch.
+fn date(days: u64) -> (u64, u8, u8) {
+    // Years begin in March, so that the leap day is a year's last.
+    let days = days + 719_468;
+    let era = days / 146_097;
+    let of_era = days % 146_097;
+    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let march_month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * march_month + 2) / 5 + 1;
+    let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    (year, u8::try_from(month).unwrap_or(1), u8::try_from(day).unwrap_or(1))
+}
+
+/// A stranger's text on one line, without the characters that turn or hide what stands around them.
+pub(super) fn visible(text: &str) -> String {
+    let text = text.chars().filter(|c| !is_invisible(*c));
+    text.map(|c| if c.is_whitespace() { ' ' } else { c }).collect()
+}
+
+/// A stranger's text with its lines, without the characters that turn or hide what stands around them.
+pub(super) fn visible_lines(text: &str) -> String {
+    text.chars().filter(|c| !is_invisible(*c)).collect()
+}
+
+/// Characters of no width, and those that change the direction of writing.
+pub(super) const fn is_invisible(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}'
+        | '\u{0}'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}'..='\u{9f}')
+}
+
+/// `0x7E5F…5Bdf`: enough to recognise, not enough to verify.
+pub(super) fn short(address: Address) -> String {
+    let text = address.to_string();
+    format!("{}…{}", &text[..6], &text[text.len() - 4..])
+}
+
+/// The whole address in groups of four, to compare by eye.
+pub(super) fn fingerprint(address: Address) -> String {
+    let text = address.to_string();
+    let digits = text.strip_prefix("0x").unwrap_or(&text);
+    let groups: Vec<&str> = (0..digits.len()).step_by(4).filter_map(|at| digits.get(at..at + 4)).collect();
+    groups.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_shown_as_people_read_them() {
+        assert_eq!(usdc(Usdc::from_micros(1_234_567_500_000)), "1,234,567.50");
+        assert_eq!(per_thousand(Usdc::from_micros(2_000)), "2.00");
+        assert_eq!(duration(420), "420 µs");
+        assert_eq!(duration(4_250), "4.2 ms");
+        assert_eq!(duration(42_500), "42 ms");
+        assert_eq!(duration(1_305_000), "1.30 s");
+        assert_eq!(
+            (size(7).as_str(), size(70_000).as_str(), size(4_404_019).as_str()),
+            ("7 bytes", "68 KiB", "4.1 MiB")
+        );
+        assert_eq!(ago(100, 103), "just now");
+        assert_eq!(ago(100, 280), "3 min ago");
+        assert_eq!(ago(100, 50), "just now", "clocks differ");
+        assert_eq!(utc(0), "1970-01-01 00:00:00 UTC");
+        assert_eq!(utc(951_782_400), "2000-02-29 00:00:00 UTC");
+        assert_eq!(utc(1_795_303_815), "2026-11-21 23:30:15 UTC");
+        assert_eq!(day(20_778), "21 Nov");
+        assert_eq!(short(Address::ZERO), "0x0000…0000");
+        assert_eq!(fingerprint(Address::ZERO).len(), 49);
+    }
+}

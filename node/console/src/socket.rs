@@ -1,0 +1,55 @@
+//! The console, from the command line: where it is, and a way back in.
+
+use axum::{
+    Extension, Json, Router,
+    http::StatusCode,
+    routing::{get, post},
+};
+use farthing_control::types::{Console, Problem, route};
+
+use crate::Access;
+
+/// What is known of the console besides who may use it.
+#[derive(Debug, Clone)]
+pub struct About {
+    pub access: Access,
+    /// `https://localhost:3002/panel`
+    pub url: String,
+    /// Where browsers are led from there.
+    pub led_to: Option<String>,
+    pub ca_fingerprint: Option<String>,
+}
+
+impl About {
+    /// As the command line shows it.
+    #[must_use]
+    pub fn shown(&self) -> Console {
+        Console {
+            url: self.url.clone(),
+            led_to: self.led_to.clone(),
+            setup_code: self.access.setup_code().map(|code| code.expose().to_owned()),
+            ca_fingerprint: self.ca_fingerprint.clone(),
+        }
+    }
+}
+
+/// Routes for whoever owns the data folder; the console itself does not have them.
+pub fn router(about: About) -> Router {
+    Router::new()
+        .route(route::CONSOLE, get(show))
+        .route(route::CONSOLE_RESET, post(reset))
+        .layer(Extension(about))
+}
+
+async fn show(Extension(about): Extension<About>) -> Json<Console> {
+    Json(about.shown())
+}
+
+async fn reset(Extension(about): Extension<About>) -> Result<Json<Console>, Problem> {
+    about
+        .access
+        .reset()
+        .await
+        .map_err(|error| Problem::of_status(StatusCode::CONFLICT, error.to_string(), ""))?;
+    Ok(Json(about.shown()))
+}

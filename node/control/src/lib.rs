@@ -1,0 +1,366 @@
+//! The control socket: how the command line talks to the running node.
+//!
+//! HTTP/1 with JSON over a Unix socket of mode 0600 in the data folder: whoever may read the wallet's folder
+//! may command the node, and nobody else can reach it. [`types`] is the contract of both sides.
+
+mod eth;
+mod local;
+mod text;
+pub mod types;
+
+use std::{
+    fs::{self, DirBuilder, Permissions},
+    io,
+    os::unix::fs::{DirBuilderExt, PermissionsExt},
+    path::{Path, PathBuf},
+    pin::pin,
+    time::Duration,
+};
+
+use axum::Router;
+use bytes::Bytes;
+use futures::future::{Either, select};
+use http::{HeaderMap, Method, Request, StatusCode, header};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper_util::rt::TokioIo;
+use serde::{Serialize, de::DeserializeOwned};
+use tokio::net::{UnixListener, UnixStream};
+use tokio_util::sync::CancellationToken;
+
+pub use self::local::Local;
+use self::types::Problem;
+
+const SOCKET_FILE: &str = "control.sock";
+/// An answer holds at most one call's body and its head.
+const ANSWER_BYTES_MAX: usize = farthing_protocol::limits::RESPONSE_BODY_BYTES_MAX + 64 * 1024;
+/// Opening a channel on a slow chain is the longest thing a command waits for.
+const DONE_WITHIN: Duration = Duration::from_secs(600);
+/// A question is answered from what the node knows, or after asking a few peers. A node that hangs is noticed.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(60);
+
+/// Serves `router` on the control socket in `data_dir` until `stop`.
+///
+/// # Errors
+/// When the socket cannot be made, for instance because the folder's path exceeds about 90 bytes.
+pub async fn serve(data_dir: &Path, router: Router, stop: CancellationToken) -> io::Result<()> {
+    let listener = listen(data_dir)?;
+    axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await?;
+    // Without a node there is nobody to talk to; a leftover socket is replaced at the next start anyway.
+    let _ = fs::remove_file(data_dir.join(SOCKET_FILE));
+    Ok(())
+}
+
+/// The socket is made where nobody else can look, gets its mode, and only then its name. What has that name
+/// already was left by a node that ended without tidying up: the folder's lock says that none is running.
+fn listen(data_dir: &Path) -> io::Result<UnixListener> {
+    let private = data_dir.join(".control");
+    let _ = fs::remove_dir_all(&private);
+    DirBuilder::new().mode(0o700).create(&private)?;
+    let made = private.join("s");
+    let listener = UnixListener::bind(&made)?;
+    fs::set_permissions(&made, Permissions::from_mode(0o600))?;
+    fs::rename(&made, data_dir.join(SOCKET_FILE))?;
+    fs::remove_dir(&private)?;
+    Ok(listener)
+}
+
+/// Why a command was not carried out.
+#[derive(Debug, thiserror::Error)]
+pub enum ControlError {
+    #[error("no node is running on {path}; start one with `farthing run`, or name its folder with --data", path = .path.display())]
+    NotRunning { path: PathBuf },
+    #[error("{path} belongs to another user; run the command as the node's user", path = .path.display())]
+    NotAllowed { path: PathBuf },
+    #[error("{}", problem_text(.0))]
+    Refused(Box<Problem>),
+    #[error(
+        "the node did not answer in {} s; it may be stopped, or its machine overloaded: see its log, and restart it when it \
+         stays so",
+        .0.as_secs()
+    )]
+    TimedOut(Duration),
+    #[error("the node's answer cannot be read: {0}; check that both are of one version")]
+    Unreadable(String),
+}
+
+fn problem_text(problem: &Problem) -> String {
+    let Problem { title, detail, next, .. } = problem;
+    let what = if detail.is_empty() { title } else { detail };
+    match next {
+        Some(next) if !next.is_empty() => format!("{what}; {next}"),
+        _ => what.clone(),
+    }
+}
+
+/// An answer as it came.
+#[derive(Debug, Clone)]
+pub struct RawAnswer {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub body: Bytes,
+}
+
+/// Talks to the node that runs on a data folder. Each request has a connection of its own.
+#[derive(Debug, Clone)]
+pub struct ControlClient {
+    socket: PathBuf,
+    /// Instead of the patience that a question or a command has.
+    within: Option<Duration>,
+    /// Called once for each exchange that takes longer.
+    when_slow: Option<(Duration, fn())>,
+}
+
+impl ControlClient {
+    #[must_use]
+    pub fn in_folder(data_dir: &Path) -> Self {
+        Self { socket: data_dir.join(SOCKET_FILE), within: None, when_slow: None }
+    }
+
+    /// With another patience than a minute for a question and ten minutes for the slowest command.
+    #[must_use]
+    pub const fn within(mut self, within: Duration) -> Self {
+        self.within = Some(within);
+        self
+    }
+
+    /// Has `tell` called when an answer takes longer than `after`: silence looks like a command that hangs.
+    #[must_use]
+    pub const fn when_slow(mut self, after: Duration, tell: fn()) -> Self {
+        self.when_slow = Some((after, tell));
+        self
+    }
+
+    /// # Errors
+    /// [`ControlError`]; a status of 400 or above is [`ControlError::Refused`].
+    pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ControlError> {
+        accepted(&self.send(Method::GET, path, Bytes::new()).await?)
+    }
+
+    /// Reads the answer whatever its status, for [`types::Health`].
+    ///
+    /// # Errors
+    /// [`ControlError`] when there is no such answer.
+    pub async fn get_any_status<T: DeserializeOwned>(&self, path: &str) -> Result<T, ControlError> {
+        read(&self.send(Method::GET, path, Bytes::new()).await?)
+    }
+
+    /// # Errors
+    /// As [`ControlClient::get`].
+    pub async fn post<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+    ) -> Result<T, ControlError> {
+        accepted(&self.send(Method::POST, path, json(body)?).await?)
+    }
+
+    /// # Errors
+    /// As [`ControlClient::get`].
+    pub async fn delete<T: DeserializeOwned>(&self, path: &str) -> Result<T, ControlError> {
+        accepted(&self.send(Method::DELETE, path, Bytes::new()).await?)
+    }
+
+    /// The answer as it came, for a service's own answer to `call`.
+    ///
+    /// # Errors
+    /// [`ControlError`] when there is none; its status is the caller's to judge.
+    pub async fn post_raw(&self, path: &str, body: &impl Serialize) -> Result<RawAnswer, ControlError> {
+        self.send(Method::POST, path, json(body)?).await
+    }
+
+    async fn send(&self, method: Method, path: &str, body: Bytes) -> Result<RawAnswer, ControlError> {
+        let usual = if method == Method::GET { ANSWERED_WITHIN } else { DONE_WITHIN };
+        let within = self.within.unwrap_or(usual);
+        let exchange = pin!(tokio::time::timeout(within, self.exchange(method, path, body)));
+        let answered = match self.when_slow {
+            Some((after, tell)) => match select(exchange, pin!(tokio::time::sleep(after))).await {
+                Either::Left((answered, _)) => answered,
+                Either::Right(((), exchange)) => {
+                    tell();
+                    exchange.await
+                }
+            },
+            None => exchange.await,
+        };
+        answered.map_err(|_| ControlError::TimedOut(within))?
+    }
+
+    async fn exchange(&self, method: Method, path: &str, body: Bytes) -> Result<RawAnswer, ControlError> {
+        let unreadable = |error: &dyn std::error::Error| ControlError::Unreadable(error.to_string());
+        let stream = UnixStream::connect(&self.socket).await.map_err(|error| self.no_connection(&error))?;
+        self.check_answerer(&stream)?;
+        let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
+            .await
+            .map_err(|error| unreadable(&error))?;
+        let connection = tokio::spawn(connection);
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(header::HOST, "localhost")
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(Full::new(body))
+            .map_err(|error| unreadable(&error))?;
+        let response = sender.send_request(request).await.map_err(|error| unreadable(&error))?;
+        let (head, body) = response.into_parts();
+        let body = Limited::new(body, ANSWER_BYTES_MAX)
+            .collect()
+            .await
+            .map_err(|error| ControlError::Unreadable(error.to_string()))?;
+        connection.abort();
+        Ok(RawAnswer { status: head.status, headers: head.headers, body: body.to_bytes() })
+    }
+
+    /// Who put the socket there is told this user's secrets and orders, and must be this user. The system's user may
+    /// command everybody's node.
+    fn check_answerer(&self, stream: &UnixStream) -> Result<(), ControlError> {
+        let own = rustix::process::geteuid().as_raw();
+        let user = stream.peer_cred().map_err(|error| self.no_connection(&error))?.uid();
+        if own == 0 || user == own {
+            return Ok(());
+        }
+        Err(self.no_connection(&io::ErrorKind::PermissionDenied.into()))
+    }
+
+    fn no_connection(&self, error: &io::Error) -> ControlError {
+        let path = self.socket.parent().unwrap_or(&self.socket).to_owned();
+        match error.kind() {
+            io::ErrorKind::PermissionDenied => ControlError::NotAllowed { path },
+            _ => ControlError::NotRunning { path },
+        }
+    }
+}
+
+fn json(body: &impl Serialize) -> Result<Bytes, ControlError> {
+    serde_json::to_vec(body).map(Bytes::from).map_err(|error| ControlError::Unreadable(error.to_string()))
+}
+
+fn accepted<T: DeserializeOwned>(answer: &RawAnswer) -> Result<T, ControlError> {
+    if answer.status.is_success() {
+        read(answer)
+    } else {
+        Err(ControlError::Refused(Box::new(answer.problem())))
+    }
+}
+
+fn read<T: DeserializeOwned>(answer: &RawAnswer) -> Result<T, ControlError> {
+    let body = if answer.body.is_empty() { &b"null"[..] } else { &answer.body };
+    serde_json::from_slice(body).map_err(|error| ControlError::Unreadable(error.to_string()))
+}
+
+impl RawAnswer {
+    /// Whether this is the network's word rather than a service's, which may answer with problems of its own: what
+    /// was bought has its price.
+    #[must_use]
+    pub fn is_problem(&self) -> bool {
+        let kind = self.headers.get(header::CONTENT_TYPE).map(http::HeaderValue::as_bytes);
+        kind.is_some_and(|kind| kind.starts_with(b"application/problem+json"))
+            && !self.headers.contains_key(types::HEADER_PRICE)
+    }
+
+    /// The problem it describes; one made up from the status when it does not.
+    #[must_use]
+    pub fn problem(&self) -> Problem {
+        serde_json::from_slice(&self.body).unwrap_or_else(|_| Problem {
+            kind: "about:blank".into(),
+            title: self.status.canonical_reason().unwrap_or("unknown status").into(),
+            status: self.status.as_u16(),
+            detail: String::from_utf8_lossy(&self.body).chars().take(500).collect(),
+            next: None,
+            charged: None,
+            call_id: None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use axum::{Json, response::IntoResponse, routing::get};
+
+    use super::*;
+
+    async fn running(folder: &Path) -> (ControlClient, CancellationToken, tokio::task::JoinHandle<()>) {
+        let router = Router::new()
+            .route("/ok", get(|| async { Json("fine") }).post(|body: String| async move { body }))
+            .route("/no", get(|| async {
+                let problem = serde_json::json!({ "status": 402, "title": "t", "detail": "no money", "next": "send some" });
+                (StatusCode::PAYMENT_REQUIRED, Json(problem)).into_response()
+            }))
+            .route("/empty", get(|| async { StatusCode::NO_CONTENT }));
+        let stop = CancellationToken::new();
+        let (serving, data_dir) = (stop.clone(), folder.to_owned());
+        let task = tokio::spawn(async move { serve(&data_dir, router, serving).await.unwrap() });
+        let client = ControlClient::in_folder(folder);
+        while !folder.join(SOCKET_FILE).exists() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        (client, stop, task)
+    }
+
+    #[tokio::test]
+    async fn a_command_reaches_the_node_of_its_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let (client, stop, task) = running(folder.path()).await;
+        assert_eq!(client.get::<String>("/ok").await.unwrap(), "fine");
+        assert_eq!(client.post::<Vec<u8>>("/ok", &[1, 2]).await.unwrap(), [1, 2]);
+        client.get::<()>("/empty").await.unwrap();
+        let refused = client.get::<String>("/no").await.unwrap_err();
+        assert_eq!(refused.to_string(), "no money; send some");
+        assert!(matches!(refused, ControlError::Refused(problem) if problem.status == 402));
+        let mode = fs::metadata(folder.path().join(SOCKET_FILE)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        stop.cancel();
+        task.await.unwrap();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left behind");
+    }
+
+    #[test]
+    fn a_problem_that_a_service_answers_is_its_own_answer() {
+        let mut answer =
+            RawAnswer { status: StatusCode::NOT_FOUND, headers: HeaderMap::new(), body: Bytes::new() };
+        assert!(!answer.is_problem());
+        answer.headers.insert(header::CONTENT_TYPE, "application/problem+json".parse().unwrap());
+        assert!(answer.is_problem());
+        answer.headers.insert(types::HEADER_PRICE, "0.002".parse().unwrap());
+        assert!(!answer.is_problem());
+    }
+
+    #[tokio::test]
+    async fn whoever_waits_long_is_told_so_and_not_for_ever() {
+        static TOLD: AtomicUsize = AtomicUsize::new(0);
+        let folder = tempfile::tempdir().unwrap();
+        // It takes connections and says nothing, as a stopped process does.
+        let _silent = listen(folder.path()).unwrap();
+        let client = ControlClient::in_folder(folder.path()).within(Duration::from_millis(200));
+        let patient = client.when_slow(Duration::from_millis(1), || {
+            TOLD.fetch_add(1, Ordering::Relaxed);
+        });
+        let error = patient.get::<String>("/ok").await.unwrap_err();
+        assert!(matches!(error, ControlError::TimedOut(_)), "{error}");
+        assert_eq!(TOLD.load(Ordering::Relaxed), 1);
+    }
+
+    #[tokio::test]
+    async fn without_a_node_the_next_step_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = ControlClient::in_folder(folder.path()).get::<String>("/ok").await.unwrap_err();
+        assert!(error.to_string().contains("farthing run"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_socket_left_by_a_killed_node_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        drop(std::os::unix::net::UnixListener::bind(folder.path().join(SOCKET_FILE)).unwrap());
+        fs::create_dir(folder.path().join(".control")).unwrap();
+        let client = ControlClient::in_folder(folder.path());
+        assert!(matches!(client.get::<String>("/ok").await, Err(ControlError::NotRunning { .. })));
+        let (client, ..) = running(folder.path()).await;
+        let answered = async {
+            while client.get::<String>("/ok").await.is_err() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(30), answered).await.unwrap();
+    }
+}

@@ -1,0 +1,452 @@
+//! What command line and node say to each other: JSON over the control socket.
+//!
+//! Each command is one request on one [`route`]. Amounts, ids and addresses are text ([`Text`]), so that no
+//! reader has to guess a number's unit or precision. Errors are `application/problem+json` ([`Problem`]).
+
+use std::{collections::BTreeMap, fmt};
+
+use farthing_protocol::{Address, CallId, ChannelId, ServiceId, Usdc, call::Method};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+pub use self::activity::{Activity, BoughtCall, DayFigures, Figures, Measured, ServedCall};
+pub use self::alerts::{Alert, AlertLevels, AlertLevelsRequest, AlertSeverity};
+pub use self::backup::{
+    AutomaticBackups, AutomaticBackupsRequest, BACKUPS_KEPT_MAX, Backup, BackupFacts, BackupRequest, Phrase,
+    PhraseCheck, ReplacedNode, Restoring, WalletBackup,
+};
+pub use self::catalog::{
+    CallForm, CatalogHit, CatalogKind, CatalogPage, CatalogQuery, CatalogSamples, CatalogService,
+    CatalogSort, CatalogState, Count, Counts, KindCount, LookAlike, PriceCount,
+};
+pub use self::console::{
+    ChainSettings, ChainSettingsRequest, ChainSettingsSaved, Console, EndpointTested, LogIn, LoggedIn,
+    PASSWORD_CHARS_MIN, Restarting, SetUp, Setting,
+};
+pub use self::flagged::{FlagCause, FlagRequest, FlagRule, FlaggedService, FlaggedServices, ServiceFlag};
+pub use self::history::{
+    DayTotals, HistoryEntry, HistoryKind, HistoryPage, HistoryState, SettledChannel, SettlementShown,
+};
+pub use self::inspect::{
+    ApiPreview, InspectRequest, InspectedCandidate, InspectedOperation, Inspection, Tried, TryRequest,
+};
+pub use self::problem::Problem;
+pub use self::reach::{Reach, ReachFailure, ReachedAddress, Traffic};
+pub use self::secrets::{NewSecret, Secret, SecretLimits, SecretShown};
+pub use self::service_file::{
+    Charge, KindFile, OperationFile, ParameterFile, PlaceFile, SamplesFile, ScalarFile, ServiceFile,
+    SourceFile, SourceKind,
+};
+pub use self::services::{
+    Api, ApiOperation, ApiShown, ApiState, EditRequest, Edited, ListingHealth, Offer, OfferParameter,
+    OperationName, OperationSample, PriceRequest, Rescan, RescanRequest, VersionNote,
+};
+pub use self::spending::{AcceptPrice, LimitsRequest, MoneyAtRest, SpendingLimits, SpendingState, StoppedBy};
+pub use crate::{eth::Eth, text::Text};
+
+mod activity;
+mod alerts;
+mod backup;
+mod catalog;
+mod console;
+mod flagged;
+pub mod history;
+mod inspect;
+mod problem;
+mod reach;
+pub mod route;
+pub mod sdk;
+mod secrets;
+mod service_file;
+mod services;
+mod spending;
+
+/// The type of a problem with a transfer whose end is not known: to repeat it may pay twice.
+pub const MAY_HAVE_BEEN_MADE: &str = "urn:farthing:problem:may-have-been-made";
+
+/// `farthing status`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Status {
+    pub version: String,
+    pub uptime_secs: u64,
+    #[schema(value_type = String)]
+    pub address: Text<Address>,
+    pub peer_id: String,
+    /// Where other nodes are told to reach this one; where it listens, while it tells none.
+    pub addresses: Vec<String>,
+    /// Whether they do, in a few words.
+    #[serde(default)]
+    pub reach: String,
+    pub gateway_url: String,
+    pub network: String,
+    pub chain: ChainStatus,
+    pub balance: WalletBalance,
+    pub peers: u64,
+    pub services: u64,
+    /// `false` after "stop all spending", or when the ledger failed.
+    pub spending: bool,
+    #[schema(value_type = String)]
+    pub spent_today: Text<Usdc>,
+    /// What keeps the node from doing all of its work, each with its next step.
+    pub alerts: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ChainStatus {
+    pub name: String,
+    pub chain_id: u64,
+    /// Test money only.
+    pub testnet: bool,
+    pub head: Option<u64>,
+    pub head_age_secs: Option<u64>,
+    /// What went wrong, when the chain is not usable.
+    pub problem: Option<String>,
+}
+
+/// `farthing healthcheck`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Health {
+    pub ready: bool,
+    /// Why not.
+    pub waiting_for: Vec<String>,
+}
+
+/// `farthing doctor`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Doctor {
+    pub checks: Vec<Check>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Check {
+    pub name: String,
+    /// The node can do its work; with a `next` there is something to mind all the same.
+    pub good: bool,
+    pub detail: String,
+    /// What mends it.
+    pub next: Option<String>,
+}
+
+/// `farthing call`, and the body of `POST /internal/call`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CallRequest {
+    #[schema(value_type = String)]
+    pub api_id_public: Text<ServiceId>,
+    pub path: String,
+    #[schema(value_type = String)]
+    pub method: Text<Method>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub params: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<serde_json::Value>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub max_price: Option<Text<Usdc>>,
+    /// A UUID, or any text of the caller's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call_id: Option<String>,
+}
+
+/// `farthing wallet address` and `balance`. Balances are as last seen on chain.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct WalletBalance {
+    #[schema(value_type = String)]
+    pub address: Text<Address>,
+    /// `None` while the chain was never reached.
+    #[schema(value_type = Option<String>)]
+    pub usdc: Option<Text<Usdc>>,
+    #[schema(value_type = Option<String>)]
+    pub eth: Option<Text<Eth>>,
+    /// Deposited in channels and not yet spent.
+    #[schema(value_type = String)]
+    pub in_channels: Text<Usdc>,
+    /// Earned and not yet claimed.
+    #[schema(value_type = String)]
+    pub unclaimed: Text<Usdc>,
+    /// Why the chain is not looked at now, and `usdc` and `eth` are what was last seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stale: Option<String>,
+}
+
+/// `farthing wallet send`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SendRequest {
+    #[schema(value_type = String)]
+    pub to: Text<Address>,
+    /// `usdc` or `eth`, and how much.
+    #[serde(flatten)]
+    #[schema(value_type = BTreeMap<String, String>)]
+    pub amount: SendAmount,
+}
+
+/// `{"usdc": "1.50"}` or `{"eth": "0.001"}`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SendAmount {
+    Usdc(Text<Usdc>),
+    Eth(Text<Eth>),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Sent {
+    /// Hash of the transaction, `0x…`.
+    pub transaction: String,
+    pub block: Option<u64>,
+}
+
+/// A payment channel, from this node's side.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Channel {
+    #[schema(value_type = String)]
+    pub id: Text<ChannelId>,
+    pub role: ChannelRole,
+    /// The other side's wallet.
+    #[schema(value_type = String)]
+    pub peer: Text<Address>,
+    /// `opening`, `open`, `closing`, `closed`, `stopped`, with the reason where there is one.
+    pub state: String,
+    #[schema(value_type = String)]
+    pub deposited: Text<Usdc>,
+    /// Charged so far.
+    #[schema(value_type = String)]
+    pub spent: Text<Usdc>,
+    /// Promised by the payer, or held by the owner.
+    #[schema(value_type = String)]
+    pub signed: Text<Usdc>,
+    /// Paid out on chain.
+    #[schema(value_type = String)]
+    pub claimed: Text<Usdc>,
+}
+
+/// `farthing channel close`
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct CloseQuery {
+    /// Asks the chain at once, and not the owner first.
+    #[serde(default)]
+    pub force: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ChannelRole {
+    /// I buy.
+    Payer,
+    /// I sell.
+    Payee,
+}
+
+impl fmt::Display for ChannelRole {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Payer => "payer",
+            Self::Payee => "payee",
+        })
+    }
+}
+
+/// `farthing channel open`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OpenRequest {
+    #[schema(value_type = String)]
+    pub service: Text<ServiceId>,
+    /// By the rules of `[spending]` when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub deposit: Option<Text<Usdc>>,
+}
+
+/// `farthing settle`: what was claimed. Empty when nothing was left to claim.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Settled {
+    #[schema(value_type = String)]
+    pub claimed: Text<Usdc>,
+    pub channels: u64,
+    /// Hashes, `0x…`, each confirmed.
+    pub transactions: Vec<String>,
+    /// Channels whose claims the contract refused.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<RefusedClaim>,
+}
+
+/// A claim that the contract refused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RefusedClaim {
+    #[schema(value_type = String)]
+    pub channel: Text<ChannelId>,
+    pub reason: String,
+}
+
+/// `farthing audit`
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct AuditQuery {
+    /// An owner's wallet, whose books are compared with this node's.
+    #[param(value_type = Option<String>)]
+    pub with: Option<Text<Address>>,
+    /// The ledger alone: neither the chain nor an owner is asked.
+    #[serde(default)]
+    pub offline: bool,
+}
+
+/// What came of comparing the books with an owner's, call by call and channel by channel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Compared {
+    #[schema(value_type = String)]
+    pub owner: Text<Address>,
+    pub calls: u64,
+    /// Charged or not: not known here yet.
+    pub undecided: u64,
+    /// Calls that the owner need not keep any more, and does not.
+    pub not_kept: u64,
+    /// Charged by the owner for calls that adjustments stand for here.
+    #[schema(value_type = String)]
+    pub adjusted: Text<Usdc>,
+    /// Charged here for calls that adjustments stand for in the owner's books: it was restored from a backup.
+    #[schema(value_type = String)]
+    pub adjusted_there: Text<Usdc>,
+    /// Channels at rest whose totals were compared, and channels that were not: why.
+    pub channels: u64,
+    pub channels_left_out: Vec<String>,
+    /// What these channels come to in both books.
+    #[schema(value_type = String)]
+    pub spent_here: Text<Usdc>,
+    #[schema(value_type = String)]
+    pub earned_there: Text<Usdc>,
+    pub differences_total: u64,
+    /// At most 1,000 of them, each with its call or channel.
+    pub differences: Vec<String>,
+}
+
+/// What the contract holds, and of how many channels it said what the books say.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct OnChain {
+    /// The newest confirmed block.
+    pub block: u64,
+    pub channels: u64,
+    /// USDC in the contract, of all its channels.
+    #[schema(value_type = String)]
+    pub escrow: Text<Usdc>,
+    /// USDC in the channels of this node.
+    #[schema(value_type = String)]
+    pub at_stake: Text<Usdc>,
+    /// What is not confirmed yet, or on its way into the books; at most 1,000.
+    pub unconfirmed: Vec<String>,
+}
+
+/// The books, checked now; no violation when they add up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Audit {
+    pub calls_served: u64,
+    pub calls_bought: u64,
+    /// Promised, and the end not known yet.
+    pub calls_undecided: u64,
+    /// Amounts that a channel counts and no call explains; the history shows them with their causes.
+    pub adjustments: u64,
+    pub violations_total: u64,
+    /// At most 2,000 of them.
+    pub violations: Vec<String>,
+    /// What was not looked at, and why.
+    pub not_checked: Vec<String>,
+    /// Held against the contract; `null` when that was not possible, which `not_checked` then says.
+    pub chain: Option<OnChain>,
+    /// With another node's books.
+    pub compared: Option<Compared>,
+}
+
+/// A connected node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Peer {
+    #[schema(value_type = String)]
+    pub wallet: Text<Address>,
+    pub address: String,
+    pub agent: String,
+    pub rtt_us: Option<u64>,
+}
+
+/// `farthing net ping`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PingRequest {
+    #[schema(value_type = String)]
+    pub wallet: Text<Address>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Pong {
+    pub address: String,
+    pub rtt_us: u64,
+}
+
+/// `farthing net lookup`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LookupRequest {
+    #[schema(value_type = String)]
+    pub wallet: Text<Address>,
+}
+
+/// What a look-up found, and what every step of it brought.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Lookup {
+    /// Whether the wallet's node is connected now, or is this node.
+    pub connected: bool,
+    pub record: Option<LookupRecord>,
+    pub steps: Vec<LookupStep>,
+}
+
+/// Where a wallet's node says it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LookupRecord {
+    pub seq: u64,
+    pub issued_secs: u64,
+    pub expires_secs: u64,
+    pub addresses: Vec<String>,
+    pub listings: u32,
+    /// Why it is of no use, to follow `it`: it has expired, says that its node has left, or is of the future.
+    pub amiss: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LookupStep {
+    pub name: String,
+    pub took_us: u64,
+    pub outcome: String,
+    pub helped: bool,
+}
+
+/// What [`farthing_protocol::CallId`] a finished call had, among the gateway's headers.
+pub const HEADER_CALL_ID: &str = "x-farthing-call-id";
+pub const HEADER_PRICE: &str = "x-farthing-price-usdc";
+pub const HEADER_CHARGED: &str = "x-farthing-charged";
+pub const HEADER_RECEIPT: &str = "x-farthing-receipt";
+pub const HEADER_TIMING: &str = "server-timing";
+
+impl CallRequest {
+    /// The id this request asks for, if any.
+    #[must_use]
+    pub fn named_call_id(&self) -> Option<CallId> {
+        self.call_id.as_deref().map(CallId::from_idempotency_key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_are_decimal_text() {
+        let request = SendRequest {
+            to: Text(Address::ZERO),
+            amount: SendAmount::Usdc(Text(Usdc::from_micros(1_500_000))),
+        };
+        let json = serde_json::to_string(&request).unwrap();
+        assert_eq!(json, r#"{"to":"0x0000000000000000000000000000000000000000","usdc":"1.50"}"#);
+        assert_eq!(serde_json::from_str::<SendRequest>(&json).unwrap(), request);
+        assert!(serde_json::from_str::<SendRequest>(&json.replace("\"1.50\"", "1.5")).is_err());
+    }
+}

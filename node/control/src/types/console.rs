@@ -1,0 +1,162 @@
+//! What the command line and programs say to the console.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// Enough that guessing at the pace the console allows is hopeless, and what people are used to.
+pub const PASSWORD_CHARS_MIN: usize = 10;
+
+/// `farthing panel url` and `reset-password`
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Console {
+    /// Where to open it.
+    pub url: String,
+    /// Where browsers are led from there: a name that this node alone has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub led_to: Option<String>,
+    /// The one-time code, while the console has no password.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setup_code: Option<String>,
+    /// SHA-256 of the authority that its certificate is from; none for a certificate from elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ca_fingerprint: Option<String>,
+}
+
+impl Console {
+    /// Scheme, name and port of the pages.
+    #[must_use]
+    pub fn origin(&self) -> &str {
+        self.led_to.as_deref().unwrap_or(&self.url).trim_end_matches("/panel")
+    }
+}
+
+impl fmt::Debug for Console {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Console").field("url", &self.url).finish_non_exhaustive()
+    }
+}
+
+/// `POST /api/v1/setup`
+#[derive(Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SetUp {
+    /// As the node printed it; `farthing panel url` prints it again.
+    pub code: String,
+    /// At least 10 characters.
+    pub password: String,
+}
+
+impl fmt::Debug for SetUp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SetUp(…)")
+    }
+}
+
+/// `POST /api/v1/session`
+#[derive(Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LogIn {
+    pub password: String,
+    /// What an earlier log-in answered as `device`: then wrong passwords of other programs do not make this one wait.
+    #[serde(default)]
+    pub device: String,
+}
+
+impl fmt::Debug for LogIn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LogIn(…)")
+    }
+}
+
+/// What a program sends along with every request, as `x-console-key`, beside the cookie it was given.
+#[derive(Clone, Serialize, Deserialize, ToSchema)]
+pub struct LoggedIn {
+    pub key: String,
+    /// To be kept, and sent with every later log-in; absent where the one that was sent is still good.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
+}
+
+impl fmt::Debug for LoggedIn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LoggedIn(…)")
+    }
+}
+
+/// One setting as it holds in the running node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Setting {
+    /// `section.key`
+    pub name: String,
+    /// Secrets are shown as `(set)`; lists separated by commas; empty when nothing is set.
+    pub value: String,
+    /// `default`, a file with its line, a variable, or a flag.
+    pub origin: String,
+}
+
+/// How the chain is reached: `farthing chain show`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ChainSettings {
+    /// `base`, `local`, …; chosen before the first start.
+    pub preset: String,
+    /// Host and port of each endpoint in order of preference: the addresses may hold access keys.
+    pub endpoints: Vec<String>,
+    /// Where the endpoints come from, as the configuration says it; `preset` for its own.
+    pub endpoints_from: String,
+    /// Blocks until a deposit counts.
+    pub confirmations: u64,
+    /// Where that number comes from.
+    pub confirmations_from: String,
+    /// Whether what runs is what is set: `false` after a change, until the restart.
+    pub in_force: bool,
+}
+
+/// `farthing chain set`: what is not named stays as it is.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ChainSettingsRequest {
+    /// Addresses of endpoints in order of preference, in place of those of now. Each is asked before it is taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rpc_urls: Option<Vec<String>>,
+    /// Blocks until a deposit counts, 1 to 1,000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirmations: Option<u64>,
+    /// First back to the configuration's, both of them.
+    #[serde(default)]
+    pub reset: bool,
+}
+
+impl fmt::Debug for ChainSettingsRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChainSettingsRequest")
+            .field("confirmations", &self.confirmations)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What was stored; it holds from the next start on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ChainSettingsSaved {
+    pub settings: ChainSettings,
+    /// What each endpoint said when it was asked.
+    pub tested: Vec<EndpointTested>,
+}
+
+/// What one endpoint said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct EndpointTested {
+    /// Host and port.
+    pub endpoint: String,
+    pub good: bool,
+    /// In words.
+    pub detail: String,
+}
+
+/// `farthing restart`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Restarting {
+    /// Running calls end first, so it takes up to half a minute.
+    pub restarting: bool,
+}

@@ -1,0 +1,276 @@
+//! Everything that moved or earned money, in the order of time, and what each day came to.
+
+use std::{fmt, str::FromStr};
+
+use farthing_protocol::{Address, ChannelId, ServiceId, Usdc};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{Eth, ServedCall, Text};
+
+/// One step through the history, the newest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct HistoryPage {
+    pub entries: Vec<HistoryEntry>,
+    /// To be given as `cursor` for what comes before; absent at the end. A step may be short, even empty, and not the
+    /// last one: only so much is looked at at once.
+    pub next: Option<String>,
+}
+
+/// A call, a transaction, a settlement or an adjustment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct HistoryEntry {
+    pub kind: HistoryKind,
+    /// Seconds since the Unix epoch.
+    pub time_secs: u64,
+    pub state: HistoryState,
+    /// Call id, hash of the transaction, or number of the settlement or the adjustment.
+    pub id: String,
+    /// What was paid for a call or moved by a transaction, and what a call or a settlement earned.
+    #[schema(value_type = String)]
+    pub amount: Text<Usdc>,
+    #[schema(value_type = Option<String>)]
+    pub service: Option<Text<ServiceId>>,
+    /// Name of the service, a stranger's text; empty where there is none.
+    pub name: String,
+    /// The other side's wallet.
+    #[schema(value_type = Option<String>)]
+    pub peer: Option<Text<Address>>,
+    /// `GET /v1/things` of a call, `deposit` of a transaction.
+    pub what: String,
+    /// HTTP status of the service's answer.
+    pub status: Option<u16>,
+    /// Name of the secret that bought it.
+    pub secret: Option<String>,
+    #[schema(value_type = Option<String>)]
+    pub channel: Option<Text<ChannelId>>,
+    /// Hash, `0x…`.
+    pub transaction: Option<String>,
+    /// ETH that a transaction moved, beside its fee.
+    #[schema(value_type = Option<String>)]
+    pub eth: Option<Text<Eth>>,
+    /// What a transaction paid for gas, in ETH.
+    #[schema(value_type = Option<String>)]
+    pub fee: Option<Text<Eth>>,
+    /// Why a call cost nothing, when it was not answered; what caused an adjustment.
+    pub reason: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum HistoryKind {
+    /// A call that this node bought.
+    Bought,
+    /// A call that this node served.
+    Served,
+    /// A claim of what was earned.
+    Settlement,
+    /// A transaction of this wallet.
+    Transaction,
+    /// What a channel counts and no call explains, with its cause.
+    Adjustment,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum HistoryState {
+    /// A call that was answered and paid.
+    Charged,
+    /// A call that was answered and cost nothing.
+    Free,
+    /// Not answered, or not carried out; nothing was paid.
+    Failed,
+    /// Not in a block yet.
+    Pending,
+    /// In a block.
+    Confirmed,
+    /// Earned, and withdrawn by the payer before it was claimed.
+    Lost,
+}
+
+/// What a text should have been.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{given}` is none of {expected}")]
+pub struct NoneOf {
+    given: String,
+    expected: &'static str,
+}
+
+impl HistoryKind {
+    pub const ALL: [Self; 5] =
+        [Self::Bought, Self::Served, Self::Settlement, Self::Transaction, Self::Adjustment];
+
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Bought => "bought",
+            Self::Served => "served",
+            Self::Settlement => "settlement",
+            Self::Transaction => "transaction",
+            Self::Adjustment => "adjustment",
+        }
+    }
+}
+
+impl HistoryState {
+    const ALL: [Self; 6] =
+        [Self::Charged, Self::Free, Self::Failed, Self::Pending, Self::Confirmed, Self::Lost];
+
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Charged => "charged",
+            Self::Free => "free",
+            Self::Failed => "failed",
+            Self::Pending => "pending",
+            Self::Confirmed => "confirmed",
+            Self::Lost => "lost",
+        }
+    }
+}
+
+impl FromStr for HistoryKind {
+    type Err = NoneOf;
+
+    fn from_str(text: &str) -> Result<Self, NoneOf> {
+        let found = Self::ALL.into_iter().find(|kind| kind.name() == text);
+        let expected = "bought, served, settlement, transaction, adjustment";
+        found.ok_or_else(|| NoneOf { given: text.chars().take(40).collect(), expected })
+    }
+}
+
+impl FromStr for HistoryState {
+    type Err = NoneOf;
+
+    fn from_str(text: &str) -> Result<Self, NoneOf> {
+        let found = Self::ALL.into_iter().find(|state| state.name() == text);
+        let expected = "charged, free, failed, pending, confirmed";
+        found.ok_or_else(|| NoneOf { given: text.chars().take(40).collect(), expected })
+    }
+}
+
+impl fmt::Display for HistoryKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl fmt::Display for HistoryState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// One day in UTC: calls that a service answered, and what was charged for them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DayTotals {
+    /// `2026-11-21`
+    pub date: String,
+    pub bought: u64,
+    #[schema(value_type = String)]
+    pub spent: Text<Usdc>,
+    pub served: u64,
+    #[schema(value_type = String)]
+    pub earned: Text<Usdc>,
+}
+
+/// A settlement with the calls that it paid for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SettlementShown {
+    pub id: u64,
+    /// Seconds since the Unix epoch, of the last change.
+    pub time_secs: u64,
+    pub state: HistoryState,
+    /// Hash, `0x…`; none before it was sent.
+    pub transaction: Option<String>,
+    #[schema(value_type = String)]
+    pub amount: Text<Usdc>,
+    pub channels: Vec<SettledChannel>,
+    /// The newest first.
+    pub calls: Vec<ServedCall>,
+    /// Calls of it may be missing here, because they are too old or too many.
+    pub partial: bool,
+}
+
+/// One channel's part of a settlement.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SettledChannel {
+    #[schema(value_type = String)]
+    pub channel: Text<ChannelId>,
+    #[schema(value_type = Option<String>)]
+    pub payer: Option<Text<Address>>,
+    #[schema(value_type = String)]
+    pub amount: Text<Usdc>,
+}
+
+/// Column heads of [`csv_line`].
+pub const CSV_HEAD: &str = "time,kind,state,id,amount_usdc,service,name,peer,what,status,secret,channel,transaction,eth,fee_eth,reason\r\n";
+
+/// An entry as a line of RFC 4180. What a spreadsheet would take for a formula begins with an apostrophe.
+#[must_use]
+pub fn csv_line(entry: &HistoryEntry) -> String {
+    fn text<T: fmt::Display>(value: Option<&T>) -> String {
+        value.map(ToString::to_string).unwrap_or_default()
+    }
+    let cells = [
+        farthing_os::clock::timestamp(entry.time_secs),
+        entry.kind.to_string(),
+        entry.state.to_string(),
+        entry.id.clone(),
+        entry.amount.to_string(),
+        text(entry.service.as_ref()),
+        entry.name.clone(),
+        text(entry.peer.as_ref()),
+        entry.what.clone(),
+        text(entry.status.as_ref()),
+        text(entry.secret.as_ref()),
+        text(entry.channel.as_ref()),
+        text(entry.transaction.as_ref()),
+        text(entry.eth.as_ref()),
+        text(entry.fee.as_ref()),
+        text(entry.reason.as_ref()),
+    ];
+    cells.map(|cell| csv_cell(&cell)).join(",") + "\r\n"
+}
+
+fn csv_cell(text: &str) -> String {
+    let text: String = text.chars().filter(|c| !c.is_control()).collect();
+    let formula = text.starts_with(['=', '+', '-', '@']);
+    let text = if formula { format!("'{text}") } else { text };
+    if text.contains(['"', ',']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_is_neither_a_formula_nor_the_end_of_a_line() {
+        for (text, cell) in [
+            ("plain", "plain"),
+            ("", ""),
+            ("a,b", "\"a,b\""),
+            ("say \"hi\"", "\"say \"\"hi\"\"\""),
+            ("=HYPERLINK(\"x\",1)", "\"'=HYPERLINK(\"\"x\"\",1)\""),
+            ("@sum", "'@sum"),
+            ("a\r\nb", "ab"),
+            ("\t=1", "'=1"),
+        ] {
+            assert_eq!(csv_cell(text), cell, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn kinds_and_states_are_read_as_they_are_written() {
+        for kind in HistoryKind::ALL {
+            assert_eq!(kind.name().parse(), Ok(kind));
+            assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
+        }
+        for state in HistoryState::ALL {
+            assert_eq!(state.name().parse(), Ok(state));
+            assert_eq!(serde_json::to_value(state).unwrap(), state.name());
+        }
+        let error = "spent".parse::<HistoryKind>().unwrap_err().to_string();
+        assert_eq!(error, "`spent` is none of bought, served, settlement, transaction, adjustment");
+    }
+}

@@ -1,0 +1,283 @@
+//! What the node says of its owner's services.
+
+use std::{collections::BTreeMap, fmt};
+
+use farthing_bridge::{changes::Changes, report::Report, samples::Sample};
+use farthing_protocol::{ServiceId, Usdc, call::Method};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{Charge, SourceFile, Text};
+
+/// One version of a service.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct VersionNote {
+    /// As calls name it.
+    pub version: u64,
+    /// By the owner's clock, in seconds since the Unix epoch.
+    pub published_secs: u64,
+    /// Of operations that name none of their own.
+    #[schema(value_type = String)]
+    pub price: Text<Usdc>,
+    /// What is different from the version before, one sentence each; empty where callers see no difference.
+    pub what: Vec<String>,
+    /// This node came by the version itself; the owner does not tell of it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    #[schema(default = false)]
+    pub seen_here: bool,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "the form that serde calls")]
+const fn is_false(flag: &bool) -> bool {
+    !*flag
+}
+
+/// Whether others have the listing of one of my services.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ListingHealth {
+    /// When neighbours were asked, in seconds since the Unix epoch; 0 before the first time.
+    pub asked_secs: u64,
+    /// Connected nodes that were asked: 16 at most.
+    pub asked: u64,
+    /// That have the version of now.
+    pub current: u64,
+    /// That have an earlier one.
+    pub earlier: u64,
+    /// That do not have it.
+    pub missing: u64,
+    /// That did not answer.
+    pub silent: u64,
+    /// Whether one of them gave out the details by their hash; `None` when nobody with the listing could be asked.
+    pub details_served: Option<bool>,
+    /// Whether one's own server takes connections, in words; empty before it was looked at.
+    pub upstream: String,
+    pub upstream_good: bool,
+}
+
+/// A sample and what it is a sample of.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct OperationSample {
+    /// `GET /planets`
+    pub operation: String,
+    #[serde(flatten)]
+    #[schema(value_type = Object)]
+    pub sample: Sample,
+}
+
+/// One of my services.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Api {
+    #[schema(value_type = String)]
+    pub id: Text<ServiceId>,
+    pub name: String,
+    pub state: ApiState,
+    pub upstream: String,
+    /// `public`, `LAN` or `same machine`.
+    pub upstream_class: String,
+    #[schema(value_type = String)]
+    pub price: Text<Usdc>,
+    pub listing_version: u64,
+    pub operations: Vec<ApiOperation>,
+    /// Served and charged, of the calls that the ledger keeps.
+    pub calls: u64,
+    #[schema(value_type = String)]
+    pub earned: Text<Usdc>,
+    /// Calls that the upstream did not answer, or with a status of 500 and above; none of them was charged.
+    #[serde(default)]
+    pub errors: u64,
+    /// Seconds since the Unix epoch, of the newest call.
+    #[serde(default)]
+    pub last_call_secs: Option<u64>,
+    /// What the upstream took, of the newest requests, in microseconds.
+    #[serde(default)]
+    pub upstream_median_us: Option<u64>,
+    /// What was found last of its listing and its server; `None` before the first look.
+    #[serde(default)]
+    pub health: Option<ListingHealth>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ApiState {
+    Published,
+    Paused,
+    Removed,
+}
+
+impl fmt::Display for ApiState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Published => "published",
+            Self::Paused => "paused",
+            Self::Removed => "removed",
+        })
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ApiOperation {
+    #[schema(value_type = String)]
+    pub method: Text<Method>,
+    pub path: String,
+    #[schema(value_type = String)]
+    pub price: Text<Usdc>,
+}
+
+/// `farthing api price`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PriceRequest {
+    #[schema(value_type = String)]
+    pub price: Text<Usdc>,
+    /// Only this operation; the service's default price otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operation: Option<OperationName>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OperationName {
+    #[schema(value_type = String)]
+    pub method: Text<Method>,
+    pub path: String,
+}
+
+/// One service with everything an owner wants to see of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ApiShown {
+    #[serde(flatten)]
+    pub api: Api,
+    /// `REST` or `GraphQL`
+    pub kind: String,
+    pub summary: String,
+    pub category: String,
+    pub tags: Vec<String>,
+    /// Markdown.
+    pub description: String,
+    /// URL or file that the description came from; empty when the operations were written by hand.
+    pub source: String,
+    /// Names of what this node adds to every upstream request.
+    pub secrets: Vec<String>,
+    /// What became of the description at registration.
+    #[schema(value_type = Object)]
+    pub report: Report,
+    pub offers: Vec<Offer>,
+    pub samples: Vec<OperationSample>,
+    /// Operations of the description that are not offered, as the owner chose.
+    #[serde(default)]
+    pub hidden: Vec<OperationName>,
+    /// Which answers are charged.
+    #[serde(default)]
+    pub charge: Charge,
+}
+
+/// `farthing api edit`: what is not named stays as it is. Prices have a command of their own.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EditRequest {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// One line; the description's first when empty.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub category: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tags: Option<Vec<String>>,
+    /// Markdown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The owner's own server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upstream: Option<String>,
+    /// Added to every upstream request, in place of all that are added now; with none named those stay.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub upstream_headers: BTreeMap<String, String>,
+    /// The same for parameters of the query.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub upstream_query: BTreeMap<String, String>,
+    /// Names of headers and parameters that are not added any more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remove_secrets: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub charge: Option<Charge>,
+    /// Not offered any more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hide: Vec<OperationName>,
+    /// Hidden ones that are offered again, for which the description is read once more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub offer: Vec<OperationName>,
+    /// The description, where it was a file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<SourceFile>,
+    /// The version that the changes were made for: with another one nothing is changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u64>,
+}
+
+/// What came of `farthing api edit`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Edited {
+    #[serde(flatten)]
+    pub api: Api,
+    /// Names of what is not added to requests any more, because it was given for another server.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dropped_secrets: Vec<String>,
+}
+
+/// Without the secrets that it may hold.
+impl fmt::Debug for EditRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EditRequest").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// An operation as a caller sees it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Offer {
+    #[schema(value_type = String)]
+    pub method: Text<Method>,
+    pub path: String,
+    #[schema(value_type = String)]
+    pub price: Text<Usdc>,
+    pub summary: String,
+    pub parameters: Vec<OfferParameter>,
+    /// Type of the body, when one is taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct OfferParameter {
+    pub name: String,
+    /// `path`, `query` or `header`
+    #[serde(rename = "in")]
+    pub place: String,
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub required: bool,
+}
+
+/// `farthing api rescan`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RescanRequest {
+    /// Another source than the one of the registration, such as a newer file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<SourceFile>,
+    /// Publish what changed as a new version.
+    #[serde(default)]
+    pub apply: bool,
+}
+
+/// What a newer reading of a service's source brings.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Rescan {
+    #[schema(value_type = Object)]
+    pub changes: Changes,
+    #[schema(value_type = Object)]
+    pub report: Report,
+    /// Whether a new version was published.
+    pub applied: bool,
+    pub api: Api,
+}

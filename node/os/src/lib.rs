@@ -1,0 +1,9 @@
+//! What the program asks of the machine that it runs on: the wall clock ([`clock`]), files that nobody else reads
+//! ([`files`]), a data folder that one process holds ([`lock`]), memory to itself ([`process`]), and text that is wiped
+//! and never shown ([`secret`]).
+
+pub mod clock;
+pub mod files;
+pub mod lock;
+pub mod process;
+pub mod secret;

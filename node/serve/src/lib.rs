@@ -1,0 +1,444 @@
+//! The HTTP ports: our own accept loop, with a bound on everything a stranger can hold.
+//!
+//! 1. A connection is accepted when there is room for it, in all and per subscriber ([`Limits`]); one that does nothing
+//!    makes room, and otherwise it waits ([`places`]).
+//! 2. On a TLS port the first byte tells TLS from plain HTTP, which gets a helpful answer; then the handshake.
+//! 3. Requests with too long an address or too many headers are refused before routing.
+//! 4. A watch ([`activity`]) closes connections whose request head does not arrive in time, and those on which
+//!    nothing moves. Bodies have a deadline of their own, and count against the memory of the node.
+//! 5. At shutdown, running requests end and nothing new is taken.
+//!
+//! Why not `axum::serve`: it installs no timer, and a half-sent head is held for ever.
+
+mod activity;
+mod answer;
+mod body;
+mod guard;
+mod places;
+pub mod tls;
+
+use std::{
+    convert::Infallible,
+    io,
+    net::{IpAddr, SocketAddr},
+    path::{Path, PathBuf},
+    pin::pin,
+    sync::Arc,
+    time::Duration,
+};
+
+use axum::{Router, body::Body, response::IntoResponse};
+use farthing_bounds::ByteBudget;
+use http::{HeaderMap, Request, Response, StatusCode};
+use hyper::body::Incoming;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+    time::{Instant, timeout},
+};
+use tokio_rustls::TlsAcceptor;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tower::ServiceExt;
+
+use self::{
+    activity::{Activity, Watched},
+    answer::Answer,
+    body::{Room, TimedBody},
+    places::{Full, Place, Places, Waiting},
+};
+pub use self::{
+    guard::{Hosts, guarded},
+    places::Desk,
+};
+
+/// Unread bytes of one request, and of one connection: on 128 connections together 32 MiB.
+const HTTP2_STREAM_BYTES: u32 = 64 * 1024;
+const HTTP2_CONNECTION_BYTES: u32 = 256 * 1024;
+
+/// What one port may be made to hold.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    pub connections_max: usize,
+    /// Of one subscriber: an IPv4 address, a /64 of IPv6, or this machine.
+    pub connections_per_ip_max: usize,
+    /// First byte and TLS handshake.
+    pub handshake: Duration,
+    /// From the first byte of a request to the end of its head.
+    pub head: Duration,
+    /// The whole body of a request.
+    pub body: Duration,
+    /// A connection on which nothing moves and nothing is being worked on.
+    pub idle: Duration,
+    /// A newcomer for a place, while all those of its subscriber are at work.
+    pub wait: Duration,
+    pub head_bytes_max: usize,
+    pub headers_max: usize,
+    pub uri_bytes_max: usize,
+    /// Requests at once on one HTTP/2 connection.
+    pub streams_max: u32,
+    /// How long shutdown waits for running requests.
+    pub drain: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections_max: 128,
+            connections_per_ip_max: 32,
+            handshake: Duration::from_secs(5),
+            head: Duration::from_secs(5),
+            body: Duration::from_secs(30),
+            idle: Duration::from_secs(30),
+            wait: Duration::from_secs(10),
+            head_bytes_max: 16 * 1024,
+            headers_max: 64,
+            uri_bytes_max: 4 * 1024,
+            streams_max: 64,
+            drain: Duration::from_secs(30),
+        }
+    }
+}
+
+/// A port that speaks TLS.
+#[derive(Clone)]
+pub struct Tls {
+    pub config: Arc<rustls::ServerConfig>,
+    /// Named in the answer to plain HTTP.
+    pub ca_file: Option<PathBuf>,
+}
+
+impl std::fmt::Debug for Tls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tls").field("ca_file", &self.ca_file).finish_non_exhaustive()
+    }
+}
+
+/// One HTTP port.
+#[derive(Debug, Clone)]
+pub struct Port {
+    pub router: Router,
+    pub tls: Option<Tls>,
+    /// When not empty, only these addresses may connect; they share one large allowance.
+    pub trusted_proxies: Vec<IpAddr>,
+    pub limits: Limits,
+    /// What the bodies of all requests may hold.
+    pub budget: ByteBudget,
+    pub wording: Wording,
+}
+
+/// A request that this port answers in place of its routes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TurnedAway {
+    /// It names a host that is neither an address nor a name of this node.
+    UnknownHost,
+    /// A web page makes it.
+    FromWebPage,
+    /// Its body finds no room in the memory of the node.
+    NoRoom,
+}
+
+/// How an edge words what its port turns away.
+pub type Wording = fn(TurnedAway) -> Response<Body>;
+
+/// The address a request came from, among its extensions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClientAddress(pub SocketAddr);
+
+impl Port {
+    /// Serves until `stop`, then until running requests have ended, at most for [`Limits::drain`].
+    pub async fn serve(self, listener: TcpListener, stop: CancellationToken) {
+        let drain = self.limits.drain;
+        let places = Places::new(self.limits.connections_max, self.limits.connections_per_ip_max);
+        let shared = Arc::new(Shared { port: self, places, stop: stop.clone() });
+        let tasks = TaskTracker::new();
+        loop {
+            let accepted = tokio::select! {
+                () = stop.cancelled() => break,
+                accepted = listener.accept() => accepted,
+            };
+            match accepted {
+                Ok((stream, address)) => {
+                    let entered = tokio::select! {
+                        () = stop.cancelled() => break,
+                        entered = shared.enter(address.ip()) => entered,
+                    };
+                    let shared = Arc::clone(&shared);
+                    match entered {
+                        Entered::At(place, activity) => {
+                            tasks.spawn(
+                                async move { shared.connection(stream, address, activity, place).await },
+                            );
+                        }
+                        Entered::Waits(turn) => {
+                            tasks.spawn(async move { shared.later(stream, address, turn).await });
+                        }
+                        Entered::No => {}
+                    }
+                }
+                Err(error) => {
+                    // Usually too many open files; connections that end make room again.
+                    tracing::warn!(%error, "a connection could not be accepted");
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+            }
+        }
+        drop(listener);
+        tasks.close();
+        if timeout(drain, tasks.wait()).await.is_err() {
+            tracing::warn!(left = tasks.len(), "requests did not end in time; their connections are closed");
+        }
+    }
+}
+
+struct Shared {
+    port: Port,
+    places: Arc<Places>,
+    stop: CancellationToken,
+}
+
+/// What becomes of a newcomer.
+enum Entered {
+    At(Place, Arc<Activity>),
+    /// For others of its own; nobody else waits for it.
+    Waits(Waiting),
+    No,
+}
+
+impl Shared {
+    /// Waits for room, so that what is over the limit waits in the system's queue. No, when the address may not
+    /// connect, or too many of its subscriber wait.
+    async fn enter(&self, ip: IpAddr) -> Entered {
+        let Port { trusted_proxies, limits, .. } = &self.port;
+        let ip = ip.to_canonical();
+        let trusted = trusted_proxies.contains(&ip);
+        if !trusted_proxies.is_empty() && !trusted {
+            tracing::debug!(%ip, "not a trusted proxy");
+            return Entered::No;
+        }
+        let activity = Activity::new(limits.head, limits.idle);
+        loop {
+            match self.places.enter((!trusted).then_some(ip), &activity, None, Instant::now()) {
+                Ok(place) => return Entered::At(place, activity),
+                Err(Full::All) => self.places.room().await,
+                Err(Full::Subscriber) => {
+                    tracing::debug!(%ip, "too many connections");
+                    return self.places.wait(ip).map_or(Entered::No, Entered::Waits);
+                }
+            }
+        }
+    }
+
+    /// Serves a newcomer when it is its turn, and closes it when that does not come in time.
+    async fn later(&self, stream: TcpStream, address: SocketAddr, turn: Waiting) {
+        let entered = timeout(self.port.limits.wait, async {
+            loop {
+                let activity = Activity::new(self.port.limits.head, self.port.limits.idle);
+                let ip = Some(address.ip().to_canonical());
+                match self.places.enter(ip, &activity, Some(&turn), Instant::now()) {
+                    Ok(place) => return (place, activity),
+                    Err(_) => self.places.room().await,
+                }
+            }
+        });
+        let entered = tokio::select! {
+            () = self.stop.cancelled() => return,
+            entered = entered => entered,
+        };
+        drop(turn);
+        if let Ok((place, activity)) = entered {
+            self.connection(stream, address, activity, place).await;
+        }
+    }
+
+    async fn connection(
+        &self,
+        stream: TcpStream,
+        address: SocketAddr,
+        activity: Arc<Activity>,
+        place: Place,
+    ) {
+        // Answers are small; waiting to fill packets would only delay them.
+        let _ = stream.set_nodelay(true);
+        let limits = &self.port.limits;
+        let Some(tls) = &self.port.tls else { return self.http1(stream, address, activity, &place).await };
+        let handshake = timeout(limits.handshake, async {
+            if !begins_tls(&stream).await? {
+                explain_tls(stream, tls, address.ip()).await?;
+                return Ok(None);
+            }
+            TlsAcceptor::from(Arc::clone(&tls.config)).accept(stream).await.map(Some)
+        });
+        let handshake = tokio::select! {
+            handshake = handshake => handshake,
+            () = activity.evicted() => return,
+        };
+        match handshake {
+            Ok(Ok(Some(stream))) if stream.get_ref().1.alpn_protocol() == Some(b"h2") => {
+                activity.speaks_http2();
+                self.http2(stream, address, activity, &place).await;
+            }
+            Ok(Ok(Some(stream))) => self.http1(stream, address, activity, &place).await,
+            Ok(Ok(None)) => {}
+            Ok(Err(error)) => tracing::debug!(%address, %error, "no TLS handshake"),
+            Err(_) => tracing::debug!(%address, "no TLS handshake in time"),
+        }
+    }
+
+    async fn http1<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+        &self,
+        stream: S,
+        address: SocketAddr,
+        activity: Arc<Activity>,
+        place: &Place,
+    ) {
+        let limits = &self.port.limits;
+        let io = TokioIo::new(Watched::new(stream, Arc::clone(&activity)));
+        let connection = hyper::server::conn::http1::Builder::new()
+            .half_close(false)
+            .max_buf_size(limits.head_bytes_max)
+            .max_headers(limits.headers_max)
+            .serve_connection(io, self.service(address, &activity, place));
+        let mut connection = pin!(connection);
+        tokio::select! {
+            _ = connection.as_mut() => return,
+            () = activity.expired() => return,
+            () = self.stop.cancelled() => connection.as_mut().graceful_shutdown(),
+        }
+        tokio::select! {
+            _ = connection => {}
+            () = activity.expired() => {}
+        }
+    }
+
+    async fn http2<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+        &self,
+        stream: S,
+        address: SocketAddr,
+        activity: Arc<Activity>,
+        place: &Place,
+    ) {
+        let limits = &self.port.limits;
+        let io = TokioIo::new(Watched::new(stream, Arc::clone(&activity)));
+        let head_bytes_max = u32::try_from(limits.head_bytes_max).unwrap_or(u32::MAX);
+        let connection = hyper::server::conn::http2::Builder::new(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .max_concurrent_streams(limits.streams_max)
+            .max_header_list_size(head_bytes_max)
+            // What arrives before anybody reads it, of a request and of all on this connection.
+            .initial_stream_window_size(HTTP2_STREAM_BYTES)
+            .initial_connection_window_size(HTTP2_CONNECTION_BYTES)
+            .keep_alive_interval(Duration::from_secs(10))
+            .keep_alive_timeout(Duration::from_secs(10))
+            .serve_connection(io, self.service(address, &activity, place));
+        let mut connection = pin!(connection);
+        tokio::select! {
+            _ = connection.as_mut() => return,
+            () = activity.expired() => return,
+            () = self.stop.cancelled() => connection.as_mut().graceful_shutdown(),
+        }
+        tokio::select! {
+            _ = connection => {}
+            () = activity.expired() => {}
+        }
+    }
+
+    fn service(
+        &self,
+        address: SocketAddr,
+        activity: &Arc<Activity>,
+        place: &Place,
+    ) -> impl hyper::service::Service<
+        Request<Incoming>,
+        Response = Response<Body>,
+        Error = Infallible,
+        Future: Send + 'static,
+    > + use<> {
+        let router = self.port.router.clone();
+        let limits = self.port.limits.clone();
+        let budget = self.port.budget.clone();
+        let activity = Arc::clone(activity);
+        let desks = place.desks();
+        let wording = self.port.wording;
+        hyper::service::service_fn(move |request: Request<Incoming>| {
+            let router = router.clone();
+            let activity = Arc::clone(&activity);
+            let working = Activity::work(&activity);
+            let refusal = refuse(&request, &limits);
+            let body_deadline = limits.body;
+            let room = Room::new(&budget);
+            let desk = desks.desk();
+            async move {
+                let _working = working;
+                if let Some(refusal) = refusal {
+                    return Ok(refusal);
+                }
+                let (head, body) = request.into_parts();
+                let (body, unread) = TimedBody::new(body, body_deadline, &activity, &room);
+                let mut request = Request::from_parts(head, Body::new(body));
+                request.extensions_mut().insert(ClientAddress(address));
+                request.extensions_mut().insert(desk.clone());
+                let answer = match router.oneshot(request).await? {
+                    _ if room.was_short() => wording(TurnedAway::NoRoom),
+                    answer => answer,
+                };
+                drop(desk);
+                unread.drain(&activity).await;
+                Ok(answer.map(|body| Body::new(Answer::new(body, &activity))))
+            }
+        })
+    }
+}
+
+/// What is refused before any route sees it.
+fn refuse(request: &Request<Incoming>, limits: &Limits) -> Option<Response<Body>> {
+    let uri_bytes = request.uri().path_and_query().map_or(0, |uri| uri.as_str().len());
+    if uri_bytes > limits.uri_bytes_max {
+        let what = format!("the address has {uri_bytes} bytes, at most {} are read\n", limits.uri_bytes_max);
+        return Some((StatusCode::URI_TOO_LONG, what).into_response());
+    }
+    let headers = request.headers();
+    if headers.len() > limits.headers_max || head_bytes(headers) > limits.head_bytes_max {
+        let what = "the request has too many headers\n";
+        return Some((StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, what).into_response());
+    }
+    None
+}
+
+fn head_bytes(headers: &HeaderMap) -> usize {
+    headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum()
+}
+
+/// A TLS record begins with its content type, 22 for a handshake (RFC 8446, 5.1); no HTTP method does.
+async fn begins_tls(stream: &TcpStream) -> io::Result<bool> {
+    let mut first = [0];
+    let read = stream.peek(&mut first).await?;
+    Ok(read == 0 || first[0] == 22)
+}
+
+/// How this machine's folders are called is told to those at this machine alone.
+fn use_https(ca_file: Option<&Path>, from: IpAddr) -> String {
+    let ca_file = ca_file.filter(|_| from.to_canonical().is_loopback());
+    let trust =
+        ca_file.map_or_else(String::new, |path| format!(", and for curl --cacert {}", path.display()));
+    format!("This port speaks HTTPS: use https:// in place of http://{trust}\n")
+}
+
+/// Plain HTTP on a TLS port gets an answer a person can act on.
+async fn explain_tls(mut stream: TcpStream, tls: &Tls, from: IpAddr) -> io::Result<()> {
+    let body = use_https(tls.ca_file.as_deref(), from);
+    let answer = format!(
+        "HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: {}\r\n\
+         connection: close\r\n\r\n{body}",
+        body.len()
+    );
+    stream.write_all(answer.as_bytes()).await?;
+    stream.shutdown().await?;
+    // Closing with unread input would reset the connection and lose the answer.
+    let mut rest = [0; 1024];
+    while tokio::io::AsyncReadExt::read(&mut stream, &mut rest).await? > 0 {}
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,466 @@
+//! TLS for the HTTP ports: a certificate authority of the node's own, and a certificate for every name it has.
+//!
+//! At first start an authority ([`authority`]) is made; its certificate is `tls/ca.pem`, which clients
+//! trust by `--cacert`. It issues the server's certificate, and a new one whenever the node's names change or
+//! the old one nears its end. Key and certificate share one file, so that no crash can leave a pair that does
+//! not belong together.
+
+mod authority;
+mod pair;
+
+use std::{
+    collections::BTreeSet,
+    fs::{self, Permissions},
+    io,
+    net::{IpAddr, Ipv4Addr, UdpSocket},
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use farthing_os::files;
+use rcgen::{CertificateParams, DnType, ExtendedKeyUsagePurpose, KeyPair, KeyUsagePurpose};
+use rustls::{ServerConfig, pki_types::CertificateDer};
+use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
+
+use self::{authority::Authority, pair::Pair};
+
+const DAY: Duration = Duration::from_secs(24 * 3600);
+/// What browsers accept of a server's certificate.
+const SERVER_LIFETIME: Duration = Duration::from_secs(397 * 24 * 3600);
+/// A certificate with less than this left is replaced at start.
+const SERVER_RENEW_BEFORE: Duration = Duration::from_secs(60 * 24 * 3600);
+
+/// Why there is no TLS.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    #[error("{path} cannot be read or written; check that this user owns it", path = .path.display())]
+    Io { path: PathBuf, source: io::Error },
+    #[error("{path} holds no usable certificate and key: {what}", path = .path.display())]
+    Unusable { path: PathBuf, what: String },
+    #[error("`{0}` cannot be part of a certificate; remove it from gateway.hosts")]
+    Name(String),
+    #[error("{folder} has no authority yet; `farthing init` or the first `farthing run` makes it", folder = .folder.display())]
+    Missing { folder: PathBuf },
+    #[error("no certificate could be made: {0}")]
+    Made(String),
+}
+
+/// What a port needs to speak TLS.
+#[derive(Debug, Clone)]
+pub struct ServerTls {
+    pub config: Arc<ServerConfig>,
+    /// What clients trust; `None` for a certificate from elsewhere.
+    pub ca_file: Option<PathBuf>,
+    /// SHA-256 of the authority's certificate, for comparing by eye.
+    pub ca_fingerprint: Option<String>,
+    /// The name below `localhost` that this node alone has; `None` for a certificate from elsewhere.
+    pub own_name: Option<String>,
+}
+
+/// Makes `ring` the cryptography of every TLS connection of this process. Repeating it is harmless.
+pub fn install_provider() {
+    // An error means that there is one already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+}
+
+/// TLS with the node's own authority in `data_dir`, for this machine's names and `names`.
+///
+/// A name that this machine has by itself and the authority does not know is left out; for one of `names` a new authority
+/// is made, which clients have to trust anew.
+///
+/// # Errors
+/// [`TlsError`]; an authority that is damaged is never replaced.
+pub fn own(data_dir: &Path, names: &[String]) -> Result<ServerTls, TlsError> {
+    let folder = data_dir.join("tls");
+    let failed = |source| TlsError::Io { path: folder.clone(), source };
+    fs::create_dir_all(&folder).map_err(failed)?;
+    // Others may pass, to what is public in it.
+    fs::set_permissions(&folder, Permissions::from_mode(0o711)).map_err(failed)?;
+    let own_name = own_name(&folder)?;
+    let mut own = own_names();
+    own.insert(own_name.clone());
+    let chosen = names.iter().map(|name| name.to_ascii_lowercase()).collect();
+    check(&chosen)?;
+    let authority = Authority::load_or_create(&folder, &own, &chosen)?;
+    let (all, left_out): (BTreeSet<_>, BTreeSet<_>) =
+        own.into_iter().chain(chosen).partition(|name| authority.vouches_for(name));
+    if !left_out.is_empty() {
+        let names = Vec::from_iter(left_out).join(", ");
+        tracing::info!(
+            names,
+            "this machine has names that its authority was not made for, and answers under its others; list them in \
+             gateway.hosts for a new authority, which every client has to trust anew"
+        );
+    }
+    let pair = server_pair(&folder, &authority, &all)?;
+    Ok(ServerTls {
+        config: pair.server_config(&folder.join(SERVER_FILE))?,
+        ca_file: Some(folder.join(CA_FILE)),
+        ca_fingerprint: authority.fingerprint(),
+        own_name: Some(own_name),
+    })
+}
+
+/// TLS with a certificate from elsewhere.
+///
+/// # Errors
+/// [`TlsError`] when the files are missing or do not belong together.
+pub fn from_files(cert_file: &Path, key_file: &Path) -> Result<ServerTls, TlsError> {
+    let chain = Pair::parse(cert_file, &read(cert_file)?)?.chain;
+    let key = Pair::parse(key_file, &read(key_file)?)?.key;
+    let config = Pair { chain, key }.server_config(cert_file)?;
+    Ok(ServerTls { config, ca_file: None, ca_fingerprint: None, own_name: None })
+}
+
+/// A certificate that is on disk, to compare and to trust.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OnDisk {
+    /// The public part, for handing out.
+    pub file: PathBuf,
+    /// SHA-256, as browsers show it.
+    pub fingerprint: String,
+}
+
+/// The node's own authority in `data_dir`, as it was made. Nothing is made or written.
+///
+/// # Errors
+/// [`TlsError::Missing`] before the first start.
+pub fn authority(data_dir: &Path) -> Result<OnDisk, TlsError> {
+    let folder = data_dir.join("tls");
+    if !folder.join(AUTHORITY_FILE).exists() {
+        return Err(TlsError::Missing { folder });
+    }
+    Ok(OnDisk { file: folder.join(CA_FILE), ..certificate(&folder.join(AUTHORITY_FILE))? })
+}
+
+/// The first certificate of a file.
+///
+/// # Errors
+/// [`TlsError`] when there is none.
+pub fn certificate(file: &Path) -> Result<OnDisk, TlsError> {
+    let unusable = || TlsError::Unusable { path: file.into(), what: "no certificate".into() };
+    let chain = Pair::parse(file, &read(file)?)?.chain;
+    let fingerprint = chain.first().and_then(fingerprint).ok_or_else(unusable)?;
+    Ok(OnDisk { file: file.into(), fingerprint })
+}
+
+const AUTHORITY_FILE: &str = "authority.pem";
+const CA_FILE: &str = "ca.pem";
+const SERVER_FILE: &str = "server.pem";
+const NAME_FILE: &str = "own-name";
+
+/// The name below `localhost` that this node alone has, made once: browsers keep what they store by name.
+fn own_name(folder: &Path) -> Result<String, TlsError> {
+    let path = folder.join(NAME_FILE);
+    let io = |source| TlsError::Io { path: path.clone(), source };
+    if !path.exists() {
+        let name = format!("{}.localhost", uuid::Uuid::new_v4().simple());
+        files::create_private(&path, name.as_bytes()).map_err(io)?;
+    }
+    let name = fs::read_to_string(&path).map_err(io)?;
+    let label = name.trim().strip_suffix(".localhost").unwrap_or_default();
+    if label.len() == 32 && label.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
+        return Ok(name.trim().to_owned());
+    }
+    let what = "it is no name of this program's; remove it, and another is made".to_owned();
+    Err(TlsError::Unusable { path, what })
+}
+
+/// What a file of ours says about itself, as a comment before its blocks.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct About {
+    /// What the certificate is good for; of an authority, what it may vouch for.
+    names: BTreeSet<String>,
+    expires_secs: u64,
+    /// Of the authority that issued it; its own has none.
+    #[serde(default)]
+    issuer: String,
+}
+
+const ABOUT_PREFIX: &str = "farthing: ";
+
+/// The stored certificate when it still serves, else a new one.
+fn server_pair(folder: &Path, authority: &Authority, names: &BTreeSet<String>) -> Result<Pair, TlsError> {
+    let path = folder.join(SERVER_FILE);
+    let issuer = authority.fingerprint().unwrap_or_default();
+    let serves = |about: About| about.names == *names && about.issuer == issuer && about.serves_at(now());
+    if let Ok(text) = read(&path)
+        && about(&text).is_some_and(serves)
+        && let Ok(pair) = Pair::parse(&path, &text)
+        && pair.server_config(&path).is_ok()
+    {
+        return Ok(pair);
+    }
+    let text = make_server(authority, names)?;
+    files::replace_private(&path, text.as_bytes())
+        .map_err(|source| TlsError::Io { path: path.clone(), source })?;
+    Pair::parse(&path, &text)
+}
+
+impl About {
+    fn serves_at(&self, now: Duration) -> bool {
+        Duration::from_secs(self.expires_secs) > now + SERVER_RENEW_BEFORE
+    }
+
+    /// The text of a file: this, and the blocks that it tells of.
+    fn before(&self, certificate: &rcgen::Certificate, key: &KeyPair) -> Result<Zeroizing<String>, TlsError> {
+        let about = serde_json::to_string(self).map_err(|error| TlsError::Made(error.to_string()))?;
+        let key = Zeroizing::new(key.serialize_pem());
+        Ok(Zeroizing::new(format!("{ABOUT_PREFIX}{about}\n{}{}", certificate.pem(), *key)))
+    }
+}
+
+fn about(text: &str) -> Option<About> {
+    serde_json::from_str(text.lines().next()?.strip_prefix(ABOUT_PREFIX)?).ok()
+}
+
+fn make_server(authority: &Authority, names: &BTreeSet<String>) -> Result<Zeroizing<String>, TlsError> {
+    let made = |error: rcgen::Error| TlsError::Made(error.to_string());
+    let key = KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256).map_err(made)?;
+    let mut params = CertificateParams::new(names.iter().cloned().collect::<Vec<_>>()).map_err(made)?;
+    params.distinguished_name.push(DnType::CommonName, "Farthing node");
+    params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    // Strict verifiers (Python 3.13) insist on it.
+    params.use_authority_key_identifier_extension = true;
+    let expires = valid_for(&mut params, SERVER_LIFETIME);
+    let certificate = params.signed_by(&key, authority.issuer()).map_err(made)?;
+    let issuer = authority.fingerprint().unwrap_or_default();
+    let about = About { names: names.clone(), expires_secs: expires.as_secs(), issuer };
+    about.before(&certificate, &key)
+}
+
+fn check(names: &BTreeSet<String>) -> Result<(), TlsError> {
+    let bad = names.iter().find(|name| CertificateParams::new(vec![(*name).clone()]).is_err());
+    bad.map_or(Ok(()), |bad| Err(TlsError::Name(bad.clone())))
+}
+
+/// From yesterday, because clocks differ, for `lifetime`. Answers the end, since the Unix epoch.
+fn valid_for(params: &mut CertificateParams, lifetime: Duration) -> Duration {
+    let epoch = rcgen::date_time_ymd(1970, 1, 1);
+    let end = now() + lifetime;
+    params.not_before = epoch + now().saturating_sub(DAY);
+    params.not_after = epoch + end;
+    end
+}
+
+fn now() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+/// Names and addresses under which this machine is reached, as far as it knows.
+fn own_names() -> BTreeSet<String> {
+    let mut names = BTreeSet::from(["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned()]);
+    if let Ok(host) = fs::read_to_string("/proc/sys/kernel/hostname") {
+        let host = host.trim().to_ascii_lowercase();
+        if CertificateParams::new(vec![host.clone()]).is_ok() && !host.is_empty() && host.is_ascii() {
+            names.insert(host);
+        }
+    }
+    names.extend(lan_address().map(|address| address.to_string()));
+    names
+}
+
+/// The address this machine would send from; asking the routing table sends nothing.
+fn lan_address() -> Option<IpAddr> {
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
+    // An address reserved for documentation stands for "elsewhere".
+    socket.connect((Ipv4Addr::new(192, 0, 2, 1), 9)).ok()?;
+    socket.local_addr().ok().map(|address| address.ip()).filter(|ip| !ip.is_unspecified())
+}
+
+fn read(path: &Path) -> Result<Zeroizing<String>, TlsError> {
+    fs::read_to_string(path).map(Zeroizing::new).map_err(|source| TlsError::Io { path: path.into(), source })
+}
+
+/// SHA-256 in pairs of digits, as browsers show it.
+fn fingerprint(certificate: &CertificateDer<'_>) -> Option<String> {
+    let suite = rustls::crypto::ring::cipher_suite::TLS13_AES_128_GCM_SHA256.tls13()?;
+    let hash = suite.common.hash_provider.hash(certificate);
+    Some(hash.as_ref().iter().map(|byte| format!("{byte:02X}")).collect::<Vec<_>>().join(":"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn server_file(folder: &Path) -> String {
+        fs::read_to_string(folder.join("tls").join(SERVER_FILE)).unwrap()
+    }
+
+    #[test]
+    fn a_certificate_is_kept_until_the_names_change() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = own(folder.path(), &[]).unwrap();
+        let before = server_file(folder.path());
+        let again = own(folder.path(), &[]).unwrap();
+        assert_eq!(server_file(folder.path()), before);
+        assert_eq!(first.ca_fingerprint, again.ca_fingerprint);
+
+        let renamed = own(folder.path(), &["Node.Example".into(), "10.9.8.7".into()]).unwrap();
+        assert_ne!(server_file(folder.path()), before);
+        let names = about(&server_file(folder.path())).unwrap().names;
+        for name in ["localhost", "127.0.0.1", "::1", "node.example", "10.9.8.7"] {
+            assert!(names.contains(name), "{name} is missing from {names:?}");
+        }
+        assert_ne!(
+            renamed.ca_fingerprint, first.ca_fingerprint,
+            "the authority was not made for these names"
+        );
+        let fewer = own(folder.path(), &["sub.node.example".into()]).unwrap();
+        assert_eq!(fewer.ca_fingerprint, renamed.ca_fingerprint, "it was made for this one");
+        assert_eq!(first.ca_fingerprint.unwrap().len(), 32 * 3 - 1);
+    }
+
+    #[test]
+    fn a_certificate_near_its_end_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        own(folder.path(), &[]).unwrap();
+        let path = folder.path().join("tls").join(SERVER_FILE);
+        let about = about(&server_file(folder.path())).unwrap();
+        assert!(about.serves_at(now()));
+        let renewal = Duration::from_secs(about.expires_secs) - SERVER_RENEW_BEFORE;
+        assert!(about.serves_at(renewal - Duration::from_secs(1)));
+        assert!(!about.serves_at(renewal));
+        let old = server_file(folder.path()).replacen(&about.expires_secs.to_string(), "1", 1);
+        fs::write(&path, &old).unwrap();
+        own(folder.path(), &[]).unwrap();
+        assert_ne!(server_file(folder.path()), old);
+    }
+
+    #[test]
+    fn keys_are_private_and_the_authoritys_certificate_is_public() {
+        let folder = tempfile::tempdir().unwrap();
+        let tls = own(folder.path(), &[]).unwrap();
+        for name in [AUTHORITY_FILE, SERVER_FILE] {
+            let mode = fs::metadata(folder.path().join("tls").join(name)).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600, "{name}");
+        }
+        let ca_file = tls.ca_file.unwrap();
+        let public = fs::read_to_string(&ca_file).unwrap();
+        assert!(!public.contains("PRIVATE"));
+        fs::remove_file(&ca_file).unwrap();
+        own(folder.path(), &[]).unwrap();
+        assert_eq!(fs::read_to_string(&ca_file).unwrap(), public);
+    }
+
+    /// Whether a client that trusts `own`'s authority believes a server that its key vouched for to be `name`.
+    fn is_believed(folder: &Path, name: &str) -> bool {
+        let text = read(&folder.join("tls").join(AUTHORITY_FILE)).unwrap();
+        let authority = Authority::parse(&folder.join(AUTHORITY_FILE), &text).unwrap();
+        let stolen = make_server(&authority, &BTreeSet::from([name.to_owned()])).unwrap();
+        // OpenSSL, which curl, Python, Ruby and PHP ask, reads it from a file.
+        fs::write(folder.join("stolen.pem"), &*stolen).unwrap();
+        let stolen = Pair::parse(folder, &stolen).unwrap().chain;
+        let mut roots = rustls::RootCertStore::empty();
+        let public = fs::read_to_string(folder.join("tls").join(CA_FILE)).unwrap();
+        roots.add(Pair::parse(folder, &public).unwrap().chain[0].clone()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let verifier =
+            rustls::client::WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build();
+        let server = rustls::pki_types::ServerName::try_from(name.to_owned()).unwrap();
+        let believed = rustls::client::danger::ServerCertVerifier::verify_server_cert(
+            &*verifier.unwrap(),
+            &stolen[0],
+            &[],
+            &server,
+            &[],
+            rustls::pki_types::UnixTime::now(),
+        );
+        let kind = if name.parse::<IpAddr>().is_ok() { "-verify_ip" } else { "-verify_hostname" };
+        let mut openssl = std::process::Command::new("openssl");
+        openssl.args(["verify", "-x509_strict", kind, name, "-CAfile"]).arg(folder.join("tls").join(CA_FILE));
+        if let Ok(verified) = openssl.arg(folder.join("stolen.pem")).output() {
+            let said = String::from_utf8_lossy(&verified.stderr);
+            assert_eq!(verified.status.success(), believed.is_ok(), "{name}: {said} {believed:?}");
+        }
+        believed.is_ok()
+    }
+
+    #[test]
+    fn a_stolen_authority_passes_for_this_node_and_for_no_other_site() {
+        let folder = tempfile::tempdir().unwrap();
+        own(folder.path(), &["*.node.example".into(), "10.9.8.7".into(), "fd12::7".into()]).unwrap();
+        for (name, believed) in [
+            ("localhost", true),
+            ("0123456789abcdef.localhost", true),
+            ("127.0.0.1", true),
+            ("127.200.3.4", true),
+            ("::1", true),
+            ("node.example", true),
+            ("sub.node.example", true),
+            ("10.9.8.7", true),
+            ("fd12::7", true),
+            ("example.com", false),
+            ("example", false),
+            ("evilnode.example", false),
+            ("node.example.com", false),
+            ("localhost.com", false),
+            ("10.9.8.8", false),
+            ("9.9.9.9", false),
+            ("fd12::8", false),
+            ("2620:fe::fe", false),
+        ] {
+            assert_eq!(is_believed(folder.path(), name), believed, "{name}");
+        }
+    }
+
+    #[test]
+    fn an_authority_that_may_vouch_for_any_site_is_replaced_and_the_certificate_with_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tls").join(AUTHORITY_FILE);
+        fs::create_dir(folder.path().join("tls")).unwrap();
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::default();
+        params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Constrained(0));
+        let former = params.self_signed(&key).unwrap().pem();
+        fs::write(&path, former.clone() + &key.serialize_pem()).unwrap();
+        let first = own(folder.path(), &[]).unwrap();
+        assert!(!fs::read_to_string(&path).unwrap().contains(&former));
+        assert!(is_believed(folder.path(), "localhost") && !is_believed(folder.path(), "example.com"));
+        assert_eq!(authority(folder.path()).unwrap().fingerprint, first.ca_fingerprint.unwrap());
+        // A certificate that another authority issued is not served, whatever its names.
+        let served = server_file(folder.path());
+        let served = served.replace(&about(&served).unwrap().issuer, "another");
+        fs::write(folder.path().join("tls").join(SERVER_FILE), &served).unwrap();
+        own(folder.path(), &[]).unwrap();
+        assert_ne!(server_file(folder.path()), served);
+    }
+
+    #[test]
+    fn a_name_that_the_machine_came_by_since_is_left_out() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("tls")).unwrap();
+        let always = BTreeSet::from(["localhost".to_owned()]);
+        Authority::load_or_create(&folder.path().join("tls"), &always, &BTreeSet::new()).unwrap();
+        let before = authority(folder.path()).unwrap();
+        let own_name = own(folder.path(), &["deep.below.localhost".into()]).unwrap().own_name.unwrap();
+        assert_eq!(authority(folder.path()).unwrap(), before);
+        let names = ["127.0.0.1", "::1", "deep.below.localhost", "localhost", &own_name];
+        assert_eq!(about(&server_file(folder.path())).unwrap().names, names.map(str::to_owned).into());
+    }
+
+    #[test]
+    fn a_damaged_authority_is_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        own(folder.path(), &[]).unwrap();
+        let path = folder.path().join("tls").join(AUTHORITY_FILE);
+        fs::write(&path, "nothing").unwrap();
+        assert!(matches!(own(folder.path(), &[]), Err(TlsError::Unusable { .. })));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "nothing");
+    }
+
+    #[test]
+    fn a_certificate_from_elsewhere_is_served_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        own(folder.path(), &[]).unwrap();
+        let file = folder.path().join("tls").join(SERVER_FILE);
+        assert!(from_files(&file, &file).is_ok());
+        let other = folder.path().join("tls").join(AUTHORITY_FILE);
+        assert!(matches!(from_files(&file, &other), Err(TlsError::Unusable { .. })), "the key is another's");
+        assert!(matches!(from_files(&file, &folder.path().join("none")), Err(TlsError::Io { .. })));
+    }
+}

@@ -1,0 +1,328 @@
+//! `farthing testnet demo`: two owners sell, one consumer buys, told in plain words, with the money counted on
+//! chain before and after ([`story`]). `farthing testnet up` leaves the same running.
+
+use std::{
+    collections::BTreeMap,
+    ffi::OsString,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use farthing_control::types::{Api, Console, ServiceFile, route};
+use farthing_os::files;
+use farthing_protocol::{Address, Usdc};
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::{
+    LocalChain,
+    down::Stop,
+    process::{NodeOptions, NodeProcess, ServiceProcess, program},
+};
+
+pub mod join;
+pub(super) mod offers;
+mod story;
+
+pub use offers::{recent_earthquakes, transiting_planets};
+pub use story::{Report, run};
+
+/// How temporary folders of networks begin.
+pub(super) const FOLDER_PREFIX: &str = "farthing-testnet-";
+
+/// How often it is looked whether everything still runs.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+
+const GATEWAY_PORT: u16 = 3000;
+const QUAKE_MAP_PORT: u16 = 4003;
+const PANEL_PORT: u16 = 3002;
+
+/// What the demo starts with.
+#[derive(Debug, Clone)]
+pub struct Setup {
+    /// Test USDC in the consumer's wallet.
+    pub funds: Usdc,
+    pub gateway_port: u16,
+    pub panel_port: u16,
+    /// Settings of both nodes, `section.key` and value.
+    pub settings: Vec<(String, String)>,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self {
+            funds: Usdc::from_micros(10_000_000),
+            gateway_port: free_or_any(GATEWAY_PORT),
+            panel_port: free_or_any(PANEL_PORT),
+            settings: Vec::new(),
+        }
+    }
+}
+
+/// An owner with something to sell.
+#[derive(Debug)]
+pub struct Seller {
+    pub service: ServiceProcess,
+    pub node: NodeProcess,
+    pub wallet: Address,
+    pub api: Api,
+}
+
+/// Three nodes, two services and a chain.
+#[derive(Debug)]
+pub struct Demo {
+    pub chain: LocalChain,
+    /// REST.
+    pub earthquakes: Seller,
+    /// GraphQL, through the bridge.
+    pub planets: Seller,
+    pub consumer: NodeProcess,
+    pub consumer_wallet: Address,
+    pub secret: String,
+    pub gateway_url: String,
+}
+
+impl Demo {
+    /// Starts everything, funds the consumer and publishes the services.
+    ///
+    /// # Errors
+    /// What did not start, with its log.
+    pub async fn start(folder: &Path, setup: Setup) -> anyhow::Result<Self> {
+        say("Starting a local Ethereum chain with a test USDC and the payment channel contract …");
+        let chain = LocalChain::start().await?;
+        say(
+            "Starting two services that know nothing of Farthing: earthquakes (REST) and exoplanets (GraphQL) …",
+        );
+        let services =
+            (ServiceProcess::start("earthquakes").await?, ServiceProcess::start("exoplanets").await?);
+        say("Starting three nodes: two owners who sell, and a consumer who buys …");
+        let start = async |name: &str, bootstrap: Vec<String>, (gateway_port, panel_port): (u16, u16)| {
+            let mut options = NodeOptions::new(folder.join(name)).bootstrap(bootstrap);
+            options.settings.clone_from(&setup.settings);
+            options.gateway_port = gateway_port;
+            options.panel_port = panel_port;
+            let node = NodeProcess::start(&chain, options).await?;
+            let status = node.status().await?;
+            say(&format!("  {name:20}{}", status.address));
+            anyhow::Ok((node, status))
+        };
+        let (first, first_status) = start("earthquake owner", Vec::new(), (0, 0)).await?;
+        let join = vec![first.loopback_address().await?];
+        let (second, second_status) = start("planet owner", join.clone(), (0, 0)).await?;
+        let (consumer, status) = start("consumer", join, (setup.gateway_port, setup.panel_port)).await?;
+        for (node, wallet, funds) in [
+            (&first, first_status.address.0, Usdc::ZERO),
+            (&second, second_status.address.0, Usdc::ZERO),
+            (&consumer, status.address.0, setup.funds),
+        ] {
+            chain.fund(wallet, funds).await?;
+            node.wait_until_ready().await?;
+        }
+        consumer.wait_for_usdc(setup.funds).await?;
+        say(&format!(
+            "The consumer's wallet received {} test USDC, and everybody a little ETH for gas.",
+            setup.funds
+        ));
+        let earthquakes = offers::earthquakes(&services.0.url);
+        let earthquakes = publish(services.0, first, first_status.address.0, earthquakes).await?;
+        let planets = offers::planets(&services.1.url);
+        let planets = publish(services.1, second, second_status.address.0, planets).await?;
+        let secret = consumer.secret().await?;
+        Ok(Self {
+            chain,
+            earthquakes,
+            planets,
+            consumer,
+            consumer_wallet: status.address.0,
+            secret,
+            gateway_url: status.gateway_url,
+        })
+    }
+
+    /// Starts a consumer's application: a page on which visitors buy earthquakes through the consumer's node.
+    ///
+    /// # Errors
+    /// When it does not start, or the secret cannot be written into `folder` for it.
+    pub async fn quake_map(&self, folder: &Path, port: u16) -> anyhow::Result<ServiceProcess> {
+        let secret = folder.join("quake-map.secret");
+        files::create_private(&secret, self.secret.as_bytes())?;
+        let arguments: [(_, OsString); 4] = [
+            ("--node", self.gateway_url.clone().into()),
+            ("--ca", self.consumer.ca_file().into()),
+            ("--secret-file", secret.into()),
+            ("--service", self.earthquakes.api.id.to_string().into()),
+        ];
+        ServiceProcess::start_on("quake-map", port, arguments).await
+    }
+
+    /// What has ended although nobody stopped it.
+    fn ended(&mut self) -> Vec<&'static str> {
+        [
+            ("The chain", self.chain.has_ended()),
+            ("The earthquake service", self.earthquakes.service.has_ended()),
+            ("The earthquake owner's node", self.earthquakes.node.has_ended()),
+            ("The planet service", self.planets.service.has_ended()),
+            ("The planet owner's node", self.planets.node.has_ended()),
+            ("The consumer's node", self.consumer.has_ended()),
+        ]
+        .into_iter()
+        .filter_map(|(name, has_ended)| has_ended.then_some(name))
+        .collect()
+    }
+
+    /// Stops the nodes in good order; the rest ends with them.
+    ///
+    /// # Errors
+    /// When a node does not stop.
+    pub async fn stop(mut self) -> anyhow::Result<()> {
+        self.consumer.stop().await?;
+        for mut seller in [self.earthquakes, self.planets] {
+            seller.node.stop().await?;
+            seller.service.kill().await?;
+        }
+        Ok(())
+    }
+}
+
+async fn publish(
+    service: ServiceProcess,
+    node: NodeProcess,
+    wallet: Address,
+    file: ServiceFile,
+) -> anyhow::Result<Seller> {
+    let api: Api = node.control().post(route::APIS, &file).await?;
+    say(&format!("The owner of “{}” publishes it for {} USDC a call, as {}.", api.name, api.price, api.id));
+    Ok(Seller { service, node, wallet, api })
+}
+
+/// Everything a node counts, by name.
+///
+/// # Errors
+/// When the node does not answer.
+pub async fn metrics(node: &NodeProcess) -> anyhow::Result<BTreeMap<String, u64>> {
+    let url = format!("{}/metrics", node.status().await?.gateway_url);
+    let text = node.https_client()?.get(url).send().await?.text().await?;
+    let value = |line: &str| {
+        let (name, value) = line.split_once(' ')?;
+        Some((name.to_owned(), value.parse().ok()?))
+    };
+    Ok(text.lines().filter_map(value).collect())
+}
+
+/// Leaves everything running until Ctrl-C, with lines to paste.
+///
+/// # Errors
+/// What did not start.
+pub async fn up() -> anyhow::Result<()> {
+    // The last to be dropped: whoever asks for the end waits until nothing is left.
+    let _asker;
+    let folder = tempdir()?;
+    let mut demo = Demo::start(&folder.0, Setup::default()).await?;
+    let quake_map = demo.quake_map(&folder.0, free_or_any(QUAKE_MAP_PORT)).await?;
+    let ca = demo.consumer.ca_file();
+    let ca = ca.display();
+    let (url, secret) = (format!("{}/internal/call", demo.gateway_url), &demo.secret);
+    let body = recent_earthquakes(&demo.earthquakes.api);
+    let console: Console = demo.consumer.control().get(route::CONSOLE).await?;
+    let code = console.setup_code.map_or_else(String::new, |code| format!("   setup code {code}"));
+    say("\nEverything is up.\n");
+    say("Paste one of these into another terminal, each a paid call:");
+    say(&format!(
+        "\ncurl --cacert '{ca}' '{url}' \\\n  -H 'Authorization: Bearer {secret}' \\\n  -d '{body}'"
+    ));
+    let planets = format!("{}/services/{}", demo.gateway_url, demo.planets.api.id);
+    say(&format!(
+        "\ncurl --cacert '{ca}' '{planets}/planets?discoveryMethod=Transit&limit=5' \\\n  \
+         -H 'Authorization: Bearer {secret}'"
+    ));
+    say(&format!(
+        "\npython3 - <<'PY'\nimport json, ssl, urllib.request\n\
+         context = ssl.create_default_context(cafile={:?})\n\
+         request = urllib.request.Request({url:?}, data=json.dumps({body}).encode(),\n    \
+         headers={{\"Authorization\": \"Bearer {secret}\"}})\n\
+         with urllib.request.urlopen(request, context=context) as answer:\n    \
+         print(answer.headers[\"x-farthing-charged\"], \"USDC\")\n    \
+         for feature in json.load(answer)[\"features\"]:\n        \
+         print(feature[\"properties\"][\"mag\"], feature[\"properties\"][\"place\"])\nPY",
+        ca.to_string(),
+    ));
+    say("\nThe command line talks to a node by its data folder, for instance:\n");
+    let program = program("farthing")?;
+    for node in [&demo.consumer, &demo.earthquakes.node, &demo.planets.node] {
+        say(&format!("{} status --data '{}'", program.display(), node.data_dir().display()));
+    }
+    let mut bootstrap = Vec::new();
+    for node in [&demo.earthquakes.node, &demo.planets.node, &demo.consumer] {
+        bootstrap.push(node.loopback_address().await?);
+    }
+    say("\nA node of your own joins with these settings, in a folder `my-node` as `farthing.toml`:\n");
+    say(&join::settings(&demo.chain.rpc_url(), demo.chain.token, &bootstrap));
+    say("\nThe first of these runs it; the others, in another terminal, give it test money:\n");
+    say(&join::commands(&program, demo.consumer.data_dir()));
+    let stop = Stop::listen(&folder.0)?;
+    // What a person does next comes last, where it is seen.
+    let prints_again =
+        format!("{} panel url --data '{}'", program.display(), demo.consumer.data_dir().display());
+    let by_eye = console.ca_fingerprint.map_or_else(String::new, |fingerprint| {
+        format!("\n\nA browser warns until it trusts {ca}. Its SHA-256, to compare by eye:\n{fingerprint}")
+    });
+    say(&format!(
+        "\nThe consumer's console, for your browser:\n\n{}{code}\n\n`{prints_again}` prints it \
+         again.{by_eye}\n\nA consumer's application, for your browser; each press of its button is a paid \
+         call:\n\n{}\n\nCtrl-C here, or `{} testnet down` in another terminal, stops everything and forgets it.",
+        console.url,
+        quake_map.url,
+        program.display()
+    ));
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut told = Vec::new();
+    _asker = loop {
+        tokio::select! {
+            interrupted = tokio::signal::ctrl_c() => break interrupted.map(|()| None)?,
+            _ = terminate.recv() => break None,
+            asker = stop.wanted() => break Some(asker),
+            () = tokio::time::sleep(LOOK_EVERY) => {}
+        }
+        for name in demo.ended() {
+            if !told.contains(&name) {
+                say(&format!("{name} has ended; what needs it fails until `testnet up` is started anew."));
+                told.push(name);
+            }
+        }
+    };
+    demo.stop().await
+}
+
+/// The port if nobody has it, else any: somebody else's server must not stop the demo.
+fn free_or_any(port: u16) -> u16 {
+    match std::net::TcpListener::bind(("127.0.0.1", port)) {
+        Ok(_) => port,
+        Err(_) => {
+            say(&format!("  (port {port} is taken on this machine; another one is used in its place)"));
+            0
+        }
+    }
+}
+
+/// A folder that is removed with its value.
+#[derive(Debug)]
+pub struct TempDir(pub PathBuf);
+
+/// # Errors
+/// When the system has no room for temporary folders.
+pub fn tempdir() -> anyhow::Result<TempDir> {
+    let path = std::env::temp_dir().join(format!("{FOLDER_PREFIX}{}", uuid::Uuid::new_v4().simple()));
+    std::fs::create_dir_all(&path)?;
+    Ok(TempDir(path))
+}
+
+impl Drop for TempDir {
+    fn drop(&mut self) {
+        // Left-overs in the system's temporary folder do no harm.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[expect(clippy::print_stdout, reason = "the story is this command's output")]
+fn say(line: &str) {
+    println!("{line}");
+}

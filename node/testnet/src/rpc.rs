@@ -1,0 +1,64 @@
+//! A few plain questions to a local chain, asked apart from the node's own view of it.
+
+use anyhow::Context;
+use farthing_protocol::{Address, Usdc};
+use serde_json::{Value, json};
+
+/// One JSON-RPC call.
+///
+/// # Errors
+/// When the chain does not answer or refuses.
+pub async fn call(url: &str, method: &str, params: Value) -> anyhow::Result<Value> {
+    farthing_serve::tls::install_provider();
+    let client = reqwest::Client::builder().no_proxy().build()?;
+    let request = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string();
+    let answer = client.post(url).header("content-type", "application/json").body(request).send().await?;
+    let answer: Value = serde_json::from_slice(&answer.bytes().await?)?;
+    match answer.get("error") {
+        Some(error) => anyhow::bail!("{method}: {error}"),
+        None => answer.get("result").cloned().with_context(|| format!("{method} has no result")),
+    }
+}
+
+/// The token's `balanceOf(wallet)`.
+///
+/// # Errors
+/// When the chain does not answer, or answers something else.
+pub async fn usdc_of(url: &str, token: Address, wallet: Address) -> anyhow::Result<Usdc> {
+    // 0x70a08231 is the selector of balanceOf(address) (EIP-20).
+    let data = format!("0x70a08231{:0>64}", hex::encode(wallet.as_bytes()));
+    let result = call(url, "eth_call", json!([{ "to": token.to_string(), "data": data }, "latest"])).await?;
+    let word = result.as_str().context("balanceOf gave no text")?;
+    Ok(Usdc::from_micros(
+        u64::from_str_radix(word.trim_start_matches("0x").trim_start_matches('0'), 16).unwrap_or(0),
+    ))
+}
+
+/// Wei of any address.
+///
+/// # Errors
+/// When the chain does not answer, or answers something else.
+pub async fn eth_of(url: &str, wallet: Address) -> anyhow::Result<u128> {
+    let result = call(url, "eth_getBalance", json!([wallet.to_string(), "latest"])).await?;
+    let text = result.as_str().context("eth_getBalance gave no text")?;
+    Ok(u128::from_str_radix(text.trim_start_matches("0x"), 16)?)
+}
+
+/// Whether there is a contract at this address.
+///
+/// # Errors
+/// When the chain does not answer, or answers something else.
+pub async fn has_code(url: &str, address: Address) -> anyhow::Result<bool> {
+    let result = call(url, "eth_getCode", json!([address.to_string(), "latest"])).await?;
+    Ok(result.as_str().context("eth_getCode gave no text")? != "0x")
+}
+
+/// Transactions a wallet has sent.
+///
+/// # Errors
+/// When the chain does not answer.
+pub async fn transactions_of(url: &str, wallet: Address) -> anyhow::Result<u64> {
+    let result = call(url, "eth_getTransactionCount", json!([wallet.to_string(), "latest"])).await?;
+    let text = result.as_str().context("eth_getTransactionCount gave no text")?;
+    Ok(u64::from_str_radix(text.trim_start_matches("0x"), 16)?)
+}
