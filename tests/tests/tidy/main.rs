@@ -31,6 +31,16 @@ const LAYERS: [(&str, &[&str]); 4] = [
 /// Halves of one layer that must stay apart: each could run without the other.
 const APART: [(&str, &str); 1] = [("consumer", "owner")];
 
+/// Packages whose modules still lean on each other in circles.
+const TO_UNTANGLE: [&str; 6] = [
+    "farthing-bridge",
+    "farthing-catalog",
+    "farthing-chain",
+    "farthing-ledger",
+    "farthing-network",
+    "farthing-tests",
+];
+
 /// A longer file holds a second idea.
 const LINES_MAX: usize = 500;
 /// Files that may be longer, each with its reason.
@@ -86,6 +96,26 @@ fn packages_depend_only_in_the_direction_of_the_architecture() {
         }
     }
     breaches.none();
+}
+
+#[test]
+fn the_map_names_every_package_and_the_folder_that_it_lies_in() {
+    let map = std::fs::read_to_string(repository().join("ARCHITECTURE.md")).unwrap();
+    // | `node/chain/` | `farthing-chain` | what it is |
+    let row = |line: &str| {
+        let mut cells = line.strip_prefix("| `")?.split("` | `");
+        let (folder, rest) = (cells.next()?, cells.next()?);
+        let name = rest.split('`').next().filter(|name| name.starts_with("farthing"))?;
+        Some((name.to_owned(), folder.trim_end_matches('/').to_owned()))
+    };
+    let named: BTreeMap<String, String> = map.lines().filter_map(row).collect();
+    let folder = |package: &Package| {
+        let folder = Path::new(&package.manifest).parent().unwrap();
+        folder.strip_prefix(repository()).unwrap().display().to_string()
+    };
+    let there: BTreeMap<String, String> =
+        packages().iter().map(|package| (package.name.clone(), folder(package))).collect();
+    assert_eq!(named, there);
 }
 
 #[test]
@@ -166,6 +196,51 @@ fn imports_inside_the_node_go_down_only() {
         }
     }
     breaches.none();
+}
+
+#[test]
+fn modules_of_a_package_know_each_other_in_one_direction_only() {
+    let mut breaches = Breaches::default();
+    for package in packages().iter().filter(|package| !TO_UNTANGLE.contains(&package.name.as_str())) {
+        let mut uses: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for file in source_files(&package.source()) {
+            // The root names all of them.
+            if !matches!(file.top_module(), "lib" | "main" | "bin") {
+                uses.entry(file.top_module().to_owned()).or_default().extend(file.uses("crate"));
+            }
+        }
+        for circle in circles(&uses) {
+            breaches.add(&package.name, format!("has a circle of modules: {}", circle.join(" → ")));
+        }
+    }
+    breaches.none();
+}
+
+/// Modules that lead back to themselves, each circle once.
+fn circles(uses: &BTreeMap<String, BTreeSet<String>>) -> Vec<Vec<String>> {
+    let mut found = Vec::new();
+    for start in uses.keys() {
+        // Circles are told by the first of their names.
+        let mut ways = vec![vec![start.clone()]];
+        let mut seen = BTreeSet::new();
+        while let Some(way) = ways.pop() {
+            for next in way.last().and_then(|last| uses.get(last)).into_iter().flatten() {
+                if next == start && way.len() > 1 {
+                    found.push([&way[..], std::slice::from_ref(start)].concat());
+                } else if next > start && seen.insert(next.clone()) {
+                    ways.push([&way[..], std::slice::from_ref(next)].concat());
+                }
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn a_circle_of_modules_is_found() {
+    let uses = [("a", "b"), ("b", "c"), ("c", "a"), ("d", "a"), ("e", "e")];
+    let uses = uses.map(|(from, to)| (from.to_owned(), BTreeSet::from([to.to_owned()]))).into();
+    assert_eq!(circles(&uses), [["a", "b", "c", "a"]]);
 }
 
 #[test]
