@@ -55,7 +55,7 @@ mod traffic;
 const REQUEST_BYTES_MAX: usize = 40 * 1024 * 1024;
 
 /// Every route of the socket. Its document also describes what a port has `beside` them.
-pub fn router(node: Node, beside: OpenApi) -> Router {
+pub fn router(node: Node, beside: fn() -> OpenApi) -> Router {
     Router::new()
         .route(route::STATUS, get(status::status))
         .route(route::HEALTH, get(status::health))
@@ -134,7 +134,7 @@ pub fn router(node: Node, beside: OpenApi) -> Router {
         .route(route::OPENAPI, get(openapi::show))
         .layer(DefaultBodyLimit::max(REQUEST_BYTES_MAX))
         .with_state(Commands {
-            document: openapi::document(beside),
+            document: openapi::Document::new(beside),
             node,
             counted: activity::Counted::default(),
             tally: tally::Tally::default(),

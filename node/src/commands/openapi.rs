@@ -1,8 +1,12 @@
 //! The commands described for programs: OpenAPI 3.1, generated from the handlers and the types they take and give.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
-use axum::{Json, extract::State};
+use axum::{
+    Json,
+    extract::State,
+    response::{IntoResponse, Response},
+};
 use farthing_control::types::Problem;
 use utoipa::{
     OpenApi,
@@ -112,19 +116,26 @@ use super::{
 )]
 struct Described;
 
-/// Cheap to clone.
+/// The description of the commands and of what a port has beside them, made when it is first asked for. Cheap to clone.
 #[derive(Clone)]
-pub(super) struct Document(Arc<utoipa::openapi::OpenApi>);
+pub(super) struct Document(Arc<LazyLock<utoipa::openapi::OpenApi, Make>>);
 
-/// The commands, and what a port that offers them has `beside` them.
-pub(super) fn document(beside: utoipa::openapi::OpenApi) -> Document {
+type Make = Box<dyn FnOnce() -> utoipa::openapi::OpenApi + Send>;
+
+impl Document {
+    pub(super) fn new(beside: fn() -> utoipa::openapi::OpenApi) -> Self {
+        Self(Arc::new(LazyLock::new(Box::new(move || document(beside())))))
+    }
+}
+
+fn document(beside: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi {
     let mut document = Described::openapi().merge_from(beside);
     for item in document.paths.paths.values_mut() {
         for operation in operations(item) {
             operation.responses.responses.insert("default".to_owned(), problem());
         }
     }
-    Document(Arc::new(document))
+    document
 }
 
 #[utoipa::path(
@@ -135,8 +146,8 @@ pub(super) fn document(beside: utoipa::openapi::OpenApi) -> Document {
     operation_id = "document",
     responses((status = 200, description = "Done"))
 )]
-pub(super) async fn show(State(document): State<Document>) -> Json<Arc<utoipa::openapi::OpenApi>> {
-    Json(document.0)
+pub(super) async fn show(State(document): State<Document>) -> Response {
+    Json(&**document.0).into_response()
 }
 
 fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut utoipa::openapi::path::Operation> {
@@ -170,7 +181,7 @@ mod tests {
             path.starts_with('/').then_some(path)
         });
         let expected: BTreeSet<&str> = routes.filter(|path| !SOCKET_ALONE.contains(path)).collect();
-        let document = document(utoipa::openapi::OpenApi::default()).0;
+        let document = document(utoipa::openapi::OpenApi::default());
         let described: BTreeSet<&str> = document.paths.paths.keys().map(String::as_str).collect();
         assert_eq!(described, expected);
         assert!(described.len() > 25, "the routes were not found in the source");
@@ -178,7 +189,7 @@ mod tests {
 
     #[test]
     fn every_operation_has_a_name_of_its_own_and_every_reference_leads_somewhere() {
-        let document = serde_json::to_value(&*document(utoipa::openapi::OpenApi::default()).0).unwrap();
+        let document = serde_json::to_value(document(utoipa::openapi::OpenApi::default())).unwrap();
         let text = document.to_string();
         let mut names = BTreeSet::new();
         for item in document["paths"].as_object().unwrap().values() {
