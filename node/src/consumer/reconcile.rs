@@ -46,6 +46,25 @@ struct Compared {
     failed: Option<Instant>,
 }
 
+/// What is left to do for a caller whose turn has come.
+#[derive(Debug, PartialEq, Eq)]
+enum Next {
+    Nothing,
+    /// The owner did not tell while this caller waited.
+    Refuse,
+    Ask,
+}
+
+impl Compared {
+    /// Who asks does it for all that came before the answer, whatever the answer was.
+    fn next(&self, came: Instant, asks_again: bool) -> Next {
+        if self.is_seen && !asks_again {
+            return Next::Nothing;
+        }
+        if self.failed.is_some_and(|failed| failed >= came) { Next::Refuse } else { Next::Ask }
+    }
+}
+
 impl Books {
     /// `None` once they were compared for the last time.
     fn turn(&self, channel: ChannelId) -> Option<Arc<tokio::sync::Mutex<Compared>>> {
@@ -100,12 +119,13 @@ impl Consumer {
         let came = Instant::now();
         let mut compared = turn.lock().await;
         let is_last = accounts::tells_of_all(clock::uptime());
-        if self.0.books.turn(channel.id).is_none() || (compared.is_seen && !is_last && !again) {
+        if self.0.books.turn(channel.id).is_none() {
             return Ok(());
         }
-        // Who asks does it for all that wait.
-        if compared.failed.is_some_and(|failed| failed >= came) {
-            return Err("the owner is slow to show its books".to_owned());
+        match compared.next(came, is_last || again) {
+            Next::Nothing => return Ok(()),
+            Next::Refuse => return Err("the owner is slow to show its books".to_owned()),
+            Next::Ask => {}
         }
         let sync =
             self.sync(owner, channel.id).await.inspect_err(|_| compared.failed = Some(Instant::now()))?;
@@ -177,5 +197,30 @@ impl Pauses {
         tokio::time::sleep(self.next).await;
         self.next = (self.next * 2).min(ASK_EVERY_MAX);
         Instant::now() < self.until
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_that_asks_an_owner_does_it_for_all_that_wait_and_for_none_that_comes_later() {
+        let came = Instant::now();
+        let later = came + Duration::from_secs(1);
+        let unseen = Compared::default();
+        assert_eq!(unseen.next(came, false), Next::Ask, "nobody asked yet");
+        let failed = Compared { failed: Some(came), ..Compared::default() };
+        assert_eq!(failed.next(came, false), Next::Refuse, "it failed while this one waited");
+        assert_eq!(failed.next(later, false), Next::Ask, "it failed before this one came");
+        let seen = Compared { is_seen: true, failed: None };
+        assert_eq!(seen.next(came, false), Next::Nothing);
+        assert_eq!(
+            seen.next(came, true),
+            Next::Ask,
+            "the last time falls due while another has just seen them"
+        );
+        let lost = Compared { is_seen: true, failed: Some(later) };
+        assert_eq!(lost.next(came, true), Next::Refuse);
     }
 }

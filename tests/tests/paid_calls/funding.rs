@@ -3,11 +3,12 @@
 use anyhow::{Context, Result, ensure};
 use farthing_chain::deploy::{Deployer, dev_account};
 use farthing_protocol::Usdc;
-use farthing_testnet::anvil::Anvil;
+use farthing_testnet::{anvil::Anvil, rpc};
 use farthing_tests::{
     command::farthing,
     world::{Answer, FUNDS, PRICE, Setup, World, eventually},
 };
+use serde_json::json;
 
 use crate::support::{cost, expect_free, expect_served, setting, with};
 
@@ -137,5 +138,38 @@ async fn money_at_rest_with_an_owner_stays_within_its_limit_until_the_owner_clai
     ensure!(at_rest().await? <= Usdc::from_micros(15_000), "{} USDC lie there", at_rest().await?);
     assert_eq!(world.upstream.hits(), 8);
     assert_eq!(world.settle_and_check(FUNDS).await?, cost(8));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_deposit_by_hand_without_eth_signs_nothing_and_takes_no_place_among_the_money_at_rest() -> Result<()>
+{
+    let world = World::start().await?;
+    let (service, url) = (world.api.id.to_string(), world.chain.rpc_url());
+    let has_eth = async |wei: &str, told: &str| -> Result<()> {
+        rpc::call(&url, "anvil_setBalance", json!([world.consumer_wallet.to_string(), wei])).await?;
+        rpc::call(&url, "evm_mine", json!([])).await?;
+        eventually("the node knows it", async || {
+            let balance = farthing(&world.consumer, &["wallet", "balance", "--json"]).await?;
+            Ok(balance.ends_with(0)?.json()?["eth"] == told)
+        })
+        .await
+    };
+    let open = async || farthing(&world.consumer, &["channel", "open", &service, "--deposit", "0.1"]).await;
+    has_eth("0x0", "0").await?;
+    let refused = open().await?;
+    ensure!(refused.code != 0 && refused.err.contains("0.0002 ETH"), "{refused:?}");
+    let shown = farthing(&world.consumer, &["spending", "show", "--json"]).await?;
+    assert_eq!(
+        shown.ends_with(0)?.json()?["at_rest"]["now"],
+        "0.00",
+        "what is refused may not be made later"
+    );
+    assert_eq!(world.chain.usdc_of(world.consumer_wallet).await?, FUNDS);
+
+    has_eth("0xde0b6b3a7640000", "1").await?;
+    open().await?.ends_with(0)?;
+    expect_served(&world.get("/ok").await?)?;
+    assert_eq!(world.settle_and_check(FUNDS).await?, cost(1));
     Ok(())
 }

@@ -119,3 +119,27 @@ async fn a_transfer_that_waits_for_another_when_the_node_stops_is_never_made_and
     chain.deposit_onto(world.terms(1), usdc(0), usdc(5)).await.unwrap();
     assert_eq!(chain.balances_of(second).await.unwrap().usdc, usdc(0));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transfer_that_waits_for_another_for_too_long_is_never_made_and_told_as_unsent() {
+    let world = World::new().await;
+    world.anvil.rpc("evm_setAutomine", json!([false])).await;
+    let spec = ChainSpec { transfer_told_within_ms: 2_000, ..world.spec() };
+    let chain = start_ready(spec, &world.payer, Arc::new(MemoryJournal::default())).await;
+    let (first, second) = (new_key().address(), new_key().address());
+    let first_told = tokio::spawn({
+        let chain = chain.clone();
+        async move { chain.send_usdc(first, usdc(7)).await }
+    });
+    until_true(|| async { world.waiting_transactions().await == 1 }).await;
+    let error = chain.send_usdc(second, usdc(7)).await.unwrap_err();
+    assert!(matches!(error, ChainError::Busy { .. }) && !error.may_have_been_made(), "{error}");
+    assert!(first_told.await.unwrap().unwrap_err().may_have_been_made());
+    // Nor is it made when the first has ended.
+    world.anvil.rpc("evm_setAutomine", json!([true])).await;
+    world.anvil.rpc("evm_mine", json!([])).await;
+    until_true(|| async { chain.balances_of(first).await.unwrap().usdc == usdc(7) }).await;
+    // It stood before this one.
+    chain.deposit_onto(world.terms(1), usdc(0), usdc(5)).await.unwrap();
+    assert_eq!(chain.balances_of(second).await.unwrap().usdc, usdc(0));
+}
