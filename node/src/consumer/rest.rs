@@ -270,6 +270,11 @@ mod tests {
         assert_eq!(rest.total(), usdc(35));
         rest.settle(owner(5), usdc(0));
         assert_eq!(rest.total(), usdc(20));
+        // One that is refused, or smaller, takes nothing of the place of the one before, which may still be made.
+        assert!(rest.take(owner(5), usdc(10), usdc(60), usdc(60)).is_err());
+        assert_eq!(rest.total(), usdc(20));
+        assert_eq!(rest.take(owner(5), usdc(10), usdc(5), usdc(5)), Ok(usdc(5)));
+        assert_eq!(rest.total(), usdc(20));
         rest.settle(owner(5), usdc(10));
         rest.restore(owner(4), usdc(0), usdc(70), later);
         assert_eq!(rest.total(), usdc(70), "of before the start");
