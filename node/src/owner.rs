@@ -5,8 +5,8 @@
 //! asked; the outcome decides the charge; voucher, call and charge are committed together; only then the answer leaves,
 //! with a receipt.
 //!
-//! Invariants: O1–O6. [`upstream`] is reached only with an [`Admitted`], and an answer only with the ledger's
-//! [`Recorded`], so an unpaid call cannot be served and an unrecorded one cannot be answered.
+//! Invariants: O1–O6. [`upstream`] is asked only with a [`Permit`](upstream::Permit), and an [`answer`] of the service is made only of
+//! what the ledger recorded, so an unpaid call cannot be served and an unrecorded one cannot be answered.
 
 use std::{
     sync::Arc,
@@ -15,13 +15,13 @@ use std::{
 
 use bytes::Bytes;
 use farthing_chain::ChainHandle;
-use farthing_ledger::{Ledger, Recorded};
+use farthing_ledger::Ledger;
 use farthing_network::{InboundCall, Responder};
 use farthing_os::clock;
 use farthing_protocol::{
     Address, CallId, CallMessage, CallReply, CallRequest, ChannelId, Receipt, Refusal, RefusalCode,
     Signature,
-    call::{CallResponse, CallStatus, ChannelSync, response_hash},
+    call::{CallStatus, ChannelSync, response_hash},
     limits,
 };
 use tokio::sync::mpsc;
@@ -30,6 +30,7 @@ use tokio_util::task::TaskTracker;
 use crate::{killpoint, wallet::Signer};
 
 pub mod admit;
+pub mod answer;
 pub mod assemble;
 pub mod book;
 mod close;
@@ -40,6 +41,7 @@ pub mod intake;
 pub mod late;
 pub mod load;
 pub mod new_service;
+mod probe;
 pub mod publish;
 pub mod record;
 pub mod registry;
@@ -51,11 +53,12 @@ pub mod told;
 pub mod upstream;
 
 use admit::Admitted;
+use answer::Answer;
 use book::Book;
 use late::Unserved;
 use load::{Caller, Load};
 use registry::Registry;
-use running::{Answer, Arrival, Calls, Conflict, Running};
+use running::{Arrival, Calls, Conflict, Running};
 use terms::Terms;
 use told::Told;
 
@@ -159,7 +162,8 @@ impl Owner {
         match tokio::time::timeout(patience, &mut answering).await {
             Ok(Some(answer)) => {
                 killpoint::reached("owner.during_answer");
-                reply.send(answer.reply.clone(), answer.body.clone());
+                let (answer, body) = answer.to_wire();
+                reply.send(answer, body);
             }
             Ok(None) => {}
             Err(_) => {
@@ -180,9 +184,10 @@ impl Owner {
         match arrival {
             Arrival::Repeat(joined) => match admit::request_hash(&request, &body).await {
                 Ok(request_hash) => {
-                    joined.answer(request_hash).await.unwrap_or_else(|Conflict| Some(refused(conflict())))
+                    let answer = joined.answer(request_hash).await;
+                    answer.unwrap_or_else(|Conflict| Some(Answer::refused(conflict())))
                 }
-                Err(refusal) => Some(refused(refusal)),
+                Err(refusal) => Some(Answer::refused(refusal)),
             },
             Arrival::First(running) => self.first(caller, request, body, running).await,
         }
@@ -200,9 +205,9 @@ impl Owner {
             Ok(Some(answer)) => (answer, true),
             Ok(None) => match self.admit(caller, request, body, &running).await {
                 Ok(admitted) => self.serve(admitted, started).await?,
-                Err(refusal) => (refused(refusal), false),
+                Err(refusal) => (Answer::refused(refusal), false),
             },
-            Err(refusal) => (refused(refusal), false),
+            Err(refusal) => (Answer::refused(refusal), false),
         };
         running.finish(answer.clone(), is_final);
         Some(answer)
@@ -222,33 +227,23 @@ impl Owner {
             self.0.load.count_failure(admitted.payer());
             return None;
         };
-        let receipt = *recorded.receipt();
         killpoint::reached("owner.after_commit");
         let is_final = fetched.outcome.is_the_services_answer() || !admitted.method().is_safe();
-        let response = CallResponse {
-            call_id: admitted.call_id(),
-            status: fetched.status,
-            headers: fetched.headers,
-            body_bytes: fetched.body.len() as u64,
-            receipt,
-            signature: self.sign(&receipt).ok()?,
-            outcome: fetched.outcome,
-            owner_us: micros(started.elapsed()),
-            upstream_us: micros(fetched.elapsed),
-        };
+        let answer =
+            Answer::recorded(&recorded, fetched, started.elapsed(), |receipt| self.sign(receipt)).ok()?;
         admitted.settle(charge);
-        Some((reply(&recorded, response, fetched.body), is_final))
+        Some((answer, is_final))
     }
 
     /// What became of a call, for a consumer that lost its answer.
     fn status(&self, payer: Address, call_id: CallId) -> (CallReply, Bytes) {
         match self.0.calls.status(&(payer, call_id)) {
-            Some(Some(answer)) => return (answer.reply.clone(), answer.body.clone()),
+            Some(Some(answer)) => return answer.to_wire(),
             Some(None) => return (CallReply::Status(CallStatus::Running), Bytes::new()),
             None => {}
         }
         match self.status_in_ledger(payer, call_id) {
-            Ok(answer) => (answer.reply.clone(), answer.body.clone()),
+            Ok(answer) => answer.to_wire(),
             Err(refusal) => (CallReply::Refused(refusal), Bytes::new()),
         }
     }
@@ -287,15 +282,6 @@ fn answer_within(request: &CallRequest) -> Duration {
     Duration::from_millis(if request.method.is_safe() { max } else { request.deadline_ms.min(max) })
 }
 
-/// The only way to an answer of the service: it takes the proof that voucher, call and charge are durable.
-fn reply(_proof: &Recorded, response: CallResponse, body: Bytes) -> Arc<Answer> {
-    Arc::new(Answer { reply: CallReply::Response(response), body })
-}
-
-fn refused(refusal: Refusal) -> Arc<Answer> {
-    Arc::new(Answer { reply: CallReply::Refused(refusal), body: Bytes::new() })
-}
-
 fn conflict() -> Refusal {
     Refusal::new(RefusalCode::CallIdConflict, "this call id was used for a different call")
 }
@@ -303,8 +289,4 @@ fn conflict() -> Refusal {
 fn unknown_channel() -> Refusal {
     Refusal::new(RefusalCode::UnknownChannel, "no confirmed deposit of this channel is known here yet")
         .retry_after_ms(500)
-}
-
-fn micros(duration: Duration) -> u64 {
-    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }

@@ -7,7 +7,7 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use farthing_ledger::CallRow;
+use farthing_ledger::{CallRow, Ledger, LedgerError};
 use farthing_protocol::{
     Address, CallId, CallRequest, ChannelConfig, ChannelId, Hash, Refusal, RefusalCode, Signature, Usdc,
     Verified, Voucher,
@@ -27,7 +27,7 @@ use super::{
     registry::Registered,
     running::Running,
     unknown_channel,
-    upstream::{UpstreamAnswer, UpstreamRequest},
+    upstream::{Permit, Sealed, UpstreamAnswer, UpstreamRequest},
 };
 
 /// A body of this size is hashed in the time that handing it to another thread takes.
@@ -47,13 +47,17 @@ pub struct Admitted {
     _place: Place,
 }
 
-/// A finished call whose service may be asked once more.
+/// A finished call whose service may be asked once more, when that is stored.
 #[derive(Debug)]
 pub struct AdmittedAgain {
     request: UpstreamRequest,
     service: Arc<Registered>,
     _place: Place,
 }
+
+/// The one repeat of a finished call, which is stored.
+#[derive(Debug)]
+pub(super) struct Replay(AdmittedAgain);
 
 impl Owner {
     /// Checks a call in order. Everything refused here is free and leaves no trace, but that a call which does not fit
@@ -330,16 +334,40 @@ fn upstream_deadline_ms(method: Method, deadline_ms: u64) -> u64 {
 }
 
 impl AdmittedAgain {
+    /// Stores that the call is repeated; `None` when it was before: one charge never buys a third execution.
+    pub(super) async fn record(self, ledger: &Ledger, row: &CallRow) -> Result<Option<Replay>, LedgerError> {
+        let is_first = ledger.repeat(row.payer, row.call.call_id, Owner::now_secs()).await?;
+        Ok(is_first.then_some(Replay(self)))
+    }
+}
+
+impl Replay {
     /// Asks the upstream.
-    pub async fn fetch(self) -> UpstreamAnswer {
-        self.service.upstream().fetch(self.request).await
+    pub(super) async fn fetch(self) -> UpstreamAnswer {
+        self.0.service.upstream().fetch(&self).await
+    }
+}
+
+impl Sealed for Replay {}
+
+impl Permit for Replay {
+    fn request(&self) -> UpstreamRequest {
+        self.0.request.clone()
+    }
+}
+
+impl Sealed for Admitted {}
+
+impl Permit for Admitted {
+    fn request(&self) -> UpstreamRequest {
+        upstream_request(&self.plan, &self.request, &self.body)
     }
 }
 
 impl Admitted {
     /// Asks the upstream.
     pub async fn fetch(&self) -> UpstreamAnswer {
-        self.service.upstream().fetch(upstream_request(&self.plan, &self.request, &self.body)).await
+        self.service.upstream().fetch(self).await
     }
 
     /// Ends the reservation with what was charged.

@@ -5,7 +5,6 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use bytes::Bytes;
 use farthing_bridge::{Api, api::Call, description::Operation, document, share::share};
 use farthing_control::types::{SourceFile, SourceKind};
 use farthing_os::secret::SecretText;
@@ -17,8 +16,9 @@ use crate::catalog::method_of;
 use super::{
     intake::{self, Candidate, Intake, Kind},
     new_service::{NewService, NewServiceError},
+    probe,
     publish::{PublishError, Reader, source_of},
-    upstream::{AddressClass, Upstream, UpstreamRequest},
+    upstream::{AddressClass, Upstream},
 };
 
 const TRIAL_DEADLINE: Duration = Duration::from_secs(15);
@@ -108,9 +108,7 @@ impl Reader {
             Some((method, path)) => named(&api, method, &path, params)?,
             None => first_without_parameters(&api)?,
         };
-        let headers = BTreeMap::from([("accept".to_owned(), "application/json, */*;q=0.5".to_owned())]);
-        let request = UpstreamRequest { request, headers, body: Bytes::new(), deadline: TRIAL_DEADLINE };
-        let answer = upstream.fetch(request).await;
+        let answer = probe::ask(&upstream, request, "application/json, */*;q=0.5", TRIAL_DEADLINE).await;
         Ok(Trial {
             operation,
             answered: matches!(answer.outcome, Outcome::Answered | Outcome::Declined),

@@ -5,17 +5,17 @@ use std::sync::Arc;
 use bytes::Bytes;
 use farthing_ledger::{Accepted, BODY_BYTES_MAX, Call, CallRow, LedgerError, Recorded, Served, ServedRow};
 use farthing_protocol::{
-    Address, CallId, CallReply, CallRequest, CallResponse, ChannelId, Hash, Receipt, Refusal, RefusalCode,
-    Usdc,
-    call::{CallStatus, response_hash},
+    Address, CallId, CallRequest, ChannelId, Hash, Refusal, RefusalCode, Usdc,
+    call::CallStatus,
     resolution::{Record, Repeat, repeat},
 };
 
 use super::{
     Owner,
     admit::{Admitted, request_hash},
+    answer::Answer,
     conflict,
-    running::{Answer, Running},
+    running::Running,
     upstream::UpstreamAnswer,
 };
 use crate::killpoint;
@@ -109,7 +109,7 @@ impl Owner {
     /// What the ledger says of a call that is not in memory.
     pub(super) fn status_in_ledger(&self, payer: Address, call_id: CallId) -> Result<Arc<Answer>, Refusal> {
         match self.known(payer, call_id)? {
-            None => Ok(status(CallStatus::Unknown)),
+            None => Ok(Answer::status(CallStatus::Unknown)),
             Some(ServedRow::Accepted(_)) => Err(interrupted()),
             Some(ServedRow::Done(row)) => match self.stored_answer(&row)? {
                 Some(answer) => Ok(answer),
@@ -133,15 +133,13 @@ impl Owner {
 
     /// The recorded answer with its body, while that is kept.
     fn stored_answer(&self, row: &CallRow) -> Result<Option<Arc<Answer>>, Refusal> {
-        let is_empty = row.receipt.response_hash == response_hash(row.call.status, &row.call.headers, &[]);
-        let Some(body) = row.call.body.clone().or_else(|| is_empty.then(Bytes::new)) else { return Ok(None) };
-        self.recorded_answer(row, row.receipt, row.call.status, row.call.headers.clone(), body).map(Some)
+        Answer::stored(row, |receipt| self.sign(receipt))
     }
 
     /// The receipt alone: the body is gone.
     fn done(&self, row: &CallRow) -> Result<Arc<Answer>, Refusal> {
         let signature = self.sign(&row.receipt)?;
-        Ok(status(CallStatus::Done { receipt: row.receipt, signature }))
+        Ok(Answer::status(CallStatus::Done { receipt: row.receipt, signature }))
     }
 
     /// Asks the service of a safe, recorded call once more, free, because its answer is gone. The charge stays the
@@ -155,42 +153,14 @@ impl Owner {
     ) -> Result<Arc<Answer>, Refusal> {
         let admitted = self.admit_again(row, request, body).await?;
         let Some(admitted) = admitted else { return self.done(row) };
-        let taken = self.0.ledger.repeat(row.payer, row.call.call_id, Self::now_secs()).await;
-        if !taken.map_err(|error| ledger_refusal(&error))? {
-            return self.done(row);
-        }
-        let fetched = admitted.fetch().await;
+        let replay = admitted.record(&self.0.ledger, row).await.map_err(|error| ledger_refusal(&error))?;
+        let Some(replay) = replay else { return self.done(row) };
+        let fetched = replay.fetch().await;
         killpoint::reached("owner.after_repeat");
         if fetched.outcome != row.call.outcome {
             return self.done(row);
         }
-        let receipt = Receipt {
-            response_hash: response_hash(fetched.status, &fetched.headers, &fetched.body),
-            ..row.receipt
-        };
-        self.recorded_answer(row, receipt, fetched.status, fetched.headers, fetched.body)
-    }
-
-    fn recorded_answer(
-        &self,
-        row: &CallRow,
-        receipt: Receipt,
-        status: u16,
-        headers: std::collections::BTreeMap<String, String>,
-        body: Bytes,
-    ) -> Result<Arc<Answer>, Refusal> {
-        let response = CallResponse {
-            call_id: row.call.call_id,
-            status,
-            headers,
-            body_bytes: body.len() as u64,
-            receipt,
-            signature: self.sign(&receipt)?,
-            outcome: row.call.outcome,
-            owner_us: 0,
-            upstream_us: 0,
-        };
-        Ok(Arc::new(Answer { reply: CallReply::Response(response), body }))
+        Answer::repeated(row, fetched, |receipt| self.sign(receipt))
     }
 }
 
@@ -203,10 +173,6 @@ pub fn record_of(row: &CallRow, is_kept: bool) -> Record {
         is_kept,
         was_repeated: row.repeated_secs.is_some(),
     }
-}
-
-fn status(status: CallStatus) -> Arc<Answer> {
-    Arc::new(Answer { reply: CallReply::Status(status), body: Bytes::new() })
 }
 
 fn interrupted() -> Refusal {

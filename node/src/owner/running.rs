@@ -12,9 +12,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bytes::Bytes;
-use farthing_protocol::{Address, CallId, CallReply, Hash};
+use farthing_protocol::{Address, CallId, Hash};
 use tokio::sync::watch;
+
+use super::answer::Answer;
 
 const KEEP_FOR: Duration = Duration::from_secs(600);
 const KEEP_BODY_BYTES_MAX: usize = 1024 * 1024;
@@ -24,13 +25,6 @@ const ENTRY_BYTES: usize = 1024;
 
 /// Who calls, and which call.
 pub type CallKey = (Address, CallId);
-
-/// An answer as it is sent, cheap to send again.
-#[derive(Debug)]
-pub struct Answer {
-    pub reply: CallReply,
-    pub body: Bytes,
-}
 
 /// What to do with a call that just arrived.
 #[derive(Debug)]
@@ -132,16 +126,15 @@ impl Running {
 
     /// Gives everyone who waits `answer`, and keeps it for repeats when it is final and small enough.
     pub fn finish(mut self, mut answer: Arc<Answer>, is_final: bool) {
-        if is_final && answer.body.len() <= KEEP_BODY_BYTES_MAX {
-            let bytes = answer.body.len() + ENTRY_BYTES;
+        if is_final && answer.body().len() <= KEEP_BODY_BYTES_MAX {
+            let bytes = answer.body().len() + ENTRY_BYTES;
             let mut state = self.calls.lock();
             state.kept.push_back((Instant::now(), self.key, bytes));
             state.kept_bytes += bytes;
             self.kept = true;
             drop(state);
-            // A copy, within the bound of what is kept: the answer itself takes memory from calls as long as it is held.
-            let body = Bytes::copy_from_slice(&answer.body);
-            answer = Arc::new(Answer { reply: answer.reply.clone(), body });
+            // Within the bound of what is kept: the answer itself takes memory from calls as long as it is held.
+            answer = answer.apart();
         }
         self.sender.send_modify(|progress| progress.answer = Some(answer));
     }
@@ -177,8 +170,7 @@ mod tests {
     const KEY: CallKey = (Address::ZERO, CallId::from_bytes([1; 16]));
 
     fn answer() -> Arc<Answer> {
-        let refusal = Refusal::new(RefusalCode::Busy, "");
-        Arc::new(Answer { reply: CallReply::Refused(refusal), body: Bytes::new() })
+        Answer::refused(Refusal::new(RefusalCode::Busy, ""))
     }
 
     #[tokio::test]

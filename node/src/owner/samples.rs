@@ -6,9 +6,8 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use bytes::Bytes;
 use farthing_bridge::{
-    Api,
+    Api, Request,
     api::Call,
     description::{ApiDescription, Method},
     limits::SAMPLES_BYTES_MAX,
@@ -17,7 +16,7 @@ use farthing_bridge::{
 use farthing_control::types::OperationSample;
 use farthing_protocol::Outcome;
 
-use super::upstream::{Upstream, UpstreamRequest};
+use super::{probe, upstream::Upstream};
 
 /// Calls made to record samples: enough to show what a service is like.
 const RECORDED_MAX: usize = 12;
@@ -61,17 +60,15 @@ pub async fn recorded(api: &ApiDescription, upstream: &Upstream) -> Option<Vec<u
 }
 
 /// The call without any parameter, where that is allowed.
-fn request(api: &Api, index: usize) -> Option<UpstreamRequest> {
+fn request(api: &Api, index: usize) -> Option<Request> {
     let operation = api.description().operations.get(index)?;
     let (params, method) = (BTreeMap::new(), operation.method.as_str());
     let call = Call { method, path: &operation.path, params: &params, content_type: None, body: &[] };
-    let request = api.plan(&call).ok()?.request;
-    let headers = BTreeMap::from([("accept".to_owned(), "application/json".to_owned())]);
-    Some(UpstreamRequest { request, headers, body: Bytes::new(), deadline: RECORDING_DEADLINE })
+    Some(api.plan(&call).ok()?.request)
 }
 
-async fn answer(upstream: &Upstream, request: UpstreamRequest) -> Option<Sample> {
-    let answer = upstream.fetch(request).await;
+async fn answer(upstream: &Upstream, request: Request) -> Option<Sample> {
+    let answer = probe::ask(upstream, request, "application/json", RECORDING_DEADLINE).await;
     if answer.outcome != Outcome::Answered || answer.body.len() > RECORDED_BYTES_MAX {
         return None;
     }

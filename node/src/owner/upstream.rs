@@ -14,6 +14,7 @@ mod base;
 mod graphql;
 mod options;
 mod own_ports;
+mod permit;
 mod request;
 mod times;
 
@@ -35,7 +36,6 @@ use tokio::time::timeout;
 use url::Url;
 
 use self::address::Resolver;
-pub(super) use self::request::secret_header;
 use self::times::Times;
 pub(crate) use self::{
     address::resolver_error,
@@ -45,7 +45,10 @@ pub use self::{
     address::{AddressClass, ForbiddenAddress, ResolverError},
     options::UpstreamOptions,
     own_ports::OwnPorts,
+    permit::Permit,
+    request::UpstreamRequest,
 };
+pub(super) use self::{permit::Sealed, request::secret_header};
 use super::new_service::UpstreamSecrets;
 
 /// Response headers that mean something to the caller.
@@ -106,18 +109,6 @@ impl fmt::Debug for Upstream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Upstream").field("base", &self.base.as_str()).finish_non_exhaustive()
     }
-}
-
-/// One request below the base.
-#[derive(Debug, Clone)]
-pub struct UpstreamRequest {
-    pub request: Request,
-    /// The caller's; only those that say what it sends and can read are passed on. Names in lower case.
-    pub headers: BTreeMap<String, String>,
-    /// The caller's.
-    pub body: Bytes,
-    /// What is left of the call's time.
-    pub deadline: Duration,
 }
 
 /// What came of a request.
@@ -233,9 +224,10 @@ impl Upstream {
         }
     }
 
-    /// Sends `request` and judges what comes back. Safe requests are sent once more when a kept connection
+    /// Sends what is permitted and judges what comes back. Safe requests are sent once more when a kept connection
     /// turns out to have been closed.
-    pub async fn fetch(&self, request: UpstreamRequest) -> UpstreamAnswer {
+    pub async fn fetch(&self, permit: &impl Permit) -> UpstreamAnswer {
+        let request = permit.request();
         let started = Instant::now();
         let total = self.options.total.min(request.deadline);
         let mut answered = self.attempt(&request, started, total).await;

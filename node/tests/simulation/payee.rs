@@ -1,6 +1,6 @@
 //! The owner's node: its book, its calls in progress and its ledger, between messages and a service.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use farthing_ledger::{
@@ -9,16 +9,18 @@ use farthing_ledger::{
 use farthing_node::{
     gas::Means,
     owner::{
+        answer::Answer,
         book::{self, Book, Reserved, View},
         record::record_of,
-        running::{Answer, Arrival, Calls, Running},
+        running::{Arrival, Calls, Running},
+        upstream::UpstreamAnswer,
     },
     wallet::{Signer, Wallet},
 };
 use farthing_os::clock;
 use farthing_protocol::{
-    Address, CallId, CallReply, CallRequest, CallResponse, ChannelId, Outcome, Receipt, Refusal, RefusalCode,
-    Usdc, Voucher,
+    Address, CallId, CallReply, CallRequest, ChannelId, Outcome, Receipt, Refusal, RefusalCode, Usdc,
+    Voucher,
     call::{CallStatus, ChannelSync, ChargePolicy, Payment, response_hash},
     resolution::{Record, Repeat, repeat},
 };
@@ -79,13 +81,13 @@ impl Payee {
                 if answer.is_none() {
                     self.serving.get_mut(&call_id).unwrap().waiting.push(stream);
                 }
-                return answer.map(|answer| answer.reply.clone());
+                return answer.map(|answer| reply_of(&answer));
             }
             Arrival::First(running) => running,
         };
         running.asks_for(hash);
-        let (reply, is_final) = match self.recorded(&request) {
-            Some(reply) => (reply, true),
+        let (answer, is_final) = match self.recorded(&request) {
+            Some(answer) => (answer, true),
             None => match self.admit(&request) {
                 Ok(reserved) => {
                     let serving = Serving { request, reserved, running, waiting: vec![stream] };
@@ -96,12 +98,12 @@ impl Payee {
                 Err(code) => (refused(code), false),
             },
         };
-        running.finish(answer(reply.clone()), is_final);
-        Some(reply)
+        running.finish(answer.clone(), is_final);
+        Some(reply_of(&answer))
     }
 
     /// What the ledger has of a call, for another copy of it; `None` when it is to be served.
-    fn recorded(&mut self, request: &CallRequest) -> Option<CallReply> {
+    fn recorded(&mut self, request: &CallRequest) -> Option<Arc<Answer>> {
         let row = match self.ledger.served(self.payer, request.call_id).unwrap()? {
             ServedRow::Accepted(_) => return self.by_rule(Record::Interrupted, request, None),
             ServedRow::Done(row) => row,
@@ -111,14 +113,17 @@ impl Payee {
         self.by_rule(record_of(&row, is_kept), request, Some(&row))
     }
 
-    fn by_rule(&self, record: Record, request: &CallRequest, row: Option<&CallRow>) -> Option<CallReply> {
+    fn by_rule(&self, record: Record, request: &CallRequest, row: Option<&CallRow>) -> Option<Arc<Answer>> {
         match (repeat(record, request.method.is_safe()), row) {
             (Repeat::Serve, _) => None,
             (Repeat::AskOnceMore, Some(row)) => {
                 let taken = self.ledger.repeat(self.payer, request.call_id, clock::now_secs());
-                Some(if block_on(taken).unwrap() { self.response(row) } else { self.done(row) })
+                let said = || said(row.call.outcome, row.call.status);
+                let sign = |receipt: &Receipt| Ok(self.signer.sign_receipt(receipt).unwrap());
+                let is_first = block_on(taken).unwrap();
+                Some(if is_first { Answer::repeated(row, said(), sign).unwrap() } else { self.done(row) })
             }
-            (Repeat::Answer, Some(row)) => Some(self.response(row)),
+            (Repeat::Answer, Some(row)) => self.stored(row),
             (Repeat::Receipt, Some(row)) => Some(self.done(row)),
             _ => Some(refused(RefusalCode::MayHaveRun)),
         }
@@ -161,20 +166,20 @@ impl Payee {
         let Serving { request, reserved, running, waiting } = self.serving.remove(&call_id)?;
         let charged = outcome.charge(ChargePolicy::Success, request.price);
         let status = if outcome == Outcome::Answered { 200 } else { 500 };
-        let body = Bytes::from_static(b"{}");
+        let said = said(outcome, status);
         let call = Call {
             call_id,
             service: request.service,
             method: request.method,
             path: request.path.clone(),
             request_hash: request.request_hash(&[]),
-            response_hash: response_hash(status, &BTreeMap::new(), &body),
+            response_hash: response_hash(status, &said.headers, &said.body),
             price: request.price,
             charged,
             outcome,
             status,
-            headers: BTreeMap::new(),
-            body: (!request.method.is_safe()).then_some(body),
+            headers: said.headers.clone(),
+            body: (!request.method.is_safe()).then(|| said.body.clone()),
             time_secs: clock::now_secs(),
         };
         let served = Served {
@@ -188,14 +193,15 @@ impl Payee {
             Err(LedgerError::Overdrawn { .. } | LedgerError::VoucherAboveDeposit { .. }) => return None,
             Err(error) => panic!("O5: {error}"),
         };
-        let receipt = *recorded.receipt();
-        let reply = self.response_of(receipt, outcome, status);
+        let sign = |receipt: &Receipt| Ok(self.signer.sign_receipt(receipt).unwrap());
+        let answer = Answer::recorded(&recorded, said, Duration::ZERO, sign).unwrap();
         if let Some(reserved) = reserved {
             reserved.settle(charged);
         }
-        running.finish(answer(reply.clone()), outcome.is_the_services_answer() || !request.method.is_safe());
+        let reply = reply_of(&answer);
+        running.finish(answer, outcome.is_the_services_answer() || !request.method.is_safe());
         self.check();
-        Some((receipt, waiting, reply))
+        Some((*recorded.receipt(), waiting, reply))
     }
 
     /// A payer whose call with effects outlasts its deadline hears that it runs.
@@ -206,15 +212,14 @@ impl Payee {
 
     pub fn status(&self, call_id: CallId) -> CallReply {
         match self.calls.status(&(self.payer, call_id)) {
-            Some(Some(answer)) => return answer.reply.clone(),
+            Some(Some(answer)) => return reply_of(&answer),
             Some(None) => return CallReply::Status(CallStatus::Running),
             None => {}
         }
         match self.ledger.served(self.payer, call_id).unwrap() {
             None => CallReply::Status(CallStatus::Unknown),
-            Some(ServedRow::Accepted(_)) => refused(RefusalCode::MayHaveRun),
-            Some(ServedRow::Done(row)) if row.call.body.is_some() => self.response(&row),
-            Some(ServedRow::Done(row)) => self.done(&row),
+            Some(ServedRow::Accepted(_)) => reply_of(&refused(RefusalCode::MayHaveRun)),
+            Some(ServedRow::Done(row)) => reply_of(&self.stored(&row).unwrap_or_else(|| self.done(&row))),
         }
     }
 
@@ -231,27 +236,13 @@ impl Payee {
         })
     }
 
-    fn response(&self, row: &CallRow) -> CallReply {
-        self.response_of(row.receipt, row.call.outcome, row.call.status)
+    fn stored(&self, row: &CallRow) -> Option<Arc<Answer>> {
+        Answer::stored(row, |receipt| Ok(self.signer.sign_receipt(receipt).unwrap())).unwrap()
     }
 
-    fn response_of(&self, receipt: Receipt, outcome: Outcome, status: u16) -> CallReply {
-        CallReply::Response(CallResponse {
-            call_id: receipt.call_id,
-            status,
-            headers: BTreeMap::new(),
-            body_bytes: 2,
-            receipt,
-            signature: self.signer.sign_receipt(&receipt).unwrap(),
-            outcome,
-            owner_us: 0,
-            upstream_us: 0,
-        })
-    }
-
-    fn done(&self, row: &CallRow) -> CallReply {
+    fn done(&self, row: &CallRow) -> Arc<Answer> {
         let signature = self.signer.sign_receipt(&row.receipt).unwrap();
-        CallReply::Status(CallStatus::Done { receipt: row.receipt, signature })
+        Answer::status(CallStatus::Done { receipt: row.receipt, signature })
     }
 
     /// Loses the memory, with the calls in progress.
@@ -318,10 +309,16 @@ impl Payee {
     }
 }
 
-fn answer(reply: CallReply) -> Arc<Answer> {
-    Arc::new(Answer { reply, body: Bytes::new() })
+/// What the service says to every call.
+fn said(outcome: Outcome, status: u16) -> UpstreamAnswer {
+    let (headers, body) = (BTreeMap::new(), Bytes::from_static(b"{}"));
+    UpstreamAnswer { outcome, status, headers, body, elapsed: Duration::ZERO, reason: "" }
 }
 
-fn refused(code: RefusalCode) -> CallReply {
-    CallReply::Refused(Refusal::new(code, ""))
+fn reply_of(answer: &Answer) -> CallReply {
+    answer.to_wire().0
+}
+
+fn refused(code: RefusalCode) -> Arc<Answer> {
+    Answer::refused(Refusal::new(code, ""))
 }

@@ -1,12 +1,14 @@
 //! A planned request as it goes out: URL, headers, body, and the owner's secrets last.
 
+use std::{collections::BTreeMap, time::Duration};
+
 use bytes::Bytes;
 use farthing_bridge::{Request, description::Method, headers::header_is_forbidden};
 use farthing_protocol::Outcome;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use url::form_urlencoded;
 
-use super::{Failure, Upstream, UpstreamRequest};
+use super::{Failure, Upstream};
 use crate::owner::new_service::UpstreamSecrets;
 
 /// Request headers that say what the caller sends and can read; others must be declared by the operation.
@@ -21,6 +23,18 @@ const FORM: &str = "application/x-www-form-urlencoded";
 /// GraphQL over HTTP, and what older servers understand.
 const ACCEPT_GRAPHQL: HeaderValue =
     HeaderValue::from_static("application/graphql-response+json, application/json;q=0.9");
+
+/// One request below the base.
+#[derive(Debug, Clone)]
+pub struct UpstreamRequest {
+    pub request: Request,
+    /// The caller's; only those that say what it sends and can read are passed on. Names in lower case.
+    pub headers: BTreeMap<String, String>,
+    /// The caller's.
+    pub body: Bytes,
+    /// What is left of the call's time.
+    pub deadline: Duration,
+}
 
 impl UpstreamRequest {
     /// Whether the upstream may be asked a second time.

@@ -124,7 +124,7 @@ async fn scripted(answer: impl Into<Vec<u8>>) -> SocketAddr {
 async fn fetch_from(address: SocketAddr, options: UpstreamOptions) -> UpstreamAnswer {
     let upstream =
         Upstream::new(&format!("http://{address}/base"), UpstreamSecrets::default(), options).unwrap();
-    upstream.fetch(request(Method::Get, &[])).await
+    upstream.fetch(&request(Method::Get, &[])).await
 }
 
 async fn fetch_scripted(answer: impl Into<Vec<u8>>) -> UpstreamAnswer {
@@ -185,7 +185,7 @@ async fn a_body_that_trickles_ends_with_the_calls_deadline() {
     let upstream =
         Upstream::new(&format!("http://{}", trickle.await), UpstreamSecrets::default(), options()).unwrap();
     let deadline = Duration::from_millis(300);
-    let answer = upstream.fetch(UpstreamRequest { deadline, ..request(Method::Get, &[]) }).await;
+    let answer = upstream.fetch(&UpstreamRequest { deadline, ..request(Method::Get, &[]) }).await;
     assert_eq!(answer.outcome, Outcome::TimedOut);
     assert!(answer.elapsed >= deadline && answer.elapsed < Duration::from_secs(9), "{:?}", answer.elapsed);
 }
@@ -222,7 +222,7 @@ async fn bytes_behind_a_body_never_become_the_next_answer() {
     let upstream =
         Upstream::new(&format!("http://{address}"), UpstreamSecrets::default(), options()).unwrap();
     for _ in 0..20 {
-        let answer = upstream.fetch(request(Method::Get, &[])).await;
+        let answer = upstream.fetch(&request(Method::Get, &[])).await;
         assert_eq!(answer.outcome, Outcome::Answered, "{}", answer.reason);
         assert!(answer.body.starts_with(b"own "), "{:?}", answer.body);
     }
@@ -347,7 +347,7 @@ async fn only_declared_headers_reach_the_upstream_and_the_owners_secret_wins() {
     if let Request::Http(http) = &mut request.request {
         http.headers.push(("x-forwarded-for".into(), "127.0.0.1".into()));
     }
-    assert_eq!(upstream.fetch(request).await.outcome, Outcome::Answered);
+    assert_eq!(upstream.fetch(&request).await.outcome, Outcome::Answered);
     let head = hear.recv().await.unwrap();
     let (line, headers) = head.split_once("\r\n").unwrap();
     assert_eq!(line, "GET /base/items/7?q=a%20b HTTP/1.1");
@@ -381,7 +381,7 @@ async fn a_body_is_sent_with_its_length() {
     let upstream =
         Upstream::new(&format!("http://{address}"), UpstreamSecrets::default(), options()).unwrap();
     let body = Bytes::from_static(b"hello");
-    let answer = upstream.fetch(request_with(Method::Post, &[], body)).await;
+    let answer = upstream.fetch(&request_with(Method::Post, &[], body)).await;
     assert_eq!((answer.outcome, answer.status), (Outcome::Answered, 201));
     let (head, body) = hear.recv().await.unwrap();
     assert!(head.contains("content-length: 5\r\n"), "{head}");
@@ -404,7 +404,7 @@ async fn a_connection_closed_without_an_answer_is_tried_once_more_for_safe_metho
         .await;
         let upstream =
             Upstream::new(&format!("http://{address}"), UpstreamSecrets::default(), options()).unwrap();
-        let answer = upstream.fetch(request(method, &[])).await;
+        let answer = upstream.fetch(&request(method, &[])).await;
         assert_eq!(answer.outcome, Outcome::BadAnswer);
         assert_eq!(seen.load(Ordering::SeqCst), requests, "{method}");
     }
@@ -421,9 +421,9 @@ async fn a_port_that_becomes_this_node_s_own_is_not_connected_to_any_more() {
         let options = UpstreamOptions { own_ports: own_ports.clone(), ..options() };
         let url = format!("http://{host}:{}", address.port());
         let upstream = Upstream::new(&url, UpstreamSecrets::default(), options).unwrap();
-        assert_eq!(upstream.fetch(request(Method::Get, &[])).await.outcome, Outcome::Answered, "{host}");
+        assert_eq!(upstream.fetch(&request(Method::Get, &[])).await.outcome, Outcome::Answered, "{host}");
         network.send_modify(|status| status.ports = [address.port()].into());
-        let answer = upstream.fetch(request(Method::Get, &[])).await;
+        let answer = upstream.fetch(&request(Method::Get, &[])).await;
         assert_eq!(answer.outcome, Outcome::Unreachable, "{host}");
         assert!(answer.reason.contains("a port of this node"), "{}", answer.reason);
         // The connection that is kept is not used either.

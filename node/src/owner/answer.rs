@@ -1,0 +1,148 @@
+//! Answers as they are sent.
+//!
+//! The service's own is made of what the ledger recorded: of the proof of a commit, or of a stored call. Everything else is a
+//! refusal or a word on what became of a call.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use farthing_ledger::{CallRow, Recorded};
+use farthing_protocol::{
+    CallReply, CallResponse, Receipt, Refusal, Signature,
+    call::{CallStatus, response_hash},
+};
+
+use super::upstream::UpstreamAnswer;
+
+/// An answer, cheap to send again. Nobody puts one together without the ledger:
+///
+/// ```compile_fail,E0451
+/// use farthing_node::owner::answer::Answer;
+/// use farthing_protocol::CallReply;
+///
+/// fn answer(reply: CallReply, body: bytes::Bytes) -> Answer {
+///     Answer { reply, body }
+/// }
+/// ```
+#[derive(Debug)]
+pub struct Answer {
+    reply: CallReply,
+    body: Bytes,
+}
+
+/// How a receipt is signed; the refusal says that the books do not add up.
+type Signed = Result<Signature, Refusal>;
+
+impl Answer {
+    /// What the service said to a call that was just recorded. `took` is the owner's time for all of it.
+    ///
+    /// # Errors
+    /// The refusal of `sign`.
+    pub fn recorded(
+        recorded: &Recorded,
+        said: UpstreamAnswer,
+        took: Duration,
+        sign: impl FnOnce(&Receipt) -> Signed,
+    ) -> Result<Arc<Self>, Refusal> {
+        let receipt = *recorded.receipt();
+        let response = CallResponse {
+            call_id: receipt.call_id,
+            status: said.status,
+            headers: said.headers,
+            body_bytes: said.body.len() as u64,
+            receipt,
+            signature: sign(&receipt)?,
+            outcome: said.outcome,
+            owner_us: micros(took),
+            upstream_us: micros(said.elapsed),
+        };
+        Ok(Arc::new(Self { reply: CallReply::Response(response), body: said.body }))
+    }
+
+    /// The stored answer of a call; `None` when its body is gone.
+    ///
+    /// # Errors
+    /// The refusal of `sign`.
+    pub fn stored(
+        row: &CallRow,
+        sign: impl FnOnce(&Receipt) -> Signed,
+    ) -> Result<Option<Arc<Self>>, Refusal> {
+        let is_empty = row.receipt.response_hash == response_hash(row.call.status, &row.call.headers, &[]);
+        let Some(body) = row.call.body.clone().or_else(|| is_empty.then(Bytes::new)) else { return Ok(None) };
+        let said = Said { status: row.call.status, headers: row.call.headers.clone(), body };
+        Self::of_row(row, row.receipt, said, sign).map(Some)
+    }
+
+    /// What the service said to the one repeat of a stored call: the charge stays, and the receipt names this answer.
+    ///
+    /// # Errors
+    /// The refusal of `sign`.
+    pub fn repeated(
+        row: &CallRow,
+        said: UpstreamAnswer,
+        sign: impl FnOnce(&Receipt) -> Signed,
+    ) -> Result<Arc<Self>, Refusal> {
+        let response_hash = response_hash(said.status, &said.headers, &said.body);
+        let said = Said { status: said.status, headers: said.headers, body: said.body };
+        Self::of_row(row, Receipt { response_hash, ..row.receipt }, said, sign)
+    }
+
+    fn of_row(
+        row: &CallRow,
+        receipt: Receipt,
+        said: Said,
+        sign: impl FnOnce(&Receipt) -> Signed,
+    ) -> Result<Arc<Self>, Refusal> {
+        let response = CallResponse {
+            call_id: row.call.call_id,
+            status: said.status,
+            headers: said.headers,
+            body_bytes: said.body.len() as u64,
+            receipt,
+            signature: sign(&receipt)?,
+            outcome: row.call.outcome,
+            owner_us: 0,
+            upstream_us: 0,
+        };
+        Ok(Arc::new(Self { reply: CallReply::Response(response), body: said.body }))
+    }
+
+    /// A word on what became of a call.
+    #[must_use]
+    pub fn status(status: CallStatus) -> Arc<Self> {
+        Arc::new(Self { reply: CallReply::Status(status), body: Bytes::new() })
+    }
+
+    /// Why a call is not served.
+    #[must_use]
+    pub fn refused(refusal: Refusal) -> Arc<Self> {
+        Arc::new(Self { reply: CallReply::Refused(refusal), body: Bytes::new() })
+    }
+
+    /// The same with a body of its own, which holds on to no other memory.
+    pub(super) fn apart(&self) -> Arc<Self> {
+        Arc::new(Self { reply: self.reply.clone(), body: Bytes::copy_from_slice(&self.body) })
+    }
+
+    #[must_use]
+    pub const fn body(&self) -> &Bytes {
+        &self.body
+    }
+
+    /// What goes over the wire.
+    #[must_use]
+    pub fn to_wire(&self) -> (CallReply, Bytes) {
+        (self.reply.clone(), self.body.clone())
+    }
+}
+
+/// The service's own words.
+struct Said {
+    status: u16,
+    headers: std::collections::BTreeMap<String, String>,
+    body: Bytes,
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}

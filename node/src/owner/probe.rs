@@ -1,0 +1,30 @@
+//! The owner's own questions to its service's server: without a caller and without a payment.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use bytes::Bytes;
+use farthing_bridge::Request;
+
+use super::upstream::{Permit, Sealed, Upstream, UpstreamAnswer, UpstreamRequest};
+
+/// A question of the owner's.
+struct Probe(UpstreamRequest);
+
+impl Sealed for Probe {}
+
+impl Permit for Probe {
+    fn request(&self) -> UpstreamRequest {
+        self.0.clone()
+    }
+}
+
+/// Sends a request without a body, for a sample or a test.
+pub(super) async fn ask(
+    upstream: &Upstream,
+    request: Request,
+    accept: &str,
+    deadline: Duration,
+) -> UpstreamAnswer {
+    let headers = BTreeMap::from([("accept".to_owned(), accept.to_owned())]);
+    upstream.fetch(&Probe(UpstreamRequest { request, headers, body: Bytes::new(), deadline })).await
+}

@@ -1,0 +1,59 @@
+//! The right to ask a service's server.
+//!
+//! Three types have it, each of which only one module makes: a call that was admitted, with what it pays reserved; a finished call
+//! whose one repeat is stored; and a question of the owner's own. So nothing reaches a server that nobody paid for, by mistake
+//! of another module.
+
+use super::UpstreamRequest;
+
+/// What may be asked of a service's server. A request alone is not enough:
+///
+/// ```compile_fail,E0277
+/// use farthing_node::owner::upstream::{Upstream, UpstreamRequest};
+///
+/// async fn ask(upstream: &Upstream, request: UpstreamRequest) {
+///     upstream.fetch(&request).await;
+/// }
+/// ```
+///
+/// What has a permit may be asked,
+///
+/// ```
+/// use farthing_node::owner::upstream::{Permit, Upstream};
+///
+/// async fn ask(upstream: &Upstream, permit: &impl Permit) {
+///     upstream.fetch(permit).await;
+/// }
+/// ```
+///
+/// and nobody else gives one:
+///
+/// ```compile_fail,E0603
+/// use farthing_node::owner::upstream::{Permit, UpstreamRequest, permit::Sealed};
+///
+/// struct Free(UpstreamRequest);
+/// impl Sealed for Free {}
+/// impl Permit for Free {
+///     fn request(&self) -> UpstreamRequest {
+///         self.0.clone()
+///     }
+/// }
+/// ```
+pub trait Permit: Sealed {
+    /// What is asked.
+    fn request(&self) -> UpstreamRequest;
+}
+
+/// Implemented where a permit is made, and nowhere outside of the owner's modules.
+pub trait Sealed {}
+
+/// Tests of the server's side ask as they like.
+#[cfg(test)]
+impl Sealed for UpstreamRequest {}
+
+#[cfg(test)]
+impl Permit for UpstreamRequest {
+    fn request(&self) -> UpstreamRequest {
+        self.clone()
+    }
+}
