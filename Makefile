@@ -49,9 +49,15 @@ sdk-test: anvil sdk-deps build ## Client code in every language: compiled strict
 	cargo test --workspace --test sdk --locked
 
 .PHONY: check
-check: ## Formatting, lints, licences and banned dependencies, shell syntax, the hardening of the systemd unit
-	cargo fmt --all --check
+check: lint check-files ## Formatting, lints, licences and banned dependencies, shell syntax, the hardening of the systemd unit
+
+.PHONY: lint
+lint:
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+
+.PHONY: check-files
+check-files: ## What `make check` checks without compiling anything
+	cargo fmt --all --check
 	@if command -v cargo-deny >/dev/null; then \
 		cargo deny --locked check licenses bans sources; \
 	else \
