@@ -9,18 +9,16 @@ use axum::{
     extract::{DefaultBodyLimit, FromRef, State},
     http::{HeaderMap, StatusCode},
     response::{IntoResponse, Response},
-    routing::{delete, get, post},
 };
 use bytes::Bytes;
 use farthing_chain::ChainError;
-use farthing_control::types::{
-    CallRequest, Lookup, LookupRecord, LookupRequest, LookupStep, Peer, PingRequest, Pong, Problem, Reach,
-    route,
+use farthing_control::{
+    endpoint::{handle, list::Commands as Endpoints},
+    types::{Lookup, LookupRecord, LookupRequest, LookupStep, Peer, PingRequest, Pong, Problem, Reach},
 };
 use farthing_ledger::LedgerError;
 use farthing_network::CallFailure;
 use farthing_os::clock;
-use utoipa::openapi::OpenApi;
 
 use crate::{
     consumer::{BuyError, spending::Grant, trust::NotResumed},
@@ -54,98 +52,104 @@ mod traffic;
 /// Descriptions with their details can be long; nothing else here is.
 const REQUEST_BYTES_MAX: usize = 40 * 1024 * 1024;
 
-/// Every route of the socket. Its document also describes what a port has `beside` them.
-pub fn router(node: Node, beside: fn() -> OpenApi) -> Router {
-    Router::new()
-        .route(route::STATUS, get(status::status))
-        .route(route::HEALTH, get(status::health))
-        .route(route::DOCTOR, get(status::doctor))
-        .route(route::CALL, post(call))
-        .route(route::WALLET, get(money::wallet))
-        .route(route::WALLET_SEND, post(money::send))
-        .route(route::APIS, get(services::apis).post(services::add_api))
-        .route(route::APIS_INSPECT, post(inspect::inspect))
-        .route(route::APIS_PREVIEW, post(inspect::preview))
-        .route(route::APIS_TRY, post(inspect::try_out))
-        .route(route::API, get(services::show_api).delete(services::remove_api))
-        .route(route::API_RESCAN, post(services::rescan_api))
-        .route(route::API_OPENAPI, get(services::openapi))
-        .route(route::API_EDIT, post(services::edit_api))
-        .route(route::API_VERSIONS, get(services::versions))
-        .route(route::API_HEALTH, get(health::health))
-        .route(route::API_PRICE, post(services::price_api))
-        .route(route::API_PAUSE, post(services::pause_api))
-        .route(route::API_RESUME, post(services::resume_api))
-        .route(route::CATALOG_SEARCH, post(catalog::search))
-        .route(route::CATALOG_SERVICE, get(catalog::show))
-        .route(route::CATALOG_OPENAPI, get(catalog::openapi))
-        .route(route::CATALOG_SAMPLES, get(catalog::sample))
-        .route(route::CATALOG_FORM, get(catalog::form))
-        .route(route::CATALOG_VERSIONS, get(catalog::versions))
-        .route(route::CATALOG_SDK, get(sdk::download).post(sdk::generate))
-        .route(route::CATALOG_SNIPPETS, post(sdk::snippets))
-        .route(route::SDK_LANGUAGES, get(sdk::languages))
-        .route(route::CHANNELS, get(money::channels).post(money::open_channel))
-        .route(route::CHANNEL_CLOSE, post(money::close_channel))
-        .route(route::CHANNEL_RESUME, post(money::resume_channel))
-        .route(route::SETTLE, post(money::settle))
-        .route(route::AUDIT, get(audit::audit))
-        .route(route::SPENDING, get(spending::show))
-        .route(route::SPENDING_STOP, post(spending::stop))
-        .route(route::SPENDING_RESUME, post(spending::resume))
-        .route(route::SPENDING_LIMITS, post(spending::limit))
-        .route(route::SPENDING_ACCEPT, post(spending::accept))
-        .route(route::SPENDING_FLAGGED, get(flagged::list).post(flagged::set))
-        .route(route::SECRET, get(secrets::default))
-        .route(route::SECRET_ROTATE, post(secrets::rotate_default))
-        .route(route::SECRETS, get(secrets::list).post(secrets::create))
-        .route(route::SECRET_NAMED, get(secrets::show).delete(secrets::revoke))
-        .route(route::SECRET_LIMITS, post(secrets::limit))
-        .route(route::SECRET_NAMED_ROTATE, post(secrets::rotate))
-        .route(route::PEERS, get(peers))
-        .route(route::PING, post(ping))
-        .route(route::LOOKUP, post(lookup))
-        .route(route::REACH, get(reached).post(test_reach))
-        .route(route::TRAFFIC, get(traffic::traffic))
-        .route(route::ACTIVITY, get(activity::activity))
-        .route(route::FIGURES, get(activity::figures))
-        .route(route::HISTORY, get(history::history))
-        .route(route::HISTORY_CSV, get(history::csv))
-        .route(route::HISTORY_JSON, get(history::json))
-        .route(route::HISTORY_DAYS, get(history::days))
-        .route(route::SETTLEMENT, get(history::settled))
-        .route(route::ALERTS, get(alerts::list))
-        .route(route::ALERT_LEVELS, get(alerts::levels).post(alerts::set))
-        .route(route::ALERT_TEST, post(alerts::test))
-        .route(route::BACKUPS, get(backup::list).post(backup::create))
-        .route(
-            route::BACKUP_UPLOAD,
-            post(backup::upload).layer(DefaultBodyLimit::max(backup::UPLOAD_BYTES_MAX)),
-        )
-        .route(route::BACKUP, get(backup::download))
-        .route(route::BACKUP_VERIFY, post(backup::verify))
-        .route(route::AUTOMATIC_BACKUPS, get(backup::automatic::show).post(backup::automatic::set))
-        .route(route::AUTOMATIC_BACKUPS_NOW, post(backup::automatic::make))
-        .route(route::REPLACED_NODES, get(backup::replaced::list))
-        .route(route::REPLACED_NODE, delete(backup::replaced::remove))
-        .route(route::WALLET_BACKUP, get(backup::wallet_backup))
-        .route(route::WALLET_PHRASE, post(backup::phrase))
-        .route(route::WALLET_PHRASE_CHECK, post(backup::check_phrase))
-        .route(route::OPENAPI, get(openapi::show))
-        .layer(DefaultBodyLimit::max(REQUEST_BYTES_MAX))
-        .with_state(Commands {
-            document: openapi::Document::new(beside),
-            node,
-            counted: activity::Counted::default(),
-            tally: tally::Tally::default(),
-            meter: traffic::Meter::new(),
-        })
+/// The endpoints that the node answers.
+pub fn router(node: Node) -> Router {
+    let handlers = Endpoints {
+        call: handle(call),
+        peers: handle(peers),
+        ping: handle(ping),
+        lookup: handle(lookup),
+        reached: handle(reached),
+        test_reach: handle(test_reach),
+        activity: handle(activity::activity),
+        figures: handle(activity::figures),
+        alerts: handle(alerts::list),
+        alert_levels: handle(alerts::levels),
+        set_alert_levels: handle(alerts::set),
+        test_alerts: handle(alerts::test),
+        audit: handle(audit::audit),
+        backups: handle(backup::list),
+        create_backup: handle(backup::create),
+        backup: handle(backup::download),
+        upload_backup: handle(backup::upload).with_body_max(backup::UPLOAD_BYTES_MAX),
+        verify_backup: handle(backup::verify),
+        wallet_backup: handle(backup::wallet_backup),
+        phrase: handle(backup::phrase),
+        check_phrase: handle(backup::check_phrase),
+        automatic_backups: handle(backup::automatic::show),
+        set_automatic_backups: handle(backup::automatic::set),
+        make_automatic_backup: handle(backup::automatic::make),
+        replaced_nodes: handle(backup::replaced::list),
+        remove_replaced_node: handle(backup::replaced::remove),
+        catalog_search: handle(catalog::search),
+        catalog_service: handle(catalog::show),
+        catalog_openapi: handle(catalog::openapi),
+        catalog_samples: handle(catalog::sample),
+        catalog_versions: handle(catalog::versions),
+        catalog_form: handle(catalog::form),
+        flagged_services: handle(flagged::list),
+        rule_flagged: handle(flagged::set),
+        api_health: handle(health::health),
+        history: handle(history::history),
+        history_csv: handle(history::csv),
+        history_json: handle(history::json),
+        history_days: handle(history::days),
+        settlement: handle(history::settled),
+        inspect_api: handle(inspect::inspect),
+        preview_api: handle(inspect::preview),
+        try_api: handle(inspect::try_out),
+        wallet: handle(money::wallet),
+        send: handle(money::send),
+        channels: handle(money::channels),
+        open_channel: handle(money::open_channel),
+        close_channel: handle(money::close_channel),
+        resume_channel: handle(money::resume_channel),
+        settle: handle(money::settle),
+        sdk_languages: handle(sdk::languages),
+        sdk: handle(sdk::download),
+        sdk_with_templates: handle(sdk::generate),
+        sdk_snippets: handle(sdk::snippets),
+        secret: handle(secrets::default),
+        rotate_secret: handle(secrets::rotate_default),
+        secrets: handle(secrets::list),
+        create_secret: handle(secrets::create),
+        named_secret: handle(secrets::show),
+        revoke_secret: handle(secrets::revoke),
+        limit_secret: handle(secrets::limit),
+        rotate_named_secret: handle(secrets::rotate),
+        apis: handle(services::apis),
+        add_api: handle(services::add_api),
+        show_api: handle(services::show_api),
+        rescan_api: handle(services::rescan_api),
+        edit_api: handle(services::edit_api),
+        api_openapi: handle(services::openapi),
+        api_versions: handle(services::versions),
+        remove_api: handle(services::remove_api),
+        price_api: handle(services::price_api),
+        pause_api: handle(services::pause_api),
+        resume_api: handle(services::resume_api),
+        spending: handle(spending::show),
+        stop_spending: handle(spending::stop),
+        resume_spending: handle(spending::resume),
+        limit_spending: handle(spending::limit),
+        accept_price: handle(spending::accept),
+        document: handle(openapi::show),
+        status: handle(status::status),
+        health: handle(status::health),
+        doctor: handle(status::doctor),
+        traffic: handle(traffic::traffic),
+    };
+    handlers.router().layer(DefaultBodyLimit::max(REQUEST_BYTES_MAX)).with_state(Commands {
+        node,
+        counted: activity::Counted::default(),
+        tally: tally::Tally::default(),
+        meter: traffic::Meter::new(),
+    })
 }
 
 /// What the handlers work with.
 #[derive(Clone)]
 struct Commands {
-    document: openapi::Document,
     node: Node,
     counted: activity::Counted,
     tally: tally::Tally,
@@ -155,12 +159,6 @@ struct Commands {
 impl FromRef<Commands> for Node {
     fn from_ref(commands: &Commands) -> Self {
         commands.node.clone()
-    }
-}
-
-impl FromRef<Commands> for openapi::Document {
-    fn from_ref(commands: &Commands) -> Self {
-        commands.document.clone()
     }
 }
 
@@ -183,28 +181,12 @@ impl FromRef<Commands> for traffic::Meter {
 }
 
 /// The same call as at port 3000; the socket's permissions stand for the secret.
-#[utoipa::path(
-    post,
-    path = route::CALL,
-    summary = "Buy one call; the answer is the service's own",
-    tag = "Calls",
-    operation_id = "call",
-    request_body = CallRequest,
-    responses((status = 200, description = "Done"))
-)]
 async fn call(State(node): State<Node>, headers: HeaderMap, body: Bytes) -> Response {
     let gateway = node.gateway();
     let grant = Arc::new(Grant::unlimited(DEFAULT_SECRET));
     crate::gateway::answer(&gateway, grant, &gateway.url, &headers, &body, Instant::now()).await
 }
 
-#[utoipa::path(
-    get,
-    path = route::PEERS,
-    summary = "Connected nodes",
-    tag = "Network",
-    responses((status = 200, description = "Done", body = Vec<Peer>))
-)]
 async fn peers(State(node): State<Node>) -> Json<Vec<Peer>> {
     let peers = node.network.peers().await;
     Json(
@@ -220,14 +202,6 @@ async fn peers(State(node): State<Node>) -> Json<Vec<Peer>> {
     )
 }
 
-#[utoipa::path(
-    post,
-    path = route::PING,
-    summary = "Measure the way to a node",
-    tag = "Network",
-    request_body = PingRequest,
-    responses((status = 200, description = "Done", body = Pong))
-)]
 async fn ping(State(node): State<Node>, Json(request): Json<PingRequest>) -> Result<Json<Pong>, Failed> {
     let wallet = request.wallet.0;
     if wallet == node.wallet {
@@ -250,14 +224,6 @@ async fn ping(State(node): State<Node>, Json(request): Json<PingRequest>) -> Res
     }))
 }
 
-#[utoipa::path(
-    post,
-    path = route::LOOKUP,
-    summary = "Look for a node everywhere",
-    tag = "Network",
-    request_body = LookupRequest,
-    responses((status = 200, description = "Done", body = Lookup))
-)]
 async fn lookup(State(node): State<Node>, Json(request): Json<LookupRequest>) -> Json<Lookup> {
     let found = node.network.lookup(request.wallet.0).await;
     let addresses = found.addresses;
@@ -284,25 +250,11 @@ async fn lookup(State(node): State<Node>, Json(request): Json<LookupRequest>) ->
     })
 }
 
-#[utoipa::path(
-    get,
-    path = route::REACH,
-    summary = "Whether others reach this node, as last tested",
-    tag = "Network",
-    responses((status = 200, description = "Done", body = Reach))
-)]
 async fn reached(State(node): State<Node>) -> Json<Reach> {
     let reachability = node.network.status().borrow().reachability.clone();
     Json(reach::shown(&reachability, clock::now_secs()))
 }
 
-#[utoipa::path(
-    post,
-    path = route::REACH,
-    summary = "Test now whether others reach this node",
-    tag = "Network",
-    responses((status = 200, description = "Done", body = Reach))
-)]
 async fn test_reach(State(node): State<Node>) -> Result<Json<Reach>, Failed> {
     let tested = node.network.test_reachability().await;
     let reachability = tested.map_err(|error| {

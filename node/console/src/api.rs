@@ -9,14 +9,15 @@ use axum::{
     extract::{DefaultBodyLimit, Extension, Request, State},
     middleware::{Next, from_fn_with_state, map_response},
     response::{IntoResponse, Response},
-    routing::post,
 };
-use farthing_control::types::{HEADER_PRICE, LogIn, LoggedIn, Problem, SetUp, route};
+use farthing_control::{
+    endpoint::{asks_for_password, handle, list::Session},
+    types::{HEADER_PRICE, LogIn, LoggedIn, Problem, SetUp, route},
+};
 use farthing_os::{clock, secret::SecretText};
 use farthing_serve::ClientAddress;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use http_body_util::Limited;
-use utoipa::OpenApi;
 
 use super::{
     Panel,
@@ -34,63 +35,15 @@ const UPLOAD_BYTES_MAX: usize = 16 * 1024 * 1024;
 const DETAIL_BYTES_MAX: usize = 4 * 1024;
 const DESCRIBED: &str = "GET /api/v1/openapi.json describes what the address takes.";
 
-/// What asks for the password again: it moves money, shows a secret, or cannot be undone.
-const DANGEROUS: [(Method, &str); 32] = [
-    (Method::POST, "/wallet/send"),
-    (Method::POST, "/channels"),
-    (Method::POST, "/channels/{id}/close"),
-    (Method::POST, "/channels/{id}/resume"),
-    (Method::POST, "/wallet/phrase"),
-    (Method::POST, "/wallet/phrase/check"),
-    (Method::POST, "/backups/upload"),
-    (Method::POST, "/backups/{name}/verify"),
-    (Method::POST, "/backups/{name}/restore"),
-    (Method::POST, "/chain/settings"),
-    (Method::POST, "/restart"),
-    (Method::POST, "/spending/resume"),
-    (Method::POST, "/spending/limits"),
-    (Method::POST, "/spending/accept"),
-    (Method::POST, "/spending/flagged"),
-    (Method::POST, "/alerts/levels"),
-    (Method::POST, "/backups"),
-    (Method::GET, "/backups/{name}"),
-    (Method::POST, "/automatic-backups"),
-    (Method::DELETE, "/replaced-nodes/{name}"),
-    (Method::GET, "/secret"),
-    (Method::POST, "/secret/rotate"),
-    (Method::POST, "/secrets"),
-    (Method::GET, "/secrets/{name}"),
-    (Method::DELETE, "/secrets/{name}"),
-    (Method::POST, "/secrets/{name}/limits"),
-    (Method::POST, "/secrets/{name}/rotate"),
-    (Method::DELETE, "/apis/{id}"),
-    // They send the owner's keys to a server that the request names, or decide which one gets them.
-    (Method::POST, "/apis"),
-    (Method::POST, "/apis/try"),
-    (Method::POST, "/apis/{id}/edit"),
-    (Method::POST, "/apis/{id}/rescan"),
-];
-
 /// Who is not logged in sends a password, and anybody may do that many times at once.
 pub(super) const GUEST_BYTES_MAX: usize = 8 * 1024;
-
-/// What this port alone offers: whoever may use the control socket needs no password.
-#[derive(OpenApi)]
-#[openapi(paths(set_up, log_in))]
-struct Described;
-
-/// The addresses that this port has beside the commands.
-#[must_use]
-pub fn described() -> utoipa::openapi::OpenApi {
-    Described::openapi()
-}
 
 pub(super) fn routes(panel: &Panel) -> Router<Panel> {
     let commands = panel.node().routes().fallback(|| async { nothing_here() });
     let guarded = commands.layer(from_fn_with_state(panel.clone(), admit));
+    let session = Session { set_up: handle(set_up), log_in: handle(log_in) };
     Router::new()
-        .route("/api/v1/setup", post(set_up))
-        .route("/api/v1/session", post(log_in))
+        .nest(PREFIX, session.router())
         .layer(DefaultBodyLimit::max(GUEST_BYTES_MAX))
         .nest_service(PREFIX, guarded)
         .layer(map_response(as_problem))
@@ -122,14 +75,6 @@ async fn as_problem(response: Response) -> Response {
     response
 }
 
-#[utoipa::path(
-    post,
-    path = "/setup",
-    summary = "Choose the console's first password with the setup code; logs in as /session does",
-    tag = "Session",
-    request_body = SetUp,
-    responses((status = 200, description = "Done", body = LoggedIn))
-)]
 async fn set_up(
     State(panel): State<Panel>,
     from: Option<Extension<ClientAddress>>,
@@ -140,14 +85,6 @@ async fn set_up(
     logged_in(begun)
 }
 
-#[utoipa::path(
-    post,
-    path = "/session",
-    summary = "Log in: sets the cookie, and answers the key that every request has to carry as x-console-key",
-    tag = "Session",
-    request_body = LogIn,
-    responses((status = 200, description = "Done", body = LoggedIn))
-)]
 async fn log_in(
     State(panel): State<Panel>,
     from: Option<Extension<ClientAddress>>,
@@ -200,14 +137,14 @@ async fn admit(State(panel): State<Panel>, request: Request, next: Next) -> Resp
         );
     };
     let key = headers.get(KEY_HEADER).and_then(|value| value.to_str().ok());
-    if !is_public(request.method(), request.uri().path()) && !key.is_some_and(|key| session.has_key(key)) {
+    if !is_public(request.method(), path_of(&request)) && !key.is_some_and(|key| session.has_key(key)) {
         return problem(
             StatusCode::FORBIDDEN,
             "The header x-console-key is missing or of another session.",
             "Send the `key` that POST /api/v1/session answered.",
         );
     }
-    if is_dangerous(request.method(), request.uri().path())
+    if asks_for_password(request.method(), path_of(&request))
         && session.reauthenticated(clock::now_secs()).is_none()
     {
         return problem(
@@ -242,27 +179,13 @@ async fn admit(State(panel): State<Panel>, request: Request, next: Next) -> Resp
 
 /// The description of the API says the same on every node, so pages may lead to it.
 fn is_public(method: &Method, path: &str) -> bool {
-    method == Method::GET && path.strip_prefix(PREFIX).unwrap_or(path) == route::OPENAPI
+    method == Method::GET && path == route::OPENAPI
 }
 
-fn is_dangerous(method: &Method, path: &str) -> bool {
-    let path = path.strip_prefix(PREFIX).unwrap_or(path);
-    // A HEAD is carried out as the GET that it asks the head of.
-    let method = if method == Method::HEAD { &Method::GET } else { method };
-    DANGEROUS.iter().any(|(dangerous, pattern)| dangerous == method && fits(pattern, path))
-}
-
-/// Whether a path has the segments of a pattern; a trailing slash is no way around.
-fn fits(pattern: &str, path: &str) -> bool {
-    let (mut pattern, mut path) = (pattern.split('/'), path.trim_end_matches('/').split('/'));
-    loop {
-        match (pattern.next(), path.next()) {
-            (None, None) => return true,
-            (Some(pattern), Some(_)) if pattern.starts_with('{') => {}
-            (Some(expected), Some(segment)) if expected == segment => {}
-            _ => return false,
-        }
-    }
+/// Below the API's root.
+fn path_of(request: &Request) -> &str {
+    let path = request.uri().path();
+    path.strip_prefix(PREFIX).unwrap_or(path)
 }
 
 /// What stands before every route says to programs.
@@ -288,42 +211,4 @@ pub(super) fn is_asked(path: &str) -> bool {
 
 fn problem(status: StatusCode, detail: &str, next: &str) -> Response {
     Problem::of_status(status, detail, next).into_response()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_dangerous_is_so_under_every_spelling_that_a_route_takes() {
-        for (method, path, dangerous) in [
-            (Method::POST, "/wallet/send", true),
-            (Method::POST, "/api/v1/wallet/send", true),
-            (Method::POST, "/wallet/send/", true),
-            (Method::GET, "/secret", true),
-            (Method::GET, "/secrets", false),
-            (Method::GET, "/secrets/dashboard", true),
-            (Method::GET, "/secrets/dash%62oard", true),
-            (Method::POST, "/secrets/dashboard/rotate", true),
-            (Method::POST, "/spending/stop", false),
-            (Method::POST, "/spending/resume", true),
-            (Method::POST, "/spending/accept", true),
-            (Method::POST, "/spending/flagged", true),
-            (Method::GET, "/spending/flagged", false),
-            (Method::DELETE, "/apis/0b5f2a3e", true),
-            (Method::GET, "/apis/0b5f2a3e", false),
-            (Method::POST, "/apis/0b5f2a3e/pause", false),
-            (Method::GET, "/wallet", false),
-            (Method::GET, "/wallet/backup", false),
-            (Method::POST, "/wallet/phrase", true),
-            (Method::POST, "/backups/farthing-x.backup/restore", true),
-            (Method::POST, "/restart", true),
-            (Method::GET, "/automatic-backups", false),
-            (Method::POST, "/automatic-backups", true),
-            (Method::DELETE, "/replaced-nodes/replaced-x", true),
-            (Method::GET, "/chain/settings", false),
-        ] {
-            assert_eq!(is_dangerous(&method, path), dangerous, "{method} {path}");
-        }
-    }
 }

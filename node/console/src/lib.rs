@@ -48,7 +48,6 @@ mod texts;
 mod upload;
 
 pub use access::{Access, AccessError, SetupCode};
-pub use api::described;
 use pages::{Drafts, Orders};
 
 /// Open pages that are kept up to date; further ones are, when they are loaded again.

@@ -1,11 +1,10 @@
 //! The console, from the command line: where it is, and a way back in.
 
-use axum::{
-    Extension, Json, Router,
-    http::StatusCode,
-    routing::{get, post},
+use axum::{Extension, Json, Router, http::StatusCode};
+use farthing_control::{
+    endpoint::{handle, list::Door},
+    types::{Console, Problem},
 };
-use farthing_control::types::{Console, Problem, route};
 
 use crate::Access;
 
@@ -35,10 +34,7 @@ impl About {
 
 /// Routes for whoever owns the data folder; the console itself does not have them.
 pub fn router(about: About) -> Router {
-    Router::new()
-        .route(route::CONSOLE, get(show))
-        .route(route::CONSOLE_RESET, post(reset))
-        .layer(Extension(about))
+    Door { console: handle(show), reset_console: handle(reset) }.router().layer(Extension(about))
 }
 
 async fn show(Extension(about): Extension<About>) -> Json<Console> {

@@ -222,8 +222,7 @@ pub struct Channel {
 }
 
 /// `farthing channel close`
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::IntoParams)]
-#[into_params(parameter_in = Query)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CloseQuery {
     /// Asks the chain at once, and not the owner first.
     #[serde(default)]
@@ -282,11 +281,9 @@ pub struct RefusedClaim {
 }
 
 /// `farthing audit`
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::IntoParams)]
-#[into_params(parameter_in = Query)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditQuery {
     /// An owner's wallet, whose books are compared with this node's.
-    #[param(value_type = Option<String>)]
     pub with: Option<Text<Address>>,
     /// The ledger alone: neither the chain nor an owner is asked.
     #[serde(default)]

@@ -13,7 +13,7 @@ use axum::{
     Json,
     extract::{Query, State},
 };
-use farthing_control::types::{Activity, BoughtCall, DayFigures, Figures, Measured, ServedCall, route};
+use farthing_control::types::{Activity, BoughtCall, DayFigures, Figures, Measured, ServedCall};
 use farthing_ledger::{CallRow, Ledger, LedgerError, Purchase, PurchaseEnd, day_of};
 use farthing_os::clock;
 use farthing_protocol::ServiceId;
@@ -35,14 +35,6 @@ pub(super) struct Listed {
     limit: Option<usize>,
 }
 
-#[utoipa::path(
-    get,
-    path = route::ACTIVITY,
-    summary = "The newest calls",
-    tag = "Calls",
-    params(("limit" = Option<u64>, Query, description = "Of each side; at most 500")),
-    responses((status = 200, description = "Done", body = Activity))
-)]
 pub(super) async fn activity(
     State(node): State<Node>,
     Query(listed): Query<Listed>,
@@ -108,13 +100,6 @@ struct LastCount {
     at: Option<Instant>,
 }
 
-#[utoipa::path(
-    get,
-    path = route::FIGURES,
-    summary = "What the newest calls amount to",
-    tag = "Calls",
-    responses((status = 200, description = "Done", body = Figures))
-)]
 pub(super) async fn figures(
     State(node): State<Node>,
     State(counted): State<Counted>,

@@ -1,7 +1,7 @@
 //! What needs a person, from when on it is told, and to whom.
 
 use axum::{Json, extract::State, http::StatusCode};
-use farthing_control::types::{Alert, AlertLevels, AlertLevelsRequest, AlertSeverity, route};
+use farthing_control::types::{Alert, AlertLevels, AlertLevelsRequest, AlertSeverity};
 
 use super::Failed;
 use crate::{
@@ -35,39 +35,14 @@ fn levels_of(node: &Node) -> AlertLevels {
     }
 }
 
-#[utoipa::path(
-    get,
-    path = route::ALERTS,
-    summary = "What needs a person, each with its cause and what to do",
-    tag = "Node",
-    operation_id = "alerts",
-    responses((status = 200, description = "Done", body = Vec<Alert>))
-)]
 pub(super) async fn list(State(node): State<Node>) -> Json<Vec<Alert>> {
     Json(node.alerts.look().into_iter().map(shown).collect())
 }
 
-#[utoipa::path(
-    get,
-    path = route::ALERT_LEVELS,
-    summary = "From when on alerts are raised, and whom they are told",
-    tag = "Node",
-    operation_id = "alert_levels",
-    responses((status = 200, description = "Done", body = AlertLevels))
-)]
 pub(super) async fn levels(State(node): State<Node>) -> Json<AlertLevels> {
     Json(levels_of(&node))
 }
 
-#[utoipa::path(
-    post,
-    path = route::ALERT_LEVELS,
-    summary = "Change levels and webhook; asks for the password again",
-    tag = "Node",
-    operation_id = "set_alert_levels",
-    request_body = AlertLevelsRequest,
-    responses((status = 200, description = "Done", body = AlertLevels))
-)]
 pub(super) async fn set(
     State(node): State<Node>,
     Json(request): Json<AlertLevelsRequest>,
@@ -85,14 +60,6 @@ pub(super) async fn set(
     Ok(Json(levels_of(&node)))
 }
 
-#[utoipa::path(
-    post,
-    path = route::ALERT_TEST,
-    summary = "Tell the webhook the present alerts now, marked as a test",
-    tag = "Node",
-    operation_id = "test_alerts",
-    responses((status = 200, description = "Done", body = AlertLevels))
-)]
 pub(super) async fn test(State(node): State<Node>) -> Result<Json<AlertLevels>, Failed> {
     match node.alerts.test_webhook().await {
         None => {

@@ -5,7 +5,7 @@ use axum::{
     extract::{Query, State},
     http::StatusCode,
 };
-use farthing_control::types::{Audit, AuditQuery, Compared, OnChain, route};
+use farthing_control::types::{Audit, AuditQuery, Compared, OnChain};
 use farthing_ledger::LedgerError;
 use farthing_protocol::Address;
 
@@ -36,14 +36,6 @@ pub(super) async fn full_audit(
 }
 
 /// The books, checked now.
-#[utoipa::path(
-    get,
-    path = route::AUDIT,
-    summary = "The invariants that the ledger and the contract show, and agreement with an owner's books",
-    tag = "Node",
-    params(AuditQuery),
-    responses((status = 200, description = "Done", body = Audit))
-)]
 pub(super) async fn audit(
     State(node): State<Node>,
     Query(AuditQuery { with, offline }): Query<AuditQuery>,

@@ -10,7 +10,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use farthing_control::types::{
-    BACKUPS_KEPT_MAX, Backup, BackupFacts, BackupRequest, Phrase, PhraseCheck, WalletBackup, route,
+    BACKUPS_KEPT_MAX, Backup, BackupFacts, BackupRequest, Phrase, PhraseCheck, WalletBackup,
 };
 use farthing_ledger::Namespace;
 use farthing_os::{clock, secret::SecretText};
@@ -49,29 +49,12 @@ pub(super) async fn on_the_side<T: Send + 'static>(
     }
 }
 
-#[utoipa::path(
-    get,
-    path = route::BACKUPS,
-    summary = "Backups in the data folder, the newest first",
-    tag = "Backup",
-    operation_id = "backups",
-    responses((status = 200, description = "Done", body = Vec<Backup>))
-)]
 pub(super) async fn list(State(node): State<Node>) -> Result<Json<Vec<Backup>>, Failed> {
     let backups = Backups::of(&node.config.node);
     let all = on_the_side(move || backups.all()).await?;
     Ok(Json(all.into_iter().map(shown).collect()))
 }
 
-#[utoipa::path(
-    post,
-    path = route::BACKUPS,
-    summary = "Make a backup that the passphrase opens; asks for the password again",
-    tag = "Backup",
-    operation_id = "create_backup",
-    request_body = BackupRequest,
-    responses((status = 200, description = "Done", body = Backup))
-)]
 pub(super) async fn create(
     State(node): State<Node>,
     Json(request): Json<BackupRequest>,
@@ -86,15 +69,6 @@ pub(super) async fn create(
     Ok(Json(shown(made)))
 }
 
-#[utoipa::path(
-    get,
-    path = route::BACKUP,
-    summary = "A backup, to be kept elsewhere; asks for the password again",
-    tag = "Backup",
-    operation_id = "backup",
-    params(("name" = String, Path, description = "As the list has it")),
-    responses((status = 200, description = "Done"))
-)]
 pub(super) async fn download(State(node): State<Node>, Path(name): Path<String>) -> Result<Response, Failed> {
     let bytes = read(&Backups::of(&node.config.node), &name).await?;
     let headers = [
@@ -118,15 +92,6 @@ pub(super) async fn read(backups: &Backups, name: &str) -> Result<Vec<u8>, Faile
     })
 }
 
-#[utoipa::path(
-    post,
-    path = route::BACKUP_UPLOAD,
-    summary = "Bring a backup from elsewhere, up to 64 MiB; asks for the password again",
-    tag = "Backup",
-    operation_id = "upload_backup",
-    request_body(content = Vec<u8>, content_type = "application/octet-stream"),
-    responses((status = 200, description = "Done", body = Backup))
-)]
 pub(super) async fn upload(State(node): State<Node>, bytes: Bytes) -> Result<Json<Backup>, Failed> {
     if !backup::is_backup(&bytes) {
         return Err(BackupError::NoBackup.into());
@@ -137,16 +102,6 @@ pub(super) async fn upload(State(node): State<Node>, bytes: Bytes) -> Result<Jso
     Ok(Json(shown(kept)))
 }
 
-#[utoipa::path(
-    post,
-    path = route::BACKUP_VERIFY,
-    summary = "Open a backup and check everything in it",
-    tag = "Backup",
-    operation_id = "verify_backup",
-    request_body = BackupRequest,
-    params(("name" = String, Path, description = "As the list has it")),
-    responses((status = 200, description = "Done", body = BackupFacts))
-)]
 pub(super) async fn verify(
     State(node): State<Node>,
     Path(name): Path<String>,
@@ -159,14 +114,6 @@ pub(super) async fn verify(
     Ok(Json(facts(found)))
 }
 
-#[utoipa::path(
-    get,
-    path = route::WALLET_BACKUP,
-    summary = "What the wallet can be had back from",
-    tag = "Backup",
-    operation_id = "wallet_backup",
-    responses((status = 200, description = "Done", body = WalletBackup))
-)]
 pub(super) async fn wallet_backup(State(node): State<Node>) -> Result<Json<WalletBackup>, Failed> {
     let stored = node.ledger.get(Namespace::Settings, WRITTEN_DOWN_KEY)?;
     let written_down = stored.and_then(|bytes| <[u8; 8]>::try_from(bytes.as_ref()).ok());
@@ -179,14 +126,6 @@ pub(super) async fn wallet_backup(State(node): State<Node>) -> Result<Json<Walle
     }))
 }
 
-#[utoipa::path(
-    post,
-    path = route::WALLET_PHRASE,
-    summary = "The words that are the wallet; asks for the password again",
-    tag = "Backup",
-    operation_id = "phrase",
-    responses((status = 200, description = "Done", body = Phrase))
-)]
 pub(super) async fn phrase(State(node): State<Node>) -> Result<Json<Phrase>, Failed> {
     let phrase = phrase_of(&node).await?;
     Ok(Json(Phrase { address: node.wallet.to_string(), phrase: phrase.expose().to_owned() }))
@@ -209,15 +148,6 @@ async fn phrase_of(node: &Node) -> Result<SecretText, Failed> {
     })
 }
 
-#[utoipa::path(
-    post,
-    path = route::WALLET_PHRASE_CHECK,
-    summary = "Show that the phrase is written down, with some of its words; asks for the password again",
-    tag = "Backup",
-    operation_id = "check_phrase",
-    request_body = PhraseCheck,
-    responses((status = 200, description = "Done", body = WalletBackup))
-)]
 pub(super) async fn check_phrase(
     State(node): State<Node>,
     Json(request): Json<PhraseCheck>,

@@ -10,7 +10,7 @@ use farthing_bridge::form;
 use farthing_catalog as store;
 use farthing_control::types::{
     CallForm, CatalogHit, CatalogKind, CatalogPage, CatalogQuery, CatalogSamples, CatalogService,
-    CatalogSort, CatalogState, Count, Counts, KindCount, LookAlike, PriceCount, Text, VersionNote, route,
+    CatalogSort, CatalogState, Count, Counts, KindCount, LookAlike, PriceCount, Text, VersionNote,
 };
 use farthing_protocol::{Listing, ServiceId, call::Method, listing::ServiceKind};
 use serde::Deserialize;
@@ -28,15 +28,6 @@ use crate::{
 
 const LIMIT_DEFAULT: usize = 20;
 
-#[utoipa::path(
-    post,
-    path = route::CATALOG_SEARCH,
-    summary = "Find services",
-    tag = "Catalog",
-    operation_id = "catalog_search",
-    request_body = CatalogQuery,
-    responses((status = 200, description = "Done", body = CatalogPage))
-)]
 pub(super) async fn search(
     State(node): State<Node>,
     Json(query): Json<CatalogQuery>,
@@ -96,15 +87,6 @@ pub(super) async fn search(
     }))
 }
 
-#[utoipa::path(
-    get,
-    path = route::CATALOG_SERVICE,
-    summary = "A service of the network",
-    tag = "Catalog",
-    operation_id = "catalog_service",
-    params(("id" = String, Path, description = "UUID of the service")),
-    responses((status = 200, description = "Done", body = CatalogService))
-)]
 pub(super) async fn show(
     State(node): State<Node>,
     Path(id): Path<Text<ServiceId>>,
@@ -132,15 +114,6 @@ pub(super) async fn show(
     }))
 }
 
-#[utoipa::path(
-    get,
-    path = route::CATALOG_OPENAPI,
-    summary = "The OpenAPI document of a service",
-    tag = "Catalog",
-    operation_id = "catalog_openapi",
-    params(("id" = String, Path, description = "UUID of the service"), ("version" = Option<String>, Query, description = "3.1 or 3.0")),
-    responses((status = 200, description = "Done"))
-)]
 pub(super) async fn openapi(
     State(node): State<Node>,
     Path(id): Path<Text<ServiceId>>,
@@ -151,15 +124,6 @@ pub(super) async fn openapi(
     Ok(([(header::CONTENT_TYPE, "application/json")], document).into_response())
 }
 
-#[utoipa::path(
-    get,
-    path = route::CATALOG_SAMPLES,
-    summary = "Free samples of a service",
-    tag = "Catalog",
-    operation_id = "catalog_samples",
-    params(("id" = String, Path, description = "UUID of the service")),
-    responses((status = 200, description = "Done", body = CatalogSamples))
-)]
 pub(super) async fn sample(
     State(node): State<Node>,
     Path(id): Path<Text<ServiceId>>,
@@ -176,15 +140,6 @@ pub(super) struct Wanted {
     path: String,
 }
 
-#[utoipa::path(
-    get,
-    path = route::CATALOG_VERSIONS,
-    summary = "The versions of a service, the newest first: as its owner tells them, and what this node saw beyond that",
-    tag = "Catalog",
-    operation_id = "catalog_versions",
-    params(("id" = String, Path, description = "UUID of the service")),
-    responses((status = 200, description = "Done", body = Vec<VersionNote>))
-)]
 pub(super) async fn versions(
     State(node): State<Node>,
     Path(id): Path<Text<ServiceId>>,
@@ -198,19 +153,6 @@ pub(super) async fn versions(
     Ok(Json(versions.into_iter().rev().collect()))
 }
 
-#[utoipa::path(
-    get,
-    path = route::CATALOG_FORM,
-    summary = "An operation of a service as a form to fill in",
-    tag = "Catalog",
-    operation_id = "catalog_form",
-    params(
-        ("id" = String, Path, description = "UUID of the service"),
-        ("method" = String, Query, description = "Of the operation"),
-        ("path" = String, Query, description = "Of the operation, as the service describes it"),
-    ),
-    responses((status = 200, description = "Done", body = CallForm))
-)]
 pub(super) async fn form(
     State(node): State<Node>,
     Path(id): Path<Text<ServiceId>>,

@@ -2,7 +2,7 @@
 
 use axum::{Json, extract::State};
 use farthing_control::types::{
-    FlagCause, FlagRequest, FlagRule, FlaggedService, FlaggedServices, ServiceFlag, route,
+    FlagCause, FlagRequest, FlagRule, FlaggedService, FlaggedServices, ServiceFlag,
 };
 use farthing_protocol::ServiceId;
 
@@ -58,27 +58,10 @@ const fn rule(rule: config::FlagRule) -> FlagRule {
     }
 }
 
-#[utoipa::path(
-    get,
-    path = route::SPENDING_FLAGGED,
-    summary = "Services whose answers break their own description or that fail often, and what becomes of calls to them",
-    tag = "Money",
-    operation_id = "flagged_services",
-    responses((status = 200, description = "Done", body = FlaggedServices))
-)]
 pub(super) async fn list(State(node): State<Node>) -> Json<FlaggedServices> {
     Json(all(&node))
 }
 
-#[utoipa::path(
-    post,
-    path = route::SPENDING_FLAGGED,
-    summary = "Say what becomes of calls to one service while it is flagged; asks for the password again",
-    tag = "Money",
-    operation_id = "rule_flagged",
-    request_body = FlagRequest,
-    responses((status = 200, description = "Done", body = FlaggedServices))
-)]
 pub(super) async fn set(
     State(node): State<Node>,
     Json(request): Json<FlagRequest>,

@@ -4,21 +4,12 @@ use axum::{
     Json,
     extract::{Path, State},
 };
-use farthing_control::types::{ListingHealth, Text, route};
+use farthing_control::types::{ListingHealth, Text};
 use farthing_protocol::ServiceId;
 
 use super::Failed;
 use crate::node::Node;
 
-#[utoipa::path(
-    get,
-    path = route::API_HEALTH,
-    summary = "Whether others have the listing of my service, and whether my server answers",
-    tag = "My services",
-    operation_id = "api_health",
-    params(("id" = String, Path, description = "UUID of the service")),
-    responses((status = 200, description = "Done", body = ListingHealth))
-)]
 pub(super) async fn health(
     State(node): State<Node>,
     Path(id): Path<Text<ServiceId>>,

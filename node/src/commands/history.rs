@@ -13,9 +13,8 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use farthing_control::types::{
-    DayTotals, HistoryEntry, HistoryKind, HistoryPage, HistoryState, SettlementShown,
+    DayTotals, HistoryKind, HistoryPage, HistoryState, SettlementShown,
     history::{CSV_HEAD, NoneOf, csv_line},
-    route,
 };
 use farthing_ledger::{LedgerError, day_of};
 use farthing_os::clock;
@@ -69,23 +68,6 @@ impl Filter {
     }
 }
 
-#[utoipa::path(
-    get,
-    path = route::HISTORY,
-    summary = "Calls, transactions, settlements and adjustments, the newest first",
-    tag = "Money",
-    operation_id = "history",
-    params(
-        ("kind" = Option<String>, Query, description = "bought, served, settlement, transaction, adjustment; several with commas"),
-        ("state" = Option<String>, Query, description = "charged, free, failed, pending or confirmed"),
-        ("service" = Option<String>, Query, description = "UUID"),
-        ("from" = Option<String>, Query, description = "First day (2026-11-21, UTC) or second (Unix time)"),
-        ("to" = Option<String>, Query, description = "Last day, or the second after the last"),
-        ("limit" = Option<u64>, Query, description = "50 unless given, at most 500"),
-        ("cursor" = Option<String>, Query, description = "`next` of the step before"),
-    ),
-    responses((status = 200, description = "Done", body = HistoryPage))
-)]
 pub(super) async fn history(
     State(node): State<Node>,
     Query(asked): Query<Asked>,
@@ -98,21 +80,6 @@ pub(super) async fn history(
     Ok(Json(HistoryPage { entries, next: next.map(|place| place.to_string()) }))
 }
 
-#[utoipa::path(
-    get,
-    path = route::HISTORY_CSV,
-    summary = "The same as CSV (RFC 4180), up to 20,000 lines",
-    tag = "Money",
-    operation_id = "history_csv",
-    params(
-        ("kind" = Option<String>, Query, description = "bought, served, settlement, transaction, adjustment; several with commas"),
-        ("state" = Option<String>, Query, description = "charged, free, failed, pending or confirmed"),
-        ("service" = Option<String>, Query, description = "UUID"),
-        ("from" = Option<String>, Query, description = "First day (2026-11-21, UTC) or second (Unix time)"),
-        ("to" = Option<String>, Query, description = "Last day, or the second after the last"),
-    ),
-    responses((status = 200, description = "Done"))
-)]
 pub(super) async fn csv(State(node): State<Node>, Query(asked): Query<Asked>) -> Result<Response, Failed> {
     let mut filter = filter_of(&asked)?;
     let names = Names::of(&node);
@@ -137,21 +104,6 @@ pub(super) struct DaysAsked {
     to: Option<String>,
 }
 
-#[utoipa::path(
-    get,
-    path = route::HISTORY_JSON,
-    summary = "The same as one list, up to 20,000 entries",
-    tag = "Money",
-    operation_id = "history_json",
-    params(
-        ("kind" = Option<String>, Query, description = "bought, served, settlement, transaction, adjustment; several with commas"),
-        ("state" = Option<String>, Query, description = "charged, free, failed, pending or confirmed"),
-        ("service" = Option<String>, Query, description = "UUID"),
-        ("from" = Option<String>, Query, description = "First day (2026-11-21, UTC) or second (Unix time)"),
-        ("to" = Option<String>, Query, description = "Last day, or the second after the last"),
-    ),
-    responses((status = 200, description = "Done", body = Vec<HistoryEntry>))
-)]
 pub(super) async fn json(State(node): State<Node>, Query(asked): Query<Asked>) -> Result<Response, Failed> {
     let mut filter = filter_of(&asked)?;
     let names = Names::of(&node);
@@ -179,18 +131,6 @@ fn all(node: &Node, filter: &mut Filter, mut take: impl FnMut(read::Entry)) -> R
     }
 }
 
-#[utoipa::path(
-    get,
-    path = route::HISTORY_DAYS,
-    summary = "What each day came to, the earliest first",
-    tag = "Money",
-    operation_id = "history_days",
-    params(
-        ("from" = Option<String>, Query, description = "First day (2026-11-21, UTC); the last 30 days unless given"),
-        ("to" = Option<String>, Query, description = "Last day; today unless given"),
-    ),
-    responses((status = 200, description = "Done", body = Vec<DayTotals>))
-)]
 pub(super) async fn days(
     State(node): State<Node>,
     Query(asked): Query<DaysAsked>,
@@ -216,15 +156,6 @@ pub(super) async fn days(
     Ok(Json(totals.collect()))
 }
 
-#[utoipa::path(
-    get,
-    path = route::SETTLEMENT,
-    summary = "A settlement with the calls that it paid for",
-    tag = "Money",
-    operation_id = "settlement",
-    params(("id" = u64, Path, description = "Number of the settlement")),
-    responses((status = 200, description = "Done", body = SettlementShown))
-)]
 pub(super) async fn settled(
     State(node): State<Node>,
     Path(id): Path<String>,

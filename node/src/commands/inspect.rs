@@ -4,7 +4,7 @@ use axum::{Json, extract::State};
 use farthing_bridge::description::{ApiDescription, Operation, RootKind};
 use farthing_control::types::{
     ApiPreview, ApiShown, InspectRequest, InspectedCandidate, InspectedOperation, Inspection, ServiceFile,
-    SourceFile, Tried, TryRequest, route,
+    SourceFile, Tried, TryRequest,
 };
 use farthing_os::secret::SecretText;
 
@@ -22,15 +22,6 @@ use crate::{
     },
 };
 
-#[utoipa::path(
-    post,
-    path = route::APIS_INSPECT,
-    summary = "What a description offers, before anything is published",
-    tag = "My services",
-    operation_id = "inspect_api",
-    request_body = InspectRequest,
-    responses((status = 200, description = "Done", body = Inspection))
-)]
 pub(super) async fn inspect(
     State(node): State<Node>,
     Json(request): Json<InspectRequest>,
@@ -41,15 +32,6 @@ pub(super) async fn inspect(
     Ok(Json(inspection(inspected)))
 }
 
-#[utoipa::path(
-    post,
-    path = route::APIS_PREVIEW,
-    summary = "A service as strangers would see it; nothing is published",
-    tag = "My services",
-    operation_id = "preview_api",
-    request_body = ServiceFile,
-    responses((status = 200, description = "Done", body = ApiPreview))
-)]
 pub(super) async fn preview(
     State(node): State<Node>,
     Json(file): Json<ServiceFile>,
@@ -87,15 +69,6 @@ pub(super) async fn preview(
     }))
 }
 
-#[utoipa::path(
-    post,
-    path = route::APIS_TRY,
-    summary = "One request to the server of a service that is not published yet",
-    tag = "My services",
-    operation_id = "try_api",
-    request_body = TryRequest,
-    responses((status = 200, description = "Done", body = Tried))
-)]
 pub(super) async fn try_out(
     State(node): State<Node>,
     Json(request): Json<TryRequest>,

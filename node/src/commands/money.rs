@@ -8,7 +8,7 @@ use axum::{
 use farthing_chain::ChainError;
 use farthing_control::types::{
     Channel, ChannelRole, CloseQuery, Eth, MAY_HAVE_BEEN_MADE, OpenRequest, SendAmount, SendRequest, Sent,
-    Settled, Text, WalletBalance, route,
+    Settled, Text, WalletBalance,
 };
 use farthing_os::clock;
 use farthing_protocol::{ChannelId, Usdc};
@@ -40,25 +40,10 @@ pub(super) fn balance(node: &Node) -> WalletBalance {
     }
 }
 
-#[utoipa::path(
-    get,
-    path = route::WALLET,
-    summary = "Balances",
-    tag = "Money",
-    responses((status = 200, description = "Done", body = WalletBalance))
-)]
 pub(super) async fn wallet(State(node): State<Node>) -> Json<WalletBalance> {
     Json(balance(&node))
 }
 
-#[utoipa::path(
-    post,
-    path = route::WALLET_SEND,
-    summary = "Send USDC or ETH; asks for the password again",
-    tag = "Money",
-    request_body = SendRequest,
-    responses((status = 200, description = "Done", body = Sent))
-)]
 pub(super) async fn send(
     State(node): State<Node>,
     Json(request): Json<SendRequest>,
@@ -96,13 +81,6 @@ fn unsent(error: ChainError) -> Failed {
     }
 }
 
-#[utoipa::path(
-    get,
-    path = route::CHANNELS,
-    summary = "Payment channels",
-    tag = "Money",
-    responses((status = 200, description = "Done", body = Vec<Channel>))
-)]
 pub(super) async fn channels(State(node): State<Node>) -> Json<Vec<Channel>> {
     Json(all_channels(&node))
 }
@@ -175,14 +153,6 @@ fn channel(node: &Node, id: ChannelId) -> Result<Json<Channel>, Failed> {
     found.map(Json).ok_or_else(|| SettlementError::NoSuchChannel(id).into())
 }
 
-#[utoipa::path(
-    post,
-    path = route::CHANNELS,
-    summary = "Open a channel with a service's owner",
-    tag = "Money",
-    request_body = OpenRequest,
-    responses((status = 200, description = "Done", body = Channel))
-)]
 pub(super) async fn open_channel(
     State(node): State<Node>,
     Json(request): Json<OpenRequest>,
@@ -199,14 +169,6 @@ pub(super) async fn open_channel(
     channel(&node, opened.id)
 }
 
-#[utoipa::path(
-    post,
-    path = route::CHANNEL_CLOSE,
-    summary = "Close a channel",
-    tag = "Money",
-    params(("id" = String, Path, description = "Channel"), CloseQuery),
-    responses((status = 200, description = "Done", body = Channel))
-)]
 pub(super) async fn close_channel(
     State(node): State<Node>,
     Path(id): Path<Text<ChannelId>>,
@@ -225,14 +187,6 @@ pub(super) async fn close_channel(
     channel(&node, id.0)
 }
 
-#[utoipa::path(
-    post,
-    path = route::CHANNEL_RESUME,
-    summary = "Buy again from an owner whose channel was stopped, once that is empty; asks for the password again",
-    tag = "Money",
-    params(("id" = String, Path, description = "Channel")),
-    responses((status = 200, description = "Done", body = Channel))
-)]
 pub(super) async fn resume_channel(
     State(node): State<Node>,
     Path(id): Path<Text<ChannelId>>,
@@ -241,13 +195,6 @@ pub(super) async fn resume_channel(
     channel(&node, id.0)
 }
 
-#[utoipa::path(
-    post,
-    path = route::SETTLE,
-    summary = "Claim what was earned",
-    tag = "Money",
-    responses((status = 200, description = "Done", body = Settled))
-)]
 pub(super) async fn settle(State(node): State<Node>) -> Result<Json<Settled>, Failed> {
     let claimed = node.settlement.claim().await?;
     Ok(Json(Settled {

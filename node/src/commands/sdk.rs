@@ -7,7 +7,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use farthing_control::types::{
-    Text, route,
+    Text,
     sdk::{Sdk, SdkFile, SdkLanguage, SdkRequest, Snippet, SnippetRequest},
 };
 use farthing_protocol::ServiceId;
@@ -30,33 +30,10 @@ pub(super) struct Download {
     form: Option<String>,
 }
 
-#[utoipa::path(
-    get,
-    path = route::SDK_LANGUAGES,
-    summary = "Languages that client code can be written in",
-    tag = "Client code",
-    operation_id = "sdk_languages",
-    responses((status = 200, description = "Done", body = Vec<SdkLanguage>))
-)]
 pub(super) async fn languages() -> Json<Vec<SdkLanguage>> {
     Json(SdkLanguage::all())
 }
 
-#[utoipa::path(
-    get,
-    path = route::CATALOG_SDK,
-    summary = "Client code for a service, as JSON or as a ZIP archive",
-    tag = "Client code",
-    operation_id = "sdk",
-    params(
-        ("id" = String, Path, description = "UUID of the service"),
-        ("language" = String, Path, description = "One of /sdk/languages"),
-        ("package" = Option<String>, Query, description = "Name of the package"),
-        ("single_file" = Option<bool>, Query, description = "Everything in one file"),
-        ("form" = Option<String>, Query, description = "json or zip"),
-    ),
-    responses((status = 200, description = "Done", body = Sdk))
-)]
 pub(super) async fn download(
     State(node): State<Node>,
     Path((id, language)): Path<(Text<ServiceId>, String)>,
@@ -83,19 +60,6 @@ pub(super) async fn download(
     Ok((headers, archive).into_response())
 }
 
-#[utoipa::path(
-    post,
-    path = route::CATALOG_SDK,
-    summary = "Client code for a service, with templates of one's own",
-    tag = "Client code",
-    operation_id = "sdk_with_templates",
-    params(
-        ("id" = String, Path, description = "UUID of the service"),
-        ("language" = String, Path, description = "One of /sdk/languages"),
-    ),
-    request_body = SdkRequest,
-    responses((status = 200, description = "Done", body = Sdk))
-)]
 pub(super) async fn generate(
     State(node): State<Node>,
     Path((id, language)): Path<(Text<ServiceId>, String)>,
@@ -126,16 +90,6 @@ async fn make(
     Ok(made?)
 }
 
-#[utoipa::path(
-    post,
-    path = route::CATALOG_SNIPPETS,
-    summary = "One call as code that uses the client, in every language",
-    tag = "Client code",
-    operation_id = "sdk_snippets",
-    params(("id" = String, Path, description = "UUID of the service")),
-    request_body = SnippetRequest,
-    responses((status = 200, description = "Done", body = Vec<Snippet>))
-)]
 pub(super) async fn snippets(
     State(node): State<Node>,
     Path(id): Path<Text<ServiceId>>,

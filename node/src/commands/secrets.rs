@@ -7,7 +7,7 @@ use axum::{
     extract::{Path, State},
     http::StatusCode,
 };
-use farthing_control::types::{NewSecret, Secret, SecretLimits, SecretShown, Text, route};
+use farthing_control::types::{NewSecret, Secret, SecretLimits, SecretShown, Text};
 
 use super::Failed;
 use crate::{
@@ -61,51 +61,18 @@ fn exposed(secret: &ConsumerSecret) -> Json<Secret> {
     Json(Secret { secret: secret.expose().to_owned() })
 }
 
-#[utoipa::path(
-    get,
-    path = route::SECRET,
-    summary = "The default secret; asks for the password again",
-    tag = "Secrets",
-    operation_id = "secret",
-    responses((status = 200, description = "Done", body = Secret))
-)]
 pub(super) async fn default(State(node): State<Node>) -> Result<Json<Secret>, Failed> {
     Ok(exposed(&node.secrets.show(DEFAULT_SECRET)?))
 }
 
-#[utoipa::path(
-    post,
-    path = route::SECRET_ROTATE,
-    summary = "Replace the default secret; the old one ends; asks for the password again",
-    tag = "Secrets",
-    operation_id = "rotate_secret",
-    responses((status = 200, description = "Done", body = Secret))
-)]
 pub(super) async fn rotate_default(State(node): State<Node>) -> Result<Json<Secret>, Failed> {
     Ok(exposed(&change(&node, |secrets| secrets.rotate(DEFAULT_SECRET)).await?))
 }
 
-#[utoipa::path(
-    get,
-    path = route::SECRETS,
-    summary = "Every secret with what its holder may do, without the secrets themselves",
-    tag = "Secrets",
-    operation_id = "secrets",
-    responses((status = 200, description = "Done", body = Vec<SecretShown>))
-)]
 pub(super) async fn list(State(node): State<Node>) -> Json<Vec<SecretShown>> {
     Json(node.secrets.all().into_iter().map(|facts| shown(&node, facts)).collect())
 }
 
-#[utoipa::path(
-    post,
-    path = route::SECRETS,
-    summary = "Make a secret; asks for the password again",
-    tag = "Secrets",
-    operation_id = "create_secret",
-    request_body = NewSecret,
-    responses((status = 200, description = "Done", body = Secret))
-)]
 pub(super) async fn create(
     State(node): State<Node>,
     Json(new): Json<NewSecret>,
@@ -114,28 +81,10 @@ pub(super) async fn create(
     Ok(exposed(&made))
 }
 
-#[utoipa::path(
-    get,
-    path = route::SECRET_NAMED,
-    summary = "A secret; asks for the password again",
-    tag = "Secrets",
-    operation_id = "named_secret",
-    params(("name" = String, Path, description = "`default`, or as it was made")),
-    responses((status = 200, description = "Done", body = Secret))
-)]
 pub(super) async fn show(State(node): State<Node>, Path(name): Path<String>) -> Result<Json<Secret>, Failed> {
     Ok(exposed(&node.secrets.show(&name)?))
 }
 
-#[utoipa::path(
-    delete,
-    path = route::SECRET_NAMED,
-    summary = "End a secret; asks for the password again",
-    tag = "Secrets",
-    operation_id = "revoke_secret",
-    params(("name" = String, Path, description = "As it was made")),
-    responses((status = 200, description = "Done", body = SecretShown))
-)]
 pub(super) async fn revoke(
     State(node): State<Node>,
     Path(name): Path<String>,
@@ -145,16 +94,6 @@ pub(super) async fn revoke(
     Ok(Json(last))
 }
 
-#[utoipa::path(
-    post,
-    path = route::SECRET_LIMITS,
-    summary = "Replace what the holder of a secret may do; asks for the password again",
-    tag = "Secrets",
-    operation_id = "limit_secret",
-    params(("name" = String, Path, description = "As it was made")),
-    request_body = SecretLimits,
-    responses((status = 200, description = "Done", body = SecretShown))
-)]
 pub(super) async fn limit(
     State(node): State<Node>,
     Path(name): Path<String>,
@@ -165,15 +104,6 @@ pub(super) async fn limit(
     Ok(Json(one(&node, &name)?))
 }
 
-#[utoipa::path(
-    post,
-    path = route::SECRET_NAMED_ROTATE,
-    summary = "Replace a secret; the old one ends; asks for the password again",
-    tag = "Secrets",
-    operation_id = "rotate_named_secret",
-    params(("name" = String, Path, description = "`default`, or as it was made")),
-    responses((status = 200, description = "Done", body = Secret))
-)]
 pub(super) async fn rotate(
     State(node): State<Node>,
     Path(name): Path<String>,

@@ -13,7 +13,7 @@ use farthing_bridge::{
 };
 use farthing_control::types::{
     Api, ApiOperation, ApiShown, ApiState, Charge, EditRequest, Edited, Offer, OfferParameter, OperationName,
-    PriceRequest, Rescan, RescanRequest, ServiceFile, Text, VersionNote, route,
+    PriceRequest, Rescan, RescanRequest, ServiceFile, Text, VersionNote,
 };
 use farthing_protocol::{ServiceId, Usdc, call::ChargePolicy, listing::ServiceKind};
 use serde::Deserialize;
@@ -29,13 +29,6 @@ use crate::{
     owner::{edit::Edit, registry::Registered, samples},
 };
 
-#[utoipa::path(
-    get,
-    path = route::APIS,
-    summary = "My services",
-    tag = "My services",
-    responses((status = 200, description = "Done", body = Vec<Api>))
-)]
 pub(super) async fn apis(
     State(node): State<Node>,
     State(tally): State<Tally>,
@@ -45,14 +38,6 @@ pub(super) async fn apis(
     Ok(Json(node.registry.all().iter().map(|service| api(&node, service, count(service))).collect()))
 }
 
-#[utoipa::path(
-    post,
-    path = route::APIS,
-    summary = "Publish a service",
-    tag = "My services",
-    request_body = ServiceFile,
-    responses((status = 200, description = "Done", body = Api))
-)]
 pub(super) async fn add_api(
     State(node): State<Node>,
     State(tally): State<Tally>,
@@ -64,14 +49,6 @@ pub(super) async fn add_api(
     counted(&node, &service, &tally).await.map(Json)
 }
 
-#[utoipa::path(
-    get,
-    path = route::API,
-    summary = "One of my services",
-    tag = "My services",
-    params(("id" = String, Path, description = "UUID of the service")),
-    responses((status = 200, description = "Done", body = ApiShown))
-)]
 pub(super) async fn show_api(
     State(node): State<Node>,
     State(tally): State<Tally>,
@@ -82,15 +59,6 @@ pub(super) async fn show_api(
 }
 
 /// Reads the source of a service again, says what is different, and publishes it when asked to.
-#[utoipa::path(
-    post,
-    path = route::API_RESCAN,
-    summary = "Read the description again",
-    tag = "My services",
-    request_body = RescanRequest,
-    params(("id" = String, Path, description = "UUID of the service")),
-    responses((status = 200, description = "Done", body = Rescan))
-)]
 pub(super) async fn rescan_api(
     State(node): State<Node>,
     State(tally): State<Tally>,
@@ -120,15 +88,6 @@ pub(super) async fn rescan_api(
 }
 
 /// Changes texts, server and what is offered, as a new version.
-#[utoipa::path(
-    post,
-    path = route::API_EDIT,
-    summary = "Change a service: texts, server, what is offered",
-    tag = "My services",
-    request_body = EditRequest,
-    params(("id" = String, Path, description = "UUID of the service")),
-    responses((status = 200, description = "Done", body = Edited))
-)]
 pub(super) async fn edit_api(
     State(node): State<Node>,
     State(tally): State<Tally>,
@@ -181,15 +140,6 @@ impl DocumentVersion {
 }
 
 /// The document that consumers get, with the address of this node's own gateway.
-#[utoipa::path(
-    get,
-    path = route::API_OPENAPI,
-    summary = "The OpenAPI document of my service",
-    tag = "My services",
-    operation_id = "api_openapi",
-    params(("id" = String, Path, description = "UUID of the service"), ("version" = Option<String>, Query, description = "3.1 or 3.0")),
-    responses((status = 200, description = "Done"))
-)]
 pub(super) async fn openapi(
     State(node): State<Node>,
     Path(id): Path<Text<ServiceId>>,
@@ -200,15 +150,6 @@ pub(super) async fn openapi(
     Ok(([(header::CONTENT_TYPE, "application/json")], document).into_response())
 }
 
-#[utoipa::path(
-    get,
-    path = route::API_VERSIONS,
-    summary = "The versions of my service, the newest first, each with what was different",
-    tag = "My services",
-    operation_id = "api_versions",
-    params(("id" = String, Path, description = "UUID of the service")),
-    responses((status = 200, description = "Done", body = Vec<VersionNote>))
-)]
 pub(super) async fn versions(
     State(node): State<Node>,
     Path(id): Path<Text<ServiceId>>,
@@ -216,14 +157,6 @@ pub(super) async fn versions(
     Ok(Json(node.registry.find(id.0)?.versions().into_iter().rev().collect()))
 }
 
-#[utoipa::path(
-    delete,
-    path = route::API,
-    summary = "Retire a service; asks for the password again",
-    tag = "My services",
-    params(("id" = String, Path, description = "UUID of the service")),
-    responses((status = 200, description = "Done", body = Api))
-)]
 pub(super) async fn remove_api(
     State(node): State<Node>,
     State(tally): State<Tally>,
@@ -237,15 +170,6 @@ pub(super) async fn remove_api(
     Ok(Json(last))
 }
 
-#[utoipa::path(
-    post,
-    path = route::API_PRICE,
-    summary = "Change a price",
-    tag = "My services",
-    request_body = PriceRequest,
-    params(("id" = String, Path, description = "UUID of the service")),
-    responses((status = 200, description = "Done", body = Api))
-)]
 pub(super) async fn price_api(
     State(node): State<Node>,
     State(tally): State<Tally>,
@@ -258,14 +182,6 @@ pub(super) async fn price_api(
     counted(&node, &service, &tally).await.map(Json)
 }
 
-#[utoipa::path(
-    post,
-    path = route::API_PAUSE,
-    summary = "Refuse calls for now",
-    tag = "My services",
-    params(("id" = String, Path, description = "UUID of the service")),
-    responses((status = 200, description = "Done", body = Api))
-)]
 pub(super) async fn pause_api(
     State(node): State<Node>,
     State(tally): State<Tally>,
@@ -274,14 +190,6 @@ pub(super) async fn pause_api(
     set_paused(&node, &tally, id.0, true).await
 }
 
-#[utoipa::path(
-    post,
-    path = route::API_RESUME,
-    summary = "Serve again",
-    tag = "My services",
-    params(("id" = String, Path, description = "UUID of the service")),
-    responses((status = 200, description = "Done", body = Api))
-)]
 pub(super) async fn resume_api(
     State(node): State<Node>,
     State(tally): State<Tally>,

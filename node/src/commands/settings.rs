@@ -9,12 +9,14 @@ use axum::{
     Json, Router,
     extract::{Path as InPath, State},
     http::StatusCode,
-    routing::{get, post},
 };
 use farthing_chain::{ChainKind, ChainSpec, Probed};
-use farthing_control::types::{
-    BackupRequest, ChainSettings, ChainSettingsRequest, ChainSettingsSaved, EndpointTested, Restarting,
-    Restoring, Setting, route,
+use farthing_control::{
+    endpoint::{handle, list::Settings},
+    types::{
+        BackupRequest, ChainSettings, ChainSettingsRequest, ChainSettingsSaved, EndpointTested, Restarting,
+        Restoring, Setting,
+    },
 };
 use farthing_os::{clock, secret::SecretText};
 use tokio_util::sync::CancellationToken;
@@ -62,47 +64,25 @@ impl Running {
 }
 
 pub fn router(running: Running) -> Router {
-    Router::new()
-        .route(route::CONFIG, get(show))
-        .route(route::CHAIN_SETTINGS, get(chain).post(set_chain))
-        .route(route::RESTART, post(restart))
-        .route(route::BACKUP_RESTORE, post(restore))
-        .with_state(running)
+    let handlers = Settings {
+        config: handle(show),
+        restart: handle(restart),
+        chain_settings: handle(chain),
+        set_chain_settings: handle(set_chain),
+        restore_backup: handle(restore),
+    };
+    handlers.router().with_state(running)
 }
 
-#[utoipa::path(
-    get,
-    path = route::CONFIG,
-    summary = "The settings that hold, each with its source; secrets are left out",
-    tag = "Node",
-    operation_id = "config",
-    responses((status = 200, description = "Done", body = Vec<Setting>))
-)]
 pub(super) async fn show(State(running): State<Running>) -> Json<Vec<Setting>> {
     Json((*running.settings).clone())
 }
 
-#[utoipa::path(
-    post,
-    path = route::RESTART,
-    summary = "End running calls, then start again with the settings of now; asks for the password again",
-    tag = "Node",
-    operation_id = "restart",
-    responses((status = 200, description = "Done", body = Restarting))
-)]
 pub(super) async fn restart(State(running): State<Running>) -> Json<Restarting> {
     running.restart.cancel();
     Json(Restarting { restarting: true })
 }
 
-#[utoipa::path(
-    get,
-    path = route::CHAIN_SETTINGS,
-    summary = "How the chain is reached",
-    tag = "Node",
-    operation_id = "chain_settings",
-    responses((status = 200, description = "Done", body = ChainSettings))
-)]
 pub(super) async fn chain(State(running): State<Running>) -> Result<Json<ChainSettings>, Failed> {
     Ok(Json(chain_now(&running)?))
 }
@@ -147,15 +127,6 @@ fn host(url: &str) -> String {
     )
 }
 
-#[utoipa::path(
-    post,
-    path = route::CHAIN_SETTINGS,
-    summary = "Change how the chain is reached, from the next start on; asks for the password again",
-    tag = "Node",
-    operation_id = "set_chain_settings",
-    request_body = ChainSettingsRequest,
-    responses((status = 200, description = "Done", body = ChainSettingsSaved))
-)]
 pub(super) async fn set_chain(
     State(running): State<Running>,
     Json(request): Json<ChainSettingsRequest>,
@@ -231,16 +202,6 @@ fn judge(probed: &[Probed], tested: &[EndpointTested]) -> Result<(), Failed> {
     Err(Failed::new(StatusCode::BAD_REQUEST, &detail, "Check the address; nothing was changed."))
 }
 
-#[utoipa::path(
-    post,
-    path = route::BACKUP_RESTORE,
-    summary = "Put the node of a backup in this one's place and restart; asks for the password again",
-    tag = "Backup",
-    operation_id = "restore_backup",
-    request_body = BackupRequest,
-    params(("name" = String, Path, description = "As the list has it")),
-    responses((status = 200, description = "Done", body = Restoring))
-)]
 pub(super) async fn restore(
     State(running): State<Running>,
     InPath(name): InPath<String>,

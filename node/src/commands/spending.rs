@@ -2,7 +2,7 @@
 
 use axum::{Json, extract::State, http::StatusCode};
 use farthing_control::types::{
-    AcceptPrice, LimitsRequest, MoneyAtRest, SpendingLimits, SpendingState, StoppedBy, route,
+    AcceptPrice, LimitsRequest, MoneyAtRest, SpendingLimits, SpendingState, StoppedBy,
 };
 
 use super::Failed;
@@ -51,53 +51,20 @@ fn shown(limits: Limits) -> SpendingLimits {
     }
 }
 
-#[utoipa::path(
-    get,
-    path = route::SPENDING,
-    summary = "What the node may spend, has spent today, and whether spending is stopped",
-    tag = "Money",
-    operation_id = "spending",
-    responses((status = 200, description = "Done", body = SpendingState))
-)]
 pub(super) async fn show(State(node): State<Node>) -> Json<SpendingState> {
     Json(state(&node))
 }
 
-#[utoipa::path(
-    post,
-    path = route::SPENDING_STOP,
-    summary = "Stop all spending, at once and over restarts; selling and settling go on",
-    tag = "Money",
-    operation_id = "stop_spending",
-    responses((status = 200, description = "Done", body = SpendingState))
-)]
 pub(super) async fn stop(State(node): State<Node>) -> Result<Json<SpendingState>, Failed> {
     node.consumer.rules().stop().await?;
     Ok(Json(state(&node)))
 }
 
-#[utoipa::path(
-    post,
-    path = route::SPENDING_RESUME,
-    summary = "End a stop; asks for the password again",
-    tag = "Money",
-    operation_id = "resume_spending",
-    responses((status = 200, description = "Done", body = SpendingState))
-)]
 pub(super) async fn resume(State(node): State<Node>) -> Result<Json<SpendingState>, Failed> {
     node.consumer.rules().resume().await?;
     Ok(Json(state(&node)))
 }
 
-#[utoipa::path(
-    post,
-    path = route::SPENDING_LIMITS,
-    summary = "Change the limits while the node runs; asks for the password again",
-    tag = "Money",
-    operation_id = "limit_spending",
-    request_body = LimitsRequest,
-    responses((status = 200, description = "Done", body = SpendingState))
-)]
 pub(super) async fn limit(
     State(node): State<Node>,
     Json(request): Json<LimitsRequest>,
@@ -109,15 +76,6 @@ pub(super) async fn limit(
     Ok(Json(state(&node)))
 }
 
-#[utoipa::path(
-    post,
-    path = route::SPENDING_ACCEPT,
-    summary = "Let calls of a service cost up to a price without naming it; asks for the password again",
-    tag = "Money",
-    operation_id = "accept_price",
-    request_body = AcceptPrice,
-    responses((status = 200, description = "Done", body = AcceptPrice))
-)]
 pub(super) async fn accept(
     State(node): State<Node>,
     Json(request): Json<AcceptPrice>,

@@ -7,7 +7,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use farthing_chain::{ChainKind, ChainStatus as OnChain};
-use farthing_control::types::{ChainStatus, Check, Doctor, Eth, Health, Status, route};
+use farthing_control::types::{ChainStatus, Check, Doctor, Eth, Health, Status};
 use farthing_network::{AddressCheck, BootstrapPeer, NetworkStatus, ReachState, Source};
 use farthing_os::clock;
 use farthing_protocol::Usdc;
@@ -21,13 +21,6 @@ use crate::{
     status::{clock_off, has_public_head},
 };
 
-#[utoipa::path(
-    get,
-    path = route::STATUS,
-    summary = "The node at a glance",
-    tag = "Node",
-    responses((status = 200, description = "Done", body = Status))
-)]
 pub(super) async fn status(State(node): State<Node>) -> Json<Status> {
     let network = node.network.status().borrow().clone();
     let spec = node.chain.spec();
@@ -71,13 +64,6 @@ pub(super) async fn status(State(node): State<Node>) -> Json<Status> {
     })
 }
 
-#[utoipa::path(
-    get,
-    path = route::HEALTH,
-    summary = "Whether the node can buy and sell; 503 when not",
-    tag = "Node",
-    responses((status = 200, description = "Done", body = Health))
-)]
 pub(super) async fn health(State(node): State<Node>) -> Response {
     let waiting_for = node.readiness.waiting_for();
     let ready = waiting_for.is_empty();
@@ -85,13 +71,6 @@ pub(super) async fn health(State(node): State<Node>) -> Response {
     (status, Json(Health { ready, waiting_for })).into_response()
 }
 
-#[utoipa::path(
-    get,
-    path = route::DOCTOR,
-    summary = "Everything checked, each with what mends it",
-    tag = "Node",
-    responses((status = 200, description = "Done", body = Doctor))
-)]
 pub(super) async fn doctor(State(node): State<Node>) -> Json<Doctor> {
     let spec = node.chain.spec();
     let is_twin_there = node.network.look_for_twin().await;

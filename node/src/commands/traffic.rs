@@ -7,7 +7,7 @@ use std::{
 };
 
 use axum::{Json, extract::State};
-use farthing_control::types::{Traffic, route};
+use farthing_control::types::Traffic;
 
 use crate::node::Node;
 
@@ -62,13 +62,6 @@ impl Meter {
     }
 }
 
-#[utoipa::path(
-    get,
-    path = route::TRAFFIC,
-    summary = "How much travels between this node and others",
-    tag = "Network",
-    responses((status = 200, description = "Done", body = Traffic))
-)]
 pub(super) async fn traffic(State(node): State<Node>, State(meter): State<Meter>) -> Json<Traffic> {
     let counted = node.network.counters();
     let now = Sample {

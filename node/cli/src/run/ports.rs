@@ -70,8 +70,7 @@ impl Ports {
         let node = running.node.clone();
         // Half: what local programs send leaves the rest to the calls of others.
         let bodies = node.budget.part(node.budget.bytes_max() / 2);
-        let commands = commands::router(node.clone(), farthing_console::described)
-            .merge(commands::settings::router(running));
+        let commands = commands::router(node.clone()).merge(commands::settings::router(running));
         let panel = Panel::new(Parts {
             access,
             node: Local::new(commands.clone()),

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 pub const PASSWORD_CHARS_MIN: usize = 10;
 
 /// `farthing panel url` and `reset-password`
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Console {
     /// Where to open it.
     pub url: String,

@@ -1,7 +1,7 @@
 //! Backups that the node makes every day: turned on with a passphrase that it does not keep.
 
 use axum::{Json, extract::State, http::StatusCode};
-use farthing_control::types::{AutomaticBackups, AutomaticBackupsRequest, Backup, route};
+use farthing_control::types::{AutomaticBackups, AutomaticBackupsRequest, Backup};
 use farthing_os::secret::SecretText;
 
 use super::{Failed, shown};
@@ -25,27 +25,10 @@ impl From<Standing> for AutomaticBackups {
     }
 }
 
-#[utoipa::path(
-    get,
-    path = route::AUTOMATIC_BACKUPS,
-    summary = "Whether a backup is made every day, the newest, the next, and what is wrong",
-    tag = "Backup",
-    operation_id = "automatic_backups",
-    responses((status = 200, description = "Done", body = AutomaticBackups))
-)]
 pub(in crate::commands) async fn show(State(node): State<Node>) -> Json<AutomaticBackups> {
     Json(node.backups.standing().await.into())
 }
 
-#[utoipa::path(
-    post,
-    path = route::AUTOMATIC_BACKUPS,
-    summary = "Turn daily backups on or off, or change how many are kept; asks for the password again",
-    tag = "Backup",
-    operation_id = "set_automatic_backups",
-    request_body = AutomaticBackupsRequest,
-    responses((status = 200, description = "Done", body = AutomaticBackups))
-)]
 pub(in crate::commands) async fn set(
     State(node): State<Node>,
     Json(request): Json<AutomaticBackupsRequest>,
@@ -59,14 +42,6 @@ pub(in crate::commands) async fn set(
     Ok(show(State(node)).await)
 }
 
-#[utoipa::path(
-    post,
-    path = route::AUTOMATIC_BACKUPS_NOW,
-    summary = "Make the daily backup now",
-    tag = "Backup",
-    operation_id = "make_automatic_backup",
-    responses((status = 200, description = "Done", body = Backup))
-)]
 pub(in crate::commands) async fn make(State(node): State<Node>) -> Result<Json<Backup>, Failed> {
     Ok(Json(shown(node.backups.make_now().await?)))
 }

@@ -5,7 +5,7 @@ use axum::{
     extract::{Path, State},
     http::StatusCode,
 };
-use farthing_control::types::{ReplacedNode, route};
+use farthing_control::types::ReplacedNode;
 
 use super::{Failed, on_the_side};
 use crate::{
@@ -18,28 +18,11 @@ fn shown(replaced: Replaced) -> ReplacedNode {
     ReplacedNode { name, path: path.display().to_string(), bytes, replaced_secs, wallet }
 }
 
-#[utoipa::path(
-    get,
-    path = route::REPLACED_NODES,
-    summary = "Nodes that a restored one took the place of, whose files are kept",
-    tag = "Backup",
-    operation_id = "replaced_nodes",
-    responses((status = 200, description = "Done", body = Vec<ReplacedNode>))
-)]
 pub(in crate::commands) async fn list(State(node): State<Node>) -> Result<Json<Vec<ReplacedNode>>, Failed> {
     let found = on_the_side(move || replaced::all(&node.config.node.data_dir)).await?;
     Ok(Json(found.into_iter().map(shown).collect()))
 }
 
-#[utoipa::path(
-    delete,
-    path = route::REPLACED_NODE,
-    summary = "Remove the files of a replaced node, its wallet too, for good; asks for the password again",
-    tag = "Backup",
-    operation_id = "remove_replaced_node",
-    params(("name" = String, Path, description = "As the list has it")),
-    responses((status = 200, description = "Done", body = ReplacedNode))
-)]
 pub(in crate::commands) async fn remove(
     State(node): State<Node>,
     Path(name): Path<String>,
