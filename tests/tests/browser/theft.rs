@@ -264,9 +264,9 @@ async fn a_second_server_on_localhost_gets_the_cookie_and_changes_nothing_with_i
         ensure!(!thief.read(&page).await?.contains("farthing_sk_"), "{page} shows a secret");
         sent += thief.send_forms(&page).await.with_context(|| page.clone())?;
     }
-    ensure!(sent >= 25, "{sent} forms were sent");
+    ensure!(sent >= 40, "{sent} forms were sent");
     let commands = thief.send_commands().await?;
-    ensure!(commands >= 50, "{commands} commands were sent");
+    ensure!(commands >= 80, "{commands} commands were sent");
     ensure!(state(&world).await? == before, "something was changed");
     let to: Address = TO.parse()?;
     ensure!(world.chain.usdc_of(to).await?.is_zero(), "money was sent");

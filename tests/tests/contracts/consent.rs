@@ -65,7 +65,7 @@ fn compact(signature: &Signature, deadline_secs: u64) -> Consent {
 }
 
 /// The payee's word on the channel as it is now, with a voucher for the amount.
-async fn signed_close(
+pub(crate) async fn signed_close(
     world: &World,
     terms: &Channel,
     amount: u128,

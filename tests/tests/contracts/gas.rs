@@ -7,7 +7,10 @@ use farthing_tests::anvil::contracts::{
     Proxy, TestUsdc,
 };
 
-use crate::world::World;
+use crate::{
+    consent::{close_request, signed_close},
+    world::{NEVER, World},
+};
 
 /// One line of the table: what, its gas, and the most it may be.
 type Line = (&'static str, u64, Option<u64>);
@@ -56,10 +59,20 @@ async fn measure(world: &World) -> Result<Vec<Line>> {
     line("close with a claim", world.send(payee, &close).await?.gas_used, Some(85_000));
 
     let request = PayChannels::requestCloseCall { channel: second.clone() };
-    line("requestClose", world.send(payer, &request).await?.gas_used, None);
+    line("requestClose", world.send(payer, &request).await?.gas_used, Some(34_000));
     world.chain.mine_at(world.state(&second).await?.close_at).await?;
     let withdraw = PayChannels::withdrawCall { channel: second };
-    line("withdraw", world.send(payer, &withdraw).await?.gas_used, None);
+    line("withdraw", world.send(payer, &withdraw).await?.gas_used, Some(59_400));
+
+    // Brought by anybody who pays the gas.
+    let (fourth, fifth) = (world.terms_number(4), world.terms_number(5));
+    open(world, &fourth, 1).await?;
+    open(world, &fifth, 1).await?;
+    let close = signed_close(world, &fourth, 5_000).await?;
+    line("close by the payee's signature", world.send(payer, &close).await?.gas_used, Some(86_500));
+    let round = world.round(&fifth).await?;
+    let request = close_request(world, &world.payer, &fifth, round, NEVER)?;
+    line("requestClose by the payer's signature", world.send(payee, &request).await?.gas_used, Some(39_500));
     let transfer = TestUsdc::transferCall { to: payee, value: U256::from(5) };
     line("for comparison: a plain transfer of the token", world.usdc(payer, &transfer).await?.gas_used, None);
     Ok(table)

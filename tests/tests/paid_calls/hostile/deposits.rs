@@ -140,7 +140,20 @@ async fn ten_thousand_channels_of_dust_keep_out_neither_a_newcomer_nor_a_custome
     let channel = no_more.id(&customer.chain.domain());
     let payment = customer.pays(channel, PRICE, Some(customer.voucher(channel, PRICE)));
     let request = CallRequest { payment, ..customer.request("no more than the dust", PRICE) };
-    ensure!(matches!(customer.send(request).await?, Reply::Refused(_)), "it took the place of an equal");
+    let deposited_at = rpc::call(&world.chain.rpc_url(), "eth_blockNumber", json!([])).await?;
+    let deposited_at =
+        u64::from_str_radix(deposited_at.as_str().context("no number")?.trim_start_matches("0x"), 16)?;
+    eventually("the owner has seen the deposit", async || {
+        let status: Status = world.owner.control().get(route::STATUS).await?;
+        Ok(status.chain.head.is_some_and(|head| head >= deposited_at))
+    })
+    .await?;
+    let reply = customer.send(request).await?;
+    let Reply::Refused(refusal) = reply else { bail!("it took the place of an equal: {reply:?}") };
+    ensure!(
+        matches!(refusal.code, RefusalCode::UnknownChannel | RefusalCode::DepositTooSmall),
+        "{refusal:?}"
+    );
     assert_eq!(world.upstream.hits(), 3);
     Ok(())
 }
