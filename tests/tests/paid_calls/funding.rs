@@ -80,21 +80,33 @@ async fn a_wallet_that_runs_dry_buys_what_it_can_and_not_one_call_more() -> Resu
 #[tokio::test]
 async fn a_listing_that_binds_money_for_longer_than_its_buyer_allows_gets_none_and_the_catalog_says_so()
 -> Result<()> {
-    let owner_settings = setting("chain.close_delay_secs", "2592000");
+    gets_no_money(setting("chain.close_delay_secs", "2592000"), "30 days", "spending.close_delay_max_secs")
+        .await
+}
+
+#[tokio::test]
+async fn a_listing_that_asks_for_the_whole_wallet_gets_none_of_it_and_the_catalog_says_so() -> Result<()> {
+    let all = FUNDS.to_string();
+    gets_no_money(setting("settlement.channel_min", &all), &format!("{all} USDC"), "spending.deposit_max")
+        .await
+}
+
+/// An owner with these settings asks for something that the consumer's own setting forbids.
+async fn gets_no_money(owner_settings: Vec<(String, String)>, asks: &str, forbidden_by: &str) -> Result<()> {
     let world = World::with(Setup { owner_settings, ..Setup::default() }).await?;
     let service = world.api.id.to_string();
     for _ in 0..2 {
         let answer = world.get("/ok").await?;
-        expect_free("30 days", &answer, 402, "terms-refused")?;
+        expect_free(asks, &answer, 402, "terms-refused")?;
         let detail = answer.json()["detail"].to_string();
-        ensure!(detail.contains("30 days") && detail.contains("spending.close_delay_max_secs"), "{detail}");
+        ensure!(detail.contains(asks) && detail.contains(forbidden_by), "{detail}");
     }
     // Nor by hand.
     let open = farthing(&world.consumer, &["channel", "open", &service, "--deposit", "0.1"]).await?;
-    ensure!(open.code != 0 && open.err.contains("30 days"), "{open:?}");
+    ensure!(open.code != 0 && open.err.contains(asks), "{open:?}");
     for command in [&["catalog", "show", &service][..], &["catalog", "search", "Test"]] {
         let told = farthing(&world.consumer, command).await?;
-        ensure!(told.ends_with(0)?.out.contains("does not buy") && told.out.contains("30 days"), "{told:?}");
+        ensure!(told.ends_with(0)?.out.contains("does not buy") && told.out.contains(asks), "{told:?}");
     }
     assert_eq!(world.chain.usdc_of(world.consumer_wallet).await?, FUNDS, "no money moved");
     assert_eq!(world.upstream.hits(), 0);
