@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use anyhow::{Context, Result, bail, ensure};
 use bytes::Bytes;
 use farthing_chain::{Chain, ChainHandle, ChainSpec, MemoryJournal};
-use farthing_control::types::{Api, Audit, Channel, PriceRequest, Settled, Status, route};
+use farthing_control::types::{Api, Audit, Channel, PriceRequest, Settled, route};
 use farthing_network::{CallFailure, Inbound, Network, NetworkConfig, NetworkHandle};
 use farthing_protocol::{
     Address, CallId, CallMessage, CallReply, CallRequest, CallResponse, ChannelConfig, ChannelId, Listing,

@@ -135,25 +135,25 @@ async fn ten_thousand_channels_of_dust_keep_out_neither_a_newcomer_nor_a_custome
     expect_served(&world.get("/ok").await?)?;
     println!("a newcomer is served after {:?}", started.elapsed());
     customer.served(customer.request("after", cost(2))).await?;
-    let no_more = ChannelConfig { salt: [1; 32], ..customer.config };
-    customer.deposit(no_more, cost(5)).await?;
-    let channel = no_more.id(&customer.chain.domain());
-    let payment = customer.pays(channel, PRICE, Some(customer.voucher(channel, PRICE)));
-    let request = CallRequest { payment, ..customer.request("no more than the dust", PRICE) };
-    let deposited_at = rpc::call(&world.chain.rpc_url(), "eth_blockNumber", json!([])).await?;
-    let deposited_at =
-        u64::from_str_radix(deposited_at.as_str().context("no number")?.trim_start_matches("0x"), 16)?;
-    eventually("the owner has seen the deposit", async || {
-        let status: Status = world.owner.control().get(route::STATUS).await?;
-        Ok(status.chain.head.is_some_and(|head| head >= deposited_at))
+    let asks = async |salt: u8, deposit: Usdc| -> Result<CallRequest> {
+        let config = ChannelConfig { salt: [salt; 32], ..customer.config };
+        customer.deposit(config, deposit).await?;
+        let channel = config.id(&customer.chain.domain());
+        let payment = customer.pays(channel, PRICE, Some(customer.voucher(channel, PRICE)));
+        Ok(CallRequest { payment, ..customer.request(&format!("on channel {salt}"), PRICE) })
+    };
+    let (equal, more) = (asks(1, cost(5)).await?, asks(2, cost(6)).await?);
+    eventually("one that holds more takes a place", async || {
+        Ok(matches!(customer.send(more.clone()).await?, Reply::Served(_)))
     })
     .await?;
-    let reply = customer.send(request).await?;
+    // The owner has seen it before the other.
+    let reply = customer.send(equal).await?;
     let Reply::Refused(refusal) = reply else { bail!("it took the place of an equal: {reply:?}") };
     ensure!(
         matches!(refusal.code, RefusalCode::UnknownChannel | RefusalCode::DepositTooSmall),
         "{refusal:?}"
     );
-    assert_eq!(world.upstream.hits(), 3);
+    assert_eq!(world.upstream.hits(), 4);
     Ok(())
 }
