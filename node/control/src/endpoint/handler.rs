@@ -37,14 +37,14 @@ impl<E, S: Clone + 'static> Handler<E, S> {
 /// gives:
 ///
 /// ```
-/// use axum::{Json, extract::State};
+/// use axum::{Json, extract::State, http::StatusCode};
 /// use farthing_control::{
 ///     endpoint::{Handler, handle, list},
 ///     types::{SendRequest, Sent},
 /// };
 ///
-/// async fn send(State(()): State<()>, Json(_request): Json<SendRequest>) -> Json<Sent> {
-///     unimplemented!()
+/// async fn send(State(()): State<()>, Json(_request): Json<SendRequest>) -> Result<Json<Sent>, StatusCode> {
+///     Err(StatusCode::CONFLICT)
 /// }
 /// let _: Handler<list::SendMoney, ()> = handle(send);
 /// ```
@@ -52,10 +52,10 @@ impl<E, S: Clone + 'static> Handler<E, S> {
 /// and not when it gives something else,
 ///
 /// ```compile_fail,E0277
-/// # use axum::{Json, extract::State};
+/// # use axum::{Json, extract::State, http::StatusCode};
 /// # use farthing_control::{endpoint::{Handler, handle, list}, types::{SendRequest, WalletBalance}};
-/// async fn send(State(()): State<()>, Json(_request): Json<SendRequest>) -> Json<WalletBalance> {
-///     unimplemented!()
+/// async fn send(State(()): State<()>, Json(_request): Json<SendRequest>) -> Result<Json<WalletBalance>, StatusCode> {
+///     Err(StatusCode::CONFLICT)
 /// }
 /// let _: Handler<list::SendMoney, ()> = handle(send);
 /// ```
@@ -63,10 +63,10 @@ impl<E, S: Clone + 'static> Handler<E, S> {
 /// or takes something else.
 ///
 /// ```compile_fail,E0277
-/// # use axum::{Json, extract::State};
+/// # use axum::{Json, extract::State, http::StatusCode};
 /// # use farthing_control::{endpoint::{Handler, handle, list}, types::{PingRequest, Sent}};
-/// async fn send(State(()): State<()>, Json(_request): Json<PingRequest>) -> Json<Sent> {
-///     unimplemented!()
+/// async fn send(State(()): State<()>, Json(_request): Json<PingRequest>) -> Result<Json<Sent>, StatusCode> {
+///     Err(StatusCode::CONFLICT)
 /// }
 /// let _: Handler<list::SendMoney, ()> = handle(send);
 /// ```
