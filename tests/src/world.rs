@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use farthing_control::types::{
-    Api, Audit, Channel, ChannelRole, Charge, OperationFile, ServiceFile, Settled, route,
+    Api, Audit, Channel, ChannelRole, Charge, OperationFile, Peer, ServiceFile, Settled, route,
 };
 use farthing_protocol::{Address, Usdc, call::Method};
 use farthing_testnet::{LocalChain, NodeOptions, NodeProcess, rpc};
@@ -241,6 +241,21 @@ impl World {
             let path = format!("{}?offline=true", route::AUDIT);
             let audit: Audit = self.consumer.control().get(&path).await?;
             Ok(audit.calls_undecided == 0)
+        })
+        .await
+    }
+
+    /// Waits until the nodes are connected. Each restart takes new ports: what restarts before the other knows where it is
+    /// now is not found again.
+    ///
+    /// # Errors
+    /// When they stay apart.
+    pub async fn wait_until_met(&self) -> Result<()> {
+        eventually("the nodes have met", async || {
+            let of_owner: Vec<Peer> = self.owner.control().get(route::PEERS).await?;
+            let of_consumer: Vec<Peer> = self.consumer.control().get(route::PEERS).await?;
+            Ok(of_owner.iter().any(|peer| peer.wallet.0 == self.consumer_wallet)
+                && of_consumer.iter().any(|peer| peer.wallet.0 == self.owner_wallet))
         })
         .await
     }

@@ -83,7 +83,8 @@ async fn books_that_say_more_was_claimed_than_the_contract_paid_follow_the_contr
     expect_served(&world.get("/ok").await?)?;
     world.wait_until_decided().await?;
     let claimed = Usdc::from_micros(1);
-    for (node, is_owner) in [(&mut world.owner, true), (&mut world.consumer, false)] {
+    for is_owner in [true, false] {
+        let node = if is_owner { &mut world.owner } else { &mut world.consumer };
         node.stop().await?;
         let ledger = Ledger::open(&node.data_dir().join("ledger.redb"), OpenMode::Existing)?;
         if is_owner {
@@ -116,6 +117,7 @@ async fn books_that_say_more_was_claimed_than_the_contract_paid_follow_the_contr
         .await?;
         let (ran, told) = audit(node).await?;
         ensure!(ran.code == 0 && told["violations_total"] == 0, "{ran:?}");
+        world.wait_until_met().await?;
     }
     assert_eq!(world.settle_and_check(FUNDS).await?, PRICE);
     Ok(())
