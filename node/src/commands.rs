@@ -13,7 +13,7 @@ use axum::{
 use bytes::Bytes;
 use farthing_chain::ChainError;
 use farthing_control::{
-    endpoint::{handle, list::Commands as Endpoints},
+    endpoint::{Commands as Endpoints, handle},
     types::{Lookup, LookupRecord, LookupRequest, LookupStep, Peer, PingRequest, Pong, Problem, Reach},
 };
 use farthing_ledger::LedgerError;

@@ -15,7 +15,10 @@ use std::{
 };
 
 use anyhow::{Result, ensure};
-use farthing_control::types::{Audit, Channel, ChannelRole, HistoryEntry, HistoryKind, HistoryState, route};
+use farthing_control::{
+    endpoint,
+    types::{Channel, ChannelRole, HistoryEntry, HistoryKind, HistoryState},
+};
 use farthing_protocol::{Address, ChannelId, Usdc};
 use farthing_testnet::{NodeProcess, demo::Demo};
 
@@ -48,8 +51,8 @@ impl Books {
     pub async fn of(node: &NodeProcess) -> Result<Self> {
         let status = node.status().await?;
         let now_secs = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
-        let path = format!("{}?kind=bought,served,adjustment", route::HISTORY_JSON);
-        let calls: Vec<HistoryEntry> = node.control().get(&path).await?;
+        let kinds = endpoint::HistoryJson.with("kind", "bought,served,adjustment");
+        let calls = node.control().ask(kinds).await?;
         ensure!(calls.len() < CALLS_MAX, "too many calls to be compared: {}", calls.len());
         let mut books = Self {
             wallet: status.address.0,
@@ -57,7 +60,7 @@ impl Books {
             bought: BTreeMap::new(),
             served: BTreeMap::new(),
             adjustments: Vec::new(),
-            channels: node.control().get(route::CHANNELS).await?,
+            channels: node.control().ask(endpoint::Channels).await?,
         };
         for call in calls {
             let Some(peer) = call.peer.as_ref().map(|peer| peer.0) else { continue };
@@ -100,7 +103,7 @@ pub async fn check(nodes: &[&NodeProcess]) -> Result<()> {
 pub async fn check_at_rest(nodes: &[&NodeProcess]) -> Result<()> {
     for node in nodes {
         eventually("every call is decided", async || {
-            let audit: Audit = node.control().get(&format!("{}?offline=true", route::AUDIT)).await?;
+            let audit = node.control().ask(endpoint::Audit.with("offline", true)).await?;
             ensure!(audit.violations.is_empty(), "{:?}", audit.violations);
             Ok(audit.calls_undecided == 0)
         })

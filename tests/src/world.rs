@@ -7,8 +7,9 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use farthing_control::types::{
-    Api, Audit, Channel, ChannelRole, Charge, OperationFile, Peer, ServiceFile, Settled, route,
+use farthing_control::{
+    endpoint,
+    types::{Api, Channel, ChannelRole, Charge, OperationFile, ServiceFile},
 };
 use farthing_protocol::{Address, Usdc, call::Method};
 use farthing_testnet::{LocalChain, NodeOptions, NodeProcess, rpc};
@@ -141,7 +142,7 @@ impl World {
             consumer.wait_for_usdc(setup.funds).await?;
         }
         let url = setup.upstream_url.unwrap_or_else(|| upstream.url());
-        let api = owner.control().post(route::APIS, &service_file(&url, setup.charge)).await?;
+        let api = owner.control().tell(endpoint::AddApi, &service_file(&url, setup.charge)).await?;
         let secret = consumer.secret().await?;
         let client = consumer.https_client()?;
         Ok(Self {
@@ -205,7 +206,7 @@ impl World {
     /// # Errors
     /// When the owner's node refuses it.
     pub async fn publish(&self, file: &ServiceFile) -> Result<Api> {
-        Ok(self.owner.control().post(route::APIS, file).await?)
+        Ok(self.owner.control().tell(endpoint::AddApi, file).await?)
     }
 
     /// `method path` of any service through port 3000.
@@ -238,8 +239,7 @@ impl World {
     /// When one stays so.
     pub async fn wait_until_decided(&self) -> Result<()> {
         eventually("every call is decided", async || {
-            let path = format!("{}?offline=true", route::AUDIT);
-            let audit: Audit = self.consumer.control().get(&path).await?;
+            let audit = self.consumer.control().ask(endpoint::Audit.with("offline", true)).await?;
             Ok(audit.calls_undecided == 0)
         })
         .await
@@ -252,8 +252,8 @@ impl World {
     /// When they stay apart.
     pub async fn wait_until_met(&self) -> Result<()> {
         eventually("the nodes have met", async || {
-            let of_owner: Vec<Peer> = self.owner.control().get(route::PEERS).await?;
-            let of_consumer: Vec<Peer> = self.consumer.control().get(route::PEERS).await?;
+            let of_owner = self.owner.control().ask(endpoint::Peers).await?;
+            let of_consumer = self.consumer.control().ask(endpoint::Peers).await?;
             Ok(of_owner.iter().any(|peer| peer.wallet.0 == self.consumer_wallet)
                 && of_consumer.iter().any(|peer| peer.wallet.0 == self.owner_wallet))
         })
@@ -275,14 +275,14 @@ impl World {
         // Whatever fails from here on is told by itself.
         self.ending.compared();
         self.wait_until_decided().await?;
-        let _: Settled = self.owner.control().post(route::SETTLE, &json!({})).await?;
-        let channels: Vec<Channel> = self.consumer.control().get(route::CHANNELS).await?;
+        self.owner.control().ask(endpoint::Settle).await?;
+        let channels = self.consumer.control().ask(endpoint::Channels).await?;
         let open = channels.iter().find(|channel| channel.deposited.0 > channel.claimed.0);
         if let Some(channel) = open {
-            let path = route::CHANNEL_CLOSE.replace("{id}", &channel.id.to_string());
-            let _: Channel = self.consumer.control().post(&path, &json!({})).await?;
+            let path = endpoint::CloseChannel.of(channel.id);
+            let _: Channel = self.consumer.control().ask(path).await?;
             eventually("the channel is closed", async || {
-                let channels: Vec<Channel> = self.consumer.control().get(route::CHANNELS).await?;
+                let channels = self.consumer.control().ask(endpoint::Channels).await?;
                 Ok(channels.iter().all(|channel| channel.state == "closed"))
             })
             .await
@@ -291,7 +291,7 @@ impl World {
             })?;
         }
         agreement::check(&[&self.owner, &self.consumer]).await?;
-        let owned: Vec<Channel> = self.owner.control().get(route::CHANNELS).await?;
+        let owned = self.owner.control().ask(endpoint::Channels).await?;
         let earned = owned.iter().filter(|channel| channel.role == ChannelRole::Payee);
         let earned = earned.fold(Usdc::ZERO, |sum, channel| sum.saturating_add(channel.spent.0));
         let gain = self.chain.usdc_of(self.owner_wallet).await?;
@@ -299,7 +299,7 @@ impl World {
         let loss = funds.checked_sub(left).context("the consumer gained money")?;
         ensure!(gain == loss && gain == earned, "M4: owner +{gain}, consumer -{loss}, charged {earned}");
         for node in [&self.owner, &self.consumer] {
-            let audit: Audit = node.control().get(route::AUDIT).await?;
+            let audit = node.control().ask(endpoint::Audit).await?;
             ensure!(audit.violations.is_empty(), "violations: {:?}", audit.violations);
         }
         Ok(gain)

@@ -7,22 +7,25 @@ use super::{
     output::{pairs, table},
 };
 
-use farthing_control::types::{Alert, AlertLevels, AlertLevelsRequest, AlertSeverity, Text, route};
+use farthing_control::{
+    endpoint,
+    types::{Alert, AlertLevels, AlertLevelsRequest, AlertSeverity, Text},
+};
 use farthing_os::clock;
 
 pub(super) async fn alert(context: &Context, verb: args::Alert) -> Result<(), Failure> {
     let node = context.node()?;
     let levels: AlertLevels = match verb {
         args::Alert::List => {
-            let alerts: Vec<Alert> = node.get(route::ALERTS).await?;
+            let alerts = node.ask(endpoint::Alerts).await?;
             if alerts.is_empty() {
                 context.output.prose("Nothing needs you.");
             }
             return context.output.data(&alerts, |alerts| list(alerts));
         }
-        args::Alert::Levels => node.get(route::ALERT_LEVELS).await?,
-        args::Alert::Set(levels) => node.post(route::ALERT_LEVELS, &request(&levels)?).await?,
-        args::Alert::Test => node.post(route::ALERT_TEST, &()).await?,
+        args::Alert::Levels => node.ask(endpoint::AlertLevels).await?,
+        args::Alert::Set(levels) => node.tell(endpoint::SetAlertLevels, &request(&levels)?).await?,
+        args::Alert::Test => node.ask(endpoint::TestAlerts).await?,
     };
     context.output.data(&levels, text)
 }

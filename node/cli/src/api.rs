@@ -6,10 +6,10 @@ pub(super) mod show;
 use std::time::Duration;
 
 use farthing_control::{
-    ControlClient,
+    ControlClient, endpoint,
     types::{
-        Api, ApiShown, ApiState, CatalogService, EditRequest, Edited, ListingHealth, OperationName,
-        PriceRequest, Rescan, RescanRequest, SourceKind, Status, VersionNote, route,
+        Api, ApiState, CatalogService, EditRequest, Edited, ListingHealth, OperationName, PriceRequest,
+        RescanRequest, SourceKind,
     },
 };
 use farthing_protocol::{ServiceId, Usdc};
@@ -18,11 +18,10 @@ use super::{Context, args, failure::Failure, output::table};
 
 pub(super) async fn api(context: &Context, verb: args::Api) -> Result<(), Failure> {
     let node = context.node()?;
-    let none = &();
     let api: Api = match verb {
         args::Api::Scan(inspected) => return super::bridge::inspect(context, *inspected).await,
         args::Api::List => {
-            let apis: Vec<Api> = node.get(route::APIS).await?;
+            let apis = node.ask(endpoint::Apis).await?;
             if apis.is_empty() {
                 context.output.prose("No services yet; publish one with `farthing api add --help`.");
             }
@@ -33,53 +32,53 @@ pub(super) async fn api(context: &Context, verb: args::Api) -> Result<(), Failur
             let file = add::service_file(context, *add).await?;
             let prices = file.operations.iter().filter_map(|operation| operation.price);
             confirm_price(context, prices.map(|price| price.0).fold(file.price.0, Usdc::max), yes)?;
-            let api: Api = node.post(route::APIS, &file).await?;
-            let shown: ApiShown = node.get(&path(route::API, api.id.0)).await?;
+            let api = node.tell(endpoint::AddApi, &file).await?;
+            let shown = node.ask(endpoint::ShowApi.of(api.id.0)).await?;
             context.output.data(&shown, show::added)?;
             warn_of_double(context, &node, &api).await?;
             warn_of_look_alike(context, &node, api.id.0).await?;
             return warn_of_clock(context, &node).await;
         }
         args::Api::Show { service } => {
-            let shown: ApiShown = node.get(&path(route::API, service)).await?;
+            let shown = node.ask(endpoint::ShowApi.of(service)).await?;
             return context.output.data(&shown, show::shown);
         }
         args::Api::Rescan { service, source, apply } => {
             let source = source.map(|place| add::source_at(&place, SourceKind::Openapi)).transpose()?;
             let request = RescanRequest { source, apply };
-            let rescan: Rescan = node.post(&path(route::API_RESCAN, service), &request).await?;
+            let rescan = node.tell(endpoint::RescanApi.of(service), &request).await?;
             return context.output.data(&rescan, show::rescan);
         }
         args::Api::Edit(edit) => {
             let service = edit.service;
-            let edited: Edited = node.post(&path(route::API_EDIT, service), &edit_request(*edit)?).await?;
+            let edited = node.tell(endpoint::EditApi.of(service), &edit_request(*edit)?).await?;
             tell_of_dropped(context, &edited);
             edited.api
         }
         args::Api::Health { service } => {
-            let health: ListingHealth = node.get(&path(route::API_HEALTH, service)).await?;
+            let health = node.ask(endpoint::ApiHealth.of(service)).await?;
             context.output.data(&health, show::health)?;
             return warn_of_clock(context, &node).await;
         }
         args::Api::Versions { service } => {
-            let versions: Vec<VersionNote> = node.get(&path(route::API_VERSIONS, service)).await?;
+            let versions = node.ask(endpoint::ApiVersions.of(service)).await?;
             return context.output.data(&versions, |versions| show::versions(versions));
         }
         args::Api::Openapi { service, version } => {
-            let document = format!("{}?version={}", path(route::API_OPENAPI, service), version.as_str());
-            let document: serde_json::Value = node.get(&document).await?;
+            let at = endpoint::ApiOpenapi.of(service).with("version", version.as_str());
+            let document = node.ask_document(at).await?;
             return context.output.data(&document, |document| format!("{document:#}"));
         }
         args::Api::Price { service, price, operation, yes } => {
             let operation = operation.as_deref().map(operation_name).transpose()?;
             confirm_price(context, price, yes)?;
             let request = PriceRequest { price: price.into(), operation };
-            node.post(&path(route::API_PRICE, service), &request).await?
+            node.tell(endpoint::PriceApi.of(service), &request).await?
         }
-        args::Api::Pause { service } => node.post(&path(route::API_PAUSE, service), none).await?,
-        args::Api::Resume { service } => node.post(&path(route::API_RESUME, service), none).await?,
+        args::Api::Pause { service } => node.ask(endpoint::PauseApi.of(service)).await?,
+        args::Api::Resume { service } => node.ask(endpoint::ResumeApi.of(service)).await?,
         args::Api::Remove { service } => {
-            let api: Api = node.delete(&path(route::API, service)).await?;
+            let api = node.ask(endpoint::RemoveApi.of(service)).await?;
             context.output.data(&api, |api| list(std::slice::from_ref(api)))?;
             return warn_of_clock(context, &node).await;
         }
@@ -102,7 +101,7 @@ fn tell_of_dropped(context: &Context, edited: &Edited) {
 
 /// The same thing for sale twice is seldom meant, and consumers cannot tell which of the two is the right one.
 async fn warn_of_double(context: &Context, node: &ControlClient, added: &Api) -> Result<(), Failure> {
-    let apis: Vec<Api> = node.get(route::APIS).await?;
+    let apis = node.ask(endpoint::Apis).await?;
     for other in apis.iter().filter(|other| is_double(added, other)) {
         context.output.prose(&format!(
             "Careful: you offer “{}” of the same server already, as {}. Retire one of the two with `farthing api remove`; \
@@ -119,7 +118,7 @@ async fn warn_of_look_alike(
     node: &ControlClient,
     service: ServiceId,
 ) -> Result<(), Failure> {
-    let CatalogService { hit, .. } = node.get(&path(route::CATALOG_SERVICE, service)).await?;
+    let CatalogService { hit, .. } = node.ask(endpoint::CatalogService.of(service)).await?;
     if let Some(other) = hit.look_alike {
         context.output.prose(&format!(
             "Careful: its name is nearly that of “{}”, which {} offers, and consumers are shown a warning beside it. Another \
@@ -149,7 +148,7 @@ async fn tell_how_far_it_got(
     let mut health = ListingHealth::default();
     for wait in SPREADS_WITHIN {
         tokio::time::sleep(wait).await;
-        health = node.get(&path(route::API_HEALTH, service)).await?;
+        health = node.ask(endpoint::ApiHealth.of(service)).await?;
         if health.current + health.silent == health.asked {
             break;
         }
@@ -172,7 +171,7 @@ fn how_far(health: &ListingHealth) -> String {
 
 /// What is published under a wrong clock may reach nobody, and its owner would not know why.
 async fn warn_of_clock(context: &Context, node: &ControlClient) -> Result<(), Failure> {
-    let status: Status = node.get(route::STATUS).await?;
+    let status = node.ask(endpoint::Status).await?;
     if let Some(off) = status.alerts.iter().find_map(|alert| alert.strip_prefix("clock-off: ")) {
         context.output.prose(&format!("Careful: {off}. Others may not list this service until then."));
     }
@@ -227,10 +226,6 @@ fn confirm_price(context: &Context, price: Usdc, yes: bool) -> Result<(), Failur
         return Ok(());
     }
     context.output.confirm(&format!("Charge {price} USDC for one call?"))
-}
-
-pub(super) fn path(route: &str, service: ServiceId) -> String {
-    route.replace("{id}", &service.to_string())
 }
 
 pub(super) fn operation_name(text: &str) -> Result<OperationName, Failure> {

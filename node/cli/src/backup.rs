@@ -5,8 +5,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use farthing_control::types::{
-    AutomaticBackups, AutomaticBackupsRequest, Backup, BackupRequest, ReplacedNode, route,
+use farthing_control::{
+    endpoint,
+    types::{AutomaticBackups, AutomaticBackupsRequest, BackupRequest, ReplacedNode},
 };
 use farthing_node::backup::{self, BackupError, Facts};
 use farthing_os::{
@@ -30,7 +31,7 @@ pub(super) async fn backup(context: &Context, verb: args::Backup) -> Result<(), 
     match verb {
         args::Backup::Create { to, passphrase } => create(context, to, &passphrase).await,
         args::Backup::List => {
-            let all: Vec<Backup> = context.node()?.get(route::BACKUPS).await?;
+            let all = context.node()?.ask(endpoint::Backups).await?;
             if all.is_empty() {
                 context.output.prose("No backups yet; make one with `farthing backup create`.");
             }
@@ -40,7 +41,7 @@ pub(super) async fn backup(context: &Context, verb: args::Backup) -> Result<(), 
         }
         args::Backup::Auto(verb) => automatic(context, verb).await,
         args::Backup::Replaced => {
-            let all: Vec<ReplacedNode> = context.node()?.get(route::REPLACED_NODES).await?;
+            let all = context.node()?.ask(endpoint::ReplacedNodes).await?;
             if all.is_empty() {
                 context.output.prose("Nothing was replaced.");
             }
@@ -71,7 +72,7 @@ async fn create(context: &Context, to: Option<PathBuf>, passphrase: &PassphraseF
         let text = format!("{} is there already; name a new file", to.display());
         return Err(Failure::usage(text));
     }
-    let mut made: Backup = context.node()?.post(route::BACKUPS, &BackupRequest { passphrase }).await?;
+    let mut made = context.node()?.tell(endpoint::CreateBackup, &BackupRequest { passphrase }).await?;
     if let Some(to) = to {
         let bytes = read(Path::new(&made.path))?;
         files::create_named(&to, &bytes).map_err(|error| {
@@ -89,11 +90,11 @@ async fn automatic(context: &Context, verb: args::Auto) -> Result<(), Failure> {
     let node = context.node()?;
     let request = match verb {
         args::Auto::Status => {
-            let standing: AutomaticBackups = node.get(route::AUTOMATIC_BACKUPS).await?;
+            let standing = node.ask(endpoint::AutomaticBackups).await?;
             return context.output.data(&standing, standing_text);
         }
         args::Auto::Now => {
-            let made: Backup = node.post(route::AUTOMATIC_BACKUPS_NOW, &()).await?;
+            let made = node.ask(endpoint::MakeAutomaticBackup).await?;
             return context.output.data(&made, |made| made.path.clone());
         }
         args::Auto::Off => AutomaticBackupsRequest { on: false, passphrase: None, keep: None },
@@ -104,7 +105,7 @@ async fn automatic(context: &Context, verb: args::Auto) -> Result<(), Failure> {
             AutomaticBackupsRequest { on: true, passphrase, keep }
         }
     };
-    let standing: AutomaticBackups = node.post(route::AUTOMATIC_BACKUPS, &request).await?;
+    let standing = node.tell(endpoint::SetAutomaticBackups, &request).await?;
     if standing.on {
         context.output.prose(
             "Copy them to another machine, and keep the passphrase elsewhere: the node does not have it, and nothing \
@@ -138,7 +139,7 @@ fn replaced(all: &[ReplacedNode]) -> String {
 
 async fn forget(context: &Context, name: &str, yes: bool) -> Result<(), Failure> {
     let node = context.node()?;
-    let all: Vec<ReplacedNode> = node.get(route::REPLACED_NODES).await?;
+    let all = node.ask(endpoint::ReplacedNodes).await?;
     if let Some(found) = all.iter().find(|found| found.name == name)
         && !yes
     {
@@ -146,7 +147,7 @@ async fn forget(context: &Context, name: &str, yes: bool) -> Result<(), Failure>
         context.output.confirm(&format!("Remove {name} and the wallet {wallet} in it for good?"))?;
     }
     let name: String = url::form_urlencoded::byte_serialize(name.as_bytes()).collect();
-    let gone: ReplacedNode = node.delete(&route::REPLACED_NODE.replace("{name}", &name)).await?;
+    let gone = node.ask(endpoint::RemoveReplacedNode.of(name)).await?;
     context.output.data(&gone, |gone| replaced(std::slice::from_ref(gone)))
 }
 

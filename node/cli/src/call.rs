@@ -1,10 +1,11 @@
 //! `farthing call`: the service's answer on standard output, what it cost on standard error.
 
+use farthing_control::endpoint;
 use std::collections::BTreeMap;
 
 use farthing_control::{
     ControlError, RawAnswer,
-    types::{CallRequest, HEADER_CALL_ID, HEADER_CHARGED, HEADER_PRICE, HEADER_TIMING, Text, route},
+    types::{CallRequest, HEADER_CALL_ID, HEADER_CHARGED, HEADER_PRICE, HEADER_TIMING, Text},
 };
 use farthing_protocol::Usdc;
 use uuid::Uuid;
@@ -24,7 +25,7 @@ pub(super) async fn call(context: &Context, arguments: Call) -> Result<(), Failu
     // Made here, so that whoever loses the answer has it.
     let call_id = arguments.call_id.clone().unwrap_or_else(|| Uuid::new_v4().to_string());
     let request = CallRequest { call_id: Some(call_id.clone()), ..request(arguments)? };
-    let answer = context.node()?.post_raw(route::CALL, &request).await;
+    let answer = context.node()?.tell_raw(endpoint::Call, &request).await;
     let answer = answer.map_err(|error| unanswered(error, call_id.clone(), is_repeat))?;
     if answer.is_problem() {
         let problem = answer.problem();

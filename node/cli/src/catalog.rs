@@ -4,15 +4,16 @@ use std::fmt::Write;
 
 use farthing_protocol::{ServiceId, call::Method};
 
+use farthing_control::endpoint;
 use farthing_control::types::{
     CatalogHit, CatalogPage, CatalogQuery, CatalogSamples, CatalogService, FlagRule, LookAlike,
-    OperationSample, ServiceFlag, VersionNote, route,
+    OperationSample, ServiceFlag, VersionNote,
 };
 use serde::Serialize;
 
 use super::{
     Context,
-    api::{operation_name, path, show},
+    api::{operation_name, show},
     args,
     failure::{Exit, Failure},
     output::{one_line, table},
@@ -26,7 +27,7 @@ pub(super) async fn catalog(context: &Context, verb: args::Catalog) -> Result<()
     match verb {
         args::Catalog::Search(search) => {
             let query = query(*search);
-            let page: CatalogPage = node.post(route::CATALOG_SEARCH, &query).await?;
+            let page = node.tell(endpoint::CatalogSearch, &query).await?;
             if page.total == 0 {
                 context.output.prose(&nothing_fits(&query));
             } else if page.hits.is_empty() {
@@ -35,21 +36,21 @@ pub(super) async fn catalog(context: &Context, verb: args::Catalog) -> Result<()
             context.output.data(&page, found)
         }
         args::Catalog::Show { service } => {
-            let shown: CatalogService = node.get(&path(route::CATALOG_SERVICE, service)).await?;
-            let versions: Vec<VersionNote> = node.get(&path(route::CATALOG_VERSIONS, service)).await?;
+            let shown = node.ask(endpoint::CatalogService.of(service)).await?;
+            let versions = node.ask(endpoint::CatalogVersions.of(service)).await?;
             context.output.data(&Shown { shown, versions }, Shown::text)
         }
         args::Catalog::Versions { service } => {
-            let versions: Vec<VersionNote> = node.get(&path(route::CATALOG_VERSIONS, service)).await?;
+            let versions = node.ask(endpoint::CatalogVersions.of(service)).await?;
             context.output.data(&versions, |versions| show::versions(versions))
         }
         args::Catalog::Openapi { service, version } => {
-            let document = format!("{}?version={}", path(route::CATALOG_OPENAPI, service), version.as_str());
-            let document: serde_json::Value = node.get(&document).await?;
+            let at = endpoint::CatalogOpenapi.of(service).with("version", version.as_str());
+            let document = node.ask_document(at).await?;
             context.output.data(&document, |document| format!("{document:#}"))
         }
         args::Catalog::Sample { service, operation } => {
-            let mut samples: CatalogSamples = node.get(&path(route::CATALOG_SAMPLES, service)).await?;
+            let mut samples = node.ask(endpoint::CatalogSamples.of(service)).await?;
             let Some(operation) = operation else {
                 return context.output.data(&samples, all_samples);
             };
@@ -96,7 +97,7 @@ pub(super) async fn call_sample(
     method: Method,
     path_called: &str,
 ) -> Result<(), Failure> {
-    let samples: CatalogSamples = context.node()?.get(&path(route::CATALOG_SAMPLES, service)).await?;
+    let samples = context.node()?.ask(endpoint::CatalogSamples.of(service)).await?;
     let fits = |sample: &&OperationSample| {
         let template = sample.operation.strip_prefix(&format!("{method} "));
         template.is_some_and(|template| fits_template(template, path_called))

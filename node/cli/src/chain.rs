@@ -2,7 +2,10 @@
 
 use std::{io::Read, path::Path};
 
-use farthing_control::types::{ChainSettings, ChainSettingsRequest, ChainSettingsSaved, Restarting, route};
+use farthing_control::{
+    endpoint,
+    types::{ChainSettings, ChainSettingsRequest},
+};
 
 use super::{
     Context,
@@ -18,11 +21,11 @@ pub(super) async fn chain(context: &Context, verb: Chain) -> Result<(), Failure>
     let node = context.node()?;
     match verb {
         Chain::Show => {
-            let settings: ChainSettings = node.get(route::CHAIN_SETTINGS).await?;
+            let settings = node.ask(endpoint::ChainSettings).await?;
             context.output.data(&settings, text)
         }
         Chain::Set(new) => {
-            let saved: ChainSettingsSaved = node.post(route::CHAIN_SETTINGS, &request(&new)?).await?;
+            let saved = node.tell(endpoint::SetChainSettings, &request(&new)?).await?;
             for tested in &saved.tested {
                 let mark = if tested.good { "  " } else { "! " };
                 context.output.prose(&format!("{mark}{} {}", tested.endpoint, tested.detail));
@@ -40,7 +43,7 @@ pub(super) async fn chain(context: &Context, verb: Chain) -> Result<(), Failure>
 }
 
 pub(super) async fn restart(context: &Context) -> Result<(), Failure> {
-    let _: Restarting = context.node()?.post(route::RESTART, &()).await?;
+    context.node()?.ask(endpoint::Restart).await?;
     context.output.prose("The node restarts; running calls end first.");
     Ok(())
 }

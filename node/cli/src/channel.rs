@@ -1,13 +1,16 @@
 //! `farthing channel` and `farthing settle`: the money between two nodes.
 
 use super::{Context, args, failure::Failure, output::table};
-use farthing_control::types::{Channel, OpenRequest, RefusedClaim, Settled, Text, route};
+use farthing_control::{
+    endpoint,
+    types::{Channel, OpenRequest, RefusedClaim, Text},
+};
 
 pub(super) async fn channel(context: &Context, verb: args::Channel) -> Result<(), Failure> {
     let node = context.node()?;
     let channels: Vec<Channel> = match verb {
         args::Channel::List => {
-            let channels: Vec<Channel> = node.get(route::CHANNELS).await?;
+            let channels = node.ask(endpoint::Channels).await?;
             if channels.is_empty() {
                 context.output.prose("No channels yet; the first paid call to an owner opens one.");
             }
@@ -16,12 +19,10 @@ pub(super) async fn channel(context: &Context, verb: args::Channel) -> Result<()
         args::Channel::Open { service, deposit } => {
             context.output.prose("Opening; this takes until the chain has confirmed the deposit.");
             let request = OpenRequest { service: service.into(), deposit: deposit.map(Text) };
-            vec![node.post(route::CHANNELS, &request).await?]
+            vec![node.tell(endpoint::OpenChannel, &request).await?]
         }
         args::Channel::Close { channel, force } => {
-            let path = route::CHANNEL_CLOSE.replace("{id}", &channel.to_string());
-            let path = if force { format!("{path}?force=true") } else { path };
-            vec![node.post(&path, &()).await?]
+            vec![node.ask(endpoint::CloseChannel.of(channel).with("force", force)).await?]
         }
         args::Channel::Resume { channel, yes } => {
             if !yes {
@@ -29,7 +30,7 @@ pub(super) async fn channel(context: &Context, verb: args::Channel) -> Result<()
                     "This owner was paid what no call explains, or answered other than it signed. Buy from it again?",
                 )?;
             }
-            vec![node.post(&route::CHANNEL_RESUME.replace("{id}", &channel.to_string()), &()).await?]
+            vec![node.ask(endpoint::ResumeChannel.of(channel)).await?]
         }
     };
     context.output.data(&channels, |channels| list(channels))
@@ -52,7 +53,7 @@ fn list(channels: &[Channel]) -> String {
 
 pub(super) async fn settle(context: &Context) -> Result<(), Failure> {
     context.output.prose("Claiming; this takes until the chain has confirmed it.");
-    let settled: Settled = context.node()?.post(route::SETTLE, &()).await?;
+    let settled = context.node()?.ask(endpoint::Settle).await?;
     context.output.data(&settled, |settled| {
         if settled.transactions.is_empty() {
             return "nothing to claim".into();

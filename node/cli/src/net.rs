@@ -5,9 +5,9 @@ use super::{
     failure::{Exit, Failure},
     output::table,
 };
+use farthing_control::endpoint;
 use farthing_control::types::{
-    Lookup, LookupRecord, LookupRequest, LookupStep, Peer, PingRequest, Pong, Reach, ReachedAddress, Traffic,
-    route,
+    Lookup, LookupRecord, LookupRequest, LookupStep, Peer, PingRequest, Reach, ReachedAddress, Traffic,
 };
 
 const NO_RECORD: &str = "no record was found; its node may be offline or on another network";
@@ -16,14 +16,14 @@ pub(super) async fn net(context: &Context, verb: args::Net) -> Result<(), Failur
     let node = context.node()?;
     match verb {
         args::Net::Peers => {
-            let peers: Vec<Peer> = node.get(route::PEERS).await?;
+            let peers = node.ask(endpoint::Peers).await?;
             if peers.is_empty() {
                 context.output.prose("No node is connected; `farthing doctor` says what is missing.");
             }
             context.output.data(&peers, |peers| list(peers))
         }
         args::Net::Reach => {
-            let reach: Reach = node.post(route::REACH, &()).await?;
+            let reach = node.ask(endpoint::TestReach).await?;
             context.output.data(&reach, reached)?;
             if reach.reachable {
                 return Ok(());
@@ -31,15 +31,15 @@ pub(super) async fn net(context: &Context, verb: args::Net) -> Result<(), Failur
             Err(Failure::told(Exit::Failure, "nobody was shown to reach this node".to_owned()))
         }
         args::Net::Traffic => {
-            let traffic: Traffic = node.get(route::TRAFFIC).await?;
+            let traffic = node.ask(endpoint::Traffic).await?;
             context.output.data(&traffic, |traffic| travelled(*traffic))
         }
         args::Net::Ping { wallet } => {
-            let pong: Pong = node.post(route::PING, &PingRequest { wallet: wallet.into() }).await?;
+            let pong = node.tell(endpoint::Ping, &PingRequest { wallet: wallet.into() }).await?;
             context.output.data(&pong, |pong| format!("{} ms  {}", millis(pong.rtt_us), pong.address))
         }
         args::Net::Lookup { wallet } => {
-            let lookup: Lookup = node.post(route::LOOKUP, &LookupRequest { wallet: wallet.into() }).await?;
+            let lookup = node.tell(endpoint::Lookup, &LookupRequest { wallet: wallet.into() }).await?;
             context.output.data(&lookup, told)?;
             verdict(&lookup).map_err(|problem| Failure::told(Exit::Failure, problem))
         }

@@ -1,14 +1,14 @@
 //! `farthing panel`: where the console is, and a way back in.
 
 use super::{Context, args, failure::Failure, output::pairs};
-use farthing_control::types::{Console, route};
+use farthing_control::{endpoint, types::Console};
 
 pub(super) async fn panel(context: &Context, verb: &args::Panel) -> Result<(), Failure> {
     let node = context.node()?;
     let console: Console = match verb {
-        args::Panel::Url => node.get(route::CONSOLE).await?,
+        args::Panel::Url => node.ask(endpoint::ShowConsole).await?,
         args::Panel::ResetPassword => {
-            let console = node.post(route::CONSOLE_RESET, &()).await?;
+            let console = node.ask(endpoint::ResetConsole).await?;
             context.output.prose("The password is forgotten and everybody is logged out.");
             console
         }

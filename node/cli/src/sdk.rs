@@ -2,6 +2,7 @@
 //!
 //! Nothing is written unless everything can be: files that are there and differ are replaced with `--force` only.
 
+use farthing_control::endpoint;
 use std::{
     collections::BTreeMap,
     fs, io,
@@ -9,16 +10,12 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use farthing_control::types::{
-    route,
-    sdk::{Sdk, SdkLanguage, SdkRequest},
-};
+use farthing_control::types::sdk::{Sdk, SdkLanguage, SdkRequest};
 use farthing_sdk::Language;
 use serde::Serialize;
 
 use super::{
     Context,
-    api::path,
     args::{self, Generate},
     failure::{Exit, Failure},
     output::table,
@@ -60,9 +57,9 @@ async fn generate(context: &Context, arguments: Generate) -> Result<(), Failure>
         return Err(Failure::usage(what));
     };
     let templates = template_dir.map(|folder| templates(&folder)).transpose()?.unwrap_or_default();
-    let address = path(route::CATALOG_SDK, service).replace("{language}", language.name());
+    let at = endpoint::SdkWithTemplates.of(service).of(language.name());
     let request = SdkRequest { package, single_file, templates };
-    let made: Sdk = context.node()?.post(&address, &request).await?;
+    let made = context.node()?.tell(at, &request).await?;
     write(&output, &made, force)?;
     let files = made.files.iter().map(|file| file.path.as_str()).collect();
     let written = Written { package: &made.package, folder: &output, files, warnings: &made.warnings };

@@ -8,55 +8,49 @@ use super::{
 };
 
 use farthing_control::{
-    ControlClient,
-    types::{NewSecret, Secret, SecretLimits, SecretShown, Text, route},
+    ControlClient, endpoint,
+    types::{NewSecret, SecretLimits, SecretShown, Text},
 };
 use farthing_os::clock;
 
 pub(super) async fn secret(context: &Context, verb: args::Secret) -> Result<(), Failure> {
     let node = context.node()?;
-    let at = |route: &str, name: &str| route.replace("{name}", &in_path(name));
     let output = &context.output;
     match verb {
         args::Secret::List => {
-            let all: Vec<SecretShown> = node.get(route::SECRETS).await?;
+            let all = node.ask(endpoint::Secrets).await?;
             output.data(&all, |all| list(all))
         }
         args::Secret::Show { name } => {
-            let secret: Secret = node.get(&at(route::SECRET_NAMED, &name)).await?;
+            let secret = node.ask(endpoint::NamedSecret.of(&name)).await?;
             output.data(&secret, |secret| secret.secret.clone())
         }
         args::Secret::Create { name, caps } => {
             let new = NewSecret { name, limits: over(SecretLimits::default(), caps) };
-            let secret: Secret = node.post(route::SECRETS, &new).await?;
+            let secret = node.tell(endpoint::CreateSecret, &new).await?;
             output.data(&secret, |secret| secret.secret.clone())
         }
         args::Secret::Limit { name, caps, reset } => {
             let earlier = if reset { SecretLimits::default() } else { find(&node, &name).await?.limits };
             let limits = over(earlier, caps);
-            let changed: SecretShown = node.post(&at(route::SECRET_LIMITS, &name), &limits).await?;
+            let changed = node.tell(endpoint::LimitSecret.of(&name), &limits).await?;
             output.data(&changed, |changed| list(std::slice::from_ref(changed)))
         }
         args::Secret::Rotate { name } => {
-            let secret: Secret = node.post(&at(route::SECRET_NAMED_ROTATE, &name), &()).await?;
+            let secret = node.ask(endpoint::RotateNamedSecret.of(&name)).await?;
             output.prose("The old secret is refused from now on.");
             output.data(&secret, |secret| secret.secret.clone())
         }
         args::Secret::Revoke { name } => {
-            let last: SecretShown = node.delete(&at(route::SECRET_NAMED, &name)).await?;
+            let last = node.ask(endpoint::RevokeSecret.of(&name)).await?;
             output.prose("The secret is refused from now on.");
             output.data(&last, |last| list(std::slice::from_ref(last)))
         }
     }
 }
 
-/// A name as one segment of a path, whatever was typed.
-fn in_path(name: &str) -> String {
-    url::form_urlencoded::byte_serialize(name.as_bytes()).collect::<String>().replace('+', "%20")
-}
-
 async fn find(node: &ControlClient, name: &str) -> Result<SecretShown, Failure> {
-    let all: Vec<SecretShown> = node.get(route::SECRETS).await?;
+    let all = node.ask(endpoint::Secrets).await?;
     let found = all.into_iter().find(|secret| secret.name == name);
     found.ok_or_else(|| {
         Failure::new(

@@ -7,21 +7,22 @@ use super::{
     output::{one_line, pairs, table},
 };
 
+use farthing_control::endpoint;
 use farthing_control::types::{
-    AcceptPrice, FlagRequest, FlagRule, FlaggedServices, LimitsRequest, SpendingState, StoppedBy, Text, route,
+    AcceptPrice, FlagRequest, FlagRule, FlaggedServices, LimitsRequest, SpendingState, StoppedBy, Text,
 };
 use farthing_os::clock;
 
 pub(super) async fn spending(context: &Context, verb: Spending) -> Result<(), Failure> {
     let node = context.node()?;
     let state: SpendingState = match verb {
-        Spending::Show => node.get(route::SPENDING).await?,
-        Spending::Stop => node.post(route::SPENDING_STOP, &()).await?,
-        Spending::Resume => node.post(route::SPENDING_RESUME, &()).await?,
-        Spending::Limits(limits) => node.post(route::SPENDING_LIMITS, &request(&limits)).await?,
+        Spending::Show => node.ask(endpoint::Spending).await?,
+        Spending::Stop => node.ask(endpoint::StopSpending).await?,
+        Spending::Resume => node.ask(endpoint::ResumeSpending).await?,
+        Spending::Limits(limits) => node.tell(endpoint::LimitSpending, &request(&limits)).await?,
         Spending::Accept { service, up_to } => {
             let asked = AcceptPrice { service: service.into(), up_to: up_to.into() };
-            let accepted: AcceptPrice = node.post(route::SPENDING_ACCEPT, &asked).await?;
+            let accepted = node.tell(endpoint::AcceptPrice, &asked).await?;
             return context.output.data(&accepted, |AcceptPrice { service, up_to }| {
                 format!("Calls of {service} may cost up to {up_to} USDC.")
             });
@@ -30,9 +31,9 @@ pub(super) async fn spending(context: &Context, verb: Spending) -> Result<(), Fa
             let flagged: FlaggedServices = match (service, rule) {
                 (Some(service), Some(rule)) => {
                     let request = FlagRequest { service: service.into(), rule: chosen(rule) };
-                    node.post(route::SPENDING_FLAGGED, &request).await?
+                    node.tell(endpoint::RuleFlagged, &request).await?
                 }
-                _ => node.get(route::SPENDING_FLAGGED).await?,
+                _ => node.ask(endpoint::FlaggedServices).await?,
             };
             return context.output.data(&flagged, flagged_text);
         }

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use farthing_control::types::{Audit, Check, Compared, Doctor, Health, OnChain, Status, route};
+use farthing_control::{
+    endpoint,
+    types::{Audit, Check, Compared, OnChain, Status},
+};
 use farthing_protocol::Address;
 
 use super::{
@@ -19,7 +22,7 @@ const STATUS_WITHIN: Duration = Duration::from_secs(15);
 const AUDITED_WITHIN: Duration = Duration::from_secs(600);
 
 pub(super) async fn status(context: &Context) -> Result<(), Failure> {
-    let status: Status = context.node()?.within(STATUS_WITHIN).get(route::STATUS).await?;
+    let status = context.node()?.within(STATUS_WITHIN).ask(endpoint::Status).await?;
     context.output.data(&status, text)?;
     for alert in &status.alerts {
         context.output.prose(&format!("! {alert}"));
@@ -57,7 +60,7 @@ fn text(status: &Status) -> String {
 }
 
 pub(super) async fn doctor(context: &Context) -> Result<(), Failure> {
-    let doctor: Doctor = context.node()?.get(route::DOCTOR).await?;
+    let doctor = context.node()?.ask(endpoint::Doctor).await?;
     context.output.data(&doctor, |doctor| doctor.checks.iter().map(line).collect::<Vec<_>>().join("\n"))?;
     let mut bad: Vec<&str> =
         doctor.checks.iter().filter(|check| !check.good).map(|check| check.name.as_str()).collect();
@@ -80,16 +83,15 @@ fn line(check: &Check) -> String {
 
 pub(super) async fn healthcheck(context: &Context) -> Result<(), Failure> {
     let node = context.node()?.within(HEALTH_WITHIN);
-    let health: Health = node.get_any_status(route::HEALTH).await?;
+    let health = node.ask_any_status(endpoint::Health).await?;
     let waiting = format!("waiting for {}", health.waiting_for.join(", "));
     context.output.data(&health, |health| if health.ready { "ready".into() } else { waiting.clone() })?;
     if health.ready { Ok(()) } else { Err(Failure::told(Exit::Failure, waiting)) }
 }
 
 pub(super) async fn audit(context: &Context, with: Option<Address>, offline: bool) -> Result<(), Failure> {
-    let with = with.map_or_else(String::new, |owner| format!("&with={owner}"));
-    let path = format!("{}?offline={offline}{with}", route::AUDIT);
-    let audit: Audit = context.node()?.within(AUDITED_WITHIN).get(&path).await?;
+    let at = endpoint::Audit.with("offline", offline).with_some("with", with);
+    let audit = context.node()?.within(AUDITED_WITHIN).ask(at).await?;
     context.output.data(&audit, audited)?;
     for text in &audit.not_checked {
         context.output.prose(&format!("Not checked here: {text}."));

@@ -10,8 +10,8 @@ use super::{
     output::pairs,
 };
 use farthing_control::{
-    ControlError,
-    types::{SendAmount, SendRequest, Sent, Text, WalletBalance, route},
+    ControlError, endpoint,
+    types::{SendAmount, SendRequest, Sent, Text, WalletBalance},
 };
 
 pub(super) async fn wallet(context: &Context, verb: Wallet) -> Result<(), Failure> {
@@ -20,11 +20,11 @@ pub(super) async fn wallet(context: &Context, verb: Wallet) -> Result<(), Failur
         Wallet::Export { keystore, yes } => keys::export(context, keystore, yes).await,
         Wallet::Import { phrase_file } => keys::import(context, &phrase_file).await,
         Wallet::Address => {
-            let balance: WalletBalance = node.get(route::WALLET).await?;
+            let balance = node.ask(endpoint::Wallet).await?;
             context.output.data(&balance.address, ToString::to_string)
         }
         Wallet::Balance => {
-            let balance: WalletBalance = node.get(route::WALLET).await?;
+            let balance = node.ask(endpoint::Wallet).await?;
             if let Some(reason) = &balance.stale {
                 context.output.prose(&format!("USDC and ETH are what was last seen: {reason}."));
             }
@@ -35,7 +35,7 @@ pub(super) async fn wallet(context: &Context, verb: Wallet) -> Result<(), Failur
             if !yes {
                 context.output.confirm(&format!("Send {shown} to {to}?"))?;
             }
-            let sent = node.post(route::WALLET_SEND, &SendRequest { to: to.into(), amount }).await;
+            let sent = node.tell(endpoint::SendMoney, &SendRequest { to: to.into(), amount }).await;
             let sent: Sent = sent.map_err(unsent)?;
             context.output.data(&sent, |sent| sent.transaction.clone())
         }

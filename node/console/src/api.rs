@@ -11,8 +11,8 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use farthing_control::{
-    endpoint::{asks_for_password, handle, list::Session},
-    types::{HEADER_PRICE, LogIn, LoggedIn, Problem, SetUp, route},
+    endpoint::{self, Endpoint, Session, asks_for_password, handle},
+    types::{HEADER_PRICE, LogIn, LoggedIn, Problem, SetUp},
 };
 use farthing_os::{clock, secret::SecretText};
 use farthing_serve::ClientAddress;
@@ -179,7 +179,7 @@ async fn admit(State(panel): State<Panel>, request: Request, next: Next) -> Resp
 
 /// The description of the API says the same on every node, so pages may lead to it.
 fn is_public(method: &Method, path: &str) -> bool {
-    method == Method::GET && path == route::OPENAPI
+    method == Method::GET && path == endpoint::Document::PATH
 }
 
 /// Below the API's root.

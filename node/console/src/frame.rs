@@ -1,7 +1,10 @@
 //! What surrounds every page: navigation, search, network, balances, alerts, theme.
 
 use axum::extract::FromRequestParts;
-use farthing_control::types::{ChainStatus, Status, route};
+use farthing_control::{
+    endpoint,
+    types::{ChainStatus, Status},
+};
 use http::{Method, request::Parts};
 
 use super::{
@@ -147,7 +150,7 @@ impl Visit {
     /// # Errors
     /// When the node does not say how it is.
     pub(super) async fn frame(&self, place: Place) -> Result<Frame, Failure> {
-        let status: Status = self.panel.node().get(route::STATUS).await?;
+        let status = self.panel.node().ask(endpoint::Status).await?;
         Ok(Frame {
             theme: self.theme,
             place,

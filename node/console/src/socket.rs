@@ -2,7 +2,7 @@
 
 use axum::{Extension, Json, Router, http::StatusCode};
 use farthing_control::{
-    endpoint::{handle, list::Door},
+    endpoint::{Door, handle},
     types::{Console, Problem},
 };
 

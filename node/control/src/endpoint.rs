@@ -1,26 +1,26 @@
 //! The endpoints of a node's API, each in one place: what is sent, what comes back, at which method and path, and
 //! whether it asks for the password.
 //!
-//! [`list`] names them all. The router is made of a handler for each of them and does not compile without one of them,
+//! `list.rs` names them all. The router is made of a handler for each of them and does not compile without one of them,
 //! nor with one that takes or gives other types; [`document()`] and [`asks_for_password`] read the same list.
 
+mod address;
 mod document;
 mod handler;
-pub mod list;
+mod list;
 
 use http::Method;
 
+use self::document::{Param, Shape};
 pub use self::{
+    address::Address,
     document::document,
     handler::{Answers, Fits, Handler, Takes, handle},
-};
-use self::{
-    document::{Param, Shape},
-    list::{Commands, Session, Settings},
+    list::*,
 };
 
 /// One endpoint: its types, and where it is.
-pub trait Endpoint {
+pub trait Endpoint: Copy + Send + 'static {
     /// The JSON of a request; `()` where nothing is sent, [`Raw`] where a file is.
     type Request;
     /// The JSON of an answer; [`Raw`] where it is something else.

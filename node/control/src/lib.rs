@@ -1,4 +1,4 @@
-//! The contract between a running node and whoever commands it: routes, their types, and the control socket.
+//! The contract between a running node and whoever commands it: endpoints, their types, and the control socket.
 //!
 //! HTTP/1 with JSON over a Unix socket of mode 0600 in the data folder: whoever may read the wallet's folder
 //! may command the node, and nobody else can reach it. [`types`] is the contract of both sides.
@@ -29,7 +29,10 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio_util::sync::CancellationToken;
 
 pub use self::local::Local;
-use self::types::Problem;
+use self::{
+    endpoint::{Address, Endpoint, Raw},
+    types::Problem,
+};
 
 const SOCKET_FILE: &str = "control.sock";
 /// An answer holds at most one call's body and its head.
@@ -131,42 +134,82 @@ impl ControlClient {
         self
     }
 
+    /// The answer of an endpoint that takes nothing.
+    ///
     /// # Errors
     /// [`ControlError`]; a status of 400 or above is [`ControlError::Refused`].
-    pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ControlError> {
-        accepted(&self.send(Method::GET, path, Bytes::new()).await?)
+    pub async fn ask<E>(&self, at: impl Into<Address<E>>) -> Result<E::Response, ControlError>
+    where
+        E: Endpoint<Request = (), Response: DeserializeOwned>,
+    {
+        accepted(&self.send(E::METHOD, at.into().as_str(), Bytes::new()).await?)
     }
 
-    /// Reads the answer whatever its status, for [`types::Health`].
+    /// The answer of an endpoint to a request.
+    ///
+    /// # Errors
+    /// As [`ControlClient::ask`].
+    pub async fn tell<E>(
+        &self,
+        at: impl Into<Address<E>>,
+        request: &E::Request,
+    ) -> Result<E::Response, ControlError>
+    where
+        E: Endpoint<Request: Serialize, Response: DeserializeOwned>,
+    {
+        accepted(&self.send(E::METHOD, at.into().as_str(), json(request)?).await?)
+    }
+
+    /// The answer of an endpoint to JSON as a program may write it.
+    ///
+    /// # Errors
+    /// As [`ControlClient::ask`].
+    pub async fn tell_json<E>(
+        &self,
+        at: impl Into<Address<E>>,
+        request: &serde_json::Value,
+    ) -> Result<E::Response, ControlError>
+    where
+        E: Endpoint<Response: DeserializeOwned>,
+    {
+        accepted(&self.send(E::METHOD, at.into().as_str(), json(request)?).await?)
+    }
+
+    /// A document in JSON that no type describes.
+    ///
+    /// # Errors
+    /// As [`ControlClient::ask`].
+    pub async fn ask_document<E>(&self, at: impl Into<Address<E>>) -> Result<serde_json::Value, ControlError>
+    where
+        E: Endpoint<Request = (), Response = Raw>,
+    {
+        accepted(&self.send(E::METHOD, at.into().as_str(), Bytes::new()).await?)
+    }
+
+    /// The answer whatever its status, for [`types::Health`].
     ///
     /// # Errors
     /// [`ControlError`] when there is no such answer.
-    pub async fn get_any_status<T: DeserializeOwned>(&self, path: &str) -> Result<T, ControlError> {
-        read(&self.send(Method::GET, path, Bytes::new()).await?)
+    pub async fn ask_any_status<E>(&self, at: impl Into<Address<E>>) -> Result<E::Response, ControlError>
+    where
+        E: Endpoint<Request = (), Response: DeserializeOwned>,
+    {
+        read(&self.send(E::METHOD, at.into().as_str(), Bytes::new()).await?)
     }
 
-    /// # Errors
-    /// As [`ControlClient::get`].
-    pub async fn post<T: DeserializeOwned>(
-        &self,
-        path: &str,
-        body: &impl Serialize,
-    ) -> Result<T, ControlError> {
-        accepted(&self.send(Method::POST, path, json(body)?).await?)
-    }
-
-    /// # Errors
-    /// As [`ControlClient::get`].
-    pub async fn delete<T: DeserializeOwned>(&self, path: &str) -> Result<T, ControlError> {
-        accepted(&self.send(Method::DELETE, path, Bytes::new()).await?)
-    }
-
-    /// The answer as it came, for a service's own answer to `call`.
+    /// The answer as it came, for a service's own answer to a call.
     ///
     /// # Errors
     /// [`ControlError`] when there is none; its status is the caller's to judge.
-    pub async fn post_raw(&self, path: &str, body: &impl Serialize) -> Result<RawAnswer, ControlError> {
-        self.send(Method::POST, path, json(body)?).await
+    pub async fn tell_raw<E>(
+        &self,
+        at: impl Into<Address<E>>,
+        request: &impl Serialize,
+    ) -> Result<RawAnswer, ControlError>
+    where
+        E: Endpoint<Response = Raw>,
+    {
+        self.send(E::METHOD, at.into().as_str(), json(request)?).await
     }
 
     async fn send(&self, method: Method, path: &str, body: Bytes) -> Result<RawAnswer, ControlError> {
@@ -280,6 +323,29 @@ mod tests {
     use axum::{Json, response::IntoResponse, routing::get};
 
     use super::*;
+    use crate::endpoint::Danger;
+
+    macro_rules! endpoints {
+        ($($name:ident: $method:ident $path:literal $request:ty => $response:ty;)+) => {$(
+            #[derive(Clone, Copy)]
+            struct $name;
+
+            impl Endpoint for $name {
+                type Request = $request;
+                type Response = $response;
+                const METHOD: Method = Method::$method;
+                const PATH: &'static str = $path;
+                const DANGER: Danger = Danger::Low;
+            }
+        )+};
+    }
+
+    endpoints! {
+        Fine: GET "/ok" () => String;
+        Echo: POST "/ok" [u8; 2] => Vec<u8>;
+        Refuses: GET "/no" () => String;
+        Empty: GET "/empty" () => ();
+    }
 
     async fn running(folder: &Path) -> (ControlClient, CancellationToken, tokio::task::JoinHandle<()>) {
         let router = Router::new()
@@ -303,10 +369,10 @@ mod tests {
     async fn a_command_reaches_the_node_of_its_folder() {
         let folder = tempfile::tempdir().unwrap();
         let (client, stop, task) = running(folder.path()).await;
-        assert_eq!(client.get::<String>("/ok").await.unwrap(), "fine");
-        assert_eq!(client.post::<Vec<u8>>("/ok", &[1, 2]).await.unwrap(), [1, 2]);
-        client.get::<()>("/empty").await.unwrap();
-        let refused = client.get::<String>("/no").await.unwrap_err();
+        assert_eq!(client.ask(Fine).await.unwrap(), "fine");
+        assert_eq!(client.tell(Echo, &[1, 2]).await.unwrap(), [1, 2]);
+        client.ask(Empty).await.unwrap();
+        let refused = client.ask(Refuses).await.unwrap_err();
         assert_eq!(refused.to_string(), "no money; send some");
         assert!(matches!(refused, ControlError::Refused(problem) if problem.status == 402));
         let mode = fs::metadata(folder.path().join(SOCKET_FILE)).unwrap().permissions().mode();
@@ -337,7 +403,7 @@ mod tests {
         let patient = client.when_slow(Duration::from_millis(1), || {
             TOLD.fetch_add(1, Ordering::Relaxed);
         });
-        let error = patient.get::<String>("/ok").await.unwrap_err();
+        let error = patient.ask(Fine).await.unwrap_err();
         assert!(matches!(error, ControlError::TimedOut(_)), "{error}");
         assert_eq!(TOLD.load(Ordering::Relaxed), 1);
     }
@@ -345,7 +411,7 @@ mod tests {
     #[tokio::test]
     async fn without_a_node_the_next_step_is_named() {
         let folder = tempfile::tempdir().unwrap();
-        let error = ControlClient::in_folder(folder.path()).get::<String>("/ok").await.unwrap_err();
+        let error = ControlClient::in_folder(folder.path()).ask(Fine).await.unwrap_err();
         assert!(error.to_string().contains("farthing run"), "{error}");
     }
 
@@ -355,10 +421,10 @@ mod tests {
         drop(std::os::unix::net::UnixListener::bind(folder.path().join(SOCKET_FILE)).unwrap());
         fs::create_dir(folder.path().join(".control")).unwrap();
         let client = ControlClient::in_folder(folder.path());
-        assert!(matches!(client.get::<String>("/ok").await, Err(ControlError::NotRunning { .. })));
+        assert!(matches!(client.ask(Fine).await, Err(ControlError::NotRunning { .. })));
         let (client, ..) = running(folder.path()).await;
         let answered = async {
-            while client.get::<String>("/ok").await.is_err() {
+            while client.ask(Fine).await.is_err() {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };

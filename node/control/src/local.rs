@@ -7,7 +7,11 @@ use http_body_util::{BodyExt, Full, Limited};
 use serde::{Serialize, de::DeserializeOwned};
 use tower::ServiceExt;
 
-use super::{ANSWER_BYTES_MAX, ControlError, RawAnswer, accepted, json};
+use super::{
+    ANSWER_BYTES_MAX, ControlError, RawAnswer, accepted,
+    endpoint::{Address, Endpoint, Raw},
+    json,
+};
 
 /// The routes of the control socket, asked directly. A cheap handle.
 #[derive(Debug, Clone)]
@@ -24,47 +28,69 @@ impl Local {
         self.0.clone()
     }
 
+    /// The answer of an endpoint that takes nothing.
+    ///
     /// # Errors
     /// [`ControlError`]; a status of 400 or above is [`ControlError::Refused`].
-    pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ControlError> {
-        accepted(&self.send(Method::GET, path, Bytes::new()).await?)
+    pub async fn ask<E>(&self, at: impl Into<Address<E>>) -> Result<E::Response, ControlError>
+    where
+        E: Endpoint<Request = (), Response: DeserializeOwned>,
+    {
+        accepted(&self.send(E::METHOD, at.into().as_str(), Bytes::new()).await?)
     }
 
-    /// # Errors
-    /// As [`Local::get`].
-    pub async fn post<T: DeserializeOwned>(
-        &self,
-        path: &str,
-        body: &impl Serialize,
-    ) -> Result<T, ControlError> {
-        accepted(&self.send(Method::POST, path, json(body)?).await?)
-    }
-
-    /// # Errors
-    /// As [`Local::get`].
-    pub async fn delete<T: DeserializeOwned>(&self, path: &str) -> Result<T, ControlError> {
-        accepted(&self.send(Method::DELETE, path, Bytes::new()).await?)
-    }
-
-    /// Sends bytes as they are.
+    /// The answer of an endpoint to a request.
     ///
     /// # Errors
-    /// As [`Local::get`].
-    pub async fn send_as<T: DeserializeOwned>(
+    /// As [`Local::ask`].
+    pub async fn tell<E>(
         &self,
-        method: Method,
-        path: &str,
+        at: impl Into<Address<E>>,
+        request: &E::Request,
+    ) -> Result<E::Response, ControlError>
+    where
+        E: Endpoint<Request: Serialize, Response: DeserializeOwned>,
+    {
+        accepted(&self.send(E::METHOD, at.into().as_str(), json(request)?).await?)
+    }
+
+    /// The answer of an endpoint to bytes as they are.
+    ///
+    /// # Errors
+    /// As [`Local::ask`].
+    pub async fn tell_bytes<E>(
+        &self,
+        at: impl Into<Address<E>>,
+        bytes: Bytes,
+    ) -> Result<E::Response, ControlError>
+    where
+        E: Endpoint<Request = Raw, Response: DeserializeOwned>,
+    {
+        accepted(&self.send(E::METHOD, at.into().as_str(), bytes).await?)
+    }
+
+    /// The answer as it came, whatever its status, to JSON that was read already, or to nothing.
+    ///
+    /// # Errors
+    /// When there is none that fits.
+    pub async fn exchange<E: Endpoint>(
+        &self,
+        at: impl Into<Address<E>>,
         body: Bytes,
-    ) -> Result<T, ControlError> {
-        accepted(&self.send(method, path, body).await?)
+    ) -> Result<RawAnswer, ControlError> {
+        self.send(E::METHOD, at.into().as_str(), body).await
     }
 
-    /// The answer to a GET as it comes, to be handed on piece by piece.
+    /// The answer as it comes, to be handed on piece by piece.
     ///
     /// # Errors
-    /// When the path is none.
-    pub async fn stream(&self, path: &str) -> Result<Response, ControlError> {
-        let request = Request::get(path).header(header::HOST, "localhost").body(Body::empty());
+    /// When the node refuses.
+    pub async fn stream<E>(&self, at: impl Into<Address<E>>) -> Result<Response, ControlError>
+    where
+        E: Endpoint<Request = (), Response = Raw>,
+    {
+        let request = Request::builder().method(E::METHOD).uri(at.into().as_str());
+        let request = request.header(header::HOST, "localhost").body(Body::empty());
         let request = request.map_err(|error| ControlError::Unreadable(error.to_string()))?;
         let Ok(response) = self.0.clone().oneshot(request).await;
         if response.status().is_success() {
@@ -74,11 +100,7 @@ impl Local {
         Err(ControlError::Refused(Box::new(read_whole(head, body).await?.problem())))
     }
 
-    /// The answer as it came, whatever its status.
-    ///
-    /// # Errors
-    /// When there is none that fits.
-    pub async fn send(&self, method: Method, path: &str, body: Bytes) -> Result<RawAnswer, ControlError> {
+    async fn send(&self, method: Method, path: &str, body: Bytes) -> Result<RawAnswer, ControlError> {
         let unreadable = |error: &dyn std::fmt::Display| ControlError::Unreadable(error.to_string());
         let request = Request::builder()
             .method(method)

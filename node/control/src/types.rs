@@ -54,7 +54,6 @@ pub mod history;
 mod inspect;
 mod problem;
 mod reach;
-pub mod route;
 pub mod sdk;
 mod secrets;
 mod service_file;

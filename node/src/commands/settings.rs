@@ -12,7 +12,7 @@ use axum::{
 };
 use farthing_chain::{ChainKind, ChainSpec, Probed};
 use farthing_control::{
-    endpoint::{handle, list::Settings},
+    endpoint::{Settings, handle},
     types::{
         BackupRequest, ChainSettings, ChainSettingsRequest, ChainSettingsSaved, EndpointTested, Restarting,
         Restoring, Setting,

@@ -8,7 +8,10 @@ use std::{
     time::Duration,
 };
 
-use farthing_control::types::{Api, Console, ServiceFile, route};
+use farthing_control::{
+    endpoint,
+    types::{Api, ServiceFile},
+};
 use farthing_os::files;
 use farthing_protocol::{Address, Usdc};
 use tokio::signal::unix::{SignalKind, signal};
@@ -189,7 +192,7 @@ async fn publish(
     wallet: Address,
     file: ServiceFile,
 ) -> anyhow::Result<Seller> {
-    let api: Api = node.control().post(route::APIS, &file).await?;
+    let api = node.control().tell(endpoint::AddApi, &file).await?;
     say(&format!("The owner of “{}” publishes it for {} USDC a call, as {}.", api.name, api.price, api.id));
     Ok(Seller { service, node, wallet, api })
 }
@@ -222,7 +225,7 @@ pub async fn up() -> anyhow::Result<()> {
     let ca = ca.display();
     let (url, secret) = (format!("{}/internal/call", demo.gateway_url), &demo.secret);
     let body = recent_earthquakes(&demo.earthquakes.api);
-    let console: Console = demo.consumer.control().get(route::CONSOLE).await?;
+    let console = demo.consumer.control().ask(endpoint::ShowConsole).await?;
     let code = console.setup_code.map_or_else(String::new, |code| format!("   setup code {code}"));
     say("\nEverything is up.\n");
     say("Paste one of these into another terminal, each a paid call:");

@@ -17,8 +17,8 @@ use farthing_chain::{
     pay_channels_address,
 };
 use farthing_control::{
-    ControlClient,
-    types::{Api, ApiState, CatalogService, Health, PingRequest, Pong, ServiceFile, Status, route},
+    ControlClient, endpoint,
+    types::{Api, ApiState, PingRequest, Pong, ServiceFile, Status},
 };
 use farthing_protocol::{Address, Usdc};
 use tokio::signal::unix::{SignalKind, signal};
@@ -214,10 +214,9 @@ impl Market {
     /// The way to the owner's node, and what it offers.
     async fn consumer_finds(&self, owner: &str) -> anyhow::Result<()> {
         let (consumer, api) = (self.node(CONSUMER), self.service(owner).await?);
-        let Status { address: wallet, .. } = self.node(owner).get(route::STATUS).await?;
-        let _: Pong = consumer.post(route::PING, &PingRequest { wallet }).await?;
-        let _: CatalogService =
-            consumer.get(&route::CATALOG_SERVICE.replace("{id}", &api.id.to_string())).await?;
+        let Status { address: wallet, .. } = self.node(owner).ask(endpoint::Status).await?;
+        let _: Pong = consumer.tell(endpoint::Ping, &PingRequest { wallet }).await?;
+        consumer.ask(endpoint::CatalogService.of(api.id)).await?;
         Ok(())
     }
 
@@ -228,7 +227,7 @@ impl Market {
 
     async fn look_at(&self, name: &'static str) -> anyhow::Result<Vec<Missing>> {
         let node = self.node(name);
-        let status: Status = node.get(route::STATUS).await?;
+        let status = node.ask(endpoint::Status).await?;
         let wallet = status.address.0;
         let mut missing = Vec::new();
         let offer = self.offer(name);
@@ -238,7 +237,7 @@ impl Market {
             missing.push(Missing::Gas { wallet });
         }
         if let Some(file) = offer {
-            let offered: Vec<Api> = node.get(route::APIS).await?;
+            let offered = node.ask(endpoint::Apis).await?;
             if !offered.iter().any(|api| api.name == file.name && api.state != ApiState::Removed) {
                 missing.push(Missing::Service { owner: name, file: Box::new(file) });
             }
@@ -251,7 +250,7 @@ impl Market {
                 missing.push(Missing::Patience(format!("{name}: its node has not seen its USDC yet")));
             }
         }
-        let health: Health = node.get_any_status(route::HEALTH).await?;
+        let health = node.ask_any_status(endpoint::Health).await?;
         if !health.ready {
             missing.push(Missing::Patience(format!("{name}: {}", health.waiting_for.join("; "))));
         }
@@ -271,7 +270,7 @@ impl Market {
             Missing::Gas { wallet } => self.deployer().await?.fund_eth(*wallet, GAS_MONEY_WEI).await?,
             Missing::Usdc { wallet } => self.deployer().await?.mint(token()?, *wallet, FUNDS).await?,
             Missing::Service { owner, file } => {
-                let api: Api = self.node(owner).within(MENDED_WITHIN).post(route::APIS, file).await?;
+                let api = self.node(owner).within(MENDED_WITHIN).tell(endpoint::AddApi, file).await?;
                 say(&format!(
                     "{owner} publishes “{}” for {} USDC a call, as {}.",
                     api.name, api.price, api.id
@@ -300,7 +299,7 @@ impl Market {
     }
 
     async fn service(&self, owner: &str) -> anyhow::Result<Api> {
-        let offered: Vec<Api> = self.node(owner).get(route::APIS).await?;
+        let offered = self.node(owner).ask(endpoint::Apis).await?;
         let name = self.offer(owner).context("sells nothing")?.name;
         offered.into_iter().find(|api| api.name == name).with_context(|| format!("{owner}: no “{name}”"))
     }

@@ -10,10 +10,7 @@ use std::{
 };
 
 use anyhow::{Context, bail, ensure};
-use farthing_control::{
-    ControlClient,
-    types::{Health, Secret, Status, WalletBalance, route},
-};
+use farthing_control::{ControlClient, endpoint, types::Status};
 use farthing_protocol::Usdc;
 use tokio::{
     io::{AsyncBufReadExt, BufReader},
@@ -121,7 +118,7 @@ impl NodeProcess {
     /// # Errors
     /// When the node does not answer.
     pub async fn status(&self) -> anyhow::Result<Status> {
-        Ok(self.control.get(route::STATUS).await?)
+        Ok(self.control.ask(endpoint::Status).await?)
     }
 
     /// The secret of port 3000.
@@ -129,7 +126,7 @@ impl NodeProcess {
     /// # Errors
     /// When the node does not answer.
     pub async fn secret(&self) -> anyhow::Result<String> {
-        Ok(self.control.get::<Secret>(route::SECRET).await?.secret)
+        Ok(self.control.ask(endpoint::Secret).await?.secret)
     }
 
     /// The authority that signed port 3000's certificate.
@@ -167,7 +164,7 @@ impl NodeProcess {
         let mut waiting_for = Vec::new();
         let until = Instant::now() + UP_WITHIN;
         while Instant::now() < until {
-            match self.control.get_any_status::<Health>(route::HEALTH).await {
+            match self.control.ask_any_status(endpoint::Health).await {
                 Ok(health) if health.ready => return Ok(()),
                 Ok(health) => waiting_for = health.waiting_for,
                 Err(error) => waiting_for = vec![error.to_string()],
@@ -184,7 +181,7 @@ impl NodeProcess {
     pub async fn wait_for_usdc(&self, at_least: Usdc) -> anyhow::Result<()> {
         let until = Instant::now() + UP_WITHIN;
         while Instant::now() < until {
-            let balance: WalletBalance = self.control.get(route::WALLET).await?;
+            let balance = self.control.ask(endpoint::Wallet).await?;
             if balance.usdc.is_some_and(|usdc| usdc.0 >= at_least)
                 && balance.eth.is_some_and(|eth| eth.0.wei > 0)
             {
@@ -255,7 +252,7 @@ impl NodeProcess {
         let until = Instant::now() + UP_WITHIN;
         while Instant::now() < until {
             ensure!(!self.has_ended(), "the node ended while starting:\n{}", self.log());
-            if self.control.get::<Status>(route::STATUS).await.is_ok() {
+            if self.control.ask(endpoint::Status).await.is_ok() {
                 return Ok(());
             }
             tokio::time::sleep(LOOK_EVERY).await;

@@ -6,7 +6,7 @@
 use std::{collections::BTreeMap, fs, path::Path, time::Instant};
 
 use anyhow::{Context, Result, ensure};
-use farthing_control::types::{Console, route};
+use farthing_control::endpoint;
 use farthing_testnet::{NodeOptions, NodeProcess};
 use farthing_tests::full::{self, CALLS, LISTINGS};
 use hdrhistogram::Histogram;
@@ -91,7 +91,7 @@ struct Browser {
 
 impl Browser {
     async fn log_in(node: &NodeProcess) -> Result<Self> {
-        let console: Console = node.control().get(route::CONSOLE).await?;
+        let console = node.control().ask(endpoint::ShowConsole).await?;
         let origin = console.origin().to_owned();
         let host = reqwest::Url::parse(&origin)?.host_str().context("no host")?.to_owned();
         let pem = fs::read(node.ca_file())?;

@@ -4,7 +4,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use farthing_catalog::{Query, Sort};
-use farthing_control::types::{CatalogKind, CatalogPage, CatalogQuery, CatalogSort, Text, route};
+use farthing_control::{
+    endpoint,
+    types::{CatalogKind, CatalogQuery, CatalogSort, Text},
+};
 use farthing_protocol::listing::ServiceKind;
 use farthing_testnet::{LocalChain, NodeOptions, NodeProcess};
 use serde::Serialize;
@@ -66,7 +69,7 @@ pub async fn run(listings: usize, searches: usize) -> Result<Section> {
     for number in 0..searches {
         let query = asked(catalog::query(number, &mut dice));
         let started = Instant::now();
-        let page: CatalogPage = node.control().post(route::CATALOG_SEARCH, &query).await?;
+        let page = node.control().tell(endpoint::CatalogSearch, &query).await?;
         times.push(started.elapsed());
         hits.push(page.total);
     }

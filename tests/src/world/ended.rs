@@ -10,7 +10,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use farthing_control::types::{Audit, route};
+use farthing_control::endpoint;
 use farthing_testnet::NodeProcess;
 
 use crate::agreement;
@@ -111,7 +111,7 @@ fn is_expected(found: &[String], expected: &[String]) -> bool {
 async fn differences(nodes: &[&NodeProcess]) -> Result<Vec<String>> {
     let mut found = agreement::differences(nodes).await?;
     for node in nodes {
-        let audit: Audit = node.control().get(route::AUDIT).await?;
+        let audit = node.control().ask(endpoint::Audit).await?;
         found.extend(audit.violations);
         if audit.calls_undecided > 0 {
             found.push(format!("{} calls are undecided", audit.calls_undecided));

@@ -2,7 +2,10 @@
 //! told of it.
 
 use anyhow::{Context, Result, ensure};
-use farthing_control::types::{Audit, OperationFile, ServiceFile, SourceKind, route};
+use farthing_control::{
+    endpoint,
+    types::{OperationFile, ServiceFile, SourceKind},
+};
 use farthing_protocol::{Usdc, call::Method};
 use farthing_tests::{
     command::farthing,
@@ -41,7 +44,7 @@ async fn a_query_of_more_lists_than_are_allowed_is_free_and_reaches_nobody_until
         refused(&answer, &["User.friends", "3 lists within each other", "at most 2"]).context(deep)?;
     }
     ensure!(recorder.hits() == 1, "what is refused reaches nobody");
-    let audit: Audit = world.consumer.control().get(route::AUDIT).await?;
+    let audit = world.consumer.control().ask(endpoint::Audit).await?;
     ensure!(audit.calls_undecided == 0 && audit.violations.is_empty(), "{audit:?}");
 
     let allowed = OperationFile { lists: Some(3), ..OperationFile::named(Method::Get, "/users".to_owned()) };
@@ -82,7 +85,7 @@ async fn whoever_registers_an_api_is_told_the_worst_query_of_each_operation() ->
     let added = farthing(&world.owner, &words).await?;
     added.ends_with(0)?;
     expect("api add", &format!("{}{}", added.out, added.err))?;
-    let apis: Vec<farthing_control::types::Api> = world.owner.control().get(route::APIS).await?;
+    let apis = world.owner.control().ask(endpoint::Apis).await?;
     let people = apis.iter().find(|api| api.name == "People").context("it is not there")?;
     let shown = farthing(&world.owner, &["api", "show", &people.id.to_string()]).await?;
     expect("api show", &shown.ends_with(0)?.out)

@@ -2,10 +2,9 @@
 
 use anyhow::{Result, ensure};
 use farthing_control::{
-    ControlError,
+    ControlError, endpoint,
     types::{
-        Api, ApiShown, OperationFile, PriceRequest, Rescan, RescanRequest, ServiceFile, SourceFile,
-        SourceKind, Text, route,
+        Api, OperationFile, PriceRequest, Rescan, RescanRequest, ServiceFile, SourceFile, SourceKind, Text,
     },
 };
 use farthing_protocol::{Usdc, call::Method, limits::LISTINGS_PER_OWNER_MAX};
@@ -38,9 +37,9 @@ async fn a_rescan_says_what_changed_and_publishes_it_when_asked_to() -> Result<(
     let api = world.publish(&file).await?;
     ensure!(api.name == "Tides" && api.listing_version == 1);
 
-    let path = route::API_RESCAN.replace("{id}", &api.id.to_string());
+    let path = endpoint::RescanApi.of(api.id);
     let rescan = async |apply: bool| -> Result<Rescan> {
-        Ok(world.owner.control().post(&path, &RescanRequest { source: None, apply }).await?)
+        Ok(world.owner.control().tell(path.clone(), &RescanRequest { source: None, apply }).await?)
     };
     let same = rescan(true).await?;
     ensure!(same.changes.is_empty() && !same.applied && same.api.listing_version == 1, "{same:?}");
@@ -72,13 +71,13 @@ async fn a_service_from_a_file_is_read_again_from_a_newer_one() -> Result<()> {
         ..described_by(SourceKind::Openapi, crate::rest::LIBRARY)
     };
     let api = world.publish(&file).await?;
-    let path = route::API_RESCAN.replace("{id}", &api.id.to_string());
-    let nothing = world.owner.control().post::<Rescan>(&path, &RescanRequest::default()).await;
+    let again = endpoint::RescanApi.of(api.id);
+    let nothing = world.owner.control().tell(again.clone(), &RescanRequest::default()).await;
     let error = nothing.err().map(|error| error.to_string()).unwrap_or_default();
     ensure!(error.contains("--source") && error.contains("the test's own"), "{error}");
     let newer = described_by(SourceKind::Openapi, &crate::rest::LIBRARY.replace("/search:", "/find:"));
-    let rescan: Rescan =
-        world.owner.control().post(&path, &RescanRequest { source: newer.source, apply: true }).await?;
+    let rescan =
+        world.owner.control().tell(again, &RescanRequest { source: newer.source, apply: true }).await?;
     ensure!(rescan.applied && rescan.changes.removed == ["GET /search"], "{rescan:?}");
     ensure!(rescan.changes.added == ["GET /find"], "{rescan:?}");
 
@@ -87,9 +86,8 @@ async fn a_service_from_a_file_is_read_again_from_a_newer_one() -> Result<()> {
     let api = world.publish(&ServiceFile { upstream, ..schema }).await?;
     // The command line does not know what kind of file it was given.
     let newer = described_by(SourceKind::Openapi, "type Query { a: Int b: Int }");
-    let path = route::API_RESCAN.replace("{id}", &api.id.to_string());
-    let rescan: Rescan =
-        world.owner.control().post(&path, &RescanRequest { source: newer.source, apply: true }).await?;
+    let request = RescanRequest { source: newer.source, apply: true };
+    let rescan = world.owner.control().tell(endpoint::RescanApi.of(api.id), &request).await?;
     ensure!(rescan.applied && rescan.changes.added == ["GET /b"], "{rescan:?}");
     Ok(())
 }
@@ -98,7 +96,7 @@ async fn a_service_from_a_file_is_read_again_from_a_newer_one() -> Result<()> {
 async fn the_report_is_kept_and_samples_are_at_hand() -> Result<()> {
     let world = World::start().await?;
     let (_, api) = planets(&world).await?;
-    let shown: ApiShown = world.owner.control().get(&route::API.replace("{id}", &api.id.to_string())).await?;
+    let shown = world.owner.control().ask(endpoint::ShowApi.of(api.id)).await?;
     ensure!(shown.kind == "GraphQL" && shown.report.bridged == shown.offers.len(), "{shown:?}");
     let skipped: Vec<_> = shown.report.skipped.list.iter().map(|finding| finding.place.as_str()).collect();
     ensure!(skipped.contains(&"POST /addNote"), "{skipped:?}");
@@ -108,7 +106,7 @@ async fn the_report_is_kept_and_samples_are_at_hand() -> Result<()> {
         ..described_at(SourceKind::Graphql, shown.api.upstream.clone())
     };
     let api = world.publish(&recorded).await?;
-    let shown: ApiShown = world.owner.control().get(&route::API.replace("{id}", &api.id.to_string())).await?;
+    let shown = world.owner.control().ask(endpoint::ShowApi.of(api.id)).await?;
     let recorded: Vec<_> =
         shown.samples.iter().filter(|sample| sample.sample.body.contains("TRANSIT")).collect();
     ensure!(!recorded.is_empty(), "an answer of the service itself: {:?}", shown.samples);
@@ -173,7 +171,7 @@ async fn a_service_more_than_any_node_keeps_of_one_owner_is_refused_and_fits_whe
     let world = World::start().await?;
     let upstream = "http://127.0.0.1:9".to_owned();
     let file = ServiceFile { upstream, ..described_by(SourceKind::Openapi, crate::rest::LIBRARY) };
-    let own = async || Ok::<Vec<Api>, ControlError>(world.owner.control().get(route::APIS).await?);
+    let own = async || Ok::<Vec<Api>, ControlError>(world.owner.control().ask(endpoint::Apis).await?);
     // The world sells one already.
     for _ in own().await?.len()..LISTINGS_PER_OWNER_MAX {
         world.publish(&file).await?;
@@ -184,11 +182,11 @@ async fn a_service_more_than_any_node_keeps_of_one_owner_is_refused_and_fits_whe
     ensure!(all.len() == LISTINGS_PER_OWNER_MAX, "nothing is stored: {}", all.len());
 
     let price = PriceRequest { price: Text(Usdc::from_micros(7)), operation: None };
-    let at = route::API_PRICE.replace("{id}", &all[0].id.to_string());
-    let priced: Api = world.owner.control().post(&at, &price).await?;
+    let at = endpoint::PriceApi.of(all[0].id);
+    let priced: Api = world.owner.control().tell(at, &price).await?;
     ensure!(priced.listing_version == all[0].listing_version + 1, "a new version is none more");
-    let gone = route::API.replace("{id}", &all[1].id.to_string());
-    world.owner.control().delete::<serde_json::Value>(&gone).await?;
+    let gone = endpoint::RemoveApi.of(all[1].id);
+    world.owner.control().ask(gone).await?;
     world.publish(&file).await?;
     Ok(())
 }

@@ -1,7 +1,10 @@
 //! The owner's key: added on the owner's node, seen by the upstream alone.
 
 use anyhow::{Result, ensure};
-use farthing_control::types::{Api, ApiShown, OperationFile, ServiceFile, SourceKind, route};
+use farthing_control::{
+    endpoint,
+    types::{Api, OperationFile, ServiceFile, SourceKind},
+};
 use farthing_protocol::call::Method;
 use farthing_tests::{
     recorder::Recorder,
@@ -98,7 +101,7 @@ async fn the_owners_key_can_neither_be_read_nor_overridden() -> Result<()> {
         told.push_str(&String::from_utf8_lossy(&document.body));
     }
     ensure!(!told.contains("appid") && !told.to_ascii_lowercase().contains("x-api-key"), "{told}");
-    let shown: ApiShown = world.owner.control().get(&route::API.replace("{id}", &api.id.to_string())).await?;
+    let shown = world.owner.control().ask(endpoint::ShowApi.of(api.id)).await?;
     ensure!(shown.secrets == ["x-api-key", "appid"], "{:?}", shown.secrets);
     told.push_str(&serde_json::to_string(&shown)?);
     told.push_str(&world.owner.log());
@@ -143,19 +146,19 @@ fn saw_no_key(recorder: &Recorder) -> Result<()> {
 async fn another_server_gets_the_owners_key_only_when_it_is_given_again() -> Result<()> {
     let world = World::start().await?;
     let (_first, api) = weather(&world).await?;
-    let edit = route::API_EDIT.replace("{id}", &api.id.to_string());
+    let edit = endpoint::EditApi.of(api.id);
     let control = world.owner.control();
 
     let other = Recorder::start().await?;
-    control.post::<Api>(&edit, &json!({ "upstream": other.url() })).await?;
+    control.tell_json(edit.clone(), &json!({ "upstream": other.url() })).await?;
     let answer = call(&world, &api, "GET", "/now", json!({ "city": "Oslo" })).await?;
     ensure!(answer.status == StatusCode::OK && other.hits() == 1, "{answer:?}");
     saw_no_key(&other)?;
-    let shown: ApiShown = control.get(&route::API.replace("{id}", &api.id.to_string())).await?;
+    let shown = control.ask(endpoint::ShowApi.of(api.id)).await?;
     ensure!(shown.secrets.is_empty(), "{:?}", shown.secrets);
 
     let given = json!({ "upstream": other.url(), "upstream_headers": { "x-api-key": KEY } });
-    control.post::<Api>(&edit, &given).await?;
+    control.tell_json(edit.clone(), &given).await?;
     call(&world, &api, "GET", "/now", json!({ "city": "Oslo" })).await?;
     ensure!(other.seen().last().is_some_and(|seen| seen.headers["x-api-key"] == KEY), "{:?}", other.seen());
 
@@ -169,11 +172,11 @@ async fn another_server_gets_the_owners_key_only_when_it_is_given_again() -> Res
     saw_no_key(&third)?;
 
     let given = json!({ "upstream_headers": { "x-api-key": KEY } });
-    control.post::<Api>(&edit, &given).await?;
+    control.tell_json(edit, &given).await?;
     let fourth = Recorder::start().await?;
-    let rescan = route::API_RESCAN.replace("{id}", &api.id.to_string());
+    let rescan = endpoint::RescanApi.of(api.id);
     let source = json!({ "source": { "kind": "openapi", "url": format!("{}/openapi.json", fourth.url()) }, "apply": true });
-    let refused = control.post::<Value>(&rescan, &source).await;
+    let refused = control.tell_json(rescan, &source).await;
     ensure!(refused.is_err() && fourth.hits() > 0, "it answers {{}}, which is no description: {refused:?}");
     saw_no_key(&fourth)?;
     Ok(())

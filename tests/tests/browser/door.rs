@@ -1,7 +1,7 @@
 //! What is typed at `localhost`: led to the node's own name where the browser finds it, and usable where it does not.
 
 use anyhow::{Result, ensure};
-use farthing_control::types::{Console, SpendingState, route};
+use farthing_control::endpoint;
 use farthing_tests::world::eventually;
 
 use crate::{
@@ -28,7 +28,7 @@ async fn a_bookmark_at_localhost_leads_to_the_same_page_under_the_nodes_own_name
     let Some(tools) = Tools::find() else { return Ok(()) };
     let folder = tempfile::tempdir()?;
     let (node, origin) = node(&folder).await?;
-    let console: Console = node.control().get(route::CONSOLE).await?;
+    let console = node.control().ask(endpoint::ShowConsole).await?;
     let browser = Browser::open(&tools, &origin, true).await?;
     set_up(&browser, &node).await?;
     let typed = console.url.trim_end_matches("/panel");
@@ -55,7 +55,7 @@ async fn where_names_below_localhost_are_not_found_one_stays_and_the_password_is
     let Some(tools) = Tools::find() else { return Ok(()) };
     let folder = tempfile::tempdir()?;
     let (node, _) = node(&folder).await?;
-    let console: Console = node.control().get(route::CONSOLE).await?;
+    let console = node.control().ask(endpoint::ShowConsole).await?;
     let typed = console.url.trim_end_matches("/panel");
     let browser = Browser::open_with(&tools, typed, true, false).await?;
     browser.goto("/panel").await?;
@@ -66,7 +66,7 @@ async fn where_names_below_localhost_are_not_found_one_stays_and_the_password_is
     stop(&browser).await?;
     confirm(&browser).await?;
     eventually("spending is stopped", async || {
-        let state: SpendingState = node.control().get(route::SPENDING).await?;
+        let state = node.control().ask(endpoint::Spending).await?;
         Ok(state.stopped.is_some())
     })
     .await?;
@@ -79,7 +79,7 @@ async fn without_scripts_a_bookmark_at_localhost_leads_to_its_page_there() -> Re
     let Some(tools) = Tools::find() else { return Ok(()) };
     let folder = tempfile::tempdir()?;
     let (node, _) = node(&folder).await?;
-    let console: Console = node.control().get(route::CONSOLE).await?;
+    let console = node.control().ask(endpoint::ShowConsole).await?;
     let typed = console.url.trim_end_matches("/panel");
     let browser = Browser::open(&tools, typed, false).await?;
     browser.goto("/panel").await?;

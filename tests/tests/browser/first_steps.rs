@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use fantoccini::Locator;
-use farthing_control::types::{Console, route};
+use farthing_control::endpoint;
 use farthing_testnet::NodeProcess;
 use farthing_tests::world::eventually;
 
@@ -13,7 +13,7 @@ use crate::{
 
 /// Types the code and a password; a new node then asks for its words to be written down.
 pub async fn enter(browser: &Browser, node: &NodeProcess) -> Result<()> {
-    let console: Console = node.control().get(route::CONSOLE).await?;
+    let console = node.control().ask(endpoint::ShowConsole).await?;
     let code = console.setup_code.context("no setup code")?;
     browser.goto("/panel").await?;
     browser.wait_for("Step 1 of 5").await?;

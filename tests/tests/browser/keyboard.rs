@@ -2,7 +2,10 @@
 
 use anyhow::{Context, Result, ensure};
 use fantoccini::{Locator, key::Key};
-use farthing_control::types::{Api, Console, ServiceFile, SourceFile, SourceKind, route};
+use farthing_control::{
+    endpoint,
+    types::{ServiceFile, SourceFile, SourceKind},
+};
 use farthing_testnet::{
     NodeOptions, NodeProcess,
     demo::{Demo, Setup},
@@ -31,7 +34,7 @@ pub async fn node(folder: &tempfile::TempDir) -> Result<(NodeProcess, String)> {
     ];
     let chain = chain.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
     let node = NodeProcess::start_on(chain, options).await?;
-    let console: Console = node.control().get(route::CONSOLE).await?;
+    let console = node.control().ask(endpoint::ShowConsole).await?;
     let origin = console.origin().to_owned();
     Ok((node, origin))
 }
@@ -47,7 +50,7 @@ async fn the_console_is_set_up_and_searched_by_keyboard_alone() -> Result<()> {
     let Some(tools) = Tools::find() else { return Ok(()) };
     let folder = tempfile::tempdir()?;
     let (node, origin) = node(&folder).await?;
-    let code = node.control().get::<Console>(route::CONSOLE).await?.setup_code.context("no code")?;
+    let code = node.control().ask(endpoint::ShowConsole).await?.setup_code.context("no code")?;
     let browser = Browser::open(&tools, &origin, true).await?;
     browser.goto("/panel").await?;
     let tab = String::from(char::from(Key::Tab));
@@ -58,7 +61,7 @@ async fn the_console_is_set_up_and_searched_by_keyboard_alone() -> Result<()> {
     walks_through_the_steps(&browser, &enter).await?;
     let upstream = Upstream::start().await?;
     let file = service_file(&upstream.url(), farthing_control::types::Charge::Success);
-    let _: Api = node.control().post(route::APIS, &file).await?;
+    node.control().tell(endpoint::AddApi, &file).await?;
     // The first stop leads past the navigation.
     let body = browser.client.find(Locator::Css("body")).await?;
     body.send_keys(&tab).await?;
@@ -135,7 +138,7 @@ async fn a_service_is_tried_by_keyboard_alone() -> Result<()> {
         }),
         ..ServiceFile::priced(PRICE)
     };
-    let api: Api = node.control().post(route::APIS, &file).await?;
+    let api = node.control().tell(endpoint::AddApi, &file).await?;
     let browser = Browser::open(&tools, &origin, true).await?;
     set_up(&browser, &node).await?;
     let enter = String::from(char::from(Key::Enter));
@@ -172,7 +175,7 @@ async fn a_live_call_is_paid_for_by_keyboard_alone() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let setup = Setup { gateway_port: 0, panel_port: 0, ..Setup::default() };
     let demo = Demo::start(folder.path(), setup).await?;
-    let console: Console = demo.consumer.control().get(route::CONSOLE).await?;
+    let console = demo.consumer.control().ask(endpoint::ShowConsole).await?;
     let browser = Browser::open(&tools, console.origin(), true).await?;
     set_up(&browser, &demo.consumer).await?;
     let sandbox = format!("/panel/catalog/{}/sandbox", demo.earthquakes.api.id);

@@ -6,7 +6,10 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
-use farthing_control::types::{Api, Charge, Console, ServiceFile, route};
+use farthing_control::{
+    endpoint,
+    types::{Charge, ServiceFile},
+};
 use farthing_testnet::NodeProcess;
 use farthing_tests::{
     upstream::Upstream,
@@ -33,7 +36,7 @@ impl Door {
     async fn open(node: &NodeProcess) -> Result<Self> {
         let leads_to = Arc::new(Mutex::new(console_of(node).await?));
         let listener = TcpListener::bind("127.0.0.1:0").await?;
-        let console: Console = node.control().get(route::CONSOLE).await?;
+        let console = node.control().ask(endpoint::ShowConsole).await?;
         let name = console.origin().rsplit_once(':').context("no port")?.0.to_owned();
         let url = format!("{name}:{}", listener.local_addr()?.port());
         let shared = Arc::clone(&leads_to);
@@ -57,7 +60,7 @@ impl Door {
 }
 
 async fn console_of(node: &NodeProcess) -> Result<SocketAddr> {
-    let console: Console = node.control().get(route::CONSOLE).await?;
+    let console = node.control().ask(endpoint::ShowConsole).await?;
     let port = console.url.trim_end_matches("/panel").rsplit(':').next().context("no port")?;
     Ok(SocketAddr::from(([127, 0, 0, 1], port.parse()?)))
 }
@@ -81,7 +84,7 @@ async fn a_page_left_open_says_that_the_node_is_away_and_goes_on_when_it_is_back
     let upstream = Upstream::start().await?;
     let file =
         ServiceFile { name: "Begun later".to_owned(), ..service_file(&upstream.url(), Charge::Success) };
-    let _: Api = node.control().post(route::APIS, &file).await?;
+    node.control().tell(endpoint::AddApi, &file).await?;
     browser.wait_for("Begun later").await?;
     browser.goto("/panel/settings").await?;
     browser.wait_for("Only this browser is logged in").await?;
@@ -107,7 +110,7 @@ async fn an_open_page_follows_by_one_stream_of_events() -> Result<()> {
     let upstream = Upstream::start().await?;
     for name in ["One of two", "Two of two"] {
         let file = ServiceFile { name: name.to_owned(), ..service_file(&upstream.url(), Charge::Success) };
-        let _: Api = node.control().post(route::APIS, &file).await?;
+        node.control().tell(endpoint::AddApi, &file).await?;
         browser.wait_for(name).await?;
     }
     let requests = browser.requests().await?;

@@ -4,9 +4,10 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use fantoccini::Locator;
+use farthing_control::endpoint;
 use farthing_control::types::{
-    Api, Backup, BackupRequest, Channel, ChannelRole, Charge, Console, Figures, LimitsRequest, NewSecret,
-    SecretLimits, ServiceFile, Settled, SourceFile, SourceKind, SpendingState, Text, route,
+    BackupRequest, ChannelRole, Charge, LimitsRequest, NewSecret, SecretLimits, ServiceFile, SourceFile,
+    SourceKind, Text,
 };
 use farthing_protocol::Usdc;
 use farthing_testnet::{
@@ -42,7 +43,7 @@ impl Site {
         let folder = tempfile::tempdir()?;
         let setup = Setup { gateway_port: 0, panel_port: 0, ..Setup::default() };
         let demo = Demo::start(folder.path(), setup).await?;
-        let console: Console = demo.consumer.control().get(route::CONSOLE).await?;
+        let console = demo.consumer.control().ask(endpoint::ShowConsole).await?;
         let origin = console.origin().to_owned();
         let mut site = Self { demo, origin, names: BTreeMap::new(), folder };
         site.buy_and_sell().await?;
@@ -52,7 +53,7 @@ impl Site {
     async fn buy_and_sell(&mut self) -> Result<()> {
         let (demo, url) = (&self.demo, tides::start().await?);
         let consumer = demo.consumer.control();
-        let own: Api = consumer.post(route::APIS, &own_service(&url)).await?;
+        let own = consumer.tell(endpoint::AddApi, &own_service(&url)).await?;
         for minimum in ["2.5", "4.5", "5"] {
             let mut call = recent_earthquakes(&demo.earthquakes.api);
             call["params"]["minmagnitude"] = minimum.into();
@@ -65,21 +66,21 @@ impl Site {
             let path = format!("/v1/tides/{harbour}");
             bought(&other.node, &json!({ "api_id_public": own.id, "method": "GET", "path": path })).await?;
         }
-        let _: Settled = consumer.post(route::SETTLE, &json!({})).await?;
+        consumer.ask(endpoint::Settle).await?;
         let more = json!({ "api_id_public": own.id, "method": "GET", "path": "/v1/harbours" });
         bought(&other.node, &more).await?;
         let secret = NewSecret {
             name: "dashboard".to_owned(),
             limits: SecretLimits { per_day: Some(Text(FUNDS)), ..SecretLimits::default() },
         };
-        let _: Value = consumer.post(route::SECRETS, &secret).await?;
+        consumer.tell(endpoint::CreateSecret, &secret).await?;
         let passphrase = BackupRequest { passphrase: PASSWORD.to_owned() };
-        let backup: Backup = consumer.post(route::BACKUPS, &passphrase).await?;
-        let channels: Vec<Channel> = consumer.get(route::CHANNELS).await?;
+        let backup = consumer.tell(endpoint::CreateBackup, &passphrase).await?;
+        let channels = consumer.ask(endpoint::Channels).await?;
         let channel = channels.iter().find(|channel| channel.role == ChannelRole::Payer);
         let channel = channel.context("no channel")?.id.to_string();
         eventually("the calls are in the figures", async || {
-            let figures: Figures = consumer.get(route::FIGURES).await?;
+            let figures = consumer.ask(endpoint::Figures).await?;
             Ok(figures.days.iter().any(|day| day.spent.0 > Usdc::ZERO && day.earned.0 > Usdc::ZERO))
         })
         .await?;
@@ -122,10 +123,10 @@ impl Site {
     async fn refused_call(&self, browser: &Browser) -> Result<String> {
         let consumer = self.demo.consumer.control();
         let little = LimitsRequest { price_max: Some(Text(TOO_LITTLE)), ..LimitsRequest::default() };
-        let _: SpendingState = consumer.post(route::SPENDING_LIMITS, &little).await?;
+        consumer.tell(endpoint::LimitSpending, &little).await?;
         let call = self.press_in_sandbox(browser, "live").await?;
         let reset = LimitsRequest { reset: true, ..LimitsRequest::default() };
-        let _: SpendingState = consumer.post(route::SPENDING_LIMITS, &reset).await?;
+        consumer.tell(endpoint::LimitSpending, &reset).await?;
         Ok(call)
     }
 
@@ -190,7 +191,7 @@ async fn confirm_without_scripts(browser: &Browser) -> Result<()> {
 
 /// Sets the console up as a person does.
 pub async fn set_up(browser: &Browser, node: &NodeProcess) -> Result<()> {
-    let console: Console = node.control().get(route::CONSOLE).await?;
+    let console = node.control().ask(endpoint::ShowConsole).await?;
     let code = console.setup_code.context("no setup code")?;
     browser.goto("/panel").await?;
     browser.wait_for("Set up your node").await?;
@@ -239,7 +240,7 @@ fn own_service(url: &str) -> ServiceFile {
 /// Buys a call as soon as the service is known there.
 pub async fn bought(node: &NodeProcess, call: &Value) -> Result<()> {
     eventually("the call is answered by the service", async || {
-        let answer = node.control().post_raw(route::CALL, call).await?;
+        let answer = node.control().tell_raw(endpoint::Call, call).await?;
         Ok(!answer.is_problem())
     })
     .await

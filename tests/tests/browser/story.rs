@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use anyhow::{Context, Result, bail, ensure};
 use fantoccini::Locator;
-use farthing_control::types::{Api, Console, route};
+use farthing_control::endpoint;
 use farthing_protocol::Usdc;
 use farthing_testnet::demo::{Demo, Setup};
 use farthing_tests::{tell::tell, world::eventually};
@@ -28,7 +28,7 @@ async fn somebody_new_buys_data_and_sells_some() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let setup = Setup { funds: Usdc::ZERO, gateway_port: 0, panel_port: 0, ..Setup::default() };
     let demo = Demo::start(folder.path(), setup).await?;
-    let console: Console = demo.consumer.control().get(route::CONSOLE).await?;
+    let console = demo.consumer.control().ask(endpoint::ShowConsole).await?;
     let browser = Browser::open(&tools, console.origin(), true).await?;
     first_steps::enter(&browser, &demo.consumer).await?;
     first_steps::walk(&browser, &demo.consumer_wallet.to_string()).await?;
@@ -166,7 +166,7 @@ async fn registers_a_service(browser: &Browser, description: &std::path::Path) -
 
 /// Another node finds the new service and pays for it; the page that is open shows it by itself.
 async fn sells_and_earns(browser: &Browser, demo: &Demo) -> Result<()> {
-    let apis: Vec<Api> = demo.consumer.control().get(route::APIS).await?;
+    let apis = demo.consumer.control().ask(endpoint::Apis).await?;
     let api = apis.first().context("it is not registered")?;
     ensure!(api.name == tides::NAME && api.price.to_string() == PRICE, "{api:?}");
     let buyer = &demo.planets;

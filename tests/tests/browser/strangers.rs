@@ -3,8 +3,9 @@
 use anyhow::{Context, Result, ensure};
 use axum::{Router, response::Html, routing::get};
 use fantoccini::Locator;
-use farthing_control::types::{
-    Api, OperationFile, ServiceFile, SourceFile, SourceKind, SpendingState, route,
+use farthing_control::{
+    endpoint,
+    types::{OperationFile, ServiceFile, SourceFile, SourceKind},
 };
 use farthing_protocol::call::Method;
 use farthing_tests::world::{PRICE, eventually};
@@ -74,7 +75,7 @@ async fn a_listing_full_of_attacks_is_shown_and_does_nothing() -> Result<()> {
     let Some(tools) = Tools::find() else { return Ok(()) };
     let folder = tempfile::tempdir()?;
     let (node, origin) = node(&folder).await?;
-    let api: Api = node.control().post(route::APIS, &hostile()).await?;
+    let api = node.control().tell(endpoint::AddApi, &hostile()).await?;
     let browser = Browser::open(&tools, &origin, true).await?;
     set_up(&browser, &node).await?;
     let own = format!("/panel/catalog/{}", api.id);
@@ -181,7 +182,7 @@ async fn another_page_in_the_same_browser_cannot_use_the_console() -> Result<()>
         frame.enter_frame().await?;
         ensure!(!has(&browser, "main").await, "{host} has the console in a frame");
         browser.client.clone().enter_parent_frame().await?;
-        let spending: SpendingState = node.control().get(route::SPENDING).await?;
+        let spending = node.control().ask(endpoint::Spending).await?;
         ensure!(spending.stopped.is_none(), "{host} stopped the spending");
         still_ours(&browser).await?;
     }

@@ -12,7 +12,10 @@ use axum::{
     response::Html,
     routing::{any, get},
 };
-use farthing_control::types::{Console, NewSecret, Secret, SecretLimits, route};
+use farthing_control::{
+    endpoint,
+    types::{NewSecret, SecretLimits},
+};
 use farthing_protocol::Address;
 use farthing_tests::world::{World, eventually};
 use reqwest::{Certificate, Client, Method, header, redirect::Policy};
@@ -200,24 +203,22 @@ fn multipart(fields: &[&(String, String)]) -> (String, String) {
 /// What would be different if something had been changed.
 async fn state(world: &World) -> Result<Vec<Value>> {
     let control = world.consumer.control();
-    let mut state = Vec::new();
-    for path in [
-        route::SPENDING,
-        route::SECRETS,
-        route::SECRET,
-        route::APIS,
-        route::BACKUPS,
-        route::AUTOMATIC_BACKUPS,
-        route::ALERT_LEVELS,
-        route::CHAIN_SETTINGS,
-        route::CHANNELS,
-    ] {
-        let mut value: Value = control.get(path).await?;
+    let mut state = vec![
+        serde_json::to_value(control.ask(endpoint::Spending).await?)?,
+        serde_json::to_value(control.ask(endpoint::Secrets).await?)?,
+        serde_json::to_value(control.ask(endpoint::Secret).await?)?,
+        serde_json::to_value(control.ask(endpoint::Apis).await?)?,
+        serde_json::to_value(control.ask(endpoint::Backups).await?)?,
+        serde_json::to_value(control.ask(endpoint::AutomaticBackups).await?)?,
+        serde_json::to_value(control.ask(endpoint::AlertLevels).await?)?,
+        serde_json::to_value(control.ask(endpoint::ChainSettings).await?)?,
+        serde_json::to_value(control.ask(endpoint::Channels).await?)?,
+    ];
+    for value in &mut state {
         // Its server is looked at now and then.
         for api in value.as_array_mut().into_iter().flatten() {
             api.as_object_mut().and_then(|api| api.remove("health"));
         }
-        state.push(value);
     }
     Ok(state)
 }
@@ -229,10 +230,10 @@ async fn a_second_server_on_localhost_gets_the_cookie_and_changes_nothing_with_i
     let control = world.consumer.control();
     let file =
         farthing_tests::world::service_file(&world.upstream.url(), farthing_control::types::Charge::Success);
-    let api: farthing_control::types::Api = control.post(route::APIS, &file).await?;
+    let api = control.tell(endpoint::AddApi, &file).await?;
     let new = NewSecret { name: "dashboard".to_owned(), limits: SecretLimits::default() };
-    let _: Secret = control.post(route::SECRETS, &new).await?;
-    let console: Console = control.get(route::CONSOLE).await?;
+    control.tell(endpoint::CreateSecret, &new).await?;
+    let console = control.ask(endpoint::ShowConsole).await?;
     let origin = console.origin().to_owned();
     let browser = Browser::open(&tools, &origin, true).await?;
     set_up(&browser, &world.consumer).await?;
@@ -320,7 +321,7 @@ fn sending_page(console: &str) -> String {
 async fn forms_of_other_sites_and_ports_change_nothing() -> Result<()> {
     let Some(tools) = Tools::find() else { return Ok(()) };
     let world = World::start().await?;
-    let console: Console = world.consumer.control().get(route::CONSOLE).await?;
+    let console = world.consumer.control().ask(endpoint::ShowConsole).await?;
     let origin = console.origin().to_owned();
     let browser = Browser::open(&tools, &origin, true).await?;
     set_up(&browser, &world.consumer).await?;

@@ -1,7 +1,7 @@
 //! Who is let in.
 
 use anyhow::{Context, Result, ensure};
-use farthing_control::types::{Console, SpendingState, route};
+use farthing_control::endpoint;
 use reqwest::{Method, header};
 
 use crate::support::{Browser, Node, PASSWORD};
@@ -183,7 +183,7 @@ async fn a_change_is_made_only_by_a_page_of_ours() -> Result<()> {
         ensure!(page.status == 403 && page.body.contains("Another site"), "{who}: {page:?}");
     }
     let spends = async || -> Result<bool> {
-        let state: SpendingState = node.process.control().get(route::SPENDING).await?;
+        let state = node.process.control().ask(endpoint::Spending).await?;
         Ok(state.stopped.is_none())
     };
     let session = browser.session().context("no session")?;
@@ -230,7 +230,7 @@ async fn the_owner_of_the_machine_gets_back_in_and_everybody_else_is_out() -> Re
     ensure!(page.status == 200 && page.body.contains("The password is changed"), "{page:?}");
     ensure!(other.get("/panel").await?.status == 303, "the other browser is logged out");
 
-    let console: Console = node.process.control().post(route::CONSOLE_RESET, &()).await?;
+    let console = node.process.control().ask(endpoint::ResetConsole).await?;
     let code = console.setup_code.context("no new code")?;
     ensure!(browser.get("/panel").await?.header("location") == "/panel/setup");
     let mut owner: Browser = node.browser()?;
@@ -273,6 +273,6 @@ async fn a_password_from_a_file_needs_no_setup() -> Result<()> {
     ensure!(browser.get("/panel").await?.header("location") == "/panel/login");
     ensure!(browser.post("/panel/login", &[("password", PASSWORD)]).await?.status == 303);
     ensure!(browser.get("/panel").await?.status == 200);
-    ensure!(node.process.control().post::<Console>(route::CONSOLE_RESET, &()).await.is_err());
+    ensure!(node.process.control().ask(endpoint::ResetConsole).await.is_err());
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! The same for programs.
 
 use anyhow::{Context, Result, ensure};
+use farthing_control::endpoint;
 use farthing_tests::world::eventually;
 use reqwest::{Method, header};
 use serde_json::{Value, json};
@@ -74,8 +75,8 @@ async fn a_program_logs_in_and_does_what_the_command_line_does() -> Result<()> {
 
     let status = program.get("/api/v1/status").await?;
     let status: Value = serde_json::from_str(&status.body)?;
-    let asked: Value = node.process.control().get("/status").await?;
-    ensure!(status["address"] == asked["address"], "{status}");
+    let asked = node.process.control().ask(endpoint::Status).await?;
+    ensure!(status["address"] == asked.address.to_string(), "{status}");
     let mut thief = program.thief();
     for key in [None, Some(""), Some("0")] {
         thief.key = key.map(ToOwned::to_owned);

@@ -1,7 +1,7 @@
 //! My APIs in the console: what was earned, and pausing, pricing, reading again, retiring.
 
 use anyhow::{Result, ensure};
-use farthing_control::types::{Api, route};
+use farthing_control::{endpoint, types::Api};
 use farthing_tests::{
     upstream::Upstream,
     world::{World, service_file},
@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::{register::begin, support::Node};
 
 async fn api(node: &Node) -> Result<Api> {
-    let apis: Vec<Api> = node.process.control().get(route::APIS).await?;
+    let apis = node.process.control().ask(endpoint::Apis).await?;
     ensure!(apis.len() == 1, "{apis:?}");
     Ok(apis[0].clone())
 }
@@ -22,7 +22,7 @@ async fn a_service_is_paused_resumed_priced_and_retired() -> Result<()> {
     let mut browser = node.set_up().await?;
     let upstream = Upstream::start().await?;
     let file = service_file(&upstream.url(), farthing_control::types::Charge::Success);
-    let _: Api = node.process.control().post(route::APIS, &file).await?;
+    node.process.control().tell(endpoint::AddApi, &file).await?;
     let id = api(&node).await?.id.to_string();
     let own = format!("/panel/apis/{id}");
     ensure!(browser.get("/panel/apis").await?.body.contains("Test service"));
@@ -56,7 +56,7 @@ async fn a_service_is_paused_resumed_priced_and_retired() -> Result<()> {
     ensure!(browser.get(&retire).await?.body.contains("cannot be undone"));
     let page = browser.post(&retire, &[]).await?;
     ensure!(page.header("location").starts_with("/panel/apis?retired"), "{page:?}");
-    let none: Vec<Api> = node.process.control().get(route::APIS).await?;
+    let none = node.process.control().ask(endpoint::Apis).await?;
     ensure!(none.is_empty(), "{none:?}");
     for path in [own.as_str(), "/panel/apis/nonsense", &retire] {
         ensure!(browser.get(path).await?.status == 404, "{path}");
@@ -101,7 +101,7 @@ async fn calls_earnings_and_failures_are_counted_by_service() -> Result<()> {
     for path in ["/ok", "/ok", "/status/404", "/status/500"] {
         world.get(path).await?;
     }
-    let apis: Vec<Api> = world.owner.control().get(route::APIS).await?;
+    let apis = world.owner.control().ask(endpoint::Apis).await?;
     let api = &apis[0];
     ensure!(api.calls == 2 && api.earned.to_string() == "0.004", "{api:?}");
     ensure!(api.errors == 1 && api.last_call_secs.is_some() && api.upstream_median_us.is_some(), "{api:?}");

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use farthing_control::types::{AutomaticBackups, Backup, Status, WalletBackup, route};
+use farthing_control::endpoint;
 use farthing_tests::{command::farthing, world::eventually};
 
 use crate::support::{Browser, Node, PASSWORD};
@@ -62,7 +62,7 @@ async fn the_words_are_shown_on_demand_for_a_fresh_password_and_three_are_asked_
     let page = browser.post(CHECK, &typed(false)).await?;
     ensure!(page.header("location") == LIST, "{page:?}");
     ensure!(browser.get(LIST).await?.body.contains("Written down"));
-    let state: WalletBackup = node.process.control().get(route::WALLET_BACKUP).await?;
+    let state = node.process.control().ask(endpoint::WalletBackup).await?;
     ensure!(state.written_down_secs.is_some() && state.newest_backup_secs.is_none(), "{state:?}");
     Ok(())
 }
@@ -79,7 +79,7 @@ async fn a_backup_is_made_downloaded_and_restored_in_the_place_of_another_node()
     ensure!(page.status == 422 && page.body.contains("fewer than 10 characters"), "{page:?}");
     let page = browser.post(LIST, &typed(PASSPHRASE)).await?;
     ensure!(page.status == 200 && page.body.contains("The backup is made"), "{page:?}");
-    let all: Vec<Backup> = old.process.control().get(route::BACKUPS).await?;
+    let all = old.process.control().ask(endpoint::Backups).await?;
     let name = all.first().context("no backup")?.name.clone();
     let download = format!("{LIST}/{name}/download");
     ensure!(browser.press(&download, &[]).await?.asks_for_password(), "although it was entered just now");
@@ -125,7 +125,7 @@ async fn a_backup_is_made_downloaded_and_restored_in_the_place_of_another_node()
     ensure!(page.status == 200 && page.body.contains("The node restarts"), "{page:?}");
     ensure!(page.header("refresh").contains("/panel"), "{page:?}");
     eventually("the restored node runs", async || {
-        let status = new.process.control().get::<Status>(route::STATUS).await;
+        let status = new.process.control().ask(endpoint::Status).await;
         Ok(status.is_ok_and(|status| status.address.0 == wallet && !status.spending))
     })
     .await?;
@@ -200,7 +200,7 @@ async fn the_backup_of_every_day_is_turned_on_seen_and_turned_off() -> Result<()
     ensure!(page.status == 303, "{page:?}");
     ensure!(browser.get(page.header("location")).await?.body.contains("every day from now on"));
     eventually("the first one is made", async || {
-        let standing: AutomaticBackups = node.process.control().get(route::AUTOMATIC_BACKUPS).await?;
+        let standing = node.process.control().ask(endpoint::AutomaticBackups).await?;
         Ok(standing.newest.is_some() && standing.keep == 3)
     })
     .await?;

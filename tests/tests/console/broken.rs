@@ -1,7 +1,7 @@
 //! A node whose chain does not answer and which knows nobody: every page is there and says what is wrong.
 
 use anyhow::{Result, ensure};
-use farthing_control::types::{Api, Charge, WalletBalance, route};
+use farthing_control::{endpoint, types::Charge};
 use farthing_tests::{
     upstream::Upstream,
     world::{eventually, service_file},
@@ -36,7 +36,7 @@ async fn every_page_of_a_node_without_chain_and_peers_says_what_is_wrong() -> Re
     for (path, words) in SAID {
         says(path, &browser.get(path).await?, words)?;
     }
-    let balance: WalletBalance = node.process.control().get(route::WALLET).await?;
+    let balance = node.process.control().ask(endpoint::Wallet).await?;
     ensure!(balance.stale.is_some() && balance.usdc.is_none(), "{balance:?}");
     // Sending fails, in words.
     let fields = [("to", "0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf"), ("amount", "1"), ("coin", "usdc")];
@@ -47,8 +47,11 @@ async fn every_page_of_a_node_without_chain_and_peers_says_what_is_wrong() -> Re
     says(&order, &page, &["Nothing was sent", "No endpoint of local answers"])?;
     // Offering needs neither.
     let upstream = Upstream::start().await?;
-    let api: Api =
-        node.process.control().post(route::APIS, &service_file(&upstream.url(), Charge::Success)).await?;
+    let api = node
+        .process
+        .control()
+        .tell(endpoint::AddApi, &service_file(&upstream.url(), Charge::Success))
+        .await?;
     eventually("the service is in the catalog", async || {
         Ok(browser.get("/panel/catalog").await?.body.contains(&api.name))
     })

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 use axum::{Json, Router, routing::post};
-use farthing_control::types::{ChainSettings, Console, route};
+use farthing_control::endpoint;
 use farthing_testnet::{LocalChain, NodeOptions, NodeProcess};
 use farthing_tests::{command::farthing, world::eventually};
 use serde_json::{Value, json};
@@ -66,7 +66,7 @@ async fn endpoints_are_tested_before_they_are_taken_and_hold_after_a_restart_fro
     let page = browser.post("/panel/settings/restart", &[]).await?;
     ensure!(page.status == 200 && page.body.contains("The node restarts"), "{page:?}");
     eventually("the node runs with the new settings", async || {
-        let settings = process.control().get::<ChainSettings>(route::CHAIN_SETTINGS).await;
+        let settings = process.control().ask(endpoint::ChainSettings).await;
         Ok(settings.is_ok_and(|settings| settings.in_force && settings.confirmations == 2))
     })
     .await?;
@@ -78,7 +78,7 @@ async fn endpoints_are_tested_before_they_are_taken_and_hold_after_a_restart_fro
         std::fs::read_to_string(data_dir.join("farthing.toml"))? == settings,
         "the user's own file is left alone"
     );
-    let console: Console = process.control().get(route::CONSOLE).await?;
+    let console = process.control().ask(endpoint::ShowConsole).await?;
     browser.moved_to(&console.url);
     let page = browser.get("/panel/settings/configuration").await?;
     ensure!(page.status == 200 && page.body.contains("settings.toml"), "{page:?}");
@@ -91,7 +91,7 @@ async fn endpoints_are_tested_before_they_are_taken_and_hold_after_a_restart_fro
     );
     farthing(&process, &["restart"]).await?.ends_with(0)?;
     eventually("the node runs with the configuration's settings", async || {
-        let settings = process.control().get::<ChainSettings>(route::CHAIN_SETTINGS).await;
+        let settings = process.control().ask(endpoint::ChainSettings).await;
         Ok(settings.is_ok_and(|settings| settings.in_force && settings.endpoints == ["127.0.0.1:9"]))
     })
     .await

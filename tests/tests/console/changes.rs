@@ -2,8 +2,9 @@
 
 use anyhow::{Result, ensure};
 use axum::{Router, extract::State, routing::get};
-use farthing_control::types::{
-    Api, ApiShown, ApiState, Charge, Rescan, ServiceFile, SourceFile, SourceKind, VersionNote, route,
+use farthing_control::{
+    endpoint,
+    types::{Api, ApiState, Charge, ServiceFile, SourceFile, SourceKind},
 };
 use farthing_protocol::Usdc;
 use farthing_tests::{
@@ -18,13 +19,9 @@ use tokio::sync::watch;
 
 use crate::support::Node;
 
-fn of(route: &str, api: &Api) -> String {
-    route.replace("{id}", &api.id.to_string())
-}
-
 /// The numbers of all versions, oldest first.
 async fn versions(node: &Node, api: &Api) -> Result<Vec<u64>> {
-    let told: Vec<VersionNote> = node.process.control().get(&of(route::API_VERSIONS, api)).await?;
+    let told = node.process.control().ask(endpoint::ApiVersions.of(api.id)).await?;
     Ok(told.iter().rev().map(|note| note.version).collect())
 }
 
@@ -34,28 +31,28 @@ async fn changes_that_come_at_once_are_all_in_the_last_version() -> Result<()> {
     let mut browser = node.set_up().await?;
     let (one, other) = (Upstream::start().await?, Upstream::start().await?);
     let control = node.process.control();
-    let api: Api = control.post(route::APIS, &service_file(&one.url(), Charge::Success)).await?;
-    let (edit, price) = (of(route::API_EDIT, &api), of(route::API_PRICE, &api));
+    let api = control.tell(endpoint::AddApi, &service_file(&one.url(), Charge::Success)).await?;
+    let (edit, price) = (endpoint::EditApi.of(api.id), endpoint::PriceApi.of(api.id));
     let priced =
         |method: &str, path: &str| json!({ "price": "0.7", "operation": { "method": method, "path": path } });
-    let asked = [
-        (&edit, json!({ "name": "Renamed" })),
-        (&edit, json!({ "summary": "Another line" })),
-        (&edit, json!({ "tags": ["one", "two"] })),
-        (&edit, json!({ "description": "Told anew" })),
-        (&edit, json!({ "charge": "answered" })),
-        (&edit, json!({ "upstream": other.url() })),
-        (&edit, json!({ "hide": [{ "method": "GET", "path": "/html" }] })),
-        (&edit, json!({ "hide": [{ "method": "GET", "path": "/redirect" }] })),
-        (&price, priced("GET", "/ok")),
-        (&price, priced("POST", "/ok")),
-        (&price, json!({ "price": "0.9" })),
-        (&of(route::API_PAUSE, &api), Value::Null),
+    let edits = [
+        json!({ "name": "Renamed" }),
+        json!({ "summary": "Another line" }),
+        json!({ "tags": ["one", "two"] }),
+        json!({ "description": "Told anew" }),
+        json!({ "charge": "answered" }),
+        json!({ "upstream": other.url() }),
+        json!({ "hide": [{ "method": "GET", "path": "/html" }] }),
+        json!({ "hide": [{ "method": "GET", "path": "/redirect" }] }),
     ];
-    let asked = asked.iter().map(|(path, body)| async {
-        let changed: Api = node.process.control().post(path, body).await?;
-        anyhow::Ok(changed.listing_version)
+    let prices = [priced("GET", "/ok"), priced("POST", "/ok"), json!({ "price": "0.9" })];
+    let edited = edits.iter().map(async |edit_to| {
+        anyhow::Ok(node.process.control().tell_json(edit.clone(), edit_to).await?.api.listing_version)
     });
+    let repriced = prices.iter().map(async |price_to| {
+        anyhow::Ok(node.process.control().tell_json(price.clone(), price_to).await?.listing_version)
+    });
+    let paused = async { anyhow::Ok(control.ask(endpoint::PauseApi.of(api.id)).await?.listing_version) };
     let id = api.id.to_string();
     let typed = async |arguments: &[&str]| -> Result<u64> {
         let ran = farthing(&node.process, &[&["api", "edit", &id], arguments].concat()).await?;
@@ -73,7 +70,15 @@ async fn changes_that_come_at_once_are_all_in_the_last_version() -> Result<()> {
         ensure!(page.status == 303, "{page:?}");
         anyhow::Ok(0)
     };
-    let (mut numbers, ..) = tokio::try_join!(try_join_all(asked), try_join_all(typed), in_console)?;
+    let (mut numbers, more, paused, ..) = tokio::try_join!(
+        try_join_all(edited),
+        try_join_all(repriced),
+        paused,
+        try_join_all(typed),
+        in_console
+    )?;
+    numbers.extend(more);
+    numbers.push(paused);
 
     numbers.sort_unstable();
     let count = numbers.len();
@@ -81,7 +86,7 @@ async fn changes_that_come_at_once_are_all_in_the_last_version() -> Result<()> {
     ensure!(numbers.len() == count, "two changes were published under one number: {numbers:?}");
     let all: Vec<u64> = (1..=17).collect();
     ensure!(versions(&node, &api).await? == all, "{:?}", versions(&node, &api).await?);
-    let now: ApiShown = control.get(&of(route::API, &api)).await?;
+    let now = control.ask(endpoint::ShowApi.of(api.id)).await?;
     ensure!(now.api.listing_version == 17 && now.api.state == ApiState::Paused, "{now:?}");
     ensure!(
         now.api.name == "Renamed" && now.summary == "Another line" && now.tags == ["one", "two"],
@@ -125,23 +130,22 @@ async fn a_price_set_while_a_description_is_read_again_is_not_undone_by_it() -> 
     let source = SourceFile { kind: SourceKind::Openapi, url, text: None, file: String::new() };
     let file = ServiceFile { upstream: server.url(), source: Some(source), ..ServiceFile::priced(PRICE) };
     let control = node.process.control();
-    let api: Api = control.post(route::APIS, &file).await?;
+    let api = control.tell(endpoint::AddApi, &file).await?;
 
     let again = json!({ "apply": true });
-    let rescan = of(route::API_RESCAN, &api);
-    let read_again = control.post::<Rescan>(&rescan, &again);
+    let read_again = control.tell_json(endpoint::RescanApi.of(api.id), &again);
     let priced = async {
         asked_now.wait_for(|asked| *asked == 2).await?;
-        let (path, body) = (of(route::API_PRICE, &api), json!({ "price": "0.9" }));
-        let mut pricing = Box::pin(node.process.control().post::<Api>(&path, &body));
+        let body = json!({ "price": "0.9" });
+        let mut pricing = Box::pin(node.process.control().tell_json(endpoint::PriceApi.of(api.id), &body));
         // It waits for its turn. Were it to go ahead, it would be published by the time others are answered.
         let mut early = None;
-        let shown = of(route::API, &api);
+        let shown = endpoint::ShowApi.of(api.id);
         for _ in 0..20 {
             tokio::select! {
                 biased;
                 priced = &mut pricing, if early.is_none() => early = Some(priced?),
-                shown = node.process.control().get::<ApiShown>(&shown) => drop(shown?),
+                shown = node.process.control().ask(shown.clone()) => drop(shown?),
             }
         }
         let_go.send_replace(true);
@@ -153,11 +157,11 @@ async fn a_price_set_while_a_description_is_read_again_is_not_undone_by_it() -> 
     let (read, priced) = tokio::try_join!(async { Ok(read_again.await?) }, priced)?;
     ensure!(read.applied && read.api.listing_version == 2, "{read:?}");
     ensure!(priced.listing_version == 3 && priced.price.0 == NEW_PRICE, "{priced:?}");
-    let now: ApiShown = control.get(&of(route::API, &api)).await?;
+    let now = control.ask(endpoint::ShowApi.of(api.id)).await?;
     ensure!(now.api.price.0 == NEW_PRICE && now.offers.len() == 2, "{now:?}");
     ensure!(versions(&node, &api).await? == [1, 2, 3]);
     eventually("nothing of it is held any more", async || {
-        Ok(node.process.control().post::<Api>(&of(route::API_PAUSE, &api), &()).await.is_ok())
+        Ok(node.process.control().ask(endpoint::PauseApi.of(api.id)).await.is_ok())
     })
     .await
 }

@@ -1,7 +1,7 @@
 //! From `localhost`, which people type and all programs of the machine share, to the node's own name.
 
 use anyhow::{Context, Result, ensure};
-use farthing_control::types::{SpendingState, route};
+use farthing_control::endpoint;
 use reqwest::{Method, header};
 
 use crate::support::{Browser, Node, PASSWORD};
@@ -74,7 +74,7 @@ async fn where_the_name_is_not_found_localhost_goes_on_and_every_change_asks_for
     ensure!(page.status == 303 && page.header("location") == "/panel/catalog", "{page:?}");
     const STOP: &str = "/panel/finance/stop";
     let stopped = async || -> Result<bool> {
-        let state: SpendingState = node.process.control().get(route::SPENDING).await?;
+        let state = node.process.control().ask(endpoint::Spending).await?;
         Ok(state.stopped.is_some())
     };
     ensure!(stays.press(STOP, &[]).await?.asks_for_password() && !stopped().await?);

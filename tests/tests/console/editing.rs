@@ -1,8 +1,9 @@
 //! A service that is registered, changed in the console: its texts, its server, what it offers; and whether it is found.
 
 use anyhow::{Result, ensure};
-use farthing_control::types::{
-    Alert, Api, ApiShown, CatalogService, Charge, ListingHealth, Peer, VersionNote, route,
+use farthing_control::{
+    endpoint,
+    types::{ApiShown, Charge},
 };
 use farthing_testnet::NodeProcess;
 use farthing_tests::{
@@ -18,9 +19,9 @@ use crate::{
 };
 
 async fn shown(node: &Node) -> Result<ApiShown> {
-    let apis: Vec<Api> = node.process.control().get(route::APIS).await?;
+    let apis = node.process.control().ask(endpoint::Apis).await?;
     ensure!(apis.len() == 1, "{apis:?}");
-    Ok(node.process.control().get(&route::API.replace("{id}", &apis[0].id.to_string())).await?)
+    Ok(node.process.control().ask(endpoint::ShowApi.of(apis[0].id)).await?)
 }
 
 fn offers(shown: &ApiShown) -> Vec<&str> {
@@ -32,8 +33,8 @@ async fn texts_and_server_of_a_service_are_changed_and_its_secrets_are_not_shown
     let node = Node::start().await?;
     let mut browser = node.set_up().await?;
     let (one, other) = (Upstream::start().await?, Upstream::start().await?);
-    let api: Api =
-        node.process.control().post(route::APIS, &service_file(&one.url(), Charge::Success)).await?;
+    let api =
+        node.process.control().tell(endpoint::AddApi, &service_file(&one.url(), Charge::Success)).await?;
     let edit = format!("/panel/apis/{}/edit", api.id);
     let page = browser.get(&edit).await?;
     ensure!(page.status == 200 && page.body.contains("Test service"), "{page:?}");
@@ -127,7 +128,7 @@ async fn keys_that_another_server_does_not_get_are_said_to_be_dropped() -> Resul
     let mut browser = node.set_up().await?;
     let (one, other) = (Upstream::start().await?, Upstream::start().await?);
     let file = service_file(&one.url(), Charge::Success);
-    let api: Api = node.process.control().post(route::APIS, &file).await?;
+    let api = node.process.control().tell(endpoint::AddApi, &file).await?;
     let id = api.id.to_string();
     let keys = ["api", "edit", &id, "--upstream-header", "X-Key=a", "--upstream-query", "key=b"];
     let told = farthing(&node.process, &keys).await?;
@@ -223,15 +224,14 @@ async fn a_change_reaches_consumers_and_the_owner_sees_that_its_listing_is_found
     farthing(&world.owner, &["api", "edit", &id, "--name", "Found by others", "--hide", "GET /html"])
         .await?
         .ends_with(0)?;
-    let own = route::CATALOG_SERVICE.replace("{id}", &id);
+    let own = endpoint::CatalogService.of(&id);
     eventually("the consumer has the new version", async || {
-        let service = world.consumer.control().get::<CatalogService>(&own).await;
+        let service = world.consumer.control().ask(own.clone()).await;
         Ok(service.is_ok_and(|service| service.hit.name == "Found by others"))
     })
     .await?;
-    let health = route::API_HEALTH.replace("{id}", &id);
     eventually("the consumer says that it has the listing", async || {
-        let health: ListingHealth = world.owner.control().get(&health).await?;
+        let health = world.owner.control().ask(endpoint::ApiHealth.of(&id)).await?;
         Ok(health.asked == 1 && health.current == 1 && health.details_served == Some(true))
     })
     .await?;
@@ -256,15 +256,14 @@ async fn a_change_reaches_consumers_and_the_owner_sees_that_its_listing_is_found
 /// What was different, for the owner and for a stranger, over restarts of both.
 async fn versions_are_told(world: &mut World, id: &str) -> Result<()> {
     let hidden = "gone: GET /html";
-    let own: Vec<VersionNote> = world.owner.control().get(&route::API_VERSIONS.replace("{id}", id)).await?;
+    let own = world.owner.control().ask(endpoint::ApiVersions.of(id)).await?;
     let numbers: Vec<u64> = own.iter().map(|note| note.version).collect();
     ensure!(numbers == [2, 1] && own[1].what == ["published"] && own[0].price.0 == PRICE, "{own:?}");
     for what in [hidden, "called “Found by others” now"] {
         ensure!(own[0].what.iter().any(|told| told == what), "{what}: {own:?}");
     }
     // A stranger has it from the owner, word for word, and sees the newest with the service.
-    let told: Vec<VersionNote> =
-        world.consumer.control().get(&route::CATALOG_VERSIONS.replace("{id}", id)).await?;
+    let told = world.consumer.control().ask(endpoint::CatalogVersions.of(id)).await?;
     ensure!(told == own, "{told:?}");
     let shown = farthing(&world.consumer, &["catalog", "show", id]).await?;
     ensure!(shown.ends_with(0)?.out.contains(hidden), "{shown:?}");
@@ -273,7 +272,7 @@ async fn versions_are_told(world: &mut World, id: &str) -> Result<()> {
     ensure!(page.body.contains("Gone: GET /html") && page.body.contains("As the owner tells it"), "{page:?}");
 
     let median = async |node: &NodeProcess| -> Result<Option<u64>> {
-        let apis: Vec<Api> = node.control().get(route::APIS).await?;
+        let apis = node.control().ask(endpoint::Apis).await?;
         Ok(apis.first().and_then(|api| api.upstream_median_us))
     };
     let before = median(&world.owner).await?;
@@ -290,7 +289,7 @@ async fn versions_are_told(world: &mut World, id: &str) -> Result<()> {
         node.restart(Vec::new()).await?;
         node.wait_until_ready().await?;
         eventually("it is connected again", async || {
-            let peers: Vec<Peer> = node.control().get(route::PEERS).await?;
+            let peers = node.control().ask(endpoint::Peers).await?;
             Ok(!peers.is_empty())
         })
         .await?;
@@ -312,9 +311,9 @@ async fn a_server_that_stays_away_is_an_alert_until_it_is_back() -> Result<()> {
     let server = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
     let address = server.local_addr()?;
     let file = service_file(&format!("http://{address}"), Charge::Success);
-    let api: Api = node.process.control().post(route::APIS, &file).await?;
+    let api = node.process.control().tell(endpoint::AddApi, &file).await?;
     let is_told = async |node: &Node| -> Result<bool> {
-        let alerts: Vec<Alert> = node.process.control().get(route::ALERTS).await?;
+        let alerts = node.process.control().ask(endpoint::Alerts).await?;
         Ok(alerts.iter().any(|alert| alert.kind == "server-down" && alert.subject == api.id.to_string()))
     };
     eventually("the server was looked at", async || {

@@ -1,7 +1,7 @@
 //! Finance in the console: what is shown, sending once and never twice, claiming and closing.
 
 use anyhow::{Context, Result, ensure};
-use farthing_control::types::{Channel, Figures, WalletBalance, route};
+use farthing_control::endpoint;
 use farthing_protocol::{Address, Usdc};
 use farthing_tests::world::{FUNDS, PRICE, World, eventually};
 
@@ -79,13 +79,13 @@ async fn what_was_earned_is_claimed_and_a_channel_closed_in_the_console() -> Res
 
     let page = buyer.get("/panel/finance").await?;
     ensure!(page.body.contains("I buy") && page.body.contains("calls at this week"), "{page:?}");
-    let channels: Vec<Channel> = world.consumer.control().get(route::CHANNELS).await?;
+    let channels = world.consumer.control().ask(endpoint::Channels).await?;
     let close = format!("/panel/finance/channels/{}/close", channels.first().context("no channel")?.id);
     ensure!(buyer.get(&close).await?.body.contains("Close this channel?"));
     let page = buyer.post(&close, &[]).await?;
     ensure!(page.status == 200 && page.body.contains("role=\"status\""), "{page:?}");
     eventually("the channel is closed", async || {
-        let channels: Vec<Channel> = world.consumer.control().get(route::CHANNELS).await?;
+        let channels = world.consumer.control().ask(endpoint::Channels).await?;
         Ok(channels.iter().all(|channel| channel.state == "closed"))
     })
     .await?;
@@ -157,13 +157,13 @@ async fn what_is_locked_earned_and_how_long_it_lasts_are_those_of_the_books() ->
     };
     // The deposit enters the wallet's balance and the channel's in one block, which the page may be ahead of.
     eventually("the wallet and the channel hold all there is", async || {
-        let has: WalletBalance = world.consumer.control().get(route::WALLET).await?;
+        let has = world.consumer.control().ask(endpoint::Wallet).await?;
         let spent = PRICE.checked_mul(calls).unwrap_or_default();
         let all = has.usdc.map_or(0, |usdc| usdc.0.micros()) + has.in_channels.0.micros() + spent.micros();
         Ok(all == FUNDS.micros() && !has.in_channels.0.is_zero())
     })
     .await?;
-    let has: WalletBalance = world.consumer.control().get(route::WALLET).await?;
+    let has = world.consumer.control().ask(endpoint::Wallet).await?;
     let page = buyer.get("/panel/finance").await?.body;
     ensure!(tile(&page, "Locked in channels")? == format!("{} USDC", has.in_channels), "{page}");
     ensure!(tile(&page, "In the wallet")? == format!("{} USDC", has.usdc.context("no balance")?), "{page}");
@@ -175,7 +175,7 @@ async fn what_is_locked_earned_and_how_long_it_lasts_are_those_of_the_books() ->
     ensure!(tile(&page, "Locked in channels")? == "0.00 USDC", "{page}");
 
     // 4.992 USDC at 0.002 a call.
-    let figures: Figures = world.consumer.control().get(route::FIGURES).await?;
+    let figures = world.consumer.control().ask(endpoint::Figures).await?;
     ensure!(figures.bought_today == calls, "{figures:?}");
     let page = buyer.get("/panel/finance").await?.body;
     ensure!(page.contains("About 2,496 calls at this week&#39;s average cost"), "{page}");

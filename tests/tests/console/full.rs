@@ -1,7 +1,10 @@
 //! A node that knows 5,000 services and made 100,000 calls: every page is there, small, and shows a part of what is many.
 
 use anyhow::{Context, Result, ensure};
-use farthing_control::types::{Api, CatalogPage, CatalogQuery, Charge, HistoryEntry, route};
+use farthing_control::{
+    endpoint,
+    types::{CatalogQuery, Charge, HistoryEntry},
+};
 use farthing_tests::{
     full::{self, CALLS, LISTINGS},
     upstream::Upstream,
@@ -39,8 +42,11 @@ async fn every_page_of_a_full_node_is_there_and_small_and_its_lists_are_bounded(
     println!("filled with {LISTINGS} listings and {CALLS} calls in {:?}", began.elapsed());
     node.process.restart(Vec::new()).await?;
     let upstream = Upstream::start().await?;
-    let own: Api =
-        node.process.control().post(route::APIS, &service_file(&upstream.url(), Charge::Success)).await?;
+    let own = node
+        .process
+        .control()
+        .tell(endpoint::AddApi, &service_file(&upstream.url(), Charge::Success))
+        .await?;
 
     let mut browser = set_up(&node.process).await?;
     let stranger = stranger(&node).await?;
@@ -81,9 +87,9 @@ async fn judge(browser: &mut Browser, path: &str) -> Result<()> {
 /// One of the services whose owners are not there.
 async fn stranger(node: &Node) -> Result<String> {
     let everything = CatalogQuery::default();
-    let all: CatalogPage = node.process.control().post(route::CATALOG_SEARCH, &everything).await?;
+    let all = node.process.control().tell(endpoint::CatalogSearch, &everything).await?;
     ensure!(all.total >= LISTINGS && all.hits.len() < 500, "{} of {}", all.hits.len(), all.total);
     let query = CatalogQuery { words: "earthquakes".to_owned(), limit: Some(1), ..CatalogQuery::default() };
-    let page: CatalogPage = node.process.control().post(route::CATALOG_SEARCH, &query).await?;
+    let page = node.process.control().tell(endpoint::CatalogSearch, &query).await?;
     Ok(page.hits.first().context("nothing is found")?.id.to_string())
 }

@@ -1,7 +1,7 @@
 //! Network in the console: how much travels, there, for programs and on the command line.
 
 use anyhow::{Result, ensure};
-use farthing_control::types::{Traffic, route};
+use farthing_control::endpoint;
 use farthing_tests::world::{World, eventually};
 
 use crate::support::set_up;
@@ -10,14 +10,14 @@ use crate::support::set_up;
 async fn what_travels_between_nodes_is_counted_on_both_sides() -> Result<()> {
     let world = World::start().await?;
     let control = world.consumer.control();
-    let before: Traffic = control.get(route::TRAFFIC).await?;
+    let before = control.ask(endpoint::Traffic).await?;
     ensure!(world.get("/ok").await?.status == 200);
     eventually("the call is counted where it was made", async || {
-        let now: Traffic = control.get(route::TRAFFIC).await?;
+        let now = control.ask(endpoint::Traffic).await?;
         Ok(now.sent_bytes > before.sent_bytes && now.received_bytes > before.received_bytes)
     })
     .await?;
-    let owner: Traffic = world.owner.control().get(route::TRAFFIC).await?;
+    let owner = world.owner.control().ask(endpoint::Traffic).await?;
     ensure!(owner.sent_bytes > 0 && owner.received_bytes > 0, "{owner:?}");
     let mut browser = set_up(&world.consumer).await?;
     let page = browser.get("/panel/network").await?;

@@ -1,7 +1,10 @@
 //! What every page says, and what strangers' texts cannot do to it.
 
 use anyhow::{Context, Result, ensure};
-use farthing_control::types::{Api, OperationFile, SamplesFile, ServiceFile, SourceFile, SourceKind, route};
+use farthing_control::{
+    endpoint,
+    types::{Api, OperationFile, SamplesFile, ServiceFile, SourceFile, SourceKind},
+};
 use farthing_protocol::call::Method;
 use farthing_tests::{command::farthing, world::PRICE};
 
@@ -166,7 +169,7 @@ async fn strangers_texts_are_shown_and_do_nothing() -> Result<()> {
     let node = Node::start().await?;
     let mut browser = node.set_up().await?;
     let upstream = farthing_tests::upstream::Upstream::start().await?;
-    let api: Api = node.process.control().post(route::APIS, &hostile(&upstream.url())).await?;
+    let api = node.process.control().tell(endpoint::AddApi, &hostile(&upstream.url())).await?;
     farthing_tests::world::eventually("the service is in the catalog", async || {
         Ok(browser.get("/panel/catalog").await?.body.contains("Evil"))
     })
@@ -228,7 +231,7 @@ async fn the_catalog_narrows_to_services_with_free_samples() -> Result<()> {
         ..ServiceFile::priced(PRICE)
     };
     for file in [with("With some", SamplesFile::Described), with("With none", SamplesFile::None)] {
-        let _: Api = node.process.control().post(route::APIS, &file).await?;
+        node.process.control().tell(endpoint::AddApi, &file).await?;
     }
     farthing_tests::world::eventually("both are in the catalog", async || {
         Ok(browser.get("/panel/catalog").await?.body.contains("2 services"))
@@ -255,7 +258,7 @@ async fn an_open_page_hears_that_something_changed() -> Result<()> {
     ensure!(node.browser()?.get("/panel/events").await?.status == 303, "strangers hear nothing");
     let mut events = browser.request(reqwest::Method::GET, "/panel/events").send().await?;
     ensure!(events.headers()["content-type"] == "text/event-stream");
-    let _: Api = node.process.control().post(route::APIS, &hostile(&upstream.url())).await?;
+    node.process.control().tell(endpoint::AddApi, &hostile(&upstream.url())).await?;
     let heard = async {
         loop {
             let chunk = events.chunk().await?.context("the stream ended")?;

@@ -1,7 +1,7 @@
 //! What a script is told at port 3000 and what a person reads in the console are the same words.
 
 use anyhow::{Context, Result, ensure};
-use farthing_control::types::{Api, SpendingState, route};
+use farthing_control::endpoint;
 use farthing_protocol::Usdc;
 use farthing_tests::world::{FUNDS, Setup, World, eventually};
 use serde_json::{Value, json};
@@ -109,13 +109,9 @@ async fn the_console_says_what_the_gateway_says() -> Result<()> {
     agree(&world, &mut browser, failing).await?;
     agree(&world, &mut browser, dear).await?;
     let plain = |name| Case { name, operation: "/ok", filled: &[], call: json!({ "path": "/ok" }) };
-    let _: Api = world
-        .owner
-        .control()
-        .post(&route::API_PAUSE.replace("{id}", &world.api.id.to_string()), &json!({}))
-        .await?;
+    world.owner.control().ask(endpoint::PauseApi.of(world.api.id)).await?;
     agree(&world, &mut browser, plain("owner-unavailable")).await?;
-    let _: SpendingState = world.consumer.control().post(route::SPENDING_STOP, &json!({})).await?;
+    world.consumer.control().ask(endpoint::StopSpending).await?;
     agree(&world, &mut browser, plain("spending-stopped")).await?;
     ensure!(world.settle_and_check(FUNDS).await? == Usdc::ZERO, "nothing of it was charged");
     Ok(())

@@ -1,7 +1,7 @@
 //! Registering an API in the console: the whole way, mistakes on it, and what strangers' documents cannot do.
 
 use anyhow::{Context, Result, ensure};
-use farthing_control::types::{Api, ApiShown, route};
+use farthing_control::endpoint;
 use farthing_tests::{upstream::Upstream, world::eventually};
 use serde_json::{Value, json};
 
@@ -113,7 +113,7 @@ async fn an_uploaded_api_is_reviewed_tried_and_registered_and_another_node_has_i
         ensure!(page.body.contains(part), "{part}: {page:?}");
     }
     ensure!(!page.body.contains("GET /html</bdi></code></td>"), "it was not ticked: {page:?}");
-    let none: Vec<Api> = node.process.control().get(route::APIS).await?;
+    let none = node.process.control().ask(endpoint::Apis).await?;
     ensure!(none.is_empty(), "nothing is published before the button is pressed");
 
     let page = browser.post(&preview, &[]).await?;
@@ -122,7 +122,7 @@ async fn an_uploaded_api_is_reviewed_tried_and_registered_and_another_node_has_i
     ensure!(browser.get(&place).await?.body.contains("It is live."));
     ensure!(browser.get(&preview).await?.header("location") == place, "an old page leads to the service");
     ensure!(browser.post(&preview, &[]).await?.header("location") == place, "it is registered once");
-    let apis: Vec<Api> = node.process.control().get(route::APIS).await?;
+    let apis = node.process.control().ask(endpoint::Apis).await?;
     ensure!(apis.len() == 1 && apis[0].operations[0].price.to_string() == "0.005", "{apis:?}");
     eventually("another node has it", async || {
         Ok(stranger.get("/panel/catalog").await?.body.contains("Weather of today"))
@@ -173,9 +173,8 @@ async fn a_pasted_schema_and_a_scanned_server_become_services() -> Result<()> {
     }
     let page = browser.post(&format!("{draft}/preview"), &[]).await?;
     ensure!(page.status == 303, "{page:?}");
-    let apis: Vec<Api> = node.process.control().get(route::APIS).await?;
-    let shown: ApiShown =
-        node.process.control().get(&route::API.replace("{id}", &apis[0].id.to_string())).await?;
+    let apis = node.process.control().ask(endpoint::Apis).await?;
+    let shown = node.process.control().ask(endpoint::ShowApi.of(apis[0].id)).await?;
     ensure!(shown.kind == "GraphQL" && shown.secrets == ["X-Key"] && shown.offers.len() == 2, "{shown:?}");
 
     let text = document("Found by looking", "/", &["/ok"]).to_string();
@@ -304,7 +303,7 @@ async fn a_draft_belongs_to_its_browser_and_a_lost_one_is_said_to_be() -> Result
     for page in [one?, two?] {
         ensure!(page.status == 303 || page.status == 409, "{page:?}");
     }
-    let apis: Vec<Api> = node.process.control().get(route::APIS).await?;
+    let apis = node.process.control().ask(endpoint::Apis).await?;
     ensure!(apis.len() == 1, "{apis:?}");
     let draft = begin(&mut browser, &text, "0.1").await?;
     node.process.stop().await?;

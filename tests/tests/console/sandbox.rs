@@ -2,7 +2,10 @@
 
 use anyhow::{Context, Result, ensure};
 use axum::{Router, routing::get};
-use farthing_control::types::{Api, OperationFile, ServiceFile, SourceFile, SourceKind, route};
+use farthing_control::{
+    endpoint,
+    types::{OperationFile, ServiceFile, SourceFile, SourceKind},
+};
 use farthing_protocol::{Usdc, call::Method};
 use farthing_tests::world::{FUNDS, PRICE, Setup, World, eventually};
 use serde_json::json;
@@ -278,7 +281,7 @@ async fn the_form_follows_the_description_and_samples_are_free() -> Result<()> {
     let node = Node::start().await?;
     let mut browser = node.set_up().await?;
     let upstream = farthing_tests::upstream::Upstream::start().await?;
-    let api: Api = node.process.control().post(route::APIS, &described(&upstream.url())).await?;
+    let api = node.process.control().tell(endpoint::AddApi, &described(&upstream.url())).await?;
     let address = format!("/panel/catalog/{}/sandbox", api.id);
     eventually("the service is in the catalog", async || {
         Ok(browser.get(&address).await?.body.contains("name=\"nonce\""))
@@ -325,7 +328,7 @@ async fn client_code_is_looked_at_and_downloaded() -> Result<()> {
     let node = Node::start().await?;
     let mut browser = node.set_up().await?;
     let upstream = farthing_tests::upstream::Upstream::start().await?;
-    let api: Api = node.process.control().post(route::APIS, &described(&upstream.url())).await?;
+    let api = node.process.control().tell(endpoint::AddApi, &described(&upstream.url())).await?;
     let address = format!("/panel/catalog/{}/sdk", api.id);
     eventually("the service is in the catalog", async || {
         Ok(browser.get(&address).await?.body.contains("All files (ZIP)"))

@@ -1,7 +1,10 @@
 //! The first visit: from the code to a first sample, a page for each step.
 
 use anyhow::{Context, Result, ensure};
-use farthing_control::types::{Api, Console, Phrase, ServiceFile, SourceFile, SourceKind, route};
+use farthing_control::{
+    endpoint,
+    types::{ServiceFile, SourceFile, SourceKind},
+};
 use farthing_tests::world::{PRICE, eventually};
 use serde_json::json;
 
@@ -45,7 +48,7 @@ async fn a_new_node_is_led_from_step_to_step_and_one_that_was_used_is_not() -> R
     ensure!(next == WORDS, "{next}");
     says(&browser.get(WORDS).await?, &["Step 2 of 5", "Not now", "Restore its backup"])?;
     let shown = browser.post(WORDS, &[]).await?;
-    let phrase: Phrase = node.process.control().post(route::WALLET_PHRASE, &()).await?;
+    let phrase = node.process.control().ask(endpoint::Phrase).await?;
     for word in phrase.phrase.split(' ') {
         ensure!(shown.body.contains(&format!("<code>{word}</code>")), "{word} is not shown");
     }
@@ -69,7 +72,7 @@ async fn a_new_node_is_led_from_step_to_step_and_one_that_was_used_is_not() -> R
     ensure!(!browser.get("/panel").await?.body.contains("step by step"), "the node is in use");
 
     // Who only forgot the password is not led through it again.
-    let _: Console = node.process.control().post(route::CONSOLE_RESET, &()).await?;
+    node.process.control().ask(endpoint::ResetConsole).await?;
     node.url = node.console().await?.origin().to_owned();
     let (_, next) = enter(&node).await?;
     ensure!(next == "/panel?welcome=1", "{next}");
@@ -112,7 +115,7 @@ async fn the_last_step_shows_a_sample_of_a_service_and_asks_nobody() -> Result<(
         }),
         ..ServiceFile::priced(PRICE)
     };
-    let api: Api = node.process.control().post(route::APIS, &file).await?;
+    let api = node.process.control().tell(endpoint::AddApi, &file).await?;
     eventually("the service can be chosen", async || {
         Ok(browser.get("/panel/setup/sample").await?.body.contains("Show a sample"))
     })

@@ -1,7 +1,7 @@
 //! Stopping, limits, secrets and the history in the console.
 
 use anyhow::{Context, Result, ensure};
-use farthing_control::types::{SecretShown, SpendingState, route};
+use farthing_control::endpoint;
 use farthing_tests::world::{FUNDS, World, eventually};
 
 use crate::support::{Node, set_up};
@@ -57,7 +57,7 @@ async fn limits_are_changed_for_the_password_and_mistakes_are_named() -> Result<
     ensure!(page.status == 422 && page.body.contains("One call costs at most is “0,5”"), "{page:?}");
     let page = browser.post(LIMITS, &fields("0.5")).await?;
     ensure!(page.status == 303, "{page:?}");
-    let state: SpendingState = node.process.control().get(route::SPENDING).await?;
+    let state = node.process.control().ask(endpoint::Spending).await?;
     ensure!(state.limits.price_max.to_string() == "0.50", "{state:?}");
     node.process.stop().await?;
     node.process.restart(Vec::new()).await?;
@@ -69,7 +69,7 @@ async fn limits_are_changed_for_the_password_and_mistakes_are_named() -> Result<
     ensure!(browser.press("/panel/finance/stop", &[]).await?.header("location") == LIMITS, "never asked");
     let page = browser.post(LIMITS, &[("reset", "1")]).await?;
     ensure!(page.status == 303, "{page:?}");
-    let state: SpendingState = node.process.control().get(route::SPENDING).await?;
+    let state = node.process.control().ask(endpoint::Spending).await?;
     ensure!(state.limits == state.configured && state.stopped.is_some(), "{state:?}");
     Ok(())
 }
@@ -100,7 +100,7 @@ async fn a_secret_is_made_limited_replaced_and_ended() -> Result<()> {
     ensure!(secret(&browser.post(&format!("{own}/show"), &[]).await?.body)? == first);
     let page = browser.post(own, &[("price_max", "0.1")]).await?;
     ensure!(page.status == 303, "{page:?}");
-    let all: Vec<SecretShown> = node.process.control().get(route::SECRETS).await?;
+    let all = node.process.control().ask(endpoint::Secrets).await?;
     let found = all.iter().find(|secret| secret.name == "dashboard").context("it is gone")?;
     ensure!(found.limits.services.is_none() && found.limits.per_day.is_none(), "{found:?}");
     let page = browser.post(&format!("{own}/rotate"), &[]).await?;

@@ -1,7 +1,7 @@
 //! A node with a console, and a browser without a face.
 
 use anyhow::{Context, Result, ensure};
-use farthing_control::types::{Console, route};
+use farthing_control::{endpoint, types::Console};
 use farthing_testnet::{NodeOptions, NodeProcess};
 use reqwest::{Certificate, Client, Method, Response, header, redirect::Policy};
 
@@ -31,13 +31,13 @@ impl Node {
         ];
         let chain = chain.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
         let process = NodeProcess::start_on(chain, options).await?;
-        let console: Console = process.control().get(route::CONSOLE).await?;
+        let console = process.control().ask(endpoint::ShowConsole).await?;
         let url = console.origin().to_owned();
         Ok(Self { process, url, _folder: folder })
     }
 
     pub async fn console(&self) -> Result<Console> {
-        Ok(self.process.control().get(route::CONSOLE).await?)
+        Ok(self.process.control().ask(endpoint::ShowConsole).await?)
     }
 
     /// A browser that has never been here.
@@ -53,7 +53,7 @@ impl Node {
 
 /// A browser that has set the console of a node up.
 pub async fn set_up(process: &NodeProcess) -> Result<Browser> {
-    let console: Console = process.control().get(route::CONSOLE).await?;
+    let console = process.control().ask(endpoint::ShowConsole).await?;
     let mut browser = Browser::of(process, console.origin())?;
     let code = console.setup_code.context("no setup code")?;
     let fields = [("code", code.as_str()), ("password", PASSWORD), ("repeated", PASSWORD)];

@@ -3,7 +3,10 @@
 use std::{collections::BTreeSet, path::Path};
 
 use anyhow::{Context, Result, ensure};
-use farthing_control::types::{Api, Backup, BackupRequest, Charge, NewSecret, Secret, SecretLimits, route};
+use farthing_control::{
+    endpoint,
+    types::{BackupRequest, Charge, NewSecret, SecretLimits},
+};
 use farthing_tests::{upstream::Upstream, world::service_file};
 use reqwest::{Method, header};
 use serde_json::Value;
@@ -42,25 +45,23 @@ fn forms_of_the_source() -> Result<BTreeSet<String>> {
 /// Everything that a form could have changed.
 async fn state(node: &Node) -> Result<Vec<Value>> {
     let control = node.process.control();
-    let mut state = Vec::new();
-    for path in [
-        route::SPENDING,
-        route::SECRETS,
-        route::SECRET,
-        route::APIS,
-        route::BACKUPS,
-        route::AUTOMATIC_BACKUPS,
-        route::ALERT_LEVELS,
-        route::CHAIN_SETTINGS,
-        route::WALLET_BACKUP,
-        route::CHANNELS,
-    ] {
-        let mut value = control.get::<Value>(path).await.with_context(|| path.to_owned())?;
+    let mut state = vec![
+        serde_json::to_value(control.ask(endpoint::Spending).await?)?,
+        serde_json::to_value(control.ask(endpoint::Secrets).await?)?,
+        serde_json::to_value(control.ask(endpoint::Secret).await?)?,
+        serde_json::to_value(control.ask(endpoint::Apis).await?)?,
+        serde_json::to_value(control.ask(endpoint::Backups).await?)?,
+        serde_json::to_value(control.ask(endpoint::AutomaticBackups).await?)?,
+        serde_json::to_value(control.ask(endpoint::AlertLevels).await?)?,
+        serde_json::to_value(control.ask(endpoint::ChainSettings).await?)?,
+        serde_json::to_value(control.ask(endpoint::WalletBackup).await?)?,
+        serde_json::to_value(control.ask(endpoint::Channels).await?)?,
+    ];
+    for value in &mut state {
         // Its server is looked at now and then.
         for api in value.as_array_mut().into_iter().flatten() {
             api.as_object_mut().and_then(|api| api.remove("health"));
         }
-        state.push(value);
     }
     Ok(state)
 }
@@ -71,11 +72,11 @@ async fn furnished() -> Result<(Node, Browser, Vec<(&'static str, String)>)> {
     let mut browser = node.set_up().await?;
     let control = node.process.control();
     let upstream = Upstream::start().await?;
-    let api: Api = control.post(route::APIS, &service_file(&upstream.url(), Charge::Success)).await?;
+    let api = control.tell(endpoint::AddApi, &service_file(&upstream.url(), Charge::Success)).await?;
     let new = NewSecret { name: "dashboard".to_owned(), limits: SecretLimits::default() };
-    let _: Secret = control.post(route::SECRETS, &new).await?;
+    control.tell(endpoint::CreateSecret, &new).await?;
     let request = BackupRequest { passphrase: PASSWORD.to_owned() };
-    let backup: Backup = control.post(route::BACKUPS, &request).await?;
+    let backup = control.tell(endpoint::CreateBackup, &request).await?;
     let order =
         browser.press("/panel/finance/send", &[("to", TO), ("amount", "1"), ("coin", "usdc")]).await?;
     let order = order.header("location").rsplit('/').next().context("no order")?.to_owned();
@@ -206,7 +207,7 @@ async fn without_the_key_the_password_does_and_what_was_typed_is_kept() -> Resul
     let mut plain = browser.thief();
     let own = filled("/panel/apis/{id}", &names);
     let says = async |price: &str| -> Result<bool> {
-        let apis: Vec<Api> = node.process.control().get(route::APIS).await?;
+        let apis = node.process.control().ask(endpoint::Apis).await?;
         Ok(apis.first().is_some_and(|api| api.price.to_string() == price))
     };
     let typed = [("price", "0.25"), ("operation", "")];
@@ -238,7 +239,7 @@ async fn without_the_key_the_password_does_and_what_was_typed_is_kept() -> Resul
 async fn another_server_needs_the_password_and_other_words_do_not() -> Result<()> {
     let (node, mut browser, names) = furnished().await?;
     let edit = filled("/panel/apis/{id}/edit", &names);
-    let now: Vec<Api> = node.process.control().get(route::APIS).await?;
+    let now = node.process.control().ask(endpoint::Apis).await?;
     let now = now.first().context("no service")?.upstream.clone();
     let fields = |name: &'static str, upstream: &str, header: &'static str| {
         let value = if header.is_empty() { "" } else { "x" };
@@ -258,7 +259,7 @@ async fn another_server_needs_the_password_and_other_words_do_not() -> Result<()
         let page = press(own).await?;
         ensure!(page.asks_for_password(), "{page:?}");
     }
-    let after: Vec<Api> = node.process.control().get(route::APIS).await?;
+    let after = node.process.control().ask(endpoint::Apis).await?;
     ensure!(after.first().is_some_and(|api| api.upstream == now && api.name == "Other words"), "{after:?}");
     Ok(())
 }

@@ -1,9 +1,9 @@
 //! A chain that refuses, hangs, fails or is slow: nothing is lost, and everything resumes by itself.
 
+use farthing_control::endpoint;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use farthing_control::types::{Health, route};
 use farthing_tests::world::{FUNDS, eventually};
 use reqwest::StatusCode;
 
@@ -22,7 +22,7 @@ async fn a_node_starts_without_its_chain_says_so_and_recovers_by_itself() -> Res
     for mood in [Mood::Refuse, Mood::Hang, Mood::Fail] {
         proxy.set(mood);
         world.consumer.restart(environment.clone()).await?;
-        let health: Health = world.consumer.control().get_any_status(route::HEALTH).await?;
+        let health = world.consumer.control().ask_any_status(endpoint::Health).await?;
         ensure!(
             !health.ready && health.waiting_for.iter().any(|text| text.starts_with("chain: ")),
             "{health:?}"

@@ -11,7 +11,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
-use farthing_control::types::{Alert, Doctor, Health, route};
+use farthing_control::endpoint;
 use farthing_testnet::NodeProcess;
 use farthing_tests::world::{Answer, FUNDS, PRICE, World, eventually};
 use reqwest::StatusCode;
@@ -156,14 +156,14 @@ async fn call_until_refused(world: &World) -> Result<(Value, Answer)> {
 }
 
 async fn says_what_is_wrong(node: &NodeProcess) -> Result<()> {
-    let alerts: Vec<Alert> = node.control().get(route::ALERTS).await?;
+    let alerts = node.control().ask(endpoint::Alerts).await?;
     ensure!(alerts.iter().any(|alert| alert.kind == "disk-low"), "{alerts:?}");
-    let health: Health = node.control().get_any_status(route::HEALTH).await?;
+    let health = node.control().ask_any_status(endpoint::Health).await?;
     ensure!(
         !health.ready && health.waiting_for.iter().any(|text| text.starts_with("ledger: ")),
         "{health:?}"
     );
-    let doctor: Doctor = node.control().get(route::DOCTOR).await?;
+    let doctor = node.control().ask(endpoint::Doctor).await?;
     let ledger =
         doctor.checks.iter().find(|check| check.name == "ledger").context("no check of the ledger")?;
     let disk = doctor.checks.iter().find(|check| check.name == "disk").context("no check of the disk")?;

@@ -2,7 +2,7 @@
 //! claims what it earned before the payer may withdraw.
 
 use anyhow::{Context, Result, ensure};
-use farthing_control::types::{Channel, route};
+use farthing_control::{endpoint, types::Channel};
 use farthing_protocol::Usdc;
 use farthing_testnet::rpc;
 use farthing_tests::world::{FUNDS, PRICE, Setup, World, eventually};
@@ -42,14 +42,14 @@ async fn owed() -> Result<(Lasting, Proxy)> {
 }
 
 async fn channel(world: &World) -> Result<Channel> {
-    let channels: Vec<Channel> = world.consumer.control().get(route::CHANNELS).await?;
+    let channels = world.consumer.control().ask(endpoint::Channels).await?;
     channels.into_iter().next().context("a channel")
 }
 
 /// The payer asks the chain to close, whatever its owner says.
 async fn ask_the_chain(world: &World) -> Result<()> {
-    let path = route::CHANNEL_CLOSE.replace("{id}", &channel(world).await?.id.to_string());
-    let _: Channel = world.consumer.control().post(&format!("{path}?force=true"), &json!({})).await?;
+    let at = endpoint::CloseChannel.of(channel(world).await?.id).with("force", true);
+    world.consumer.control().ask(at).await?;
     eventually("the chain shows it", async || Ok(channel(world).await?.state.starts_with("closing"))).await
 }
 
@@ -66,8 +66,7 @@ async fn until_claimed(world: &World) -> Result<()> {
 
 /// The owner gives back what is left, and both books and the chain agree.
 async fn ends_well(world: &World) -> Result<()> {
-    let path = route::CHANNEL_CLOSE.replace("{id}", &channel(world).await?.id.to_string());
-    let _: Channel = world.owner.control().post(&path, &json!({})).await?;
+    world.owner.control().ask(endpoint::CloseChannel.of(channel(world).await?.id)).await?;
     eventually("the payer has the rest", async || {
         let left = world.chain.usdc_of(world.consumer_wallet).await?;
         Ok(left == FUNDS.checked_sub(PRICE.saturating_mul(CALLS)).unwrap_or(Usdc::ZERO))

@@ -3,7 +3,7 @@
 pub mod proxy;
 
 use anyhow::{Context, Result, ensure};
-use farthing_control::types::{Channel, route};
+use farthing_control::endpoint;
 use farthing_protocol::Usdc;
 use farthing_testnet::NodeProcess;
 use farthing_tests::{
@@ -94,7 +94,7 @@ pub async fn until_answered(world: &World, body: &Value) -> Result<Answer> {
 
 /// What one side counts as charged on its only channel.
 pub async fn spent(node: &NodeProcess) -> Result<Usdc> {
-    let channels: Vec<Channel> = node.control().get(route::CHANNELS).await?;
+    let channels = node.control().ask(endpoint::Channels).await?;
     Ok(channels.first().map_or(Usdc::ZERO, |channel| channel.spent.0))
 }
 

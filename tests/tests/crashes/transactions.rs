@@ -1,7 +1,10 @@
 //! Nodes that die around a transaction: each purpose is reached once, whoever restarts when.
 
 use anyhow::{Context, Result, ensure};
-use farthing_control::types::{Channel, HistoryKind, HistoryPage, Settled, route};
+use farthing_control::{
+    endpoint,
+    types::{Channel, HistoryKind},
+};
 use farthing_protocol::Usdc;
 use farthing_testnet::{NodeProcess, rpc};
 use farthing_tests::{
@@ -52,7 +55,7 @@ async fn a_transaction_pending_at_the_kill_is_finished_once_after_the_restart() 
     mine_by_hand(world).await?;
     let settle = {
         let control = world.owner.control().clone();
-        tokio::spawn(async move { control.post::<Settled>(route::SETTLE, &json!({})).await })
+        tokio::spawn(async move { control.ask(endpoint::Settle).await })
     };
     wait_for_pending(world).await?;
     world.owner.restart(Vec::new()).await?;
@@ -70,7 +73,7 @@ async fn a_transaction_pending_at_the_kill_is_finished_once_after_the_restart() 
     })
     .await
     .context(tail(&world.owner))?;
-    let again: Settled = world.owner.control().post(route::SETTLE, &json!({})).await?;
+    let again = world.owner.control().ask(endpoint::Settle).await?;
     ensure!(again.claimed.0.is_zero(), "claimed twice: {again:?}");
     ensure!(world.settle_and_check(FUNDS).await? == spent);
     Ok(())
@@ -86,12 +89,12 @@ async fn claims_and_closes_that_are_interrupted_pay_everything_once() -> Result<
         world.owner.restart(kill_at(point)).await?;
         world.owner.wait_until_ready().await?;
         // The node dies before it can say how the claim ended.
-        let _ = world.owner.control().post::<Settled>(route::SETTLE, &json!({})).await;
+        let _ = world.owner.control().ask(endpoint::Settle).await;
         world.owner.wait_until_ended().await.context(point)?;
         world.owner.restart(Vec::new()).await?;
         world.owner.wait_until_ready().await?;
         let spent = agreed_spent(world).await?;
-        let _: Settled = world.owner.control().post(route::SETTLE, &json!({})).await?;
+        world.owner.control().ask(endpoint::Settle).await?;
         let gain = world.chain.usdc_of(world.owner_wallet).await?;
         ensure!(gain == spent, "{point}: {gain} claimed of {spent}");
     }
@@ -176,7 +179,7 @@ async fn a_transfer_whose_answer_is_lost_is_never_told_as_unsent_and_is_made_onc
         eventually("it is made", async || Ok(world.chain.usdc_of(friend).await? == due)).await?;
     }
     world.consumer.wait_until_ready().await?;
-    let history: HistoryPage = world.consumer.control().get(route::HISTORY).await?;
+    let history = world.consumer.control().ask(endpoint::History).await?;
     let made = history.entries.iter().filter(|entry| entry.kind == HistoryKind::Transaction).count();
     ensure!(made == 2, "the history shows both: {history:?}");
     Ok(())
@@ -225,9 +228,9 @@ async fn call_until_consumer_dies(world: &mut World) -> Result<()> {
 
 async fn close_until_owner_dies(world: &mut World) -> Result<()> {
     let channel = payer_channel(world).await?;
-    let path = route::CHANNEL_CLOSE.replace("{id}", &channel.id.to_string());
+    let path = endpoint::CloseChannel.of(channel.id);
     for _ in 0..100 {
-        let _ = world.consumer.control().post::<Channel>(&path, &json!({})).await;
+        let _ = world.consumer.control().ask(path.clone()).await;
         let died = tokio::time::timeout(std::time::Duration::from_secs(2), world.owner.wait_until_ended());
         if died.await.is_ok() {
             return Ok(());
@@ -241,7 +244,7 @@ async fn payer_channel(world: &World) -> Result<Channel> {
 }
 
 async fn only_channel(node: &NodeProcess) -> Result<Channel> {
-    let channels: Vec<Channel> = node.control().get(route::CHANNELS).await?;
+    let channels = node.control().ask(endpoint::Channels).await?;
     channels.into_iter().next().context("no channel")
 }
 

@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
-use farthing_control::types::{Traffic, route};
+use farthing_control::endpoint;
 use farthing_protocol::wire::NetworkName;
 use farthing_testnet::NodeProcess;
 use farthing_tests::{
@@ -29,7 +29,7 @@ const LOG_BYTES_MAX: usize = 8 * 1024;
 const MEMORY_MIB_MAX: u64 = 48;
 
 async fn received_kib(node: &NodeProcess) -> Result<u64> {
-    let traffic: Traffic = node.control().get(route::TRAFFIC).await?;
+    let traffic = node.control().ask(endpoint::Traffic).await?;
     Ok(traffic.received_bytes / 1024)
 }
 

@@ -1,7 +1,10 @@
 //! A network is a name and a chain together: who settles on another chain is never met.
 
 use anyhow::{Result, ensure};
-use farthing_control::types::{CatalogPage, Peer, Reach, route};
+use farthing_control::{
+    endpoint,
+    types::{CatalogPage, Reach},
+};
 use farthing_testnet::NodeProcess;
 use farthing_tests::{command::farthing, world::eventually};
 
@@ -35,11 +38,11 @@ async fn nodes_of_one_name_on_two_chains_do_not_meet_and_doctor_says_why() -> Re
     })
     .await?;
     all_find(std::slice::from_ref(&same), &words("motion"), 1).await?;
-    let peers: Vec<Peer> = other.control().get(route::PEERS).await?;
+    let peers = other.control().ask(endpoint::Peers).await?;
     ensure!(peers.is_empty(), "{peers:?}");
     let found: CatalogPage = search(&other, &words("motion")).await?;
     ensure!(found.total == 0, "{found:?}");
-    let met: Vec<Peer> = owner.control().get(route::PEERS).await?;
+    let met = owner.control().ask(endpoint::Peers).await?;
     ensure!(met.len() == 1, "only the node of the same chain: {met:?}");
     Ok(())
 }
@@ -86,7 +89,7 @@ async fn a_node_that_is_dialled_by_name_alone_is_said_to_be_reachable() -> Resul
     let (reached, code) = reach(&first).await?;
     ensure!(code == 0 && reached.tcp == "reachable", "{reached:?}");
     ensure!(reached.addresses.iter().all(|address| address.published), "{reached:?}");
-    let peers: Vec<Peer> = second.control().get(route::PEERS).await?;
+    let peers = second.control().ask(endpoint::Peers).await?;
     ensure!(peers.iter().any(|peer| peer.address == by_name), "the name is shown: {peers:?}");
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Description, operations and samples without paying, without the owner, and without touching its server.
 
 use anyhow::{Context, Result, ensure};
-use farthing_control::types::route;
+use farthing_control::endpoint;
 use farthing_protocol::{
     SecretKey, Signed,
     info::{InfoRequest, InfoResponse},
@@ -9,11 +9,10 @@ use farthing_protocol::{
     listing::Pin,
 };
 use farthing_tests::{command::farthing, upstream::Upstream, world::eventually};
-use serde_json::Value;
 
 use crate::{
     stranger,
-    support::{Nodes, all_find, offer, path, publish, samples, show, with_and_without_gossip, words},
+    support::{Nodes, all_find, offer, publish, samples, show, with_and_without_gossip, words},
 };
 
 with_and_without_gossip!(
@@ -49,7 +48,7 @@ async fn a_preview_works_while_the_owner_is_away(mut nodes: Nodes) -> Result<()>
         })
         .await?;
         ensure!(!samples(node, api.id.0).await?.samples.is_empty());
-        let document: Value = node.control().get(&path(route::CATALOG_OPENAPI, api.id.0)).await?;
+        let document = node.control().ask_document(endpoint::CatalogOpenapi.of(api.id.0)).await?;
         ensure!(document["paths"]["/ok"].is_object(), "{document:#}");
     }
     Ok(())

@@ -3,14 +3,13 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use farthing_control::types::{Api, route};
+use farthing_control::endpoint;
 use farthing_protocol::Usdc;
 use farthing_testnet::NodeProcess;
 use farthing_tests::{tell::tell, world::eventually};
 
 use crate::support::{
-    Nodes, all_find, counted, offer, only, path, publish, search, set_price, show, with_and_without_gossip,
-    words,
+    Nodes, all_find, counted, offer, only, publish, search, set_price, show, with_and_without_gossip, words,
 };
 
 const UPSTREAM: &str = "http://127.0.0.1:9";
@@ -42,7 +41,7 @@ async fn what_is_published_changed_and_retired_is_seen_by_every_node(mut nodes: 
         })
         .await?;
     }
-    let _: Api = all[1].control().delete(&path(route::API, api.id.0)).await?;
+    all[1].control().ask(endpoint::RemoveApi.of(api.id.0)).await?;
     all_find(&all, &words("earthquakes"), 0).await
 }
 

@@ -3,14 +3,14 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
+use farthing_control::endpoint;
 use farthing_control::types::{
-    Api, CatalogHit, CatalogPage, CatalogQuery, CatalogSamples, CatalogService, SamplesFile, ServiceFile,
-    SourceFile, SourceKind, route,
+    Api, CatalogHit, CatalogPage, CatalogQuery, CatalogSamples, CatalogService, PriceRequest, SamplesFile,
+    ServiceFile, SourceFile, SourceKind,
 };
 use farthing_protocol::{ServiceId, Usdc};
 use farthing_testnet::{NodeOptions, NodeProcess, demo::metrics};
 use farthing_tests::world::{PRICE, eventually};
-use serde_json::json;
 
 /// Makes two tests of each function that is named: one for nodes that gossip, and one for nodes that do not. Gossip is
 /// the fast path and nothing else, so whatever holds with it holds without.
@@ -143,7 +143,7 @@ pub fn offer(name: &str, upstream: &str) -> ServiceFile {
 }
 
 pub async fn publish(node: &NodeProcess, file: &ServiceFile) -> Result<Api> {
-    Ok(node.control().post(route::APIS, file).await?)
+    Ok(node.control().tell(endpoint::AddApi, file).await?)
 }
 
 pub fn words(words: &str) -> CatalogQuery {
@@ -151,7 +151,7 @@ pub fn words(words: &str) -> CatalogQuery {
 }
 
 pub async fn search(node: &NodeProcess, query: &CatalogQuery) -> Result<CatalogPage> {
-    Ok(node.control().post(route::CATALOG_SEARCH, query).await?)
+    Ok(node.control().tell(endpoint::CatalogSearch, query).await?)
 }
 
 /// Waits until every node finds exactly `count` services for `query`.
@@ -174,11 +174,11 @@ pub async fn counted(node: &NodeProcess, name: &str) -> Result<u64> {
 }
 
 pub async fn show(node: &NodeProcess, id: ServiceId) -> Result<CatalogService> {
-    Ok(node.control().get(&path(route::CATALOG_SERVICE, id)).await?)
+    Ok(node.control().ask(endpoint::CatalogService.of(id)).await?)
 }
 
 pub async fn samples(node: &NodeProcess, id: ServiceId) -> Result<CatalogSamples> {
-    Ok(node.control().get(&path(route::CATALOG_SAMPLES, id)).await?)
+    Ok(node.control().ask(endpoint::CatalogSamples.of(id)).await?)
 }
 
 /// The one hit of a page.
@@ -187,11 +187,7 @@ pub fn only(page: &CatalogPage) -> Result<&CatalogHit> {
     page.hits.first().context("no hit")
 }
 
-pub fn path(route: &str, id: ServiceId) -> String {
-    route.replace("{id}", &id.to_string())
-}
-
 pub async fn set_price(node: &NodeProcess, api: &Api, price: Usdc) -> Result<Api> {
-    let request = json!({ "price": price.to_string() });
-    Ok(node.control().post(&path(route::API_PRICE, api.id.0), &request).await?)
+    let request = PriceRequest { price: price.into(), operation: None };
+    Ok(node.control().tell(endpoint::PriceApi.of(api.id.0), &request).await?)
 }

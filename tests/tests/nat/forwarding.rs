@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use farthing_control::types::{Reach, route};
+use farthing_control::endpoint;
 use farthing_tests::tell::tell;
 
 use crate::{
@@ -181,7 +181,7 @@ async fn announces(market: &Market, expected: &[&str]) -> Result<()> {
     });
     if let Err(error) = waited.await {
         // Who voted what is not in its log.
-        let reach: Reach = market.owner.control().get(route::REACH).await?;
+        let reach = market.owner.control().ask(endpoint::Reached).await?;
         return Err(error.context(format!("{announced:?} and not {expected:?}; its tests: {reach:#?}")));
     }
     Ok(())
@@ -191,7 +191,7 @@ async fn announces(market: &Market, expected: &[&str]) -> Result<()> {
 async fn says(market: &Market, words: &[&str]) -> Result<()> {
     let mut said = String::new();
     let waited = until("the owner says what it should", PATIENCE, async || {
-        said = market.owner.control().get::<Reach>(route::REACH).await?.summary;
+        said = market.owner.control().ask(endpoint::Reached).await?.summary;
         Ok(words.iter().all(|words| said.contains(words)))
     });
     waited.await.with_context(|| format!("{words:?} in {said:?}")).map(drop)

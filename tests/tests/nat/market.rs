@@ -8,8 +8,8 @@ use std::{
 
 use anyhow::{Context, Result, bail, ensure};
 use farthing_control::{
-    RawAnswer,
-    types::{Api, Audit, CallRequest, Channel, Charge, HEADER_CHARGED, Peer, Settled, Text, route},
+    RawAnswer, endpoint,
+    types::{Api, Audit, CallRequest, Channel, Charge, HEADER_CHARGED, Text},
 };
 use farthing_protocol::{Address, Usdc, call::Method};
 use farthing_testnet::{LocalChain, NodeOptions, NodeProcess, anvil::Anvil};
@@ -20,7 +20,6 @@ use farthing_tests::{
     world::{PRICE, service_file},
 };
 use futures::future::try_join_all;
-use serde_json::json;
 
 use crate::lab::{Lab, Place, line::Line, router::PORT, script::Script};
 
@@ -148,7 +147,7 @@ impl Market {
         }
         owner.wait_until_ready().await?;
         let service = service_file(&format!("http://{UPSTREAM}"), Charge::Success);
-        let api = owner.control().post(route::APIS, &service).await?;
+        let api = owner.control().tell(endpoint::AddApi, &service).await?;
         Ok(Some(Self {
             owner,
             consumers,
@@ -186,7 +185,7 @@ impl Market {
             max_price: None,
             call_id: Some(call_id.to_owned()),
         };
-        Ok(consumer.node.control().post_raw(route::CALL, &request).await?)
+        Ok(consumer.node.control().tell_raw(endpoint::Call, &request).await?)
     }
 
     /// Calls until the call is served, always under the same id, and returns how long that took.
@@ -218,7 +217,7 @@ impl Market {
     /// # Errors
     /// When it is not.
     pub async fn way_to_owner(&self, consumer: &Consumer) -> Result<String> {
-        let peers: Vec<Peer> = consumer.node.control().get(route::PEERS).await?;
+        let peers = consumer.node.control().ask(endpoint::Peers).await?;
         let owner = peers.into_iter().find(|peer| peer.wallet.0 == self.owner_wallet);
         Ok(owner.context("the consumer is not connected to the owner")?.address)
     }
@@ -262,7 +261,7 @@ impl Market {
         // After an outage the chain, too, has to be found again.
         let mut refused = String::new();
         let settled = until("the owner settles", PATIENCE, async || {
-            let settled = self.owner.control().post::<Settled>(route::SETTLE, &json!({})).await;
+            let settled = self.owner.control().ask(endpoint::Settle).await;
             refused = settled.as_ref().map_or_else(ToString::to_string, |_| String::new());
             Ok(settled.is_ok())
         });
@@ -331,17 +330,17 @@ fn address_of(url: &str) -> Result<SocketAddr> {
 }
 
 async fn audit(node: &NodeProcess) -> Result<Audit> {
-    Ok(node.control().get(route::AUDIT).await?)
+    Ok(node.control().ask(endpoint::Audit).await?)
 }
 
 async fn close_channels(node: &NodeProcess) -> Result<()> {
-    let channels: Vec<Channel> = node.control().get(route::CHANNELS).await?;
+    let channels = node.control().ask(endpoint::Channels).await?;
     for channel in channels.iter().filter(|channel| channel.state != "closed") {
-        let path = route::CHANNEL_CLOSE.replace("{id}", &channel.id.to_string());
-        let _: Channel = node.control().post(&path, &json!({})).await?;
+        let path = endpoint::CloseChannel.of(channel.id);
+        let _: Channel = node.control().ask(path).await?;
     }
     until("the channels are closed", PATIENCE, async || {
-        let channels: Vec<Channel> = node.control().get(route::CHANNELS).await?;
+        let channels = node.control().ask(endpoint::Channels).await?;
         Ok(channels.iter().all(|channel| channel.state == "closed"))
     })
     .await

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use anyhow::{Context, Result, ensure};
 use axum::{Router, extract::State, routing::post};
-use farthing_control::types::{Alert, route};
+use farthing_control::endpoint;
 use farthing_tests::{
     command::farthing,
     world::{FUNDS, World, eventually},
@@ -56,7 +56,7 @@ async fn an_alert_is_listed_with_its_cause_and_the_webhook_is_told_when_it_comes
     let world = World::start().await?;
     let consumer = &world.consumer;
     let kinds = async || -> Result<Vec<String>> {
-        let alerts: Vec<Alert> = consumer.control().get(route::ALERTS).await?;
+        let alerts = consumer.control().ask(endpoint::Alerts).await?;
         ensure!(alerts.iter().all(|alert| !alert.cause.is_empty() && !alert.action.is_empty()), "{alerts:?}");
         Ok(alerts.into_iter().map(|alert| alert.kind).collect())
     };

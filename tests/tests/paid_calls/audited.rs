@@ -1,7 +1,7 @@
 //! `farthing audit`: the ledger, and its channels held against the contract.
 
 use anyhow::{Context, Result, ensure};
-use farthing_control::types::{Channel, route};
+use farthing_control::endpoint;
 use farthing_ledger::{Ledger, OpenMode, PayeeChannel, PayerChannel};
 use farthing_protocol::{Address, Usdc};
 use farthing_testnet::{LocalChain, NodeProcess, rpc};
@@ -111,7 +111,7 @@ async fn books_that_say_more_was_claimed_than_the_contract_paid_follow_the_contr
         node.wait_until_ready().await?;
         // As after a block of a claim that the chain replaced.
         eventually("the books follow", async || {
-            let channels: Vec<Channel> = node.control().get(route::CHANNELS).await?;
+            let channels = node.control().ask(endpoint::Channels).await?;
             Ok(channels[0].claimed.0.is_zero())
         })
         .await?;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use farthing_control::types::{Audit, Channel, Settled, SpendingState, route};
+use farthing_control::endpoint;
 use farthing_protocol::Usdc;
 use farthing_testnet::{NodeOptions, NodeProcess};
 use farthing_tests::{
@@ -87,7 +87,7 @@ async fn a_lost_node_comes_back_from_its_backup_buys_nothing_until_told_and_its_
     };
     assert_eq!(adjustment["amount"], cost(1).to_string());
     ensure!(adjustment["reason"].as_str().is_some_and(|why| why.contains("backup")), "{adjustment}");
-    let spending: SpendingState = world.consumer.control().get(route::SPENDING).await?;
+    let spending = world.consumer.control().ask(endpoint::Spending).await?;
     assert_eq!(spending.spent_today.0, cost(3), "the limit of the day counts it");
     let owner = world.owner_wallet.to_string();
     let compared = farthing(&world.consumer, &["audit", "--with", &owner, "--json"]).await?;
@@ -107,7 +107,7 @@ async fn an_owner_that_comes_back_from_a_backup_of_before_a_claim_can_claim_what
     expect_served(&world.get("/ok").await?)?;
     back_up(&world.owner, folder.path()).await?;
     let claim = async |world: &World| -> Result<Usdc> {
-        let settled: Settled = world.owner.control().post(route::SETTLE, &serde_json::json!({})).await?;
+        let settled = world.owner.control().ask(endpoint::Settle).await?;
         Ok(settled.claimed.0)
     };
 
@@ -147,7 +147,7 @@ async fn a_call_that_outlives_its_owners_loss_is_served_after_the_owner_was_show
     ensure!(first.await??.status().is_success(), "the first call is served by the restored owner");
     expect_served(&world.get("/ok").await?)?;
     world.wait_until_decided().await?;
-    let channels: Vec<Channel> = world.consumer.control().get(route::CHANNELS).await?;
+    let channels = world.consumer.control().ask(endpoint::Channels).await?;
     assert_eq!(channels[0].spent.0, cost(4));
     assert_eq!(world.settle_and_check(FUNDS).await?, cost(4), "each call counts once, with its owner too");
     Ok(())
@@ -172,15 +172,15 @@ async fn an_owner_that_lost_calls_in_a_restore_is_shown_its_receipts_and_earns_a
         expect_served(&world.get("/ok").await?)?;
     }
     world.wait_until_decided().await?;
-    let audit: Audit = world.consumer.control().get(route::AUDIT).await?;
+    let audit = world.consumer.control().ask(endpoint::Audit).await?;
     ensure!(audit.violations.is_empty() && audit.adjustments == 0, "{audit:?}");
-    let channels: Vec<Channel> = world.consumer.control().get(route::CHANNELS).await?;
+    let channels = world.consumer.control().ask(endpoint::Channels).await?;
     assert_eq!(channels[0].spent.0, cost(29), "each call counts once");
     let owner = world.owner_wallet.to_string();
     let compared = farthing(&world.consumer, &["audit", "--with", &owner, "--json"]).await?;
     let compared = compared.ends_with(0)?.json()?["compared"].clone();
     ensure!(compared["adjusted_there"] == cost(3).to_string(), "{compared:#}");
-    let audit: Audit = world.owner.control().get(route::AUDIT).await?;
+    let audit = world.owner.control().ask(endpoint::Audit).await?;
     ensure!(audit.violations.is_empty() && audit.adjustments == 1, "{audit:?}");
     assert_eq!(world.settle_and_check(FUNDS).await?, cost(29));
     Ok(())
@@ -206,18 +206,18 @@ async fn an_owner_that_is_restored_while_the_chain_closes_its_channel_earns_what
 
     // Nobody is there to be shown anything when the close begins.
     world.owner.kill().await?;
-    let channels: Vec<Channel> = world.consumer.control().get(route::CHANNELS).await?;
-    let path = route::CHANNEL_CLOSE.replace("{id}", &channels[0].id.to_string());
-    let closed: Channel = world.consumer.control().post(&format!("{path}?force=true"), &()).await?;
+    let channels = world.consumer.control().ask(endpoint::Channels).await?;
+    let at = endpoint::CloseChannel.of(channels[0].id).with("force", true);
+    let closed = world.consumer.control().ask(at).await?;
     ensure!(closed.state.contains("asked the chain"), "{closed:?}");
     restore_owner(&mut world, folder.path(), owner_settings).await?;
 
     eventually("the owner claims all four calls", async || {
-        let channels: Vec<Channel> = world.consumer.control().get(route::CHANNELS).await?;
+        let channels = world.consumer.control().ask(endpoint::Channels).await?;
         Ok(channels[0].claimed.0 == cost(4))
     })
     .await?;
-    let audit: Audit = world.owner.control().get(route::AUDIT).await?;
+    let audit = world.owner.control().ask(endpoint::Audit).await?;
     ensure!(audit.violations.is_empty() && audit.adjustments == 1, "{audit:?}");
     Ok(())
 }
@@ -423,7 +423,7 @@ async fn a_restored_node_that_sees_its_channels_late_takes_over_what_their_owner
     eventually("the restored node buys", async || Ok(farthing(&world.consumer, &call).await?.code == 0))
         .await?;
     world.wait_until_decided().await?;
-    let spending: SpendingState = world.consumer.control().get(route::SPENDING).await?;
+    let spending = world.consumer.control().ask(endpoint::Spending).await?;
     assert_eq!(spending.spent_today.0, cost(3), "the limit of the day counts what was bought before");
     assert_eq!(world.settle_and_check(FUNDS).await?, cost(3));
     Ok(())

@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use farthing_catalog::{Catalog, Neighbour, Options, Source, Step};
-use farthing_control::types::{Api, CatalogPage, CatalogQuery, Charge, ServiceFile, route};
+use farthing_control::{
+    endpoint,
+    types::{CatalogPage, CatalogQuery, Charge, PriceRequest, ServiceFile},
+};
 use farthing_network::{Inbound, Network, NetworkConfig, NetworkHandle};
 use farthing_protocol::{
     Address, Listing, SecretKey, ServiceId, ServiceNonce, Signed, Usdc,
@@ -195,7 +198,7 @@ fn memory_mib(node: &NodeProcess) -> Result<u64> {
 /// What the consumer finds for words.
 async fn found(world: &World, words: &str) -> Result<CatalogPage> {
     let query = CatalogQuery { words: words.to_owned(), ..CatalogQuery::default() };
-    Ok(world.consumer.control().post(route::CATALOG_SEARCH, &query).await?)
+    Ok(world.consumer.control().tell(endpoint::CatalogSearch, &query).await?)
 }
 
 /// Waits for news at the consumer, whose calls go on meanwhile, and says how many comparisons it took.
@@ -236,9 +239,8 @@ async fn a_flood_hides_nobody(gossip: &str) -> Result<()> {
     expect_served(&world.call_of(&api, "GET", "/ok").await?)?;
 
     let price = PRICE.checked_sub(Usdc::from_micros(1_000)).context("less")?;
-    let path = |of: &str| of.replace("{id}", &api.id.to_string());
-    let request = json!({ "price": price.to_string() });
-    let _: Api = world.owner.control().post(&path(route::API_PRICE), &request).await?;
+    let request = PriceRequest { price: price.into(), operation: None };
+    world.owner.control().tell(endpoint::PriceApi.of(api.id), &request).await?;
     arrives(&world, "another price is known", async || {
         Ok(found(&world, "lagoon").await?.hits.first().is_some_and(|hit| hit.price.0 == price))
     })
@@ -247,7 +249,7 @@ async fn a_flood_hides_nobody(gossip: &str) -> Result<()> {
     expect_served(&cheaper)?;
     ensure!(cheaper.header("x-farthing-charged") == price.to_string(), "{cheaper:?}");
 
-    let _: Api = world.owner.control().delete(&path(route::API)).await?;
+    world.owner.control().ask(endpoint::RemoveApi.of(api.id)).await?;
     arrives(&world, "a retired service is gone", async || Ok(found(&world, "lagoon").await?.total == 0))
         .await?;
     let gone = world.call_of(&api, "GET", "/ok").await?;

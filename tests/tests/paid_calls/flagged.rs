@@ -8,9 +8,9 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 use axum::{Router, extract::State, response::IntoResponse, routing::get};
+use farthing_control::endpoint;
 use farthing_control::types::{
-    Alert, Api, CatalogService, FlagCause, FlagRule, FlaggedServices, ServiceFile, ServiceFlag, SourceFile,
-    SourceKind, route,
+    Alert, Api, CatalogService, FlagCause, FlagRule, ServiceFile, ServiceFlag, SourceFile, SourceKind,
 };
 use farthing_tests::{
     command::farthing,
@@ -84,13 +84,13 @@ async fn call(world: &World, api: &Api) -> Result<Answer> {
 
 /// What the consumer's catalog says against the service.
 async fn flag(world: &World, api: &Api) -> Result<Option<ServiceFlag>> {
-    let path = route::CATALOG_SERVICE.replace("{id}", &api.id.to_string());
-    let shown: CatalogService = world.consumer.control().get(&path).await?;
+    let path = endpoint::CatalogService.of(api.id);
+    let shown: CatalogService = world.consumer.control().ask(path).await?;
     Ok(shown.hit.flag)
 }
 
 async fn alerts(world: &World) -> Result<Vec<Alert>> {
-    let mut alerts: Vec<Alert> = world.consumer.control().get(route::ALERTS).await?;
+    let mut alerts = world.consumer.control().ask(endpoint::Alerts).await?;
     alerts.retain(|alert| alert.kind == "service-flagged");
     Ok(alerts)
 }
@@ -196,7 +196,7 @@ async fn an_owner_that_sells_garbage_is_flagged_and_stopped_over_restarts_until_
     .await?;
     ensure!((8..=9).contains(&served), "{served} good answers lifted it");
     assert_eq!(alerts(&world).await?, []);
-    let listed: FlaggedServices = world.consumer.control().get(route::SPENDING_FLAGGED).await?;
+    let listed = world.consumer.control().ask(endpoint::FlaggedServices).await?;
     assert_eq!(listed.services, []);
     let charged = moody.hits() + world.upstream.hits();
     assert_eq!(world.settle_and_check(FUNDS).await?, cost(charged));
@@ -260,7 +260,7 @@ async fn neither_a_lost_connection_nor_what_a_caller_gets_wrong_flags_a_service(
         let lost = world.get("/ok").await?;
         ensure!(lost.status == StatusCode::BAD_GATEWAY, "{lost:?}");
     }
-    let listed: FlaggedServices = world.consumer.control().get(route::SPENDING_FLAGGED).await?;
+    let listed = world.consumer.control().ask(endpoint::FlaggedServices).await?;
     assert_eq!(listed.services, []);
     Ok(())
 }

@@ -1,7 +1,10 @@
 //! Port 3000 against everything a script can get wrong: refused in words, free, and never passed on.
 
 use anyhow::{Context, Result, ensure};
-use farthing_control::types::{Charge, KindFile, OperationFile, ParameterFile, PlaceFile, Secret, route};
+use farthing_control::{
+    endpoint,
+    types::{Charge, KindFile, OperationFile, ParameterFile, PlaceFile},
+};
 use farthing_protocol::{Usdc, call::Method};
 use farthing_tests::world::{Answer, FUNDS, PRICE, Setup, World, service_file};
 use reqwest::StatusCode;
@@ -229,7 +232,7 @@ async fn without_the_current_secret_nothing_is_bought() -> Result<()> {
     assert_eq!(world.upstream.hits(), 0);
 
     expect_served(&send(Some(format!("bearer {secret}"))).await?)?;
-    let fresh: Secret = world.consumer.control().post(route::SECRET_ROTATE, &json!({})).await?;
+    let fresh = world.consumer.control().ask(endpoint::RotateSecret).await?;
     expect_refused("the old secret", &send(Some(format!("Bearer {secret}"))).await?, 401, "unauthorized")?;
     expect_served(&send(Some(format!("Bearer {}", fresh.secret))).await?)?;
     world.secret = fresh.secret;

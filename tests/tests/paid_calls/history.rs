@@ -1,6 +1,7 @@
 //! The history of whole nodes: what was bought, served, moved and settled, searched and exported.
 
 use anyhow::{Context, Result, ensure};
+use farthing_control::endpoint;
 use farthing_protocol::Usdc;
 use farthing_tests::{
     command::farthing,
@@ -69,10 +70,12 @@ async fn everything_that_moved_money_is_in_the_history_of_both_sides_and_adds_up
     let whole = of(consumer, vec![]).await?;
     let (mut stepped, mut cursor) = (Vec::new(), String::new());
     loop {
-        let step: Value = consumer.control().get(&format!("/history?limit=1&cursor={cursor}")).await?;
-        stepped.extend(step["entries"].as_array().context("entries")?.clone());
-        let Some(next) = step["next"].as_str() else { break };
-        next.clone_into(&mut cursor);
+        let step = consumer.control().ask(endpoint::History.with("limit", 1).with("cursor", &cursor)).await?;
+        for entry in &step.entries {
+            stepped.push(serde_json::to_value(entry)?);
+        }
+        let Some(next) = step.next else { break };
+        cursor = next;
     }
     assert_eq!(stepped, whole);
 

@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use anyhow::{Context, Result, bail, ensure};
 use bytes::Bytes;
 use farthing_chain::{Chain, ChainHandle, ChainSpec, MemoryJournal};
-use farthing_control::types::{Api, Audit, Channel, PriceRequest, Settled, route};
+use farthing_control::{endpoint, types::PriceRequest};
 use farthing_network::{CallFailure, Inbound, Network, NetworkConfig, NetworkHandle};
 use farthing_protocol::{
     Address, CallId, CallMessage, CallReply, CallRequest, CallResponse, ChannelConfig, ChannelId, Listing,
@@ -226,12 +226,12 @@ async fn expect_paid(world: &World, calls: u64) -> Result<()> {
 
 /// The owner gains exactly what so many calls cost.
 async fn expect_charged(world: &World, calls: u64) -> Result<()> {
-    let _: Settled = world.owner.control().post(route::SETTLE, &serde_json::json!({})).await?;
-    let channels: Vec<Channel> = world.owner.control().get(route::CHANNELS).await?;
+    world.owner.control().ask(endpoint::Settle).await?;
+    let channels = world.owner.control().ask(endpoint::Channels).await?;
     let spent = channels.iter().map(|channel| channel.spent.0.micros()).sum::<u64>();
     assert_eq!(Usdc::from_micros(spent), cost(calls));
     assert_eq!(world.chain.usdc_of(world.owner_wallet).await?, cost(calls));
-    let audit: Audit = world.owner.control().get(route::AUDIT).await?;
+    let audit = world.owner.control().ask(endpoint::Audit).await?;
     ensure!(audit.violations.is_empty(), "{:?}", audit.violations);
     Ok(())
 }
@@ -303,7 +303,7 @@ async fn a_promise_that_is_not_good_is_refused_and_free() -> Result<()> {
     let world = World::start().await?;
     let payer = Payer::join(&world, 0x52, cost(3)).await?;
     expect_served(&world.get("/ok").await?)?;
-    let others: Vec<Channel> = world.consumer.control().get(route::CHANNELS).await?;
+    let others = world.consumer.control().ask(endpoint::Channels).await?;
     let others = others[0].id.0;
     let second = ChannelConfig { salt: [1; 32], ..payer.config };
     let elsewhere = ChannelConfig { payee: world.consumer_wallet, ..payer.config };
@@ -458,7 +458,7 @@ async fn a_channel_below_the_listed_delay_or_deposit_is_refused_and_takes_no_pla
     assert_eq!(refusal_of_a_new_channel(&payer, too_short).await?, RefusalCode::DelayTooShort);
     assert_eq!(refusal_of_a_new_channel(&payer, too_small).await?, RefusalCode::DepositTooSmall);
     payer.open(just_right, cost(5)).await?;
-    let channels: Vec<Channel> = world.owner.control().get(route::CHANNELS).await?;
+    let channels = world.owner.control().ask(endpoint::Channels).await?;
     assert_eq!(channels.len(), 2, "{channels:?}");
     payer.served(payer.request("paid", PRICE)).await?;
     // A deposit that reaches the least is served from then on.

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use farthing_control::types::{Api, ApiState, CatalogService, CatalogState, Channel, route};
+use farthing_control::{
+    endpoint,
+    types::{Api, ApiState, CatalogState},
+};
 use farthing_testnet::{NodeProcess, rpc};
 use farthing_tests::{
     command::farthing,
@@ -17,23 +20,23 @@ use crate::support::{cost, expect_free, expect_served, fixed_owner, setting};
 async fn a_paused_service_refuses_and_a_removed_one_is_gone() -> Result<()> {
     let world = World::start().await?;
     expect_served(&world.get("/ok").await?)?;
-    let path = |route: &str| route.replace("{id}", &world.api.id.to_string());
+    let (control, id) = (world.owner.control(), world.api.id);
 
-    let paused: Api = world.owner.control().post(&path(route::API_PAUSE), &()).await?;
+    let paused = control.ask(endpoint::PauseApi.of(id)).await?;
     assert_eq!(paused.state, ApiState::Paused);
     expect_free("paused", &world.get("/ok").await?, 503, "owner-unavailable")?;
     expect_free("still paused", &world.get("/ok").await?, 503, "owner-unavailable")?;
-    let resumed: Api = world.owner.control().post(&path(route::API_RESUME), &()).await?;
+    let resumed = control.ask(endpoint::ResumeApi.of(id)).await?;
     assert_eq!(resumed.state, ApiState::Published);
     expect_served(&world.get("/ok").await?)?;
 
-    let removed: Api = world.owner.control().delete(&path(route::API)).await?;
+    let removed = control.ask(endpoint::RemoveApi.of(id)).await?;
     assert_eq!(removed.state, ApiState::Removed);
     // Until the consumer's node hears of it, the owner refuses; then its own catalog does.
     let answer = world.get("/ok").await?;
     ensure!([404, 410].contains(&answer.status.as_u16()), "{} {:?}", answer.status, answer.body);
     assert_eq!(answer.charged(), false);
-    let left: Vec<Api> = world.owner.control().get(route::APIS).await?;
+    let left = world.owner.control().ask(endpoint::Apis).await?;
     ensure!(left.is_empty(), "{left:?}");
     assert_eq!(world.upstream.hits(), 2);
     assert_eq!(world.settle_and_check(FUNDS).await?, cost(2));
@@ -43,18 +46,17 @@ async fn a_paused_service_refuses_and_a_removed_one_is_gone() -> Result<()> {
 #[tokio::test]
 async fn a_service_known_to_be_paused_gets_no_deposit() -> Result<()> {
     let world = World::start().await?;
-    let path = |route: &str| route.replace("{id}", &world.api.id.to_string());
-    let _: Api = world.owner.control().post(&path(route::API_PAUSE), &()).await?;
-    let shown = path(route::CATALOG_SERVICE);
+    let id = world.api.id;
+    world.owner.control().ask(endpoint::PauseApi.of(id)).await?;
     eventually("the consumer knows that it is paused", async || {
-        let service: Result<CatalogService, _> = world.consumer.control().get(&shown).await;
+        let service = world.consumer.control().ask(endpoint::CatalogService.of(id)).await;
         Ok(service.is_ok_and(|service| service.hit.state == CatalogState::Paused))
     })
     .await?;
     expect_free("paused", &world.get("/ok").await?, 503, "owner-unavailable")?;
-    let channels: Vec<Channel> = world.consumer.control().get(route::CHANNELS).await?;
+    let channels = world.consumer.control().ask(endpoint::Channels).await?;
     ensure!(channels.is_empty(), "money was bound for nothing: {channels:?}");
-    let _: Api = world.owner.control().post(&path(route::API_RESUME), &()).await?;
+    world.owner.control().ask(endpoint::ResumeApi.of(id)).await?;
     eventually("it is served", async || Ok(world.get("/ok").await?.status.is_success())).await?;
     assert_eq!(world.settle_and_check(FUNDS).await?, cost(1));
     Ok(())
@@ -67,10 +69,10 @@ async fn a_restart_keeps_wallet_secret_services_and_channel() -> Result<()> {
         expect_served(&world.get("/ok").await?)?;
     }
     world.wait_until_decided().await?;
-    let channels: Vec<Channel> = world.consumer.control().get(route::CHANNELS).await?;
+    let channels = world.consumer.control().ask(endpoint::Channels).await?;
     // How the upstream and the neighbours do is looked at again and again while the node runs.
     let apis = async |node: &NodeProcess| -> Result<Vec<Api>> {
-        let apis: Vec<Api> = node.control().get(route::APIS).await?;
+        let apis = node.control().ask(endpoint::Apis).await?;
         Ok(apis.into_iter().map(|api| Api { upstream_median_us: None, health: None, ..api }).collect())
     };
     let published = apis(&world.owner).await?;
@@ -95,12 +97,12 @@ async fn a_restart_keeps_wallet_secret_services_and_channel() -> Result<()> {
         ensure!(world.consumer.secret().await? == world.secret, "the secret changed");
         ensure!(std::fs::read(world.consumer.ca_file())? == ca, "the authority changed");
         assert_eq!(apis(&world.owner).await?, published);
-        assert_eq!(world.consumer.control().get::<Vec<Channel>>(route::CHANNELS).await?, channels);
+        assert_eq!(world.consumer.control().ask(endpoint::Channels).await?, channels);
     }
     eventually("the nodes found each other", async || Ok(world.get("/ok").await?.status.is_success()))
         .await?;
     world.wait_until_decided().await?;
-    let now: Vec<Channel> = world.consumer.control().get(route::CHANNELS).await?;
+    let now = world.consumer.control().ask(endpoint::Channels).await?;
     assert_eq!(
         (now.len(), now[0].id, now[0].spent.0),
         (1, channels[0].id, cost(4)),
@@ -145,13 +147,12 @@ async fn a_channel_that_was_closed_twice_serves_again_when_it_is_filled() -> Res
     let world = World::start().await?;
     expect_served(&world.get("/ok").await?)?;
     for _ in 0..2 {
-        let channels: Vec<Channel> = world.consumer.control().get(route::CHANNELS).await?;
-        let close = route::CHANNEL_CLOSE.replace("{id}", &channels[0].id.to_string());
-        let _: Channel = world.consumer.control().post(&close, &()).await?;
+        let channels = world.consumer.control().ask(endpoint::Channels).await?;
+        world.consumer.control().ask(endpoint::CloseChannel.of(channels[0].id)).await?;
         // Each node sees the chain with its own eyes, and the owner refuses while a close seems pending to it.
         for node in [&world.consumer, &world.owner] {
             eventually("the channel is closed", async || {
-                let channels: Vec<Channel> = node.control().get(route::CHANNELS).await?;
+                let channels = node.control().ask(endpoint::Channels).await?;
                 Ok(channels.iter().all(|channel| channel.state == "closed"))
             })
             .await?;
@@ -165,15 +166,14 @@ async fn a_channel_that_was_closed_twice_serves_again_when_it_is_filled() -> Res
 
 /// The state of the consumer's only channel.
 async fn state_of_the_channel(world: &World) -> Result<String> {
-    let channels: Vec<Channel> = world.consumer.control().get(route::CHANNELS).await?;
+    let channels = world.consumer.control().ask(endpoint::Channels).await?;
     Ok(channels[0].state.clone())
 }
 
-async fn close(world: &World, query: &str) -> Result<String> {
-    let channels: Vec<Channel> = world.consumer.control().get(route::CHANNELS).await?;
-    let path = route::CHANNEL_CLOSE.replace("{id}", &channels[0].id.to_string());
-    let closed: Channel = world.consumer.control().post(&format!("{path}{query}"), &()).await?;
-    Ok(closed.state)
+async fn close(world: &World, force: bool) -> Result<String> {
+    let channels = world.consumer.control().ask(endpoint::Channels).await?;
+    let at = endpoint::CloseChannel.of(channels[0].id).with("force", force);
+    Ok(world.consumer.control().ask(at).await?.state)
 }
 
 /// An owner that promises to close its channel and is gone before it does.
@@ -188,8 +188,10 @@ async fn promised_and_gone(term_secs: &str) -> Result<World> {
     // Its close never gets into a block.
     let url = world.chain.rpc_url();
     rpc::call(&url, "evm_setAutomine", json!([false])).await?;
-    eventually("the owner promises", async || Ok(close(&world, "").await?.contains("has promised it until")))
-        .await?;
+    eventually("the owner promises", async || {
+        Ok(close(&world, false).await?.contains("has promised it until"))
+    })
+    .await?;
     world.owner.kill().await?;
     rpc::call(&url, "anvil_dropAllTransactions", json!([])).await?;
     rpc::call(&url, "evm_setAutomine", json!([true])).await?;
@@ -213,9 +215,9 @@ async fn an_owner_that_promises_to_close_and_does_not_is_closed_on_chain_after_i
 #[tokio::test]
 async fn a_forced_close_asks_the_chain_at_once_whatever_the_owner_promised() -> Result<()> {
     let world = promised_and_gone("86400").await?;
-    let state = close(&world, "").await?;
+    let state = close(&world, false).await?;
     ensure!(state.contains("has promised it until"), "{state}");
-    let state = close(&world, "?force=true").await?;
+    let state = close(&world, true).await?;
     ensure!(state.contains("this node asked the chain"), "{state}");
     eventually("the chain shows it", async || {
         Ok(state_of_the_channel(&world).await?.starts_with("closing: can be withdrawn in"))

@@ -1,7 +1,7 @@
 //! Many calls at once: each charged exactly once, whatever waits, runs low or tops up.
 
 use anyhow::{Result, ensure};
-use farthing_control::types::{Channel, route};
+use farthing_control::endpoint;
 use farthing_protocol::Usdc;
 use farthing_tests::world::{Answer, FUNDS, Setup, World};
 use futures::{StreamExt, TryStreamExt, stream};
@@ -54,7 +54,7 @@ async fn a_channel_that_runs_low_is_topped_up_while_calls_go_on() -> Result<()> 
     for answer in burst(&world, "/ok", 100, 16).await? {
         expect_served(&answer)?;
     }
-    let channels: Vec<Channel> = world.consumer.control().get(route::CHANNELS).await?;
+    let channels = world.consumer.control().ask(endpoint::Channels).await?;
     ensure!(channels[0].deposited.0 >= cost(100), "{channels:?}");
     assert_eq!(world.upstream.hits(), 100);
     assert_eq!(world.settle_and_check(FUNDS).await?, cost(100));

@@ -12,7 +12,10 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use axum::{Router, body::Body, extract::Path, response::Response, routing::any};
 use bytes::Bytes;
-use farthing_control::types::{Api, Audit, Charge, OperationFile, ServiceFile, route};
+use farthing_control::{
+    endpoint,
+    types::{Charge, OperationFile, ServiceFile},
+};
 use farthing_protocol::call::Method;
 use farthing_testnet::NodeProcess;
 use farthing_tests::world::{Answer, FUNDS, Setup, World, eventually, service_file};
@@ -177,7 +180,7 @@ async fn a_consumer_whose_callers_do_not_read_buys_nothing_that_it_cannot_hold()
         ensure!(refused.json()["detail"].to_string().contains("no memory left"), "{:?}", refused.json());
     }
     assert_eq!(upstream.hits(), before, "nothing was asked for");
-    let audit: Audit = world.consumer.control().get(route::AUDIT).await?;
+    let audit = world.consumer.control().ask(endpoint::Audit).await?;
     ensure!(audit.calls_undecided == 0, "{audit:?}");
 
     // The ones that wait are delivered whole, and honest calls go on.
@@ -282,7 +285,7 @@ async fn free_documents_count_as_bodies_and_are_refused_where_they_find_no_room(
     };
     let operations = (0..2_000).map(operation).collect();
     let file = ServiceFile { operations, ..service_file(&world.upstream.url(), Charge::Success) };
-    let large: Api = world.owner.control().post(route::APIS, &file).await?;
+    let large = world.owner.control().tell(endpoint::AddApi, &file).await?;
     let client = world.consumer.https_client()?;
     let gateway = world.consumer.status().await?.gateway_url;
     let asked = async |id: String| {

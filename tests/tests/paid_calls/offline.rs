@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use farthing_control::types::{Channel, route};
+use farthing_control::endpoint;
 use farthing_tests::world::{FUNDS, World, eventually};
 
 use crate::support::{cost, expect_free, expect_served, fixed_owner};
@@ -42,7 +42,7 @@ async fn an_owner_that_was_never_met_is_said_to_be_unknown_and_gets_no_deposit()
         404 => expect_free("never met", &answer, 404, "unknown-service")?,
         _ => expect_free("heard of", &answer, 502, "owner-unreachable")?,
     }
-    let channels: Vec<Channel> = world.consumer.control().get(route::CHANNELS).await?;
+    let channels = world.consumer.control().ask(endpoint::Channels).await?;
     ensure!(channels.is_empty(), "money was bound for an owner that is away: {channels:?}");
     world.owner.restart(Vec::new()).await?;
     eventually("the service is found", async || Ok(world.get("/ok").await?.status.is_success())).await?;

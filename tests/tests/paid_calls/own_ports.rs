@@ -2,7 +2,10 @@
 
 use anyhow::{Context, Result, ensure};
 use axum::{Router, routing::any};
-use farthing_control::types::{Alert, Api, ApiShown, Charge, Console, route};
+use farthing_control::{
+    endpoint,
+    types::{Api, Charge},
+};
 use farthing_tests::{
     command::farthing,
     world::{FUNDS, World, eventually, service_file},
@@ -37,7 +40,7 @@ async fn no_port_of_a_node_is_named_for_an_upstream_by_any_name_or_address() -> 
     let listen = format!("/ip4/127.0.0.1/tcp/0,/ip4/127.0.0.1/udp/{quic}/quic-v1");
     let environment = [("FARTHING_NETWORK__LISTEN".to_owned(), listen)];
     world.owner.restart([names.environment(), environment.to_vec()].concat()).await?;
-    let console: Console = world.owner.control().get(route::CONSOLE).await?;
+    let console = world.owner.control().ask(endpoint::ShowConsole).await?;
     let tcp = world.owner.loopback_address().await?;
     let own = [
         ("gateway", port_in(&world.owner.status().await?.gateway_url, ':')?),
@@ -57,7 +60,7 @@ async fn no_port_of_a_node_is_named_for_an_upstream_by_any_name_or_address() -> 
             );
         }
     }
-    let apis: Vec<Api> = world.owner.control().get(route::APIS).await?;
+    let apis = world.owner.control().ask(endpoint::Apis).await?;
     ensure!(apis.len() == 1, "nothing was published: {apis:?}");
     Ok(())
 }
@@ -117,12 +120,12 @@ async fn expect_told(world: &World, api: &Api, log: &str) -> Result<()> {
     ensure!(start.is_some() && log.contains(&api.id.to_string()), "at start: {log}");
     let call = log.lines().find(|line| line.contains("gave no answer") && line.contains(&api.upstream));
     ensure!(call.is_some_and(|line| line.contains("a port of this node")), "of the call: {call:?}");
-    let shown: ApiShown = world.owner.control().get(&route::API.replace("{id}", &api.id.to_string())).await?;
+    let shown = world.owner.control().ask(endpoint::ShowApi.of(api.id)).await?;
     let health = shown.api.health.context("no health")?;
     ensure!(!health.upstream_good && health.upstream.contains("leads to a port of this node"), "{health:?}");
     let mut last = None;
     eventually("there is an alert", async || {
-        let alerts: Vec<Alert> = world.owner.control().get(route::ALERTS).await?;
+        let alerts = world.owner.control().ask(endpoint::Alerts).await?;
         let found = alerts
             .iter()
             .find(|alert| alert.kind == "server-down" && alert.cause.contains("port of this node"));

@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
-use farthing_control::types::{Audit, Channel, SpendingState, route};
+use farthing_control::{endpoint, types::Channel};
 use farthing_ledger::{Ledger, OpenMode, PayeeChannelRow};
 use farthing_network::{Inbound, Network, NetworkConfig, NetworkHandle};
 use farthing_node::wallet::Wallet;
@@ -76,7 +76,7 @@ struct State {
 impl Owner {
     /// Puts an owner with these answers in the place of the real one, whose first call was paid.
     async fn replaces(world: &mut World, answers: Answers) -> Result<(Arc<Self>, NetworkHandle)> {
-        let channels: Vec<Channel> = world.consumer.control().get(route::CHANNELS).await?;
+        let channels = world.consumer.control().ask(endpoint::Channels).await?;
         let contract =
             farthing_chain::local(world.chain.rpc_url(), Anvil::CHAIN_ID, world.chain.token).contract;
         let wallet = Wallet::open(world.owner.data_dir(), None)?;
@@ -239,7 +239,7 @@ fn refusal_asked_for(request: &CallRequest) -> CallReply {
 }
 
 async fn spent(world: &World) -> Result<Usdc> {
-    let channels: Vec<Channel> = world.consumer.control().get(route::CHANNELS).await?;
+    let channels = world.consumer.control().ask(endpoint::Channels).await?;
     Ok(channels[0].spent.0)
 }
 
@@ -265,9 +265,9 @@ async fn a_call_whose_first_copy_was_lost_is_ended_by_no_refusal_of_a_later_one(
     }
     // Nothing is counted as charged, and all of it stays reserved.
     assert_eq!(spent(&world).await?, PRICE);
-    let spending: SpendingState = world.consumer.control().get(route::SPENDING).await?;
+    let spending = world.consumer.control().ask(endpoint::Spending).await?;
     assert_eq!(spending.spent_today.0, cost(1 + REFUSALS.len() as u64));
-    let audit: Audit = world.consumer.control().get(route::AUDIT).await?;
+    let audit = world.consumer.control().ask(endpoint::Audit).await?;
     assert_eq!(audit.calls_undecided, REFUSALS.len() as u64);
 
     owner.tell();
@@ -276,9 +276,9 @@ async fn a_call_whose_first_copy_was_lost_is_ended_by_no_refusal_of_a_later_one(
         Ok(spent(&world).await? == cost(1 + REFUSALS.len() as u64))
     })
     .await?;
-    let spending: SpendingState = world.consumer.control().get(route::SPENDING).await?;
+    let spending = world.consumer.control().ask(endpoint::Spending).await?;
     assert_eq!(spending.spent_today.0, cost(1 + REFUSALS.len() as u64));
-    let audit: Audit = world.consumer.control().get(route::AUDIT).await?;
+    let audit = world.consumer.control().ask(endpoint::Audit).await?;
     ensure!(audit.violations.is_empty(), "{:?}", audit.violations);
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::{fs, sync::Arc, time::Duration};
 
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
-use farthing_control::types::{Console, route};
+use farthing_control::endpoint;
 use farthing_testnet::NodeProcess;
 use farthing_tests::{
     command::farthing,
@@ -39,7 +39,7 @@ async fn silent(port: u16) -> Result<Vec<TcpStream>> {
 }
 
 async fn console(node: &NodeProcess) -> Result<u16> {
-    port_of(&node.control().get::<Console>(route::CONSOLE).await?.url)
+    port_of(&node.control().ask(endpoint::ShowConsole).await?.url)
 }
 
 #[tokio::test]

@@ -1,9 +1,10 @@
 //! Prices that change while scripts run: never more than the caller accepted, never an error for less.
 
 use anyhow::{Context, Result, ensure};
+use farthing_control::endpoint;
 use farthing_control::types::{
-    Api, CatalogService, OperationName, PriceRequest, Rescan, RescanRequest, ServiceFile, SourceFile,
-    SourceKind, Text, route,
+    Api, CatalogService, OperationName, PriceRequest, RescanRequest, ServiceFile, SourceFile, SourceKind,
+    Text,
 };
 use farthing_protocol::{Usdc, call::Method};
 use farthing_tests::{
@@ -18,8 +19,8 @@ const MICROS: fn(u64) -> Usdc = Usdc::from_micros;
 
 async fn reprice(world: &World, price: Usdc, operation: Option<&str>) -> Result<Api> {
     let operation = operation.map(|path| OperationName { method: Text(Method::Get), path: path.to_owned() });
-    let path = route::API_PRICE.replace("{id}", &world.api.id.to_string());
-    Ok(world.owner.control().post(&path, &PriceRequest { price: price.into(), operation }).await?)
+    let path = endpoint::PriceApi.of(world.api.id);
+    Ok(world.owner.control().tell(path, &PriceRequest { price: price.into(), operation }).await?)
 }
 
 /// What the user of the consumer's node accepts for all calls.
@@ -31,8 +32,8 @@ async fn accept(world: &World, up_to: Usdc) -> Result<()> {
 
 /// What the consumer's catalog says a call costs: of the service, and of its first operation.
 async fn shown(world: &World) -> Result<(Usdc, Usdc)> {
-    let path = route::CATALOG_SERVICE.replace("{id}", &world.api.id.to_string());
-    let shown: CatalogService = world.consumer.control().get(&path).await?;
+    let path = endpoint::CatalogService.of(world.api.id);
+    let shown: CatalogService = world.consumer.control().ask(path).await?;
     Ok((shown.hit.price.0, shown.offers.first().context("no operation")?.price.0))
 }
 
@@ -261,11 +262,10 @@ async fn a_price_is_raised_by_no_other_name_of_the_same_operation() -> Result<()
         expect_served(&first).context(what)?;
         assert_eq!(first.header("x-farthing-charged"), PRICE.to_string(), "{what}");
 
-        let path = |route: &str| route.replace("{id}", &api.id.to_string());
         let newer = RescanRequest { source: Some(described(renamed)), apply: true };
-        let _: Rescan = world.owner.control().post(&path(route::API_RESCAN), &newer).await?;
+        world.owner.control().tell(endpoint::RescanApi.of(api.id), &newer).await?;
         let raised = PriceRequest { price: MICROS(3_000).into(), operation: None };
-        let _: Api = world.owner.control().post(&path(route::API_PRICE), &raised).await?;
+        world.owner.control().tell(endpoint::PriceApi.of(api.id), &raised).await?;
         if restarts {
             restart(&mut world).await?;
         }
@@ -285,7 +285,7 @@ async fn a_price_is_raised_by_no_other_name_of_the_same_operation() -> Result<()
         assert_eq!(named.header("x-farthing-charged"), "0.003", "{what}");
         let answer = world.call_of(&api, "GET", "/status/200").await?;
         expect_free(what, &answer, 409, "price-changed").context("after a call that named it")?;
-        let _: Api = world.owner.control().delete(&path(route::API)).await?;
+        world.owner.control().ask(endpoint::RemoveApi.of(api.id)).await?;
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! What an owner serves and claims while its wallet cannot pay the chain.
 
 use anyhow::{Context, Result, ensure};
-use farthing_control::types::{Alert, Settled, route};
+use farthing_control::{endpoint, types::Settled};
 use farthing_testnet::rpc;
 use farthing_tests::{
     command::farthing,
@@ -20,7 +20,7 @@ async fn set_eth_of_the_owner(world: &World, wei: &str) -> Result<()> {
 }
 
 async fn alerts_of_the_owner(world: &World) -> Result<Vec<String>> {
-    let alerts: Vec<Alert> = world.owner.control().get(route::ALERTS).await?;
+    let alerts = world.owner.control().ask(endpoint::Alerts).await?;
     Ok(alerts.into_iter().map(|alert| alert.kind).collect())
 }
 
@@ -62,8 +62,7 @@ async fn a_claim_that_the_chain_takes_back_is_claimed_again() -> Result<()> {
     world.wait_until_decided().await?;
     let url = world.chain.rpc_url();
     let before = rpc::call(&url, "evm_snapshot", json!([])).await?;
-    let claim =
-        async || -> Result<Settled> { Ok(world.owner.control().post(route::SETTLE, &json!({})).await?) };
+    let claim = async || -> Result<Settled> { Ok(world.owner.control().ask(endpoint::Settle).await?) };
     assert_eq!(claim().await?.claimed.0, cost(2));
     assert_eq!(claim().await?.claimed.0, cost(0), "all is claimed");
 

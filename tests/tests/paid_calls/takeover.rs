@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use anyhow::{Context, Result, bail, ensure};
-use farthing_control::types::{CatalogService, Channel, route};
+use farthing_control::endpoint;
 use farthing_network::{Inbound, Network, NetworkConfig, NetworkHandle};
 use farthing_protocol::{
     Address, CallReply, Listing, Refusal, RefusalCode, SecretKey, ServiceId, Signed, Usdc,
@@ -121,7 +121,7 @@ async fn blocked(node: &NodeProcess) -> Result<u64> {
 
 /// Whom the node ever had a channel with.
 async fn payees(node: &NodeProcess) -> Result<Vec<Address>> {
-    let channels: Vec<Channel> = node.control().get(route::CHANNELS).await?;
+    let channels = node.control().ask(endpoint::Channels).await?;
     Ok(channels.iter().map(|channel| channel.peer.0).collect())
 }
 
@@ -143,8 +143,7 @@ async fn a_stranger_that_lists_a_service_under_its_owner_s_id_is_not_believed_no
         })
         .await
         .with_context(|| node.log())?;
-        let shown: CatalogService =
-            node.control().get(&route::CATALOG_SERVICE.replace("{id}", &service.to_string())).await?;
+        let shown = node.control().ask(endpoint::CatalogService.of(service)).await?;
         ensure!(shown.hit.owner.0 == world.owner_wallet, "{shown:?}");
     }
     expect_served(&world.get("/ok").await?)?;

@@ -8,7 +8,7 @@ use farthing_bridge::{
     read,
     snippet::{Language as PlainLanguage, SnippetCall, snippet as plain_snippet},
 };
-use farthing_control::types::{Api, route};
+use farthing_control::endpoint;
 use farthing_protocol::Usdc;
 use farthing_sdk::{Language, Options, Sdk, generate, snippet};
 use farthing_testnet::demo::Demo;
@@ -66,7 +66,7 @@ impl Offers {
     /// Publishes one more service beside those of the demo, and asks the demo's what they say.
     pub async fn of(demo: &Demo) -> Result<Self> {
         let keeper = Things::start().await?;
-        let api: Api = demo.earthquakes.node.control().post(route::APIS, &keeper.service_file()).await?;
+        let api = demo.earthquakes.node.control().tell(endpoint::AddApi, &keeper.service_file()).await?;
         let things = api.id.to_string();
         eventually("the consumer knows the new service", async || {
             Ok(farthing(&demo.consumer, &["catalog", "show", &things]).await?.code == 0)

@@ -2,7 +2,10 @@
 
 use anyhow::Result;
 use axum::{Json, Router, extract::Query, routing::get};
-use farthing_control::types::{Api, ServiceFile, SourceFile, SourceKind, route};
+use farthing_control::{
+    endpoint,
+    types::{Api, ServiceFile, SourceFile, SourceKind},
+};
 use farthing_protocol::Usdc;
 use farthing_testnet::demo::Demo;
 use serde::Deserialize;
@@ -109,5 +112,5 @@ pub async fn publish(demo: &Demo) -> Result<Api> {
         source: Some(source),
         ..ServiceFile::priced(PRICE)
     };
-    Ok(demo.earthquakes.node.control().post(route::APIS, &file).await?)
+    Ok(demo.earthquakes.node.control().tell(endpoint::AddApi, &file).await?)
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use farthing_chain::deploy::{dev_account, first_contract_of};
-use farthing_control::types::{Api, WalletBalance, route};
+use farthing_control::endpoint;
 use farthing_testnet::{
     NodeOptions, NodeProcess, ServiceProcess,
     anvil::Anvil,
@@ -69,10 +69,10 @@ async fn nodes_that_started_before_the_contracts_are_prepared_once_however_often
     }
 
     for (owner, name) in [(&quake_owner, "Earthquakes"), (&planet_owner, "Exoplanets")] {
-        let offered: Vec<Api> = owner.control().get(route::APIS).await?;
+        let offered = owner.control().ask(endpoint::Apis).await?;
         assert_eq!(offered.iter().map(|api| api.name.as_str()).collect::<Vec<_>>(), [name]);
     }
-    let balance: WalletBalance = consumer.control().get(route::WALLET).await?;
+    let balance = consumer.control().ask(endpoint::Wallet).await?;
     assert_eq!(balance.usdc.context("no balance")?.to_string(), "10.00");
     assert_eq!(rpc::transactions_of(&chain.url(), deployer).await?, TRANSACTIONS);
     Ok(())

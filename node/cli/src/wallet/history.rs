@@ -1,11 +1,11 @@
 //! `farthing wallet history` and `settlement`: step by step from the node, as a table, JSON or CSV.
 
+use farthing_control::endpoint::{self, Address};
 use farthing_control::{
     ControlClient,
     types::{
-        DayTotals, HistoryEntry, HistoryKind, HistoryPage, HistoryState, SettlementShown, Text,
+        HistoryEntry, HistoryKind, HistoryState, SettlementShown, Text,
         history::{CSV_HEAD, csv_line},
-        route,
     },
 };
 use farthing_os::clock;
@@ -42,8 +42,8 @@ pub(super) async fn history(
     }
     let (mut listed, mut entries, mut cursor) = (0, Vec::new(), None);
     loop {
-        let path = path(&arguments, cursor.as_deref(), limit.saturating_sub(listed).min(STEP_MAX));
-        let page: HistoryPage = node.get(&path).await?;
+        let at = address(&arguments, cursor.as_deref(), limit.saturating_sub(listed).min(STEP_MAX));
+        let page = node.ask(at).await?;
         listed += page.entries.len() as u64;
         if arguments.csv {
             context.output.text(&page.entries.iter().map(csv_line).collect::<String>())?;
@@ -66,24 +66,16 @@ pub(super) async fn history(
     context.output.data(&entries, |entries| list(entries))
 }
 
-fn path(arguments: &History, cursor: Option<&str>, limit: u64) -> String {
+fn address(arguments: &History, cursor: Option<&str>, limit: u64) -> Address<endpoint::History> {
     let kinds: Vec<&str> = arguments.kind.iter().map(|kind| kind.name()).collect();
-    let service = arguments.service.map(|service| service.to_string());
-    let mut query = url::form_urlencoded::Serializer::new(String::new());
-    query.append_pair("limit", &limit.to_string());
-    for (name, value) in [
-        ("kind", Some(kinds.join(",")).as_deref()),
-        ("state", arguments.state.map(HistoryState::name)),
-        ("service", service.as_deref()),
-        ("from", arguments.from.as_deref()),
-        ("to", arguments.to.as_deref()),
-        ("cursor", cursor),
-    ] {
-        if let Some(value) = value.filter(|value| !value.is_empty()) {
-            query.append_pair(name, value);
-        }
-    }
-    format!("{}?{}", route::HISTORY, query.finish())
+    endpoint::History
+        .with("limit", limit)
+        .with_some("kind", (!kinds.is_empty()).then(|| kinds.join(",")))
+        .with_some("state", arguments.state.map(HistoryState::name))
+        .with_some("service", arguments.service)
+        .with_some("from", arguments.from.as_deref())
+        .with_some("to", arguments.to.as_deref())
+        .with_some("cursor", cursor)
 }
 
 fn list(entries: &[HistoryEntry]) -> String {
@@ -110,13 +102,9 @@ fn list(entries: &[HistoryEntry]) -> String {
 }
 
 async fn by_day(context: &Context, node: &ControlClient, arguments: &History) -> Result<(), Failure> {
-    let mut query = url::form_urlencoded::Serializer::new(String::new());
-    for (name, value) in [("from", &arguments.from), ("to", &arguments.to)] {
-        if let Some(value) = value {
-            query.append_pair(name, value);
-        }
-    }
-    let days: Vec<DayTotals> = node.get(&format!("{}?{}", route::HISTORY_DAYS, query.finish())).await?;
+    let (from, to) = (arguments.from.as_deref(), arguments.to.as_deref());
+    let at = Address::from(endpoint::HistoryDays).with_some("from", from).with_some("to", to);
+    let days = node.ask(at).await?;
     context.output.data(&days, |days| {
         let rows = days.iter().map(|day| {
             let counts = [day.bought.to_string(), day.spent.to_string(), day.served.to_string()];
@@ -128,7 +116,7 @@ async fn by_day(context: &Context, node: &ControlClient, arguments: &History) ->
 }
 
 pub(super) async fn settlement(context: &Context, node: &ControlClient, number: u64) -> Result<(), Failure> {
-    let found: SettlementShown = node.get(&route::SETTLEMENT.replace("{id}", &number.to_string())).await?;
+    let found = node.ask(endpoint::Settlement.of(number)).await?;
     if found.partial {
         context.output.prose("Some of its calls are not listed: they are too old or too many.");
     }

@@ -5,7 +5,10 @@ use axum::{
     extract::Query,
     response::{IntoResponse, Response},
 };
-use farthing_control::types::{Activity, BoughtCall, ServedCall, route};
+use farthing_control::{
+    endpoint,
+    types::{Activity, BoughtCall, ServedCall},
+};
 use farthing_os::clock;
 use serde::Deserialize;
 
@@ -58,8 +61,7 @@ pub(super) struct Asked {
 
 pub(super) async fn show(visit: Visit, Query(asked): Query<Asked>) -> Result<Response, Failure> {
     let frame = visit.frame(Place::Activity).await?;
-    let address = format!("{}?limit={LISTED}", route::ACTIVITY);
-    let mut activity: Activity = visit.panel.node().get(&address).await?;
+    let mut activity = visit.panel.node().ask(endpoint::Activity.with("limit", LISTED)).await?;
     match asked.side.as_str() {
         "bought" => activity.served.clear(),
         "served" => activity.bought.clear(),

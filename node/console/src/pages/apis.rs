@@ -5,7 +5,10 @@ use axum::{
     extract::{Path, Query},
     response::{IntoResponse, Redirect, Response},
 };
-use farthing_control::types::{Api, ApiShown, ApiState, route};
+use farthing_control::{
+    endpoint,
+    types::{Api, ApiState},
+};
 use farthing_os::clock;
 use farthing_protocol::{ServiceId, Usdc};
 use serde::Deserialize;
@@ -66,7 +69,7 @@ pub(super) struct Asked {
 }
 
 pub(super) async fn show(visit: Visit, Query(asked): Query<Asked>) -> Result<Response, Failure> {
-    let apis: Vec<Api> = visit.panel.node().get(route::APIS).await?;
+    let apis = visit.panel.node().ask(endpoint::Apis).await?;
     let now_secs = clock::now_secs();
     let earned = apis.iter().fold(Usdc::ZERO, |sum, api| sum.saturating_add(api.earned.0));
     let unfinished = visit.panel.drafts().unfinished(visit.session.id()).into_iter();
@@ -126,10 +129,6 @@ pub(super) const fn state(state: ApiState) -> (&'static str, &'static str) {
     }
 }
 
-fn of(route: &str, id: ServiceId) -> String {
-    route.replace("{id}", &id.to_string())
-}
-
 fn id(text: &str) -> Result<ServiceId, Failure> {
     text.parse().map_err(|_| Failure::not_found())
 }
@@ -147,12 +146,12 @@ pub(super) async fn set_state(
     form: Form<StateFields>,
 ) -> Result<Redirect, Failure> {
     let id = id(&text)?;
-    let (route, done) = match form.fields.state.as_str() {
-        "paused" => (route::API_PAUSE, Done::Paused),
-        "live" => (route::API_RESUME, Done::Resumed),
+    let node = form.visit.panel.node();
+    let done = match form.fields.state.as_str() {
+        "paused" => node.ask(endpoint::PauseApi.of(id)).await.map(|_| Done::Paused)?,
+        "live" => node.ask(endpoint::ResumeApi.of(id)).await.map(|_| Done::Resumed)?,
         _ => return Err(Failure::unreadable("`state` is neither `live` nor `paused`.")),
     };
-    let _: Api = form.visit.panel.node().post(&of(route, id), &()).await?;
     let place =
         if form.fields.list.is_some() { "/panel/apis".to_owned() } else { format!("/panel/apis/{id}") };
     Ok(done.at(&place))
@@ -166,7 +165,7 @@ struct RetirePage {
 }
 
 pub(super) async fn retire_page(visit: Visit, Path(text): Path<String>) -> Result<Response, Failure> {
-    let shown: ApiShown = visit.panel.node().get(&of(route::API, id(&text)?)).await?;
+    let shown = visit.panel.node().ask(endpoint::ShowApi.of(id(&text)?)).await?;
     let page = RetirePage { frame: visit.frame(Place::Apis).await?, row: row(&shown.api, clock::now_secs()) };
     Ok(Html(&page).into_response())
 }
@@ -177,6 +176,6 @@ pub(super) struct Nothing {}
 pub(super) async fn retire(Path(text): Path<String>, form: Form<Nothing>) -> Result<Redirect, Failure> {
     let id = id(&text)?;
     let _ = form.confirmed()?;
-    let _: Api = form.visit.panel.node().delete(&of(route::API, id)).await?;
+    form.visit.panel.node().ask(endpoint::RemoveApi.of(id)).await?;
     Ok(Redirect::to("/panel/apis?retired=1"))
 }

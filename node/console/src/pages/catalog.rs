@@ -10,9 +10,10 @@ use axum::{
     extract::Query,
     response::{IntoResponse, Response},
 };
+use farthing_control::endpoint;
 use farthing_control::types::{
     CatalogHit, CatalogKind, CatalogPage, CatalogQuery, CatalogSort, CatalogState, Count, Figures, FlagRule,
-    Measured, PriceCount, ServiceFlag, route,
+    Measured, PriceCount, ServiceFlag,
 };
 use farthing_os::clock;
 use farthing_protocol::{ServiceId, Usdc};
@@ -106,9 +107,9 @@ pub(super) async fn show(visit: Visit, Query(mut asked): Query<Asked>) -> Result
     let mut frame = visit.frame(Place::Catalog).await?;
     frame.words.clone_from(&asked.q);
     let node = visit.panel.node();
-    let figures: Figures = node.get(route::FIGURES).await?;
+    let figures = node.ask(endpoint::Figures).await?;
     let (found, problem) = match asked.query() {
-        Ok(query) => (node.post::<CatalogPage>(route::CATALOG_SEARCH, &query).await?, None),
+        Ok(query) => (node.tell(endpoint::CatalogSearch, &query).await?, None),
         Err(problem) => (empty(), Some(problem.to_owned())),
     };
     let measured = by_service(&figures);

@@ -12,8 +12,8 @@ use axum::{
     },
 };
 use farthing_control::{
-    Local,
-    types::{Activity, CatalogPage, CatalogQuery, Figures, Reach, Status, route},
+    Local, endpoint,
+    types::{Activity, CatalogPage, CatalogQuery, Figures, Reach, Status},
 };
 use farthing_protocol::keccak256;
 use futures::stream;
@@ -63,15 +63,15 @@ pub(super) async fn stream(State(panel): State<Panel>, _: Session) -> Response {
 
 /// Everything that pages show live, except for what changes by itself. `None` while the node does not say.
 async fn digest(node: &Local) -> Option<[u8; 32]> {
-    let mut status: Status = node.get(route::STATUS).await.ok()?;
+    let mut status: Status = node.ask(endpoint::Status).await.ok()?;
     status.uptime_secs = 0;
     status.chain.head = None;
     status.chain.head_age_secs = None;
-    let activity: Activity = node.get(&format!("{}?limit=1", route::ACTIVITY)).await.ok()?;
-    let mut reach: Reach = node.get(route::REACH).await.ok()?;
+    let activity: Activity = node.ask(endpoint::Activity.with("limit", 1)).await.ok()?;
+    let mut reach: Reach = node.ask(endpoint::Reached).await.ok()?;
     reach.checked_secs = None;
     // They are counted some seconds after a call.
-    let figures: Figures = node.get(route::FIGURES).await.ok()?;
+    let figures: Figures = node.ask(endpoint::Figures).await.ok()?;
     let text = serde_json::to_vec(&(status, activity, reach, figures)).ok()?;
     Some(keccak256(&[&text]))
 }
@@ -79,6 +79,6 @@ async fn digest(node: &Local) -> Option<[u8; 32]> {
 /// How many services are known, and how many of them are online.
 async fn services(node: &Local) -> Option<(usize, usize)> {
     let query = CatalogQuery { limit: Some(0), ..CatalogQuery::default() };
-    let page: CatalogPage = node.post(route::CATALOG_SEARCH, &query).await.ok()?;
+    let page: CatalogPage = node.tell(endpoint::CatalogSearch, &query).await.ok()?;
     Some((page.total, page.counts.online))
 }

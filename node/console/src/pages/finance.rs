@@ -5,7 +5,10 @@ use axum::{
     extract::{Path, State},
     response::{IntoResponse, Redirect, Response},
 };
-use farthing_control::types::{Channel, ChannelRole, Figures, Settled, route};
+use farthing_control::{
+    endpoint,
+    types::{Channel, ChannelRole},
+};
 use farthing_protocol::{ChannelId, Usdc};
 use http::StatusCode;
 use serde::Deserialize;
@@ -69,8 +72,8 @@ pub(super) async fn show(visit: Visit) -> Result<Response, Failure> {
 async fn page(visit: &Visit, done: Option<String>, problem: Option<String>) -> Result<Response, Failure> {
     let node = visit.panel.node();
     let frame = visit.frame(Place::Finance).await?;
-    let figures: Figures = node.get(route::FIGURES).await?;
-    let channels: Vec<Channel> = node.get(route::CHANNELS).await?;
+    let figures = node.ask(endpoint::Figures).await?;
+    let channels = node.ask(endpoint::Channels).await?;
     let balance = &frame.status.balance;
     let has = balance.usdc.map_or(Usdc::ZERO, |usdc| usdc.0).saturating_add(balance.in_channels.0);
     let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
@@ -128,7 +131,7 @@ pub(super) struct Nothing {}
 pub(super) async fn settle(State(panel): State<Panel>, form: Form<Nothing>) -> Result<Response, Failure> {
     // A browser that goes away must not end a claim half-way.
     let node = panel.node().clone();
-    let claiming = tokio::spawn(async move { node.post::<Settled>(route::SETTLE, &()).await });
+    let claiming = tokio::spawn(async move { node.ask(endpoint::Settle).await });
     let outcome = claiming.await.map_err(|_| Failure::broken("Claiming ended badly."))?;
     match super::register::mendable(outcome)? {
         Ok(settled) if settled.transactions.is_empty() => {
@@ -161,7 +164,7 @@ struct ClosePage {
 
 pub(super) async fn close_page(visit: Visit, Path(text): Path<String>) -> Result<Response, Failure> {
     let id: ChannelId = text.parse().map_err(|_| Failure::not_found())?;
-    let channels: Vec<Channel> = visit.panel.node().get(route::CHANNELS).await?;
+    let channels = visit.panel.node().ask(endpoint::Channels).await?;
     let channel = channels.iter().find(|channel| channel.id.0 == id).ok_or_else(Failure::not_found)?;
     if channel.state == "closed" {
         return Ok(Redirect::to("/panel/finance").into_response());
@@ -174,9 +177,9 @@ pub(super) async fn close_page(visit: Visit, Path(text): Path<String>) -> Result
 pub(super) async fn close(Path(text): Path<String>, form: Form<Nothing>) -> Result<Response, Failure> {
     let id: ChannelId = text.parse().map_err(|_| Failure::not_found())?;
     let _ = form.reauthenticated()?;
-    let path = route::CHANNEL_CLOSE.replace("{id}", &id.to_string());
+    let path = endpoint::CloseChannel.of(id);
     let node = form.visit.panel.node().clone();
-    let closing = tokio::spawn(async move { node.post::<Channel>(&path, &()).await });
+    let closing = tokio::spawn(async move { node.ask(path).await });
     let outcome = closing.await.map_err(|_| Failure::broken("Closing ended badly."))?;
     match super::register::mendable(outcome)? {
         Ok(channel) => {

@@ -5,7 +5,10 @@ use axum::{
     extract::Query,
     response::{IntoResponse, Response},
 };
-use farthing_control::types::{Activity, Api, Figures, Reach, WalletBackup, route};
+use farthing_control::{
+    endpoint,
+    types::{Activity, Api, Figures, Reach, WalletBackup},
+};
 use farthing_os::clock;
 use serde::Deserialize;
 
@@ -63,11 +66,11 @@ pub(super) struct Asked {
 pub(super) async fn show(visit: Visit, Query(asked): Query<Asked>) -> Result<Response, Failure> {
     let node = visit.panel.node();
     let frame = visit.frame(Place::Home).await?;
-    let figures: Figures = node.get(route::FIGURES).await?;
-    let activity: Activity = node.get(&format!("{}?limit={RECENT}", route::ACTIVITY)).await?;
-    let apis: Vec<Api> = node.get(route::APIS).await?;
-    let reach: Reach = node.get(route::REACH).await?;
-    let backup: WalletBackup = node.get(route::WALLET_BACKUP).await?;
+    let figures = node.ask(endpoint::Figures).await?;
+    let activity = node.ask(endpoint::Activity.with("limit", RECENT)).await?;
+    let apis = node.ask(endpoint::Apis).await?;
+    let reach = node.ask(endpoint::Reached).await?;
+    let backup = node.ask(endpoint::WalletBackup).await?;
     let is_new = setup::is_untouched(&activity, &apis, &backup);
     let steps = steps(&frame, &activity, &apis, &reach, &backup);
     let page = Page {

@@ -5,7 +5,10 @@ use axum::{
     extract::State,
     response::{IntoResponse, Redirect, Response},
 };
-use farthing_control::types::{Peer, Reach, Traffic, route};
+use farthing_control::{
+    endpoint,
+    types::{Peer, Reach},
+};
 use farthing_os::clock;
 use serde::Deserialize;
 
@@ -46,9 +49,9 @@ struct PeerRow {
 pub(super) async fn show(visit: Visit) -> Result<Response, Failure> {
     let frame = visit.frame(Place::Network).await?;
     let node = visit.panel.node();
-    let reach: Reach = node.get(route::REACH).await?;
-    let traffic: Traffic = node.get(route::TRAFFIC).await?;
-    let mut peers: Vec<Peer> = node.get(route::PEERS).await?;
+    let reach = node.ask(endpoint::Reached).await?;
+    let traffic = node.ask(endpoint::Traffic).await?;
+    let mut peers = node.ask(endpoint::Peers).await?;
     // A stable order, so that the page does not jump while it is read.
     peers.sort_by_key(|peer| (peer.rtt_us.unwrap_or(u64::MAX) / 20_000, peer.wallet));
     let page = Page {
@@ -96,6 +99,6 @@ pub(super) struct Nothing {}
 
 /// Asks peers to dial this node now.
 pub(super) async fn test(State(panel): State<Panel>, _: Form<Nothing>) -> Result<Redirect, Failure> {
-    let _: Reach = panel.node().post(route::REACH, &()).await?;
+    panel.node().ask(endpoint::TestReach).await?;
     Ok(Redirect::to("/panel/network"))
 }

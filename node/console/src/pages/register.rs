@@ -11,8 +11,8 @@ use axum::{
     response::{IntoResponse, Redirect, Response},
 };
 use farthing_control::{
-    ControlError,
-    types::{InspectRequest, Inspection, SourceFile, SourceKind, route},
+    ControlError, endpoint,
+    types::{InspectRequest, Inspection, SourceFile, SourceKind},
 };
 use http::StatusCode;
 use serde::Deserialize;
@@ -194,7 +194,7 @@ async fn inspect(
     let value = header.value.as_ref().map(|value| (header.name.clone(), value.expose().to_owned()));
     let upstream_headers: BTreeMap<String, String> = value.into_iter().collect();
     let request = InspectRequest { source: source.clone(), upstream_headers };
-    mendable(panel.node().post(route::APIS_INSPECT, &request).await)
+    mendable(panel.node().tell(endpoint::InspectApi, &request).await)
 }
 
 /// Parts what the owner can mend from what is wrong with the node.

@@ -17,16 +17,16 @@ use axum::{
 };
 use bytes::Bytes;
 use farthing_control::{
-    Local, RawAnswer,
+    Local, RawAnswer, endpoint,
     types::{
-        CallForm, CatalogSamples, CatalogService, Channel, HEADER_CHARGED, HEADER_RECEIPT, HEADER_TIMING,
-        Problem, Text, route,
+        CallForm, CatalogSamples, CatalogService, HEADER_CHARGED, HEADER_RECEIPT, HEADER_TIMING, Problem,
+        Text,
         sdk::{Snippet, SnippetRequest},
     },
 };
 use farthing_os::clock;
 use farthing_protocol::{CallId, ServiceId};
-use http::{Method, StatusCode, header};
+use http::{StatusCode, header};
 use serde::Deserialize;
 
 use crate::{
@@ -39,14 +39,14 @@ use crate::{
     page::Html,
 };
 
-use super::service::{head, of};
+use super::service::head;
 
 mod answer;
 mod cost;
 mod filled;
 mod view;
 
-use filled::{Call, Filled, encoded, read_operation};
+use filled::{Call, Filled, read_operation};
 use view::{Page, Parts};
 
 /// A body that is typed; larger ones are for programs.
@@ -74,7 +74,7 @@ pub(super) async fn show(
 ) -> Result<Response, Failure> {
     let id = service_id(&id)?;
     let node = visit.panel.node();
-    let service: CatalogService = node.get(&of(route::CATALOG_SERVICE, id)).await?;
+    let service = node.ask(endpoint::CatalogService.of(id)).await?;
     let kept = visit.panel.0.history.of(visit.session.id(), id);
     let shown = asked.call.map(|call| call.0);
     let found = shown.and_then(|call| kept.iter().find(|kept| kept.exchange.call_id == call)).cloned();
@@ -109,7 +109,7 @@ pub(super) async fn act(
     let HarmlessForm { visit, fields, .. } = if buys { sent.proven()?.into() } else { sent };
     let one = |name: &str| fields.iter().find(|(own, _)| own == name).map_or("", |(_, value)| value.as_str());
     let (operation, act) = (read_operation(one("operation")), one("act").to_owned());
-    let service: CatalogService = panel.node().get(&of(route::CATALOG_SERVICE, id)).await?;
+    let service = panel.node().ask(endpoint::CatalogService.of(id)).await?;
     let form = form(panel.node(), &service, &operation).await?.ok_or_else(Failure::not_found)?;
     let filled = Filled::sent(&fields);
     let call = filled.call(&form.form);
@@ -134,7 +134,7 @@ pub(super) async fn act(
 
 /// What the owner published of an operation.
 async fn sample(node: &Local, id: ServiceId, operation: &str, fields: Fields) -> Result<Exchange, Failure> {
-    let samples: CatalogSamples = node.get(&of(route::CATALOG_SAMPLES, id)).await?;
+    let samples = node.ask(endpoint::CatalogSamples.of(id)).await?;
     let found = samples.samples.iter().find(|sample| sample.operation == operation);
     let found = found.ok_or_else(|| {
         Failure::new(
@@ -178,7 +178,7 @@ async fn live(
     let operation = name_of(form);
     let bought = tokio::spawn(async move {
         let (at_secs, began) = (clock::now_secs(), Instant::now());
-        let answered = panel.node().send(Method::POST, route::CALL, Bytes::from(request)).await;
+        let answered = panel.node().exchange(endpoint::Call, Bytes::from(request)).await;
         let mut answer = match answered {
             Ok(answer) => read(answer),
             Err(error) => Answer { problem: Some(unknown(&error)), ..Answer::default() },
@@ -273,8 +273,8 @@ async fn form(node: &Local, service: &CatalogService, operation: &str) -> Result
         operation.split_once(' ').map(|(method, path)| (method.to_owned(), path.to_owned()))
     };
     let Some((method, path)) = wanted else { return Ok(None) };
-    let form = of(route::CATALOG_FORM, service.hit.id.0);
-    Ok(Some(node.get(&format!("{form}?method={}&path={}", encoded(&method), encoded(&path))).await?))
+    let at = endpoint::CatalogForm.of(service.hit.id.0).with("method", method).with("path", path);
+    Ok(Some(node.ask(at).await?))
 }
 
 async fn render(visit: &Visit, mut parts: Parts, kept: Vec<Kept>) -> Result<Response, Failure> {
@@ -282,10 +282,10 @@ async fn render(visit: &Visit, mut parts: Parts, kept: Vec<Kept>) -> Result<Resp
     let node = visit.panel.node();
     parts.snippets = snippets(node, &parts).await;
     let card = head(node, &parts.service).await?;
-    let channels: Vec<Channel> = node.get(route::CHANNELS).await?;
+    let channels = node.ask(endpoint::Channels).await?;
     let samples = if parts.service.samples > 0 {
         let samples: Result<CatalogSamples, _> =
-            node.get(&of(route::CATALOG_SAMPLES, parts.service.hit.id.0)).await;
+            node.ask(endpoint::CatalogSamples.of(parts.service.hit.id.0)).await;
         samples.map(|samples| samples.samples).unwrap_or_default()
     } else {
         Vec::new()
@@ -309,7 +309,7 @@ async fn snippets(node: &Local, parts: &Parts) -> Vec<Snippet> {
         params: call.params.into_iter().collect(),
         body: call.body.map(|body| body.text().to_owned()),
     };
-    node.post(&of(route::CATALOG_SNIPPETS, parts.service.hit.id.0), &request).await.unwrap_or_default()
+    node.tell(endpoint::SdkSnippets.of(parts.service.hit.id.0), &request).await.unwrap_or_default()
 }
 
 fn service_id(text: &str) -> Result<ServiceId, Failure> {

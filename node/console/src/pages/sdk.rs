@@ -9,14 +9,11 @@ use axum::{
 };
 use bytes::Bytes;
 use farthing_control::{
-    Local,
-    types::{
-        CatalogService, route,
-        sdk::{Sdk, SdkLanguage},
-    },
+    Local, endpoint,
+    types::sdk::{Sdk, SdkLanguage},
 };
 use farthing_protocol::ServiceId;
-use http::{Method, header};
+use http::header;
 use serde::Deserialize;
 
 use crate::{
@@ -32,7 +29,7 @@ use crate::{
 
 use super::{
     catalog::Card,
-    service::{Part, head, of},
+    service::{Part, head},
 };
 
 /// Files of a tree; no language has more.
@@ -90,8 +87,8 @@ pub(super) async fn show(
 ) -> Result<Response, Failure> {
     let id = id.0?;
     let node = visit.panel.node();
-    let service: CatalogService = node.get(&of(route::CATALOG_SERVICE, id)).await?;
-    let languages: Vec<SdkLanguage> = node.get(route::SDK_LANGUAGES).await?;
+    let service = node.ask(endpoint::CatalogService.of(id)).await?;
+    let languages = node.ask(endpoint::SdkLanguages).await?;
     let chosen = languages.iter().find(|language| language.name == asked.language).or(languages.first());
     let made = match chosen {
         Some(language) if service.details_missing.is_none() => {
@@ -168,8 +165,8 @@ pub(super) async fn archive(
     Path(id): Path<ServiceText>,
     Query(asked): Query<Asked>,
 ) -> Result<Response, Failure> {
-    let address = format!("{}?form=zip", route_of(id.0?, &asked.language));
-    let answer = panel.node().send(Method::GET, &address, Bytes::new()).await?;
+    let at = endpoint::Sdk.of(id.0?).of(&asked.language).with("form", "zip");
+    let answer = panel.node().exchange(at, Bytes::new()).await?;
     if !answer.status.is_success() {
         return Err(farthing_control::ControlError::Refused(Box::new(answer.problem())).into());
     }
@@ -193,11 +190,7 @@ impl<'de> Deserialize<'de> for ServiceText {
 }
 
 async fn make(node: &Local, id: ServiceId, language: &str, single: bool) -> Result<Sdk, Failure> {
-    Ok(node.get(&format!("{}?single_file={single}", route_of(id, language))).await?)
-}
-
-fn route_of(id: ServiceId, language: &str) -> String {
-    of(route::CATALOG_SDK, id).replace("{language}", &encoded(language))
+    Ok(node.ask(endpoint::Sdk.of(id).of(language).with("single_file", single)).await?)
 }
 
 fn address(id: ServiceId) -> String {

@@ -6,12 +6,12 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use farthing_control::{
-    Local,
-    types::{CatalogSamples, CatalogService, Figures, Offer, VersionNote, route},
+    Local, endpoint,
+    types::{CatalogService, Offer, VersionNote},
 };
 use farthing_os::clock;
 use farthing_protocol::ServiceId;
-use http::{Method, StatusCode, header};
+use http::{StatusCode, header};
 use serde::Deserialize;
 
 use crate::{
@@ -174,14 +174,14 @@ pub(super) async fn show(
     let part = Part::named(&asked.part);
     let frame = visit.frame(Place::Catalog).await?;
     let node = visit.panel.node();
-    let service: CatalogService = node.get(&of(route::CATALOG_SERVICE, id)).await?;
+    let service = node.ask(endpoint::CatalogService.of(id)).await?;
     let samples = if part == Part::Samples && service.samples > 0 {
-        node.get::<CatalogSamples>(&of(route::CATALOG_SAMPLES, id)).await?.samples
+        node.ask(endpoint::CatalogSamples.of(id)).await?.samples
     } else {
         Vec::new()
     };
     let versions: Vec<VersionNote> =
-        if part == Part::Versions { node.get(&of(route::CATALOG_VERSIONS, id)).await? } else { Vec::new() };
+        if part == Part::Versions { node.ask(endpoint::CatalogVersions.of(id)).await? } else { Vec::new() };
     let hit = &service.hit;
     let page = Page {
         versions: VersionShown::all(&versions),
@@ -217,7 +217,7 @@ pub(super) async fn show(
 
 /// What stands above every part of a service.
 pub(super) async fn head(node: &Local, service: &CatalogService) -> Result<Card, Failure> {
-    let figures: Figures = node.get(route::FIGURES).await?;
+    let figures = node.ask(endpoint::Figures).await?;
     Ok(card(&service.hit, &by_service(&figures), clock::now_secs()))
 }
 
@@ -244,10 +244,6 @@ fn offer(id: &str, offer: &Offer) -> OfferShown {
     }
 }
 
-pub(super) fn of(route: &str, id: ServiceId) -> String {
-    route.replace("{id}", &id.to_string())
-}
-
 #[derive(Deserialize)]
 pub(super) struct DocumentAsked {
     version: Option<String>,
@@ -262,8 +258,8 @@ pub(super) async fn openapi(
 ) -> Result<Response, Failure> {
     let id: ServiceId = id.parse().map_err(|_| Failure::not_found())?;
     let version = if asked.version.as_deref() == Some("3.0") { "3.0" } else { "3.1" };
-    let address = format!("{}?version={version}", of(route::CATALOG_OPENAPI, id));
-    let answer = panel.node().send(Method::GET, &address, bytes::Bytes::new()).await?;
+    let at = endpoint::CatalogOpenapi.of(id).with("version", version);
+    let answer = panel.node().exchange(at, bytes::Bytes::new()).await?;
     if answer.status != StatusCode::OK {
         let problem = answer.problem();
         return Err(Failure::new(

@@ -5,7 +5,10 @@ use axum::{
     extract::State,
     response::{IntoResponse, Redirect, Response},
 };
-use farthing_control::types::{AutomaticBackups, Check, Doctor, Secret, Setting, Status, route};
+use farthing_control::{
+    endpoint,
+    types::{Check, Doctor, Secret, Setting, Status},
+};
 use farthing_os::clock;
 use serde::Deserialize;
 
@@ -43,7 +46,7 @@ struct DailyBackup {
 
 pub(super) async fn show(visit: Visit) -> Result<Response, Failure> {
     let access = visit.panel.access();
-    let standing: AutomaticBackups = visit.panel.node().get(route::AUTOMATIC_BACKUPS).await?;
+    let standing = visit.panel.node().ask(endpoint::AutomaticBackups).await?;
     let now_secs = clock::now_secs();
     let page = Page {
         daily: DailyBackup {
@@ -76,7 +79,7 @@ pub(super) async fn secret_page(visit: Visit) -> Result<Response, Failure> {
 
 pub(super) async fn show_secret(form: Form<Nothing>) -> Result<Response, Failure> {
     let _ = form.confirmed()?;
-    let Secret { secret } = form.visit.panel.node().get(route::SECRET).await?;
+    let Secret { secret } = form.visit.panel.node().ask(endpoint::Secret).await?;
     let frame = form.visit.frame(Place::Settings).await?;
     Ok(Html(&SecretPage { frame, secret: Some(secret), rotated: false }).into_response())
 }
@@ -96,7 +99,7 @@ pub(super) struct Nothing {}
 
 pub(super) async fn rotate_secret(form: Form<Nothing>) -> Result<Response, Failure> {
     let _ = form.confirmed()?;
-    let Secret { secret } = form.visit.panel.node().post(route::SECRET_ROTATE, &()).await?;
+    let Secret { secret } = form.visit.panel.node().ask(endpoint::RotateSecret).await?;
     let frame = form.visit.frame(Place::Settings).await?;
     Ok(Html(&SecretPage { frame, secret: Some(secret), rotated: true }).into_response())
 }
@@ -114,7 +117,7 @@ struct ConfigurationPage {
 }
 
 pub(super) async fn configuration(visit: Visit) -> Result<Response, Failure> {
-    let settings: Vec<Setting> = visit.panel.node().get(route::CONFIG).await?;
+    let settings = visit.panel.node().ask(endpoint::Config).await?;
     let mut sections: Vec<(String, Vec<Setting>)> = Vec::new();
     for mut setting in settings {
         let section = setting.name.split('.').next().unwrap_or_default().to_owned();
@@ -138,7 +141,7 @@ struct DiagnosticsPage {
 
 /// Checks everything, the whole ledger too, so it is not part of another page.
 pub(super) async fn diagnostics(visit: Visit) -> Result<Response, Failure> {
-    let Doctor { mut checks } = visit.panel.node().get(route::DOCTOR).await?;
+    let Doctor { mut checks } = visit.panel.node().ask(endpoint::Doctor).await?;
     for check in &mut checks {
         check.detail = show::visible(&check.detail);
     }

@@ -13,8 +13,8 @@ use axum::{
     response::{IntoResponse, Redirect, Response},
 };
 use farthing_control::{
-    ControlError, Local,
-    types::{Activity, Api, WalletBackup, route},
+    ControlError, Local, endpoint,
+    types::{Activity, Api, WalletBackup},
 };
 use farthing_os::secret::SecretText;
 use farthing_serve::ClientAddress;
@@ -148,9 +148,9 @@ pub(super) async fn set_up(
 
 /// Whether nothing was ever bought, sold, offered or backed up here. Who only forgot the password is spared the rest.
 async fn is_new(node: &Local) -> Result<bool, ControlError> {
-    let activity: Activity = node.get(&format!("{}?limit=1", route::ACTIVITY)).await?;
-    let apis: Vec<Api> = node.get(route::APIS).await?;
-    let backup: WalletBackup = node.get(route::WALLET_BACKUP).await?;
+    let activity = node.ask(endpoint::Activity.with("limit", 1)).await?;
+    let apis = node.ask(endpoint::Apis).await?;
+    let backup = node.ask(endpoint::WalletBackup).await?;
     Ok(is_untouched(&activity, &apis, &backup))
 }
 

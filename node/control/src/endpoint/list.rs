@@ -1,17 +1,19 @@
 //! The list of endpoints.
 //!
-//! Each line: the name of the operation in the document, the endpoint's type, its method and its path (of [`route`]), what
+//! Each line: the name of the operation in the document, the endpoint's type, its method and its path, what
 //! path and query hold, what is sent and what comes back (`()` nothing, `(T)` JSON, `([T])` a JSON array, `(raw)` something
 //! else), and its danger. The line above is the summary that programs read.
+
+use std::fmt::Display;
 
 use axum::Router;
 use http::Method;
 
 use super::{
-    Danger, Endpoint, Facts, Handler, Raw,
+    Address, Danger, Endpoint, Facts, Handler, Raw,
     document::{Named, Param, Shape},
 };
-use crate::types::{self, route};
+use crate::types;
 
 macro_rules! body_type {
     (()) => { () };
@@ -38,18 +40,30 @@ macro_rules! body_shape {
 macro_rules! endpoints {
     ($(#[$doc:meta])+ $group:ident {$( $tag:literal {$(
         #[doc = $summary:literal]
-        $id:ident: $name:ident, $method:ident $path:ident [$($param:expr),*]; $request:tt -> $response:tt, $danger:ident;
+        $id:ident: $name:ident, $method:ident $path:literal [$($param:expr),*]; $request:tt -> $response:tt, $danger:ident;
     )+})+}) => {
         $($(
             #[doc = $summary]
             #[derive(Clone, Copy, Debug)]
             pub struct $name;
 
+            impl $name {
+                /// Its address with the first part of the path filled in.
+                pub fn of(self, part: impl Display) -> Address<Self> {
+                    Address::from(self).of(part)
+                }
+
+                /// Its address with a parameter in the query.
+                pub fn with(self, name: &str, value: impl Display) -> Address<Self> {
+                    Address::from(self).with(name, value)
+                }
+            }
+
             impl Endpoint for $name {
                 type Request = body_type!($request);
                 type Response = body_type!($response);
                 const METHOD: Method = Method::$method;
-                const PATH: &'static str = route::$path;
+                const PATH: &'static str = $path;
                 const DANGER: Danger = Danger::$danger;
             }
         )+)+
@@ -120,187 +134,187 @@ endpoints! {
     Commands {
         "Calls" {
             /// Buy one call; the answer is the service's own
-            call: Call, POST CALL []; (types::CallRequest) -> (raw), Low;
+            call: Call, POST "/call" []; (types::CallRequest) -> (raw), Low;
             /// The newest calls
-            activity: Activity, GET ACTIVITY [LIMIT]; () -> (types::Activity), Low;
+            activity: Activity, GET "/activity" [LIMIT]; () -> (types::Activity), Low;
             /// What the newest calls amount to
-            figures: Figures, GET FIGURES []; () -> (types::Figures), Low;
+            figures: Figures, GET "/figures" []; () -> (types::Figures), Low;
         }
         "Catalog" {
             /// Find services
-            catalog_search: CatalogSearch, POST CATALOG_SEARCH []; (types::CatalogQuery) -> (types::CatalogPage), Low;
+            catalog_search: CatalogSearch, POST "/catalog/search" []; (types::CatalogQuery) -> (types::CatalogPage), Low;
             /// A service of the network
-            catalog_service: CatalogService, GET CATALOG_SERVICE [SERVICE]; () -> (types::CatalogService), Low;
+            catalog_service: CatalogService, GET "/catalog/{id}" [SERVICE]; () -> (types::CatalogService), Low;
             /// The OpenAPI document of a service
-            catalog_openapi: CatalogOpenapi, GET CATALOG_OPENAPI [SERVICE, VERSION]; () -> (raw), Low;
+            catalog_openapi: CatalogOpenapi, GET "/catalog/{id}/openapi.json" [SERVICE, VERSION]; () -> (raw), Low;
             /// Free samples of a service
-            catalog_samples: CatalogSamples, GET CATALOG_SAMPLES [SERVICE]; () -> (types::CatalogSamples), Low;
+            catalog_samples: CatalogSamples, GET "/catalog/{id}/samples" [SERVICE]; () -> (types::CatalogSamples), Low;
             /// The versions of a service, the newest first: as its owner tells them, and what this node saw beyond that
-            catalog_versions: CatalogVersions, GET CATALOG_VERSIONS [SERVICE]; () -> ([types::VersionNote]), Low;
+            catalog_versions: CatalogVersions, GET "/catalog/{id}/versions" [SERVICE]; () -> ([types::VersionNote]), Low;
             /// An operation of a service as a form to fill in
-            catalog_form: CatalogForm, GET CATALOG_FORM [SERVICE, OPERATION_METHOD, OPERATION_PATH]; () -> (types::CallForm), Low;
+            catalog_form: CatalogForm, GET "/catalog/{id}/form" [SERVICE, OPERATION_METHOD, OPERATION_PATH]; () -> (types::CallForm), Low;
         }
         "Client code" {
             /// Languages that client code can be written in
-            sdk_languages: SdkLanguages, GET SDK_LANGUAGES []; () -> ([types::sdk::SdkLanguage]), Low;
+            sdk_languages: SdkLanguages, GET "/sdk/languages" []; () -> ([types::sdk::SdkLanguage]), Low;
             /// Client code for a service, as JSON or as a ZIP archive
-            sdk: Sdk, GET CATALOG_SDK [SERVICE, LANGUAGE, PACKAGE, SINGLE_FILE, FORM]; () -> (types::sdk::Sdk), Low;
+            sdk: Sdk, GET "/catalog/{id}/sdk/{language}" [SERVICE, LANGUAGE, PACKAGE, SINGLE_FILE, FORM]; () -> (types::sdk::Sdk), Low;
             /// Client code for a service, with templates of one's own
-            sdk_with_templates: SdkWithTemplates, POST CATALOG_SDK [SERVICE, LANGUAGE]; (types::sdk::SdkRequest) -> (types::sdk::Sdk), Low;
+            sdk_with_templates: SdkWithTemplates, POST "/catalog/{id}/sdk/{language}" [SERVICE, LANGUAGE]; (types::sdk::SdkRequest) -> (types::sdk::Sdk), Low;
             /// One call as code that uses the client, in every language
-            sdk_snippets: SdkSnippets, POST CATALOG_SNIPPETS [SERVICE]; (types::sdk::SnippetRequest) -> ([types::sdk::Snippet]), Low;
+            sdk_snippets: SdkSnippets, POST "/catalog/{id}/snippets" [SERVICE]; (types::sdk::SnippetRequest) -> ([types::sdk::Snippet]), Low;
         }
         "Money" {
             /// Services whose answers break their own description or that fail often, and what becomes of calls to them
-            flagged_services: FlaggedServices, GET SPENDING_FLAGGED []; () -> (types::FlaggedServices), Low;
+            flagged_services: FlaggedServices, GET "/spending/flagged" []; () -> (types::FlaggedServices), Low;
             /// Say what becomes of calls to one service while it is flagged
-            rule_flagged: RuleFlagged, POST SPENDING_FLAGGED []; (types::FlagRequest) -> (types::FlaggedServices), High;
+            rule_flagged: RuleFlagged, POST "/spending/flagged" []; (types::FlagRequest) -> (types::FlaggedServices), High;
             /// Calls, transactions, settlements and adjustments, the newest first
-            history: History, GET HISTORY [KIND, STATE, OF_SERVICE, FROM, TO, STEP, CURSOR]; () -> (types::HistoryPage), Low;
+            history: History, GET "/history" [KIND, STATE, OF_SERVICE, FROM, TO, STEP, CURSOR]; () -> (types::HistoryPage), Low;
             /// The same as CSV (RFC 4180), up to 20,000 lines
-            history_csv: HistoryCsv, GET HISTORY_CSV [KIND, STATE, OF_SERVICE, FROM, TO]; () -> (raw), Low;
+            history_csv: HistoryCsv, GET "/history.csv" [KIND, STATE, OF_SERVICE, FROM, TO]; () -> (raw), Low;
             /// The same as one list, up to 20,000 entries
-            history_json: HistoryJson, GET HISTORY_JSON [KIND, STATE, OF_SERVICE, FROM, TO]; () -> ([types::HistoryEntry]), Low;
+            history_json: HistoryJson, GET "/history.json" [KIND, STATE, OF_SERVICE, FROM, TO]; () -> ([types::HistoryEntry]), Low;
             /// What each day came to, the earliest first
-            history_days: HistoryDays, GET HISTORY_DAYS [FROM_DAY, TO_DAY]; () -> ([types::DayTotals]), Low;
+            history_days: HistoryDays, GET "/history/days" [FROM_DAY, TO_DAY]; () -> ([types::DayTotals]), Low;
             /// A settlement with the calls that it paid for
-            settlement: Settlement, GET SETTLEMENT [SETTLEMENT]; () -> (types::SettlementShown), Low;
+            settlement: Settlement, GET "/settlements/{id}" [SETTLEMENT]; () -> (types::SettlementShown), Low;
             /// Balances
-            wallet: Wallet, GET WALLET []; () -> (types::WalletBalance), Low;
+            wallet: Wallet, GET "/wallet" []; () -> (types::WalletBalance), Low;
             /// Send USDC or ETH
-            send: SendMoney, POST WALLET_SEND []; (types::SendRequest) -> (types::Sent), High;
+            send: SendMoney, POST "/wallet/send" []; (types::SendRequest) -> (types::Sent), High;
             /// Payment channels
-            channels: Channels, GET CHANNELS []; () -> ([types::Channel]), Low;
+            channels: Channels, GET "/channels" []; () -> ([types::Channel]), Low;
             /// Open a channel with a service's owner
-            open_channel: OpenChannel, POST CHANNELS []; (types::OpenRequest) -> (types::Channel), High;
+            open_channel: OpenChannel, POST "/channels" []; (types::OpenRequest) -> (types::Channel), High;
             /// Close a channel
-            close_channel: CloseChannel, POST CHANNEL_CLOSE [CHANNEL, FORCE]; () -> (types::Channel), High;
+            close_channel: CloseChannel, POST "/channels/{id}/close" [CHANNEL, FORCE]; () -> (types::Channel), High;
             /// Buy again from an owner whose channel was stopped, once that is empty
-            resume_channel: ResumeChannel, POST CHANNEL_RESUME [CHANNEL]; () -> (types::Channel), High;
+            resume_channel: ResumeChannel, POST "/channels/{id}/resume" [CHANNEL]; () -> (types::Channel), High;
             /// Claim what was earned
-            settle: Settle, POST SETTLE []; () -> (types::Settled), Low;
+            settle: Settle, POST "/settle" []; () -> (types::Settled), Low;
             /// What the node may spend, has spent today, and whether spending is stopped
-            spending: Spending, GET SPENDING []; () -> (types::SpendingState), Low;
+            spending: Spending, GET "/spending" []; () -> (types::SpendingState), Low;
             /// Stop all spending, at once and over restarts; selling and settling go on
-            stop_spending: StopSpending, POST SPENDING_STOP []; () -> (types::SpendingState), Low;
+            stop_spending: StopSpending, POST "/spending/stop" []; () -> (types::SpendingState), Low;
             /// End a stop
-            resume_spending: ResumeSpending, POST SPENDING_RESUME []; () -> (types::SpendingState), High;
+            resume_spending: ResumeSpending, POST "/spending/resume" []; () -> (types::SpendingState), High;
             /// Change the limits while the node runs
-            limit_spending: LimitSpending, POST SPENDING_LIMITS []; (types::LimitsRequest) -> (types::SpendingState), High;
+            limit_spending: LimitSpending, POST "/spending/limits" []; (types::LimitsRequest) -> (types::SpendingState), High;
             /// Let calls of a service cost up to a price without naming it
-            accept_price: AcceptPrice, POST SPENDING_ACCEPT []; (types::AcceptPrice) -> (types::AcceptPrice), High;
+            accept_price: AcceptPrice, POST "/spending/accept" []; (types::AcceptPrice) -> (types::AcceptPrice), High;
         }
         "Secrets" {
             /// The default secret
-            secret: Secret, GET SECRET []; () -> (types::Secret), High;
+            secret: Secret, GET "/secret" []; () -> (types::Secret), High;
             /// Replace the default secret; the old one ends
-            rotate_secret: RotateSecret, POST SECRET_ROTATE []; () -> (types::Secret), High;
+            rotate_secret: RotateSecret, POST "/secret/rotate" []; () -> (types::Secret), High;
             /// Every secret with what its holder may do, without the secrets themselves
-            secrets: Secrets, GET SECRETS []; () -> ([types::SecretShown]), Low;
+            secrets: Secrets, GET "/secrets" []; () -> ([types::SecretShown]), Low;
             /// Make a secret
-            create_secret: CreateSecret, POST SECRETS []; (types::NewSecret) -> (types::Secret), High;
+            create_secret: CreateSecret, POST "/secrets" []; (types::NewSecret) -> (types::Secret), High;
             /// A secret
-            named_secret: NamedSecret, GET SECRET_NAMED [SECRET]; () -> (types::Secret), High;
+            named_secret: NamedSecret, GET "/secrets/{name}" [SECRET]; () -> (types::Secret), High;
             /// End a secret
-            revoke_secret: RevokeSecret, DELETE SECRET_NAMED [MADE]; () -> (types::SecretShown), High;
+            revoke_secret: RevokeSecret, DELETE "/secrets/{name}" [MADE]; () -> (types::SecretShown), High;
             /// Replace what the holder of a secret may do
-            limit_secret: LimitSecret, POST SECRET_LIMITS [MADE]; (types::SecretLimits) -> (types::SecretShown), High;
+            limit_secret: LimitSecret, POST "/secrets/{name}/limits" [MADE]; (types::SecretLimits) -> (types::SecretShown), High;
             /// Replace a secret; the old one ends
-            rotate_named_secret: RotateNamedSecret, POST SECRET_NAMED_ROTATE [SECRET]; () -> (types::Secret), High;
+            rotate_named_secret: RotateNamedSecret, POST "/secrets/{name}/rotate" [SECRET]; () -> (types::Secret), High;
         }
         "My services" {
             /// Whether others have the listing of my service, and whether my server answers
-            api_health: ApiHealth, GET API_HEALTH [SERVICE]; () -> (types::ListingHealth), Low;
+            api_health: ApiHealth, GET "/apis/{id}/health" [SERVICE]; () -> (types::ListingHealth), Low;
             /// What a description offers, before anything is published
-            inspect_api: InspectApi, POST APIS_INSPECT []; (types::InspectRequest) -> (types::Inspection), Low;
+            inspect_api: InspectApi, POST "/apis/inspect" []; (types::InspectRequest) -> (types::Inspection), Low;
             /// A service as strangers would see it; nothing is published
-            preview_api: PreviewApi, POST APIS_PREVIEW []; (types::ServiceFile) -> (types::ApiPreview), Low;
+            preview_api: PreviewApi, POST "/apis/preview" []; (types::ServiceFile) -> (types::ApiPreview), Low;
             /// One request to the server of a service that is not published yet
-            try_api: TryApi, POST APIS_TRY []; (types::TryRequest) -> (types::Tried), High;
+            try_api: TryApi, POST "/apis/try" []; (types::TryRequest) -> (types::Tried), High;
             /// My services
-            apis: Apis, GET APIS []; () -> ([types::Api]), Low;
+            apis: Apis, GET "/apis" []; () -> ([types::Api]), Low;
             /// Publish a service
-            add_api: AddApi, POST APIS []; (types::ServiceFile) -> (types::Api), High;
+            add_api: AddApi, POST "/apis" []; (types::ServiceFile) -> (types::Api), High;
             /// One of my services
-            show_api: ShowApi, GET API [SERVICE]; () -> (types::ApiShown), Low;
+            show_api: ShowApi, GET "/apis/{id}" [SERVICE]; () -> (types::ApiShown), Low;
             /// Read the description again
-            rescan_api: RescanApi, POST API_RESCAN [SERVICE]; (types::RescanRequest) -> (types::Rescan), High;
+            rescan_api: RescanApi, POST "/apis/{id}/rescan" [SERVICE]; (types::RescanRequest) -> (types::Rescan), High;
             /// Change a service: texts, server, what is offered
-            edit_api: EditApi, POST API_EDIT [SERVICE]; (types::EditRequest) -> (types::Edited), High;
+            edit_api: EditApi, POST "/apis/{id}/edit" [SERVICE]; (types::EditRequest) -> (types::Edited), High;
             /// The OpenAPI document of my service
-            api_openapi: ApiOpenapi, GET API_OPENAPI [SERVICE, VERSION]; () -> (raw), Low;
+            api_openapi: ApiOpenapi, GET "/apis/{id}/openapi.json" [SERVICE, VERSION]; () -> (raw), Low;
             /// The versions of my service, the newest first, each with what was different
-            api_versions: ApiVersions, GET API_VERSIONS [SERVICE]; () -> ([types::VersionNote]), Low;
+            api_versions: ApiVersions, GET "/apis/{id}/versions" [SERVICE]; () -> ([types::VersionNote]), Low;
             /// Retire a service
-            remove_api: RemoveApi, DELETE API [SERVICE]; () -> (types::Api), High;
+            remove_api: RemoveApi, DELETE "/apis/{id}" [SERVICE]; () -> (types::Api), High;
             /// Change a price
-            price_api: PriceApi, POST API_PRICE [SERVICE]; (types::PriceRequest) -> (types::Api), Low;
+            price_api: PriceApi, POST "/apis/{id}/price" [SERVICE]; (types::PriceRequest) -> (types::Api), Low;
             /// Refuse calls for now
-            pause_api: PauseApi, POST API_PAUSE [SERVICE]; () -> (types::Api), Low;
+            pause_api: PauseApi, POST "/apis/{id}/pause" [SERVICE]; () -> (types::Api), Low;
             /// Serve again
-            resume_api: ResumeApi, POST API_RESUME [SERVICE]; () -> (types::Api), Low;
+            resume_api: ResumeApi, POST "/apis/{id}/resume" [SERVICE]; () -> (types::Api), Low;
         }
         "Network" {
             /// Connected nodes
-            peers: Peers, GET PEERS []; () -> ([types::Peer]), Low;
+            peers: Peers, GET "/net/peers" []; () -> ([types::Peer]), Low;
             /// Measure the way to a node
-            ping: Ping, POST PING []; (types::PingRequest) -> (types::Pong), Low;
+            ping: Ping, POST "/net/ping" []; (types::PingRequest) -> (types::Pong), Low;
             /// Look for a node everywhere
-            lookup: Lookup, POST LOOKUP []; (types::LookupRequest) -> (types::Lookup), Low;
+            lookup: Lookup, POST "/net/lookup" []; (types::LookupRequest) -> (types::Lookup), Low;
             /// Whether others reach this node, as last tested
-            reached: Reached, GET REACH []; () -> (types::Reach), Low;
+            reached: Reached, GET "/net/reach" []; () -> (types::Reach), Low;
             /// Test now whether others reach this node
-            test_reach: TestReach, POST REACH []; () -> (types::Reach), Low;
+            test_reach: TestReach, POST "/net/reach" []; () -> (types::Reach), Low;
             /// How much travels between this node and others
-            traffic: Traffic, GET TRAFFIC []; () -> (types::Traffic), Low;
+            traffic: Traffic, GET "/net/traffic" []; () -> (types::Traffic), Low;
         }
         "Node" {
             /// This document
-            document: Document, GET OPENAPI []; () -> (raw), Low;
+            document: Document, GET "/openapi.json" []; () -> (raw), Low;
             /// What needs a person, each with its cause and what to do
-            alerts: Alerts, GET ALERTS []; () -> ([types::Alert]), Low;
+            alerts: Alerts, GET "/alerts" []; () -> ([types::Alert]), Low;
             /// From when on alerts are raised, and whom they are told
-            alert_levels: AlertLevels, GET ALERT_LEVELS []; () -> (types::AlertLevels), Low;
+            alert_levels: AlertLevels, GET "/alerts/levels" []; () -> (types::AlertLevels), Low;
             /// Change levels and webhook
-            set_alert_levels: SetAlertLevels, POST ALERT_LEVELS []; (types::AlertLevelsRequest) -> (types::AlertLevels), High;
+            set_alert_levels: SetAlertLevels, POST "/alerts/levels" []; (types::AlertLevelsRequest) -> (types::AlertLevels), High;
             /// Tell the webhook the present alerts now, marked as a test
-            test_alerts: TestAlerts, POST ALERT_TEST []; () -> (types::AlertLevels), Low;
+            test_alerts: TestAlerts, POST "/alerts/test" []; () -> (types::AlertLevels), Low;
             /// The invariants that the ledger and the contract show, and agreement with an owner's books
-            audit: Audit, GET AUDIT [WITH, OFFLINE]; () -> (types::Audit), Low;
+            audit: Audit, GET "/audit" [WITH, OFFLINE]; () -> (types::Audit), Low;
             /// The node at a glance
-            status: Status, GET STATUS []; () -> (types::Status), Low;
+            status: Status, GET "/status" []; () -> (types::Status), Low;
             /// Whether the node can buy and sell; 503 when not
-            health: Health, GET HEALTH []; () -> (types::Health), Low;
+            health: Health, GET "/health" []; () -> (types::Health), Low;
             /// Everything checked, each with what mends it
-            doctor: Doctor, GET DOCTOR []; () -> (types::Doctor), Low;
+            doctor: Doctor, GET "/doctor" []; () -> (types::Doctor), Low;
         }
         "Backup" {
             /// Backups in the data folder, the newest first
-            backups: Backups, GET BACKUPS []; () -> ([types::Backup]), Low;
+            backups: Backups, GET "/backups" []; () -> ([types::Backup]), Low;
             /// Make a backup that the passphrase opens
-            create_backup: CreateBackup, POST BACKUPS []; (types::BackupRequest) -> (types::Backup), High;
+            create_backup: CreateBackup, POST "/backups" []; (types::BackupRequest) -> (types::Backup), High;
             /// A backup, to be kept elsewhere
-            backup: Backup, GET BACKUP [LISTED]; () -> (raw), High;
+            backup: Backup, GET "/backups/{name}" [LISTED]; () -> (raw), High;
             /// Bring a backup from elsewhere, up to 64 MiB
-            upload_backup: UploadBackup, POST BACKUP_UPLOAD []; (raw) -> (types::Backup), High;
+            upload_backup: UploadBackup, POST "/backups/upload" []; (raw) -> (types::Backup), High;
             /// Open a backup and check everything in it
-            verify_backup: VerifyBackup, POST BACKUP_VERIFY [LISTED]; (types::BackupRequest) -> (types::BackupFacts), High;
+            verify_backup: VerifyBackup, POST "/backups/{name}/verify" [LISTED]; (types::BackupRequest) -> (types::BackupFacts), High;
             /// What the wallet can be had back from
-            wallet_backup: WalletBackup, GET WALLET_BACKUP []; () -> (types::WalletBackup), Low;
+            wallet_backup: WalletBackup, GET "/wallet/backup" []; () -> (types::WalletBackup), Low;
             /// The words that are the wallet
-            phrase: Phrase, POST WALLET_PHRASE []; () -> (types::Phrase), High;
+            phrase: Phrase, POST "/wallet/phrase" []; () -> (types::Phrase), High;
             /// Show that the phrase is written down, with some of its words
-            check_phrase: CheckPhrase, POST WALLET_PHRASE_CHECK []; (types::PhraseCheck) -> (types::WalletBackup), High;
+            check_phrase: CheckPhrase, POST "/wallet/phrase/check" []; (types::PhraseCheck) -> (types::WalletBackup), High;
             /// Whether a backup is made every day, the newest, the next, and what is wrong
-            automatic_backups: AutomaticBackups, GET AUTOMATIC_BACKUPS []; () -> (types::AutomaticBackups), Low;
+            automatic_backups: AutomaticBackups, GET "/automatic-backups" []; () -> (types::AutomaticBackups), Low;
             /// Turn daily backups on or off, or change how many are kept
-            set_automatic_backups: SetAutomaticBackups, POST AUTOMATIC_BACKUPS []; (types::AutomaticBackupsRequest) -> (types::AutomaticBackups), High;
+            set_automatic_backups: SetAutomaticBackups, POST "/automatic-backups" []; (types::AutomaticBackupsRequest) -> (types::AutomaticBackups), High;
             /// Make the daily backup now
-            make_automatic_backup: MakeAutomaticBackup, POST AUTOMATIC_BACKUPS_NOW []; () -> (types::Backup), Low;
+            make_automatic_backup: MakeAutomaticBackup, POST "/automatic-backups/now" []; () -> (types::Backup), Low;
             /// Nodes that a restored one took the place of, whose files are kept
-            replaced_nodes: ReplacedNodes, GET REPLACED_NODES []; () -> ([types::ReplacedNode]), Low;
+            replaced_nodes: ReplacedNodes, GET "/replaced-nodes" []; () -> ([types::ReplacedNode]), Low;
             /// Remove the files of a replaced node, its wallet too, for good
-            remove_replaced_node: RemoveReplacedNode, DELETE REPLACED_NODE [LISTED]; () -> (types::ReplacedNode), High;
+            remove_replaced_node: RemoveReplacedNode, DELETE "/replaced-nodes/{name}" [LISTED]; () -> (types::ReplacedNode), High;
         }
     }
 }
@@ -310,17 +324,17 @@ endpoints! {
     Settings {
         "Node" {
             /// The settings that hold, each with its source; secrets are left out
-            config: Config, GET CONFIG []; () -> ([types::Setting]), Low;
+            config: Config, GET "/config" []; () -> ([types::Setting]), Low;
             /// End running calls, then start again with the settings of now
-            restart: Restart, POST RESTART []; () -> (types::Restarting), High;
+            restart: Restart, POST "/restart" []; () -> (types::Restarting), High;
             /// How the chain is reached
-            chain_settings: ChainSettings, GET CHAIN_SETTINGS []; () -> (types::ChainSettings), Low;
+            chain_settings: ChainSettings, GET "/chain/settings" []; () -> (types::ChainSettings), Low;
             /// Change how the chain is reached, from the next start on
-            set_chain_settings: SetChainSettings, POST CHAIN_SETTINGS []; (types::ChainSettingsRequest) -> (types::ChainSettingsSaved), High;
+            set_chain_settings: SetChainSettings, POST "/chain/settings" []; (types::ChainSettingsRequest) -> (types::ChainSettingsSaved), High;
         }
         "Backup" {
             /// Put the node of a backup in this one's place and restart
-            restore_backup: RestoreBackup, POST BACKUP_RESTORE [LISTED]; (types::BackupRequest) -> (types::Restoring), High;
+            restore_backup: RestoreBackup, POST "/backups/{name}/restore" [LISTED]; (types::BackupRequest) -> (types::Restoring), High;
         }
     }
 }
@@ -330,9 +344,9 @@ endpoints! {
     Session {
         "Session" {
             /// Choose the console's first password with the setup code; logs in as /session does
-            set_up: SetUp, POST SET_UP []; (types::SetUp) -> (types::LoggedIn), Low;
+            set_up: SetUp, POST "/setup" []; (types::SetUp) -> (types::LoggedIn), Low;
             /// Log in: sets the cookie, and answers the key that every request has to carry as x-console-key
-            log_in: LogIn, POST SESSION []; (types::LogIn) -> (types::LoggedIn), Low;
+            log_in: LogIn, POST "/session" []; (types::LogIn) -> (types::LoggedIn), Low;
         }
     }
 }
@@ -342,9 +356,9 @@ endpoints! {
     Door {
         "Console" {
             /// Where the console is
-            console: ShowConsole, GET CONSOLE []; () -> (types::Console), Low;
+            console: ShowConsole, GET "/console" []; () -> (types::Console), Low;
             /// Take the password away, and make a new setup code
-            reset_console: ResetConsole, POST CONSOLE_RESET []; () -> (types::Console), High;
+            reset_console: ResetConsole, POST "/console/reset" []; () -> (types::Console), High;
         }
     }
 }

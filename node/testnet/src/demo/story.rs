@@ -6,12 +6,13 @@ use std::{
 };
 
 use anyhow::{Context, ensure};
-use farthing_control::types::{
-    CatalogPage, CatalogQuery, CatalogSamples, Channel, Settled, WalletBalance, route,
+use farthing_control::{
+    endpoint,
+    types::{CatalogQuery, CatalogSamples, Channel},
 };
 use farthing_protocol::Usdc;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{Demo, NodeProcess, Seller, Setup, metrics, offers, say, tempdir};
 use crate::rpc;
@@ -152,7 +153,7 @@ async fn find(demo: &Demo) -> anyhow::Result<f64> {
     let (started, id) = (Instant::now(), demo.earthquakes.api.id);
     say("The consumer looks for “recent earthq” in its own catalog, where every node keeps all listings:");
     let hit = loop {
-        let page: CatalogPage = demo.consumer.control().post(route::CATALOG_SEARCH, &query).await?;
+        let page = demo.consumer.control().tell(endpoint::CatalogSearch, &query).await?;
         if let Some(hit) = page.hits.into_iter().find(|hit| hit.id == id) {
             break hit;
         }
@@ -161,8 +162,8 @@ async fn find(demo: &Demo) -> anyhow::Result<f64> {
     };
     let found_ms = started.elapsed().as_secs_f64() * 1_000.0;
     say(&format!("  {}  {} USDC  {}  of {}", hit.name, hit.price, hit.kind, hit.owner));
-    let path = route::CATALOG_SAMPLES.replace("{id}", &id.to_string());
-    let samples: CatalogSamples = demo.consumer.control().get(&path).await?;
+    let path = endpoint::CatalogSamples.of(id);
+    let samples: CatalogSamples = demo.consumer.control().ask(path).await?;
     say(&format!("Looking at {} samples of its answers is free.", samples.samples.len()));
     say("");
     Ok(found_ms)
@@ -224,12 +225,12 @@ async fn more_calls(demo: &Demo, client: &reqwest::Client) -> anyhow::Result<Cal
 
 /// The transaction in which an owner claims what it holds.
 async fn settle(demo: &Demo, seller: &Seller) -> anyhow::Result<String> {
-    let unclaimed: WalletBalance = seller.node.control().get(route::WALLET).await?;
+    let unclaimed = seller.node.control().ask(endpoint::Wallet).await?;
     say(&format!(
         "The owner of “{}” holds vouchers worth {} USDC and claims them in one transaction …",
         seller.api.name, unclaimed.unclaimed
     ));
-    let settled: Settled = seller.node.control().post(route::SETTLE, &json!({})).await?;
+    let settled = seller.node.control().ask(endpoint::Settle).await?;
     let transaction = settled.transactions.first().cloned().context("nothing was settled")?;
     say(&format!("  settled {} USDC in transaction {transaction}", settled.claimed));
     ensure!(demo.chain.usdc_of(seller.wallet).await? >= settled.claimed.0, "the claim is not on chain");
@@ -237,11 +238,11 @@ async fn settle(demo: &Demo, seller: &Seller) -> anyhow::Result<String> {
 }
 
 async fn close_channels(demo: &Demo) -> anyhow::Result<()> {
-    let channels: Vec<Channel> = demo.consumer.control().get(route::CHANNELS).await?;
+    let channels = demo.consumer.control().ask(endpoint::Channels).await?;
     ensure!(channels.len() == 2, "the consumer has {} channels", channels.len());
     for channel in channels {
-        let close = route::CHANNEL_CLOSE.replace("{id}", &channel.id.to_string());
-        let _: Channel = demo.consumer.control().post(&close, &json!({})).await?;
+        let close = endpoint::CloseChannel.of(channel.id);
+        let _: Channel = demo.consumer.control().ask(close).await?;
     }
     wait_until_closed(demo).await
 }
@@ -330,7 +331,7 @@ async fn requests(node: &NodeProcess) -> anyhow::Result<Requests> {
 async fn wait_until_closed(demo: &Demo) -> anyhow::Result<()> {
     let until = Instant::now() + Duration::from_secs(30);
     loop {
-        let channels: Vec<Channel> = demo.consumer.control().get(route::CHANNELS).await?;
+        let channels = demo.consumer.control().ask(endpoint::Channels).await?;
         if channels.iter().all(|channel| channel.state == "closed") {
             return Ok(());
         }

@@ -1,6 +1,7 @@
 //! What strangers try with the end of channels: to have the owner pay for it, and to be served on what is given back.
 
 use farthing_chain::ClaimRow;
+use farthing_control::endpoint;
 use farthing_protocol::SignedClose;
 use farthing_testnet::rpc;
 use serde_json::json;
@@ -135,9 +136,9 @@ async fn an_owner_closes_what_pays_for_its_gas_and_its_payer_brings_what_does_no
     world.wait_until_decided().await?;
     let before = gas_of_the_owner(&world).await?;
     let close = async || -> Result<String> {
-        let channels: Vec<Channel> = world.consumer.control().get(route::CHANNELS).await?;
-        let path = route::CHANNEL_CLOSE.replace("{id}", &channels[0].id.to_string());
-        Ok(world.consumer.control().post::<Channel>(&path, &json!({})).await?.state)
+        let channels = world.consumer.control().ask(endpoint::Channels).await?;
+        let path = endpoint::CloseChannel.of(channels[0].id);
+        Ok(world.consumer.control().ask(path).await?.state)
     };
     // 84,000 gas at a gwei are 25 cents of a dollar, for a call of a fifth of a cent.
     let state = close().await?;

@@ -1,6 +1,7 @@
 //! What payers try with deposits: those that the chain may still take back, and very many small ones.
 
 use alloy::{primitives::U256, sol, sol_types::SolCall as _};
+use farthing_control::endpoint;
 use farthing_testnet::rpc;
 use serde_json::{Value, json};
 
@@ -127,7 +128,7 @@ async fn ten_thousand_channels_of_dust_keep_out_neither_a_newcomer_nor_a_custome
     customer.served(customer.request("before", cost(1))).await?;
     open_dust(&world, cost(5), 10_000).await?;
     eventually("the owner's books are full", async || {
-        let channels: Vec<Channel> = world.owner.control().get(route::CHANNELS).await?;
+        let channels = world.owner.control().ask(endpoint::Channels).await?;
         Ok(channels.len() >= 10_000)
     })
     .await?;

@@ -1,6 +1,7 @@
 //! What a payer tries to get beyond what it pays for: the same call again and again, and effects without an answer.
 
 use super::*;
+use farthing_control::endpoint;
 
 #[tokio::test]
 async fn one_charge_buys_one_further_execution_and_none_after_a_restart() -> Result<()> {
@@ -18,15 +19,15 @@ async fn one_charge_buys_one_further_execution_and_none_after_a_restart() -> Res
     }
     assert_eq!(world.upstream.hits(), 4);
 
-    let path = |path: &str| path.replace("{id}", &world.api.id.to_string());
-    let _: Api = world.owner.control().post(&path(route::API_PAUSE), &()).await?;
+    let (control, id) = (world.owner.control(), world.api.id);
+    control.ask(endpoint::PauseApi.of(id)).await?;
     payer.refused("paused", large("dearer", 2), RefusalCode::ServicePaused).await?;
-    let _: Api = world.owner.control().post(&path(route::API_RESUME), &()).await?;
+    control.ask(endpoint::ResumeApi.of(id)).await?;
     let dearer = PriceRequest { price: cost(2).into(), operation: None };
-    let _: Api = world.owner.control().post(&path(route::API_PRICE), &dearer).await?;
+    control.tell(endpoint::PriceApi.of(id), &dearer).await?;
     payer.receipt(large("dearer", 2)).await?;
     let cheaper = PriceRequest { price: PRICE.into(), operation: None };
-    let _: Api = world.owner.control().post(&path(route::API_PRICE), &cheaper).await?;
+    control.tell(endpoint::PriceApi.of(id), &cheaper).await?;
     assert_eq!(world.upstream.hits(), 4, "a pause and a higher price stop further executions");
 
     // A restart forgets the answers that were kept in memory, and no right that was used up.

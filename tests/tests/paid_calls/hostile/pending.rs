@@ -1,6 +1,7 @@
 //! What a payer does while the owner's transactions do not get through.
 
 use axum::{Router, extract::State, http::StatusCode, routing::post};
+use farthing_control::endpoint;
 use farthing_testnet::rpc;
 use serde_json::json;
 
@@ -33,7 +34,7 @@ async fn deposits_count_and_pending_closes_are_seen_while_a_claim_waits_to_be_mi
     // The claim is sent, and from now on no block is cheap enough for it.
     rpc::call(&url, "evm_setAutomine", json!([false])).await?;
     let control = world.owner.control().clone();
-    let claim = tokio::spawn(async move { control.post::<Settled>(route::SETTLE, &json!({})).await });
+    let claim = tokio::spawn(async move { control.ask(endpoint::Settle).await });
     eventually("the claim waits", async || waiting(&world).await).await?;
     next_block_is_dear(&world).await?;
     rpc::call(&url, "evm_setAutomine", json!([true])).await?;
@@ -96,14 +97,13 @@ async fn a_close_that_fails_keeps_back_no_other() -> Result<()> {
     world.owner.wait_until_ready().await?;
     let is_closed = async |world: &World, config: &ChannelConfig| -> Result<bool> {
         let id = config.id(&payer.chain.domain());
-        let channels: Vec<Channel> = world.owner.control().get(route::CHANNELS).await?;
+        let channels = world.owner.control().ask(endpoint::Channels).await?;
         Ok(channels.iter().any(|channel| channel.id.0 == id && channel.state == "closed"))
     };
     // The queue is in the order of ids: what fails is tried first each time.
     for config in &configs {
         let id = config.id(&payer.chain.domain()).to_string();
-        let _: Channel =
-            world.owner.control().post(&route::CHANNEL_CLOSE.replace("{id}", &id), &json!({})).await?;
+        world.owner.control().ask(endpoint::CloseChannel.of(id)).await?;
     }
     for config in &configs[1..] {
         eventually("the others are closed", async || is_closed(&world, config).await).await?;

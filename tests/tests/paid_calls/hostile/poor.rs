@@ -1,7 +1,7 @@
 //! What an owner claims and takes on whose ETH pays for some of its claims.
 
 use farthing_chain::deploy::dev_account;
-use farthing_control::types::{Alert, HistoryPage, HistoryState};
+use farthing_control::{endpoint, types::HistoryState};
 use farthing_protocol::keccak256;
 use farthing_testnet::rpc;
 use serde_json::json;
@@ -19,7 +19,7 @@ async fn set_eth_of_the_owner(world: &World, wei: &str) -> Result<()> {
 }
 
 async fn has_alert(world: &World, kind: &str) -> Result<bool> {
-    let alerts: Vec<Alert> = world.owner.control().get(route::ALERTS).await?;
+    let alerts = world.owner.control().ask(endpoint::Alerts).await?;
     Ok(alerts.iter().any(|alert| alert.kind == kind))
 }
 
@@ -69,7 +69,7 @@ async fn a_wallet_whose_eth_pays_for_some_claims_makes_the_dearest_and_takes_on_
     payer.refused("beyond its ETH", call("more", channels[1], 2), RefusalCode::OwnerCannotClaim).await?;
     // What many channels owe keeps nobody from calling whose claim is among those that are made.
     payer.served(call("dear", channels[0], 3)).await?;
-    let settled = world.owner.control().post::<Settled>(route::SETTLE, &json!({})).await;
+    let settled = world.owner.control().ask(endpoint::Settle).await;
     ensure!(
         settled.is_err_and(|error| format!("{error:?}").contains("ETH")),
         "it says why not all is claimed"
@@ -79,7 +79,7 @@ async fn a_wallet_whose_eth_pays_for_some_claims_makes_the_dearest_and_takes_on_
     set_eth_of_the_owner(&world, "0xde0b6b3a7640000").await?;
     eventually("the owner has enough", async || Ok(!is_alarmed(&world).await?)).await?;
     payer.served(call("more", channels[1], 2)).await?;
-    let settled: Settled = world.owner.control().post(route::SETTLE, &json!({})).await?;
+    let settled = world.owner.control().ask(endpoint::Settle).await?;
     assert_eq!(settled.claimed.0, cost(7));
     Ok(())
 }
@@ -97,7 +97,7 @@ async fn a_wallet_whose_eth_pays_for_a_claim_without_its_tip_is_told_and_takes_o
     let base_fee = json!([format!("{:#x}", 500_000_000)]);
     rpc::call(&world.chain.rpc_url(), "anvil_setNextBlockBaseFeePerGas", base_fee).await?;
     set_eth_of_the_owner(&world, WEI_FOR_NO_TIP).await?;
-    let settled = world.owner.control().post::<Settled>(route::SETTLE, &json!({})).await;
+    let settled = world.owner.control().ask(endpoint::Settle).await;
     ensure!(settled.is_err_and(|error| format!("{error:?}").contains("ETH")), "the claim is not paid for");
     eventually("the owner says that ETH is short", async || is_alarmed(&world).await).await?;
     payer.served(payer.request("second", cost(2))).await?;
@@ -117,12 +117,11 @@ async fn an_owner_that_the_token_blocks_is_told_and_takes_on_no_more_until_it_is
     }
 
     tell_the_token(&world, "blacklist").await?;
-    let settled = world.owner.control().post::<Settled>(route::SETTLE, &json!({})).await;
+    let settled = world.owner.control().ask(endpoint::Settle).await;
     let said = format!("{:?}", settled.err());
     ensure!(said.contains("the contract refuses the claims of all 1 channels"), "{said}");
     ensure!(has_alert(&world, "claim-refused").await?, "the owner is told");
-    let history: HistoryPage =
-        world.owner.control().get(&format!("{}?kind=settlement", route::HISTORY)).await?;
+    let history = world.owner.control().ask(endpoint::History.with("kind", "settlement")).await?;
     ensure!(
         !history.entries.is_empty()
             && history.entries.iter().all(|entry| entry.state == HistoryState::Failed),
@@ -140,7 +139,7 @@ async fn an_owner_that_the_token_blocks_is_told_and_takes_on_no_more_until_it_is
     other.refused("after a restart", other.request("after", cost(1)), RefusalCode::OwnerCannotClaim).await?;
 
     tell_the_token(&world, "unBlacklist").await?;
-    let settled: Settled = world.owner.control().post(route::SETTLE, &json!({})).await?;
+    let settled = world.owner.control().ask(endpoint::Settle).await?;
     assert_eq!((settled.claimed.0, settled.refused.len()), (cost(2), 0));
     ensure!(!has_alert(&world, "claim-refused").await?, "it is over");
     payer.served(payer.request("third", cost(3))).await?;

@@ -1,7 +1,7 @@
 //! What a payer gets from an owner whose books are older than what the chain has paid out.
 
+use farthing_control::endpoint;
 use farthing_protocol::{books::Shown, call::ChannelSync};
-use serde_json::json;
 
 use super::*;
 use crate::support::{back_up, on_a_fixed_port, restore_owner};
@@ -18,7 +18,7 @@ async fn an_owner_restored_from_a_backup_gives_nothing_away_and_claims_what_it_s
     for n in 2..=4 {
         payer.served(payer.request(&format!("{n}"), cost(n))).await?;
     }
-    let settled: Settled = world.owner.control().post(route::SETTLE, &json!({})).await?;
+    let settled = world.owner.control().ask(endpoint::Settle).await?;
     assert_eq!(settled.claimed.0, cost(4));
     restore_owner(&mut world, folder.path(), owner_settings).await?;
 
@@ -40,7 +40,7 @@ async fn an_owner_restored_from_a_backup_gives_nothing_away_and_claims_what_it_s
         Ok(matches!(payer.send(payer.request("5", cost(5))).await?, Reply::Served(_)))
     })
     .await?;
-    let settled: Settled = world.owner.control().post(route::SETTLE, &json!({})).await?;
+    let settled = world.owner.control().ask(endpoint::Settle).await?;
     assert_eq!(settled.claimed.0, PRICE);
     expect_paid(&world, 5).await
 }

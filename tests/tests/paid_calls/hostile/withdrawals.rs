@@ -1,6 +1,6 @@
 //! A payer that takes back what it owes, because claiming it costs more than it is worth.
 
-use farthing_control::types::{HistoryPage, HistoryState, WalletBalance};
+use farthing_control::{endpoint, types::HistoryState};
 use farthing_testnet::rpc;
 use serde_json::json;
 
@@ -22,20 +22,20 @@ async fn what_a_payer_withdraws_unclaimed_is_booked_as_lost_and_costs_no_gas() -
     assert_eq!(world.chain.usdc_of(payer.key.address()).await?, FUNDS);
 
     let lost = async || -> Result<Vec<Usdc>> {
-        let page: HistoryPage = world.owner.control().get(route::HISTORY).await?;
+        let page = world.owner.control().ask(endpoint::History).await?;
         let lost = page.entries.into_iter().filter(|entry| entry.state == HistoryState::Lost);
         Ok(lost.map(|entry| entry.amount.0).collect())
     };
     eventually("the loss is booked", async || Ok(!lost().await?.is_empty())).await?;
     assert_eq!(lost().await?, [PRICE], "once, and all of it");
-    let wallet: WalletBalance = world.owner.control().get(route::WALLET).await?;
+    let wallet = world.owner.control().ask(endpoint::Wallet).await?;
     assert_eq!(wallet.unclaimed.0, Usdc::ZERO, "it is not waited for any more");
     assert_eq!(
         rpc::transactions_of(&url, world.owner_wallet).await?,
         sent,
         "a claim cost more than it is worth"
     );
-    let audit: Audit = world.owner.control().get(route::AUDIT).await?;
+    let audit = world.owner.control().ask(endpoint::Audit).await?;
     ensure!(audit.violations.is_empty(), "{:?}", audit.violations);
     Ok(())
 }

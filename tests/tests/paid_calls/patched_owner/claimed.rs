@@ -1,7 +1,7 @@
 //! An owner that claims what it holds and never served: nobody can prevent the first time.
 
 use farthing_chain::{Chain, ChainSpec, ClaimRow, MemoryJournal};
-use farthing_control::types::Alert;
+use farthing_control::endpoint;
 use farthing_protocol::ChannelConfig;
 
 use super::*;
@@ -44,14 +44,14 @@ async fn an_owner_that_claims_more_than_any_call_explains_gets_no_further_promis
     chain.claim_many(vec![row]).await?;
     assert_eq!(world.chain.usdc_of(world.owner_wallet).await?, cost(2));
     eventually("the consumer has seen the claim", async || {
-        let channels: Vec<Channel> = world.consumer.control().get(route::CHANNELS).await?;
+        let channels = world.consumer.control().ask(endpoint::Channels).await?;
         Ok(channels[0].claimed.0 == cost(2))
     })
     .await?;
 
     let _ = world.get("/ok").await?;
     eventually("the disagreement raises an alert", async || {
-        let alerts: Vec<Alert> = world.consumer.control().get(route::ALERTS).await?;
+        let alerts = world.consumer.control().ask(endpoint::Alerts).await?;
         Ok(alerts.iter().any(|alert| alert.kind == "channel-stopped"))
     })
     .await?;
@@ -59,14 +59,14 @@ async fn an_owner_that_claims_more_than_any_call_explains_gets_no_further_promis
     ensure!(next.problem() == "owner-distrusted", "{next:?}");
 
     // The user may trust it again, once the deposit is back.
-    let path = route::CHANNEL_RESUME.replace("{id}", &channel.to_string());
+    let path = endpoint::ResumeChannel.of(channel);
     let control = world.consumer.control().clone();
-    let resume = async || control.post::<Channel>(&path, &json!({})).await;
+    let resume = async || control.ask(path.clone()).await;
     let early = resume().await.err().context("it still holds the deposit")?;
     ensure!(early.to_string().contains("still holds a deposit"), "{early}");
     chain.close(row).await?;
     eventually("the deposit is back", async || {
-        let channels: Vec<Channel> = world.consumer.control().get(route::CHANNELS).await?;
+        let channels = world.consumer.control().ask(endpoint::Channels).await?;
         Ok(channels[0].state == "closed")
     })
     .await?;

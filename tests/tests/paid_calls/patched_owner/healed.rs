@@ -1,6 +1,6 @@
 //! An owner that counts more than its payer: what a call explains is booked, and what nothing explains stops the channel.
 
-use farthing_control::types::Alert;
+use farthing_control::endpoint;
 use farthing_protocol::resolution::COPY_LIFETIME;
 use futures::future::try_join_all;
 
@@ -18,7 +18,7 @@ async fn refused_for_too_little(world: &World, id: &str) -> Result<()> {
 }
 
 async fn is_stopped_with_an_alert(world: &World) -> Result<bool> {
-    let alerts: Vec<Alert> = world.consumer.control().get(route::ALERTS).await?;
+    let alerts = world.consumer.control().ask(endpoint::Alerts).await?;
     Ok(alerts.iter().any(|alert| alert.kind == "channel-stopped"))
 }
 
@@ -46,10 +46,10 @@ async fn a_late_charge_is_found_by_the_owners_total_and_a_total_that_no_call_exp
 
     refused_for_too_little(&world, "next").await?;
     eventually("the late charge is booked", async || Ok(spent(&world).await? == cost(2))).await?;
-    let audit: Audit = world.consumer.control().get(route::AUDIT).await?;
+    let audit = world.consumer.control().ask(endpoint::Audit).await?;
     ensure!(audit.violations.is_empty() && audit.adjustments == 0, "{audit:?}");
     ensure!(!is_stopped_with_an_alert(&world).await?, "the books agree again");
-    let spending: SpendingState = world.consumer.control().get(route::SPENDING).await?;
+    let spending = world.consumer.control().ask(endpoint::Spending).await?;
     assert_eq!(spending.spent_today.0, cost(2));
 
     // A charge for nothing.

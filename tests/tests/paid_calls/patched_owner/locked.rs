@@ -1,5 +1,6 @@
 //! Deposits with an owner that answers nothing more, or is not believed any more.
 
+use farthing_control::endpoint;
 use std::path::Path;
 
 use farthing_testnet::rpc;
@@ -12,7 +13,7 @@ use crate::support::setting;
 const IDLE_AND_UNANSWERED_SECS: u64 = 8 * 24 * 3_600;
 
 async fn state(world: &World) -> Result<String> {
-    let channels: Vec<Channel> = world.consumer.control().get(route::CHANNELS).await?;
+    let channels = world.consumer.control().ask(endpoint::Channels).await?;
     Ok(channels[0].state.clone())
 }
 
@@ -50,7 +51,7 @@ async fn a_call_that_stays_undecided_does_not_lock_the_deposit() -> Result<()> {
     ensure!(state(&world).await? == "open", "{}", state(&world).await?);
     std::fs::write(text("later"), IDLE_AND_UNANSWERED_SECS.to_string())?;
     eventually("the chain is asked", async || Ok(state(&world).await?.starts_with("closing"))).await?;
-    let audit: Audit = world.consumer.control().get(route::AUDIT).await?;
+    let audit = world.consumer.control().ask(endpoint::Audit).await?;
     assert_eq!(audit.calls_undecided, 1, "the call may still be charged");
     assert_eq!(rpc::transactions_of(&url, world.consumer_wallet).await?, sent + 1, "once");
     // The real owner does not talk to a node whose clock is days ahead.
@@ -95,7 +96,7 @@ async fn a_signed_close_that_closes_nothing_is_no_answer_and_the_chain_is_asked(
         world.wait_until_decided().await?;
         let no_call: Answers = |_, _, _| None;
         let (owner, _network) = Owner::replaces(&mut world, no_call).await?;
-        let channels: Vec<Channel> = world.consumer.control().get(route::CHANNELS).await?;
+        let channels = world.consumer.control().ask(endpoint::Channels).await?;
         let (channel, deposited) = (channels[0].id.0, channels[0].deposited.0);
         let good =
             CloseConsent { channel, amount: PRICE, deposited, round: 0, deadline_secs: u64::from(u32::MAX) };
@@ -106,8 +107,8 @@ async fn a_signed_close_that_closes_nothing_is_no_answer_and_the_chain_is_asked(
             _ => CloseConsent { deadline_secs: 1, ..good },
         };
         owner.state.lock().unwrap_or_else(PoisonError::into_inner).consent = Some(consent);
-        let path = route::CHANNEL_CLOSE.replace("{id}", &channel.to_string());
-        let closed: Channel = world.consumer.control().post(&path, &json!({})).await.context(what)?;
+        let path = endpoint::CloseChannel.of(channel);
+        let closed: Channel = world.consumer.control().ask(path).await.context(what)?;
         ensure!(closed.state.starts_with("closing: this node asked the chain"), "{what}: {}", closed.state);
         let told = "an owner signed a close that is void, or takes more than it is owed";
         ensure!(world.consumer.log().contains(told), "{what}: it was brought to the chain");

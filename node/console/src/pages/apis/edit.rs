@@ -7,14 +7,15 @@ use axum::{
     extract::Path,
     response::{IntoResponse, Redirect, Response},
 };
-use farthing_control::types::{
-    ApiShown, Charge, EditRequest, Edited, OperationName, SourceFile, SourceKind, route,
+use farthing_control::{
+    endpoint,
+    types::{ApiShown, Charge, EditRequest, Edited, OperationName, SourceFile, SourceKind},
 };
 use farthing_protocol::ServiceId;
 use http::StatusCode;
 use serde::Deserialize;
 
-use super::{id, of, one};
+use super::{id, one};
 use crate::{
     failure::Failure,
     form::Form,
@@ -124,7 +125,7 @@ impl Fields {
 }
 
 pub(in crate::pages) async fn show(visit: Visit, Path(text): Path<String>) -> Result<Response, Failure> {
-    let shown: ApiShown = visit.panel.node().get(&of(route::API, id(&text)?)).await?;
+    let shown = visit.panel.node().ask(endpoint::ShowApi.of(id(&text)?)).await?;
     let fields = Fields::of(&shown);
     page(&visit, &shown, fields, None).await
 }
@@ -165,14 +166,14 @@ pub(in crate::pages) async fn save(
     form: Form<Fields>,
 ) -> Result<Response, Failure> {
     let (node, id) = (form.visit.panel.node(), id(&text)?);
-    let shown: ApiShown = node.get(&of(route::API, id)).await?;
+    let shown = node.ask(endpoint::ShowApi.of(id)).await?;
     let request = form.fields.request(&shown);
     if request.as_ref().is_ok_and(decides_who_gets_keys) {
         let _ = form.confirmed()?;
     }
     let outcome = match request {
         Ok(request) if is_empty(&request) => Ok(None),
-        Ok(request) => mendable(node.post::<Edited>(&of(route::API_EDIT, id), &request).await)?.map(Some),
+        Ok(request) => mendable(node.tell(endpoint::EditApi.of(id), &request).await)?.map(Some),
         Err(problem) => Err(problem),
     };
     match outcome {
@@ -207,7 +208,7 @@ pub(in crate::pages) async fn remove_secret(
 ) -> Result<Response, Failure> {
     let Form { visit, fields, .. } = form;
     if fields.sure.is_none() {
-        let shown: ApiShown = visit.panel.node().get(&of(route::API, id(&text)?)).await?;
+        let shown = visit.panel.node().ask(endpoint::ShowApi.of(id(&text)?)).await?;
         let problem = "Tick that your server does without it: what it was cannot be shown again.";
         return page(&visit, &shown, Fields::of(&shown), Some(problem.to_owned())).await;
     }
@@ -246,7 +247,7 @@ fn changed(id: ServiceId, edited: &Edited) -> Redirect {
 /// Publishes a change and shows the service again.
 pub(super) async fn change(visit: &Visit, text: &str, request: EditRequest) -> Result<Response, Failure> {
     let id = id(text)?;
-    match mendable(visit.panel.node().post::<Edited>(&of(route::API_EDIT, id), &request).await)? {
+    match mendable(visit.panel.node().tell(endpoint::EditApi.of(id), &request).await)? {
         Ok(edited) => Ok(changed(id, &edited).into_response()),
         Err(problem) => one::page(visit, text, one::Asked::default(), None, Some(problem)).await,
     }

@@ -6,15 +6,15 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use farthing_bridge::changes::Changes;
+use farthing_control::endpoint;
 use farthing_control::types::{
-    Activity, Api, ApiShown, EditRequest, ListingHealth, Offer, PriceRequest, Rescan, RescanRequest,
-    SourceFile, SourceKind, VersionNote, route,
+    EditRequest, ListingHealth, Offer, PriceRequest, Rescan, RescanRequest, SourceFile, SourceKind,
 };
 use farthing_os::clock;
 use http::StatusCode;
 use serde::Deserialize;
 
-use super::{Row, edit::HiddenRow, id, of, row};
+use super::{Row, edit::HiddenRow, id, row};
 use crate::{
     failure::Failure,
     form::Form,
@@ -127,8 +127,8 @@ pub(super) async fn page(
 ) -> Result<Response, Failure> {
     let id = id(text)?;
     let node = visit.panel.node();
-    let shown: ApiShown = node.get(&of(route::API, id)).await?;
-    let mut activity: Activity = node.get(&format!("{}?limit={CALLS_READ}", route::ACTIVITY)).await?;
+    let shown = node.ask(endpoint::ShowApi.of(id)).await?;
+    let mut activity = node.ask(endpoint::Activity.with("limit", CALLS_READ)).await?;
     activity.bought.clear();
     activity.served.retain(|call| call.service.0 == id);
     let now_secs = clock::now_secs();
@@ -137,11 +137,11 @@ pub(super) async fn page(
     let offers = shown.offers.iter().skip(number * OPERATIONS_SHOWN).take(OPERATIONS_SHOWN);
     let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     let health: Option<ListingHealth> = match asked.check {
-        Some(_) => Some(node.get(&of(route::API_HEALTH, id)).await?),
+        Some(_) => Some(node.ask(endpoint::ApiHealth.of(id)).await?),
         None => shown.api.health.clone().filter(|health| health.asked_secs > 0),
     };
     let health = health.map(|health| health_shown(&health, now_secs));
-    let notes: Vec<VersionNote> = node.get(&of(route::API_VERSIONS, id)).await?;
+    let notes = node.ask(endpoint::ApiVersions.of(id)).await?;
     let page = Page {
         versions: VersionShown::all(&notes),
         frame: visit.frame(Place::Apis).await?,
@@ -243,7 +243,7 @@ pub(in crate::pages) async fn set_price(
         Err(wrong) => Err(wrong.words()),
         Ok(price) => {
             let request = PriceRequest { price: price.into(), operation };
-            mendable(visit.panel.node().post::<Api>(&of(route::API_PRICE, id), &request).await)?
+            mendable(visit.panel.node().tell(endpoint::PriceApi.of(id), &request).await)?
         }
     };
     let asked = Asked { page: fields.page, ..Asked::default() };
@@ -269,7 +269,7 @@ pub(in crate::pages) async fn read_again(
     });
     let visit = upload.visit;
     let request = RescanRequest { source, apply };
-    let outcome = mendable(visit.panel.node().post::<Rescan>(&of(route::API_RESCAN, id), &request).await)?;
+    let outcome = mendable(visit.panel.node().tell(endpoint::RescanApi.of(id), &request).await)?;
     let asked = Asked::default();
     match outcome {
         Ok(rescan) => page(&visit, &text, asked, Some(rescan_shown(&rescan)), None).await,

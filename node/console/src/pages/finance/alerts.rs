@@ -2,7 +2,10 @@
 
 use askama::Template;
 use axum::response::{IntoResponse, Response};
-use farthing_control::types::{Alert, AlertLevels, AlertLevelsRequest, AlertSeverity, Text, route};
+use farthing_control::{
+    endpoint,
+    types::{Alert, AlertLevelsRequest, AlertSeverity, Text},
+};
 use farthing_os::clock;
 use http::StatusCode;
 use serde::Deserialize;
@@ -80,8 +83,8 @@ pub(in crate::pages) async fn show(visit: Visit) -> Result<Response, Failure> {
 
 async fn page(visit: &Visit, typed: Option<Fields>, problem: Option<String>) -> Result<Response, Failure> {
     let node = visit.panel.node();
-    let alerts: Vec<Alert> = node.get(route::ALERTS).await?;
-    let levels: AlertLevels = node.get(route::ALERT_LEVELS).await?;
+    let alerts = node.ask(endpoint::Alerts).await?;
+    let levels = node.ask(endpoint::AlertLevels).await?;
     let now_secs = clock::now_secs();
     let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     let page = Page {
@@ -117,7 +120,7 @@ pub(in crate::pages) async fn set(form: Form<Fields>) -> Result<Response, Failur
     let _ = form.reauthenticated()?;
     let Form { visit, fields, .. } = form;
     let outcome = match fields.request() {
-        Ok(request) => mendable(visit.panel.node().post::<AlertLevels>(route::ALERT_LEVELS, &request).await)?,
+        Ok(request) => mendable(visit.panel.node().tell(endpoint::SetAlertLevels, &request).await)?,
         Err(problem) => Err(problem),
     };
     match outcome {
@@ -131,7 +134,7 @@ pub(in crate::pages) struct Nothing {}
 
 /// Posts something harmless to the webhook.
 pub(in crate::pages) async fn test(form: Form<Nothing>) -> Result<Response, Failure> {
-    let outcome = form.visit.panel.node().post::<AlertLevels>(route::ALERT_TEST, &()).await;
+    let outcome = form.visit.panel.node().ask(endpoint::TestAlerts).await;
     match mendable(outcome)? {
         Ok(_) => Ok(Done::AlertTest.at(ADDRESS).into_response()),
         Err(problem) => page(&form.visit, None, Some(problem)).await,

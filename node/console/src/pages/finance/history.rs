@@ -5,11 +5,10 @@ use axum::{
     extract::{Path, Query},
     response::{IntoResponse, Response},
 };
-use farthing_control::types::{
-    Api, HistoryEntry, HistoryKind, HistoryPage, HistoryState, SettlementShown, route,
-};
+use farthing_control::endpoint::{self, Address, Endpoint};
+use farthing_control::types::{HistoryEntry, HistoryKind, HistoryPage, HistoryState, SettlementShown};
 use farthing_os::clock;
-use http::{Method, StatusCode, header};
+use http::{StatusCode, header};
 use serde::Deserialize;
 
 use crate::{
@@ -117,7 +116,7 @@ pub(in crate::pages) async fn show(visit: Visit, Query(asked): Query<Asked>) -> 
         Ok(found) => (found, None),
         Err(problem) => (HistoryPage::default(), Some(problem)),
     };
-    let own: Vec<Api> = node.get(route::APIS).await?;
+    let own = node.ask(endpoint::Apis).await?;
     let now_secs = clock::now_secs();
     let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     let page = Page {
@@ -141,7 +140,7 @@ async fn entries(visit: &Visit, asked: &Asked) -> Result<Result<HistoryPage, Str
     for _ in 0..STEPS_MAX {
         let Some(cursor) = all.next.take() else { break };
         let query = asked.query(&cursor, Some(LISTED - all.entries.len()));
-        let step = visit.panel.node().get::<HistoryPage>(&format!("{}?{query}", route::HISTORY)).await;
+        let step = visit.panel.node().ask(Address::from(endpoint::History).with_query(&query)).await;
         match mendable(step)? {
             Ok(step) => {
                 all.entries.extend(step.entries);
@@ -213,25 +212,25 @@ const fn state(state: HistoryState) -> (&'static str, bool) {
 
 /// The same as a file.
 pub(in crate::pages) async fn export(visit: Visit, Query(asked): Query<Asked>) -> Result<Response, Failure> {
-    file(&visit, route::HISTORY_CSV, &asked, "text/csv; charset=utf-8", "csv").await
+    let at = Address::from(endpoint::HistoryCsv).with_query(&asked.query("", None));
+    file(&visit, at, "text/csv; charset=utf-8", "csv").await
 }
 
 pub(in crate::pages) async fn export_json(
     visit: Visit,
     Query(asked): Query<Asked>,
 ) -> Result<Response, Failure> {
-    file(&visit, route::HISTORY_JSON, &asked, "application/json", "json").await
+    let at = Address::from(endpoint::HistoryJson).with_query(&asked.query("", None));
+    file(&visit, at, "application/json", "json").await
 }
 
-async fn file(
+async fn file<E: Endpoint>(
     visit: &Visit,
-    route: &str,
-    asked: &Asked,
+    at: Address<E>,
     kind: &str,
     extension: &str,
 ) -> Result<Response, Failure> {
-    let path = format!("{route}?{}", asked.query("", None));
-    let answer = visit.panel.node().send(Method::GET, &path, bytes::Bytes::new()).await?;
+    let answer = visit.panel.node().exchange(at, bytes::Bytes::new()).await?;
     if !answer.status.is_success() {
         return Err(Failure::unreadable(answer.problem().detail));
     }
@@ -259,8 +258,8 @@ struct SettlementPage {
 }
 
 pub(in crate::pages) async fn settlement(visit: Visit, Path(id): Path<u64>) -> Result<Response, Failure> {
-    let path = route::SETTLEMENT.replace("{id}", &id.to_string());
-    let found: SettlementShown = visit.panel.node().get(&path).await?;
+    let path = endpoint::Settlement.of(id);
+    let found: SettlementShown = visit.panel.node().ask(path).await?;
     let (state, good) = state(found.state);
     let page = SettlementPage {
         frame: visit.frame(Place::Finance).await?,

@@ -2,9 +2,9 @@
 
 use askama::Template;
 use axum::response::{IntoResponse, Redirect, Response};
+use farthing_control::endpoint;
 use farthing_control::types::{
-    AcceptPrice, FlagRequest, FlagRule, FlaggedService, FlaggedServices, LimitsRequest, SpendingState,
-    StoppedBy, Text, route,
+    AcceptPrice, FlagRequest, FlagRule, FlaggedService, LimitsRequest, StoppedBy, Text,
 };
 use farthing_os::clock;
 use farthing_protocol::Usdc;
@@ -86,8 +86,8 @@ pub(in crate::pages) async fn show(visit: Visit) -> Result<Response, Failure> {
 }
 
 async fn page(visit: &Visit, typed: Option<&Fields>, problem: Option<String>) -> Result<Response, Failure> {
-    let state: SpendingState = visit.panel.node().get(route::SPENDING).await?;
-    let flagged: FlaggedServices = visit.panel.node().get(route::SPENDING_FLAGGED).await?;
+    let state = visit.panel.node().ask(endpoint::Spending).await?;
+    let flagged = visit.panel.node().ask(endpoint::FlaggedServices).await?;
     let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     let (now, configured) = (state.limits, state.configured);
     let limit = |name, words, hint, now: Text<Usdc>, configured: Text<Usdc>, typed: Option<&String>| Limit {
@@ -159,9 +159,7 @@ pub(in crate::pages) async fn set(form: Form<Fields>) -> Result<Response, Failur
     let _ = form.reauthenticated()?;
     let Form { visit, fields, .. } = form;
     let outcome = match request(&fields) {
-        Ok(request) => {
-            mendable(visit.panel.node().post::<SpendingState>(route::SPENDING_LIMITS, &request).await)?
-        }
+        Ok(request) => mendable(visit.panel.node().tell(endpoint::LimitSpending, &request).await)?,
         Err(problem) => Err(problem),
     };
     let done = if fields.reset.is_some() { Done::LimitsReset } else { Done::Limits };
@@ -198,9 +196,7 @@ pub(in crate::pages) async fn accept(form: Form<Accepted>) -> Result<Response, F
     let _ = form.reauthenticated()?;
     let Form { visit, fields, .. } = form;
     let outcome = match accepted(&fields) {
-        Ok(request) => {
-            mendable(visit.panel.node().post::<AcceptPrice>(route::SPENDING_ACCEPT, &request).await)?
-        }
+        Ok(request) => mendable(visit.panel.node().tell(endpoint::AcceptPrice, &request).await)?,
         Err(problem) => Err(problem),
     };
     match outcome {
@@ -228,9 +224,7 @@ pub(in crate::pages) async fn flag(form: Form<RuleChosen>) -> Result<Response, F
     let _ = form.reauthenticated()?;
     let Form { visit, fields, .. } = form;
     let outcome = match rule_chosen(&fields) {
-        Ok(request) => {
-            mendable(visit.panel.node().post::<FlaggedServices>(route::SPENDING_FLAGGED, &request).await)?
-        }
+        Ok(request) => mendable(visit.panel.node().tell(endpoint::RuleFlagged, &request).await)?,
         Err(problem) => Err(problem),
     };
     match outcome {
@@ -255,13 +249,13 @@ pub(in crate::pages) struct Nothing {}
 
 /// At once, without a password: stopping harms nobody.
 pub(in crate::pages) async fn stop(form: Form<Nothing>) -> Result<Redirect, Failure> {
-    let _: SpendingState = form.visit.panel.node().post(route::SPENDING_STOP, &()).await?;
+    form.visit.panel.node().ask(endpoint::StopSpending).await?;
     Ok(Redirect::to(ADDRESS))
 }
 
 pub(in crate::pages) async fn resume(form: Form<Nothing>) -> Result<Response, Failure> {
     let _ = form.reauthenticated()?;
-    let outcome = form.visit.panel.node().post::<SpendingState>(route::SPENDING_RESUME, &()).await;
+    let outcome = form.visit.panel.node().ask(endpoint::ResumeSpending).await;
     match mendable(outcome)? {
         Ok(_) => Ok(Done::Spending.at(ADDRESS).into_response()),
         Err(problem) => page(&form.visit, None, Some(problem)).await,

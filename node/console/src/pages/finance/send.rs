@@ -9,8 +9,8 @@ use axum::{
     response::{IntoResponse, Redirect, Response},
 };
 use farthing_control::{
-    ControlError,
-    types::{Eth, MAY_HAVE_BEEN_MADE, SendAmount, SendRequest, Sent, Text, route},
+    ControlError, endpoint,
+    types::{Eth, MAY_HAVE_BEEN_MADE, SendAmount, SendRequest, Sent, Text},
 };
 use farthing_protocol::{Address, Usdc, identity::ParseAddressError};
 use http::StatusCode;
@@ -242,7 +242,7 @@ pub(in crate::pages) async fn send(
 
 async fn carry_out(panel: Panel, session: SessionId, name: String, order: Order) {
     let request = SendRequest { to: order.to.into(), amount: order.amount };
-    let outcome = panel.node().post::<Sent>(route::WALLET_SEND, &request).await;
+    let outcome = panel.node().tell(endpoint::SendMoney, &request).await;
     let stage = match outcome {
         Ok(sent) => Stage::Sent(sent),
         // What the node refuses before it asks the chain, and a chain that did not answer before anything was signed.

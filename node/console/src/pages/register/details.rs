@@ -7,7 +7,10 @@ use axum::{
     extract::Path,
     response::{IntoResponse, Redirect, Response},
 };
-use farthing_control::types::{Charge, OperationName, SamplesFile, Tried, TryRequest, route};
+use farthing_control::{
+    endpoint,
+    types::{Charge, OperationName, SamplesFile, Tried, TryRequest},
+};
 use http::StatusCode;
 use serde::Deserialize;
 
@@ -159,7 +162,7 @@ async fn try_out(visit: &Visit, draft: &Draft, asked: &Asked) -> Result<Result<T
     let params: BTreeMap<String, String> = url::form_urlencoded::parse(asked.params.trim().as_bytes())
         .map(|(name, value)| (name.into_owned(), value.into_owned()))
         .collect();
-    mendable(visit.panel.node().post(route::APIS_TRY, &TryRequest { file, operation, params }).await)
+    mendable(visit.panel.node().tell(endpoint::TryApi, &TryRequest { file, operation, params }).await)
 }
 
 /// `GET /v1/things`

@@ -7,7 +7,10 @@ use axum::{
     extract::{Path, State},
     response::{IntoResponse, Redirect, Response},
 };
-use farthing_control::types::{Api, ApiPreview, SourceFile, route};
+use farthing_control::{
+    endpoint,
+    types::{Api, ApiPreview, SourceFile},
+};
 use farthing_protocol::Usdc;
 use http::StatusCode;
 
@@ -81,7 +84,7 @@ async fn page(
     problem: Option<String>,
 ) -> Result<Response, Failure> {
     let outcome = match draft.file() {
-        Ok(file) => mendable(visit.panel.node().post(route::APIS_PREVIEW, &file).await)?,
+        Ok(file) => mendable(visit.panel.node().tell(endpoint::PreviewApi, &file).await)?,
         Err(wrong) => Err(wrong.words()),
     };
     let (preview, problem) = match (outcome, problem) {
@@ -168,7 +171,7 @@ async fn publish(
     draft: Draft,
 ) -> Result<Result<Api, String>, Failure> {
     let outcome = match draft.file() {
-        Ok(file) => mendable(panel.node().post::<Api>(route::APIS, &file).await),
+        Ok(file) => mendable(panel.node().tell(endpoint::AddApi, &file).await),
         Err(wrong) => Ok(Err(wrong.words())),
     };
     let registered = outcome.as_ref().ok().and_then(|outcome| outcome.as_ref().ok());

@@ -6,12 +6,10 @@ use axum::{
     extract::{FromRequest, Multipart, Path, Query, Request, State},
     response::{IntoResponse, Redirect, Response},
 };
-use farthing_control::types::{
-    AutomaticBackups, BACKUPS_KEPT_MAX, Backup, BackupFacts, BackupRequest, ReplacedNode, Restoring,
-    WalletBackup, route,
-};
+use farthing_control::endpoint;
+use farthing_control::types::{BACKUPS_KEPT_MAX, Backup, BackupFacts, BackupRequest};
 use farthing_os::clock;
-use http::{Method, StatusCode};
+use http::StatusCode;
 use serde::Deserialize;
 
 use crate::{
@@ -96,12 +94,12 @@ pub(in crate::pages) async fn list(visit: Visit, Query(asked): Query<Asked>) -> 
 async fn list_page(visit: &Visit, said: Said) -> Result<Response, Failure> {
     let node = visit.panel.node();
     let now_secs = clock::now_secs();
-    let backups = node.get::<Vec<Backup>>(route::BACKUPS).await;
+    let backups = node.ask(endpoint::Backups).await;
     let unreadable = backups.as_ref().err().map(ToString::to_string);
     let backups = backups.unwrap_or_default();
-    let wallet: WalletBackup = node.get(route::WALLET_BACKUP).await?;
-    let standing: AutomaticBackups = node.get(route::AUTOMATIC_BACKUPS).await?;
-    let replaced: Vec<ReplacedNode> = node.get(route::REPLACED_NODES).await?;
+    let wallet = node.ask(endpoint::WalletBackup).await?;
+    let standing = node.ask(endpoint::AutomaticBackups).await?;
+    let replaced = node.ask(endpoint::ReplacedNodes).await?;
     let (mut made, mut done, mut problem) = (None, "", None);
     match said {
         Said::Nothing => problem = unreadable.as_deref().map(sentence),
@@ -138,7 +136,7 @@ pub(in crate::pages) async fn make(form: Form<MakeFields>) -> Result<Response, F
         return list_page(&visit, Said::Problem(problem)).await;
     }
     let request = BackupRequest { passphrase: fields.passphrase };
-    match mendable(visit.panel.node().post::<Backup>(route::BACKUPS, &request).await)? {
+    match mendable(visit.panel.node().tell(endpoint::CreateBackup, &request).await)? {
         Ok(made) => list_page(&visit, Said::Made(made)).await,
         Err(problem) => list_page(&visit, Said::Problem(problem)).await,
     }
@@ -181,7 +179,7 @@ async fn file_of(request: Request, visit: &Visit, mut gate: Gate) -> Result<Byte
 }
 
 async fn keep(visit: &Visit, bytes: Bytes) -> Result<Backup, farthing_control::ControlError> {
-    visit.panel.node().send_as(Method::POST, route::BACKUP_UPLOAD, bytes).await
+    visit.panel.node().tell_bytes(endpoint::UploadBackup, bytes).await
 }
 
 /// The file as the command's own route hands it out.
@@ -190,7 +188,7 @@ pub(in crate::pages) async fn download(
     form: Form<Nothing>,
 ) -> Result<Response, Failure> {
     let _ = form.confirmed()?;
-    Ok(form.visit.panel.node().stream(&named(route::BACKUP, &name)).await?)
+    Ok(form.visit.panel.node().stream(endpoint::Backup.of(&name)).await?)
 }
 
 #[derive(Template)]
@@ -226,11 +224,6 @@ impl Facts {
     }
 }
 
-fn named(route: &str, name: &str) -> String {
-    let name: String = url::form_urlencoded::byte_serialize(name.as_bytes()).collect();
-    route.replace("{name}", &name)
-}
-
 pub(in crate::pages) async fn one(visit: Visit, Path(name): Path<String>) -> Result<Response, Failure> {
     one_page(&visit, &name, None, None).await
 }
@@ -241,7 +234,7 @@ async fn one_page(
     facts: Option<BackupFacts>,
     problem: Option<String>,
 ) -> Result<Response, Failure> {
-    let backups: Vec<Backup> = visit.panel.node().get(route::BACKUPS).await?;
+    let backups = visit.panel.node().ask(endpoint::Backups).await?;
     let backup = backups.iter().find(|backup| backup.name == name).ok_or_else(Failure::not_found)?;
     let frame = visit.frame(Place::Settings).await?;
     let own_wallet = frame.status.address.to_string();
@@ -287,8 +280,8 @@ pub(in crate::pages) async fn open(
     let Form { visit, fields, .. } = form;
     let request = BackupRequest { passphrase: fields.passphrase };
     if fields.go != "restore" {
-        let path = named(route::BACKUP_VERIFY, &name);
-        return match mendable(visit.panel.node().post::<BackupFacts>(&path, &request).await)? {
+        let verified = visit.panel.node().tell(endpoint::VerifyBackup.of(&name), &request).await;
+        return match mendable(verified)? {
             Ok(facts) => one_page(&visit, &name, Some(facts), None).await,
             Err(problem) => one_page(&visit, &name, None, Some(problem)).await,
         };
@@ -300,8 +293,7 @@ pub(in crate::pages) async fn open(
     }
     // Everything around the page is of the node that is about to go.
     let frame = visit.frame(Place::Settings).await?;
-    let path = named(route::BACKUP_RESTORE, &name);
-    match mendable(visit.panel.node().post::<Restoring>(&path, &request).await)? {
+    match mendable(visit.panel.node().tell(endpoint::RestoreBackup.of(&name), &request).await)? {
         Ok(restoring) => {
             let restored = Restored {
                 wallet: show::visible(&restoring.facts.wallet),
@@ -325,6 +317,6 @@ pub(in crate::pages) struct Nothing {}
 pub(in crate::pages) async fn restart(form: Form<Nothing>) -> Result<Response, Failure> {
     let _ = form.reauthenticated()?;
     let frame = form.visit.frame(Place::Settings).await?;
-    let _: farthing_control::types::Restarting = form.visit.panel.node().post(route::RESTART, &()).await?;
+    form.visit.panel.node().ask(endpoint::Restart).await?;
     Ok(restarting(frame, None))
 }

@@ -2,8 +2,9 @@
 
 use askama::Template;
 use axum::response::{IntoResponse, Response};
-use farthing_control::types::{
-    ChainSettings, ChainSettingsRequest, ChainSettingsSaved, EndpointTested, route,
+use farthing_control::{
+    endpoint,
+    types::{ChainSettings, ChainSettingsRequest, EndpointTested},
 };
 use http::StatusCode;
 use serde::Deserialize;
@@ -43,7 +44,7 @@ async fn page(
     tested: Vec<EndpointTested>,
     problem: Option<String>,
 ) -> Result<Response, Failure> {
-    let mut settings: ChainSettings = visit.panel.node().get(route::CHAIN_SETTINGS).await?;
+    let mut settings = visit.panel.node().ask(endpoint::ChainSettings).await?;
     settings.endpoints_from = show::visible(&settings.endpoints_from);
     settings.confirmations_from = show::visible(&settings.confirmations_from);
     let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
@@ -90,9 +91,9 @@ pub(in crate::pages) async fn set(form: Form<Fields>) -> Result<Response, Failur
     let _ = form.confirmed()?;
     let Form { visit, fields, .. } = form;
     let node = visit.panel.node();
-    let now: ChainSettings = node.get(route::CHAIN_SETTINGS).await?;
+    let now = node.ask(endpoint::ChainSettings).await?;
     let outcome = match fields.request(&now) {
-        Ok(request) => mendable(node.post::<ChainSettingsSaved>(route::CHAIN_SETTINGS, &request).await)?,
+        Ok(request) => mendable(node.tell(endpoint::SetChainSettings, &request).await)?,
         Err(problem) => Err(problem),
     };
     match outcome {

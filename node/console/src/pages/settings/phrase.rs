@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use askama::Template;
 use axum::response::{IntoResponse, Redirect, Response};
 use farthing_control::{
-    Local,
-    types::{Phrase, PhraseCheck, WalletBackup, route},
+    Local, endpoint,
+    types::{Phrase, PhraseCheck},
 };
 use http::StatusCode;
 use serde::Deserialize;
@@ -58,7 +58,7 @@ pub(in crate::pages) struct Nothing {}
 /// The answer to a form, so that no address in a history shows it again.
 pub(in crate::pages) async fn show(form: Form<Nothing>) -> Result<Response, Failure> {
     let _ = form.confirmed()?;
-    let phrase: Phrase = form.visit.panel.node().post(route::WALLET_PHRASE, &()).await?;
+    let phrase = form.visit.panel.node().ask(endpoint::Phrase).await?;
     let words = words_of(&phrase);
     let address = phrase.address;
     let frame = form.visit.frame(Place::Settings).await?;
@@ -126,7 +126,7 @@ pub(in crate::pages) async fn check_words(
         return Ok(Checked::Wrong { asked: random_numbers(), problem });
     }
     let request = PhraseCheck { words };
-    Ok(match mendable(node.post::<WalletBackup>(route::WALLET_PHRASE_CHECK, &request).await)? {
+    Ok(match mendable(node.tell(endpoint::CheckPhrase, &request).await)? {
         Ok(_) => Checked::Right,
         Err(problem) => Checked::Wrong { asked, problem },
     })

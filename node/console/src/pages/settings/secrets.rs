@@ -7,7 +7,10 @@ use axum::{
     extract::Path,
     response::{IntoResponse, Redirect, Response},
 };
-use farthing_control::types::{NewSecret, Secret, SecretLimits, SecretShown, Text, route};
+use farthing_control::{
+    endpoint,
+    types::{NewSecret, Secret, SecretLimits, SecretShown, Text},
+};
 use farthing_os::clock;
 use farthing_protocol::{ServiceId, Usdc};
 use http::StatusCode;
@@ -127,7 +130,7 @@ pub(in crate::pages) async fn list(visit: Visit) -> Result<Response, Failure> {
 }
 
 async fn all(visit: &Visit) -> Result<Vec<SecretShown>, Failure> {
-    Ok(visit.panel.node().get(route::SECRETS).await?)
+    Ok(visit.panel.node().ask(endpoint::Secrets).await?)
 }
 
 async fn list_page(visit: &Visit, fields: Fields, problem: Option<String>) -> Result<Response, Failure> {
@@ -145,7 +148,7 @@ pub(in crate::pages) async fn create(form: Form<Fields>) -> Result<Response, Fai
     let outcome = match fields.limits() {
         Ok(limits) => {
             let new = NewSecret { name: fields.name.clone(), limits };
-            mendable(visit.panel.node().post::<Secret>(route::SECRETS, &new).await)?
+            mendable(visit.panel.node().tell(endpoint::CreateSecret, &new).await)?
         }
         Err(problem) => Err(problem),
     };
@@ -192,7 +195,7 @@ pub(in crate::pages) async fn reveal(
     form: Form<Nothing>,
 ) -> Result<Response, Failure> {
     let _ = form.confirmed()?;
-    let Secret { secret } = form.visit.panel.node().get(&named(route::SECRET_NAMED, &name)).await?;
+    let Secret { secret } = form.visit.panel.node().ask(endpoint::NamedSecret.of(&name)).await?;
     one_page(&form.visit, &name, Some(secret), false, None).await
 }
 
@@ -204,10 +207,7 @@ pub(in crate::pages) async fn limit(
     let _ = form.reauthenticated()?;
     let Form { visit, fields, .. } = form;
     let outcome = match fields.limits() {
-        Ok(limits) => {
-            let path = named(route::SECRET_LIMITS, &name);
-            mendable(visit.panel.node().post::<SecretShown>(&path, &limits).await)?
-        }
+        Ok(limits) => mendable(visit.panel.node().tell(endpoint::LimitSecret.of(&name), &limits).await)?,
         Err(problem) => Err(problem),
     };
     match outcome {
@@ -221,8 +221,7 @@ pub(in crate::pages) async fn rotate(
     form: Form<Nothing>,
 ) -> Result<Response, Failure> {
     let _ = form.confirmed()?;
-    let path = named(route::SECRET_NAMED_ROTATE, &name);
-    let Secret { secret } = form.visit.panel.node().post(&path, &()).await?;
+    let Secret { secret } = form.visit.panel.node().ask(endpoint::RotateNamedSecret.of(&name)).await?;
     one_page(&form.visit, &name, Some(secret), true, None).await
 }
 
@@ -231,7 +230,7 @@ pub(in crate::pages) async fn revoke(
     form: Form<Nothing>,
 ) -> Result<Redirect, Failure> {
     let _ = form.reauthenticated()?;
-    let _: SecretShown = form.visit.panel.node().delete(&named(route::SECRET_NAMED, &name)).await?;
+    form.visit.panel.node().ask(endpoint::RevokeSecret.of(&name)).await?;
     Ok(Done::SecretEnded.at(LIST))
 }
 

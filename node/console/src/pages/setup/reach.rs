@@ -5,7 +5,7 @@ use axum::{
     extract::State,
     response::{IntoResponse, Redirect, Response},
 };
-use farthing_control::types::{Reach, route};
+use farthing_control::{endpoint, types::Reach};
 use serde::Deserialize;
 
 use crate::{
@@ -29,7 +29,7 @@ struct Page {
 
 pub(in crate::pages) async fn show(visit: Visit) -> Result<Response, Failure> {
     let frame = visit.frame(Place::Home).await?;
-    let reach: Reach = visit.panel.node().get(route::REACH).await?;
+    let reach = visit.panel.node().ask(endpoint::Reached).await?;
     let transports = [("TCP", reach.tcp.clone()), ("UDP", reach.quic.clone())];
     Ok(Html(&Page { frame, step: Step::Reach, transports, reach }).into_response())
 }
@@ -59,6 +59,6 @@ pub(in crate::pages) async fn test(
     State(panel): State<Panel>,
     _: Form<Nothing>,
 ) -> Result<Redirect, Failure> {
-    let _: Reach = panel.node().post(route::REACH, &()).await?;
+    panel.node().ask(endpoint::TestReach).await?;
     Ok(Redirect::to(Step::Reach.path()))
 }

@@ -5,10 +5,7 @@ use axum::{
     extract::Query,
     response::{IntoResponse, Response},
 };
-use farthing_control::{
-    ControlError, Local,
-    types::{CatalogPage, CatalogQuery, CatalogSamples, CatalogService, Figures, route},
-};
+use farthing_control::{ControlError, Local, endpoint, types::CatalogQuery};
 use farthing_os::clock;
 use farthing_protocol::ServiceId;
 use serde::Deserialize;
@@ -19,7 +16,7 @@ use crate::{
     page::Html,
     pages::{
         catalog::{Card, by_service, card},
-        service::{Part, Sample, of},
+        service::{Part, Sample},
     },
     show, texts,
 };
@@ -56,8 +53,8 @@ pub(in crate::pages) struct Asked {
 pub(in crate::pages) async fn show(visit: Visit, Query(asked): Query<Asked>) -> Result<Response, Failure> {
     let node = visit.panel.node();
     let query = CatalogQuery { online: true, limit: Some(OFFERED), ..CatalogQuery::default() };
-    let found: CatalogPage = node.post(route::CATALOG_SEARCH, &query).await?;
-    let figures: Figures = node.get(route::FIGURES).await?;
+    let found = node.tell(endpoint::CatalogSearch, &query).await?;
+    let figures = node.ask(endpoint::Figures).await?;
     let (measured, now_secs) = (by_service(&figures), clock::now_secs());
     let tried = match asked.service.parse() {
         Ok(id) => Some(try_out(node, id).await?),
@@ -73,8 +70,8 @@ pub(in crate::pages) async fn show(visit: Visit, Query(asked): Query<Asked>) -> 
 }
 
 async fn try_out(node: &Local, id: ServiceId) -> Result<Tried, Failure> {
-    let service: CatalogService = node.get(&of(route::CATALOG_SERVICE, id)).await?;
-    let sample = match node.get::<CatalogSamples>(&of(route::CATALOG_SAMPLES, id)).await {
+    let service = node.ask(endpoint::CatalogService.of(id)).await?;
+    let sample = match node.ask(endpoint::CatalogSamples.of(id)).await {
         Ok(samples) => best(samples.samples.iter().map(Sample::new))
             .ok_or_else(|| "Its owner published no sample. Try another service.".to_owned()),
         Err(ControlError::Refused(problem)) => Err(texts::sentence(&show::visible_lines(&problem.detail))),

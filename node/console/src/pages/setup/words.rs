@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use askama::Template;
 use axum::response::{IntoResponse, Redirect, Response};
-use farthing_control::types::{Phrase, WalletBackup, route};
+use farthing_control::endpoint;
 use farthing_os::clock;
 use http::StatusCode;
 use serde::Deserialize;
@@ -59,14 +59,14 @@ pub(in crate::pages) struct Nothing {}
 /// The answer to a form, so that no address in a history shows them again.
 pub(in crate::pages) async fn reveal(form: Form<Nothing>) -> Result<Response, Failure> {
     let _ = form.confirmed()?;
-    match mendable(form.visit.panel.node().post::<Phrase>(route::WALLET_PHRASE, &()).await)? {
+    match mendable(form.visit.panel.node().ask(endpoint::Phrase).await)? {
         Ok(phrase) => page(&form.visit, words_of(&phrase), None).await,
         Err(problem) => page(&form.visit, Vec::new(), Some(problem)).await,
     }
 }
 
 async fn page(visit: &Visit, words: Vec<String>, problem: Option<String>) -> Result<Response, Failure> {
-    let backup: WalletBackup = visit.panel.node().get(route::WALLET_BACKUP).await?;
+    let backup = visit.panel.node().ask(endpoint::WalletBackup).await?;
     let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     let page = Page {
         frame: visit.frame(Place::Home).await?,

@@ -4,10 +4,13 @@ use axum::{
     extract::Path,
     response::{IntoResponse, Redirect, Response},
 };
-use farthing_control::types::{AutomaticBackups, AutomaticBackupsRequest, Backup, ReplacedNode, route};
+use farthing_control::{
+    endpoint,
+    types::{AutomaticBackups, AutomaticBackupsRequest, ReplacedNode},
+};
 use serde::Deserialize;
 
-use super::{LIST, Row, Said, list_page, named, row};
+use super::{LIST, Row, Said, list_page, row};
 use crate::{failure::Failure, form::Form, pages::register::mendable, show};
 
 /// The backup of every day, as the page shows it.
@@ -77,7 +80,7 @@ pub(in crate::pages) struct DailyFields {
 pub(in crate::pages) async fn daily(form: Form<DailyFields>) -> Result<Response, Failure> {
     if form.fields.go == "now" {
         let visit = form.visit;
-        return match mendable(visit.panel.node().post::<Backup>(route::AUTOMATIC_BACKUPS_NOW, &()).await)? {
+        return match mendable(visit.panel.node().ask(endpoint::MakeAutomaticBackup).await)? {
             Ok(_) => Ok(Redirect::to("/panel/settings/backup?daily=made#daily").into_response()),
             Err(problem) => list_page(&visit, Said::Problem(problem)).await,
         };
@@ -88,7 +91,7 @@ pub(in crate::pages) async fn daily(form: Form<DailyFields>) -> Result<Response,
         Ok(request) => request,
         Err(problem) => return list_page(&visit, Said::Problem(problem)).await,
     };
-    let done = visit.panel.node().post::<AutomaticBackups>(route::AUTOMATIC_BACKUPS, &request).await;
+    let done = visit.panel.node().tell(endpoint::SetAutomaticBackups, &request).await;
     match mendable(done)? {
         Ok(standing) => {
             let word = if standing.on { "on" } else { "off" };
@@ -134,8 +137,7 @@ pub(in crate::pages) async fn forget(
             "Tick that the wallet in it is not needed any more: it goes for good, with what lies in it.";
         return list_page(&visit, Said::Problem(problem.to_owned())).await;
     }
-    let path = named(route::REPLACED_NODE, &name);
-    match mendable(visit.panel.node().delete::<ReplacedNode>(&path).await)? {
+    match mendable(visit.panel.node().ask(endpoint::RemoveReplacedNode.of(&name)).await)? {
         Ok(_) => Ok(Redirect::to("/panel/settings/backup?daily=removed#replaced").into_response()),
         Err(problem) => list_page(&visit, Said::Problem(problem)).await,
     }
