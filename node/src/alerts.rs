@@ -29,7 +29,7 @@ use crate::{
         terms::Terms,
         upstream::UpstreamOptions,
     },
-    status::{ClockOff, Readiness},
+    status::{ClockOff, Readiness, Waiting},
 };
 
 mod levels;
@@ -39,7 +39,7 @@ mod webhook;
 pub use levels::{Levels, LevelsError};
 pub use webhook::{Delivery, WebhookAddress, WebhookError};
 
-use farthing_control::types::Eth;
+use farthing_control::types::{Alert, AlertKind, AlertSeverity, Eth};
 use farthing_os::clock;
 use levels::Kept;
 
@@ -52,27 +52,6 @@ const ALERTS_MAX: usize = 64;
 pub(crate) const TWIN: &str = "another node runs with this wallet's key, so neither is reached reliably";
 pub(crate) const TWIN_NEXT: &str =
     "stop one of the two; a copy of the data folder must not run beside the original";
-
-/// Whether something has stopped or is about to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    Warning,
-    Error,
-}
-
-/// Something that needs a person.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Alert {
-    /// What kind: `usdc-low`, `spending-stopped`, …
-    pub kind: &'static str,
-    /// Which of several of a kind: a channel, or a part of the node. Empty where there is only one.
-    pub subject: String,
-    pub severity: Severity,
-    pub cause: String,
-    pub action: String,
-    /// Seconds since the Unix epoch.
-    pub since_secs: u64,
-}
 
 /// A channel on which this node pays.
 #[derive(Clone, Copy, Debug)]
@@ -96,8 +75,8 @@ struct Refused {
 /// What is known of the node.
 #[derive(Clone, Debug, Default)]
 struct Facts {
-    /// Why it cannot buy and sell, each with the part of the node in front.
-    waiting_for: Vec<String>,
+    /// Why it cannot buy and sell.
+    waiting_for: Vec<Waiting>,
     clock_off: Option<ClockOff>,
     is_twin_there: bool,
     stopped: Option<Stopped>,
@@ -138,36 +117,42 @@ fn current(facts: &Facts, levels: &Levels) -> Vec<Alert> {
         since_secs: 0,
     };
     let mut alerts = Vec::new();
-    for waiting in &facts.waiting_for {
-        let (part, cause) = waiting.split_once(": ").unwrap_or(("node", waiting));
+    for Waiting { part, cause } in &facts.waiting_for {
         let action = "`farthing doctor` says what mends it";
-        alerts.push(alert("not-ready", part.to_owned(), Severity::Error, cause.to_owned(), action));
+        let part = part.name().to_owned();
+        alerts.push(alert(AlertKind::NotReady, part, AlertSeverity::Error, cause.clone(), action));
     }
     if let Some(space) = facts.disk.filter(Space::is_low) {
         let cause = format!("{space} are free where the data folder lies: {LOW}");
-        alerts.push(alert("disk-low", String::new(), Severity::Error, cause, LOW_NEXT));
+        alerts.push(alert(AlertKind::DiskLow, String::new(), AlertSeverity::Error, cause, LOW_NEXT));
     }
     if let Some(off) = &facts.clock_off {
-        let severity = if off.is_bad() { Severity::Error } else { Severity::Warning };
+        let severity = if off.is_bad() { AlertSeverity::Error } else { AlertSeverity::Warning };
         let action = "set this machine's clock and keep it right by NTP: others refuse what is dated ahead";
-        alerts.push(alert("clock-off", String::new(), severity, off.to_string(), action));
+        alerts.push(alert(AlertKind::ClockOff, String::new(), severity, off.to_string(), action));
     }
     if facts.is_twin_there {
-        alerts.push(alert("wallet-twice", String::new(), Severity::Error, TWIN.to_owned(), TWIN_NEXT));
+        alerts.push(alert(
+            AlertKind::WalletTwice,
+            String::new(),
+            AlertSeverity::Error,
+            TWIN.to_owned(),
+            TWIN_NEXT,
+        ));
     }
     match facts.stopped {
         None => {}
         Some(Stopped::ByConfiguration) => alerts.push(alert(
-            "spending-stopped",
+            AlertKind::SpendingStopped,
             String::new(),
-            Severity::Warning,
+            AlertSeverity::Warning,
             "`spending.enabled` is false, so no call is bought".to_owned(),
             "set it to true and restart the node",
         )),
         Some(Stopped::Since(secs)) => alerts.push(alert(
-            "spending-stopped",
+            AlertKind::SpendingStopped,
             String::new(),
-            Severity::Warning,
+            AlertSeverity::Warning,
             format!("all spending was stopped on {}, so no call is bought", clock::date(secs)),
             "`farthing spending resume` lifts it",
         )),
@@ -177,7 +162,7 @@ fn current(facts: &Facts, levels: &Levels) -> Vec<Alert> {
         let cause =
             format!("{usdc} USDC are left in the wallet, less than the {} that you set", levels.usdc_below);
         let action = "send USDC to the wallet, or lower the level";
-        alerts.push(alert("usdc-low", String::new(), Severity::Warning, cause, action));
+        alerts.push(alert(AlertKind::UsdcLow, String::new(), AlertSeverity::Warning, cause, action));
     }
     let earns = !facts.unclaimed.is_zero();
     if let Some(Refused { channels, amount, reason }) = facts.refused.as_ref().filter(|_| earns) {
@@ -188,7 +173,7 @@ fn current(facts: &Facts, levels: &Levels) -> Vec<Alert> {
         );
         let action =
             "`farthing settle now` tries again; if the token has blocked this wallet, ask its issuer";
-        alerts.push(alert("claim-refused", String::new(), Severity::Error, cause, action));
+        alerts.push(alert(AlertKind::ClaimRefused, String::new(), AlertSeverity::Error, cause, action));
     }
     if !facts.unaffordable.is_zero() {
         let left = Eth { wei: facts.wei.unwrap_or_default() };
@@ -198,20 +183,20 @@ fn current(facts: &Facts, levels: &Levels) -> Vec<Alert> {
             facts.unaffordable, facts.unclaimed, facts.without_gas_max
         );
         let action = "send a little ETH to the wallet; calls then go on by themselves";
-        alerts.push(alert("claim-unaffordable", String::new(), Severity::Error, cause, action));
+        alerts.push(alert(AlertKind::ClaimUnaffordable, String::new(), AlertSeverity::Error, cause, action));
     }
     let needs_gas = pays || earns;
     if let Some(wei) = facts.wei.filter(|wei| needs_gas && *wei < levels.eth_below.wei) {
         let (left, level) = (Eth { wei }, levels.eth_below);
         let cause = format!("{left} ETH are left for gas, less than the {level} that you set");
         let action = "send a little ETH to the wallet, or lower the level";
-        alerts.push(alert("eth-low", String::new(), Severity::Warning, cause, action));
+        alerts.push(alert(AlertKind::EthLow, String::new(), AlertSeverity::Warning, cause, action));
     }
     let (spent, per_day) = (u128::from(facts.spent_today.micros()), u128::from(facts.per_day.micros()));
     if spent * 100 >= per_day * BUDGET_PERCENT && per_day > 0 {
         let cause = format!("{} of {} USDC a day are spent", facts.spent_today, facts.per_day);
         let action = "`farthing spending limits --per-day` raises it; it begins anew at midnight UTC";
-        alerts.push(alert("budget-low", String::new(), Severity::Warning, cause, action));
+        alerts.push(alert(AlertKind::BudgetLow, String::new(), AlertSeverity::Warning, cause, action));
     }
     for channel in &facts.paying {
         let (subject, owner) = (channel.id.to_string(), channel.owner);
@@ -221,11 +206,11 @@ fn current(facts: &Facts, levels: &Levels) -> Vec<Alert> {
             );
             let action = "`farthing channel close` takes the deposit back; then `farthing channel resume` would buy from \
                           it again";
-            alerts.push(alert("channel-stopped", subject, Severity::Error, cause, action));
+            alerts.push(alert(AlertKind::ChannelStopped, subject, AlertSeverity::Error, cause, action));
         } else if !channel.closing && channel.available < levels.channel_below {
             let cause = format!("{} USDC are left on the channel with the owner {owner}", channel.available);
             let action = "it is topped up by the next call; see that the wallet has USDC and ETH";
-            alerts.push(alert("channel-low", subject, Severity::Warning, cause, action));
+            alerts.push(alert(AlertKind::ChannelLow, subject, AlertSeverity::Warning, cause, action));
         }
     }
     if let Some(newest) = facts.skipped.last() {
@@ -236,18 +221,18 @@ fn current(facts: &Facts, levels: &Levels) -> Vec<Alert> {
         );
         let action = "name another endpoint in `chain.rpc_urls`, restart the node, and ask payers that are refused with \
                       unknown_channel to deposit a little more";
-        alerts.push(alert("events-skipped", String::new(), Severity::Warning, cause, action));
+        alerts.push(alert(AlertKind::EventsSkipped, String::new(), AlertSeverity::Warning, cause, action));
     }
     for ailing in &facts.ailing {
         let Ailing { kind, service, cause, action } = ailing;
-        alerts.push(alert(kind, service.to_string(), Severity::Warning, cause.clone(), action));
+        alerts.push(alert(*kind, service.to_string(), AlertSeverity::Warning, cause.clone(), action));
     }
     alerts.extend(facts.flagged.iter().filter_map(flagged));
     if let Some(failing) = &facts.backup {
         let cause =
             format!("the daily backup fails since {}: {}", clock::date(failing.since_secs), failing.cause);
         let action = "mend it, then `farthing backup auto now` makes one";
-        alerts.push(alert("backup-failed", String::new(), Severity::Warning, cause, action));
+        alerts.push(alert(AlertKind::BackupFailed, String::new(), AlertSeverity::Warning, cause, action));
     }
     alerts.truncate(ALERTS_MAX);
     alerts
@@ -267,9 +252,9 @@ fn flagged(known: &Known) -> Option<Alert> {
         }
     };
     Some(Alert {
-        kind: "service-flagged",
+        kind: AlertKind::ServiceFlagged,
         subject: known.service.to_string(),
-        severity: Severity::Warning,
+        severity: AlertSeverity::Warning,
         cause: format!("a service that you buy disappoints: {flag}"),
         action: action.to_owned(),
         since_secs: 0,
@@ -285,12 +270,10 @@ fn refused(book: &Book) -> Option<Refused> {
 }
 
 /// Which alert it is, over time.
-type Key = (&'static str, String);
+type Key = (AlertKind, String);
 
-impl Alert {
-    fn key(&self) -> Key {
-        (self.kind, self.subject.clone())
-    }
+fn key(alert: &Alert) -> Key {
+    (alert.kind, alert.subject.clone())
 }
 
 /// What the alerts are made of.
@@ -341,8 +324,8 @@ impl Alerts {
         let now_secs = clock::now_secs();
         let mut still = BTreeMap::new();
         for alert in &mut alerts {
-            alert.since_secs = since.get(&alert.key()).copied().unwrap_or(now_secs);
-            still.insert(alert.key(), alert.since_secs);
+            alert.since_secs = since.get(&key(alert)).copied().unwrap_or(now_secs);
+            still.insert(key(alert), alert.since_secs);
         }
         *since = still;
         alerts

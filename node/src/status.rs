@@ -4,6 +4,7 @@ use std::fmt;
 
 use farthing_bounds::ByteBudget;
 use farthing_chain::{ChainHandle, ChainKind};
+use farthing_control::types::NodePart;
 use farthing_ledger::Ledger;
 use farthing_network::{ClockSkew, NetworkHandle};
 use farthing_os::clock;
@@ -14,6 +15,19 @@ use crate::{
     owner::registry::Registry,
     wallet::Signer,
 };
+
+/// What keeps the node from buying and selling.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    pub part: NodePart,
+    pub cause: String,
+}
+
+impl fmt::Display for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.part.name(), self.cause)
+    }
+}
 
 /// What health checks and metrics read.
 #[derive(Clone, Debug)]
@@ -30,18 +44,12 @@ pub struct Readiness {
 impl Readiness {
     /// What the node still waits for before it can buy and sell; nothing when it is ready.
     #[must_use]
-    pub fn waiting_for(&self) -> Vec<String> {
-        let mut waiting_for = Vec::new();
-        if let Some(closed) = self.ledger.closed() {
-            waiting_for.push(format!("ledger: {closed}"));
-        }
-        if let Err(reason) = chain_view::ready(&self.chain) {
-            waiting_for.push(format!("chain: {reason}"));
-        }
-        if self.network.status().borrow().listening.is_empty() {
-            waiting_for.push("network: not listening yet".to_owned());
-        }
-        waiting_for
+    pub fn waiting_for(&self) -> Vec<Waiting> {
+        let ledger = self.ledger.closed().map(|closed| (NodePart::Ledger, closed.to_string()));
+        let chain = chain_view::ready(&self.chain).err().map(|reason| (NodePart::Chain, reason.to_string()));
+        let is_deaf = self.network.status().borrow().listening.is_empty();
+        let network = is_deaf.then(|| (NodePart::Network, "not listening yet".to_owned()));
+        [ledger, chain, network].into_iter().flatten().map(|(part, cause)| Waiting { part, cause }).collect()
     }
 
     /// By how much this machine's clock is off.

@@ -225,7 +225,7 @@ fn told(call: &HistoryEntry) -> String {
 mod tests {
     use std::slice;
 
-    use farthing_control::types::Text;
+    use farthing_control::types::{ChannelState, Text};
 
     use super::*;
 
@@ -267,7 +267,8 @@ mod tests {
             id: Text(CHANNEL),
             role,
             peer: Text(peer),
-            state: "open".to_owned(),
+            state: ChannelState::Open,
+            until_secs: None,
             deposited: Usdc::MAX.into(),
             spent: Usdc::from_micros(spent).into(),
             signed: Usdc::MAX.into(),

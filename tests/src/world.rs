@@ -283,7 +283,7 @@ impl World {
             let _: Channel = self.consumer.control().ask(path).await?;
             eventually("the channel is closed", async || {
                 let channels = self.consumer.control().ask(endpoint::Channels).await?;
-                Ok(channels.iter().all(|channel| channel.state == "closed"))
+                Ok(channels.iter().all(|channel| channel.state.is_closed()))
             })
             .await
             .with_context(|| {

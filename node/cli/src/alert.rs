@@ -55,7 +55,7 @@ fn list(alerts: &[Alert]) -> String {
             AlertSeverity::Error => "error",
         };
         let what = format!("{}; {}", alert.cause, alert.action);
-        [severity.to_owned(), alert.kind.clone(), clock::timestamp(alert.since_secs), what]
+        [severity.to_owned(), alert.kind.name().to_owned(), clock::timestamp(alert.since_secs), what]
     });
     table(["SEVERITY", "KIND", "SINCE", "WHAT"], rows)
 }

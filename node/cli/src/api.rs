@@ -8,8 +8,8 @@ use std::time::Duration;
 use farthing_control::{
     ControlClient, endpoint,
     types::{
-        Api, ApiState, CatalogService, EditRequest, Edited, ListingHealth, OperationName, PriceRequest,
-        RescanRequest, SourceKind,
+        Alert, AlertKind, Api, ApiState, CatalogService, EditRequest, Edited, ListingHealth, OperationName,
+        PriceRequest, RescanRequest, SourceKind,
     },
 };
 use farthing_protocol::{ServiceId, Usdc};
@@ -172,8 +172,12 @@ fn how_far(health: &ListingHealth) -> String {
 /// What is published under a wrong clock may reach nobody, and its owner would not know why.
 async fn warn_of_clock(context: &Context, node: &ControlClient) -> Result<(), Failure> {
     let status = node.ask(endpoint::Status).await?;
-    if let Some(off) = status.alerts.iter().find_map(|alert| alert.strip_prefix("clock-off: ")) {
-        context.output.prose(&format!("Careful: {off}. Others may not list this service until then."));
+    if let Some(Alert { cause, action, .. }) =
+        status.alerts.iter().find(|alert| alert.kind == AlertKind::ClockOff)
+    {
+        context
+            .output
+            .prose(&format!("Careful: {cause}; {action}. Others may not list this service until then."));
     }
     Ok(())
 }

@@ -42,7 +42,7 @@ fn list(channels: &[Channel]) -> String {
             channel.id.to_string(),
             channel.role.to_string(),
             channel.peer.to_string(),
-            channel.state.clone(),
+            channel.state_in_words(),
             channel.deposited.to_string(),
             channel.spent.to_string(),
             channel.claimed.to_string(),

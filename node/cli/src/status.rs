@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use farthing_control::{
     endpoint,
-    types::{Audit, Check, Compared, OnChain, Status},
+    types::{Alert, Audit, Check, Compared, NodePart, OnChain, Status},
 };
 use farthing_protocol::Address;
 
@@ -25,9 +25,15 @@ pub(super) async fn status(context: &Context) -> Result<(), Failure> {
     let status = context.node()?.within(STATUS_WITHIN).ask(endpoint::Status).await?;
     context.output.data(&status, text)?;
     for alert in &status.alerts {
-        context.output.prose(&format!("! {alert}"));
+        let (about, Alert { cause, action, .. }) = (about(alert), alert);
+        context.output.prose(&format!("! {about}: {cause}; {action}"));
     }
     Ok(())
+}
+
+/// The part of the node that an alert is about, or its kind.
+fn about(alert: &Alert) -> &'static str {
+    alert.part().map_or(alert.kind.name(), NodePart::name)
 }
 
 fn text(status: &Status) -> String {

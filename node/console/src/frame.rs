@@ -158,7 +158,7 @@ impl Visit {
             words: String::new(),
             done: Done::of(&self.address),
             is_answer: self.is_answer,
-            alerts: status.alerts.iter().map(|alert| texts::alert(alert)).collect(),
+            alerts: status.alerts.iter().map(texts::alert).collect(),
             status,
         })
     }

@@ -2,6 +2,7 @@
 //! another folder of templates and another of this file.
 
 use axum::response::Redirect;
+use farthing_control::types::{self, AlertKind, NodePart};
 
 /// Something that keeps the node from doing all of its work.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,50 +14,67 @@ pub(super) struct Alert {
     pub(super) link: Option<&'static str>,
 }
 
-/// An alert of the node's status, `part: cause`.
-pub(super) fn alert(alert: &str) -> Alert {
-    let (part, cause) = alert.split_once(": ").unwrap_or(("", alert));
-    let (title, action, link) = match part {
-        "ledger" => {
-            ("The ledger is closed, so no money moves", "Free some disk space, then restart the node", None)
-        }
-        "chain" => {
-            let next = "Calls over open channels go on for a while, new channels and claims wait. Check `chain.rpc_urls` if \
-                        this stays";
-            ("The chain cannot be used now", next, None)
-        }
-        "network" => ("The network needs a look", "See the network", Some("/panel/network")),
-        "network.bootstrap" => {
+/// An alert of the node.
+pub(super) fn alert(alert: &types::Alert) -> Alert {
+    let (title, action, link) = match alert.kind {
+        AlertKind::NotReady => not_ready(alert.part()),
+        AlertKind::Alone => ("The network needs a look", "See the network", Some("/panel/network")),
+        AlertKind::BootstrapUnusable => {
             ("A node to join through cannot be used", "See the network", Some("/panel/network"))
         }
-        "clock-off" => ("This machine's clock is wrong", "Set it, and keep it right by NTP", None),
-        "disk-low" => ("The disk is nearly full", "Free disk space", None),
-        "wallet-twice" => (
+        AlertKind::ClockOff => ("This machine's clock is wrong", "Set it, and keep it right by NTP", None),
+        AlertKind::DiskLow => ("The disk is nearly full", "Free disk space", None),
+        AlertKind::WalletTwice => (
             "Two nodes run with this wallet",
             "Stop one of the two: a copy must not run beside the original",
             None,
         ),
-        "usdc-low" => ("USDC runs out", "See Finance", Some("/panel/finance")),
-        "claim-unaffordable" => {
+        AlertKind::SpendingStopped => {
+            ("All spending is stopped", "See the limits", Some("/panel/finance/limits"))
+        }
+        AlertKind::UsdcLow => ("USDC runs out", "See Finance", Some("/panel/finance")),
+        AlertKind::ClaimUnaffordable => {
             ("What you earn cannot be claimed", "Send a little ETH to the wallet", Some("/panel/finance"))
         }
-        "claim-refused" => ("The contract refuses your claims", "See Finance", Some("/panel/finance")),
-        "events-skipped" => ("Some blocks of the chain could not be read", "Check `chain.rpc_urls`", None),
-        "eth-low" => ("ETH for fees runs out", "See Finance", Some("/panel/finance")),
-        "budget-low" => {
+        AlertKind::ClaimRefused => {
+            ("The contract refuses your claims", "See Finance", Some("/panel/finance"))
+        }
+        AlertKind::EventsSkipped => {
+            ("Some blocks of the chain could not be read", "Check `chain.rpc_urls`", None)
+        }
+        AlertKind::EthLow => ("ETH for fees runs out", "See Finance", Some("/panel/finance")),
+        AlertKind::BudgetLow => {
             ("The budget of today is nearly spent", "See the limits", Some("/panel/finance/limits"))
         }
-        "channel-low" => ("A channel runs out", "See the channels", Some("/panel/finance")),
-        "server-down" => ("A server of yours takes no calls", "See My APIs", Some("/panel/apis")),
-        "listing-unseen" => ("A service of yours is not found", "See My APIs", Some("/panel/apis")),
-        "backup-failed" => ("The daily backup fails", "See backups", Some("/panel/settings/backup")),
-        "service-flagged" => {
+        AlertKind::ChannelLow => ("A channel runs out", "See the channels", Some("/panel/finance")),
+        AlertKind::ServerDown => ("A server of yours takes no calls", "See My APIs", Some("/panel/apis")),
+        AlertKind::ListingUnseen => ("A service of yours is not found", "See My APIs", Some("/panel/apis")),
+        AlertKind::BackupFailed => ("The daily backup fails", "See backups", Some("/panel/settings/backup")),
+        AlertKind::ServiceFlagged => {
             ("A service that you buy disappoints", "See the limits", Some("/panel/finance/limits#flagged"))
         }
-        "channel-stopped" => ("A channel is stopped", "See the channels", Some("/panel/finance")),
-        _ => ("Something needs a look", "Run `farthing doctor`", None),
+        AlertKind::ChannelStopped => ("A channel is stopped", "See the channels", Some("/panel/finance")),
     };
-    Alert { title, cause: sentence(cause), action, link }
+    let cause = match alert.kind {
+        AlertKind::NotReady => alert.cause.clone(),
+        _ => format!("{}; {}", alert.cause, alert.action),
+    };
+    Alert { title, cause: sentence(&cause), action, link }
+}
+
+const fn not_ready(part: Option<NodePart>) -> (&'static str, &'static str, Option<&'static str>) {
+    match part {
+        Some(NodePart::Ledger) => {
+            ("The ledger is closed, so no money moves", "Free some disk space, then restart the node", None)
+        }
+        Some(NodePart::Chain) => {
+            let next = "Calls over open channels go on for a while, new channels and claims wait. Check `chain.rpc_urls` if \
+                        this stays";
+            ("The chain cannot be used now", next, None)
+        }
+        Some(NodePart::Network) => ("The network needs a look", "See the network", Some("/panel/network")),
+        None => ("Something needs a look", "Run `farthing doctor`", None),
+    }
 }
 
 /// A change that a form has made, said on the page that comes next.
@@ -186,14 +204,22 @@ mod tests {
 
     #[test]
     fn every_alert_has_a_cause_and_an_action() {
-        for part in [
-            "ledger: the disk is full",
-            "chain: no answer",
-            "network: no peers",
-            "usdc-low: 0.01 left",
-            "odd",
+        for (kind, subject) in [
+            (AlertKind::NotReady, "ledger"),
+            (AlertKind::NotReady, "chain"),
+            (AlertKind::NotReady, "network"),
+            (AlertKind::UsdcLow, ""),
+            (AlertKind::Alone, ""),
         ] {
-            let alert = alert(part);
+            let alert = alert(&types::Alert {
+                kind,
+                subject: subject.to_owned(),
+                severity: types::AlertSeverity::Error,
+                cause: "something is amiss".to_owned(),
+                action: "mend it".to_owned(),
+                since_secs: 0,
+            });
+            assert!(alert.title != "Something needs a look", "{alert:?}");
             assert!(alert.cause.ends_with('.') && !alert.action.is_empty(), "{alert:?}");
         }
     }

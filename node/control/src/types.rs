@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 pub use self::activity::{Activity, BoughtCall, DayFigures, Figures, Measured, ServedCall};
-pub use self::alerts::{Alert, AlertLevels, AlertLevelsRequest, AlertSeverity};
+pub use self::alerts::{Alert, AlertKind, AlertLevels, AlertLevelsRequest, AlertSeverity, NodePart};
 pub use self::backup::{
     AutomaticBackups, AutomaticBackupsRequest, BACKUPS_KEPT_MAX, Backup, BackupFacts, BackupRequest, Phrase,
     PhraseCheck, ReplacedNode, Restoring, WalletBackup,
@@ -19,6 +19,7 @@ pub use self::catalog::{
     CallForm, CatalogHit, CatalogKind, CatalogPage, CatalogQuery, CatalogSamples, CatalogService,
     CatalogSort, CatalogState, Count, Counts, KindCount, LookAlike, PriceCount,
 };
+pub use self::channel::{Channel, ChannelState};
 pub use self::console::{
     ChainSettings, ChainSettingsRequest, ChainSettingsSaved, Console, EndpointTested, LogIn, LoggedIn,
     PASSWORD_CHARS_MIN, Restarting, SetUp, Setting,
@@ -48,6 +49,7 @@ mod activity;
 mod alerts;
 mod backup;
 mod catalog;
+mod channel;
 mod console;
 mod flagged;
 pub mod history;
@@ -87,7 +89,7 @@ pub struct Status {
     #[schema(value_type = String)]
     pub spent_today: Text<Usdc>,
     /// What keeps the node from doing all of its work, each with its next step.
-    pub alerts: Vec<String>,
+    pub alerts: Vec<Alert>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -194,30 +196,6 @@ pub struct Sent {
     /// Hash of the transaction, `0x…`.
     pub transaction: String,
     pub block: Option<u64>,
-}
-
-/// A payment channel, from this node's side.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Channel {
-    #[schema(value_type = String)]
-    pub id: Text<ChannelId>,
-    pub role: ChannelRole,
-    /// The other side's wallet.
-    #[schema(value_type = String)]
-    pub peer: Text<Address>,
-    /// `opening`, `open`, `closing`, `closed`, `stopped`, with the reason where there is one.
-    pub state: String,
-    #[schema(value_type = String)]
-    pub deposited: Text<Usdc>,
-    /// Charged so far.
-    #[schema(value_type = String)]
-    pub spent: Text<Usdc>,
-    /// Promised by the payer, or held by the owner.
-    #[schema(value_type = String)]
-    pub signed: Text<Usdc>,
-    /// Paid out on chain.
-    #[schema(value_type = String)]
-    pub claimed: Text<Usdc>,
 }
 
 /// `farthing channel close`

@@ -1,5 +1,6 @@
 //! What raises which alert, below, at and above its level.
 
+use farthing_control::types::NodePart;
 use farthing_protocol::ServiceId;
 
 use super::*;
@@ -35,7 +36,7 @@ fn well() -> Facts {
 }
 
 fn kinds(facts: &Facts) -> Vec<&'static str> {
-    current(facts, &levels()).iter().map(|alert| alert.kind).collect()
+    current(facts, &levels()).iter().map(|alert| alert.kind.name()).collect()
 }
 
 #[test]
@@ -78,9 +79,11 @@ fn a_stop_and_what_keeps_the_node_from_working_are_told_with_what_to_do() {
     assert_eq!(kinds(&Facts { paying: vec![closing], ..well() }), [""; 0]);
     let mut distrusted = paying(0);
     distrusted.stopped = true;
-    let waiting_for = vec!["chain: it does not answer".to_owned(), "network: not listening yet".to_owned()];
-    let alerts = current(&Facts { paying: vec![distrusted], waiting_for, ..well() }, &levels());
-    let named: Vec<_> = alerts.iter().map(|alert| (alert.kind, alert.subject.as_str())).collect();
+    let waiting_for = [(NodePart::Chain, "it does not answer"), (NodePart::Network, "not listening yet")]
+        .map(|(part, cause)| Waiting { part, cause: cause.to_owned() });
+    let alerts =
+        current(&Facts { paying: vec![distrusted], waiting_for: waiting_for.into(), ..well() }, &levels());
+    let named: Vec<_> = alerts.iter().map(|alert| (alert.kind.name(), alert.subject.as_str())).collect();
     let channel = ChannelId::NONE.to_string();
     assert_eq!(
         named,
@@ -104,7 +107,10 @@ fn a_flagged_service_is_told_unless_its_user_buys_it_all_the_same() {
     for (own_rule, rule) in [(None, warn), (None, stop), (Some(stop), stop)] {
         let alerts = current(&known(flag.clone(), own_rule, rule), &levels());
         assert_eq!(alerts.len(), 1);
-        assert_eq!((alerts[0].kind, alerts[0].subject.clone()), ("service-flagged", service.to_string()));
+        assert_eq!(
+            (alerts[0].kind.name(), alerts[0].subject.clone()),
+            ("service-flagged", service.to_string())
+        );
         assert!(
             alerts[0].cause.contains("9 paid calls 2 failed and 5 brought answers"),
             "{}",
@@ -120,6 +126,6 @@ fn a_disk_that_is_nearly_full_is_told_first() {
     let space = |free_mib: u64| Space { free_bytes: free_mib << 20, total_bytes: 10_000 << 20 };
     assert_eq!(kinds(&Facts { disk: Some(space(512)), ..well() }), [""; 0]);
     let alerts = current(&Facts { disk: Some(space(511)), ..well() }, &levels());
-    assert_eq!(alerts[0].kind, "disk-low");
+    assert_eq!(alerts[0].kind, AlertKind::DiskLow);
     assert!(alerts[0].cause.starts_with("511 of 10000 MiB are free"), "{}", alerts[0].cause);
 }

@@ -13,7 +13,7 @@ use std::{
 use farthing_os::clock;
 use serde_json::{Value, json};
 
-use super::{Alert, Alerts, Delivery, Key, Severity, WebhookError};
+use super::{Alert, Alerts, Delivery, Key, WebhookError, key};
 
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// What passes by itself within this time is told to nobody.
@@ -43,8 +43,8 @@ impl Alerts {
             let current: BTreeMap<Key, Alert> = self
                 .look()
                 .into_iter()
-                .filter(|alert| holding(alert) || told.contains_key(&alert.key()))
-                .map(|alert| (alert.key(), alert))
+                .filter(|alert| holding(alert) || told.contains_key(&key(alert)))
+                .map(|alert| (key(&alert), alert))
                 .collect();
             let Some(webhook) = webhook else { continue };
             let is_new = !current.keys().eq(told.keys());
@@ -75,7 +75,7 @@ impl Alerts {
     /// [`WebhookError`]; `None` when no webhook is set.
     pub async fn test_webhook(&self) -> Option<Result<(), WebhookError>> {
         let webhook = self.levels().webhook?;
-        let current = self.look().into_iter().map(|alert| (alert.key(), alert)).collect();
+        let current = self.look().into_iter().map(|alert| (key(&alert), alert)).collect();
         let mut document = self.document(&current, &current);
         document["test"] = json!(true);
         let told = webhook.post(&self.0.parts.upstream, &document).await;
@@ -92,33 +92,17 @@ impl Alerts {
     }
 
     fn document(&self, told: &BTreeMap<Key, Alert>, current: &BTreeMap<Key, Alert>) -> Value {
-        let only = |one: &BTreeMap<Key, Alert>, other: &BTreeMap<Key, Alert>| {
-            one.iter()
-                .filter(|(key, _)| !other.contains_key(*key))
-                .map(|(_, alert)| shown(alert))
-                .collect::<Vec<_>>()
-        };
         json!({
             "wallet": self.0.parts.wallet.to_string(),
             "network": self.0.parts.network_name,
             "time_secs": clock::now_secs(),
-            "raised": only(current, told),
-            "cleared": only(told, current),
-            "alerts": current.values().map(shown).collect::<Vec<_>>(),
+            "raised": only_in(current, told),
+            "cleared": only_in(told, current),
+            "alerts": current.values().collect::<Vec<_>>(),
         })
     }
 }
 
-fn shown(alert: &Alert) -> Value {
-    json!({
-        "kind": alert.kind,
-        "subject": alert.subject,
-        "severity": match alert.severity {
-            Severity::Warning => "warning",
-            Severity::Error => "error",
-        },
-        "cause": alert.cause,
-        "action": alert.action,
-        "since_secs": alert.since_secs,
-    })
+fn only_in<'a>(one: &'a BTreeMap<Key, Alert>, other: &BTreeMap<Key, Alert>) -> Vec<&'a Alert> {
+    one.iter().filter(|(key, _)| !other.contains_key(*key)).map(|(_, alert)| alert).collect()
 }

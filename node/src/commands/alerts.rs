@@ -1,27 +1,13 @@
 //! What needs a person, from when on it is told, and to whom.
 
 use axum::{Json, extract::State, http::StatusCode};
-use farthing_control::types::{Alert, AlertLevels, AlertLevelsRequest, AlertSeverity};
+use farthing_control::types::{Alert, AlertLevels, AlertLevelsRequest};
 
 use super::Failed;
 use crate::{
-    alerts::{self, LevelsError, Severity, WebhookAddress, WebhookError},
+    alerts::{Levels, LevelsError, WebhookAddress, WebhookError},
     node::Node,
 };
-
-fn shown(alert: alerts::Alert) -> Alert {
-    Alert {
-        kind: alert.kind.to_owned(),
-        subject: alert.subject,
-        severity: match alert.severity {
-            Severity::Warning => AlertSeverity::Warning,
-            Severity::Error => AlertSeverity::Error,
-        },
-        cause: alert.cause,
-        action: alert.action,
-        since_secs: alert.since_secs,
-    }
-}
 
 fn levels_of(node: &Node) -> AlertLevels {
     let (levels, delivery) = (node.alerts.levels(), node.alerts.delivery());
@@ -36,7 +22,7 @@ fn levels_of(node: &Node) -> AlertLevels {
 }
 
 pub(super) async fn list(State(node): State<Node>) -> Json<Vec<Alert>> {
-    Json(node.alerts.look().into_iter().map(shown).collect())
+    Json(node.alerts.look())
 }
 
 pub(super) async fn levels(State(node): State<Node>) -> Json<AlertLevels> {
@@ -48,7 +34,7 @@ pub(super) async fn set(
     Json(request): Json<AlertLevelsRequest>,
 ) -> Result<Json<AlertLevels>, Failed> {
     let AlertLevelsRequest { usdc_below, eth_below, channel_below, webhook } = request;
-    let edit = |levels: &mut alerts::Levels| {
+    let edit = |levels: &mut Levels| {
         levels.usdc_below = usdc_below.map_or(levels.usdc_below, |text| text.0);
         levels.eth_below = eth_below.map_or(levels.eth_below, |text| text.0);
         levels.channel_below = channel_below.map_or(levels.channel_below, |text| text.0);

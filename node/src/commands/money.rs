@@ -7,16 +7,15 @@ use axum::{
 };
 use farthing_chain::ChainError;
 use farthing_control::types::{
-    Channel, ChannelRole, CloseQuery, Eth, MAY_HAVE_BEEN_MADE, OpenRequest, SendAmount, SendRequest, Sent,
-    Settled, Text, WalletBalance,
+    Channel, ChannelRole, ChannelState, CloseQuery, Eth, MAY_HAVE_BEEN_MADE, OpenRequest, SendAmount,
+    SendRequest, Sent, Settled, Text, WalletBalance,
 };
-use farthing_os::clock;
 use farthing_protocol::{ChannelId, Usdc};
 
 use super::Failed;
 use crate::{
     chain_view,
-    consumer::BuyError,
+    consumer::{BuyError, channels::PayerChannel},
     node::Node,
     settlement::{Closed, SettlementError},
 };
@@ -86,35 +85,32 @@ pub(super) async fn channels(State(node): State<Node>) -> Json<Vec<Channel>> {
 }
 
 fn all_channels(node: &Node) -> Vec<Channel> {
-    let payer = node.channels.all().into_iter().map(|channel| Channel {
-        id: channel.id.into(),
-        role: ChannelRole::Payer,
-        peer: channel.config.payee.into(),
-        state: match channel.close_at_secs {
-            _ if channel.state.deposited <= channel.claimed => "closed".to_owned(),
-            Some(at) => format!("closing: can be withdrawn in {} s", at.saturating_sub(clock::now_secs())),
-            None if channel.state.stopped => "stopped: the owner's books do not match".to_owned(),
-            None => match node.settlement.promised_until(channel.id) {
-                Some(until_secs) => closed_text(Closed::Promised { until_secs }),
-                None => "open".to_owned(),
-            },
-        },
-        deposited: channel.state.deposited.into(),
-        spent: channel.state.acknowledged.into(),
-        signed: channel.state.signed.into(),
-        claimed: channel.claimed.into(),
+    let payer = node.channels.all().into_iter().map(|channel| {
+        let (state, until_secs) = payer_state(node, &channel);
+        Channel {
+            id: channel.id.into(),
+            role: ChannelRole::Payer,
+            peer: channel.config.payee.into(),
+            state,
+            until_secs,
+            deposited: channel.state.deposited.into(),
+            spent: channel.state.acknowledged.into(),
+            signed: channel.state.signed.into(),
+            claimed: channel.claimed.into(),
+        }
     });
     let payee = node.book.all().into_iter().map(|(id, channel)| Channel {
         id: id.into(),
         role: ChannelRole::Payee,
         peer: channel.config.payer.into(),
         state: if channel.state.deposited <= channel.state.claimed {
-            "closed".to_owned()
+            ChannelState::Closed
         } else if channel.state.closing {
-            "closing".to_owned()
+            ChannelState::Closing
         } else {
-            "open".to_owned()
+            ChannelState::Open
         },
+        until_secs: None,
         deposited: channel.state.deposited.into(),
         spent: channel.state.spent.into(),
         signed: channel.state.best.into(),
@@ -125,26 +121,26 @@ fn all_channels(node: &Node) -> Vec<Channel> {
     all
 }
 
-fn closed_text(closed: Closed) -> String {
+/// Where a channel stands that this node pays on, and until when.
+fn payer_state(node: &Node, channel: &PayerChannel) -> (ChannelState, Option<u64>) {
+    match channel.close_at_secs {
+        _ if channel.state.deposited <= channel.claimed => (ChannelState::Closed, None),
+        Some(at) => (ChannelState::CloseRequested, Some(at)),
+        None if channel.state.stopped => (ChannelState::Stopped, None),
+        None => match node.settlement.promised_until(channel.id) {
+            Some(until_secs) => (ChannelState::ClosePromised, Some(until_secs)),
+            None => (ChannelState::Open, None),
+        },
+    }
+}
+
+const fn closed_state(closed: Closed) -> (ChannelState, Option<u64>) {
     match closed {
-        Closed::Already => "closed".to_owned(),
-        Closed::Withdrawn => "closed: the delay was over, and the rest is in the wallet".to_owned(),
-        Closed::Brought => {
-            "closed: its owner signed the close, this node brought it to the chain, and the rest is in the wallet"
-                .to_owned()
-        }
-        Closed::Promised { until_secs } => format!(
-            "closing: its owner has promised it until {}; then this node closes it on chain by itself, and \
-             `farthing channel close --force` does at once",
-            clock::timestamp(until_secs)
-        ),
-        Closed::Requested { withdrawable_secs: Some(at) } => format!(
-            "closing: this node asked the chain, and the rest comes back by itself after {}",
-            clock::timestamp(at)
-        ),
-        Closed::Requested { withdrawable_secs: None } => {
-            "closing: this node asked the chain, and the rest comes back by itself after the delay".to_owned()
-        }
+        Closed::Already => (ChannelState::Closed, None),
+        Closed::Withdrawn => (ChannelState::Withdrawn, None),
+        Closed::Brought => (ChannelState::CloseBrought, None),
+        Closed::Promised { until_secs } => (ChannelState::ClosePromised, Some(until_secs)),
+        Closed::Requested { withdrawable_secs } => (ChannelState::CloseRequested, withdrawable_secs),
     }
 }
 
@@ -178,8 +174,8 @@ pub(super) async fn close_channel(
     match mine {
         Some(mine) => {
             let closed = node.settlement.close_as_payer(mine.config.payee, force).await?;
-            let state = closed_text(closed);
-            return channel(&node, id.0).map(|Json(channel)| Json(Channel { state, ..channel }));
+            let (state, until_secs) = closed_state(closed);
+            return channel(&node, id.0).map(|Json(channel)| Json(Channel { state, until_secs, ..channel }));
         }
         None if node.book.get(id.0).is_some() => node.settlement.close_as_payee(id.0).await?,
         None => return Err(SettlementError::NoSuchChannel(id.0).into()),

@@ -7,7 +7,9 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use farthing_chain::{ChainKind, ChainStatus as OnChain};
-use farthing_control::types::{ChainStatus, Check, Doctor, Eth, Health, Status};
+use farthing_control::types::{
+    Alert, AlertKind, AlertSeverity, ChainStatus, Check, Doctor, Eth, Health, Status,
+};
 use farthing_network::{AddressCheck, BootstrapPeer, NetworkStatus, ReachState, Source};
 use farthing_os::clock;
 use farthing_protocol::Usdc;
@@ -26,18 +28,25 @@ pub(super) async fn status(State(node): State<Node>) -> Json<Status> {
     let spec = node.chain.spec();
     let head = *node.chain.head().borrow();
     // What stops it first, then what may; that spending is stopped is told by `spending`.
-    let raised = node.alerts.look().into_iter().filter(|alert| alert.kind != "spending-stopped");
-    let mut alerts: Vec<String> = raised
-        .map(|alert| match alert.kind {
-            "not-ready" => format!("{}: {}", alert.subject, alert.cause),
-            kind => format!("{kind}: {}; {}", alert.cause, alert.action),
-        })
-        .collect();
+    let raised = node.alerts.look().into_iter().filter(|alert| alert.kind != AlertKind::SpendingStopped);
+    let mut alerts: Vec<Alert> = raised.collect();
+    let joining = |kind, subject: &str, cause: String, action: &str| Alert {
+        kind,
+        subject: subject.to_owned(),
+        severity: AlertSeverity::Warning,
+        cause,
+        action: action.to_owned(),
+        since_secs: node.started_secs,
+    };
     if node.config.network.bootstrap.is_empty() && network.peers == 0 {
-        alerts.push("network: no peers and no `network.bootstrap`; name a node to join through".to_owned());
+        let cause = "no peers and no `network.bootstrap`".to_owned();
+        alerts.push(joining(AlertKind::Alone, "", cause, "name a node to join through"));
     }
     let amiss = network.bootstrap.iter().filter(|peer| is_amiss(peer, &network));
-    alerts.extend(amiss.map(|peer| format!("network.bootstrap: {} {}", peer.address, peer.state)));
+    alerts.extend(amiss.map(|peer| {
+        let (address, cause) = (peer.address.to_string(), format!("{} {}", peer.address, peer.state));
+        joining(AlertKind::BootstrapUnusable, &address, cause, "change `network.bootstrap`")
+    }));
     Json(Status {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         uptime_secs: clock::now_secs().saturating_sub(node.started_secs),
@@ -65,7 +74,7 @@ pub(super) async fn status(State(node): State<Node>) -> Json<Status> {
 }
 
 pub(super) async fn health(State(node): State<Node>) -> Response {
-    let waiting_for = node.readiness.waiting_for();
+    let waiting_for: Vec<String> = node.readiness.waiting_for().iter().map(ToString::to_string).collect();
     let ready = waiting_for.is_empty();
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     (status, Json(Health { ready, waiting_for })).into_response()

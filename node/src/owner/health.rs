@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use farthing_control::types::{ListingHealth, Text};
+use farthing_control::types::{AlertKind, ListingHealth, Text};
 use farthing_ledger::{Ledger, LedgerError, Namespace};
 use farthing_network::NetworkHandle;
 use farthing_os::clock;
@@ -61,7 +61,7 @@ struct Noted {
 /// What needs the owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ailing {
-    pub kind: &'static str,
+    pub kind: AlertKind,
     pub service: ServiceId,
     pub cause: String,
     pub action: &'static str,
@@ -84,13 +84,17 @@ impl Noted {
             } else {
                 "start your server, or pause the service"
             };
-            ails.push(ailing("server-down", cause, action));
+            ails.push(ailing(AlertKind::ServerDown, cause, action));
         }
         let heard = health.asked.saturating_sub(health.silent);
         let is_new = health.asked_secs < listing.updated_secs + SPREADS_WITHIN_SECS;
         if heard > 0 && health.current + health.earlier == 0 && !is_new {
             let cause = format!("none of {heard} nodes that were asked have “{name}”, so nobody finds it");
-            ails.push(ailing("listing-unseen", cause, "see that port 3001 is reached: `farthing net reach`"));
+            ails.push(ailing(
+                AlertKind::ListingUnseen,
+                cause,
+                "see that port 3001 is reached: `farthing net reach`",
+            ));
         }
         ails
     }
@@ -396,7 +400,7 @@ mod tests {
             (noted(0, 0, 0, 0, late), &[]),
             (noted(3, 0, 1, 0, late), &["server-down", "listing-unseen"]),
         ] {
-            let kinds: Vec<&str> = noted.ails(&listing(false)).iter().map(|one| one.kind).collect();
+            let kinds: Vec<&str> = noted.ails(&listing(false)).iter().map(|one| one.kind.name()).collect();
             assert_eq!(kinds, told, "{noted:?}");
             assert_eq!(noted.ails(&listing(true)), [], "what rests ails nothing");
         }

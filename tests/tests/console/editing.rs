@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 use farthing_control::{
     endpoint,
-    types::{ApiShown, Charge},
+    types::{AlertKind, ApiShown, Charge},
 };
 use farthing_testnet::NodeProcess;
 use farthing_tests::{
@@ -314,7 +314,9 @@ async fn a_server_that_stays_away_is_an_alert_until_it_is_back() -> Result<()> {
     let api = node.process.control().tell(endpoint::AddApi, &file).await?;
     let is_told = async |node: &Node| -> Result<bool> {
         let alerts = node.process.control().ask(endpoint::Alerts).await?;
-        Ok(alerts.iter().any(|alert| alert.kind == "server-down" && alert.subject == api.id.to_string()))
+        Ok(alerts
+            .iter()
+            .any(|alert| alert.kind == AlertKind::ServerDown && alert.subject == api.id.to_string()))
     };
     eventually("the server was looked at", async || {
         Ok(shown(&node).await?.api.health.is_some_and(|health| health.upstream_good))

@@ -86,7 +86,7 @@ async fn what_was_earned_is_claimed_and_a_channel_closed_in_the_console() -> Res
     ensure!(page.status == 200 && page.body.contains("role=\"status\""), "{page:?}");
     eventually("the channel is closed", async || {
         let channels = world.consumer.control().ask(endpoint::Channels).await?;
-        Ok(channels.iter().all(|channel| channel.state == "closed"))
+        Ok(channels.iter().all(|channel| channel.state.is_closed()))
     })
     .await?;
     ensure!(buyer.get(&close).await?.header("location") == "/panel/finance", "there is nothing to close");

@@ -11,7 +11,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
-use farthing_control::endpoint;
+use farthing_control::{endpoint, types::AlertKind};
 use farthing_testnet::NodeProcess;
 use farthing_tests::world::{Answer, FUNDS, PRICE, World, eventually};
 use reqwest::StatusCode;
@@ -157,7 +157,7 @@ async fn call_until_refused(world: &World) -> Result<(Value, Answer)> {
 
 async fn says_what_is_wrong(node: &NodeProcess) -> Result<()> {
     let alerts = node.control().ask(endpoint::Alerts).await?;
-    ensure!(alerts.iter().any(|alert| alert.kind == "disk-low"), "{alerts:?}");
+    ensure!(alerts.iter().any(|alert| alert.kind == AlertKind::DiskLow), "{alerts:?}");
     let health = node.control().ask_any_status(endpoint::Health).await?;
     ensure!(
         !health.ready && health.waiting_for.iter().any(|text| text.starts_with("ledger: ")),

@@ -50,7 +50,7 @@ async fn channel(world: &World) -> Result<Channel> {
 async fn ask_the_chain(world: &World) -> Result<()> {
     let at = endpoint::CloseChannel.of(channel(world).await?.id).with("force", true);
     world.consumer.control().ask(at).await?;
-    eventually("the chain shows it", async || Ok(channel(world).await?.state.starts_with("closing"))).await
+    eventually("the chain shows it", async || Ok(channel(world).await?.state.is_closing())).await
 }
 
 async fn until_claimed(world: &World) -> Result<()> {
@@ -60,7 +60,7 @@ async fn until_claimed(world: &World) -> Result<()> {
     })
     .await
     .with_context(|| tail(&world.owner))?;
-    ensure!(channel(world).await?.state.starts_with("closing"), "the payer has not withdrawn");
+    ensure!(channel(world).await?.state.is_closing(), "the payer has not withdrawn");
     Ok(())
 }
 

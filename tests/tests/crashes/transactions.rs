@@ -106,7 +106,7 @@ async fn claims_and_closes_that_are_interrupted_pay_everything_once() -> Result<
         world.owner.wait_until_ready().await?;
         close_until_owner_dies(world).await.context(point)?;
         world.owner.restart(Vec::new()).await?;
-        eventually("the close is carried out", async || Ok(payer_channel(world).await?.state == "closed"))
+        eventually("the close is carried out", async || Ok(payer_channel(world).await?.state.is_closed()))
             .await
             .with_context(|| format!("{point}\n{}", tail(&world.owner)))?;
     }

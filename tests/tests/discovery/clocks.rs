@@ -1,5 +1,6 @@
 //! A node whose clock is wrong says so, and what it published is taken once the clock is right.
 
+use farthing_control::types::AlertKind;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
@@ -37,7 +38,7 @@ async fn says_of_its_clock(node: &NodeProcess, said: &str) -> Result<()> {
     .with_context(|| format!("{doctor}\n{}", node.log()))?;
     let alerts = node.status().await?.alerts;
     ensure!(
-        alerts.iter().any(|alert| alert.starts_with("clock-off: ") && alert.contains(said)),
+        alerts.iter().any(|alert| alert.kind == AlertKind::ClockOff && alert.cause.contains(said)),
         "{alerts:?}"
     );
     Ok(())

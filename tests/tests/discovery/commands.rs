@@ -184,7 +184,7 @@ async fn a_copy_of_a_node_that_runs_beside_it_is_told_of_by_both(mut nodes: Node
     for node in [&original, &copy] {
         eventually("it is told of", async || {
             let alerts = node.status().await?.alerts;
-            Ok(alerts.iter().any(|alert| alert.contains("another node runs with this wallet's key")))
+            Ok(alerts.iter().any(|alert| alert.cause.contains("another node runs with this wallet's key")))
         })
         .await?;
         let told = farthing(node, &["doctor"]).await?;

@@ -55,10 +55,10 @@ async fn hear(State(heard): State<Heard>, body: String) -> StatusCode {
 async fn an_alert_is_listed_with_its_cause_and_the_webhook_is_told_when_it_comes_and_goes() -> Result<()> {
     let world = World::start().await?;
     let consumer = &world.consumer;
-    let kinds = async || -> Result<Vec<String>> {
+    let kinds = async || -> Result<Vec<&'static str>> {
         let alerts = consumer.control().ask(endpoint::Alerts).await?;
         ensure!(alerts.iter().all(|alert| !alert.cause.is_empty() && !alert.action.is_empty()), "{alerts:?}");
-        Ok(alerts.into_iter().map(|alert| alert.kind).collect())
+        Ok(alerts.into_iter().map(|alert| alert.kind.name()).collect())
     };
     expect_served(&world.get("/ok").await?)?;
     eventually("all is well", async || Ok(kinds().await?.is_empty())).await?;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use farthing_control::endpoint;
+use farthing_control::{endpoint, types::ChannelState};
 use farthing_protocol::Usdc;
 use farthing_testnet::{NodeOptions, NodeProcess};
 use farthing_tests::{
@@ -209,7 +209,7 @@ async fn an_owner_that_is_restored_while_the_chain_closes_its_channel_earns_what
     let channels = world.consumer.control().ask(endpoint::Channels).await?;
     let at = endpoint::CloseChannel.of(channels[0].id).with("force", true);
     let closed = world.consumer.control().ask(at).await?;
-    ensure!(closed.state.contains("asked the chain"), "{closed:?}");
+    ensure!(closed.state == ChannelState::CloseRequested, "{closed:?}");
     restore_owner(&mut world, folder.path(), owner_settings).await?;
 
     eventually("the owner claims all four calls", async || {

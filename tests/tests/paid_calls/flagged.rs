@@ -10,7 +10,8 @@ use anyhow::{Context, Result, ensure};
 use axum::{Router, extract::State, response::IntoResponse, routing::get};
 use farthing_control::endpoint;
 use farthing_control::types::{
-    Alert, Api, CatalogService, FlagCause, FlagRule, ServiceFile, ServiceFlag, SourceFile, SourceKind,
+    Alert, AlertKind, Api, CatalogService, FlagCause, FlagRule, ServiceFile, ServiceFlag, SourceFile,
+    SourceKind,
 };
 use farthing_tests::{
     command::farthing,
@@ -91,7 +92,7 @@ async fn flag(world: &World, api: &Api) -> Result<Option<ServiceFlag>> {
 
 async fn alerts(world: &World) -> Result<Vec<Alert>> {
     let mut alerts = world.consumer.control().ask(endpoint::Alerts).await?;
-    alerts.retain(|alert| alert.kind == "service-flagged");
+    alerts.retain(|alert| alert.kind == AlertKind::ServiceFlagged);
     Ok(alerts)
 }
 

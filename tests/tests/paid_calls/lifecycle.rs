@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use farthing_control::{
     endpoint,
-    types::{Api, ApiState, CatalogState},
+    types::{Api, ApiState, CatalogState, Channel, ChannelState},
 };
 use farthing_testnet::{NodeProcess, rpc};
 use farthing_tests::{
@@ -153,7 +153,7 @@ async fn a_channel_that_was_closed_twice_serves_again_when_it_is_filled() -> Res
         for node in [&world.consumer, &world.owner] {
             eventually("the channel is closed", async || {
                 let channels = node.control().ask(endpoint::Channels).await?;
-                Ok(channels.iter().all(|channel| channel.state == "closed"))
+                Ok(channels.iter().all(|channel| channel.state.is_closed()))
             })
             .await?;
         }
@@ -165,15 +165,20 @@ async fn a_channel_that_was_closed_twice_serves_again_when_it_is_filled() -> Res
 }
 
 /// The state of the consumer's only channel.
-async fn state_of_the_channel(world: &World) -> Result<String> {
+async fn the_channel(world: &World) -> Result<Channel> {
     let channels = world.consumer.control().ask(endpoint::Channels).await?;
-    Ok(channels[0].state.clone())
+    Ok(channels[0].clone())
 }
 
-async fn close(world: &World, force: bool) -> Result<String> {
+/// Whether the chain has the request to close.
+fn is_requested(channel: &Channel) -> bool {
+    channel.state == ChannelState::CloseRequested && channel.until_secs.is_some()
+}
+
+async fn close(world: &World, force: bool) -> Result<Channel> {
     let channels = world.consumer.control().ask(endpoint::Channels).await?;
     let at = endpoint::CloseChannel.of(channels[0].id).with("force", force);
-    Ok(world.consumer.control().ask(at).await?.state)
+    Ok(world.consumer.control().ask(at).await?)
 }
 
 /// An owner that promises to close its channel and is gone before it does.
@@ -189,7 +194,7 @@ async fn promised_and_gone(term_secs: &str) -> Result<World> {
     let url = world.chain.rpc_url();
     rpc::call(&url, "evm_setAutomine", json!([false])).await?;
     eventually("the owner promises", async || {
-        Ok(close(&world, false).await?.contains("has promised it until"))
+        Ok(close(&world, false).await?.state == ChannelState::ClosePromised)
     })
     .await?;
     world.owner.kill().await?;
@@ -204,25 +209,19 @@ async fn an_owner_that_promises_to_close_and_does_not_is_closed_on_chain_after_i
     // The word and its term outlive a restart of the payer.
     world.consumer.kill().await?;
     world.consumer.restart(Vec::new()).await?;
-    let state = state_of_the_channel(&world).await?;
-    ensure!(state.starts_with("closing"), "{state}");
-    eventually("the chain was asked", async || {
-        Ok(state_of_the_channel(&world).await?.starts_with("closing: can be withdrawn in"))
-    })
-    .await
+    let channel = the_channel(&world).await?;
+    ensure!(channel.state.is_closing(), "{channel:?}");
+    eventually("the chain was asked", async || Ok(is_requested(&the_channel(&world).await?))).await
 }
 
 #[tokio::test]
 async fn a_forced_close_asks_the_chain_at_once_whatever_the_owner_promised() -> Result<()> {
     let world = promised_and_gone("86400").await?;
-    let state = close(&world, false).await?;
-    ensure!(state.contains("has promised it until"), "{state}");
-    let state = close(&world, true).await?;
-    ensure!(state.contains("this node asked the chain"), "{state}");
-    eventually("the chain shows it", async || {
-        Ok(state_of_the_channel(&world).await?.starts_with("closing: can be withdrawn in"))
-    })
-    .await?;
+    let promised = close(&world, false).await?;
+    ensure!(promised.state == ChannelState::ClosePromised && promised.until_secs.is_some(), "{promised:?}");
+    let forced = close(&world, true).await?;
+    ensure!(forced.state == ChannelState::CloseRequested, "{forced:?}");
+    eventually("the chain shows it", async || Ok(is_requested(&the_channel(&world).await?))).await?;
     // More money would only wait there with the rest.
     let (service, left) = (world.api.id.to_string(), world.chain.usdc_of(world.consumer_wallet).await?);
     let open = farthing(&world.consumer, &["channel", "open", &service, "--deposit", "0.1"]).await?;

@@ -4,7 +4,7 @@ use anyhow::{Context, Result, ensure};
 use axum::{Router, routing::any};
 use farthing_control::{
     endpoint,
-    types::{Api, Charge},
+    types::{AlertKind, Api, Charge},
 };
 use farthing_tests::{
     command::farthing,
@@ -128,7 +128,7 @@ async fn expect_told(world: &World, api: &Api, log: &str) -> Result<()> {
         let alerts = world.owner.control().ask(endpoint::Alerts).await?;
         let found = alerts
             .iter()
-            .find(|alert| alert.kind == "server-down" && alert.cause.contains("port of this node"));
+            .find(|alert| alert.kind == AlertKind::ServerDown && alert.cause.contains("port of this node"));
         let is_there = found.is_some_and(|alert| alert.action.contains("your own server"));
         last = Some(alerts);
         Ok(is_there)

@@ -1,7 +1,10 @@
 //! What an owner serves and claims while its wallet cannot pay the chain.
 
 use anyhow::{Context, Result, ensure};
-use farthing_control::{endpoint, types::Settled};
+use farthing_control::{
+    endpoint,
+    types::{AlertKind, Settled},
+};
 use farthing_testnet::rpc;
 use farthing_tests::{
     command::farthing,
@@ -19,7 +22,7 @@ async fn set_eth_of_the_owner(world: &World, wei: &str) -> Result<()> {
     Ok(())
 }
 
-async fn alerts_of_the_owner(world: &World) -> Result<Vec<String>> {
+async fn alerts_of_the_owner(world: &World) -> Result<Vec<AlertKind>> {
     let alerts = world.owner.control().ask(endpoint::Alerts).await?;
     Ok(alerts.into_iter().map(|alert| alert.kind).collect())
 }
@@ -29,11 +32,11 @@ async fn an_owner_without_eth_takes_on_no_more_than_a_float_and_goes_on_when_it_
     let owner_settings = setting("settlement.without_gas_max", &cost(2).to_string());
     let world = World::with(Setup { owner_settings, ..Setup::default() }).await?;
     expect_served(&world.get("/ok").await?)?;
-    ensure!(!alerts_of_the_owner(&world).await?.contains(&"claim-unaffordable".to_owned()));
+    ensure!(!alerts_of_the_owner(&world).await?.contains(&AlertKind::ClaimUnaffordable));
 
     set_eth_of_the_owner(&world, "0x0").await?;
     eventually("the owner knows it", async || {
-        Ok(alerts_of_the_owner(&world).await?.contains(&"claim-unaffordable".to_owned()))
+        Ok(alerts_of_the_owner(&world).await?.contains(&AlertKind::ClaimUnaffordable))
     })
     .await?;
     expect_served(&world.get("/ok").await?)?;
@@ -48,7 +51,7 @@ async fn an_owner_without_eth_takes_on_no_more_than_a_float_and_goes_on_when_it_
 
     set_eth_of_the_owner(&world, "0xde0b6b3a7640000").await?;
     eventually("it serves again", async || Ok(world.get("/ok").await?.status.is_success())).await?;
-    ensure!(!alerts_of_the_owner(&world).await?.contains(&"claim-unaffordable".to_owned()));
+    ensure!(!alerts_of_the_owner(&world).await?.contains(&AlertKind::ClaimUnaffordable));
     assert_eq!(world.settle_and_check(FUNDS).await?, cost(3));
     Ok(())
 }

@@ -102,7 +102,7 @@ async fn page(visit: &Visit, done: Option<String>, problem: Option<String>) -> R
 
 /// Open ones first, the largest deposits on top.
 fn sorted(mut channels: Vec<Channel>) -> Vec<Channel> {
-    channels.sort_by_key(|channel| (channel.state == "closed", std::cmp::Reverse(channel.deposited)));
+    channels.sort_by_key(|channel| (channel.state.is_closed(), std::cmp::Reverse(channel.deposited)));
     channels
 }
 
@@ -115,12 +115,12 @@ fn row(channel: &Channel) -> ChannelRow {
         role: if is_payer { "I buy" } else { "I sell" },
         peer: channel.peer.to_string(),
         peer_short: show::short(channel.peer.0),
-        state: crate::texts::capital(&channel.state),
+        state: crate::texts::capital(&channel.state_in_words()),
         deposited: show::usdc(channel.deposited.0),
         spent: show::usdc(channel.spent.0),
         claimed: show::usdc(channel.claimed.0),
         left: show::usdc(channel.deposited.0.saturating_sub(channel.spent.0)),
-        can_close: channel.state != "closed",
+        can_close: !channel.state.is_closed(),
     }
 }
 
@@ -166,7 +166,7 @@ pub(super) async fn close_page(visit: Visit, Path(text): Path<String>) -> Result
     let id: ChannelId = text.parse().map_err(|_| Failure::not_found())?;
     let channels = visit.panel.node().ask(endpoint::Channels).await?;
     let channel = channels.iter().find(|channel| channel.id.0 == id).ok_or_else(Failure::not_found)?;
-    if channel.state == "closed" {
+    if channel.state.is_closed() {
         return Ok(Redirect::to("/panel/finance").into_response());
     }
     let frame = visit.frame(Place::Finance).await?;
@@ -183,7 +183,7 @@ pub(super) async fn close(Path(text): Path<String>, form: Form<Nothing>) -> Resu
     let outcome = closing.await.map_err(|_| Failure::broken("Closing ended badly."))?;
     match super::register::mendable(outcome)? {
         Ok(channel) => {
-            let state = crate::texts::sentence(&channel.state);
+            let state = crate::texts::sentence(&channel.state_in_words());
             page(&form.visit, Some(format!("The channel with {}: {state}", channel.peer)), None).await
         }
         Err(problem) => page(&form.visit, None, Some(problem)).await,

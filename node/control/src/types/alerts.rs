@@ -9,9 +9,7 @@ use super::{Eth, Text};
 /// Something that needs a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Alert {
-    /// `not-ready`, `disk-low`, `clock-off`, `wallet-twice`, `spending-stopped`, `usdc-low`, `eth-low`, `budget-low`, `channel-low`,
-    /// `channel-stopped`, `server-down`, `listing-unseen` or `backup-failed`
-    pub kind: String,
+    pub kind: AlertKind,
     /// Which of several of a kind: a part of the node, a channel's or a service's id. Empty where there is only one.
     pub subject: String,
     pub severity: AlertSeverity,
@@ -22,6 +20,97 @@ pub struct Alert {
     pub since_secs: u64,
 }
 
+/// What kind of thing needs a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AlertKind {
+    /// A part of the node does not work, so nothing is bought and sold; the subject is a [`NodePart`].
+    NotReady,
+    DiskLow,
+    ClockOff,
+    /// Two nodes run with one wallet.
+    WalletTwice,
+    SpendingStopped,
+    UsdcLow,
+    /// The contract refuses claims.
+    ClaimRefused,
+    /// The wallet's ETH does not pay for the claims.
+    ClaimUnaffordable,
+    EthLow,
+    BudgetLow,
+    ChannelStopped,
+    ChannelLow,
+    /// Blocks whose events could not be read.
+    EventsSkipped,
+    ServerDown,
+    ListingUnseen,
+    ServiceFlagged,
+    BackupFailed,
+    /// Nobody is connected, and nobody is named to join through. The status alone tells it.
+    Alone,
+    /// A node to join through cannot be used; the subject is its address. The status alone tells it.
+    BootstrapUnusable,
+}
+
+impl AlertKind {
+    /// As JSON and the command line have it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NotReady => "not-ready",
+            Self::DiskLow => "disk-low",
+            Self::ClockOff => "clock-off",
+            Self::WalletTwice => "wallet-twice",
+            Self::SpendingStopped => "spending-stopped",
+            Self::UsdcLow => "usdc-low",
+            Self::ClaimRefused => "claim-refused",
+            Self::ClaimUnaffordable => "claim-unaffordable",
+            Self::EthLow => "eth-low",
+            Self::BudgetLow => "budget-low",
+            Self::ChannelStopped => "channel-stopped",
+            Self::ChannelLow => "channel-low",
+            Self::EventsSkipped => "events-skipped",
+            Self::ServerDown => "server-down",
+            Self::ListingUnseen => "listing-unseen",
+            Self::ServiceFlagged => "service-flagged",
+            Self::BackupFailed => "backup-failed",
+            Self::Alone => "alone",
+            Self::BootstrapUnusable => "bootstrap-unusable",
+        }
+    }
+}
+
+/// A part without which a node neither buys nor sells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NodePart {
+    Ledger,
+    Chain,
+    Network,
+}
+
+impl NodePart {
+    pub const ALL: [Self; 3] = [Self::Ledger, Self::Chain, Self::Network];
+
+    /// As the subject of an alert has it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ledger => "ledger",
+            Self::Chain => "chain",
+            Self::Network => "network",
+        }
+    }
+}
+
+impl Alert {
+    /// The part of the node that does not work.
+    #[must_use]
+    pub fn part(&self) -> Option<NodePart> {
+        NodePart::ALL.into_iter().find(|part| part.name() == self.subject)
+    }
+}
+
+/// Whether something has stopped or is about to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AlertSeverity {
@@ -70,5 +159,17 @@ pub struct AlertLevelsRequest {
 impl std::fmt::Debug for AlertLevelsRequest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("AlertLevelsRequest(…)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_a_kind_is_what_json_has() {
+        for kind in [AlertKind::NotReady, AlertKind::UsdcLow, AlertKind::BootstrapUnusable] {
+            assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
+        }
     }
 }

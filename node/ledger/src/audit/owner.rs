@@ -81,6 +81,8 @@ pub(super) fn channels(
         let row: payee::StoredChannel = tables::decode("payee_channels", bytes.value())?;
         audit.payee_channels += 1;
         let ordered = row.claimed <= row.spent && row.spent <= row.proven() && row.best <= row.deposited_peak;
+        // A promise outlives a withdrawal, which lowers the deposit, so `best` is bounded by the most that was ever there. That
+        // what was charged is still there, or booked as lost, is M4's to say, and that it can be claimed, X2's.
         audit.require(ordered, "O1", || {
             let payee::StoredChannel { claimed, spent, best, deposited_peak, .. } = &row;
             (

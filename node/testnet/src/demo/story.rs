@@ -332,7 +332,7 @@ async fn wait_until_closed(demo: &Demo) -> anyhow::Result<()> {
     let until = Instant::now() + Duration::from_secs(30);
     loop {
         let channels = demo.consumer.control().ask(endpoint::Channels).await?;
-        if channels.iter().all(|channel| channel.state == "closed") {
+        if channels.iter().all(|channel| channel.state.is_closed()) {
             return Ok(());
         }
         ensure!(Instant::now() < until, "a channel is not closed:\n{}", demo.consumer.log());

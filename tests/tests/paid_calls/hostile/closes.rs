@@ -1,7 +1,7 @@
 //! What strangers try with the end of channels: to have the owner pay for it, and to be served on what is given back.
 
 use farthing_chain::ClaimRow;
-use farthing_control::endpoint;
+use farthing_control::{endpoint, types::ChannelState};
 use farthing_protocol::SignedClose;
 use farthing_testnet::rpc;
 use serde_json::json;
@@ -135,14 +135,14 @@ async fn an_owner_closes_what_pays_for_its_gas_and_its_payer_brings_what_does_no
     expect_served(&world.get("/ok").await?)?;
     world.wait_until_decided().await?;
     let before = gas_of_the_owner(&world).await?;
-    let close = async || -> Result<String> {
+    let close = async || -> Result<ChannelState> {
         let channels = world.consumer.control().ask(endpoint::Channels).await?;
         let path = endpoint::CloseChannel.of(channels[0].id);
         Ok(world.consumer.control().ask(path).await?.state)
     };
     // 84,000 gas at a gwei are 25 cents of a dollar, for a call of a fifth of a cent.
     let state = close().await?;
-    ensure!(state.contains("signed the close"), "{state}");
+    ensure!(state == ChannelState::CloseBrought, "{state:?}");
     assert_eq!(gas_of_the_owner(&world).await?, before);
     assert_eq!(world.chain.usdc_of(world.owner_wallet).await?, PRICE, "what was earned comes with it");
 
@@ -151,7 +151,7 @@ async fn an_owner_closes_what_pays_for_its_gas_and_its_payer_brings_what_does_no
         .await?;
     world.wait_until_decided().await?;
     let state = close().await?;
-    ensure!(state.contains("has promised it"), "{state}");
+    ensure!(state == ChannelState::ClosePromised, "{state:?}");
     eventually("the owner closes", async || Ok(gas_of_the_owner(&world).await?.0 > before.0)).await?;
     assert_eq!(world.settle_and_check(FUNDS).await?, cost(2));
     Ok(())

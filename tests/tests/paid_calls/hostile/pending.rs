@@ -98,7 +98,7 @@ async fn a_close_that_fails_keeps_back_no_other() -> Result<()> {
     let is_closed = async |world: &World, config: &ChannelConfig| -> Result<bool> {
         let id = config.id(&payer.chain.domain());
         let channels = world.owner.control().ask(endpoint::Channels).await?;
-        Ok(channels.iter().any(|channel| channel.id.0 == id && channel.state == "closed"))
+        Ok(channels.iter().any(|channel| channel.id.0 == id && channel.state.is_closed()))
     };
     // The queue is in the order of ids: what fails is tried first each time.
     for config in &configs {

@@ -20,7 +20,7 @@ async fn set_eth_of_the_owner(world: &World, wei: &str) -> Result<()> {
 
 async fn has_alert(world: &World, kind: &str) -> Result<bool> {
     let alerts = world.owner.control().ask(endpoint::Alerts).await?;
-    Ok(alerts.iter().any(|alert| alert.kind == kind))
+    Ok(alerts.iter().any(|alert| alert.kind.name() == kind))
 }
 
 async fn is_alarmed(world: &World) -> Result<bool> {

@@ -1,7 +1,7 @@
 //! An owner that claims what it holds and never served: nobody can prevent the first time.
 
 use farthing_chain::{Chain, ChainSpec, ClaimRow, MemoryJournal};
-use farthing_control::endpoint;
+use farthing_control::{endpoint, types::AlertKind};
 use farthing_protocol::ChannelConfig;
 
 use super::*;
@@ -52,7 +52,7 @@ async fn an_owner_that_claims_more_than_any_call_explains_gets_no_further_promis
     let _ = world.get("/ok").await?;
     eventually("the disagreement raises an alert", async || {
         let alerts = world.consumer.control().ask(endpoint::Alerts).await?;
-        Ok(alerts.iter().any(|alert| alert.kind == "channel-stopped"))
+        Ok(alerts.iter().any(|alert| alert.kind == AlertKind::ChannelStopped))
     })
     .await?;
     let next = world.get("/ok").await?;
@@ -67,7 +67,7 @@ async fn an_owner_that_claims_more_than_any_call_explains_gets_no_further_promis
     chain.close(row).await?;
     eventually("the deposit is back", async || {
         let channels = world.consumer.control().ask(endpoint::Channels).await?;
-        Ok(channels[0].state == "closed")
+        Ok(channels[0].state.is_closed())
     })
     .await?;
     let next = world.get("/ok").await?;

@@ -1,6 +1,6 @@
 //! An owner that counts more than its payer: what a call explains is booked, and what nothing explains stops the channel.
 
-use farthing_control::endpoint;
+use farthing_control::{endpoint, types::AlertKind};
 use farthing_protocol::resolution::COPY_LIFETIME;
 use futures::future::try_join_all;
 
@@ -19,7 +19,7 @@ async fn refused_for_too_little(world: &World, id: &str) -> Result<()> {
 
 async fn is_stopped_with_an_alert(world: &World) -> Result<bool> {
     let alerts = world.consumer.control().ask(endpoint::Alerts).await?;
-    Ok(alerts.iter().any(|alert| alert.kind == "channel-stopped"))
+    Ok(alerts.iter().any(|alert| alert.kind == AlertKind::ChannelStopped))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

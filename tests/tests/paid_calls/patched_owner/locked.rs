@@ -1,6 +1,6 @@
 //! Deposits with an owner that answers nothing more, or is not believed any more.
 
-use farthing_control::endpoint;
+use farthing_control::{endpoint, types::ChannelState};
 use std::path::Path;
 
 use farthing_testnet::rpc;
@@ -12,9 +12,9 @@ use crate::support::setting;
 /// As long as a node waits by default for its next call, and then for the owner's answer.
 const IDLE_AND_UNANSWERED_SECS: u64 = 8 * 24 * 3_600;
 
-async fn state(world: &World) -> Result<String> {
+async fn state(world: &World) -> Result<ChannelState> {
     let channels = world.consumer.control().ask(endpoint::Channels).await?;
-    Ok(channels[0].state.clone())
+    Ok(channels[0].state)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -48,9 +48,9 @@ async fn a_call_that_stays_undecided_does_not_lock_the_deposit() -> Result<()> {
     world.consumer.stop().await?;
     world.consumer.restart(environment.map(|(key, value)| (key.to_owned(), value)).to_vec()).await?;
     world.consumer.wait_until_ready().await?;
-    ensure!(state(&world).await? == "open", "{}", state(&world).await?);
+    ensure!(state(&world).await? == ChannelState::Open);
     std::fs::write(text("later"), IDLE_AND_UNANSWERED_SECS.to_string())?;
-    eventually("the chain is asked", async || Ok(state(&world).await?.starts_with("closing"))).await?;
+    eventually("the chain is asked", async || Ok(state(&world).await?.is_closing())).await?;
     let audit = world.consumer.control().ask(endpoint::Audit).await?;
     assert_eq!(audit.calls_undecided, 1, "the call may still be charged");
     assert_eq!(rpc::transactions_of(&url, world.consumer_wallet).await?, sent + 1, "once");
@@ -80,10 +80,10 @@ async fn a_stopped_channel_asks_the_chain_until_that_has_its_request() -> Result
         Ok(world.consumer.log().contains("the close was not requested"))
     })
     .await?;
-    ensure!(state(&world).await?.starts_with("stopped"), "{}", state(&world).await?);
+    ensure!(state(&world).await? == ChannelState::Stopped);
 
     set_eth("0xde0b6b3a7640000").await?;
-    eventually("the chain is asked", async || Ok(state(&world).await?.starts_with("closing"))).await?;
+    eventually("the chain is asked", async || Ok(state(&world).await?.is_closing())).await?;
     assert_eq!(rpc::transactions_of(&url, world.consumer_wallet).await?, sent + 1, "once");
     Ok(())
 }
@@ -109,7 +109,7 @@ async fn a_signed_close_that_closes_nothing_is_no_answer_and_the_chain_is_asked(
         owner.state.lock().unwrap_or_else(PoisonError::into_inner).consent = Some(consent);
         let path = endpoint::CloseChannel.of(channel);
         let closed: Channel = world.consumer.control().ask(path).await.context(what)?;
-        ensure!(closed.state.starts_with("closing: this node asked the chain"), "{what}: {}", closed.state);
+        ensure!(closed.state == ChannelState::CloseRequested, "{what}: {closed:?}");
         let told = "an owner signed a close that is void, or takes more than it is owed";
         ensure!(world.consumer.log().contains(told), "{what}: it was brought to the chain");
         // An owner that lost its records learns by the request what it is owed.

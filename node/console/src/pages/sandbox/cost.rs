@@ -1,6 +1,6 @@
 //! What a call will cost, before it is made, and what it did cost.
 
-use farthing_control::types::{Channel, ChannelRole, Status};
+use farthing_control::types::{Channel, ChannelRole, ChannelState, Status};
 use farthing_protocol::{Address, Usdc};
 
 use crate::{history::Answer, show};
@@ -33,7 +33,7 @@ pub(super) fn before(price: Usdc, owner: Address, status: &Status, channels: &[C
         return Before { words: "The owner asks nothing for this call.".to_owned(), warning };
     }
     let open = channels.iter().find(|channel| {
-        channel.role == ChannelRole::Payer && channel.peer.0 == owner && channel.state.starts_with("open")
+        channel.role == ChannelRole::Payer && channel.peer.0 == owner && channel.state == ChannelState::Open
     });
     if let Some(channel) = open {
         let left = channel.deposited.0.saturating_sub(channel.spent.0);

@@ -1,0 +1,96 @@
+//! A payment channel, from this node's side.
+
+use farthing_os::clock;
+use farthing_protocol::{Address, ChannelId, Usdc};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{ChannelRole, Text};
+
+/// A payment channel, from this node's side.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Channel {
+    #[schema(value_type = String)]
+    pub id: Text<ChannelId>,
+    pub role: ChannelRole,
+    /// The other side's wallet.
+    #[schema(value_type = String)]
+    pub peer: Text<Address>,
+    pub state: ChannelState,
+    /// Until when the owner has promised to close it, or from when on the rest can be withdrawn: seconds since the Unix epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until_secs: Option<u64>,
+    #[schema(value_type = String)]
+    pub deposited: Text<Usdc>,
+    /// Charged so far.
+    #[schema(value_type = String)]
+    pub spent: Text<Usdc>,
+    /// Promised by the payer, or held by the owner.
+    #[schema(value_type = String)]
+    pub signed: Text<Usdc>,
+    /// Paid out on chain.
+    #[schema(value_type = String)]
+    pub claimed: Text<Usdc>,
+}
+
+/// Where a channel stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ChannelState {
+    Open,
+    /// The owner's books contradict its receipts: nothing more is promised to it.
+    Stopped,
+    /// The payer takes back what is left.
+    Closing,
+    /// The owner has promised the payer to close it.
+    ClosePromised,
+    /// This node asked the chain; the rest comes back after a delay.
+    CloseRequested,
+    Closed,
+    /// Closed just now: the delay was over.
+    Withdrawn,
+    /// Closed just now: this node brought its owner's signed close to the chain.
+    CloseBrought,
+}
+
+impl ChannelState {
+    #[must_use]
+    pub const fn is_closed(self) -> bool {
+        matches!(self, Self::Closed | Self::Withdrawn | Self::CloseBrought)
+    }
+
+    #[must_use]
+    pub const fn is_closing(self) -> bool {
+        matches!(self, Self::Closing | Self::ClosePromised | Self::CloseRequested)
+    }
+}
+
+impl Channel {
+    /// Its state for people.
+    #[must_use]
+    pub fn state_in_words(&self) -> String {
+        let until = self.until_secs.map(clock::timestamp);
+        match (self.state, until) {
+            (ChannelState::Open, _) => "open".to_owned(),
+            (ChannelState::Stopped, _) => "stopped: the owner's books do not match".to_owned(),
+            (ChannelState::Closing, _) => "closing".to_owned(),
+            (ChannelState::ClosePromised, until) => format!(
+                "closing: its owner has promised it until {}; then this node closes it on chain by itself, and \
+                 `farthing channel close --force` does at once",
+                until.unwrap_or_default()
+            ),
+            (ChannelState::CloseRequested, until) => format!(
+                "closing: this node asked the chain, and the rest comes back by itself after {}",
+                until.as_deref().unwrap_or("the delay")
+            ),
+            (ChannelState::Closed, _) => "closed".to_owned(),
+            (ChannelState::Withdrawn, _) => {
+                "closed: the delay was over, and the rest is in the wallet".to_owned()
+            }
+            (ChannelState::CloseBrought, _) => {
+                "closed: its owner signed the close, this node brought it to the chain, and the rest is in the wallet"
+                    .to_owned()
+            }
+        }
+    }
+}
