@@ -419,6 +419,15 @@ mod tests {
     }
 
     #[test]
+    fn ranges_of_nearly_one_size_take_no_places_of_each_other_by_turns() {
+        let (mut scene, _) = occupied();
+        assert!(scene.come(1000, "/ip4/8.8.8.8/tcp/1").is_some(), "one range has a place less now");
+        for n in 0..12 {
+            assert!(scene.come(2000 + n, &format!("/ip4/9.9.{n}.2/tcp/1")).is_none(), "{n}");
+        }
+    }
+
+    #[test]
     fn a_payer_gets_in_as_long_as_there_is_a_stranger() {
         let (mut scene, held) = occupied();
         scene.gate.partners.set((1000..1256).map(|n| key(n).address()).collect());

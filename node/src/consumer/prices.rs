@@ -231,6 +231,8 @@ mod tests {
             "the list of the first purchase"
         );
         assert_eq!(accepted(&prices, service, "GET /{key}", OTHER_LIST), (usdc(5), true));
+        let elsewhere = accepted(&prices, service, "GET /a/b", OTHER_LIST);
+        assert_eq!(elsewhere, (usdc(5), true), "the dearest, where the path belonged to none of them");
         prices.begin(service, "GET /{key}", Usdc::from_micros(4), OTHER_LIST).await.unwrap();
         assert_eq!(
             accepted(&prices, service, "GET /{key}", OTHER_LIST),

@@ -173,3 +173,24 @@ async fn slow_streams_of_strangers_take_no_place_from_a_peer_with_a_channel() {
     );
     drop((slow, silent));
 }
+
+#[tokio::test]
+async fn half_a_request_takes_no_place_among_the_calls() {
+    // Two of the places are for strangers.
+    let limits = NetworkLimits { inbound_calls_max: 4, ..NetworkLimits::default() };
+    let owner = Node::start(NetworkConfig { limits, ..config() }).await;
+    let (address, to) = (owner.address, owner.listening());
+    let stranger = Node::joining(&[&owner]).await;
+    stranger.connected_to(address).await;
+    let _owner = owner.echo();
+    let begun = Arc::new(AtomicUsize::new(0));
+    let halves = Sent {
+        pause: Some(Duration::from_secs(1)),
+        begun: Arc::clone(&begun),
+        ..frame(&wire::encode(&request(1000))).into()
+    };
+    let slow = Crowd::of(&to, vec![halves]);
+    until("all of them have begun", async || begun.load(Ordering::Relaxed) >= STREAMS).await;
+    p99(&stranger.handle, address).await;
+    drop(slow);
+}
