@@ -39,36 +39,36 @@ impl<E, S: Clone + 'static> Handler<E, S> {
 /// ```
 /// use axum::{Json, extract::State, http::StatusCode};
 /// use farthing_control::{
-///     endpoint::{Handler, handle, list},
+///     endpoint::{self, Handler, handle},
 ///     types::{SendRequest, Sent},
 /// };
 ///
 /// async fn send(State(()): State<()>, Json(_request): Json<SendRequest>) -> Result<Json<Sent>, StatusCode> {
 ///     Err(StatusCode::CONFLICT)
 /// }
-/// let _: Handler<list::SendMoney, ()> = handle(send);
+/// let _: Handler<endpoint::SendMoney, ()> = handle(send);
 /// ```
 ///
 /// and not when it gives something else,
 ///
 /// ```compile_fail,E0277
 /// # use axum::{Json, extract::State, http::StatusCode};
-/// # use farthing_control::{endpoint::{Handler, handle, list}, types::{SendRequest, WalletBalance}};
+/// # use farthing_control::{endpoint::{self, Handler, handle}, types::{SendRequest, WalletBalance}};
 /// async fn send(State(()): State<()>, Json(_request): Json<SendRequest>) -> Result<Json<WalletBalance>, StatusCode> {
 ///     Err(StatusCode::CONFLICT)
 /// }
-/// let _: Handler<list::SendMoney, ()> = handle(send);
+/// let _: Handler<endpoint::SendMoney, ()> = handle(send);
 /// ```
 ///
 /// or takes something else.
 ///
 /// ```compile_fail,E0277
 /// # use axum::{Json, extract::State, http::StatusCode};
-/// # use farthing_control::{endpoint::{Handler, handle, list}, types::{PingRequest, Sent}};
+/// # use farthing_control::{endpoint::{self, Handler, handle}, types::{PingRequest, Sent}};
 /// async fn send(State(()): State<()>, Json(_request): Json<PingRequest>) -> Result<Json<Sent>, StatusCode> {
 ///     Err(StatusCode::CONFLICT)
 /// }
-/// let _: Handler<list::SendMoney, ()> = handle(send);
+/// let _: Handler<endpoint::SendMoney, ()> = handle(send);
 /// ```
 ///
 /// # Panics
