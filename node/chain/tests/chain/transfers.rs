@@ -99,17 +99,21 @@ async fn a_transfer_that_waits_for_another_when_the_node_stops_is_never_made_and
     let journal = Arc::new(MemoryJournal::default());
     let chain = start_ready(world.spec(), &world.payer, journal.clone()).await;
     let (first, second) = (new_key().address(), new_key().address());
-    let send = |to| {
+    let first_told = tokio::spawn({
         let chain = chain.clone();
-        tokio::spawn(async move { chain.send_usdc(to, usdc(7)).await })
-    };
-    let first_told = send(first);
+        async move { chain.send_usdc(first, usdc(7)).await }
+    });
     until_true(|| async { world.waiting_transactions().await == 1 }).await;
-    let second_told = send(second);
-    tokio::task::yield_now().await;
+    let mut second_told = std::pin::pin!(chain.send_usdc(second, usdc(7)));
+    // Polled once, it stands in the queue.
+    tokio::select! {
+        biased;
+        told = &mut second_told => panic!("{told:?}"),
+        () = std::future::ready(()) => {}
+    }
     chain.let_go();
     assert!(first_told.await.unwrap().unwrap_err().may_have_been_made());
-    let error = second_told.await.unwrap().unwrap_err();
+    let error = second_told.await.unwrap_err();
     assert!(error == ChainError::Stopped && !error.may_have_been_made(), "{error}");
     // Nor is it made while the node still runs, when the first has ended.
     world.anvil.rpc("evm_setAutomine", json!([true])).await;
