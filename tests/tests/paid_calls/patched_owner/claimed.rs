@@ -76,6 +76,10 @@ async fn an_owner_that_claims_more_than_any_call_explains_gets_no_further_promis
     world.consumer.wait_until_ready().await?;
     resume().await?;
     ensure!(resume().await.is_err(), "it is not stopped any more");
+    world.consumer.restart(Vec::new()).await?;
+    world.consumer.wait_until_ready().await?;
+    let again = resume().await.err().context("a restart stops it again")?;
+    ensure!(again.to_string().contains("is not stopped"), "{again}");
     let answer = world.get("/ok").await?;
     ensure!(answer.problem() != "owner-distrusted", "{answer:?}");
     world.expect_differences(&["forgotten calls of 0.00 USDC, adjustments of 0.002"]);
