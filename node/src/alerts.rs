@@ -39,7 +39,11 @@ mod webhook;
 pub use levels::{Levels, LevelsError};
 pub use webhook::{Delivery, WebhookAddress, WebhookError};
 
-use farthing_control::types::{Alert, AlertKind, AlertSeverity, Eth};
+use farthing_control::types::{
+    Alert, AlertKind,
+    AlertSeverity::{Error, Warning},
+    Eth,
+};
 use farthing_os::clock;
 use levels::Kept;
 
@@ -120,39 +124,33 @@ fn current(facts: &Facts, levels: &Levels) -> Vec<Alert> {
     for Waiting { part, cause } in &facts.waiting_for {
         let action = "`farthing doctor` says what mends it";
         let part = part.name().to_owned();
-        alerts.push(alert(AlertKind::NotReady, part, AlertSeverity::Error, cause.clone(), action));
+        alerts.push(alert(AlertKind::NotReady, part, Error, cause.clone(), action));
     }
     if let Some(space) = facts.disk.filter(Space::is_low) {
         let cause = format!("{space} are free where the data folder lies: {LOW}");
-        alerts.push(alert(AlertKind::DiskLow, String::new(), AlertSeverity::Error, cause, LOW_NEXT));
+        alerts.push(alert(AlertKind::DiskLow, String::new(), Error, cause, LOW_NEXT));
     }
     if let Some(off) = &facts.clock_off {
-        let severity = if off.is_bad() { AlertSeverity::Error } else { AlertSeverity::Warning };
+        let severity = if off.is_bad() { Error } else { Warning };
         let action = "set this machine's clock and keep it right by NTP: others refuse what is dated ahead";
         alerts.push(alert(AlertKind::ClockOff, String::new(), severity, off.to_string(), action));
     }
     if facts.is_twin_there {
-        alerts.push(alert(
-            AlertKind::WalletTwice,
-            String::new(),
-            AlertSeverity::Error,
-            TWIN.to_owned(),
-            TWIN_NEXT,
-        ));
+        alerts.push(alert(AlertKind::WalletTwice, String::new(), Error, TWIN.to_owned(), TWIN_NEXT));
     }
     match facts.stopped {
         None => {}
         Some(Stopped::ByConfiguration) => alerts.push(alert(
             AlertKind::SpendingStopped,
             String::new(),
-            AlertSeverity::Warning,
+            Warning,
             "`spending.enabled` is false, so no call is bought".to_owned(),
             "set it to true and restart the node",
         )),
         Some(Stopped::Since(secs)) => alerts.push(alert(
             AlertKind::SpendingStopped,
             String::new(),
-            AlertSeverity::Warning,
+            Warning,
             format!("all spending was stopped on {}, so no call is bought", clock::date(secs)),
             "`farthing spending resume` lifts it",
         )),
@@ -162,7 +160,7 @@ fn current(facts: &Facts, levels: &Levels) -> Vec<Alert> {
         let cause =
             format!("{usdc} USDC are left in the wallet, less than the {} that you set", levels.usdc_below);
         let action = "send USDC to the wallet, or lower the level";
-        alerts.push(alert(AlertKind::UsdcLow, String::new(), AlertSeverity::Warning, cause, action));
+        alerts.push(alert(AlertKind::UsdcLow, String::new(), Warning, cause, action));
     }
     let earns = !facts.unclaimed.is_zero();
     if let Some(Refused { channels, amount, reason }) = facts.refused.as_ref().filter(|_| earns) {
@@ -173,7 +171,7 @@ fn current(facts: &Facts, levels: &Levels) -> Vec<Alert> {
         );
         let action =
             "`farthing settle now` tries again; if the token has blocked this wallet, ask its issuer";
-        alerts.push(alert(AlertKind::ClaimRefused, String::new(), AlertSeverity::Error, cause, action));
+        alerts.push(alert(AlertKind::ClaimRefused, String::new(), Error, cause, action));
     }
     if !facts.unaffordable.is_zero() {
         let left = Eth { wei: facts.wei.unwrap_or_default() };
@@ -183,20 +181,20 @@ fn current(facts: &Facts, levels: &Levels) -> Vec<Alert> {
             facts.unaffordable, facts.unclaimed, facts.without_gas_max
         );
         let action = "send a little ETH to the wallet; calls then go on by themselves";
-        alerts.push(alert(AlertKind::ClaimUnaffordable, String::new(), AlertSeverity::Error, cause, action));
+        alerts.push(alert(AlertKind::ClaimUnaffordable, String::new(), Error, cause, action));
     }
     let needs_gas = pays || earns;
     if let Some(wei) = facts.wei.filter(|wei| needs_gas && *wei < levels.eth_below.wei) {
         let (left, level) = (Eth { wei }, levels.eth_below);
         let cause = format!("{left} ETH are left for gas, less than the {level} that you set");
         let action = "send a little ETH to the wallet, or lower the level";
-        alerts.push(alert(AlertKind::EthLow, String::new(), AlertSeverity::Warning, cause, action));
+        alerts.push(alert(AlertKind::EthLow, String::new(), Warning, cause, action));
     }
     let (spent, per_day) = (u128::from(facts.spent_today.micros()), u128::from(facts.per_day.micros()));
     if spent * 100 >= per_day * BUDGET_PERCENT && per_day > 0 {
         let cause = format!("{} of {} USDC a day are spent", facts.spent_today, facts.per_day);
         let action = "`farthing spending limits --per-day` raises it; it begins anew at midnight UTC";
-        alerts.push(alert(AlertKind::BudgetLow, String::new(), AlertSeverity::Warning, cause, action));
+        alerts.push(alert(AlertKind::BudgetLow, String::new(), Warning, cause, action));
     }
     for channel in &facts.paying {
         let (subject, owner) = (channel.id.to_string(), channel.owner);
@@ -206,11 +204,11 @@ fn current(facts: &Facts, levels: &Levels) -> Vec<Alert> {
             );
             let action = "`farthing channel close` takes the deposit back; then `farthing channel resume` would buy from \
                           it again";
-            alerts.push(alert(AlertKind::ChannelStopped, subject, AlertSeverity::Error, cause, action));
+            alerts.push(alert(AlertKind::ChannelStopped, subject, Error, cause, action));
         } else if !channel.closing && channel.available < levels.channel_below {
             let cause = format!("{} USDC are left on the channel with the owner {owner}", channel.available);
             let action = "it is topped up by the next call; see that the wallet has USDC and ETH";
-            alerts.push(alert(AlertKind::ChannelLow, subject, AlertSeverity::Warning, cause, action));
+            alerts.push(alert(AlertKind::ChannelLow, subject, Warning, cause, action));
         }
     }
     if let Some(newest) = facts.skipped.last() {
@@ -221,18 +219,18 @@ fn current(facts: &Facts, levels: &Levels) -> Vec<Alert> {
         );
         let action = "name another endpoint in `chain.rpc_urls`, restart the node, and ask payers that are refused with \
                       unknown_channel to deposit a little more";
-        alerts.push(alert(AlertKind::EventsSkipped, String::new(), AlertSeverity::Warning, cause, action));
+        alerts.push(alert(AlertKind::EventsSkipped, String::new(), Warning, cause, action));
     }
     for ailing in &facts.ailing {
         let Ailing { kind, service, cause, action } = ailing;
-        alerts.push(alert(*kind, service.to_string(), AlertSeverity::Warning, cause.clone(), action));
+        alerts.push(alert(*kind, service.to_string(), Warning, cause.clone(), action));
     }
     alerts.extend(facts.flagged.iter().filter_map(flagged));
     if let Some(failing) = &facts.backup {
         let cause =
             format!("the daily backup fails since {}: {}", clock::date(failing.since_secs), failing.cause);
         let action = "mend it, then `farthing backup auto now` makes one";
-        alerts.push(alert(AlertKind::BackupFailed, String::new(), AlertSeverity::Warning, cause, action));
+        alerts.push(alert(AlertKind::BackupFailed, String::new(), Warning, cause, action));
     }
     alerts.truncate(ALERTS_MAX);
     alerts
@@ -254,7 +252,7 @@ fn flagged(known: &Known) -> Option<Alert> {
     Some(Alert {
         kind: AlertKind::ServiceFlagged,
         subject: known.service.to_string(),
-        severity: AlertSeverity::Warning,
+        severity: Warning,
         cause: format!("a service that you buy disappoints: {flag}"),
         action: action.to_owned(),
         since_secs: 0,

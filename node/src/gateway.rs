@@ -166,10 +166,9 @@ fn log(error: &BuyError) {
 }
 
 async fn ready(State(gateway): State<Gateway>) -> Response {
-    let waiting_for: Vec<String> = gateway.readiness.waiting_for().iter().map(ToString::to_string).collect();
-    let status = if waiting_for.is_empty() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    let body = json!({ "ready": waiting_for.is_empty(), "waiting_for": waiting_for });
-    (status, axum::Json(body)).into_response()
+    let health = gateway.readiness.health();
+    let status = if health.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    (status, axum::Json(health)).into_response()
 }
 
 /// This port, described for generators and readers.

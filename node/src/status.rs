@@ -4,7 +4,7 @@ use std::fmt;
 
 use farthing_bounds::ByteBudget;
 use farthing_chain::{ChainHandle, ChainKind};
-use farthing_control::types::NodePart;
+use farthing_control::types::{Health, NodePart};
 use farthing_ledger::Ledger;
 use farthing_network::{ClockSkew, NetworkHandle};
 use farthing_os::clock;
@@ -50,6 +50,13 @@ impl Readiness {
         let is_deaf = self.network.status().borrow().listening.is_empty();
         let network = is_deaf.then(|| (NodePart::Network, "not listening yet".to_owned()));
         [ledger, chain, network].into_iter().flatten().map(|(part, cause)| Waiting { part, cause }).collect()
+    }
+
+    /// The same as probes read it.
+    #[must_use]
+    pub fn health(&self) -> Health {
+        let waiting_for: Vec<String> = self.waiting_for().iter().map(ToString::to_string).collect();
+        Health { ready: waiting_for.is_empty(), waiting_for }
     }
 
     /// By how much this machine's clock is off.

@@ -279,8 +279,8 @@ impl World {
         let channels = self.consumer.control().ask(endpoint::Channels).await?;
         let open = channels.iter().find(|channel| channel.deposited.0 > channel.claimed.0);
         if let Some(channel) = open {
-            let path = endpoint::CloseChannel.of(channel.id);
-            let _: Channel = self.consumer.control().ask(path).await?;
+            let at = endpoint::CloseChannel.of(channel.id);
+            let _: Channel = self.consumer.control().ask(at).await?;
             eventually("the channel is closed", async || {
                 let channels = self.consumer.control().ask(endpoint::Channels).await?;
                 Ok(channels.iter().all(|channel| channel.state.is_closed()))

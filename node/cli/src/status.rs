@@ -25,8 +25,7 @@ pub(super) async fn status(context: &Context) -> Result<(), Failure> {
     let status = context.node()?.within(STATUS_WITHIN).ask(endpoint::Status).await?;
     context.output.data(&status, text)?;
     for alert in &status.alerts {
-        let (about, Alert { cause, action, .. }) = (about(alert), alert);
-        context.output.prose(&format!("! {about}: {cause}; {action}"));
+        context.output.prose(&format!("! {}: {}; {}", about(alert), alert.cause, alert.action));
     }
     Ok(())
 }

@@ -4,19 +4,19 @@
 //! `list.rs` names them all. The router is made of a handler for each of them and does not compile without one of them,
 //! nor with one that takes or gives other types; [`document()`] and [`asks_for_password`] read the same list.
 
-mod address;
 mod document;
 mod handler;
 mod list;
+mod target;
 
 use http::Method;
 
 use self::document::{Param, Shape};
 pub use self::{
-    address::Address,
     document::document,
     handler::{Answers, Fits, Handler, Takes, handle},
     list::*,
+    target::Target,
 };
 
 /// One endpoint: its types, and where it is.

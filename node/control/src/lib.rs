@@ -30,7 +30,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::local::Local;
 use self::{
-    endpoint::{Address, Endpoint, Raw},
+    endpoint::{Endpoint, Raw, Target},
     types::Problem,
 };
 
@@ -134,52 +134,11 @@ impl ControlClient {
         self
     }
 
-    /// The answer of an endpoint that takes nothing.
-    ///
-    /// # Errors
-    /// [`ControlError`]; a status of 400 or above is [`ControlError::Refused`].
-    pub async fn ask<E>(&self, at: impl Into<Address<E>>) -> Result<E::Response, ControlError>
-    where
-        E: Endpoint<Request = (), Response: DeserializeOwned>,
-    {
-        accepted(&self.send(E::METHOD, at.into().as_str(), Bytes::new()).await?)
-    }
-
-    /// The answer of an endpoint to a request.
-    ///
-    /// # Errors
-    /// As [`ControlClient::ask`].
-    pub async fn tell<E>(
-        &self,
-        at: impl Into<Address<E>>,
-        request: &E::Request,
-    ) -> Result<E::Response, ControlError>
-    where
-        E: Endpoint<Request: Serialize, Response: DeserializeOwned>,
-    {
-        accepted(&self.send(E::METHOD, at.into().as_str(), json(request)?).await?)
-    }
-
-    /// The answer of an endpoint to JSON as a program may write it.
-    ///
-    /// # Errors
-    /// As [`ControlClient::ask`].
-    pub async fn tell_json<E>(
-        &self,
-        at: impl Into<Address<E>>,
-        request: &serde_json::Value,
-    ) -> Result<E::Response, ControlError>
-    where
-        E: Endpoint<Response: DeserializeOwned>,
-    {
-        accepted(&self.send(E::METHOD, at.into().as_str(), json(request)?).await?)
-    }
-
     /// A document in JSON that no type describes.
     ///
     /// # Errors
     /// As [`ControlClient::ask`].
-    pub async fn ask_document<E>(&self, at: impl Into<Address<E>>) -> Result<serde_json::Value, ControlError>
+    pub async fn ask_document<E>(&self, at: impl Into<Target<E>>) -> Result<serde_json::Value, ControlError>
     where
         E: Endpoint<Request = (), Response = Raw>,
     {
@@ -190,7 +149,7 @@ impl ControlClient {
     ///
     /// # Errors
     /// [`ControlError`] when there is no such answer.
-    pub async fn ask_any_status<E>(&self, at: impl Into<Address<E>>) -> Result<E::Response, ControlError>
+    pub async fn ask_any_status<E>(&self, at: impl Into<Target<E>>) -> Result<E::Response, ControlError>
     where
         E: Endpoint<Request = (), Response: DeserializeOwned>,
     {
@@ -203,11 +162,11 @@ impl ControlClient {
     /// [`ControlError`] when there is none; its status is the caller's to judge.
     pub async fn tell_raw<E>(
         &self,
-        at: impl Into<Address<E>>,
-        request: &impl Serialize,
+        at: impl Into<Target<E>>,
+        request: &E::Request,
     ) -> Result<RawAnswer, ControlError>
     where
-        E: Endpoint<Response = Raw>,
+        E: Endpoint<Request: Serialize, Response = Raw>,
     {
         self.send(E::METHOD, at.into().as_str(), json(request)?).await
     }
@@ -273,6 +232,42 @@ impl ControlClient {
         }
     }
 }
+
+/// Asking endpoints, alike over the socket and from inside the node.
+macro_rules! asking {
+    ($way:ty) => {
+        impl $way {
+            /// The answer of an endpoint that takes nothing.
+            ///
+            /// # Errors
+            /// [`ControlError`]; a status of 400 or above is [`ControlError::Refused`].
+            pub async fn ask<E>(&self, at: impl Into<Target<E>>) -> Result<E::Response, ControlError>
+            where
+                E: Endpoint<Request = (), Response: DeserializeOwned>,
+            {
+                accepted(&self.send(E::METHOD, at.into().as_str(), Bytes::new()).await?)
+            }
+
+            /// The answer of an endpoint to a request.
+            ///
+            /// # Errors
+            /// As `ask`.
+            pub async fn tell<E>(
+                &self,
+                at: impl Into<Target<E>>,
+                request: &E::Request,
+            ) -> Result<E::Response, ControlError>
+            where
+                E: Endpoint<Request: Serialize, Response: DeserializeOwned>,
+            {
+                accepted(&self.send(E::METHOD, at.into().as_str(), json(request)?).await?)
+            }
+        }
+    };
+}
+
+asking!(ControlClient);
+asking!(Local);
 
 fn json(body: &impl Serialize) -> Result<Bytes, ControlError> {
     serde_json::to_vec(body).map(Bytes::from).map_err(|error| ControlError::Unreadable(error.to_string()))

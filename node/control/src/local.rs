@@ -4,13 +4,12 @@ use axum::{Router, body::Body, response::Response};
 use bytes::Bytes;
 use http::{Method, Request, header, response::Parts};
 use http_body_util::{BodyExt, Full, Limited};
-use serde::{Serialize, de::DeserializeOwned};
+use serde::de::DeserializeOwned;
 use tower::ServiceExt;
 
 use super::{
     ANSWER_BYTES_MAX, ControlError, RawAnswer, accepted,
-    endpoint::{Address, Endpoint, Raw},
-    json,
+    endpoint::{Endpoint, Raw, Target},
 };
 
 /// The routes of the control socket, asked directly. A cheap handle.
@@ -28,39 +27,13 @@ impl Local {
         self.0.clone()
     }
 
-    /// The answer of an endpoint that takes nothing.
-    ///
-    /// # Errors
-    /// [`ControlError`]; a status of 400 or above is [`ControlError::Refused`].
-    pub async fn ask<E>(&self, at: impl Into<Address<E>>) -> Result<E::Response, ControlError>
-    where
-        E: Endpoint<Request = (), Response: DeserializeOwned>,
-    {
-        accepted(&self.send(E::METHOD, at.into().as_str(), Bytes::new()).await?)
-    }
-
-    /// The answer of an endpoint to a request.
-    ///
-    /// # Errors
-    /// As [`Local::ask`].
-    pub async fn tell<E>(
-        &self,
-        at: impl Into<Address<E>>,
-        request: &E::Request,
-    ) -> Result<E::Response, ControlError>
-    where
-        E: Endpoint<Request: Serialize, Response: DeserializeOwned>,
-    {
-        accepted(&self.send(E::METHOD, at.into().as_str(), json(request)?).await?)
-    }
-
     /// The answer of an endpoint to bytes as they are.
     ///
     /// # Errors
     /// As [`Local::ask`].
     pub async fn tell_bytes<E>(
         &self,
-        at: impl Into<Address<E>>,
+        at: impl Into<Target<E>>,
         bytes: Bytes,
     ) -> Result<E::Response, ControlError>
     where
@@ -75,7 +48,7 @@ impl Local {
     /// When there is none that fits.
     pub async fn exchange<E: Endpoint>(
         &self,
-        at: impl Into<Address<E>>,
+        at: impl Into<Target<E>>,
         body: Bytes,
     ) -> Result<RawAnswer, ControlError> {
         self.send(E::METHOD, at.into().as_str(), body).await
@@ -85,7 +58,7 @@ impl Local {
     ///
     /// # Errors
     /// When the node refuses.
-    pub async fn stream<E>(&self, at: impl Into<Address<E>>) -> Result<Response, ControlError>
+    pub async fn stream<E>(&self, at: impl Into<Target<E>>) -> Result<Response, ControlError>
     where
         E: Endpoint<Request = (), Response = Raw>,
     {
@@ -100,7 +73,12 @@ impl Local {
         Err(ControlError::Refused(Box::new(read_whole(head, body).await?.problem())))
     }
 
-    async fn send(&self, method: Method, path: &str, body: Bytes) -> Result<RawAnswer, ControlError> {
+    pub(super) async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        body: Bytes,
+    ) -> Result<RawAnswer, ControlError> {
         let unreadable = |error: &dyn std::fmt::Display| ControlError::Unreadable(error.to_string());
         let request = Request::builder()
             .method(method)

@@ -7,9 +7,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use farthing_chain::{ChainKind, ChainStatus as OnChain};
-use farthing_control::types::{
-    Alert, AlertKind, AlertSeverity, ChainStatus, Check, Doctor, Eth, Health, Status,
-};
+use farthing_control::types::{Alert, AlertKind, AlertSeverity, ChainStatus, Check, Doctor, Eth, Status};
 use farthing_network::{AddressCheck, BootstrapPeer, NetworkStatus, ReachState, Source};
 use farthing_os::clock;
 use farthing_protocol::Usdc;
@@ -74,10 +72,9 @@ pub(super) async fn status(State(node): State<Node>) -> Json<Status> {
 }
 
 pub(super) async fn health(State(node): State<Node>) -> Response {
-    let waiting_for: Vec<String> = node.readiness.waiting_for().iter().map(ToString::to_string).collect();
-    let ready = waiting_for.is_empty();
-    let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    (status, Json(Health { ready, waiting_for })).into_response()
+    let health = node.readiness.health();
+    let status = if health.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    (status, Json(health)).into_response()
 }
 
 pub(super) async fn doctor(State(node): State<Node>) -> Json<Doctor> {

@@ -37,9 +37,9 @@ async fn a_rescan_says_what_changed_and_publishes_it_when_asked_to() -> Result<(
     let api = world.publish(&file).await?;
     ensure!(api.name == "Tides" && api.listing_version == 1);
 
-    let path = endpoint::RescanApi.of(api.id);
+    let at = endpoint::RescanApi.of(api.id);
     let rescan = async |apply: bool| -> Result<Rescan> {
-        Ok(world.owner.control().tell(path.clone(), &RescanRequest { source: None, apply }).await?)
+        Ok(world.owner.control().tell(at.clone(), &RescanRequest { source: None, apply }).await?)
     };
     let same = rescan(true).await?;
     ensure!(same.changes.is_empty() && !same.applied && same.api.listing_version == 1, "{same:?}");

@@ -150,7 +150,7 @@ async fn another_server_gets_the_owners_key_only_when_it_is_given_again() -> Res
     let control = world.owner.control();
 
     let other = Recorder::start().await?;
-    control.tell_json(edit.clone(), &json!({ "upstream": other.url() })).await?;
+    control.tell(edit.clone(), &serde_json::from_value(json!({ "upstream": other.url() }))?).await?;
     let answer = call(&world, &api, "GET", "/now", json!({ "city": "Oslo" })).await?;
     ensure!(answer.status == StatusCode::OK && other.hits() == 1, "{answer:?}");
     saw_no_key(&other)?;
@@ -158,7 +158,7 @@ async fn another_server_gets_the_owners_key_only_when_it_is_given_again() -> Res
     ensure!(shown.secrets.is_empty(), "{:?}", shown.secrets);
 
     let given = json!({ "upstream": other.url(), "upstream_headers": { "x-api-key": KEY } });
-    control.tell_json(edit.clone(), &given).await?;
+    control.tell(edit.clone(), &serde_json::from_value(given)?).await?;
     call(&world, &api, "GET", "/now", json!({ "city": "Oslo" })).await?;
     ensure!(other.seen().last().is_some_and(|seen| seen.headers["x-api-key"] == KEY), "{:?}", other.seen());
 
@@ -172,11 +172,11 @@ async fn another_server_gets_the_owners_key_only_when_it_is_given_again() -> Res
     saw_no_key(&third)?;
 
     let given = json!({ "upstream_headers": { "x-api-key": KEY } });
-    control.tell_json(edit, &given).await?;
+    control.tell(edit, &serde_json::from_value(given)?).await?;
     let fourth = Recorder::start().await?;
     let rescan = endpoint::RescanApi.of(api.id);
     let source = json!({ "source": { "kind": "openapi", "url": format!("{}/openapi.json", fourth.url()) }, "apply": true });
-    let refused = control.tell_json(rescan, &source).await;
+    let refused = control.tell(rescan, &serde_json::from_value(source)?).await;
     ensure!(refused.is_err() && fourth.hits() > 0, "it answers {{}}, which is no description: {refused:?}");
     saw_no_key(&fourth)?;
     Ok(())

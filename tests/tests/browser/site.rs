@@ -240,7 +240,8 @@ fn own_service(url: &str) -> ServiceFile {
 /// Buys a call as soon as the service is known there.
 pub async fn bought(node: &NodeProcess, call: &Value) -> Result<()> {
     eventually("the call is answered by the service", async || {
-        let answer = node.control().tell_raw(endpoint::Call, call).await?;
+        let request = serde_json::from_value(call.clone())?;
+        let answer = node.control().tell_raw(endpoint::Call, &request).await?;
         Ok(!answer.is_problem())
     })
     .await

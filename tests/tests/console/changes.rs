@@ -4,7 +4,7 @@ use anyhow::{Result, ensure};
 use axum::{Router, extract::State, routing::get};
 use farthing_control::{
     endpoint,
-    types::{Api, ApiState, Charge, ServiceFile, SourceFile, SourceKind},
+    types::{Api, ApiState, Charge, PriceRequest, RescanRequest, ServiceFile, SourceFile, SourceKind},
 };
 use farthing_protocol::Usdc;
 use farthing_tests::{
@@ -47,10 +47,12 @@ async fn changes_that_come_at_once_are_all_in_the_last_version() -> Result<()> {
     ];
     let prices = [priced("GET", "/ok"), priced("POST", "/ok"), json!({ "price": "0.9" })];
     let edited = edits.iter().map(async |edit_to| {
-        anyhow::Ok(node.process.control().tell_json(edit.clone(), edit_to).await?.api.listing_version)
+        let request = serde_json::from_value(edit_to.clone())?;
+        anyhow::Ok(node.process.control().tell(edit.clone(), &request).await?.api.listing_version)
     });
     let repriced = prices.iter().map(async |price_to| {
-        anyhow::Ok(node.process.control().tell_json(price.clone(), price_to).await?.listing_version)
+        let request = serde_json::from_value(price_to.clone())?;
+        anyhow::Ok(node.process.control().tell(price.clone(), &request).await?.listing_version)
     });
     let paused = async { anyhow::Ok(control.ask(endpoint::PauseApi.of(api.id)).await?.listing_version) };
     let id = api.id.to_string();
@@ -132,12 +134,12 @@ async fn a_price_set_while_a_description_is_read_again_is_not_undone_by_it() -> 
     let control = node.process.control();
     let api = control.tell(endpoint::AddApi, &file).await?;
 
-    let again = json!({ "apply": true });
-    let read_again = control.tell_json(endpoint::RescanApi.of(api.id), &again);
+    let again = RescanRequest { source: None, apply: true };
+    let read_again = control.tell(endpoint::RescanApi.of(api.id), &again);
     let priced = async {
         asked_now.wait_for(|asked| *asked == 2).await?;
-        let body = json!({ "price": "0.9" });
-        let mut pricing = Box::pin(node.process.control().tell_json(endpoint::PriceApi.of(api.id), &body));
+        let request = PriceRequest { price: NEW_PRICE.into(), operation: None };
+        let mut pricing = Box::pin(node.process.control().tell(endpoint::PriceApi.of(api.id), &request));
         // It waits for its turn. Were it to go ahead, it would be published by the time others are answered.
         let mut early = None;
         let shown = endpoint::ShowApi.of(api.id);

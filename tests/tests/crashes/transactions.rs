@@ -228,9 +228,9 @@ async fn call_until_consumer_dies(world: &mut World) -> Result<()> {
 
 async fn close_until_owner_dies(world: &mut World) -> Result<()> {
     let channel = payer_channel(world).await?;
-    let path = endpoint::CloseChannel.of(channel.id);
+    let at = endpoint::CloseChannel.of(channel.id);
     for _ in 0..100 {
-        let _ = world.consumer.control().ask(path.clone()).await;
+        let _ = world.consumer.control().ask(at.clone()).await;
         let died = tokio::time::timeout(std::time::Duration::from_secs(2), world.owner.wait_until_ended());
         if died.await.is_ok() {
             return Ok(());

@@ -336,8 +336,8 @@ async fn audit(node: &NodeProcess) -> Result<Audit> {
 async fn close_channels(node: &NodeProcess) -> Result<()> {
     let channels = node.control().ask(endpoint::Channels).await?;
     for channel in channels.iter().filter(|channel| !channel.state.is_closed()) {
-        let path = endpoint::CloseChannel.of(channel.id);
-        let _: Channel = node.control().ask(path).await?;
+        let at = endpoint::CloseChannel.of(channel.id);
+        let _: Channel = node.control().ask(at).await?;
     }
     until("the channels are closed", PATIENCE, async || {
         let channels = node.control().ask(endpoint::Channels).await?;

@@ -85,8 +85,8 @@ async fn call(world: &World, api: &Api) -> Result<Answer> {
 
 /// What the consumer's catalog says against the service.
 async fn flag(world: &World, api: &Api) -> Result<Option<ServiceFlag>> {
-    let path = endpoint::CatalogService.of(api.id);
-    let shown: CatalogService = world.consumer.control().ask(path).await?;
+    let at = endpoint::CatalogService.of(api.id);
+    let shown: CatalogService = world.consumer.control().ask(at).await?;
     Ok(shown.hit.flag)
 }
 

@@ -19,8 +19,8 @@ const MICROS: fn(u64) -> Usdc = Usdc::from_micros;
 
 async fn reprice(world: &World, price: Usdc, operation: Option<&str>) -> Result<Api> {
     let operation = operation.map(|path| OperationName { method: Text(Method::Get), path: path.to_owned() });
-    let path = endpoint::PriceApi.of(world.api.id);
-    Ok(world.owner.control().tell(path, &PriceRequest { price: price.into(), operation }).await?)
+    let at = endpoint::PriceApi.of(world.api.id);
+    Ok(world.owner.control().tell(at, &PriceRequest { price: price.into(), operation }).await?)
 }
 
 /// What the user of the consumer's node accepts for all calls.
@@ -32,8 +32,8 @@ async fn accept(world: &World, up_to: Usdc) -> Result<()> {
 
 /// What the consumer's catalog says a call costs: of the service, and of its first operation.
 async fn shown(world: &World) -> Result<(Usdc, Usdc)> {
-    let path = endpoint::CatalogService.of(world.api.id);
-    let shown: CatalogService = world.consumer.control().ask(path).await?;
+    let at = endpoint::CatalogService.of(world.api.id);
+    let shown: CatalogService = world.consumer.control().ask(at).await?;
     Ok((shown.hit.price.0, shown.offers.first().context("no operation")?.price.0))
 }
 

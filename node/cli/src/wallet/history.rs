@@ -1,6 +1,6 @@
 //! `farthing wallet history` and `settlement`: step by step from the node, as a table, JSON or CSV.
 
-use farthing_control::endpoint::{self, Address};
+use farthing_control::endpoint::{self, Target};
 use farthing_control::{
     ControlClient,
     types::{
@@ -42,7 +42,7 @@ pub(super) async fn history(
     }
     let (mut listed, mut entries, mut cursor) = (0, Vec::new(), None);
     loop {
-        let at = address(&arguments, cursor.as_deref(), limit.saturating_sub(listed).min(STEP_MAX));
+        let at = target(&arguments, cursor.as_deref(), limit.saturating_sub(listed).min(STEP_MAX));
         let page = node.ask(at).await?;
         listed += page.entries.len() as u64;
         if arguments.csv {
@@ -66,7 +66,7 @@ pub(super) async fn history(
     context.output.data(&entries, |entries| list(entries))
 }
 
-fn address(arguments: &History, cursor: Option<&str>, limit: u64) -> Address<endpoint::History> {
+fn target(arguments: &History, cursor: Option<&str>, limit: u64) -> Target<endpoint::History> {
     let kinds: Vec<&str> = arguments.kind.iter().map(|kind| kind.name()).collect();
     endpoint::History
         .with("limit", limit)
@@ -103,7 +103,7 @@ fn list(entries: &[HistoryEntry]) -> String {
 
 async fn by_day(context: &Context, node: &ControlClient, arguments: &History) -> Result<(), Failure> {
     let (from, to) = (arguments.from.as_deref(), arguments.to.as_deref());
-    let at = Address::from(endpoint::HistoryDays).with_some("from", from).with_some("to", to);
+    let at = Target::from(endpoint::HistoryDays).with_some("from", from).with_some("to", to);
     let days = node.ask(at).await?;
     context.output.data(&days, |days| {
         let rows = days.iter().map(|day| {

@@ -177,9 +177,9 @@ pub(super) async fn close_page(visit: Visit, Path(text): Path<String>) -> Result
 pub(super) async fn close(Path(text): Path<String>, form: Form<Nothing>) -> Result<Response, Failure> {
     let id: ChannelId = text.parse().map_err(|_| Failure::not_found())?;
     let _ = form.reauthenticated()?;
-    let path = endpoint::CloseChannel.of(id);
+    let at = endpoint::CloseChannel.of(id);
     let node = form.visit.panel.node().clone();
-    let closing = tokio::spawn(async move { node.ask(path).await });
+    let closing = tokio::spawn(async move { node.ask(at).await });
     let outcome = closing.await.map_err(|_| Failure::broken("Closing ended badly."))?;
     match super::register::mendable(outcome)? {
         Ok(channel) => {

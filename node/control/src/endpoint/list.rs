@@ -10,7 +10,7 @@ use axum::Router;
 use http::Method;
 
 use super::{
-    Address, Danger, Endpoint, Facts, Handler, Raw,
+    Danger, Endpoint, Facts, Handler, Raw, Target,
     document::{Named, Param, Shape},
 };
 use crate::types;
@@ -48,14 +48,14 @@ macro_rules! endpoints {
             pub struct $name;
 
             impl $name {
-                /// Its address with the first part of the path filled in.
-                pub fn of(self, part: impl Display) -> Address<Self> {
-                    Address::from(self).of(part)
+                /// Its target with the first part of the path filled in.
+                pub fn of(self, part: impl Display) -> Target<Self> {
+                    Target::from(self).of(part)
                 }
 
-                /// Its address with a parameter in the query.
-                pub fn with(self, name: &str, value: impl Display) -> Address<Self> {
-                    Address::from(self).with(name, value)
+                /// Its target with a parameter in the query.
+                pub fn with(self, name: &str, value: impl Display) -> Target<Self> {
+                    Target::from(self).with(name, value)
                 }
             }
 

@@ -106,7 +106,8 @@ impl Alert {
     /// The part of the node that does not work.
     #[must_use]
     pub fn part(&self) -> Option<NodePart> {
-        NodePart::ALL.into_iter().find(|part| part.name() == self.subject)
+        let is_of_part = self.kind == AlertKind::NotReady;
+        NodePart::ALL.into_iter().find(|part| is_of_part && part.name() == self.subject)
     }
 }
 

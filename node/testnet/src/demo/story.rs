@@ -162,8 +162,8 @@ async fn find(demo: &Demo) -> anyhow::Result<f64> {
     };
     let found_ms = started.elapsed().as_secs_f64() * 1_000.0;
     say(&format!("  {}  {} USDC  {}  of {}", hit.name, hit.price, hit.kind, hit.owner));
-    let path = endpoint::CatalogSamples.of(id);
-    let samples: CatalogSamples = demo.consumer.control().ask(path).await?;
+    let at = endpoint::CatalogSamples.of(id);
+    let samples: CatalogSamples = demo.consumer.control().ask(at).await?;
     say(&format!("Looking at {} samples of its answers is free.", samples.samples.len()));
     say("");
     Ok(found_ms)

@@ -137,8 +137,8 @@ async fn an_owner_closes_what_pays_for_its_gas_and_its_payer_brings_what_does_no
     let before = gas_of_the_owner(&world).await?;
     let close = async || -> Result<ChannelState> {
         let channels = world.consumer.control().ask(endpoint::Channels).await?;
-        let path = endpoint::CloseChannel.of(channels[0].id);
-        Ok(world.consumer.control().ask(path).await?.state)
+        let at = endpoint::CloseChannel.of(channels[0].id);
+        Ok(world.consumer.control().ask(at).await?.state)
     };
     // 84,000 gas at a gwei are 25 cents of a dollar, for a call of a fifth of a cent.
     let state = close().await?;

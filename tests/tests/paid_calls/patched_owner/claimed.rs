@@ -59,9 +59,9 @@ async fn an_owner_that_claims_more_than_any_call_explains_gets_no_further_promis
     ensure!(next.problem() == "owner-distrusted", "{next:?}");
 
     // The user may trust it again, once the deposit is back.
-    let path = endpoint::ResumeChannel.of(channel);
+    let at = endpoint::ResumeChannel.of(channel);
     let control = world.consumer.control().clone();
-    let resume = async || control.ask(path.clone()).await;
+    let resume = async || control.ask(at.clone()).await;
     let early = resume().await.err().context("it still holds the deposit")?;
     ensure!(early.to_string().contains("still holds a deposit"), "{early}");
     chain.close(row).await?;

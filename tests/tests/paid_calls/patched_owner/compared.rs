@@ -47,8 +47,8 @@ async fn books_are_compared_call_by_call_and_each_kind_of_difference_is_named() 
     for id in ["same", "hidden", "dearer", "failed", "elsewhere"] {
         expect_served(&world.call(&with(world.body("GET", "/ok"), "call_id", id)).await?)?;
     }
-    let path = endpoint::PauseApi.of(world.api.id);
-    let _: Api = world.owner.control().ask(path).await?;
+    let at = endpoint::PauseApi.of(world.api.id);
+    let _: Api = world.owner.control().ask(at).await?;
     let refused = world.call(&with(world.body("GET", "/ok"), "call_id", "refused")).await?;
     ensure!(refused.charged() == json!(false), "{refused:?}");
     world.wait_until_decided().await?;

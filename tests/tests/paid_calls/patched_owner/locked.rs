@@ -107,8 +107,8 @@ async fn a_signed_close_that_closes_nothing_is_no_answer_and_the_chain_is_asked(
             _ => CloseConsent { deadline_secs: 1, ..good },
         };
         owner.state.lock().unwrap_or_else(PoisonError::into_inner).consent = Some(consent);
-        let path = endpoint::CloseChannel.of(channel);
-        let closed: Channel = world.consumer.control().ask(path).await.context(what)?;
+        let at = endpoint::CloseChannel.of(channel);
+        let closed: Channel = world.consumer.control().ask(at).await.context(what)?;
         ensure!(closed.state == ChannelState::CloseRequested, "{what}: {closed:?}");
         let told = "an owner signed a close that is void, or takes more than it is owed";
         ensure!(world.consumer.log().contains(told), "{what}: it was brought to the chain");

@@ -5,7 +5,7 @@ use axum::{
     extract::{Path, Query},
     response::{IntoResponse, Response},
 };
-use farthing_control::endpoint::{self, Address, Endpoint};
+use farthing_control::endpoint::{self, Endpoint, Target};
 use farthing_control::types::{HistoryEntry, HistoryKind, HistoryPage, HistoryState, SettlementShown};
 use farthing_os::clock;
 use http::{StatusCode, header};
@@ -140,7 +140,7 @@ async fn entries(visit: &Visit, asked: &Asked) -> Result<Result<HistoryPage, Str
     for _ in 0..STEPS_MAX {
         let Some(cursor) = all.next.take() else { break };
         let query = asked.query(&cursor, Some(LISTED - all.entries.len()));
-        let step = visit.panel.node().ask(Address::from(endpoint::History).with_query(&query)).await;
+        let step = visit.panel.node().ask(Target::from(endpoint::History).with_query(&query)).await;
         match mendable(step)? {
             Ok(step) => {
                 all.entries.extend(step.entries);
@@ -212,7 +212,7 @@ const fn state(state: HistoryState) -> (&'static str, bool) {
 
 /// The same as a file.
 pub(in crate::pages) async fn export(visit: Visit, Query(asked): Query<Asked>) -> Result<Response, Failure> {
-    let at = Address::from(endpoint::HistoryCsv).with_query(&asked.query("", None));
+    let at = Target::from(endpoint::HistoryCsv).with_query(&asked.query("", None));
     file(&visit, at, "text/csv; charset=utf-8", "csv").await
 }
 
@@ -220,13 +220,13 @@ pub(in crate::pages) async fn export_json(
     visit: Visit,
     Query(asked): Query<Asked>,
 ) -> Result<Response, Failure> {
-    let at = Address::from(endpoint::HistoryJson).with_query(&asked.query("", None));
+    let at = Target::from(endpoint::HistoryJson).with_query(&asked.query("", None));
     file(&visit, at, "application/json", "json").await
 }
 
 async fn file<E: Endpoint>(
     visit: &Visit,
-    at: Address<E>,
+    at: Target<E>,
     kind: &str,
     extension: &str,
 ) -> Result<Response, Failure> {
@@ -258,8 +258,8 @@ struct SettlementPage {
 }
 
 pub(in crate::pages) async fn settlement(visit: Visit, Path(id): Path<u64>) -> Result<Response, Failure> {
-    let path = endpoint::Settlement.of(id);
-    let found: SettlementShown = visit.panel.node().ask(path).await?;
+    let at = endpoint::Settlement.of(id);
+    let found: SettlementShown = visit.panel.node().ask(at).await?;
     let (state, good) = state(found.state);
     let page = SettlementPage {
         frame: visit.frame(Place::Finance).await?,

@@ -1,4 +1,4 @@
-//! Where a request goes.
+//! The target of a request to an endpoint (RFC 9112 §3.2): its path and query.
 
 use std::{fmt::Display, marker::PhantomData};
 
@@ -6,18 +6,18 @@ use super::Endpoint;
 
 /// An endpoint's path with its parts filled in, and a query.
 #[derive(Debug, Clone)]
-pub struct Address<E> {
+pub struct Target<E> {
     text: String,
     endpoint: PhantomData<E>,
 }
 
-impl<E: Endpoint> From<E> for Address<E> {
+impl<E: Endpoint> From<E> for Target<E> {
     fn from(_: E) -> Self {
         Self { text: E::PATH.to_owned(), endpoint: PhantomData }
     }
 }
 
-impl<E: Endpoint> Address<E> {
+impl<E: Endpoint> Target<E> {
     /// Fills in the next part of the path.
     #[must_use]
     pub fn of(mut self, part: impl Display) -> Self {
@@ -57,7 +57,7 @@ impl<E: Endpoint> Address<E> {
         self
     }
 
-    /// Path and query.
+    /// As it is sent.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn parts_and_parameters_are_encoded_and_fill_their_places() {
-        assert_eq!(Address::from(Status).as_str(), "/status");
+        assert_eq!(Target::from(Status).as_str(), "/status");
         assert_eq!(NamedSecret.of("a b/c+{x}").as_str(), "/secrets/a%20b%2Fc%2B%7Bx%7D");
         assert_eq!(Sdk.of("1").of("go").with("form", "zip").as_str(), "/catalog/1/sdk/go?form=zip");
         let history = History.with("kind", "bought,served").with_some("state", None::<&str>).with("limit", 2);
