@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use farthing_catalog::{Catalog, Neighbour, Options, Source, Step};
+use farthing_catalog::{Catalog, Limits, Neighbour, Options, Source, Step, Verdict};
 use farthing_control::{
     endpoint,
     types::{CatalogPage, CatalogQuery, Charge, PriceRequest, ServiceFile},
@@ -87,7 +87,8 @@ struct Flooder {
 }
 
 impl Flooder {
-    async fn join(world: &World, number: u8) -> Result<Self> {
+    /// `passes_on`: also what honest nodes have to tell, which then reaches others by it, too.
+    async fn join(world: &World, number: u8, passes_on: bool) -> Result<Self> {
         let key = key("flooder", number.into())?;
         let mut junk_of_all = Vec::new();
         for wallet in 0..WALLETS_OF_EACH {
@@ -97,12 +98,13 @@ impl Flooder {
             }
         }
         let folder = tempfile::tempdir()?;
-        let options = Options::new(network()?.as_str(), key.address());
-        let (catalog, _) = Catalog::open(folder.path(), options)?;
-        for (at, part) in junk_of_all.chunks(200).enumerate() {
-            let bringer = Address::from_bytes([u8::try_from(at)?; 20]);
-            catalog.offer(part.to_vec(), Source::Fetched(bringer.into()), now_secs()).await;
+        let mut options = Options::new(network()?.as_str(), key.address());
+        if !passes_on {
+            options.limits = Limits { given_burst: 0, fetched_burst: 0, ..Limits::default() };
         }
+        let (catalog, _) = Catalog::open(folder.path(), options)?;
+        let verdicts = catalog.offer(junk_of_all.clone(), Source::Own, now_secs()).await;
+        ensure!(verdicts.iter().all(|verdict| *verdict == Verdict::Stored), "the junk is not taken");
         let config = NetworkConfig {
             listen: vec!["/ip4/127.0.0.1/tcp/0".to_owned()],
             bootstrap: vec![world.owner.loopback_address().await?, world.consumer.loopback_address().await?],
@@ -225,7 +227,8 @@ async fn a_flood_hides_nobody(gossip: &str) -> Result<()> {
     let before = [memory_mib(&world.owner)?, memory_mib(&world.consumer)?];
     let mut flood = Vec::new();
     for number in 0..FLOODERS {
-        flood.push(Flooder::join(&world, number).await?);
+        // Without gossip an owner tells a few of its neighbours at once, which may all be hostile ones.
+        flood.push(Flooder::join(&world, number, gossip == "false").await?);
     }
     let known = async || counted(&world.consumer, "farthing_catalog_listings").await;
     arrives(&world, "the flood is under way", async || Ok(known().await? >= UNDER_WAY)).await?;
