@@ -7,10 +7,10 @@
 //!    [`Known`] checks and indexes them. Nothing found here is believed without its owner's signature.
 
 use std::{
-    collections::HashMap,
+    num::NonZeroUsize,
     path::PathBuf,
     sync::{
-        Arc, Mutex, PoisonError, RwLock,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     time::{Duration, Instant},
@@ -25,6 +25,7 @@ use farthing_protocol::{
     info::{InfoRequest, InfoResponse},
 };
 use futures::{StreamExt, stream::FuturesUnordered};
+use lru::LruCache;
 use tokio::sync::mpsc;
 
 mod agenda;
@@ -36,6 +37,7 @@ mod liveness;
 mod looking;
 mod neighbours;
 mod own;
+mod recent;
 pub mod sdk;
 mod unused;
 mod versions;
@@ -44,13 +46,15 @@ pub use known::{Known, KnownError, Plan, PlanError, kind_of, method_of, operatio
 pub use own::{OwnService, OwnServices};
 pub use versions::{add_note, note_of, told};
 
+use recent::Recent;
+
 /// Peers asked about one service.
 const PEERS_ASKED_MAX: usize = 16;
 /// How often an owner is asked for a newer version of one service.
 const REFRESH_EVERY: Duration = Duration::from_secs(2);
 const ASK_TIMEOUT: Duration = Duration::from_secs(5);
 /// Services kept in memory, ready to plan calls with; the store keeps the rest.
-const SERVICES_IN_MEMORY_MAX: usize = 1024;
+const SERVICES_IN_MEMORY_MAX: NonZeroUsize = NonZeroUsize::new(1024).expect("it is not zero");
 /// Descriptions of the services in memory, by the upper bound of each. One that is larger is kept alone.
 const DESCRIPTIONS_IN_MEMORY_BYTES_MAX: usize = 128 * 1024 * 1024;
 
@@ -85,11 +89,11 @@ struct Inner {
     network: NetworkHandle,
     network_name: String,
     own: Arc<dyn OwnServices>,
-    services: RwLock<HashMap<ServiceId, Arc<Known>>>,
+    services: Mutex<Recent<ServiceId, Arc<Known>>>,
     looking: looking::Looking,
     unused: unused::Unused,
     /// When a service's owner was last asked for a newer version.
-    asked: Mutex<HashMap<ServiceId, Instant>>,
+    asked: Mutex<LruCache<ServiceId, Instant>>,
     seen: Arc<versions::Seen>,
     news: mpsc::Sender<News>,
     ways: Ways,
@@ -138,10 +142,14 @@ impl Catalog {
             network,
             network_name,
             own,
-            services: RwLock::default(),
+            services: Mutex::new(Recent::new(
+                SERVICES_IN_MEMORY_MAX,
+                |known| known.memory_bytes(),
+                DESCRIPTIONS_IN_MEMORY_BYTES_MAX,
+            )),
             looking: looking::Looking::default(),
             unused: unused::Unused::default(),
-            asked: Mutex::default(),
+            asked: Mutex::new(LruCache::new(SERVICES_IN_MEMORY_MAX)),
             seen: Arc::default(),
             news,
             ways: Ways::default(),
@@ -316,10 +324,7 @@ impl Catalog {
         if asked.get(&id).is_some_and(|last| last.elapsed() < REFRESH_EVERY) {
             return false;
         }
-        if asked.len() >= SERVICES_IN_MEMORY_MAX {
-            asked.clear();
-        }
-        asked.insert(id, Instant::now());
+        asked.put(id, Instant::now());
         true
     }
 
@@ -359,23 +364,17 @@ impl Catalog {
     pub async fn use_from_now(&self, known: &Arc<Known>) {
         let id = known.listing().service;
         let before = {
-            let mut services = self.0.services.write().unwrap_or_else(PoisonError::into_inner);
+            let mut services = self.0.services.lock().unwrap_or_else(PoisonError::into_inner);
             if services.get(&id).is_some_and(|used| used.listing().seq > known.listing().seq) {
                 return;
             }
-            let held: usize = services.values().map(|known| known.memory_bytes()).sum();
-            if services.len() >= SERVICES_IN_MEMORY_MAX
-                || held + known.memory_bytes() > DESCRIPTIONS_IN_MEMORY_BYTES_MAX
-            {
-                services.clear();
-            }
-            services.insert(id, known.clone())
+            services.put(id, known.clone())
         };
         self.0.seen.note(before, known.clone()).await;
     }
 
     fn in_use(&self, id: ServiceId) -> Result<Option<Arc<Known>>, CatalogError> {
-        let known = self.0.services.read().unwrap_or_else(PoisonError::into_inner).get(&id).cloned();
+        let known = self.0.services.lock().unwrap_or_else(PoisonError::into_inner).get(&id);
         if let Some(newer) = known.as_deref().and_then(|known| self.newer_listing(known)) {
             unless_retired(&newer)?;
         }

@@ -27,6 +27,7 @@ use farthing_protocol::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
+    call_times::{CallTimes, End},
     catalog::{Catalog, Known},
     turns::Turns,
     wallet::Signer,
@@ -310,6 +311,7 @@ struct Inner {
     tasks: TaskTracker,
     /// Ends what would wait without end.
     stopping: CancellationToken,
+    times: CallTimes,
 }
 
 /// What the consumer is made of.
@@ -327,6 +329,7 @@ pub struct Parts {
     pub settings: Settings,
     pub tasks: TaskTracker,
     pub stopping: CancellationToken,
+    pub times: CallTimes,
 }
 
 impl Consumer {
@@ -352,6 +355,7 @@ impl Consumer {
             healing: Turns::default(),
             tasks: parts.tasks,
             stopping: parts.stopping,
+            times: parts.times,
         }))
     }
 
@@ -375,7 +379,17 @@ impl Consumer {
     /// [`BuyError`]; nothing was charged unless it says so.
     pub async fn buy(&self, order: Order) -> Result<Bought, BuyError> {
         let consumer = self.clone();
-        let task = self.0.tasks.spawn(async move { consumer.buy_now(order).await });
+        let task = self.0.tasks.spawn(async move {
+            let began = Instant::now();
+            let bought = consumer.buy_now(order).await;
+            let end = match &bought {
+                Ok(bought) if bought.charged.is_zero() => End::Free,
+                Ok(_) => End::Charged,
+                Err(_) => End::Failed,
+            };
+            consumer.0.times.bought(end, began.elapsed());
+            bought
+        });
         task.await.unwrap_or(Err(BuyError::Failed))
     }
 

@@ -19,6 +19,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::{
     alerts::{self, Alerts},
     backup::{Automatic, Backups},
+    call_times::CallTimes,
     catalog::Catalog,
     config::{Config, TlsMode},
     consumer::{
@@ -162,6 +163,7 @@ impl Node {
             tasks: tasks.clone(),
         });
         let rules = Rules::restore(ledger.clone(), spending_limits(&config), config.spending.enabled)?;
+        let times = CallTimes::default();
         let consumer = Consumer::new(consumer::Parts {
             signer: signer.clone(),
             ledger: ledger.clone(),
@@ -175,6 +177,7 @@ impl Node {
             settings: consumer::Settings::default(),
             tasks: tasks.clone(),
             stopping: stopping.clone(),
+            times: times.clone(),
         });
         let (closes, closes_receiver) = mpsc::channel(CLOSES_QUEUED_MAX);
         let owner = Owner::new(owner::Parts {
@@ -190,6 +193,7 @@ impl Node {
             closes,
             terms,
             tasks: tasks.clone(),
+            times: times.clone(),
         });
         let (settlement, settlement_task) = Settlement::new(settlement::Parts {
             signer: signer.clone(),
@@ -214,6 +218,7 @@ impl Node {
             catalog: catalog.clone(),
             signer: signer.clone(),
             budget: budget.clone(),
+            times,
         };
         let backups = Automatic::restore(
             config.node.data_dir.clone(),

@@ -27,7 +27,11 @@ use farthing_protocol::{
 use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
 
-use crate::{killpoint, wallet::Signer};
+use crate::{
+    call_times::{CallTimes, End},
+    killpoint,
+    wallet::Signer,
+};
 
 pub mod admit;
 pub mod answer;
@@ -84,6 +88,15 @@ pub struct Parts {
     /// Channels whose payer asks for a cooperative close; settlement carries it out.
     pub closes: mpsc::Sender<ChannelId>,
     pub tasks: TaskTracker,
+    pub times: CallTimes,
+}
+
+const fn end(answer: &CallReply) -> End {
+    match answer {
+        CallReply::Response(response) if !response.receipt.charged.is_zero() => End::Charged,
+        CallReply::Response(response) if response.outcome.is_the_services_answer() => End::Free,
+        _ => End::Failed,
+    }
 }
 
 impl Owner {
@@ -157,12 +170,13 @@ impl Owner {
         arrival: Arrival,
         reply: Responder,
     ) {
-        let patience = answer_within(&request);
+        let (patience, began) = (answer_within(&request), Instant::now());
         let mut answering = std::pin::pin!(self.answer(caller, request, body, arrival));
         match tokio::time::timeout(patience, &mut answering).await {
             Ok(Some(answer)) => {
                 killpoint::reached("owner.during_answer");
                 let (answer, body) = answer.to_wire();
+                self.0.times.served(end(&answer), began.elapsed());
                 reply.send(answer, body);
             }
             Ok(None) => {}

@@ -9,12 +9,7 @@ use farthing_ledger::Ledger;
 use farthing_network::{ClockSkew, NetworkHandle};
 use farthing_os::clock;
 
-use crate::{
-    catalog::{Catalog, WayCounts},
-    chain_view,
-    owner::registry::Registry,
-    wallet::Signer,
-};
+use crate::{call_times::CallTimes, catalog::Catalog, chain_view, owner::registry::Registry, wallet::Signer};
 
 /// What keeps the node from buying and selling.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +34,7 @@ pub struct Readiness {
     pub catalog: Catalog,
     pub signer: Signer,
     pub budget: ByteBudget,
+    pub times: CallTimes,
 }
 
 impl Readiness {
@@ -68,66 +64,6 @@ impl Readiness {
             (network.clock, network.peers)
         };
         clock_off(&self.chain, skew, peers)
-    }
-
-    /// Name, help and value of everything counted.
-    #[must_use]
-    pub fn metrics(&self) -> Vec<(&'static str, &'static str, u64)> {
-        let ledger = self.ledger.stats();
-        let network = self.network.status().borrow().clone();
-        let requests = self.chain.request_counts();
-        let WayCounts { gossiped, comparisons, comparisons_fruitful } = self.catalog.ways();
-        vec![
-            ("farthing_ready", "1 when the node can buy and sell.", u64::from(self.waiting_for().is_empty())),
-            ("farthing_ledger_commits_total", "Durable commits.", ledger.commits),
-            ("farthing_ledger_operations_total", "Operations in those commits.", ledger.operations),
-            ("farthing_signatures_total", "Vouchers and receipts signed.", self.signer.signed()),
-            ("farthing_network_connections", "Open connections.", network.connections as u64),
-            (
-                "farthing_network_peers_blocked_total",
-                "Peers shut out for a while because they sent what no honest node sends.",
-                self.network.counters().peers_blocked,
-            ),
-            ("farthing_chain_requests_watch_total", "Chain requests in the background.", requests.watch),
-            ("farthing_chain_requests_write_total", "Chain requests of transactions.", requests.write),
-            (
-                "farthing_chain_requests_on_demand_total",
-                "Chain requests someone waited for.",
-                requests.on_demand,
-            ),
-            (
-                "farthing_catalog_listings",
-                "Services known, of the whole network.",
-                self.catalog.counts().listings as u64,
-            ),
-            (
-                "farthing_catalog_gossiped_total",
-                "Listings that were new when a neighbour told of them unasked.",
-                gossiped,
-            ),
-            (
-                "farthing_catalog_comparisons_total",
-                "Comparisons of catalogs with neighbours that came to their end.",
-                comparisons,
-            ),
-            (
-                "farthing_catalog_comparisons_fruitful_total",
-                "Comparisons of catalogs that brought something new.",
-                comparisons_fruitful,
-            ),
-            ("farthing_services", "Services offered.", self.registry.all().len() as u64),
-            ("farthing_bodies_bytes", "Bodies held now, in bytes.", self.budget.held() as u64),
-            (
-                "farthing_bodies_bytes_most",
-                "Bodies held at once at most since the start, in bytes.",
-                self.budget.most() as u64,
-            ),
-            (
-                "farthing_bodies_bytes_max",
-                "Bodies that may be held at once: limits.bodies_bytes_max.",
-                self.budget.bytes_max() as u64,
-            ),
-        ]
     }
 }
 

@@ -1,4 +1,6 @@
-//! `/metrics`: what the node counts, in the Prometheus text format, for this machine or with the secret.
+//! `/metrics`: what the node counts, in the OpenMetrics text format, for this machine or with the secret.
+
+use std::fmt;
 
 use axum::{
     Extension,
@@ -7,10 +9,17 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use farthing_serve::ClientAddress;
+use prometheus_client::{
+    collector::Collector,
+    encoding::{DescriptorEncoder, EncodeMetric, text::encode},
+    metrics::{MetricType, counter::ConstCounter, gauge::ConstGauge},
+    registry::Registry,
+};
 
 use super::{Gateway, auth, problem::Problem};
+use crate::{catalog::WayCounts, status::Readiness};
 
-/// One line per fact, with its meaning above it.
+/// Everything counted, with its meaning and type above it.
 pub async fn show(
     State(gateway): State<Gateway>,
     Extension(client): Extension<ClientAddress>,
@@ -21,14 +30,89 @@ pub async fn show(
     {
         return problem.clone().into_response();
     }
-    let text: String = gateway
-        .readiness
-        .metrics()
-        .into_iter()
-        .map(|(name, help, value)| format!("# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}\n"))
-        .collect();
+    let mut registry = Registry::default();
+    gateway.readiness.times.register(&mut registry);
+    registry.register_collector(Box::new(Counts(gateway.readiness)));
+    let mut text = String::new();
+    if let Err(error) = encode(&mut text, &registry) {
+        tracing::error!(%error, "the metrics cannot be written");
+    }
     let mut response = text.into_response();
-    let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+    let kind = HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
     response.headers_mut().insert(header::CONTENT_TYPE, kind);
     response
+}
+
+/// What is read from the node's parts whenever it is asked for.
+#[derive(Debug)]
+struct Counts(Readiness);
+
+impl Collector for Counts {
+    fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
+        for (name, help, value) in self.gauges() {
+            let gauge = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+            ConstGauge::new(value).encode(gauge)?;
+        }
+        for (name, help, value) in self.counters() {
+            let counter = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+            ConstCounter::new(value).encode(counter)?;
+        }
+        Ok(())
+    }
+}
+
+/// Name, help and value.
+type Fact = (&'static str, &'static str, u64);
+
+impl Counts {
+    fn gauges(&self) -> [Fact; 7] {
+        let Self(node) = self;
+        let (budget, is_ready) = (&node.budget, node.waiting_for().is_empty());
+        let connections = node.network.status().borrow().connections;
+        let listings = node.catalog.counts().listings;
+        [
+            ("farthing_ready", "1 when the node can buy and sell", u64::from(is_ready)),
+            ("farthing_network_connections", "Open connections", connections as u64),
+            ("farthing_catalog_listings", "Services known, of the whole network", listings as u64),
+            ("farthing_services", "Services offered", node.registry.all().len() as u64),
+            ("farthing_bodies_bytes", "Bodies held now, in bytes", budget.held() as u64),
+            ("farthing_bodies_bytes_most", "Most bytes of bodies held at once", budget.most() as u64),
+            (
+                "farthing_bodies_bytes_max",
+                "Bytes of bodies that may be held at once: limits.bodies_bytes_max",
+                budget.bytes_max() as u64,
+            ),
+        ]
+    }
+
+    /// They never fall while the node runs. `_total` is put behind each name.
+    fn counters(&self) -> [Fact; 10] {
+        let Self(node) = self;
+        let (ledger, requests) = (node.ledger.stats(), node.chain.request_counts());
+        let WayCounts { gossiped, comparisons, comparisons_fruitful } = node.catalog.ways();
+        [
+            ("farthing_ledger_commits", "Durable commits", ledger.commits),
+            ("farthing_ledger_operations", "Operations in those commits", ledger.operations),
+            ("farthing_signatures", "Vouchers and receipts signed", node.signer.signed()),
+            (
+                "farthing_network_peers_blocked",
+                "Peers shut out for a while because they sent what no honest node sends",
+                node.network.counters().peers_blocked,
+            ),
+            ("farthing_chain_requests_watch", "Chain requests in the background", requests.watch),
+            ("farthing_chain_requests_write", "Chain requests of transactions", requests.write),
+            ("farthing_chain_requests_on_demand", "Chain requests someone waited for", requests.on_demand),
+            ("farthing_catalog_gossiped", "New listings that a neighbour told of unasked", gossiped),
+            (
+                "farthing_catalog_comparisons",
+                "Comparisons of catalogs with neighbours that came to their end",
+                comparisons,
+            ),
+            (
+                "farthing_catalog_comparisons_fruitful",
+                "Comparisons of catalogs that brought something new",
+                comparisons_fruitful,
+            ),
+        ]
+    }
 }

@@ -283,8 +283,23 @@ async fn the_port_describes_itself_and_refuses_strangers() -> Result<()> {
     assert_eq!(get("/healthz").await?.status(), 200);
     let ready: Value = get("/readyz").await?.json().await?;
     assert_eq!(ready["ready"], true);
+    expect_served(&world.get("/ok").await?)?;
+    expect_free("no such path", &world.get("/nowhere").await?, 404, "unknown-path")?;
     let metrics = get("/metrics").await?;
-    ensure!(metrics.status() == 200 && !metrics.text().await?.is_empty(), "no metrics");
+    ensure!(metrics.headers()["content-type"].to_str()?.starts_with("application/openmetrics-text"));
+    ensure!(metrics.status() == 200);
+    let metrics = metrics.text().await?;
+    for line in [
+        "# TYPE farthing_ready gauge",
+        "# TYPE farthing_ledger_commits counter",
+        "# TYPE farthing_call_bought_seconds histogram",
+        "farthing_ready 1",
+        "farthing_call_bought_seconds_count{end=\"charged\"} 1",
+        "farthing_call_bought_seconds_count{end=\"failed\"} 1",
+        "# EOF",
+    ] {
+        ensure!(metrics.lines().any(|told| told == line), "{line}: {metrics}");
+    }
     let described: Value = get("/openapi.json").await?.json().await?;
     ensure!(described["paths"]["/internal/call"]["post"].is_object(), "{described}");
 
@@ -324,8 +339,8 @@ async fn the_port_describes_itself_and_refuses_strangers() -> Result<()> {
         "{said}"
     );
 
-    assert_eq!(world.upstream.hits(), 0);
-    assert_eq!(world.settle_and_check(FUNDS).await?, Usdc::ZERO);
+    assert_eq!(world.upstream.hits(), 1);
+    assert_eq!(world.settle_and_check(FUNDS).await?, PRICE);
     Ok(())
 }
 

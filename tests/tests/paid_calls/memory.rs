@@ -17,7 +17,7 @@ use farthing_control::{
     types::{Charge, OperationFile, ServiceFile},
 };
 use farthing_protocol::call::Method;
-use farthing_testnet::NodeProcess;
+use farthing_testnet::{NodeProcess, demo::metrics};
 use farthing_tests::world::{Answer, FUNDS, Setup, World, eventually, service_file};
 use futures::{StreamExt, future::join_all, stream};
 use reqwest::Client;
@@ -85,12 +85,8 @@ fn expect_whole(answer: &Answer, bytes: usize) -> Result<()> {
 
 /// What a node says of its bodies: held now, held at most, and what it may hold.
 async fn bodies(node: &NodeProcess) -> Result<[u64; 3]> {
-    let url = format!("{}/metrics", node.status().await?.gateway_url);
-    let text = node.https_client()?.get(url).send().await?.text().await?;
-    let value = |name: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix(&format!("{name} ")));
-        line.and_then(|value| value.parse().ok()).with_context(|| format!("no {name} in {text}"))
-    };
+    let counts = metrics(node).await?;
+    let value = |name: &str| counts.get(name).copied().with_context(|| format!("no {name} in {counts:?}"));
     Ok([
         value("farthing_bodies_bytes")?,
         value("farthing_bodies_bytes_most")?,

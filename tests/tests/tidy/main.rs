@@ -20,7 +20,7 @@ const ADAPTERS: [&str; 4] = ["farthing-network", "farthing-ledger", "farthing-ch
 
 /// The layers of `node/src`, lowest first. A module may use its own layer and those below.
 const LAYERS: [(&str, &[&str]); 4] = [
-    ("foundation", &["config", "disk", "killpoint", "secret", "turns", "wallet"]),
+    ("foundation", &["call_times", "config", "disk", "killpoint", "secret", "turns", "wallet"]),
     (
         "use case",
         &["alerts", "backup", "catalog", "chain_view", "consumer", "gas", "owner", "settlement", "status"],

@@ -1,0 +1,71 @@
+//! What was used last, up to a number of entries and a size: the services that calls are planned with.
+
+use std::{hash::Hash, num::NonZeroUsize};
+
+use lru::LruCache;
+
+/// A cache that gives up what was not used for the longest time. The newest entry stays, whatever its size.
+#[derive(Debug)]
+pub(super) struct Recent<K: Hash + Eq, V> {
+    entries: LruCache<K, V>,
+    bytes_of: fn(&V) -> usize,
+    bytes_max: usize,
+}
+
+impl<K: Hash + Eq, V: Clone> Recent<K, V> {
+    pub(super) fn new(entries_max: NonZeroUsize, bytes_of: fn(&V) -> usize, bytes_max: usize) -> Self {
+        Self { entries: LruCache::new(entries_max), bytes_of, bytes_max }
+    }
+
+    /// Counts as a use.
+    pub(super) fn get(&mut self, key: &K) -> Option<V> {
+        self.entries.get(key).cloned()
+    }
+
+    /// Gives what was there before under this key.
+    pub(super) fn put(&mut self, key: K, value: V) -> Option<V> {
+        let before = self.entries.put(key, value);
+        while self.bytes() > self.bytes_max && self.entries.len() > 1 {
+            self.entries.pop_lru();
+        }
+        before
+    }
+
+    fn bytes(&self) -> usize {
+        self.entries.iter().map(|(_, value)| (self.bytes_of)(value)).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recent(entries_max: usize, bytes_max: usize) -> Recent<&'static str, usize> {
+        Recent::new(NonZeroUsize::new(entries_max).unwrap(), |bytes| *bytes, bytes_max)
+    }
+
+    #[test]
+    fn what_is_used_stays_while_others_come_and_go() {
+        let mut recent = recent(3, 100);
+        recent.put("used", 1);
+        for other in ["a", "b", "c", "d"] {
+            assert_eq!(recent.put(other, 1), None);
+            assert_eq!(recent.get(&"used"), Some(1), "after {other}");
+        }
+        assert_eq!((recent.get(&"b"), recent.get(&"d")), (None, Some(1)));
+    }
+
+    #[test]
+    fn a_large_entry_takes_the_room_of_those_that_were_used_longest_ago() {
+        let mut recent = recent(10, 100);
+        recent.put("old", 60);
+        recent.put("used", 30);
+        assert_eq!(recent.put("large", 70), None);
+        assert_eq!(
+            (recent.get(&"old"), recent.get(&"used"), recent.get(&"large")),
+            (None, Some(30), Some(70))
+        );
+        assert_eq!(recent.put("large", 200), Some(70), "the version of before");
+        assert_eq!((recent.get(&"used"), recent.get(&"large")), (None, Some(200)), "the newest stays");
+    }
+}
