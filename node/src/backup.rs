@@ -52,40 +52,34 @@ const FILES: [&str; 6] =
 /// Why there is no backup, or none can be restored.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
-    #[error(
-        "the passphrase has fewer than {PASSPHRASE_CHARS_MIN} characters; take four random words or more"
-    )]
+    #[error("the passphrase has fewer than {PASSPHRASE_CHARS_MIN} characters")]
     ShortPassphrase,
-    #[error("{path} cannot be read or written; check the path and its owner", path = .path.display())]
+    #[error("{path} cannot be read or written", path = .path.display())]
     Io { path: PathBuf, source: io::Error },
-    #[error("the ledger cannot be copied; `farthing doctor` checks it")]
+    #[error("the ledger cannot be copied")]
     NotCopied(#[source] LedgerError),
-    #[error("the ledger in the backup does not open; take an earlier backup")]
+    #[error("the ledger in the backup does not open")]
     NotOpened(#[source] OpenError),
-    #[error("the ledger in the backup cannot be read; take an earlier backup")]
+    #[error("the ledger in the backup cannot be read")]
     NotRead(#[source] LedgerError),
     #[error(
-        "{path} is not this node's wallet any more, and a backup with it would bring nothing back; put the file back from \
-         an earlier backup, or send the money to another wallet while this node runs",
+        "{path} is not this node's wallet any more, and a backup with it would bring nothing back",
         path = .path.display()
     )]
     WalletUnread { path: PathBuf },
-    #[error("the contents have more than 512 MiB; copy the data folder of the stopped node instead")]
+    #[error("the contents have more than 512 MiB")]
     TooLarge,
-    #[error("it is no backup of this program, or it is incomplete; take another file")]
+    #[error("it is no backup of this program, or it is incomplete")]
     NoBackup,
-    #[error("the passphrase is wrong, or the file was changed; try again, or take an earlier backup")]
+    #[error("the passphrase is wrong, or the file was changed")]
     WrongPassphrase,
-    #[error(
-        "{path} has too little room left for a backup beside the ledger; free some, or keep fewer backups",
-        path = .path.display()
-    )]
+    #[error("{path} has too little room left for a backup beside the ledger", path = .path.display())]
     NoRoom { path: PathBuf },
-    #[error("the system has not enough memory or randomness; free some memory, then try again")]
+    #[error("the system has not enough memory or randomness")]
     Resources,
-    #[error("{path} holds a node already; name an empty folder with --data", path = .path.display())]
+    #[error("{path} holds a node already", path = .path.display())]
     InUse { path: PathBuf },
-    #[error("its books do not add up, in {0} places; take an earlier backup")]
+    #[error("its books do not add up, in {0} places")]
     Violated(u64),
     #[error("the wallet in the backup does not open here: {0}")]
     WalletClosed(#[source] WalletError),
@@ -93,6 +87,31 @@ pub enum BackupError {
     Settings(String),
     #[error(transparent)]
     Folder(#[from] DataFolderError),
+}
+
+impl BackupError {
+    /// What to do next, where there is something.
+    #[must_use]
+    pub fn next_step(&self) -> Option<&str> {
+        Some(match self {
+            Self::ShortPassphrase => "take four random words or more",
+            Self::Io { .. } => "check the path and its owner",
+            Self::NotCopied(_) => "`farthing doctor` checks it",
+            Self::NotOpened(_) | Self::NotRead(_) | Self::Violated(_) => "take an earlier backup",
+            Self::WalletUnread { .. } => {
+                "put the file back from an earlier backup, or send the money to another wallet while this node runs"
+            }
+            Self::TooLarge => "copy the data folder of the stopped node instead",
+            Self::NoBackup => "take another file",
+            Self::WrongPassphrase => "try again, or take an earlier backup",
+            Self::NoRoom { .. } => "free some, or keep fewer backups",
+            Self::Resources => "free some memory, then try again",
+            Self::InUse { .. } => "name an empty folder with --data",
+            Self::WalletClosed(error) => return error.next_step(),
+            Self::Folder(error) => error.next_step(),
+            Self::Settings(_) => return None,
+        })
+    }
 }
 
 /// What is in a backup.

@@ -284,7 +284,11 @@ impl From<PublishError> for Failed {
             PublishError::Intake(IntakeError::Unreachable { .. }) => StatusCode::BAD_GATEWAY,
             _ => StatusCode::BAD_REQUEST,
         };
-        Self::new(status, &error, "Nothing was published.")
+        let next = match &error {
+            PublishError::Intake(error) => error.next_step(),
+            _ => None,
+        };
+        Self::new(status, &error, next.unwrap_or("Nothing was published."))
     }
 }
 

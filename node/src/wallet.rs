@@ -52,16 +52,32 @@ pub struct Opened {
 /// Why there is no wallet to work with.
 #[derive(Debug, thiserror::Error)]
 pub enum WalletError {
-    #[error("{path} cannot be read or written; check that this user owns it", path = .path.display())]
+    #[error("{path} cannot be read or written", path = .path.display())]
     Io { path: PathBuf, source: io::Error },
-    #[error("{path} is encrypted and no passphrase is known; set FARTHING_WALLET__PASSPHRASE_FILE", path = .path.display())]
+    #[error("{path} is encrypted and no passphrase is known", path = .path.display())]
     NoPassphrase { path: PathBuf },
-    #[error("{path} cannot be used: {reason}; the passphrase came from {passphrase_from}", path = .path.display())]
+    #[error("{path} cannot be used with the passphrase from {passphrase_from}: {reason}", path = .path.display())]
     Unusable { path: PathBuf, passphrase_from: String, reason: KeystoreError },
     #[error(transparent)]
     Phrase(#[from] PhraseError),
-    #[error("no wallet could be made; try again")]
+    #[error("no wallet could be made")]
     NotMade,
+}
+
+impl WalletError {
+    /// What to do next, where there is something.
+    #[must_use]
+    pub const fn next_step(&self) -> Option<&'static str> {
+        match self {
+            Self::Io { .. } => Some("check that this user owns it"),
+            Self::NoPassphrase { .. } => Some("set FARTHING_WALLET__PASSPHRASE_FILE"),
+            Self::Unusable { reason: KeystoreError::Malformed | KeystoreError::Inconsistent, .. } => {
+                Some("restore it from a backup")
+            }
+            Self::NotMade => Some("try again"),
+            Self::Unusable { .. } | Self::Phrase(_) => None,
+        }
+    }
 }
 
 impl Wallet {

@@ -8,11 +8,11 @@ pub type Result<T, E = CatalogError> = std::result::Result<T, E>;
 /// Why an operation of the catalog failed.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum CatalogError {
-    #[error("the catalog's folder {path} cannot be used; check its permissions and free space")]
+    #[error("the catalog's folder {path} cannot be used")]
     Folder { path: PathBuf, source: Arc<std::io::Error> },
-    #[error("the catalog is open in another process; stop that one first")]
+    #[error("the catalog is open in another process")]
     InUse,
-    #[error("the catalog's storage failed; free disk space or check the disk, then restart")]
+    #[error("the catalog's storage failed")]
     Storage(#[source] Arc<redb::Error>),
     #[error("the catalog holds an entry that cannot be read ({0}); it is rebuilt at the next start")]
     Damaged(String),
@@ -25,6 +25,17 @@ pub enum CatalogError {
 }
 
 impl CatalogError {
+    /// What to do next, where there is something.
+    #[must_use]
+    pub const fn next_step(&self) -> Option<&'static str> {
+        match self {
+            Self::Folder { .. } => Some("check its permissions and free space"),
+            Self::InUse => Some("stop that one first"),
+            Self::Storage(_) => Some("free disk space or check the disk, then restart"),
+            Self::Damaged(_) | Self::Foreign | Self::Index(_) | Self::Closed => None,
+        }
+    }
+
     pub(crate) fn folder(path: &std::path::Path) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Folder { path, source: Arc::new(source) }

@@ -4,6 +4,7 @@ use super::{
     Context,
     args::{self, Levels},
     failure::Failure,
+    input,
     output::{pairs, table},
 };
 
@@ -32,12 +33,7 @@ pub(super) async fn alert(context: &Context, verb: args::Alert) -> Result<(), Fa
 
 fn request(levels: &Levels) -> Result<AlertLevelsRequest, Failure> {
     let webhook = match levels.webhook.as_deref() {
-        Some(given) => Some(match given.strip_prefix('@') {
-            Some(path) => std::fs::read_to_string(path).map_err(|error| {
-                Failure::usage(format!("{path} cannot be read ({error}); check the path"))
-            })?,
-            None => given.to_owned(),
-        }),
+        Some(given) => Some(input::value(given)?),
         None => levels.no_webhook.then(String::new),
     };
     Ok(AlertLevelsRequest {

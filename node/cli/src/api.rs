@@ -14,7 +14,7 @@ use farthing_control::{
 };
 use farthing_protocol::{ServiceId, Usdc};
 
-use super::{Context, args, failure::Failure, output::table};
+use super::{Context, args, failure::Failure, input, output::table};
 
 pub(super) async fn api(context: &Context, verb: args::Api) -> Result<(), Failure> {
     let node = context.node()?;
@@ -204,7 +204,7 @@ fn edit_request(edit: args::Edit) -> Result<EditRequest, Failure> {
         summary,
         category,
         tags: (!tags.is_empty()).then_some(tags),
-        description: description.map(add::text_or_file).transpose()?,
+        description: description.as_deref().map(input::value).transpose()?,
         upstream,
         upstream_headers: add::secrets(upstream_headers)?,
         upstream_query: add::secrets(upstream_query)?,

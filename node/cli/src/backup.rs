@@ -1,9 +1,6 @@
 //! `farthing backup`: made by the running node; verified and restored without one.
 
-use std::{
-    io::Read,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use farthing_control::{
     endpoint,
@@ -21,6 +18,7 @@ use super::{
     Context,
     args::{self, PassphraseFile},
     failure::{Exit, Failure},
+    input,
     output::{pairs, table},
 };
 
@@ -56,11 +54,8 @@ pub(super) async fn backup(context: &Context, verb: args::Backup) -> Result<(), 
             if facts.violations == 0 {
                 return Ok(());
             }
-            let next = "restore an earlier backup where you have one";
-            Err(Failure::told(
-                Exit::Failure,
-                format!("invariants are violated: {}; {next}", facts.violations),
-            ))
+            let what = format!("invariants are violated: {}", facts.violations);
+            Err(Failure::told(Exit::Failure, what).next("restore an earlier backup where you have one"))
         }
         args::Backup::Restore { file, passphrase } => restore(context, &file, &passphrase).await,
     }
@@ -69,16 +64,14 @@ pub(super) async fn backup(context: &Context, verb: args::Backup) -> Result<(), 
 async fn create(context: &Context, to: Option<PathBuf>, passphrase: &PassphraseFile) -> Result<(), Failure> {
     let passphrase = read_passphrase(passphrase)?.expose().to_owned();
     if let Some(to) = to.as_ref().filter(|to| to.exists()) {
-        let text = format!("{} is there already; name a new file", to.display());
-        return Err(Failure::usage(text));
+        return Err(Failure::usage(format!("{} is there already", to.display())).next("name a new file"));
     }
     let mut made = context.node()?.tell(endpoint::CreateBackup, &BackupRequest { passphrase }).await?;
     if let Some(to) = to {
         let bytes = read(Path::new(&made.path))?;
         files::create_named(&to, &bytes).map_err(|error| {
-            let text =
-                format!("{} cannot be written ({error}); the backup lies at {}", to.display(), made.path);
-            Failure::new(Exit::Failure, text)
+            Failure::new(Exit::Failure, format!("{} cannot be written ({error})", to.display()))
+                .next(format!("the backup lies at {}", made.path))
         })?;
         made.path = to.display().to_string();
     }
@@ -178,35 +171,15 @@ async fn restore(context: &Context, file: &Path, passphrase: &PassphraseFile) ->
 async fn on_the_side<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, BackupError> + Send + 'static,
 ) -> Result<T, Failure> {
-    let done = tokio::task::spawn_blocking(work).await.map_err(anyhow::Error::from)?;
-    done.map_err(|error| {
-        let exit = match &error {
-            BackupError::ShortPassphrase | BackupError::NoBackup | BackupError::InUse { .. } => Exit::Usage,
-            BackupError::WrongPassphrase => Exit::Authentication,
-            _ => Exit::Failure,
-        };
-        Failure::new(exit, error)
-    })
+    Ok(tokio::task::spawn_blocking(work).await.map_err(anyhow::Error::from)??)
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Failure> {
-    std::fs::read(path).map_err(|error| {
-        Failure::usage(format!("{} cannot be read ({error}); check the path", path.display()))
-    })
+    std::fs::read(path).map_err(|error| input::unreadable(path.display(), &error))
 }
 
 fn read_passphrase(file: &PassphraseFile) -> Result<SecretText, Failure> {
-    let path = &file.passphrase_file;
-    let unreadable = |error: std::io::Error| {
-        Failure::usage(format!("{} cannot be read ({error}); check the path", path.display()))
-    };
-    let mut text = zeroize::Zeroizing::new(String::new());
-    let read = if path.as_os_str() == "-" {
-        std::io::stdin().take(PASSPHRASE_BYTES_MAX).read_to_string(&mut text)
-    } else {
-        std::fs::File::open(path).and_then(|file| file.take(PASSPHRASE_BYTES_MAX).read_to_string(&mut text))
-    };
-    read.map_err(unreadable)?;
+    let text = input::text(&file.passphrase_file, PASSPHRASE_BYTES_MAX)?;
     Ok(SecretText::new(text.trim_end_matches(['\n', '\r'])))
 }
 

@@ -7,8 +7,6 @@
 pub(super) mod report;
 mod request;
 
-use std::io::Read as _;
-
 use farthing_bridge::{Api, ApiError, document, limits::DOCUMENT_BYTES_MAX, openapi, share::share};
 use farthing_node::owner::intake::{self, Candidate, Intake, IntakeError, IntakeOptions, Source};
 use farthing_os::secret::SecretText;
@@ -18,6 +16,7 @@ use super::{
     Context,
     args::{self, Inspect, OpenApiVersion},
     failure::{Exit, Failure},
+    input,
 };
 
 pub(super) async fn bridge(context: &Context, verb: args::Bridge) -> Result<(), Failure> {
@@ -99,36 +98,23 @@ fn url(source: &str) -> Result<Option<Url>, Failure> {
         return Ok(None);
     }
     Url::parse(source).map(Some).map_err(|error| {
-        Failure::usage(format!("{source} is no address ({error}); write it as http://host:port/"))
+        Failure::usage(format!("{source} is no address ({error})")).next("write it as http://host:port/")
     })
 }
 
-/// A value that begins with @ is read from a file, so that a secret need not be in the list of processes.
 pub(super) fn header((name, value): &(String, String)) -> Result<(String, SecretText), Failure> {
-    let Some(path) = value.strip_prefix('@') else {
-        return Ok((name.clone(), SecretText::new(value)));
-    };
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Failure::usage(format!("{path} cannot be read ({error}); check the path")))?;
-    Ok((name.clone(), SecretText::new(text.trim_end_matches(['\r', '\n']))))
+    let value = input::value(value)?;
+    Ok((name.clone(), SecretText::new(value.trim_end_matches(['\r', '\n']))))
 }
 
 /// A file or standard input, and what to call it.
 fn read(source: &str) -> Result<(Vec<u8>, String), Failure> {
-    let mut bytes = Vec::new();
-    let bounded = DOCUMENT_BYTES_MAX as u64 + 1;
-    let (name, read) = if source == "-" {
-        ("standard input".to_owned(), std::io::stdin().lock().take(bounded).read_to_end(&mut bytes))
-    } else {
-        let file = std::fs::File::open(source);
-        (source.to_owned(), file.and_then(|file| file.take(bounded).read_to_end(&mut bytes)))
-    };
-    read.map_err(|error| Failure::usage(format!("{name} cannot be read ({error}); check the path")))?;
+    let bytes = input::bytes(source.as_ref(), DOCUMENT_BYTES_MAX as u64 + 1)?;
+    let name = if source == "-" { "standard input" } else { source }.to_owned();
     if bytes.len() > DOCUMENT_BYTES_MAX {
         let mebibytes = DOCUMENT_BYTES_MAX / 1024 / 1024;
-        return Err(Failure::usage(format!(
-            "{name} is larger than {mebibytes} MiB; leave out what is not sold"
-        )));
+        return Err(Failure::usage(format!("{name} is larger than {mebibytes} MiB"))
+            .next("leave out what is not sold"));
     }
     Ok((bytes, name))
 }
@@ -162,6 +148,6 @@ impl From<IntakeError> for Failure {
             | IntakeError::Silent { .. }
             | IntakeError::NothingFound { .. } => Exit::Upstream,
         };
-        Self::new(exit, error)
+        Self::new(exit, &error).next_step(error.next_step())
     }
 }

@@ -15,6 +15,7 @@ use super::{
     args::Call,
     catalog,
     failure::{CallFacts, Exit, Failure},
+    input,
 };
 
 pub(super) async fn call(context: &Context, arguments: Call) -> Result<(), Failure> {
@@ -44,8 +45,8 @@ fn unanswered(error: ControlError, call_id: String, is_repeat: bool) -> Failure 
     let charged = if was_brought || is_repeat { None } else { Some(false) };
     let failure = match error {
         ControlError::Unreadable(why) => {
-            let lost = format!("the node's answer did not arrive ({why}); ask again under the same call id");
-            Failure::new(Exit::Unreachable, lost)
+            Failure::new(Exit::Unreachable, format!("the node's answer did not arrive ({why})"))
+                .next("ask again under the same call id")
         }
         error => error.into(),
     };
@@ -57,11 +58,9 @@ fn declined(answer: &RawAnswer) -> Failure {
     let charged = header(answer, HEADER_CHARGED).and_then(|charged| charged.parse::<Usdc>().ok());
     let call_id = header(answer, HEADER_CALL_ID).map(str::to_owned);
     let status = answer.status.as_u16();
-    Failure::told(
-        Exit::Upstream,
-        format!("the service answered with status {status}; its answer is on standard output"),
-    )
-    .of_call(CallFacts { charged: charged.map(|charged| !charged.is_zero()), call_id })
+    Failure::told(Exit::Upstream, format!("the service answered with status {status}"))
+        .next("its answer is on standard output")
+        .of_call(CallFacts { charged: charged.map(|charged| !charged.is_zero()), call_id })
 }
 
 fn header<'a>(answer: &'a RawAnswer, name: &str) -> Option<&'a str> {
@@ -86,7 +85,7 @@ pub(super) fn unique(pairs: Vec<(String, String)>) -> Result<BTreeMap<String, St
     let mut map = BTreeMap::new();
     for (name, value) in pairs {
         if map.contains_key(&name) {
-            return Err(Failure::usage(format!("{name} is given twice; give it once")));
+            return Err(Failure::usage(format!("{name} is given twice")).next("give it once"));
         }
         map.insert(name, value);
     }
@@ -94,13 +93,8 @@ pub(super) fn unique(pairs: Vec<(String, String)>) -> Result<BTreeMap<String, St
 }
 
 pub(super) fn read_body(body: &str) -> Result<serde_json::Value, Failure> {
-    let text = match body.strip_prefix('@') {
-        Some(path) => std::fs::read_to_string(path)
-            .map_err(|error| Failure::usage(format!("{path} cannot be read ({error}); check the path")))?,
-        None => body.to_owned(),
-    };
-    serde_json::from_str(&text).map_err(|error| {
-        Failure::usage(format!("the body is not JSON ({error}); quote it as JSON, or use @FILE"))
+    serde_json::from_str(&input::value(body)?).map_err(|error| {
+        Failure::usage(format!("the body is not JSON ({error})")).next("quote it as JSON, or use @FILE")
     })
 }
 

@@ -58,9 +58,7 @@ pub(super) async fn catalog(context: &Context, verb: args::Catalog) -> Result<()
             let wanted = format!("{} {}", name.method, name.path);
             samples.samples.retain(|sample| sample.operation == wanted);
             if samples.samples.is_empty() {
-                let why =
-                    format!("there is no sample of {wanted}; `farthing catalog sample {service}` shows all");
-                return Err(Failure::new(Exit::Failure, why));
+                return Err(no_sample(service, &wanted));
             }
             context.output.data(&samples, |samples| samples.samples.iter().map(body).collect())
         }
@@ -103,14 +101,16 @@ pub(super) async fn call_sample(
         template.is_some_and(|template| fits_template(template, path_called))
     };
     let Some(sample) = samples.samples.iter().find(fits) else {
-        let why = format!(
-            "there is no sample of {method} {path_called}; `farthing catalog sample {service}` shows all"
-        );
-        return Err(Failure::new(Exit::Failure, why));
+        return Err(no_sample(service, &format!("{method} {path_called}")));
     };
     context.output.data(&sample.sample, |_| body(sample))?;
     context.output.prose("A free sample that the owner published; nothing was bought.");
     Ok(())
+}
+
+fn no_sample(service: ServiceId, wanted: &str) -> Failure {
+    Failure::new(Exit::Failure, format!("there is no sample of {wanted}"))
+        .next(format!("`farthing catalog sample {service}` shows all"))
 }
 
 fn fits_template(template: &str, path: &str) -> bool {

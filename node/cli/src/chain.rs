@@ -1,6 +1,6 @@
 //! `farthing chain` and `farthing restart`: how the chain is reached, and starting with it.
 
-use std::{io::Read, path::Path};
+use std::path::Path;
 
 use farthing_control::{
     endpoint,
@@ -11,6 +11,7 @@ use super::{
     Context,
     args::{Chain, NewChain},
     failure::Failure,
+    input,
     output::pairs,
 };
 
@@ -54,15 +55,7 @@ fn request(new: &NewChain) -> Result<ChainSettingsRequest, Failure> {
 }
 
 fn read(path: &Path) -> Result<Vec<String>, Failure> {
-    let mut text = String::new();
-    let read = if path.as_os_str() == "-" {
-        std::io::stdin().take(URLS_BYTES_MAX).read_to_string(&mut text)
-    } else {
-        std::fs::File::open(path).and_then(|file| file.take(URLS_BYTES_MAX).read_to_string(&mut text))
-    };
-    read.map_err(|error| {
-        Failure::usage(format!("{} cannot be read ({error}); check the path", path.display()))
-    })?;
+    let text = input::text(path, URLS_BYTES_MAX)?;
     Ok(text.split_whitespace().map(ToOwned::to_owned).collect())
 }
 

@@ -4,13 +4,20 @@
 //! `{"error": {"code", "message", "next"}}`; a call that was not bought adds `charged` and `call_id`.
 
 use std::{
+    error::Error,
     fmt,
     io::{self, Write},
     process::ExitCode,
 };
 
+use farthing_catalog::CatalogError;
 use farthing_control::{ControlError, types::Problem};
-use farthing_node::config::ConfigError;
+use farthing_ledger::OpenError;
+use farthing_network::NetworkError;
+use farthing_node::{
+    backup::BackupError, config::ConfigError, secret::file::SecretFileError, wallet::WalletError,
+};
+use farthing_os::lock::DataFolderError;
 use serde::Serialize;
 
 use super::output::visible;
@@ -63,15 +70,21 @@ pub(super) struct CallFacts {
 }
 
 impl Failure {
-    /// `text` says what failed and, behind its last semicolon, what to do next.
-    pub(super) fn new(exit: Exit, text: impl fmt::Display) -> Self {
-        let text = text.to_string();
-        let (message, next) = match text.rsplit_once("; ") {
-            Some((message, next)) => (message.to_owned(), Some(next.to_owned())),
-            None => (text, None),
-        };
-        let error = ErrorObject { code: exit.name().to_owned(), message, next, call: None };
-        Self { exit, error, is_told: false }
+    /// `message` says what failed.
+    pub(super) fn new(exit: Exit, message: impl fmt::Display) -> Self {
+        let (code, message) = (exit.name().to_owned(), message.to_string());
+        Self { exit, error: ErrorObject { code, message, next: None, call: None }, is_told: false }
+    }
+
+    /// Adds what to do next: the end of a sentence, or one of its own.
+    pub(super) fn next(self, next: impl fmt::Display) -> Self {
+        self.next_step(Some(next))
+    }
+
+    /// Adds what an error says of what to do next.
+    pub(super) fn next_step(mut self, next: Option<impl fmt::Display>) -> Self {
+        self.error.next = next.map(|next| next.to_string());
+        self
     }
 
     /// For programs: people have read as much in the answer.
@@ -98,9 +111,7 @@ impl Failure {
         // Without a command there is no error but the help.
         let message = first.strip_prefix("error: ").unwrap_or("a command is missing").to_owned();
         let next = paragraphs.find(|part| part.starts_with("Usage: ") || part.starts_with("For more "));
-        let mut failure = Self::usage("");
-        (failure.error.message, failure.error.next) = (message, next);
-        failure
+        Self::usage(message).next_step(next)
     }
 
     /// As programs read it.
@@ -190,10 +201,8 @@ impl From<&Problem> for Failure {
     fn from(problem: &Problem) -> Self {
         let exit = Exit::of_problem(problem);
         let what = if problem.detail.is_empty() { &problem.title } else { &problem.detail };
-        let mut failure = Self::new(exit, what);
-        if let Some(next) = problem.next.as_ref().filter(|next| !next.is_empty()) {
-            (failure.error.message, failure.error.next) = (what.clone(), Some(next.clone()));
-        }
+        let next = problem.next.as_ref().filter(|next| !next.is_empty());
+        let mut failure = Self::new(exit, what).next_step(next);
         if !name(problem).is_empty() {
             name(problem).clone_into(&mut failure.error.code);
         }
@@ -209,21 +218,58 @@ impl From<ControlError> for Failure {
             ControlError::NotAllowed { .. } => Exit::Authentication,
             ControlError::Unreadable(_) => Exit::Failure,
         };
-        Self::new(exit, error)
+        Self::new(exit, &error).next_step(error.next_step())
     }
 }
 
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Self {
-        let mut failure = Self::usage(error);
-        let next = || "`farthing config example` explains every setting".to_owned();
-        failure.error.next.get_or_insert_with(next);
-        failure
+        Self::usage(&error).next("`farthing config example` explains every setting")
+    }
+}
+
+impl From<DataFolderError> for Failure {
+    fn from(error: DataFolderError) -> Self {
+        Self::new(Exit::Failure, &error).next(error.next_step())
+    }
+}
+
+impl From<BackupError> for Failure {
+    fn from(error: BackupError) -> Self {
+        let exit = match &error {
+            BackupError::ShortPassphrase | BackupError::NoBackup | BackupError::InUse { .. } => Exit::Usage,
+            BackupError::WrongPassphrase => Exit::Authentication,
+            _ => Exit::Failure,
+        };
+        Self::new(exit, &error).next_step(error.next_step())
     }
 }
 
 impl From<anyhow::Error> for Failure {
     fn from(error: anyhow::Error) -> Self {
-        Self::new(Exit::Failure, format!("{error:#}"))
+        Self::new(Exit::Failure, format!("{error:#}")).next_step(error.chain().find_map(next_step))
     }
+}
+
+/// What one of the errors of a start says of what to do next.
+fn next_step<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a str> {
+    macro_rules! first {
+        ($($type:ty => $next:expr),+ $(,)?) => {
+            $(if let Some(error) = error.downcast_ref::<$type>() {
+                let next: fn(&'a $type) -> Option<&'a str> = $next;
+                return next(error);
+            })+
+        };
+    }
+    first!(
+        DataFolderError => |error| Some(error.next_step()),
+        ControlError => ControlError::next_step,
+        BackupError => BackupError::next_step,
+        OpenError => |error| error.next_step(),
+        CatalogError => |error| error.next_step(),
+        NetworkError => |error| error.next_step(),
+        WalletError => |error| error.next_step(),
+        SecretFileError => |error| Some(error.next_step()),
+    );
+    None
 }

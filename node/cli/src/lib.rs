@@ -16,6 +16,7 @@ mod channel;
 mod config;
 mod failure;
 mod init;
+mod input;
 mod net;
 mod output;
 mod panel;

@@ -76,9 +76,8 @@ impl Output {
     /// Asks on a terminal; elsewhere there is nobody to ask.
     pub(super) fn confirm(self, question: &str) -> Result<(), Failure> {
         if !io::stdin().is_terminal() {
-            return Err(Failure::usage(format!(
-                "{question} There is no terminal to answer on; repeat the command with --yes"
-            )));
+            let what = format!("{question} There is no terminal to answer on");
+            return Err(Failure::usage(what).next("repeat the command with --yes"));
         }
         let _ = write!(io::stderr(), "{question} [y/N] ");
         let mut answer = String::new();

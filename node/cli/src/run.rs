@@ -36,7 +36,7 @@ pub(super) async fn run(context: &Context) -> Result<(), Failure> {
     let shown = loaded.shown();
     let mut config = loaded.config;
     // Before the ports: that a node runs on this folder already says more than that its ports are taken.
-    drop(DataFolder::lock(&config.node.data_dir).map_err(|error| Failure::new(Exit::Failure, error))?);
+    drop(DataFolder::lock(&config.node.data_dir)?);
     let gateway_listener = bind(&mut config.gateway.listen, "gateway").await?;
     let panel_listener = bind(&mut config.panel.listen, "panel").await?;
 
@@ -83,8 +83,7 @@ async fn load(context: &Context) -> Result<Loaded, Failure> {
         let _lock = DataFolder::lock(&data_dir)?;
         staged::apply(&data_dir)
     });
-    let failed = |error: &dyn std::fmt::Display| Failure::new(Exit::Failure, error.to_string());
-    if let Some(kept_in) = applied.await.map_err(|error| failed(&error))?.map_err(|error| failed(&error))? {
+    if let Some(kept_in) = applied.await.map_err(anyhow::Error::from)?? {
         let kept_in = kept_in.display();
         context.output.prose(&format!("A backup was restored. The files that it replaced are in {kept_in}."));
     }
@@ -97,9 +96,8 @@ fn start_again() -> Failure {
     let own = std::env::current_exe().ok().filter(|path| path.exists());
     let own = own.unwrap_or_else(|| PathBuf::from("/proc/self/exe"));
     let error = std::process::Command::new(own).args(std::env::args_os().skip(1)).exec();
-    let text =
-        format!("the node has stopped and could not start again ({error}); start it with `farthing run`");
-    Failure::new(Exit::Failure, text)
+    Failure::new(Exit::Failure, format!("the node has stopped and could not start again ({error})"))
+        .next("start it with `farthing run`")
 }
 
 /// Listens; `listen` becomes the address that was taken.
@@ -111,8 +109,8 @@ async fn bind(listen: &mut SocketAddr, section: &str) -> Result<TcpListener, Fai
             io::ErrorKind::PermissionDenied => "choose a port above 1023",
             _ => "choose an address of this machine",
         };
-        let text = format!("{listen} cannot be listened on ({error}); {next} with --set {section}.listen=…");
-        Failure::new(Exit::Failure, text)
+        Failure::new(Exit::Failure, format!("{listen} cannot be listened on ({error})"))
+            .next(format!("{next} with --set {section}.listen=…"))
     })?;
     *listen = address;
     Ok(listener)

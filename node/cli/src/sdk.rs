@@ -53,8 +53,8 @@ async fn generate(context: &Context, arguments: Generate) -> Result<(), Failure>
     let Generate { service, language, output, single_file, package, template_dir, force } = arguments;
     let Some(language) = Language::parse(&language) else {
         let names: Vec<&str> = Language::all().map(Language::name).collect();
-        let what = format!("there is no language {language:?}; --language is one of {}", names.join(", "));
-        return Err(Failure::usage(what));
+        let next = format!("--language is one of {}", names.join(", "));
+        return Err(Failure::usage(format!("there is no language {language:?}")).next(next));
     };
     let templates = template_dir.map(|folder| templates(&folder)).transpose()?.unwrap_or_default();
     let at = endpoint::SdkWithTemplates.of(service).of(language.name());
@@ -73,7 +73,7 @@ async fn generate(context: &Context, arguments: Generate) -> Result<(), Failure>
 /// The files of a folder by their names; what is in folders below it is not looked at.
 fn templates(folder: &Path) -> Result<BTreeMap<String, String>, Failure> {
     let unreadable = |path: &Path, error: io::Error| {
-        Failure::usage(format!("{} cannot be read: {error}; check --template-dir", path.display()))
+        Failure::usage(format!("{} cannot be read ({error})", path.display())).next("check --template-dir")
     };
     let mut templates = BTreeMap::new();
     for entry in fs::read_dir(folder).map_err(|error| unreadable(folder, error))? {
@@ -83,11 +83,11 @@ fn templates(folder: &Path) -> Result<BTreeMap<String, String>, Failure> {
             continue;
         }
         if metadata.len() > TEMPLATE_BYTES_MAX || templates.len() >= TEMPLATES_MAX {
-            return Err(Failure::usage(format!(
-                "{} is too much: at most {TEMPLATES_MAX} templates of {TEMPLATE_BYTES_MAX} bytes; name a folder \
-                 that holds nothing else",
+            let what = format!(
+                "{} is too much: at most {TEMPLATES_MAX} templates of {TEMPLATE_BYTES_MAX} bytes",
                 path.display()
-            )));
+            );
+            return Err(Failure::usage(what).next("name a folder that holds nothing else"));
         }
         let text = fs::read_to_string(&path).map_err(|error| unreadable(&path, error))?;
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -99,8 +99,8 @@ fn templates(folder: &Path) -> Result<BTreeMap<String, String>, Failure> {
 /// Writes all files, or none when one is in the way.
 fn write(folder: &Path, sdk: &Sdk, force: bool) -> Result<(), Failure> {
     if let Some(file) = folder.ancestors().find(|part| part.exists()).filter(|part| !part.is_dir()) {
-        let what = format!("{} is a file; nothing was written; choose a folder for --output", file.display());
-        return Err(Failure::usage(what));
+        let what = format!("{} is a file; nothing was written", file.display());
+        return Err(Failure::usage(what).next("choose a folder for --output"));
     }
     let mut files: Vec<(PathBuf, &str)> = Vec::new();
     for file in &sdk.files {
@@ -115,10 +115,8 @@ fn write(folder: &Path, sdk: &Sdk, force: bool) -> Result<(), Failure> {
             Err(_) => false,
         };
         if !same && !force {
-            return Err(Failure::usage(format!(
-                "{} is there and differs; nothing was written; choose another --output or add --force",
-                path.display()
-            )));
+            let what = format!("{} is there and differs; nothing was written", path.display());
+            return Err(Failure::usage(what).next("choose another --output or add --force"));
         }
         files.push((path, &file.text));
     }
@@ -128,10 +126,8 @@ fn write(folder: &Path, sdk: &Sdk, force: bool) -> Result<(), Failure> {
             .and_then(|()| fs::write(&path, text))
             .and_then(|()| runnable(&path, text))
             .map_err(|error| {
-                Failure::new(
-                    Exit::Failure,
-                    format!("{} cannot be written: {error}; check --output", path.display()),
-                )
+                Failure::new(Exit::Failure, format!("{} cannot be written ({error})", path.display()))
+                    .next("check --output")
             })?;
     }
     Ok(())

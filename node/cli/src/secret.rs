@@ -53,10 +53,8 @@ async fn find(node: &ControlClient, name: &str) -> Result<SecretShown, Failure> 
     let all = node.ask(endpoint::Secrets).await?;
     let found = all.into_iter().find(|secret| secret.name == name);
     found.ok_or_else(|| {
-        Failure::new(
-            super::Exit::Failure,
-            format!("there is no secret `{name}`; `farthing secret list` shows them"),
-        )
+        Failure::new(super::Exit::Failure, format!("there is no secret `{name}`"))
+            .next("`farthing secret list` shows them")
     })
 }
 

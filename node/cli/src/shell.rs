@@ -23,7 +23,7 @@ pub(super) fn man(context: &Context, arguments: &Man) -> Result<(), Failure> {
         return context.output.text(&String::from_utf8_lossy(&page));
     };
     clap_mangen::generate_to(Cli::command(), folder).map_err(|error| {
-        let text = format!("{} cannot be written ({error}); name a folder that is there", folder.display());
-        Failure::usage(text)
+        Failure::usage(format!("{} cannot be written ({error})", folder.display()))
+            .next("name a folder that is there")
     })
 }

@@ -73,7 +73,8 @@ pub(super) async fn doctor(context: &Context) -> Result<(), Failure> {
     if bad.is_empty() {
         return Ok(());
     }
-    Err(Failure::told(Exit::Failure, format!("not good: {}; each check says what mends it", bad.join(", "))))
+    let what = format!("not good: {}", bad.join(", "));
+    Err(Failure::told(Exit::Failure, what).next("each check says what mends it"))
 }
 
 fn line(check: &Check) -> String {

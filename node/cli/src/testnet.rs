@@ -58,9 +58,9 @@ fn refuse_settings(context: &Context) -> Result<(), Failure> {
     let Some((option, _)) = given.into_iter().find(|(_, is_given)| *is_given) else { return Ok(()) };
     let text = format!(
         "a test network does not take {option}: its nodes live in temporary folders of their own, with settings of \
-         their own, which `testnet up` prints; leave it out"
+         their own, which `testnet up` prints"
     );
-    Err(Failure::new(Exit::Usage, text))
+    Err(Failure::usage(text).next("leave it out"))
 }
 
 #[cfg(test)]

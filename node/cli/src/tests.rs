@@ -103,7 +103,7 @@ fn a_failure_is_the_same_object_whatever_failed() {
     let line = Cli::try_parse_from(["farthing", "--json", "call", "7", "GET", "/a"]).unwrap_err();
     for (failure, object) in [
         (
-            Failure::usage("there are two; say which; use --pick"),
+            Failure::usage("there are two; say which").next("use --pick"),
             serde_json::json!({ "code": "usage", "message": "there are two; say which", "next": "use --pick" }),
         ),
         (

@@ -35,8 +35,8 @@ pub(super) fn tls(context: &Context, verb: &args::Tls) -> Result<(), Failure> {
         TlsMode::OwnAuthority => (tls::authority(&config.node.data_dir)?, true),
         TlsMode::Files { cert_file, .. } => (tls::certificate(cert_file)?, false),
         TlsMode::Off => {
-            let why = "this node's port speaks plain HTTP; the proxy in front of it has the certificate";
-            return Err(Failure::new(Exit::Failure, why));
+            return Err(Failure::new(Exit::Failure, "this node's port speaks plain HTTP")
+                .next("the proxy in front of it has the certificate"));
         }
     };
     match verb {
@@ -48,10 +48,10 @@ pub(super) fn tls(context: &Context, verb: &args::Tls) -> Result<(), Failure> {
             );
             context.output.data(&trust(&found), text)
         }
-        args::Tls::Trust => Err(Failure::new(
-            Exit::Failure,
-            "the certificate was issued by an authority of your own choice; trust that one",
-        )),
+        args::Tls::Trust => {
+            let what = "the certificate was issued by an authority of your own choice";
+            Err(Failure::new(Exit::Failure, what).next("trust that one"))
+        }
     }
 }
 
@@ -99,7 +99,7 @@ fn quoted(path: &Path) -> String {
 
 impl From<TlsError> for Failure {
     fn from(error: TlsError) -> Self {
-        Self::new(Exit::Failure, error)
+        Self::new(Exit::Failure, &error).next_step(error.next_step())
     }
 }
 

@@ -53,13 +53,10 @@ fn unsent(error: ControlError) -> Failure {
             return error.into();
         }
     };
-    Failure::new(
-        Exit::MayHaveBeenMade,
-        format!(
-            "{lost}, so the transfer may have been made, or will be, after a restart of the node too; look at \
-             `farthing wallet history` and `farthing wallet balance` before you send again"
-        ),
-    )
+    let what =
+        format!("{lost}, so the transfer may have been made, or will be, after a restart of the node too");
+    Failure::new(Exit::MayHaveBeenMade, what)
+        .next("look at `farthing wallet history` and `farthing wallet balance` before you send again")
 }
 
 fn read_amount(amount: &Amount) -> Result<(SendAmount, String), Failure> {

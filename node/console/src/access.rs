@@ -71,12 +71,24 @@ pub enum Refused {
 /// Why the stored access cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum AccessError {
-    #[error("{path} cannot be read; check that this user owns it", path = .path.display())]
+    #[error("{path} cannot be read", path = .path.display())]
     Io { path: PathBuf, source: io::Error },
-    #[error("{path} is damaged; remove it to set up the console anew, which changes nothing else", path = .path.display())]
+    #[error("{path} is damaged", path = .path.display())]
     Damaged { path: PathBuf },
-    #[error("the system has no memory or randomness to give; free some memory and start again")]
+    #[error("the system has no memory or randomness to give")]
     System,
+}
+
+impl AccessError {
+    /// What to do next.
+    #[must_use]
+    pub const fn next_step(&self) -> &'static str {
+        match self {
+            Self::Io { .. } => "check that this user owns it",
+            Self::Damaged { .. } => "remove it to set up the console anew, which changes nothing else",
+            Self::System => "free some memory and start again",
+        }
+    }
 }
 
 /// What is stored.

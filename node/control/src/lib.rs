@@ -71,20 +71,30 @@ fn listen(data_dir: &Path) -> io::Result<UnixListener> {
 /// Why a command was not carried out.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
-    #[error("no node is running on {path}; start one with `farthing run`, or name its folder with --data", path = .path.display())]
+    #[error("no node is running on {path}", path = .path.display())]
     NotRunning { path: PathBuf },
-    #[error("{path} belongs to another user; run the command as the node's user", path = .path.display())]
+    #[error("{path} belongs to another user", path = .path.display())]
     NotAllowed { path: PathBuf },
     #[error("{}", problem_text(.0))]
     Refused(Box<Problem>),
-    #[error(
-        "the node did not answer in {} s; it may be stopped, or its machine overloaded: see its log, and restart it when it \
-         stays so",
-        .0.as_secs()
-    )]
+    #[error("the node did not answer in {} s: it may be stopped, or its machine overloaded", .0.as_secs())]
     TimedOut(Duration),
-    #[error("the node's answer cannot be read: {0}; check that both are of one version")]
+    #[error("the node's answer cannot be read: {0}")]
     Unreadable(String),
+}
+
+impl ControlError {
+    /// What to do next, where there is something.
+    #[must_use]
+    pub fn next_step(&self) -> Option<&str> {
+        match self {
+            Self::NotRunning { .. } => Some("start one with `farthing run`, or name its folder with --data"),
+            Self::NotAllowed { .. } => Some("run the command as the node's user"),
+            Self::Refused(problem) => problem.next.as_deref().filter(|next| !next.is_empty()),
+            Self::TimedOut(_) => Some("see its log, and restart it when it stays so"),
+            Self::Unreadable(_) => Some("check that both are of one version"),
+        }
+    }
 }
 
 fn problem_text(problem: &Problem) -> String {
@@ -407,7 +417,7 @@ mod tests {
     async fn without_a_node_the_next_step_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let error = ControlClient::in_folder(folder.path()).ask(Fine).await.unwrap_err();
-        assert!(error.to_string().contains("farthing run"), "{error}");
+        assert!(error.next_step().unwrap().contains("farthing run"), "{error}");
     }
 
     #[tokio::test]

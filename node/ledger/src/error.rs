@@ -16,38 +16,49 @@ pub type Result<T, E = LedgerError> = std::result::Result<T, E>;
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     #[error(
-        "there is no ledger at {path}, and its wallet has been used; restore the ledger from a backup; \
-         an empty one would forget what was promised and earned"
+        "there is no ledger at {path}, its wallet has been used, and an empty ledger would forget what was \
+         promised and earned"
     )]
     Missing { path: PathBuf },
-    #[error("the ledger is open in another process; stop that one first")]
+    #[error("the ledger is open in another process")]
     InUse,
-    #[error(
-        "the ledger has schema {found} and this program knows schema {supported}; \
-         run the newer program that wrote it"
-    )]
+    #[error("the ledger has schema {found} and this program knows schema {supported}")]
     NewerSchema { found: u64, supported: u64 },
-    #[error(
-        "the ledger has schema {found}, from which there is no way to schema {supported}; restore a backup"
-    )]
+    #[error("the ledger has schema {found}, from which there is no way to schema {supported}")]
     NoMigration { found: u64, supported: u64 },
     #[error(
         "the ledger was written by an earlier program, whose channels are in another contract that this one \
-         does not use: {0}. Nothing was changed. Start the program that wrote it, run `farthing settle`, close \
-         every channel of `farthing channel list` with `farthing channel close`, and when the list shows no \
-         money any more stop it and start this one. What others deposited for this node is theirs to take back"
+         does not use: {0}. Nothing was changed"
     )]
     EarlierContract(EarlierMoney),
-    #[error("the ledger's {table} holds an entry that cannot be read ({cause}); restore a backup")]
+    #[error("the ledger's {table} holds an entry that cannot be read ({cause})")]
     Damaged { table: &'static str, cause: String },
-    #[error("the ledger at {path} cannot be created or read; check the folder's permissions and free space")]
+    #[error("the ledger at {path} cannot be created or read")]
     File { path: PathBuf, source: std::io::Error },
-    #[error(
-        "the ledger's storage failed while opening; check the disk, then restore a backup if it persists"
-    )]
+    #[error("the ledger's storage failed while opening")]
     Storage(#[source] Arc<redb::Error>),
     #[error("the ledger's writer thread could not be started")]
     Thread(#[source] std::io::Error),
+}
+
+impl OpenError {
+    /// What to do next, where there is something.
+    #[must_use]
+    pub const fn next_step(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::Missing { .. } | Self::NoMigration { .. } | Self::Damaged { .. } => "restore a backup",
+            Self::InUse => "stop that one first",
+            Self::NewerSchema { .. } => "run the newer program that wrote it",
+            Self::EarlierContract(_) => {
+                "Start the program that wrote it, run `farthing settle`, close every channel of `farthing channel \
+                 list` with `farthing channel close`, and when the list shows no money any more stop it and start this \
+                 one. What others deposited for this node is theirs to take back."
+            }
+            Self::File { .. } => "check the folder's permissions and free space",
+            Self::Storage(_) => "check the disk, then restore a backup if it persists",
+            Self::Thread(_) => return None,
+        })
+    }
 }
 
 impl<E: Into<redb::Error>> From<E> for OpenError {

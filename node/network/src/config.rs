@@ -224,21 +224,20 @@ impl NetworkLimits {
     }
 }
 
-/// What is in the way, and what to do about it.
 fn how_to_listen(error: &std::io::Error) -> &'static str {
     use std::io::ErrorKind::{AddrNotAvailable, PermissionDenied, Unsupported};
     match error.kind() {
         AddrNotAvailable => {
-            ", which is no address of this machine; name one that it has in `network.listen`, or 0.0.0.0 for all of them"
+            "it is no address of this machine: name one that it has in `network.listen`, or 0.0.0.0 for all of them"
         }
         PermissionDenied => {
-            "; this user may not use that port: choose one from 1024 on in `network.listen`, such as 3001"
+            "this user may not use that port: choose one from 1024 on in `network.listen`, such as 3001"
         }
         Unsupported => {
-            "; write it like /ip4/0.0.0.0/tcp/3001 or /ip4/0.0.0.0/udp/3001/quic-v1 in `network.listen`"
+            "write it like /ip4/0.0.0.0/tcp/3001 or /ip4/0.0.0.0/udp/3001/quic-v1 in `network.listen`"
         }
         _ => {
-            "; stop the program using that port, which may be another node, or choose another port in \
+            "stop the program using that port, which may be another node, or choose another port in \
              `network.listen`"
         }
     }
@@ -249,11 +248,11 @@ fn how_to_listen(error: &std::io::Error) -> &'static str {
 pub enum NetworkError {
     #[error("network.{setting}: {problem}")]
     Address { setting: &'static str, problem: String },
-    #[error("cannot listen on {address}{}", how_to_listen(.source))]
+    #[error("cannot listen on {address}")]
     Listen { address: String, source: std::io::Error },
     #[error("the network name `{0}` cannot be part of a protocol name")]
     Network(String),
-    #[error("the system's name resolver cannot be used; check /etc/resolv.conf")]
+    #[error("the system's name resolver cannot be used")]
     Resolver { source: std::io::Error },
     #[error("the wallet's key cannot be used as a network key")]
     Key,
@@ -261,4 +260,16 @@ pub enum NetworkError {
     Record(#[from] farthing_protocol::signed::DocumentError),
     #[error("the network has been shut down")]
     Stopped,
+}
+
+impl NetworkError {
+    /// What to do next, where there is something.
+    #[must_use]
+    pub fn next_step(&self) -> Option<&'static str> {
+        match self {
+            Self::Listen { source, .. } => Some(how_to_listen(source)),
+            Self::Resolver { .. } => Some("check /etc/resolv.conf"),
+            Self::Address { .. } | Self::Network(_) | Self::Key | Self::Record(_) | Self::Stopped => None,
+        }
+    }
 }

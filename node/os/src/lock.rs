@@ -17,18 +17,26 @@ use crate::files::Folder;
 /// Why the data folder cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum DataFolderError {
-    #[error("{path} is in use by another node{holder}; stop that one, or name another folder with --data", path = .path.display())]
+    #[error("{path} is in use by another node{holder}", path = .path.display())]
     InUse { path: PathBuf, holder: String },
-    #[error(
-        "{path} belongs to another user (id {user}), who could change what this node keeps; run `{fix}` if it is yours \
-         or of a node that you ran before, or name another folder with --data",
-        path = .path.display()
-    )]
-    Foreign { path: PathBuf, user: u32, fix: String },
-    #[error("{path} is not writable for this user; run `{fix}`", path = .path.display())]
-    NotWritable { path: PathBuf, fix: String, source: io::Error },
-    #[error("{path} cannot be used as data folder; name another one with --data", path = .path.display())]
+    #[error("{path} belongs to another user (id {user}), who could change what this node keeps", path = .path.display())]
+    Foreign { path: PathBuf, user: u32, next: String },
+    #[error("{path} is not writable for this user", path = .path.display())]
+    NotWritable { path: PathBuf, next: String, source: io::Error },
+    #[error("{path} cannot be used as data folder", path = .path.display())]
     Io { path: PathBuf, source: io::Error },
+}
+
+impl DataFolderError {
+    /// What to do next: the command that helps, where there is one.
+    #[must_use]
+    pub fn next_step(&self) -> &str {
+        match self {
+            Self::InUse { .. } => "stop that one, or name another folder with --data",
+            Self::Foreign { next, .. } | Self::NotWritable { next, .. } => next,
+            Self::Io { .. } => "name another one with --data",
+        }
+    }
 }
 
 /// Exclusive use of a data folder, until dropped.
@@ -81,7 +89,10 @@ fn claim(path: &Path) -> Result<(), DataFolderError> {
     let open = belongings::claim(path, own.0).map_err(|source| failure(path, source))?;
     let open = open.map_err(|belongings::Foreign { path: foreign, user }| {
         let fix = fix(path, io::ErrorKind::PermissionDenied, own, is_in_container());
-        DataFolderError::Foreign { path: foreign, user, fix }
+        let next = format!(
+            "run `{fix}` if it is yours or of a node that you ran before, or name another folder with --data"
+        );
+        DataFolderError::Foreign { path: foreign, user, next }
     })?;
     if let Some(first) = open.first() {
         let (first, count) = (first.display(), open.len());
@@ -109,7 +120,7 @@ fn failure(path: &Path, source: io::Error) -> DataFolderError {
     match source.kind() {
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
             let fix = fix(path, source.kind(), own_ids(), is_in_container());
-            DataFolderError::NotWritable { path: path.into(), fix, source }
+            DataFolderError::NotWritable { path: path.into(), next: format!("run `{fix}`"), source }
         }
         _ => DataFolderError::Io { path: path.into(), source },
     }
@@ -177,22 +188,13 @@ mod tests {
     #[test]
     fn a_container_is_told_what_to_do_outside_of_it() {
         let told = |in_container| {
-            let fix = fix(Path::new("/data"), io::ErrorKind::PermissionDenied, (10001, 10001), in_container);
-            DataFolderError::NotWritable {
-                path: "/data".into(),
-                fix,
-                source: io::ErrorKind::PermissionDenied.into(),
-            }
-            .to_string()
+            fix(Path::new("/data"), io::ErrorKind::PermissionDenied, (10001, 10001), in_container)
         };
-        assert_eq!(
-            told(false),
-            "/data is not writable for this user; run `sudo mkdir -p /data && sudo chown -R 10001:10001 /data`"
-        );
+        assert_eq!(told(false), "sudo mkdir -p /data && sudo chown -R 10001:10001 /data");
         assert_eq!(
             told(true),
-            "/data is not writable for this user; run `sudo chown -R 10001:10001 FOLDER` outside of the container, \
-             where FOLDER is what is mounted at /data, or mount a volume instead: `docker run -v farthing:/data …`"
+            "sudo chown -R 10001:10001 FOLDER` outside of the container, where FOLDER is what is mounted at /data, or \
+             mount a volume instead: `docker run -v farthing:/data …"
         );
     }
 }

@@ -36,16 +36,29 @@ const SERVER_RENEW_BEFORE: Duration = Duration::from_secs(60 * 24 * 3600);
 /// Why there is no TLS.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    #[error("{path} cannot be read or written; check that this user owns it", path = .path.display())]
+    #[error("{path} cannot be read or written", path = .path.display())]
     Io { path: PathBuf, source: io::Error },
     #[error("{path} holds no usable certificate and key: {what}", path = .path.display())]
     Unusable { path: PathBuf, what: String },
-    #[error("`{0}` cannot be part of a certificate; remove it from gateway.hosts")]
+    #[error("`{0}` cannot be part of a certificate")]
     Name(String),
-    #[error("{folder} has no authority yet; `farthing init` or the first `farthing run` makes it", folder = .folder.display())]
+    #[error("{folder} has no authority yet", folder = .folder.display())]
     Missing { folder: PathBuf },
     #[error("no certificate could be made: {0}")]
     Made(String),
+}
+
+impl TlsError {
+    /// What to do next, where there is something.
+    #[must_use]
+    pub const fn next_step(&self) -> Option<&str> {
+        match self {
+            Self::Io { .. } => Some("check that this user owns it"),
+            Self::Name(_) => Some("remove it from gateway.hosts"),
+            Self::Missing { .. } => Some("`farthing init` or the first `farthing run` makes it"),
+            Self::Unusable { .. } | Self::Made(_) => None,
+        }
+    }
 }
 
 /// What a port needs to speak TLS.

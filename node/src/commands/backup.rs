@@ -170,7 +170,11 @@ pub(super) async fn check_phrase(
 
 impl From<WalletError> for Failed {
     fn from(error: WalletError) -> Self {
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, &error, "Nothing was changed.")
+        Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            &error,
+            error.next_step().unwrap_or("Nothing was changed."),
+        )
     }
 }
 
@@ -185,6 +189,6 @@ impl From<BackupError> for Failed {
             | BackupError::Settings(_) => StatusCode::BAD_REQUEST,
             _ => StatusCode::SERVICE_UNAVAILABLE,
         };
-        Self::new(status, &error, "Nothing was changed.")
+        Self::new(status, &error, error.next_step().unwrap_or("Nothing was changed."))
     }
 }

@@ -39,10 +39,21 @@ pub const SERVICES_MAX: usize = 256;
 /// Why the stored secrets cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretFileError {
-    #[error("{path} cannot be read or written; check that this user owns it", path = .path.display())]
+    #[error("{path} cannot be read or written", path = .path.display())]
     Io { path: PathBuf, source: io::Error },
-    #[error("{path} is damaged; remove it to get a new secret, which ends the old ones", path = .path.display())]
+    #[error("{path} is damaged", path = .path.display())]
     Malformed { path: PathBuf },
+}
+
+impl SecretFileError {
+    /// What to do next.
+    #[must_use]
+    pub const fn next_step(&self) -> &'static str {
+        match self {
+            Self::Io { .. } => "check that this user owns it",
+            Self::Malformed { .. } => "remove it to get a new secret, which ends the old ones",
+        }
+    }
 }
 
 /// Every secret that this node accepts.

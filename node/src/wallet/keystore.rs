@@ -76,11 +76,11 @@ struct EncryptedPhrase {
 /// Why a wallet file gives no key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeystoreError {
-    #[error("it is not a Web3 keystore of version 3 with scrypt and aes-128-ctr; restore it from a backup")]
+    #[error("it is not a Web3 keystore of version 3 with scrypt and aes-128-ctr")]
     Malformed,
     #[error("the passphrase does not open it")]
     WrongPassphrase,
-    #[error("its parts contradict each other; restore it from a backup")]
+    #[error("its parts contradict each other")]
     Inconsistent,
     #[error("the system gave no randomness or memory for it")]
     Resources,

@@ -159,7 +159,7 @@ async fn an_address_that_is_not_this_machine_s_is_said_to_be_so_once() -> Result
     let arguments: Vec<&str> = std::iter::once("run").chain(settings).collect();
     let told = run(&data, &arguments).await?;
     ensure!(told.code == 1, "{told:?}");
-    ensure!(told.err.contains("which is no address of this machine"), "{told:?}");
+    ensure!(told.err.contains("it is no address of this machine"), "{told:?}");
     ensure!(!told.err.contains("stop the program using that port"), "{told:?}");
     // What the system said of this address; that the chain refuses may be said beside it.
     ensure!(told.err.matches("Cannot assign requested address").count() == 1, "{told:?}");

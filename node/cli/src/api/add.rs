@@ -17,6 +17,7 @@ use crate::{
     args::{self, Add},
     bridge::{header, report::candidates},
     failure::{Exit, Failure},
+    input,
 };
 
 /// The service that `add` describes.
@@ -26,9 +27,9 @@ pub(super) async fn service_file(context: &Context, add: Add) -> Result<ServiceF
         (None, Some(source)) => described(source, &add)?,
         _ => {
             return Err(Failure::usage(
-                "say what to publish: --openapi, --graphql or --scan with a file or URL, or --from with a service \
-                 file; `farthing api add --help` has examples",
-            ));
+                "say what to publish: --openapi, --graphql or --scan with a file or URL, or --from with a service file",
+            )
+            .next("`farthing api add --help` has examples"));
         }
     };
     amend(&mut file, add)?;
@@ -56,9 +57,7 @@ pub(super) fn source_at(place: &str, kind: SourceKind) -> Result<SourceFile, Fai
         (std::fs::read_to_string(place), place.to_owned())
     };
     let text = text.map_err(|error| {
-        Failure::usage(format!(
-            "{place} cannot be read ({error}); check the path, or give a URL with http://"
-        ))
+        input::unreadable(place, &error).next("check the path, or give a URL with http://")
     })?;
     Ok(SourceFile { kind, url: None, text: Some(text), file })
 }
@@ -79,7 +78,7 @@ fn is_url(place: &str) -> bool {
 /// Looks for descriptions, shows them, and picks one: the named one, the only one, or the one a person chooses.
 async fn scan(context: &Context, url: &str, add: &Add) -> Result<SourceFile, Failure> {
     let address = Url::parse(url).map_err(|error| {
-        Failure::usage(format!("{url} is no address ({error}); write it as http://host:port/"))
+        Failure::usage(format!("{url} is no address ({error})")).next("write it as http://host:port/")
     })?;
     let headers = add.said.upstream_headers.iter().map(header).collect::<Result<_, _>>()?;
     let options = IntakeOptions { headers, ..IntakeOptions::default() };
@@ -108,7 +107,7 @@ async fn scan(context: &Context, url: &str, add: &Add) -> Result<SourceFile, Fai
 
 fn ask(count: usize) -> Result<usize, Failure> {
     if !io::stdin().is_terminal() {
-        return Err(Failure::usage("several descriptions were found; choose one with --pick NUMBER"));
+        return Err(Failure::usage("several descriptions were found").next("choose one with --pick NUMBER"));
     }
     let _ = write!(io::stderr(), "Which one? [1-{count}] ");
     let mut answer = String::new();
@@ -119,7 +118,8 @@ fn ask(count: usize) -> Result<usize, Failure> {
 /// The smallest file for a source.
 fn described(source: SourceFile, add: &Add) -> Result<ServiceFile, Failure> {
     let price = add.price.ok_or_else(|| {
-        Failure::usage("--price is missing: what a call costs in USDC, such as --price 0.002; 0 is free")
+        Failure::usage("--price is missing")
+            .next("say what a call costs in USDC, such as --price 0.002; 0 is free")
     })?;
     Ok(ServiceFile { source: Some(source), ..ServiceFile::priced(price) })
 }
@@ -144,9 +144,8 @@ fn amend(file: &mut ServiceFile, add: Add) -> Result<(), Failure> {
         };
     }
     if said.name.as_ref().is_some_and(|name| name.trim().is_empty()) {
-        return Err(Failure::usage(
-            "--name is empty; give the service a name of 1 to 80 characters, or leave --name out to take the \
-             description's title",
+        return Err(Failure::usage("--name is empty").next(
+            "give the service a name of 1 to 80 characters, or leave --name out to take the description's title",
         ));
     }
     for (field, flag) in [
@@ -160,7 +159,7 @@ fn amend(file: &mut ServiceFile, add: Add) -> Result<(), Failure> {
         }
     }
     if let Some(description) = said.description {
-        file.description = text_or_file(description)?;
+        file.description = input::value(&description)?;
     }
     if !said.tags.is_empty() {
         file.tags = said.tags;
@@ -172,8 +171,10 @@ fn amend(file: &mut ServiceFile, add: Add) -> Result<(), Failure> {
         file.scalars.insert(scalar.name, ScalarFile::of(scalar.form));
     }
     for text in &add.operation_prices {
-        let wrong =
-            || Failure::usage(format!("`{text}` is no price of an operation; write \"GET /planets=0.005\""));
+        let wrong = || {
+            Failure::usage(format!("`{text}` is no price of an operation"))
+                .next("write \"GET /planets=0.005\"")
+        };
         let (name, price) = text.rsplit_once('=').ok_or_else(wrong)?;
         let price = price.trim().parse().map_err(|error| Failure::usage(format!("{text}: {error}")))?;
         choice(file, name)?.price = Some(price);
@@ -202,14 +203,7 @@ fn choice<'a>(file: &'a mut ServiceFile, name: &str) -> Result<&'a mut Operation
 }
 
 pub(super) fn secrets(pairs: Vec<(String, String)>) -> Result<BTreeMap<String, String>, Failure> {
-    pairs.into_iter().map(|(name, value)| Ok((name, text_or_file(value)?.trim_end().to_owned()))).collect()
-}
-
-/// A text, or the content of the file that it names after an `@`.
-pub(super) fn text_or_file(text: String) -> Result<String, Failure> {
-    let Some(file) = text.strip_prefix('@') else { return Ok(text) };
-    std::fs::read_to_string(file)
-        .map_err(|error| Failure::usage(format!("{file} cannot be read ({error}); check the path")))
+    pairs.into_iter().map(|(name, value)| Ok((name, input::value(&value)?.trim_end().to_owned()))).collect()
 }
 
 /// A service file is TOML, or JSON when its name says so.
@@ -217,8 +211,7 @@ fn read(file: &Path) -> Result<ServiceFile, Failure> {
     let shown = file.display();
     let text =
         if file == Path::new("-") { io::read_to_string(io::stdin()) } else { std::fs::read_to_string(file) };
-    let text =
-        text.map_err(|error| Failure::usage(format!("{shown} cannot be read ({error}); check the path")))?;
+    let text = text.map_err(|error| input::unreadable(&shown, &error))?;
     let json =
         file.extension().is_some_and(|extension| extension == "json") || text.trim_start().starts_with('{');
     let parsed = if json {
@@ -232,7 +225,7 @@ fn read(file: &Path) -> Result<ServiceFile, Failure> {
         } else {
             "Correct it and try again."
         };
-        Failure::usage(format!("{shown} is no service file: {error}\n{hint}"))
+        Failure::usage(format!("{shown} is no service file: {error}")).next(hint)
     })?;
     if let Some(source) =
         parsed.source.as_mut().filter(|source| source.url.is_none() && source.text.is_none())
@@ -245,7 +238,7 @@ fn read(file: &Path) -> Result<ServiceFile, Failure> {
     for secrets in [&mut parsed.upstream_headers, &mut parsed.upstream_query] {
         for value in secrets.values_mut().filter(|value| value.starts_with('@')) {
             let place = folder.join(&value[1..]);
-            *value = text_or_file(format!("@{}", place.display()))?.trim_end().to_owned();
+            *value = input::value(&format!("@{}", place.display()))?.trim_end().to_owned();
         }
     }
     Ok(parsed)

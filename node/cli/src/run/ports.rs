@@ -45,8 +45,8 @@ impl Ports {
         // Reads files, makes keys and hashes a password.
         let opened = tokio::task::spawn_blocking(move || {
             let access = Access::open(&own.node.data_dir, own.panel.password.as_ref())
-                .map_err(|error| Failure::new(Exit::Failure, error))?;
-            let tls = server_tls(&own).map_err(|error| Failure::new(Exit::Failure, error))?;
+                .map_err(|error| Failure::new(Exit::Failure, &error).next(error.next_step()))?;
+            let tls = server_tls(&own)?;
             let ca_file = tls.as_ref().and_then(|tls| tls.ca_file.clone());
             let ca_pem = ca_file.and_then(|file| std::fs::read_to_string(file).ok());
             Ok::<_, Failure>((access, tls, ca_pem))

@@ -27,7 +27,7 @@ pub(super) async fn history(
     arguments: History,
 ) -> Result<(), Failure> {
     if arguments.csv && context.global.json {
-        return Err(Failure::usage("the history is either CSV or JSON; leave out --csv or --json"));
+        return Err(Failure::usage("the history is either CSV or JSON").next("leave out --csv or --json"));
     }
     if arguments.by_day {
         return by_day(context, node, &arguments).await;

@@ -1,9 +1,10 @@
 //! `farthing wallet export` and `import`: the wallet itself, from and to its owner. Neither needs a node.
 
-use std::{io::Read, path::Path};
+use std::path::Path;
 
 use farthing_ledger::{Ledger, OpenMode};
 use farthing_node::{
+    backup::BackupError,
     config::{self, Config},
     wallet::Wallet,
 };
@@ -13,6 +14,7 @@ use serde::Serialize;
 use crate::{
     Context,
     failure::{Exit, Failure},
+    input,
     output::pairs,
 };
 
@@ -29,17 +31,15 @@ pub(super) async fn export(context: &Context, keystore: bool, yes: bool) -> Resu
     let config = config::load(&context.sources())?.config;
     let data_dir = config.node.data_dir.clone();
     if !Wallet::exists(&data_dir) {
-        let text = format!("there is no wallet in {}; name its folder with --data", data_dir.display());
-        return Err(Failure::new(Exit::Failure, text));
+        let what = format!("there is no wallet in {}", data_dir.display());
+        return Err(Failure::new(Exit::Failure, what).next("name its folder with --data"));
     }
     if keystore {
         // Encrypted, as it lies there: other wallets read it with its passphrase.
         let path = data_dir.join("wallet.json");
         let json = std::fs::read_to_string(&path).map_err(|error| {
-            Failure::new(
-                Exit::Failure,
-                format!("{} cannot be read ({error}); check its owner", path.display()),
-            )
+            Failure::new(Exit::Failure, format!("{} cannot be read ({error})", path.display()))
+                .next("check its owner")
         })?;
         return context.output.text(&json);
     }
@@ -51,8 +51,8 @@ pub(super) async fn export(context: &Context, keystore: bool, yes: bool) -> Resu
     })
     .await?;
     let Some(phrase) = opened.wallet.phrase() else {
-        let text = "this wallet came without a phrase; `farthing wallet export --keystore` prints its file";
-        return Err(Failure::new(Exit::Failure, text));
+        return Err(Failure::new(Exit::Failure, "this wallet came without a phrase")
+            .next("`farthing wallet export --keystore` prints its file"));
     };
     let exported =
         Exported { address: opened.wallet.address().to_string(), phrase: phrase.expose().to_owned() };
@@ -66,15 +66,7 @@ struct Imported {
 }
 
 pub(super) async fn import(context: &Context, file: &Path) -> Result<(), Failure> {
-    let mut text = zeroize::Zeroizing::new(String::new());
-    let read = if file.as_os_str() == "-" {
-        std::io::stdin().take(PHRASE_BYTES_MAX).read_to_string(&mut text)
-    } else {
-        std::fs::File::open(file).and_then(|file| file.take(PHRASE_BYTES_MAX).read_to_string(&mut text))
-    };
-    read.map_err(|error| {
-        Failure::usage(format!("{} cannot be read ({error}); check the path", file.display()))
-    })?;
+    let text = input::text(file, PHRASE_BYTES_MAX)?;
     let phrase = SecretText::new(text.split_whitespace().collect::<Vec<_>>().join(" "));
     let config = config::load(&context.sources())?.config;
     let imported = on_the_side(move || make(&config, &phrase)).await?;
@@ -93,11 +85,9 @@ fn make(config: &Config, phrase: &SecretText) -> anyhow::Result<Imported> {
     let data_dir = &config.node.data_dir;
     let _lock = DataFolder::lock(data_dir)?;
     let ledger = data_dir.join("ledger.redb");
-    anyhow::ensure!(
-        !Wallet::exists(data_dir) && !ledger.exists(),
-        "{} holds a node already; name an empty folder with --data",
-        data_dir.display()
-    );
+    if Wallet::exists(data_dir) || ledger.exists() {
+        return Err(BackupError::InUse { path: data_dir.clone() }.into());
+    }
     Wallet::check_phrase(phrase)?;
     drop(Ledger::open(&ledger, OpenMode::Create)?);
     let opened = Wallet::import(data_dir, phrase, config.wallet.passphrase.as_ref())?;

@@ -14,33 +14,39 @@ pub enum IntakeError {
     /// The address cannot be asked, or a header cannot be sent.
     #[error(transparent)]
     Address(#[from] UpstreamError),
-    #[error("{url}: {what}; check that the server runs and that the address is right")]
+    #[error("{url}: {what}")]
     Unreachable { url: String, what: String },
     #[error("{url}: {what}")]
     Missed { url: String, what: String },
-    #[error("{url} answers with status {status}{}", next_after(*status))]
+    #[error("{url} answers with status {status}")]
     Status { url: String, status: u16 },
-    #[error(
-        "{url} is a web page and no API description; give the address of the document, or scan the server"
-    )]
+    #[error("{url} is a web page and no API description")]
     Html { url: String },
     /// Positions are `file:line:column`.
     #[error("{}", unreadable(origin, error))]
     Unreadable { origin: String, error: ReadError },
-    #[error(
-        "{url} speaks GraphQL but does not tell its schema: introspection is switched off; switch it on, or give \
-         the schema as a file (SDL) with the endpoint as upstream"
-    )]
+    #[error("{url} speaks GraphQL but does not tell its schema: introspection is switched off")]
     Silent { url: String },
-    #[error(
-        "no {what} description was found at {url}; tried:{}\n{}",
-        listed(tried),
-        next_after_search(tried)
-    )]
+    #[error("no {what} description was found at {url}; tried:{}", listed(tried))]
     NothingFound { url: String, what: &'static str, tried: Vec<Tried> },
 }
 
 impl IntakeError {
+    /// What to do next, where there is something.
+    #[must_use]
+    pub fn next_step(&self) -> Option<&'static str> {
+        match self {
+            Self::Unreachable { .. } => Some("check that the server runs and that the address is right"),
+            Self::Status { status, .. } => Some(next_after(*status)),
+            Self::Html { .. } => Some("give the address of the document, or scan the server"),
+            Self::Silent { .. } => {
+                Some("switch it on, or give the schema as a file (SDL) with the endpoint as upstream")
+            }
+            Self::NothingFound { tried, .. } => Some(next_after_search(tried)),
+            Self::Address(_) | Self::Missed { .. } | Self::Unreadable { .. } => None,
+        }
+    }
+
     /// Whether a header of the owner's may be all that is missing.
     #[must_use]
     pub fn wants_authentication(&self) -> bool {
@@ -62,9 +68,9 @@ impl IntakeError {
 
 const fn next_after(status: u16) -> &'static str {
     match status {
-        401 | 403 => "; give the header it wants, such as its API key",
-        404 | 410 => "; check the address, or scan the server",
-        _ => "; check the address and the server's log",
+        401 | 403 => "give the header it wants, such as its API key",
+        404 | 410 => "check the address, or scan the server",
+        _ => "check the address and the server's log",
     }
 }
 

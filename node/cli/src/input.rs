@@ -1,0 +1,42 @@
+//! What commands read: files, standard input as `-`, and values that name a file after an `@`.
+
+use std::{
+    fmt::Display,
+    fs::{self, File},
+    io::{self, Read},
+    path::Path,
+};
+
+use zeroize::Zeroizing;
+
+use super::failure::Failure;
+
+/// The first `bytes_max` bytes of a text, which may be a secret and is wiped when dropped.
+pub(super) fn text(path: &Path, bytes_max: u64) -> Result<Zeroizing<String>, Failure> {
+    let mut text = Zeroizing::new(String::new());
+    let read = open(path).and_then(|file| file.take(bytes_max).read_to_string(&mut text));
+    read.map_err(|error| unreadable(path.display(), &error))?;
+    Ok(text)
+}
+
+/// The first `bytes_max` bytes.
+pub(super) fn bytes(path: &Path, bytes_max: u64) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    let read = open(path).and_then(|file| file.take(bytes_max).read_to_end(&mut bytes));
+    read.map_err(|error| unreadable(path.display(), &error))?;
+    Ok(bytes)
+}
+
+/// A value, or what is in the file that it names after an `@`: the list of processes shows a secret that is given otherwise.
+pub(super) fn value(given: &str) -> Result<String, Failure> {
+    let Some(path) = given.strip_prefix('@') else { return Ok(given.to_owned()) };
+    fs::read_to_string(path).map_err(|error| unreadable(path, &error))
+}
+
+pub(super) fn unreadable(name: impl Display, error: &io::Error) -> Failure {
+    Failure::usage(format!("{name} cannot be read ({error})")).next("check the path")
+}
+
+fn open(path: &Path) -> io::Result<Box<dyn Read>> {
+    Ok(if path.as_os_str() == "-" { Box::new(io::stdin()) } else { Box::new(File::open(path)?) })
+}
